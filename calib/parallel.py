@@ -1,0 +1,44 @@
+"""Thread pools over row blocks and items: NumPy releases the GIL inside its loops."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+#: Arrays below this many elements are done in one piece: starting threads would cost more.
+SMALL = 200_000
+
+
+def map_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+    """Apply `function` to every item on a thread pool and return the results in order."""
+    listed = list(items)
+    workers = min(os.cpu_count() or 1, len(listed))
+    if workers <= 1:
+        return [function(item) for item in listed]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(function, listed))
+
+
+def row_slices(n_rows: int, row_width: int = 1) -> list[slice]:
+    """Cut `n_rows` into a few slices per processor; one slice when the whole is small."""
+    if n_rows * row_width <= SMALL:
+        return [slice(0, n_rows)]
+    pieces = min(4 * (os.cpu_count() or 1), n_rows)
+    edges = np.linspace(0, n_rows, pieces + 1).astype(int)
+    return [slice(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+
+
+def map_row_blocks(function: Callable[[np.ndarray], np.ndarray], matrix: np.ndarray) -> np.ndarray:
+    """Apply `function` to blocks of rows of `matrix` in parallel and join the results along rows."""
+    width = matrix[0].size if matrix.ndim > 1 and len(matrix) else 1
+    slices = row_slices(len(matrix), width)
+    if len(slices) == 1:
+        return function(matrix)
+    return np.concatenate(map_threads(lambda rows: function(matrix[rows]), slices))
