@@ -1,0 +1,65 @@
+# `make run` serves the app, `make test` checks everything. Both set up what they need in .venv,
+# and only when requirements.txt or pyproject.toml changed since the last time.
+
+PORT ?= 8501
+ADDRESS ?= localhost
+PYTHON ?= python3
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: run test clean
+.DELETE_ON_ERROR:
+
+run: $(VENV)/app.stamp
+	@$(BIN)/python -c "$$FIRST_SESSION" "http://$(ADDRESS):$(PORT)" & \
+	exec $(BIN)/python -m streamlit run app.py --server.address "$(ADDRESS)" --server.port "$(PORT)"
+
+test: $(VENV)/dev.stamp
+	@$(BIN)/python tests/browser/chromium.py
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n auto
+
+clean:
+	rm -rf $(VENV) test-output
+
+$(VENV)/app.stamp: $(VENV)/python.stamp requirements.txt
+	@echo "Installing the app's requirements into $(VENV) (a minute or two, this time only) ..."
+	@$(PIP) -r requirements.txt
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/app.stamp pyproject.toml
+	@echo "Installing the test tools into $(VENV) ..."
+	@$(PIP) --constraint requirements.txt --editable ".[app,dev,onnx]"
+	@touch $@
+
+# Debian and Ubuntu ship Python without ensurepip; its package is python3-venv.
+$(VENV)/python.stamp:
+	@command -v "$(PYTHON)" >/dev/null || { \
+		echo "calib needs Python 3.11 or newer, and there is no '$(PYTHON)'. Install it, or name yours: make PYTHON=python3.12"; exit 1; }
+	@"$(PYTHON)" -c "import sys; sys.exit(sys.version_info < (3, 11))" || { \
+		echo "calib needs Python 3.11 or newer; '$(PYTHON)' is `"$(PYTHON)" --version`. Name a newer one: make PYTHON=python3.12"; exit 1; }
+	@"$(PYTHON)" -c "import ensurepip, venv" 2>/dev/null || { \
+		command -v apt-get >/dev/null && [ "`id -u`" = 0 ] && \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv; } || { \
+		echo "This Python cannot make virtual environments. Run: sudo apt-get install python3-venv"; exit 1; }
+	@"$(PYTHON)" -m venv --clear $(VENV)
+	@touch $@
+
+# Before any session has run, Streamlit takes a deep link for a page of its older `pages/` convention and
+# covers the right page with "Page not found". One session at start, through the health check, ends that.
+define FIRST_SESSION
+import sys, time, urllib.error, urllib.request
+for _ in range(300):
+    try:
+        urllib.request.urlopen(sys.argv[1] + "/_stcore/script-health-check", timeout=90)
+        break
+    except urllib.error.HTTPError:
+        break
+    except OSError:
+        time.sleep(0.1)
+endef
+export FIRST_SESSION
