@@ -1,0 +1,16 @@
+"""Built-in examples: two patients, real digits and simulated populations whose truth is known."""
+
+from calib.datasets.example import EXAMPLE_TITLES, Example
+from calib.datasets.examples import digits, load_example, two_patients
+from calib.datasets.simulated import many_classes, perfect, resnet_shaped
+
+__all__ = [
+    "EXAMPLE_TITLES",
+    "Example",
+    "digits",
+    "load_example",
+    "many_classes",
+    "perfect",
+    "resnet_shaped",
+    "two_patients",
+]

@@ -1,0 +1,77 @@
+"""What a built-in example is: predictions, where they come from and, if simulated, the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from calib.predictions import Predictions, as_scores
+
+#: Menu titles by example name: known before anything is computed, in the order of a menu.
+EXAMPLE_TITLES: Mapping[str, str] = MappingProxyType(
+    {
+        "resnet": "CIFAR-10-shaped network (simulated)",
+        "digits": "Handwritten digits, naive Bayes (real)",
+        "two-patients": "Two patients, Example 1 of the paper (constructed)",
+        "perfect": "A perfectly calibrated model (simulated)",
+        "many-classes": "Very many classes (simulated)",
+    }
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """Predictions that need no upload.
+
+    Attributes
+    ----------
+    name : str
+        Short key, as used by `load_example` and in links.
+    title : str
+        A few words for a menu; simulated examples say so.
+    description : str
+        One sentence: where the numbers come from and what there is to see.
+    simulated : bool
+        Whether the rows were drawn from a population made up for the purpose.
+    calibration : Predictions or None
+        Rows to fit calibrators on; None where the example has evaluation rows only.
+    evaluation : Predictions
+        Rows to assess models on.
+    truth : (n,) float64 array or None
+        P(Y = c(x) | x) of each evaluation row, where it is known.
+    """
+
+    name: str
+    title: str
+    description: str
+    simulated: bool
+    calibration: Predictions | None
+    evaluation: Predictions
+    truth: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        if self.truth is not None:
+            truth = as_scores(self.truth, ndim=1, what="truth").view()
+            truth.flags.writeable = False
+            object.__setattr__(self, "truth", truth)
+
+    def true_proba(self) -> np.ndarray | None:
+        """Known conditional probabilities P(Y = l | x), (n, L) float64; None where they are unknown.
+
+        In every simulated example the classes other than the predicted one share 1 - `truth` in
+        proportion to their scores, so this matrix follows from `truth` and needs no memory until asked
+        for.
+        """
+        if self.truth is None:
+            return None
+        proba = self.evaluation.proba.astype(np.float64)
+        predicted = self.evaluation.label[:, None]
+        np.put_along_axis(proba, predicted, 0.0, axis=1)
+        others = proba.sum(axis=1, keepdims=True)
+        np.divide(1.0 - self.truth[:, None], others, out=others, where=others > 0.0)
+        proba *= others
+        np.put_along_axis(proba, predicted, self.truth[:, None], axis=1)
+        return proba
