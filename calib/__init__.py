@@ -4,12 +4,30 @@ The definitions are those of Gupta & Ramdas, "Top-label calibration and multicla
 reductions" (ICLR 2022). Nothing here imports Streamlit.
 """
 
+from calib.binning import BinaryProblems, BinStatistics, bin_statistics
+from calib.histogram import HistogramBinning
+from calib.metrics import accuracy, brier_score, ece, log_loss, mce, sharpness
+from calib.multiclass import Fallback, MulticlassToBinary
 from calib.predictions import InputError, Predictions, TopLabelPrediction
+from calib.reductions import reduce_to_binary
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BinStatistics",
+    "BinaryProblems",
+    "Fallback",
+    "HistogramBinning",
     "InputError",
+    "MulticlassToBinary",
     "Predictions",
     "TopLabelPrediction",
+    "accuracy",
+    "bin_statistics",
+    "brier_score",
+    "ece",
+    "log_loss",
+    "mce",
+    "reduce_to_binary",
+    "sharpness",
 ]

@@ -160,9 +160,9 @@ class Predictions:
         digest = hashlib.blake2b(digest_size=16)
         header = (self.proba.shape, str(self.proba.dtype), self.labels is not None, self.class_names)
         digest.update(repr(header).encode())
-        digest.update(memoryview(np.ascontiguousarray(self.proba)).cast("B"))
+        digest.update(self.proba.data.cast("B"))
         if self.labels is not None:
-            digest.update(memoryview(self.labels).cast("B"))
+            digest.update(self.labels.data.cast("B"))
         return digest.hexdigest()
 
     def take(self, rows: Any) -> Predictions:

@@ -1,0 +1,326 @@
+"""Bins: the one implementation of bin assignment and of bin statistics.
+
+Every bin in this library, fitted or for display, is half-open on the right: a score s is in the bin
+with the largest lower edge <= s, and the last bin is closed. Scores are compared with the exact float64
+edge j/B; for float32 scores the edge is rounded up to the next float32, which decides the same way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from calib.predictions import InputError
+
+Notion = Literal["confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"]
+Strategy = Literal["uniform", "quantile", "discrete"]
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryProblems:
+    """Binary problems (score, outcome), sorted by (problem, score), with prefix sums.
+
+    Any binning is then a few `searchsorted` per problem and differences of prefix sums: moving a slider
+    or sweeping the number of bins costs the same whatever the number of rows.
+
+    Attributes
+    ----------
+    notion : str
+        The M2B notion the problems came from (Table 1 of the paper).
+    n_samples, n_classes : int
+        Rows n and classes L of the predictions.
+    n_claims : int
+        Binary claims the notion verifies: 1 (confidence, top-label), L (class-wise) or K (top-K).
+    offsets : (P + 1,) int64 array
+        Problem p owns the entries ``offsets[p]:offsets[p + 1]``.
+    scores : (m,) float array
+        Scores, ascending inside each problem.
+    rows : (m,) int array
+        The row each entry came from.
+    outcomes : (m,) bool array
+        Outcome of each entry.
+    """
+
+    notion: Notion
+    n_samples: int
+    n_classes: int
+    n_claims: int
+    offsets: np.ndarray
+    scores: np.ndarray
+    rows: np.ndarray
+    outcomes: np.ndarray
+
+    @property
+    def n_problems(self) -> int:
+        """Number of binary problems P: 1, L, K or K * L."""
+        return len(self.offsets) - 1
+
+    @cached_property
+    def score_sums(self) -> np.ndarray:
+        """Prefix sums of `scores`, (m + 1,) float64, starting with 0."""
+        return np.concatenate(([0.0], np.cumsum(self.scores, dtype=np.float64)))
+
+    @cached_property
+    def outcome_sums(self) -> np.ndarray:
+        """Prefix sums of `outcomes`, (m + 1,) int64, starting with 0."""
+        return np.concatenate(([0], np.cumsum(self.outcomes, dtype=np.int64)))
+
+    @cached_property
+    def tie_starts(self) -> np.ndarray:
+        """Positions where a run of equal scores inside one problem starts, ascending int64."""
+        starts = np.ones(len(self.scores), dtype=bool)
+        np.not_equal(self.scores[1:], self.scores[:-1], out=starts[1:])
+        starts[self.offsets[:-1][np.diff(self.offsets) > 0]] = True
+        return np.flatnonzero(starts)
+
+    def labels_of(self, problem: np.ndarray) -> np.ndarray:
+        """Class code each problem is about, -1 where it pools all classes (confidence, top-K-confidence)."""
+        if self.notion in ("confidence", "top-k-confidence"):
+            return np.full(np.shape(problem), -1)
+        return np.asarray(problem) % self.n_classes
+
+    def claims_of(self, problem: np.ndarray) -> np.ndarray:
+        """Claim (0-based) each problem belongs to; problems of one claim share its rows."""
+        return np.asarray(problem) * self.n_claims // self.n_problems
+
+    def problem(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        """Sorted scores and outcomes of one problem."""
+        own = slice(self.offsets[index], self.offsets[index + 1])
+        return self.scores[own], self.outcomes[own]
+
+
+@dataclass(frozen=True, eq=False)
+class BinStatistics:
+    """One row per non-empty cell (problem, bin), ordered by problem and bin.
+
+    Attributes
+    ----------
+    notion, strategy : str
+        What was reduced, and how it was binned.
+    n_bins : int
+        Bins per problem asked for (for "discrete": the most distinct scores any problem has).
+    n_samples, n_classes, n_claims, n_problems : int
+        Sizes of the reduction, as in `BinaryProblems`.
+    problem, bin : (C,) int64 arrays
+        Which problem and which bin of it, 0-based.
+    label : (C,) int64 array
+        Class code of the problem, -1 where classes are pooled.
+    claim : (C,) int64 array
+        Claim of the problem.
+    start, stop : (C,) int64 arrays
+        The cell's entries ``start:stop`` in the sorted arrays.
+    lower, upper : (C,) float64 arrays
+        Bin edges ("uniform"), or the smallest and largest score in the cell.
+    count : (C,) int64 array
+        Entries in the cell.
+    mean_score, mean_outcome : (C,) float64 arrays
+        Plug-in estimates of the mean score and of the frequency of the outcome.
+    """
+
+    notion: Notion
+    strategy: Strategy
+    n_bins: int
+    n_samples: int
+    n_classes: int
+    n_claims: int
+    n_problems: int
+    problem: np.ndarray
+    bin: np.ndarray
+    label: np.ndarray
+    claim: np.ndarray
+    start: np.ndarray
+    stop: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    count: np.ndarray
+    mean_score: np.ndarray
+    mean_outcome: np.ndarray
+
+    @property
+    def gap(self) -> np.ndarray:
+        """Signed miscalibration of each cell, outcome minus score: positive is underconfident."""
+        return self.mean_outcome - self.mean_score
+
+    @property
+    def share(self) -> np.ndarray:
+        """Share of the n * n_claims entries in each cell; sums to 1."""
+        return self.count / (self.n_samples * self.n_claims)
+
+    def ece(self, norm: float = 1) -> float:
+        """Mean over claims of (sum over cells of share |gap|^norm)^(1/norm); see `calib.ece`."""
+        weights = self.count / self.n_samples * np.abs(self.gap) ** norm
+        per_claim = np.bincount(self.claim, weights=weights, minlength=self.n_claims)
+        return float(np.mean(per_claim ** (1.0 / norm)))
+
+    def mce(self, aggregate: str = "cell") -> float:
+        """Largest |gap| over cells, or over bins of the class-averaged |gap|; see `calib.mce`."""
+        if aggregate == "cell":
+            return float(np.abs(self.gap).max())
+        if aggregate == "bin":
+            return float(np.nanmax(self.bin_deltas()[0]))
+        raise InputError(f'aggregate must be "cell" or "bin"; got {aggregate!r}')
+
+    def bin_deltas(self) -> tuple[np.ndarray, np.ndarray]:
+        """Delta_b of section 2.1 and the count of each bin b, both (n_bins,); NaN where a bin is empty."""
+        counts = np.bincount(self.bin, weights=self.count, minlength=self.n_bins)
+        totals = np.bincount(self.bin, weights=self.count * np.abs(self.gap), minlength=self.n_bins)
+        deltas = np.divide(totals, counts, out=np.full(self.n_bins, np.nan), where=counts > 0)
+        return deltas, counts.astype(np.int64)
+
+    def frame(self) -> pd.DataFrame:
+        """Return the cells as a table, one row each, for CSV downloads."""
+        return pd.DataFrame(
+            {
+                "problem": self.problem,
+                "label": self.label,
+                "bin": self.bin,
+                "lower": self.lower,
+                "upper": self.upper,
+                "count": self.count,
+                "mean_score": self.mean_score,
+                "mean_outcome": self.mean_outcome,
+                "gap": self.gap,
+            }
+        )
+
+
+def bin_statistics(
+    problems: BinaryProblems, *, n_bins: int = 15, strategy: Strategy = "uniform"
+) -> BinStatistics:
+    """Return counts, mean scores and outcome frequencies of every non-empty (problem, bin) cell.
+
+    Parameters
+    ----------
+    problems : BinaryProblems
+        From `reduce_to_binary`.
+    n_bins : int
+        Bins per problem, 1 or more; ignored by "discrete".
+    strategy : {"uniform", "quantile", "discrete"}
+        Equal width [0, 1/B), ..., [1 - 1/B, 1]; equal mass, never splitting equal scores; or one bin per
+        distinct score, as the paper assesses histogram binning (Remark 1).
+
+    Raises
+    ------
+    InputError
+        If `n_bins` or `strategy` is not one of these.
+    """
+    if strategy not in ("uniform", "quantile", "discrete"):
+        raise InputError(f'strategy must be "uniform", "quantile" or "discrete"; got {strategy!r}')
+    if strategy == "discrete":
+        start, problem, bin_ = _discrete_cells(problems)
+        n_bins = int(bin_.max()) + 1
+    else:
+        n_bins = check_count(n_bins, "n_bins")
+        cells = _uniform_cells if strategy == "uniform" else _quantile_cells
+        start, problem, bin_ = cells(problems, n_bins)
+    stop = np.append(start[1:], len(problems.scores))
+    kept = stop > start
+    start, stop, problem, bin_ = start[kept], stop[kept], problem[kept], bin_[kept]
+    count = stop - start
+    if strategy == "uniform":
+        lower, upper = bin_ / n_bins, (bin_ + 1) / n_bins
+    else:
+        lower, upper = (problems.scores[at].astype(np.float64) for at in (start, stop - 1))
+    return BinStatistics(
+        notion=problems.notion,
+        strategy=strategy,
+        n_bins=n_bins,
+        n_samples=problems.n_samples,
+        n_classes=problems.n_classes,
+        n_claims=problems.n_claims,
+        n_problems=problems.n_problems,
+        problem=problem,
+        bin=bin_,
+        label=problems.labels_of(problem),
+        claim=problems.claims_of(problem),
+        start=start,
+        stop=stop,
+        lower=lower,
+        upper=upper,
+        count=count,
+        mean_score=(problems.score_sums[stop] - problems.score_sums[start]) / count,
+        mean_outcome=(problems.outcome_sums[stop] - problems.outcome_sums[start]) / count,
+    )
+
+
+def uniform_edges(n_bins: int) -> np.ndarray:
+    """Interior edges j/B of equal-width bins, (B - 1,) float64."""
+    return np.arange(1, n_bins) / n_bins
+
+
+def assign_bins(scores: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Bin of each score, (n,) int64: the number of interior edges that are <= it."""
+    return np.searchsorted(edges, np.asarray(scores, dtype=np.float64), side="right")
+
+
+def equal_mass_cuts(group_ends: np.ndarray, n_bins: int) -> np.ndarray:
+    """Cut a sorted sample into at most B bins of about n/B entries without splitting equal scores.
+
+    Parameters
+    ----------
+    group_ends : (G,) int array
+        Ascending positions after each run of equal scores; the last is n.
+    n_bins : int
+        Bins wanted.
+
+    Returns
+    -------
+    (b + 1,) int64 array
+        Positions 0 = c_0 < c_1 < ... < c_b = n with b <= B. Every bin holds at least floor(n/B) entries;
+        without ties the sizes are those of `numpy.array_split`.
+    """
+    total = int(group_ends[-1])
+    share = max(total // n_bins, 1)
+    cuts = [0]
+    while len(cuts) < n_bins:
+        bins_left = n_bins - len(cuts) + 1
+        target = max(share, -(-(total - cuts[-1]) // bins_left))
+        reached = int(np.searchsorted(group_ends, cuts[-1] + target))
+        stop = int(group_ends[min(reached, len(group_ends) - 1)])
+        if total - stop < share:
+            break
+        cuts.append(stop)
+    return np.array([*cuts, total], dtype=np.int64)
+
+
+def check_count(value: object, name: str) -> int:
+    """Return a whole number >= 1 as int, or raise `InputError`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InputError(f"{name} must be a whole number of at least 1; got {value!r}")
+    return int(value)
+
+
+def _uniform_cells(problems: BinaryProblems, n_bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    edges = uniform_edges(n_bins).astype(problems.scores.dtype)
+    below = edges < uniform_edges(n_bins)
+    edges[below] = np.nextafter(edges[below], edges.dtype.type(2))
+    starts = np.empty((problems.n_problems, n_bins), dtype=np.int64)
+    starts[:, 0] = problems.offsets[:-1]
+    for problem in range(problems.n_problems):
+        scores = problems.scores[problems.offsets[problem] : problems.offsets[problem + 1]]
+        starts[problem, 1:] = problems.offsets[problem] + np.searchsorted(scores, edges)
+    owner = np.repeat(np.arange(problems.n_problems), n_bins)
+    return starts.ravel(), owner, np.tile(np.arange(n_bins), problems.n_problems)
+
+
+def _quantile_cells(problems: BinaryProblems, n_bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    ends = np.append(problems.tie_starts[1:], len(problems.scores))
+    first = np.searchsorted(ends, problems.offsets, side="right")
+    starts, owners, bins = [], [], []
+    for problem in np.flatnonzero(np.diff(problems.offsets)):
+        offset = problems.offsets[problem]
+        cuts = equal_mass_cuts(ends[first[problem] : first[problem + 1]] - offset, n_bins)[:-1]
+        starts.append(offset + cuts)
+        owners.append(np.full(len(cuts), problem))
+        bins.append(np.arange(len(cuts)))
+    return np.concatenate(starts), np.concatenate(owners), np.concatenate(bins)
+
+
+def _discrete_cells(problems: BinaryProblems) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    starts = problems.tie_starts
+    owner = np.searchsorted(problems.offsets, starts, side="right") - 1
+    return starts, owner, np.arange(len(starts)) - np.searchsorted(starts, problems.offsets)[owner]

@@ -1,0 +1,177 @@
+"""Calibration errors and proper scores, computed on the binary problems of an M2B notion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calib.binning import Notion, Strategy, bin_statistics
+from calib.parallel import map_row_blocks
+from calib.predictions import InputError, TopLabelPrediction, as_labels, as_scores
+from calib.reductions import reduce_to_binary, top_label
+
+
+def ece(
+    y_true: Any,
+    scores: Any,
+    *,
+    notion: Notion = "top-label",
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    norm: float = 1,
+    top_k: int | None = None,
+) -> float:
+    """Estimate the expected calibration error of a notion by the plug-in estimate over bins.
+
+    conf-ECE (eq. 3), TL-ECE (eq. 4) and CW-ECE (section 4) of the paper: with cells (l, b), shares
+    w and gaps |accuracy - confidence|, the sum of w * gap for "confidence" and "top-label", and the mean
+    over classes (over ranks k for the top-K notions) of each class's own ECE otherwise.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of int
+        True class codes 0..L-1.
+    scores : (n, L) array_like, Predictions or TopLabelPrediction
+        Scores in [0, 1].
+    notion : {"confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"}
+        What to condition on; see `reduce_to_binary`.
+    n_bins : int
+        Bins B per binary problem.
+    strategy : {"uniform", "quantile", "discrete"}
+        Equal width, equal mass, or one bin per distinct score. Assess histogram-binned predictions with
+        "discrete" and all others with "uniform", as the paper does (Remark 1).
+    norm : float
+        p of the l_p calibration error, 1 or more; 1 is the ECE, 2 the root mean square error.
+    top_k : int, optional
+        K of the top-K notions.
+
+    Returns
+    -------
+    float
+        In [0, 1]. A plug-in estimate is above 0 even for a perfect model; see `calib.noise_floor`.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used; the message says why.
+
+    Examples
+    --------
+    Example 1 of the paper: both patients hear 0.6; class 0 is right 20 %, class 1 100 % of the time.
+
+    >>> top = TopLabelPrediction(np.repeat([0, 1], 5), np.full(10, 0.6))
+    >>> y = np.array([0, 2, 2, 2, 2, 1, 1, 1, 1, 1])
+    >>> round(ece(y, top, notion="confidence"), 12), round(ece(y, top), 12)
+    (0.0, 0.4)
+    """
+    if not norm >= 1:
+        raise InputError(f"norm must be a number of at least 1; got {norm!r}")
+    problems = reduce_to_binary(y_true, scores, notion, top_k=top_k)
+    return bin_statistics(problems, n_bins=n_bins, strategy=strategy).ece(norm)
+
+
+def mce(
+    y_true: Any,
+    scores: Any,
+    *,
+    notion: Notion = "top-label",
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    aggregate: str = "cell",
+    top_k: int | None = None,
+) -> float:
+    """Estimate the maximum calibration error of a notion over bins.
+
+    Parameters are those of `ece`, and:
+
+    aggregate : {"cell", "bin"}
+        "cell" is the definition, eq. (TL-MCE): the largest |accuracy - confidence| over (class, bin).
+        "bin" is what the paper's tables print: the largest Delta_b of section 2.1, where classes are
+        averaged inside each bin by their share; for histogram binning, bin b is the b-th distinct value
+        of each class.
+
+    Returns
+    -------
+    float
+        In [0, 1]. One sparse cell can decide it; look at the counts.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used; the message says why.
+    """
+    problems = reduce_to_binary(y_true, scores, notion, top_k=top_k)
+    return bin_statistics(problems, n_bins=n_bins, strategy=strategy).mce(aggregate)
+
+
+def sharpness(
+    y_true: Any,
+    scores: Any,
+    *,
+    notion: Notion = "top-label",
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    top_k: int | None = None,
+) -> float:
+    """Estimate the sharpness E[E[Z | score]^2] of the binary outcomes Z (Gupta & Ramdas 2021, section 2).
+
+    Between E[Z]^2 (the score says nothing) and E[Z] (the score decides the outcome), averaged over
+    claims. Parameters and errors are those of `ece`.
+    """
+    problems = reduce_to_binary(y_true, scores, notion, top_k=top_k)
+    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    return float(np.sum(cells.share * cells.mean_outcome**2))
+
+
+def accuracy(y_true: Any, predicted: Any) -> float:
+    """Share of rows whose announced class is the true class.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of int
+        True class codes.
+    predicted : (n,) class codes, (n, L) scores, Predictions or TopLabelPrediction
+        What was announced; for scores the highest one, ties to the lowest index.
+    """
+    if hasattr(predicted, "confidence"):
+        label = predicted.label
+    elif np.ndim(predicted) == 1:
+        label = as_labels(predicted, len(predicted), None)
+    else:
+        label = top_label(as_scores(predicted, ndim=2, what="scores"))[0]
+    return float(np.mean(as_labels(y_true, len(label), None) == label))
+
+
+def brier_score(y_true: Any, scores: Any) -> float:
+    """Mean squared distance between prediction and outcome (Brier 1950).
+
+    For (n, L) scores or `Predictions`, the mean over rows of sum_l (h_l - 1{Y = l})^2, in [0, 2]. For a
+    `TopLabelPrediction`, the mean of (h - 1{Y = c})^2, in [0, 1].
+    """
+    if isinstance(scores, TopLabelPrediction):
+        correct = as_labels(y_true, len(scores), None) == scores.label
+        return float(np.mean((scores.confidence.astype(np.float64) - correct) ** 2))
+    matrix = as_scores(getattr(scores, "proba", scores), ndim=2, what="scores")
+    labels = as_labels(y_true, *matrix.shape)
+    # sum_l (h_l - y_l)^2 = sum_l h_l^2 - 2 h_Y + 1
+    squares = map_row_blocks(lambda block: np.einsum("ij,ij->i", block, block, dtype=np.float64), matrix)
+    at_true = np.take_along_axis(matrix, labels[:, None], axis=1)[:, 0].astype(np.float64)
+    return float(np.mean(squares - 2.0 * at_true) + 1.0)
+
+
+def log_loss(y_true: Any, scores: Any) -> float:
+    """Mean negative log probability of what happened, in nats.
+
+    For (n, L) scores, of the true class; for a `TopLabelPrediction`, of the event Y = c or Y != c.
+    Probabilities are clipped below at the float64 machine epsilon (2.2e-16), so the result is finite.
+    """
+    tiny = np.finfo(np.float64).eps
+    if isinstance(scores, TopLabelPrediction):
+        correct = as_labels(y_true, len(scores), None) == scores.label
+        h = scores.confidence.astype(np.float64)
+        return float(-np.mean(np.log(np.maximum(np.where(correct, h, 1.0 - h), tiny))))
+    matrix = as_scores(getattr(scores, "proba", scores), ndim=2, what="scores")
+    labels = as_labels(y_true, *matrix.shape)
+    at_true = np.take_along_axis(matrix, labels[:, None], axis=1)[:, 0].astype(np.float64)
+    return float(-np.mean(np.log(np.maximum(at_true, tiny))))

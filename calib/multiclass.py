@@ -1,0 +1,294 @@
+"""Multiclass-to-binary calibration: Algorithm 5 of the paper, for every notion and binary calibrator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from calib.binning import BinaryProblems, Notion
+from calib.histogram import HistogramBinning
+from calib.parallel import map_threads
+from calib.predictions import InputError, TopLabelPrediction, as_scores
+from calib.reductions import ranked_classes, reduce_to_binary, top_label
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """A binary problem with too few calibration rows, and what is used in its place.
+
+    Attributes
+    ----------
+    problem : int
+        Index of the problem.
+    label : int
+        Class code it is about, -1 if it pools all classes.
+    rank : int
+        Claim it belongs to: the rank k - 1 for the top-K notions.
+    n_points, needed : int
+        Calibration rows there were, and the least there should have been.
+    used : str
+        "identity" (scores left as they are) or "pooled" (the calibrator of all classes together).
+    """
+
+    problem: int
+    label: int
+    rank: int
+    n_points: int
+    needed: int
+    used: str
+
+
+def _gives_top(calibrator: MulticlassToBinary) -> bool:
+    return calibrator.notion in ("confidence", "top-label")
+
+
+def _gives_top_k(calibrator: MulticlassToBinary) -> bool:
+    return calibrator.notion in ("top-k-confidence", "top-k-label")
+
+
+def _gives_proba(calibrator: MulticlassToBinary) -> bool:
+    return calibrator.notion == "class-wise" or (_gives_top(calibrator) and calibrator.complete is not None)
+
+
+class MulticlassToBinary(BaseEstimator):
+    """Calibrate a multiclass model through the binary problems of an M2B notion (Algorithm 5).
+
+    One binary calibrator is fitted per problem of `reduce_to_binary`. The announced class never changes
+    for "confidence", "top-label" and the top-K notions; class-wise calibration replaces the whole vector
+    and can change the highest class.
+
+    Parameters
+    ----------
+    binary : object with fit(scores, outcomes) and predict(scores), optional
+        The binary calibrator, cloned for every problem. Default `HistogramBinning()`.
+    notion : str, default "top-label"
+        "confidence" (Algorithm 1), "top-label" (2), "class-wise" (3), "top-k-label" (6) or
+        "top-k-confidence" (7).
+    top_k : int, optional
+        K of the top-K notions, default min(L, 5).
+    normalize : bool, default False
+        Class-wise only: divide each row by its sum (Algorithm 4, "N-HB" with histogram binning). Rows
+        that sum to 0 become 1/L. Normalising voids the guarantee and can cost accuracy.
+    fallback : {"identity", "pooled"}, default "identity"
+        What a problem with too few calibration rows uses: its scores unchanged, or the calibrator fitted
+        on the rows of all classes together (unchanged where even these are too few).
+    min_points : int, optional
+        Fewest rows a problem needs. Default: one full bin for histogram binning, else 1.
+    complete : {None, "rescale"}, default None
+        With "rescale", "confidence" and "top-label" calibrators also give `predict_proba`: the announced
+        class gets its calibrated confidence h, the others share 1 - h in proportion to the base model.
+
+    Attributes
+    ----------
+    calibrators_ : tuple
+        A fitted binary calibrator per problem; None where scores are left as they are.
+    pooled_ : tuple
+        With ``fallback="pooled"``, a calibrator per claim fitted on the rows of all classes (or None).
+    n_points_ : (P,) int64 array
+        Calibration rows of each problem.
+    fallbacks_ : tuple of Fallback
+        The problems that fell back, and why.
+    n_classes_ : int
+        L, from the number of columns.
+
+    Examples
+    --------
+    >>> proba = np.array([[0.6, 0.4], [0.7, 0.3], [0.2, 0.8], [0.4, 0.6]])
+    >>> m2b = MulticlassToBinary(HistogramBinning(n_bins=1)).fit(proba, [0, 1, 1, 1])
+    >>> top = m2b.predict_top(proba)
+    >>> top.label.tolist(), top.confidence.tolist()
+    ([0, 0, 1, 1], [0.5, 0.5, 1.0, 1.0])
+    """
+
+    def __init__(
+        self,
+        binary: Any = None,
+        *,
+        notion: Notion = "top-label",
+        top_k: int | None = None,
+        normalize: bool = False,
+        fallback: str = "identity",
+        min_points: int | None = None,
+        complete: str | None = None,
+    ) -> None:
+        self.binary = binary
+        self.notion = notion
+        self.top_k = top_k
+        self.normalize = normalize
+        self.fallback = fallback
+        self.min_points = min_points
+        self.complete = complete
+
+    def fit(self, proba: Any, y: Any) -> MulticlassToBinary:
+        """Fit one binary calibrator per problem on calibration rows the model was not trained on.
+
+        Parameters
+        ----------
+        proba : (n, L) array_like or Predictions
+            Base probabilities.
+        y : (n,) array_like of int
+            True class codes 0..L-1.
+
+        Raises
+        ------
+        InputError
+            If parameters contradict each other or the data cannot be used.
+        """
+        self._check_params()
+        problems = reduce_to_binary(y, _matrix(proba), self.notion, top_k=self.top_k)
+        binary = HistogramBinning() if self.binary is None else self.binary
+        needed = getattr(binary, "min_points", 1) if self.min_points is None else self.min_points
+        needed = max(int(needed), 1)
+        sizes = np.diff(problems.offsets)
+        pooled = [self._fit_pooled(problems, claim, binary, needed) for claim in range(problems.n_claims)]
+        claims = problems.claims_of(np.arange(problems.n_problems))
+
+        def fit_problem(index: int) -> Any:
+            if sizes[index] >= needed:
+                return clone(binary).fit(*problems.problem(index))
+            return pooled[claims[index]]
+
+        self.calibrators_ = tuple(map_threads(fit_problem, range(problems.n_problems)))
+        self.pooled_ = tuple(pooled)
+        self.n_points_ = sizes
+        self.n_classes_ = problems.n_classes
+        labels = problems.labels_of(np.arange(problems.n_problems))
+        self.fallbacks_ = tuple(
+            Fallback(
+                problem=int(index),
+                label=int(labels[index]),
+                rank=int(claims[index]),
+                n_points=int(sizes[index]),
+                needed=needed,
+                used="identity" if self.calibrators_[index] is None else "pooled",
+            )
+            for index in np.flatnonzero(sizes < needed)
+        )
+        return self
+
+    @property
+    def fallback_classes_(self) -> np.ndarray:
+        """Class codes with at least one problem that fell back, ascending (empty if none did)."""
+        check_is_fitted(self)
+        return np.unique(np.array([f.label for f in self.fallbacks_ if f.label >= 0], dtype=np.int64))
+
+    def predict(self, proba: Any) -> np.ndarray:
+        """Announced class codes, (n,) int64: the base model's, except for class-wise calibration.
+
+        Class-wise calibrators announce the highest calibrated score, ties to the lowest index.
+        """
+        matrix = self._checked(proba)
+        return top_label(self._class_wise(matrix) if self.notion == "class-wise" else matrix)[0]
+
+    @available_if(_gives_top)
+    def predict_top(self, proba: Any) -> TopLabelPrediction:
+        """Announced class and calibrated confidence (confidence and top-label calibrators only)."""
+        label, confidence = top_label(self._checked(proba))
+        owner = np.zeros_like(label) if self.notion == "confidence" else label
+        return TopLabelPrediction(label, self._calibrated(owner, confidence))
+
+    @available_if(_gives_top_k)
+    def predict_top_k(self, proba: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the K highest classes of each row and their calibrated scores, both (n, K)."""
+        labels, scores = ranked_classes(self._checked(proba), self._n_ranks())
+        ranks = np.arange(labels.shape[1])
+        owner = ranks + 0 * labels if self.notion == "top-k-confidence" else ranks * self.n_classes_ + labels
+        return labels, self._calibrated(owner.ravel(), scores.ravel()).reshape(scores.shape)
+
+    @available_if(_gives_proba)
+    def predict_proba(self, proba: Any) -> np.ndarray:
+        """Calibrated scores of every class, (n, L) float64.
+
+        Class-wise calibrators give one calibrated score per class; rows sum to 1 only with
+        ``normalize=True``. With ``complete="rescale"`` the rows of the others are completed to sum to 1.
+        """
+        matrix = self._checked(proba)
+        if self.notion == "class-wise":
+            return self._class_wise(matrix)
+        top = self.predict_top(matrix)
+        rows = np.arange(len(matrix))
+        rest = matrix.astype(np.float64)
+        rest[rows, top.label] = 0.0
+        sums = rest.sum(axis=1)
+        empty = sums == 0.0  # the base model gave everything to one class: share evenly
+        rest[empty] = 1.0
+        rest[rows[empty], top.label[empty]] = 0.0
+        sums[empty] = rest.shape[1] - 1
+        rest *= ((1.0 - top.confidence) / sums)[:, None]
+        rest[rows, top.label] = top.confidence
+        return rest
+
+    def n_top_changed(self, proba: Any) -> int:
+        """Count rows whose highest completed or class-wise score is not the base model's class."""
+        matrix = self._checked(proba)
+        return int(np.sum(top_label(self.predict_proba(matrix))[0] != top_label(matrix)[0]))
+
+    def _check_params(self) -> None:
+        if self.normalize and self.notion != "class-wise":
+            raise InputError(f'normalize=True needs notion "class-wise"; got "{self.notion}"')
+        if self.fallback not in ("identity", "pooled"):
+            raise InputError(f'fallback must be "identity" or "pooled"; got {self.fallback!r}')
+        if self.complete not in (None, "rescale"):
+            raise InputError(f'complete must be None or "rescale"; got {self.complete!r}')
+        if self.complete and not _gives_top(self):
+            raise InputError(f'complete belongs to "confidence" and "top-label"; got notion "{self.notion}"')
+
+    def _fit_pooled(self, problems: BinaryProblems, claim: int, binary: Any, needed: int) -> Any:
+        if self.fallback != "pooled" or problems.n_problems == problems.n_claims:
+            return None
+        per_claim = problems.n_problems // problems.n_claims
+        own = slice(problems.offsets[claim * per_claim], problems.offsets[(claim + 1) * per_claim])
+        scores, outcomes = problems.scores[own], problems.outcomes[own]
+        return clone(binary).fit(scores, outcomes) if len(scores) >= needed else None
+
+    def _checked(self, proba: Any) -> np.ndarray:
+        check_is_fitted(self)
+        matrix = _matrix(proba)
+        if matrix.shape[1] != self.n_classes_:
+            raise InputError(
+                f"this calibrator was fitted on {self.n_classes_} classes; got {matrix.shape[1]} columns"
+            )
+        return matrix
+
+    def _n_ranks(self) -> int:
+        per_rank = 1 if self.notion == "top-k-confidence" else self.n_classes_
+        return len(self.calibrators_) // per_rank
+
+    def _calibrated(self, owner: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Send each score through the calibrator of the problem that owns it."""
+        n_problems = len(self.calibrators_)
+        result = scores.astype(np.float64)
+        order = np.argsort(owner.astype(np.uint16 if n_problems <= 2**16 else np.int64), kind="stable")
+        offsets = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=n_problems))))
+
+        def calibrate(index: int) -> None:
+            calibrator = self.calibrators_[index]
+            if calibrator is not None:
+                own = order[offsets[index] : offsets[index + 1]]
+                result[own] = calibrator.predict(scores[own])
+
+        map_threads(calibrate, np.flatnonzero(np.diff(offsets)).tolist())
+        return result
+
+    def _class_wise(self, matrix: np.ndarray) -> np.ndarray:
+        result = np.empty(matrix.shape, dtype=np.float64)
+
+        def calibrate(code: int) -> None:
+            calibrator = self.calibrators_[code]
+            column = np.ascontiguousarray(matrix[:, code])
+            result[:, code] = column if calibrator is None else calibrator.predict(column)
+
+        map_threads(calibrate, range(matrix.shape[1]))
+        if self.normalize:
+            sums = result.sum(axis=1, keepdims=True)
+            result = np.divide(result, sums, out=np.full_like(result, 1.0 / self.n_classes_), where=sums > 0)
+        return result
+
+
+def _matrix(proba: Any) -> np.ndarray:
+    return as_scores(getattr(proba, "proba", proba), ndim=2, what="proba")
