@@ -57,7 +57,7 @@ class HistogramBinning(BaseEstimator):
     Examples
     --------
     >>> hb = HistogramBinning(n_bins=2).fit([0.1, 0.2, 0.8, 0.9], [0, 1, 1, 1])
-    >>> hb.predict([0.0, 0.5, 0.8]).tolist()
+    >>> hb.predict([0.0, 0.4, 0.8]).tolist()
     [0.5, 0.5, 1.0]
     """
 
