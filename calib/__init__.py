@@ -5,6 +5,7 @@ reductions" (ICLR 2022). Nothing here imports Streamlit.
 """
 
 from calib.binning import BinaryProblems, BinStatistics, bin_statistics
+from calib.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.histogram import HistogramBinning
 from calib.metrics import accuracy, brier_score, ece, log_loss, mce, sharpness
 from calib.multiclass import Fallback, MulticlassToBinary
@@ -16,11 +17,15 @@ __version__ = "0.1.0"
 __all__ = [
     "BinStatistics",
     "BinaryProblems",
+    "CanonicalBinning",
     "Fallback",
+    "GridScheme",
     "HistogramBinning",
     "InputError",
     "MulticlassToBinary",
     "Predictions",
+    "ProjectionScheme",
+    "SierpinskiScheme",
     "TopLabelPrediction",
     "accuracy",
     "bin_statistics",

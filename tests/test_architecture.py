@@ -25,7 +25,7 @@ LAYERS = (
     ("metrics",),
     ("noise",),
     ("guarantees",),
-    ("diagrams",),
+    ("diagrams", "simplex"),
     ("figures",),
     ("persistence",),
     ("datasets",),

@@ -1,0 +1,327 @@
+"""Partitions of the probability simplex: Sierpinski, grid and projection (App. G of the paper)."""
+
+from __future__ import annotations
+
+from math import comb
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from calib.parallel import map_row_blocks
+from calib.predictions import InputError, Predictions
+
+#: Cells are numbered in int64; schemes with more cells than this are refused.
+MOST_CELLS = 2**62
+
+
+class SimplexScheme(BaseEstimator):
+    """A partition of the probability simplex into numbered cells; the base of the three schemes.
+
+    Attributes
+    ----------
+    n_classes_ : int
+        Number of classes L the scheme was fitted for.
+    n_bins_ : int
+        Number of cells; `assign` returns numbers in 0..n_bins_-1.
+    """
+
+    n_classes_: int
+    n_bins_: int
+
+    def fit(self, proba: Any, y: Any = None) -> SimplexScheme:
+        """Learn the partition from (n, L) probabilities, L >= 3; the labels are not used.
+
+        Raises
+        ------
+        InputError
+            If `proba` is no probability matrix, has fewer than 3 columns, an option is out of range, or the
+            scheme would have more than `MOST_CELLS` cells.
+        """
+        matrix = Predictions(proba).proba
+        if matrix.shape[1] < 3:
+            raise InputError(
+                f"binning the simplex needs at least 3 classes; got {matrix.shape[1]} columns. "
+                "For two classes use HistogramBinning on the score of one of them."
+            )
+        self.n_classes_ = matrix.shape[1]
+        self._fit(matrix)
+        return self
+
+    def assign(self, proba: Any) -> np.ndarray:
+        """Return the (n,) int64 cell number of every row of the (n, L) probabilities."""
+        return map_row_blocks(self._assign, self._checked(proba))
+
+    def interior(self, proba: Any) -> np.ndarray:
+        """Return an (n,) mask of the rows that count in the bin means; the fixed schemes leave none out."""
+        return map_row_blocks(self._interior, self._checked(proba))
+
+    def _checked(self, proba: Any) -> np.ndarray:
+        check_is_fitted(self, "n_bins_")
+        matrix = Predictions(proba).proba
+        if matrix.shape[1] != self.n_classes_:
+            raise InputError(
+                f"fitted on {self.n_classes_} classes, got {matrix.shape[1]} columns; "
+                "pass the same classes in the same order"
+            )
+        return matrix
+
+    def _numbered(self, n_bins: int) -> int:
+        if n_bins > MOST_CELLS:
+            raise InputError(
+                f"{self!r} has more than {MOST_CELLS:.1e} cells for {self.n_classes_} classes, too many to "
+                "number. Lower its resolution, merge classes with merge_classes, or use ProjectionScheme, "
+                "whose number of bins you choose."
+            )
+        return n_bins
+
+    def _fit(self, matrix: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def _assign(self, block: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _interior(self, block: np.ndarray) -> np.ndarray:
+        return np.ones(len(block), dtype=bool)
+
+
+class SierpinskiScheme(SimplexScheme):
+    """Recursive halving of the corners of the simplex (App. G.1).
+
+    Depth 1 has a corner cell {s_l > 1/2} per class and one middle cell; every further level divides the
+    corner cells again after mapping them onto the whole simplex, t_l = 2 s_l - 1 and t_u = 2 s_u. Middle
+    cells stay whole. There are (L^(q+1) - 1) / (L - 1) cells at depth q.
+
+    Parameters
+    ----------
+    depth : int
+        Depth q >= 1.
+
+    Notes
+    -----
+    A corner cell l comes before the next one and holds the numbers of its own division; the middle cell is
+    the last. Doubling and subtracting 1 are exact in floating point, so membership is exact for the given
+    numbers. For L = 3 and q = 2 the formula gives 13 cells; the paper's text prints 14.
+
+    Examples
+    --------
+    >>> scheme = SierpinskiScheme(depth=2).fit([[0.9, 0.05, 0.05]])
+    >>> scheme.n_bins_, scheme.assign([[0.9, 0.05, 0.05], [0.5, 0.5, 0.0], [0.6, 0.4, 0.0]]).tolist()
+    (13, [0, 12, 1])
+    """
+
+    def __init__(self, depth: int = 2) -> None:
+        self.depth = depth
+
+    def _fit(self, matrix: np.ndarray) -> None:
+        depth = _whole(self.depth, "depth")
+        self.n_bins_ = self._numbered((self.n_classes_ ** (depth + 1) - 1) // (self.n_classes_ - 1))
+
+    def _assign(self, block: np.ndarray) -> np.ndarray:
+        cells = np.zeros(len(block), dtype=np.int64)
+        rows = np.arange(len(block))
+        local = block.astype(np.float64)
+        cells_in_corner = (self.n_bins_ - 1) // self.n_classes_
+        for _ in range(self.depth):
+            corner = local.argmax(axis=1)
+            inside = np.take_along_axis(local, corner[:, None], axis=1)[:, 0] > 0.5
+            cells[rows[~inside]] += self.n_classes_ * cells_in_corner
+            rows, corner = rows[inside], corner[inside]
+            cells[rows] += corner * cells_in_corner
+            local = 2.0 * local[inside]
+            local[np.arange(len(rows)), corner] -= 1.0
+            cells_in_corner = (cells_in_corner - 1) // self.n_classes_
+        return cells
+
+
+class GridScheme(SimplexScheme):
+    """Grid of cells with side tau = 1/K (App. G.2).
+
+    Cell k = (k_1, ..., k_L), max(L, K+1) <= sum k <= K+L-1, holds the rows with K s_l in [k_l - 1, k_l] for
+    every l; a row on a shared face belongs to the lexicographically smallest such k. Cells are numbered
+    in that order. For L = 3 there are K^2 triangles of equal size.
+
+    Parameters
+    ----------
+    cells : int
+        K >= 1, the number of cells along an edge.
+
+    Notes
+    -----
+    Rows are first divided by their sum. K s_l within 4 K machine epsilons (of the dtype of `proba`) of a
+    whole number counts as that number: 0.6 is on its face although 0.6 has no exact binary form.
+
+    Examples
+    --------
+    >>> scheme = GridScheme(cells=5).fit([[1.0, 0.0, 0.0]])
+    >>> scheme.n_bins_, scheme.tuples([[0.2, 0.4, 0.4], [1.0, 0.0, 0.0]]).tolist()
+    (25, [[1, 2, 3], [5, 1, 1]])
+    """
+
+    def __init__(self, cells: int = 5) -> None:
+        self.cells = cells
+
+    def tuples(self, proba: Any) -> np.ndarray:
+        """Return the (n, L) int64 tuple k of every row's cell."""
+        return map_row_blocks(self._tuples, self._checked(proba))
+
+    def rank(self, tuples: np.ndarray) -> np.ndarray:
+        """Return the (n,) int64 cell numbers of (n, L) tuples k: their lexicographic ranks from 0."""
+        check_is_fitted(self, "n_bins_")
+        rank = np.zeros(len(tuples), dtype=np.int64)
+        used = np.zeros(len(tuples), dtype=np.int64)
+        for column in range(self.n_classes_):
+            # Tuples that share the first entries and are smaller here: a difference of two counts of
+            # tuples with bounded sum (the hockey-stick identity), so no cell is ever listed.
+            after = used + tuples[:, column] - 1
+            counts = self._tuples_left(self.n_classes_ - column)
+            rank += counts[used] - counts[after]
+            used = after
+        return rank
+
+    def _tuples_left(self, width: int) -> np.ndarray:
+        """Count the ways to continue with `width` entries, by the sum of k_l - 1 spent so far."""
+        low, high = max(0, self.cells + 1 - self.n_classes_), self.cells - 1
+        return np.array(
+            [
+                _bounded_sums(width, high - spent) - _bounded_sums(width, low - 1 - spent)
+                for spent in range(self.cells)
+            ],
+            dtype=np.int64,
+        )
+
+    def _fit(self, matrix: np.ndarray) -> None:
+        cells = _whole(self.cells, "cells")
+        n_classes = self.n_classes_
+        self.n_bins_ = self._numbered(
+            _bounded_sums(n_classes, cells - 1) - _bounded_sums(n_classes, cells - n_classes)
+        )
+
+    def _tuples(self, block: np.ndarray) -> np.ndarray:
+        tolerance = 4 * self.cells * np.finfo(block.dtype).eps
+        scaled = block / block.sum(axis=1, keepdims=True, dtype=np.float64) * self.cells
+        whole = np.rint(scaled)
+        tuples = np.where(np.abs(scaled - whole) <= tolerance, whole, np.ceil(scaled)).astype(np.int64)
+        np.maximum(tuples, 1, out=tuples)
+        # The smallest candidates sum to K only if every K s_l is whole and positive; the one step up that
+        # is missing raises the order least in the last entry.
+        tuples[tuples.sum(axis=1) == self.cells, -1] += 1
+        return tuples
+
+    def _assign(self, block: np.ndarray) -> np.ndarray:
+        return self.rank(self._tuples(block))
+
+
+class ProjectionScheme(SimplexScheme):
+    """Projection histogram binning, Algorithm 10 of the paper (App. G.3).
+
+    Bin b < B is what the cut q_b^T s < T_b takes from the rows left over by the cuts before; T_b is the
+    floor((n+1)/B)-th smallest projection of those rows. The last bin is the rest.
+
+    Parameters
+    ----------
+    n_bins : int
+        B >= 1.
+    directions : {"rotating", "random"}
+        "rotating": -e_1, ..., -e_L, -e_1, ... (each cut takes the largest scores of one class);
+        "random": unit vectors with uniform direction.
+    random_state : int, Generator or None
+        Seed of the random directions.
+
+    Attributes
+    ----------
+    directions_ : (n_bins_, L) float64 array
+        Unit vectors q_b.
+    thresholds_ : (n_bins_,) float64 array
+        Cuts T_b; the last is 1.01, above every projection.
+
+    Notes
+    -----
+    Rows with q_s^T g = T_s for any s are left out of the bin means (`interior`), which leaves at least
+    floor((n+1)/B) - 1 rows inside every bin when no two rows share a projection. With tied rows a cut can
+    take more than its share; the cuts then stop as soon as another would leave fewer than that for the
+    last bin (the printed algorithm would ask for an order statistic of too few rows), and `n_bins_` is
+    smaller than `n_bins`.
+    """
+
+    directions_: np.ndarray
+    thresholds_: np.ndarray
+
+    def __init__(
+        self,
+        n_bins: int = 27,
+        directions: str = "rotating",
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.n_bins = n_bins
+        self.directions = directions
+        self.random_state = random_state
+
+    def _fit(self, matrix: np.ndarray) -> None:
+        n_bins = _whole(self.n_bins, "n_bins")
+        share = (len(matrix) + 1) // n_bins
+        if share < 1:
+            raise InputError(
+                f"n_bins={n_bins} needs at least {n_bins - 1} calibration rows; got {len(matrix)}. "
+                "Lower n_bins or bring more rows."
+            )
+        directions = self._directions(n_bins)
+        left = matrix
+        thresholds: list[float] = []
+        while len(thresholds) < n_bins - 1 and len(left) >= share:
+            projection = project(left, directions[len(thresholds)])
+            threshold = np.partition(projection, share - 1)[share - 1]
+            beyond = projection > threshold
+            if np.count_nonzero(beyond) < share - 1:
+                break
+            thresholds.append(float(threshold))
+            left = left[beyond]
+        self.thresholds_ = np.array([*thresholds, 1.01])
+        self.directions_ = directions[: len(self.thresholds_)]
+        self.n_bins_ = len(self.thresholds_)
+
+    def _directions(self, n_bins: int) -> np.ndarray:
+        if self.directions == "rotating":
+            return -np.eye(self.n_classes_)[np.arange(n_bins) % self.n_classes_]
+        if self.directions == "random":
+            normal = np.random.default_rng(self.random_state).standard_normal((n_bins, self.n_classes_))
+            return normal / np.linalg.norm(normal, axis=1, keepdims=True)
+        raise InputError(f'directions must be "rotating" or "random"; got {self.directions!r}')
+
+    def _assign(self, block: np.ndarray) -> np.ndarray:
+        cells = np.full(len(block), self.n_bins_ - 1, dtype=np.int64)
+        rows = np.arange(len(block))
+        for cell in range(self.n_bins_ - 1):
+            taken = project(block[rows], self.directions_[cell]) < self.thresholds_[cell]
+            cells[rows[taken]] = cell
+            rows = rows[~taken]
+        return cells
+
+    def _interior(self, block: np.ndarray) -> np.ndarray:
+        inside = np.ones(len(block), dtype=bool)
+        for direction, threshold in zip(self.directions_, self.thresholds_, strict=True):
+            inside &= project(block, direction) != threshold
+        return inside
+
+
+def project(matrix: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """Return `matrix @ direction` in float64, each row's value independent of the rows around it.
+
+    A BLAS product may round a row differently in another batch; a row on a cut would then leave it.
+    """
+    total = np.zeros(len(matrix))
+    for column in np.flatnonzero(direction):
+        total += matrix[:, column] * direction[column]
+    return total
+
+
+def _bounded_sums(width: int, largest: int) -> int:
+    """Count the tuples of `width` integers >= 0 that sum to at most `largest`."""
+    return comb(largest + width, width) if largest >= 0 else 0
+
+
+def _whole(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InputError(f"{name} must be a whole number of at least 1; got {value!r}")
+    return int(value)
