@@ -6,11 +6,13 @@ reductions" (ICLR 2022). Nothing here imports Streamlit.
 
 from calib.binning import BinaryProblems, BinStatistics, bin_statistics
 from calib.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
+from calib.diagrams import bin_zoom, ece_sweep, reliability_diagram, worst_cells
 from calib.histogram import HistogramBinning
 from calib.metrics import accuracy, brier_score, ece, log_loss, mce, sharpness
 from calib.multiclass import Fallback, MulticlassToBinary
 from calib.predictions import InputError, Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary
+from calib.summary import Summary, calibrated_scores, summarize
 
 __version__ = "0.1.0"
 
@@ -35,4 +37,11 @@ __all__ = [
     "mce",
     "reduce_to_binary",
     "sharpness",
+    "bin_zoom",
+    "ece_sweep",
+    "reliability_diagram",
+    "worst_cells",
+    "Summary",
+    "calibrated_scores",
+    "summarize",
 ]
