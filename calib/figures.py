@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from calib.diagrams import FEW_ROWS, BinZoom, EceSweep, ReliabilityDiagram
 
@@ -186,82 +187,103 @@ def reliability(
 
 
 def zoom(diagram: BinZoom, class_names: Sequence[str]) -> go.Figure:
-    """Draw Figure 1b: confidence and accuracy of every predicted class inside one bin."""
-    figure = go.Figure()
-    names = [escape(class_names[code]) for code in diagram.label]
-    few = len(names) <= MAX_NAMED
-    strong = np.where(diagram.class_count < FEW_ROWS, 0.35, 1.0)
-    custom = [
-        [name, int(count), float(low), float(high)]
-        for name, count, low, high in zip(
-            names, diagram.class_count, diagram.class_lower, diagram.class_upper, strict=True
-        )
-    ]
-    if few:
-        for position, opacity in enumerate(strong):
-            figure.add_scatter(
-                x=[diagram.class_confidence[position]] * 2,
-                y=[diagram.class_lower[position], diagram.class_upper[position]],
-                mode="lines",
-                line={"color": OKABE_ITO["vermillion"], "width": 1.5},
-                opacity=0.55 * float(opacity),
-                hoverinfo="skip",
-                showlegend=False,
-            )
+    """Draw Figure 1b: what the model says and how often it is right, per predicted class of one bin.
+
+    One line per class, most rows on top, at most 30; the bars at the right count the rows.
+    """
+    shown = slice(0, MAX_NAMED)
+    label, count = diagram.label[shown], diagram.class_count[shown]
+    says, right = diagram.class_confidence[shown], diagram.class_accuracy[shown]
+    low, high = diagram.class_lower[shown], diagram.class_upper[shown]
+    # Two of a user's class names may look alike once shortened: lines are placed by position.
+    place = np.arange(1, len(label) + 1)
+    faint = np.where(count < FEW_ROWS, 0.4, 1.0)
+    names = [escape(_short(class_names[code])) for code in label]
+    custom = [[name, *values] for name, *values in zip(names, says, right, low, high, count, strict=True)]
+    hover = (
+        "Predicted %{customdata[0]}<br>says %{customdata[1]:.3f}, right %{customdata[2]:.3f}<br>"
+        "95 % interval %{customdata[3]:.3f} to %{customdata[4]:.3f}<br>%{customdata[5]:,} rows<extra></extra>"
+    )
+    figure = make_subplots(
+        cols=2, rows=1, shared_yaxes=True, column_widths=[0.72, 0.28], horizontal_spacing=0.03
+    )
+    figure.add_vline(x=diagram.mean_confidence, line={"color": OKABE_ITO["blue"], "width": 1.5}, col=1)
     figure.add_scatter(
-        x=diagram.class_confidence,
-        y=diagram.class_accuracy,
-        mode="markers+text" if few else "markers",
-        text=names if few else None,
-        textposition="middle right",
-        marker={"size": 11 if few else 7, "color": OKABE_ITO["vermillion"], "opacity": strong},
-        textfont={"size": 13},
-        customdata=custom,
-        name="one predicted class",
-        hovertemplate="Predicted %{customdata[0]}<br>says %{x:.3f}, right %{y:.3f}<br>"
-        "95 % interval %{customdata[2]:.3f} to %{customdata[3]:.3f}<br>"
-        "%{customdata[1]:,} rows<extra></extra>",
+        x=np.column_stack([says, right, np.full(len(says), np.nan)]).ravel(),
+        y=np.repeat(place, 3),
+        mode="lines",
+        line={"color": "rgba(213,94,0,0.35)", "width": 6},
+        hoverinfo="skip",
+        showlegend=False,
     )
     figure.add_scatter(
         x=[diagram.mean_confidence],
-        y=[diagram.accuracy],
+        y=[0],
+        mode="markers",
+        marker={"symbol": "line-ns", "size": 18, "line": {"width": 3, "color": OKABE_ITO["blue"]}},
+        name="says",
+        hovertemplate="All classes: says %{x:.3f}<extra></extra>",
+    )
+    figure.add_scatter(
+        x=[diagram.accuracy],
+        y=[0],
         mode="markers",
         marker={"symbol": "star", "size": 17, "color": OKABE_ITO["blue"]},
-        name="all classes pooled",
-        hovertemplate="All classes: says %{x:.3f}, right %{y:.3f}"
-        f"<br>{diagram.count:,} rows<extra></extra>",
+        name="is right, all classes",
+        hovertemplate=f"All classes: right %{{x:.3f}}<br>{diagram.count:,} rows<extra></extra>",
     )
-    unit_axes(figure, "Mean confidence in the bin", "How often it is right", 480)
-    margin = 0.08 * (diagram.upper - diagram.lower)
-    span = (diagram.upper - diagram.lower) * (1.25 if few else 1.0)
-    figure.update_xaxes(range=[diagram.lower - margin, diagram.lower + span + margin], dtick=None)
-    return figure
-
-
-def zoom_counts(diagram: BinZoom, class_names: Sequence[str]) -> go.Figure:
-    """Draw the rows per predicted class inside a bin, most rows on top; at most 30 classes are named."""
-    shown = slice(0, MAX_NAMED)
-    counts = diagram.class_count[shown]
-    # Two of a user's class names may look alike once shortened: rows are placed by position.
-    place = np.arange(len(counts))
-    names = [escape(_short(class_names[code])) for code in diagram.label[shown]]
-    figure = go.Figure(
-        go.Bar(
-            x=counts,
-            y=place,
-            orientation="h",
-            text=[f"{count:,}" for count in counts],
-            textposition="outside",
-            cliponaxis=False,
-            marker={"color": np.where(counts < FEW_ROWS, "rgba(138,144,153,0.4)", OKABE_ITO["grey"])},
-            hovertemplate="%{x:,} rows<extra></extra>",
-        )
+    figure.add_scatter(
+        x=says,
+        y=place,
+        mode="markers",
+        marker={
+            "symbol": "line-ns",
+            "size": 15,
+            "line": {"width": 2, "color": OKABE_ITO["blue"]},
+            "opacity": faint,
+        },
+        showlegend=False,
+        customdata=custom,
+        hovertemplate=hover,
     )
-    figure.update_layout(
-        template=TEMPLATE, height=max(220, 26 * len(counts) + 80), margin={"r": 56}, showlegend=False
+    figure.add_scatter(
+        x=right,
+        y=place,
+        mode="markers",
+        marker={"size": 12, "color": OKABE_ITO["vermillion"], "opacity": faint},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": high - right,
+            "arrayminus": right - low,
+            "color": OKABE_ITO["vermillion"],
+            "thickness": 1,
+            "width": 3,
+        },
+        customdata=custom,
+        name="is right, predicted class alone (95 % interval)",
+        hovertemplate=hover,
     )
-    figure.update_yaxes(tickvals=place, ticktext=names, autorange="reversed", showgrid=False)
-    figure.update_xaxes(title_text="Rows predicted as the class", rangemode="tozero")
+    figure.add_bar(
+        x=count,
+        y=place,
+        orientation="h",
+        text=[f"{rows:,}" for rows in count],
+        textposition="outside",
+        cliponaxis=False,
+        marker={"color": np.where(count < FEW_ROWS, "rgba(138,144,153,0.4)", OKABE_ITO["grey"])},
+        customdata=custom,
+        hovertemplate=hover,
+        showlegend=False,
+        row=1,
+        col=2,
+    )
+    figure.update_layout(template=TEMPLATE, height=150 + 30 * (len(label) + 1), margin={"r": 48}, bargap=0.35)
+    figure.update_yaxes(
+        tickvals=[0, *place], ticktext=["all classes", *names], range=[len(label) + 0.6, -0.6], showgrid=False
+    )
+    figure.update_xaxes(title_text="Says, and is right", range=[-0.02, 1.02], dtick=0.2, row=1, col=1)
+    figure.update_xaxes(title_text="Rows", rangemode="tozero", nticks=3, row=1, col=2)
     return figure
 
 
