@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     ("parallel",),
     ("predictions",),
-    ("formats", "doctor"),
+    ("tables", "delimited", "readers", "roles", "drafts", "formats", "doctor"),
     ("binning",),
     ("reductions",),
     ("histogram", "binary"),
@@ -25,7 +25,6 @@ LAYERS = (
     ("metrics",),
     ("noise",),
     ("guarantees",),
-    ("summary",),
     ("diagrams", "simplex"),
     ("figures",),
     ("persistence",),

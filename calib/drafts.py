@@ -1,0 +1,300 @@
+"""Scores, labels and names with their roles known but nothing checked: between a table and `Predictions`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.parallel import map_row_blocks
+from calib.predictions import InputError, Predictions
+from calib.roles import Roles
+from calib.roles_guess import one_hot_values
+from calib.tables import Table
+
+SCALES = ("auto", "probabilities", "logits", "log_probabilities")
+#: exp of log-probabilities sums to 1 as well as the logarithms were printed.
+LOG_SUM_TOLERANCE = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """Scores and labels as they were found.
+
+    Attributes
+    ----------
+    proba : (n, L) float32 or float64 array
+        Scores: hopefully probabilities.
+    labels : (n,) array or None
+        True labels: whole numbers, floats with NaN where missing, or an object array of names with ""
+        where missing.
+    class_names : tuple of str or None
+        One name per column of `proba`, when the source gives names.
+    scale : str
+        What the names of the source say about the scores; "unknown" if nothing.
+    ids, weight, group : (n,) array or None
+        Row ids, sample weights, and groups.
+    roles : Roles or None
+        Where each part came from.
+    """
+
+    proba: np.ndarray
+    labels: np.ndarray | None = None
+    class_names: tuple[str, ...] | None = None
+    scale: str = "unknown"
+    ids: np.ndarray | None = None
+    weight: np.ndarray | None = None
+    group: np.ndarray | None = None
+    roles: Roles | None = None
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return self.proba.shape[0]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of score columns."""
+        return self.proba.shape[1]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Class names, "0", "1", ... where the source gives none."""
+        return self.class_names or tuple(str(code) for code in range(self.n_classes))
+
+    def take(self, rows: Any) -> Draft:
+        """Return the chosen rows (mask or indices)."""
+        parts = {
+            name: values[rows]
+            for name in ("labels", "ids", "weight", "group")
+            if (values := getattr(self, name)) is not None
+        }
+        return replace(self, proba=self.proba[rows], **parts)
+
+    def codes(self) -> np.ndarray | None:
+        """Class codes of `labels`, int64; -1 where a label is missing or names no class.
+
+        Text labels are looked up among the names. Whole numbers are looked up among names that are all
+        numbers too (columns "1", "10", "2" and label 10), else they are codes already.
+        """
+        if self.labels is None:
+            return None
+        labels = self.labels
+        if labels.dtype == object:
+            place = {name: code for code, name in enumerate(self.names)}
+            codes, found = pd.factorize(labels)
+            lookup = np.array([*(place.get(str(name), -1) for name in found), -1])
+            if found_numbers := _as_integers(found):
+                by_number = {int(name): code for name, code in place.items() if name.lstrip("-").isdigit()}
+                lookup = np.array([*(by_number.get(number, -1) for number in found_numbers), -1])
+            return lookup[codes]
+        whole = labels.astype(np.float64)
+        known = np.isfinite(whole) & (whole == np.floor(whole))
+        numbers = np.where(known, whole, -1).astype(np.int64)
+        if self.labels_are_names:
+            order = np.array([int(name) for name in self.names])
+            at = np.argsort(order)
+            spot = np.searchsorted(order[at], numbers).clip(0, len(order) - 1)
+            return np.where(known & (order[at][spot] == numbers), at[spot], -1)
+        return np.where((numbers >= 0) & (numbers < self.n_classes), numbers, -1)
+
+    @property
+    def labels_are_names(self) -> bool:
+        """Whether numeric labels are meant as names: all names are integers and hold every label."""
+        numbers = _as_integers(self.class_names or ())
+        if not numbers or self.labels is None or self.labels.dtype == object:
+            return False
+        values = self.labels[np.isfinite(self.labels)] if self.labels.dtype.kind == "f" else self.labels
+        if not len(values):
+            return False
+        return bool(np.isin(pd.unique(values), numbers).all())
+
+    def predictions(self, scores: str = "auto") -> Predictions:
+        """Check everything and return `Predictions`.
+
+        Parameters
+        ----------
+        scores : {"auto", "probabilities", "logits", "log_probabilities"}
+            What the scores are. "auto" goes by the names of the source unless the values contradict them.
+
+        Raises
+        ------
+        InputError
+            If the scores are not what they are said to be, or a label is missing or unknown.
+        """
+        if scores not in SCALES:
+            raise InputError(f"scores must be one of {', '.join(SCALES)}; got {scores!r}")
+        labels = self._checked_labels()
+        if self.n_classes < 2:
+            raise InputError(
+                "there is one column of scores; Predictions needs one per class. If it is the probability of "
+                "class 1, accept the fix binary_input of calib.examine, or add a column with 1 - p"
+            )
+        scale = self.scale if scores == "auto" else scores
+        probable = _rows_are_probabilities(self.proba)
+        if scores == "auto" and scale in ("logits", "log_probabilities") and probable:
+            scale = "probabilities"
+        if scale == "logits":
+            return Predictions.from_logits(self.proba, labels, self.class_names)
+        if scale == "log_probabilities":
+            return Predictions(exp_normalised(self.proba), labels, self.class_names)
+        if not probable:
+            _refuse_other_scales(self.proba)
+        return Predictions(self.proba, labels, self.class_names)
+
+    def _checked_labels(self) -> np.ndarray | None:
+        if self.labels is None:
+            return None
+        missing = missing_labels(self.labels)
+        if missing.all():
+            return None
+        if missing.any():
+            raise InputError(
+                f"{int(missing.sum()):,} of {len(missing):,} rows have no label, first row "
+                f"{int(missing.argmax())}; remove them or complete the labels"
+            )
+        codes = self.codes()
+        if len(self.labels) != self.n_samples:
+            raise InputError(f"there are {len(self.labels):,} labels for {self.n_samples:,} rows of scores")
+        if codes is not None and (codes < 0).any():
+            row = int((codes < 0).argmax())
+            raise InputError(
+                f"label {str(self.labels[row])[:60]!r} in row {row} names no class; the classes are "
+                f"{', '.join(repr(name[:40]) for name in self.names[:5])}{', ...' * (self.n_classes > 5)} "
+                f"({int((codes < 0).sum()):,} such rows)"
+            )
+        return codes
+
+
+def missing_labels(labels: np.ndarray) -> np.ndarray:
+    """Mask of rows without a label."""
+    if labels.dtype == object:
+        return np.asarray(pd.Series(labels).isin(["", "nan", "NaN", "None"]))
+    return np.isnan(labels) if labels.dtype.kind == "f" else np.zeros(len(labels), dtype=bool)
+
+
+def exp_normalised(block: np.ndarray) -> np.ndarray:
+    """Probabilities of log-probabilities; exp(-inf) = 0 is allowed, row sums are made exactly 1."""
+    if np.isnan(block).any() or (block > LOG_SUM_TOLERANCE).any():
+        raise InputError("log-probabilities must be 0 or less and not NaN; these are something else")
+    proba = np.exp(block.astype(np.float64))
+    sums = proba.sum(axis=1, keepdims=True)
+    if (np.abs(sums - 1.0) > LOG_SUM_TOLERANCE).any():
+        row = int(np.abs(sums - 1.0).argmax())
+        raise InputError(f"exp of the log-probabilities in row {row} sums to {sums[row, 0]:.6g}, not to 1")
+    return proba / sums
+
+
+def draft_of(table: Table, roles: Roles) -> Draft:
+    """Cut scores, labels and the rest out of a table as `roles` say.
+
+    Raises
+    ------
+    InputError
+        If a named column is not there or scores are not numbers.
+    """
+    for name in (*roles.probabilities, *roles.label, roles.id, roles.weight, roles.group):
+        if name is not None and name not in table.columns and name not in table.matrices:
+            raise InputError(f"there is no column {name!r}; check the roles of the columns")
+    first = roles.probabilities[0]
+    proba = table.matrices[first] if first in table.matrices else table.matrix(roles.probabilities)
+    if proba.size == 0:
+        raise InputError(f"the scores are empty: shape {proba.shape}")
+    labels = _labels_of(table, roles.label)
+    if labels is not None and len(labels) != len(proba):
+        raise InputError(
+            f"there are {len(labels):,} labels for {len(proba):,} rows of scores; give one label per row"
+        )
+    names = _names_that_fit(labels, roles)
+    if names is not None and len(names) != proba.shape[1]:
+        raise InputError(f"there are {len(names)} class names for {proba.shape[1]} columns of scores")
+    return Draft(
+        proba=proba,
+        labels=labels,
+        class_names=names,
+        scale=roles.scale,
+        ids=table.columns[roles.id] if roles.id else None,
+        weight=table.columns[roles.weight] if roles.weight else None,
+        group=table.columns[roles.group] if roles.group else None,
+        roles=roles,
+    )
+
+
+def _names_that_fit(labels: np.ndarray | None, roles: Roles) -> tuple[str, ...] | None:
+    """Class names without the prefix of their columns, or with it if that is how the labels are written."""
+    short, long = roles.class_names, tuple(name.strip() for name in roles.probabilities)
+    if short is None or short == long or labels is None or labels.dtype != object:
+        return short
+    if len(short) != len(long):
+        return short
+    seen = set(pd.unique(labels))
+    return long if len(seen & set(long)) > len(seen & set(short)) else short
+
+
+def _labels_of(table: Table, names: Sequence[str]) -> np.ndarray | None:
+    if not names:
+        return None
+    if len(names) > 1:
+        return from_one_hot(np.stack([one_hot_values(table.columns[name]) for name in names], axis=1))
+    if names[0] in table.matrices:
+        return from_one_hot(table.matrices[names[0]])
+    labels = table.columns[names[0]]
+    return pd.Series(labels).str.strip().to_numpy(dtype=object) if labels.dtype == object else labels
+
+
+def from_one_hot(matrix: np.ndarray) -> np.ndarray:
+    """Class codes of an (n, L) one-hot matrix.
+
+    Raises
+    ------
+    InputError
+        If a row is not one 1 among zeros.
+    """
+    good = ((matrix == 0) | (matrix == 1)).all(axis=1) & (matrix.sum(axis=1) == 1)
+    if not good.all():
+        row = int((~good).argmax())
+        raise InputError(f"the labels are a matrix that is not one-hot: row {row} is not one 1 among zeros")
+    return matrix.argmax(axis=1)
+
+
+def _as_integers(names: Sequence[str] | np.ndarray) -> list[int]:
+    """Integers that the names are, or an empty list if one of them is not."""
+    if len(names) and all(
+        str(name).lstrip("-").isascii() and str(name).lstrip("-").isdigit() for name in names
+    ):
+        return [int(name) for name in names] if max(len(str(name)) for name in names) < 18 else []
+    return []
+
+
+def _rows_are_probabilities(matrix: np.ndarray) -> bool:
+    low, high = matrix.min(), matrix.max()
+    if not (low >= 0.0 and high <= 1.0 + 1e-6):
+        return False
+    sums = map_row_blocks(lambda block: block.sum(axis=1, dtype=np.float64), matrix)
+    return bool(np.abs(sums - 1.0).max() < LOG_SUM_TOLERANCE)
+
+
+def _refuse_other_scales(matrix: np.ndarray) -> None:
+    """Say which other scale the values look like; leave NaN and small faults to `Predictions`."""
+    if not np.isfinite(matrix).all():
+        return
+    low, high = float(matrix.min()), float(matrix.max())
+    sums = map_row_blocks(lambda block: block.sum(axis=1, dtype=np.float64), matrix)
+    if low >= 0.0 and high > 1.0 and np.median(np.abs(sums - 100.0)) < 1.0:
+        raise InputError(
+            f"the scores are percentages: rows sum to {np.median(sums):.4g}. Divide them by 100, or accept "
+            "the fix percent of calib.examine"
+        )
+    if high <= 0.0 and np.median(np.abs(np.exp(matrix[:1000]).sum(axis=1) - 1.0)) < LOG_SUM_TOLERANCE:
+        raise InputError(
+            'the scores are log-probabilities: none is above 0. Pass scores="log_probabilities", or accept '
+            "the fix log_probabilities of calib.examine"
+        )
+    if low < 0.0 or high > 1.0 + 1e-6:
+        raise InputError(
+            f"the scores look like logits: they run from {low:.4g} to {high:.4g}, and probabilities lie in "
+            '[0, 1]. Pass scores="logits" to apply softmax, or let calib.examine find out what they are'
+        )

@@ -1,0 +1,115 @@
+"""Any supported file to a `Table`: the format is recognised, every failure is one `InputError`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from calib.delimited import Expander, read_delimited
+from calib.predictions import InputError
+from calib.readers_arrow import read_feather, read_parquet
+from calib.readers_json import read_json
+from calib.readers_numpy import read_npy, read_npz
+from calib.tables import Limits, Progress, Source, Table, open_source
+
+NPY_MAGIC = b"\x93NUMPY"
+#: First bytes of files that people pass by mistake, and what to do instead.
+FOREIGN = {
+    b"\x80\x02": "a Python pickle, which can run code and is never read; save with np.savez or to_parquet",
+    b"\x80\x03": "a Python pickle, which can run code and is never read; save with np.savez or to_parquet",
+    b"\x80\x04": "a Python pickle, which can run code and is never read; save with np.savez or to_parquet",
+    b"\x80\x05": "a Python pickle, which can run code and is never read; save with np.savez or to_parquet",
+    b"\x89HDF": "an HDF5 file; save the arrays with np.savez",
+    b"MATLAB": "a MATLAB file; save the arrays as CSV",
+    b"%PDF": "a PDF document",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"FEA1": "a Feather file of version 1; write it again with a current pandas or pyarrow",
+}
+
+
+def read_table(
+    source: Any,
+    *,
+    format: str | None = None,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> Table:
+    """Read a file into named columns and matrices, deciding nothing about their meaning.
+
+    Parameters
+    ----------
+    source : str, path, bytes or binary file object
+        CSV or TSV (any delimiter, decimal comma, BOM, UTF-16, gzip), Parquet, Feather, NPY, NPZ, JSON
+        records, JSON lines or a JSON object of columns.
+    format : {"csv", "parquet", "feather", "npy", "npz", "json"}, optional
+        Recognised from the content when not given.
+    limits : Limits, optional
+        Bounds enforced while reading.
+    progress : callable, optional
+        Called with the share done and a word.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read: one sentence, whatever is wrong with it.
+    """
+    limits = limits or Limits()
+    opened = open_source(source, limits)
+    found = _recognise(opened, limits)
+    chosen = (format or found).lower().removeprefix(".")
+    chosen = {"tsv": "csv", "txt": "csv", "jsonl": "json", "ndjson": "json", "arrow": "feather"}.get(
+        chosen, chosen
+    )
+    if chosen not in _READERS:
+        raise InputError(f"format must be one of {', '.join(_READERS)}; got {format!r}")
+    try:
+        table = _READERS[chosen](opened, limits, progress)
+    except InputError as error:
+        raise InputError(_named(opened.name, str(error))) from None
+    except (MemoryError, OverflowError, RecursionError):
+        raise InputError(_named(opened.name, "it is too large or too deeply nested to be read")) from None
+    except (pa.ArrowException, OSError, ValueError, EOFError, KeyError, NotImplementedError) as error:
+        reason = " ".join(str(error).split())[:160] or type(error).__name__
+        raise InputError(f"{opened.name!r} cannot be read as {chosen}: {reason}") from None
+    if progress is not None:
+        progress(1.0, "reading")
+    return table
+
+
+def _named(name: str, message: str) -> str:
+    return message if repr(name) in message else f"{name!r}: {message}"
+
+
+def _recognise(source: Source, limits: Limits) -> str:
+    head = source.head(64)
+    if head.startswith(b"\x1f\x8b"):
+        try:
+            with source.open() as file:
+                head = Expander(file, source.size, limits).read(64)
+        except InputError as error:
+            raise InputError(_named(source.name, str(error))) from None
+        if head.startswith(b"\x1f\x8b"):
+            raise InputError(f"{source.name!r} is gzip inside gzip; decompress it once")
+        if not head:
+            raise InputError(f"{source.name!r} holds nothing once decompressed")
+    for magic, what in FOREIGN.items():
+        if head.startswith(magic):
+            raise InputError(f"{source.name!r} is {what}; CSV, Parquet, Feather, NPY, NPZ and JSON are read")
+    for magic, name in ((NPY_MAGIC, "npy"), (b"PK", "npz"), (b"PAR1", "parquet"), (b"ARROW1", "feather")):
+        if head.startswith(magic):
+            return name
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return "json" if text[:1] in (b"{", b"[") else "csv"
+
+
+_READERS: dict[str, Callable[[Source, Limits, Progress | None], Table]] = {
+    "csv": read_delimited,
+    "parquet": read_parquet,
+    "feather": read_feather,
+    "npy": read_npy,
+    "npz": read_npz,
+    "json": read_json,
+}

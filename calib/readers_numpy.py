@@ -1,0 +1,119 @@
+"""NPY and NPZ to a `Table`: headers are checked before data is read, pickles never are."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+import zlib
+from typing import BinaryIO
+
+import numpy as np
+
+from calib.delimited import whole
+from calib.predictions import InputError
+from calib.tables import Limits, Progress, Source, Table, as_numbers, check_distinct, open_source
+
+
+def read_npy(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
+    """One array in an NPY file, plain or gzip."""
+    if source.head(2) == b"\x1f\x8b":
+        source = open_source(whole(source, limits), limits)
+    with source.open() as file:
+        array = _array(file, source.size, limits, "the array")
+    return _table_of_arrays({"array": array}, "npy")
+
+
+def _array(file: BinaryIO, n_bytes: int, limits: Limits, what: str) -> np.ndarray:
+    """One array in NPY format of `n_bytes` bytes, its header checked before its data is read."""
+    try:
+        version = np.lib.format.read_magic(file)
+        if version == (1, 0):
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+        elif version == (2, 0):
+            shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
+        else:
+            raise InputError(f"{what} has NPY version {version[0]}, for structured arrays; save plain ones")
+    except InputError:
+        raise
+    except Exception as error:  # the header is a Python literal: its parser raises whatever it likes
+        reason = " ".join(str(error).split())[:120]
+        raise InputError(f"{what} has a damaged NPY header ({reason}); save it again") from None
+    if dtype.hasobject:
+        raise InputError(
+            f"{what} holds Python objects as a pickle, which can run code and is never read; save numbers or "
+            "fixed-width text (array.astype(float), array.astype(str))"
+        )
+    if dtype.kind not in "fiubUS" or dtype.itemsize == 0:
+        raise InputError(f"{what} has dtype {dtype}; numbers or text are needed")
+    if len(shape) > 2 or any(size < 0 for size in shape):
+        raise InputError(f"{what} has shape {shape}; one or two dimensions are needed")
+    limits.check_rows(shape[0] if shape else 1)
+    limits.check_columns(shape[1] if len(shape) == 2 else 1)
+    count = int(np.prod(shape, dtype=object)) if shape else 1
+    needed = count * dtype.itemsize
+    limits.check_expanded(needed, limits.expanded_bytes)
+    if needed > n_bytes:
+        raise InputError(
+            f"{what} is cut short: shape {shape} of {dtype} needs {needed:,} bytes, {n_bytes:,} are there"
+        )
+    data = bytearray(needed)
+    view, filled = memoryview(data), 0
+    while filled < needed and (piece := file.read(min(needed - filled, 1 << 24))):
+        view[filled : filled + len(piece)] = piece
+        filled += len(piece)
+    if filled < needed:
+        raise InputError(f"{what} is cut short: {needed:,} bytes were announced, {filled:,} are there")
+    values = np.frombuffer(data, dtype=dtype, count=count)
+    values = values.reshape(shape[::-1]).T if fortran else values.reshape(shape)
+    return values if dtype.isnative else values.astype(dtype.newbyteorder("="))
+
+
+def read_npz(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
+    """Named arrays in an NPZ file; member names, sizes and headers are checked before data is read."""
+    if source.head(2) == b"\x1f\x8b":
+        source = open_source(whole(source, limits), limits)
+    arrays: dict[str, np.ndarray] = {}
+    with source.open() as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                members = archive.infolist()
+                _check_members(members, source, limits)
+                for done, member in enumerate(members, 1):
+                    name = member.filename.removesuffix(".npy")
+                    with archive.open(member) as content:
+                        arrays[name] = _array(content, member.file_size, limits, f"array {name!r}")  # type: ignore[arg-type]
+                    if progress is not None:
+                        progress(done / len(members), "reading")
+        except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, struct.error) as error:
+            reason = " ".join(str(error).split())[:120]
+            raise InputError(f"the NPZ archive is damaged or cut short ({reason}); copy it again") from None
+    return _table_of_arrays(arrays, "npz")
+
+
+def _check_members(members: list[zipfile.ZipInfo], source: Source, limits: Limits) -> None:
+    names = [member.filename for member in members]
+    if any(name.startswith(("xl/", "word/")) for name in names):
+        raise InputError(f"{source.name!r} is an Office document; save the sheet as CSV")
+    foreign = [name for name in names if not name.endswith(".npy") or "/" in name or "\\" in name]
+    if foreign or not names:
+        held = f"it holds {foreign[0][:60]!r}" if foreign else "it is empty"
+        raise InputError(f"{source.name!r} is a zip archive but not an NPZ file: {held}; save with np.savez")
+    if len(names) > limits.members:
+        raise InputError(f"{source.name!r} holds {len(names):,} arrays, more than {limits.members:,} "
+                         "(limit members)")  # fmt: skip
+    check_distinct(names)
+    limits.check_expanded(sum(member.file_size for member in members), source.size)
+
+
+def _table_of_arrays(arrays: dict[str, np.ndarray], format: str) -> Table:
+    columns: dict[str, np.ndarray] = {}
+    matrices: dict[str, np.ndarray] = {}
+    for name, array in arrays.items():
+        if array.dtype.kind in "US":
+            text = np.char.decode(array, "utf-8", "replace") if array.dtype.kind == "S" else array
+            columns[name] = text.ravel().astype(object)
+        elif array.ndim == 2 and array.shape[1] != 1:
+            matrices[name] = np.ascontiguousarray(as_numbers(array))
+        else:
+            columns[name] = as_numbers(array.ravel()) if array.dtype.kind == "f" else array.ravel()
+    return Table(format, columns, matrices)

@@ -1,0 +1,298 @@
+"""What a file holds before anything is decided about it: named columns and matrices, within limits."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pandas as pd
+
+from calib.predictions import InputError
+
+#: Called with the share done (0..1) and a few words about the step.
+Progress = Callable[[float, str], None]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds enforced while a file is read; the message of the `InputError` names the one that was met.
+
+    Attributes
+    ----------
+    file_bytes : int
+        Size of the file as it is stored. 1 GiB holds 250,000 rows of 1,000 float32 classes.
+    expanded_bytes : int
+        Size after decompression, and size of the arrays made from it.
+    expansion : int
+        Expanded size over stored size. Predictions as text shrink 2 to 20 times; a bomb, 1,000 times.
+    free_bytes : int
+        Expanded size up to which `expansion` is not looked at: one-hot matrices shrink a lot.
+    rows, columns : int
+        ImageNet-21k, the widest classifier in common use, has 21,841 classes.
+    members : int
+        Arrays in an NPZ file.
+    json_bytes : int
+        Size of a JSON text: its objects take about ten times as much while they are read.
+    """
+
+    file_bytes: int = 1 << 30
+    expanded_bytes: int = 2 << 30
+    expansion: int = 100
+    free_bytes: int = 256 << 20
+    rows: int = 20_000_000
+    columns: int = 32_768
+    members: int = 1_000
+    json_bytes: int = 256 << 20
+
+    def check_rows(self, n_rows: int) -> None:
+        """Refuse more rows than allowed."""
+        if n_rows > self.rows:
+            raise InputError(
+                f"the file has more than {self.rows:,} rows (limit rows); pass a sample of the rows"
+            )
+
+    def check_columns(self, n_columns: int) -> None:
+        """Refuse more columns than allowed."""
+        if n_columns > self.columns:
+            raise InputError(
+                f"the file has {n_columns:,} columns, more than {self.columns:,} (limit columns); "
+                "keep one column per class"
+            )
+
+    def check_expanded(self, expanded: int, stored: int) -> None:
+        """Refuse content that is too large once expanded, or suspiciously larger than what is stored."""
+        if expanded > self.expanded_bytes:
+            raise InputError(
+                f"the file expands to more than {_size(self.expanded_bytes)} (limit expanded_bytes); "
+                "pass a sample of the rows, or float32 instead of float64"
+            )
+        if expanded > self.free_bytes and expanded > self.expansion * max(stored, 1):
+            raise InputError(
+                f"the file of {_size(stored)} expands more than {self.expansion} times (limit expansion); "
+                "files of predictions do not, so it was not read further"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Named content of one file, untouched.
+
+    Attributes
+    ----------
+    format : str
+        "csv", "parquet", "feather", "npy", "npz", "json" or "frame".
+    columns : dict of str to (n,) array
+        One-dimensional content in file order: floats, integers, or text as object arrays of str.
+    matrices : dict of str to (n, m) float array
+        Two-dimensional content: arrays of NPY and NPZ, list columns of Parquet, nested lists of JSON.
+    packed : (n, m) array or None
+        The floats of a file of columns side by side: `columns` are views into it, and matrices of
+        neighbouring columns are cut out of it without touching the others.
+    packed_names : tuple of str
+        Names of the columns of `packed`.
+    ignored : tuple of str
+        Columns of types that hold neither numbers nor text.
+    """
+
+    format: str
+    columns: Mapping[str, np.ndarray]
+    matrices: Mapping[str, np.ndarray] = field(default_factory=dict)
+    packed: np.ndarray | None = None
+    packed_names: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def tabular(self) -> bool:
+        """Whether rows of all content belong together (false for NPZ, where sizes may differ)."""
+        return self.format not in ("npz", "npy")
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the first column or matrix; 0 when there is none."""
+        for values in (*self.columns.values(), *self.matrices.values()):
+            return len(values)
+        return 0
+
+    def matrix(self, names: Sequence[str]) -> np.ndarray:
+        """Return the named numeric columns side by side, (n, len(names)), float32 or float64."""
+        place = {name: j for j, name in enumerate(self.packed_names)}
+        if self.packed is not None and all(name in place for name in names):
+            at = [place[name] for name in names]
+            if at == list(range(at[0], at[0] + len(at))):
+                return np.ascontiguousarray(self.packed[:, at[0] : at[0] + len(at)])
+            return self.packed[:, at]
+        columns = [as_float_column(self.columns[name], name) for name in names]
+        return np.stack(columns, axis=1)
+
+    def frame(self, max_rows: int | None = None) -> pd.DataFrame:
+        """Return columns and matrices as one frame for preview; matrices become name[0], name[1], ..."""
+        data: dict[str, np.ndarray] = {name: values[:max_rows] for name, values in self.columns.items()}
+        for name, values in self.matrices.items():
+            data |= {f"{name}[{j}]": values[:max_rows, j] for j in range(values.shape[1])}
+        return pd.DataFrame({name: pd.Series(values) for name, values in data.items()})
+
+
+def as_numbers(array: np.ndarray) -> np.ndarray:
+    """Return float32 for float16 and float32, else float64; integers too."""
+    if array.dtype in (np.float32, np.float64):
+        return array
+    return array.astype(np.float32 if array.dtype == np.float16 else np.float64)
+
+
+def as_float_column(values: np.ndarray, name: str) -> np.ndarray:
+    """Return a column as float32 or float64, or raise `InputError` naming its first bad cell."""
+    if values.dtype in (np.float32, np.float64):
+        return values
+    if values.dtype.kind in "iubf":
+        return values.astype(np.float64)
+    numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
+    bad = np.isnan(numbers) & np.array([str(v).strip().lower() not in ("nan", "") for v in values])
+    if bad.any():
+        row = int(bad.argmax())
+        raise InputError(f"column {name!r} must hold numbers; row {row} holds {str(values[row])[:40]!r}")
+    return numbers
+
+
+def table_from_columns(
+    columns: Mapping[str, np.ndarray], *, format: str, matrices: Mapping[str, np.ndarray] | None = None
+) -> Table:
+    """Make a `Table`, laying its float columns side by side (float32 when all of them are)."""
+    floats = [name for name, values in columns.items() if values.dtype.kind == "f"]
+    if len(floats) < 2:
+        return Table(format, dict(columns), dict(matrices or {}))
+    wide = any(columns[name].dtype.itemsize > 4 for name in floats)
+    packed = np.empty((len(columns[floats[0]]), len(floats)), np.float64 if wide else np.float32)
+    for start in range(0, len(packed), 8192):
+        for j, name in enumerate(floats):
+            packed[start : start + 8192, j] = columns[name][start : start + 8192]
+    return packed_table(packed, floats, columns, format=format, matrices=matrices)
+
+
+def packed_table(
+    packed: np.ndarray,
+    packed_names: Sequence[str],
+    columns: Mapping[str, np.ndarray | None],
+    *,
+    format: str,
+    matrices: Mapping[str, np.ndarray] | None = None,
+) -> Table:
+    """Make a `Table` whose float columns are views into `packed`; `columns` gives the file order."""
+    place = {name: j for j, name in enumerate(packed_names)}
+    shown = {
+        name: packed[:, place[name]] if name in place else np.asarray(values)
+        for name, values in columns.items()
+    }
+    return Table(format, shown, dict(matrices or {}), packed, tuple(packed_names))
+
+
+def table_from_frame(frame: pd.DataFrame) -> Table:
+    """Make a `Table` of a pandas DataFrame; column names become str."""
+    names = [str(name) for name in frame.columns]
+    check_distinct(names)
+    columns: dict[str, np.ndarray] = {}
+    for j, name in enumerate(names):
+        series = frame.iloc[:, j]
+        if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf":
+            columns[name] = series.to_numpy()
+        elif pd.api.types.is_bool_dtype(series.dtype):
+            columns[name] = as_text(series.tolist())
+        elif pd.api.types.is_numeric_dtype(series.dtype):
+            columns[name] = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            columns[name] = as_text(series.tolist())
+    return table_from_columns(columns, format="frame")
+
+
+def as_text(values: Sequence[Any]) -> np.ndarray:
+    """Return an object array of str; missing values become the empty string."""
+    return np.array(
+        [v if type(v) is str else "" if v is None or v != v else str(v) for v in values], dtype=object
+    )
+
+
+def check_distinct(names: Sequence[str]) -> None:
+    """Refuse column names that appear twice: roles are given by name."""
+    if len(set(names)) != len(names):
+        twice = Counter(names).most_common(1)[0][0]
+        raise InputError(f"column name {twice[:60]!r} appears more than once; give every column its own name")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file to read, wherever it is: `name` for messages and extension, stored `size` in bytes."""
+
+    name: str
+    size: int
+    content: bytes | memoryview | Path
+
+    def head(self, n_bytes: int) -> bytes:
+        """First bytes."""
+        with self.open() as file:
+            return file.read(n_bytes)
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Open for reading from the start."""
+        file: BinaryIO = (
+            self.content.open("rb") if isinstance(self.content, Path) else io.BytesIO(self.content)
+        )
+        try:
+            yield file
+        finally:
+            file.close()
+
+
+def open_source(source: Any, limits: Limits) -> Source:
+    """Turn a path, bytes or a binary file object into a `Source`, checking its size.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it is empty or larger than `limits.file_bytes`.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source)
+        name = path.name
+        try:
+            directory, size = path.is_dir(), path.stat().st_size
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "not a usable path"
+            raise InputError(f"cannot open {str(source)[:200]!r}: {reason}") from None
+        if directory:
+            raise InputError(f"{name!r} is a directory; name one file")
+        content: bytes | memoryview | Path = path
+    elif isinstance(source, (bytes, bytearray, memoryview)):
+        name, content = "the file", bytes(source)
+        size = len(content)
+    elif hasattr(source, "read"):
+        name = Path(str(getattr(source, "name", "the file"))).name
+        if hasattr(source, "seek"):
+            source.seek(0)
+        content = source.read(limits.file_bytes + 1)
+        if not isinstance(content, bytes):
+            raise InputError(f"{name!r} must be opened in binary mode ('rb'); reading it gave text")
+        size = len(content)
+    else:
+        raise InputError(f"source must be a path, bytes or a binary file; got {type(source).__name__}")
+    if size == 0:
+        raise InputError(f"{name!r} is empty: 0 bytes")
+    if size > limits.file_bytes:
+        raise InputError(
+            f"{name!r} is larger than {_size(limits.file_bytes)} (limit file_bytes); pass a sample of the "
+            "rows, or Parquet or compressed NPZ with float32 values"
+        )
+    return Source(name, size, content)
+
+
+def _size(n_bytes: int) -> str:
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if n_bytes >= unit:
+            return f"{n_bytes / unit:.4g} {name}"
+    return f"{n_bytes} bytes"
