@@ -6,12 +6,16 @@ reductions" (ICLR 2022). Nothing here imports Streamlit.
 
 from calib.binning import BinaryProblems, BinStatistics, bin_statistics
 from calib.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
+from calib.diagrams import bin_zoom, ece_sweep, reliability_diagram, worst_cells
 from calib.formats import read_pair, read_predictions
 from calib.histogram import HistogramBinning
 from calib.metrics import accuracy, brier_score, ece, log_loss, mce, sharpness
 from calib.multiclass import Fallback, MulticlassToBinary
 from calib.predictions import InputError, Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary
+from calib.simplex import cell_outlines, merge_classes, recalibration_map, renormalise_classes
+from calib.simplex_error import canonical_ece, canonical_validity, compare_schemes, multinomial_bound
+from calib.summary import Summary, calibrated_scores, summarize
 
 __version__ = "0.1.0"
 
@@ -27,15 +31,30 @@ __all__ = [
     "Predictions",
     "ProjectionScheme",
     "SierpinskiScheme",
+    "Summary",
     "TopLabelPrediction",
     "accuracy",
     "bin_statistics",
+    "bin_zoom",
     "brier_score",
+    "calibrated_scores",
+    "canonical_ece",
+    "canonical_validity",
+    "cell_outlines",
+    "compare_schemes",
     "ece",
+    "ece_sweep",
     "log_loss",
     "mce",
+    "merge_classes",
+    "multinomial_bound",
     "read_pair",
     "read_predictions",
+    "recalibration_map",
     "reduce_to_binary",
+    "reliability_diagram",
+    "renormalise_classes",
     "sharpness",
+    "summarize",
+    "worst_cells",
 ]

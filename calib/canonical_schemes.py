@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from calib.binning import check_count
 from calib.parallel import map_row_blocks
 from calib.predictions import InputError, Predictions
 
@@ -115,7 +116,7 @@ class SierpinskiScheme(SimplexScheme):
         self.depth = depth
 
     def _fit(self, matrix: np.ndarray) -> None:
-        depth = _whole(self.depth, "depth")
+        depth = check_count(self.depth, "depth")
         self.n_bins_ = self._numbered((self.n_classes_ ** (depth + 1) - 1) // (self.n_classes_ - 1))
 
     def _assign(self, block: np.ndarray) -> np.ndarray:
@@ -192,7 +193,7 @@ class GridScheme(SimplexScheme):
         )
 
     def _fit(self, matrix: np.ndarray) -> None:
-        cells = _whole(self.cells, "cells")
+        cells = check_count(self.cells, "cells")
         n_classes = self.n_classes_
         self.n_bins_ = self._numbered(
             _bounded_sums(n_classes, cells - 1) - _bounded_sums(n_classes, cells - n_classes)
@@ -259,7 +260,7 @@ class ProjectionScheme(SimplexScheme):
         self.random_state = random_state
 
     def _fit(self, matrix: np.ndarray) -> None:
-        n_bins = _whole(self.n_bins, "n_bins")
+        n_bins = check_count(self.n_bins, "n_bins")
         share = (len(matrix) + 1) // n_bins
         if share < 1:
             raise InputError(
@@ -319,9 +320,3 @@ def project(matrix: np.ndarray, direction: np.ndarray) -> np.ndarray:
 def _bounded_sums(width: int, largest: int) -> int:
     """Count the tuples of `width` integers >= 0 that sum to at most `largest`."""
     return comb(largest + width, width) if largest >= 0 else 0
-
-
-def _whole(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InputError(f"{name} must be a whole number of at least 1; got {value!r}")
-    return int(value)

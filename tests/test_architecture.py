@@ -25,6 +25,7 @@ LAYERS = (
     ("metrics",),
     ("noise",),
     ("guarantees",),
+    ("summary",),
     ("diagrams", "simplex"),
     ("figures",),
     ("persistence",),

@@ -1,0 +1,283 @@
+"""What the figures draw, computed without plotly: frozen results that give their data back as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from calib.binning import BinaryProblems, BinStatistics, Notion, Strategy, bin_statistics
+from calib.predictions import InputError
+from calib.reductions import reduce_to_binary
+
+#: Cells with fewer rows than this are drawn lighter: their 95 % interval is wider than +-0.2.
+FEW_ROWS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityDiagram:
+    """Confidence and top-label reliability over the same equal-width bins (Figure 1a of the paper).
+
+    Every array has one entry per non-empty bin, in ascending order.
+
+    Attributes
+    ----------
+    n_samples, n_bins : int
+        Rows, and bins asked for.
+    bin : int64 array
+        Index of the bin, 0..n_bins-1.
+    lower, upper : float64 arrays
+        Edges of the bin.
+    count : int64 array
+        Rows in the bin.
+    mean_confidence, accuracy : float64 arrays
+        conf_b and acc_b: the star of Figure 1a.
+    accuracy_lower, accuracy_upper : float64 arrays
+        95 % Wilson interval of the accuracy.
+    delta : float64 array
+        Delta_b, the share-weighted mean over predicted classes of |accuracy - confidence|.
+    top_label : float64 array
+        conf_b + Delta_b where acc_b > conf_b, else conf_b - Delta_b: the red plus of Figure 1a.
+    conf_ece, tl_ece : float
+        The two errors over these bins.
+    cells : BinStatistics
+        The (predicted class, bin) cells behind `delta`.
+    """
+
+    n_samples: int
+    n_bins: int
+    bin: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    count: np.ndarray
+    mean_confidence: np.ndarray
+    accuracy: np.ndarray
+    accuracy_lower: np.ndarray
+    accuracy_upper: np.ndarray
+    delta: np.ndarray
+    top_label: np.ndarray
+    conf_ece: float
+    tl_ece: float
+    cells: BinStatistics
+
+    @property
+    def share(self) -> np.ndarray:
+        """Share of all rows in each bin."""
+        return self.count / self.n_samples
+
+    def zoom(self, bin_: int) -> BinZoom:
+        """Return the predicted classes inside one bin; see `bin_zoom`."""
+        at = np.flatnonzero(self.bin == bin_)
+        if not len(at):
+            raise InputError(f"bin {bin_} holds no rows; the bins with rows are {self.bin.tolist()}")
+        own = np.flatnonzero(self.cells.bin == bin_)
+        own = own[np.argsort(-self.cells.count[own], kind="stable")]
+        count, rate = self.cells.count[own], self.cells.mean_outcome[own]
+        lower, upper = wilson_interval(rate, count)
+        first = int(at[0])
+        return BinZoom(
+            bin=bin_,
+            lower=float(self.lower[first]),
+            upper=float(self.upper[first]),
+            count=int(self.count[first]),
+            mean_confidence=float(self.mean_confidence[first]),
+            accuracy=float(self.accuracy[first]),
+            label=self.cells.label[own],
+            class_count=count,
+            class_confidence=self.cells.mean_score[own],
+            class_accuracy=rate,
+            class_lower=lower,
+            class_upper=upper,
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per non-empty bin."""
+        names = ("bin", "lower", "upper", "count", "share", "mean_confidence", "accuracy")
+        more = ("accuracy_lower", "accuracy_upper", "delta", "top_label")
+        return pd.DataFrame({name: getattr(self, name) for name in names + more})
+
+
+@dataclass(frozen=True, eq=False)
+class BinZoom:
+    """The predicted classes inside one bin of a reliability diagram (Figure 1b), most rows first.
+
+    Attributes
+    ----------
+    bin : int
+        Index of the bin.
+    lower, upper, mean_confidence, accuracy : float
+        Edges, conf_b and acc_b of the bin.
+    count : int
+        Rows in the bin.
+    label : (C,) int64 array
+        Predicted classes that occur in the bin.
+    class_count : (C,) int64 array
+        Rows of each.
+    class_confidence, class_accuracy : (C,) float64 arrays
+        Mean confidence and accuracy of each.
+    class_lower, class_upper : (C,) float64 arrays
+        95 % Wilson interval of each accuracy.
+    """
+
+    bin: int
+    lower: float
+    upper: float
+    count: int
+    mean_confidence: float
+    accuracy: float
+    label: np.ndarray
+    class_count: np.ndarray
+    class_confidence: np.ndarray
+    class_accuracy: np.ndarray
+    class_lower: np.ndarray
+    class_upper: np.ndarray
+
+    def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
+        """Return one row per predicted class, with its name where `class_names` are given."""
+        table = pd.DataFrame(
+            {
+                "label": self.label,
+                "count": self.class_count,
+                "mean_confidence": self.class_confidence,
+                "accuracy": self.class_accuracy,
+                "accuracy_lower": self.class_lower,
+                "accuracy_upper": self.class_upper,
+            }
+        )
+        if class_names is not None:
+            table.insert(1, "class", [class_names[code] for code in self.label])
+        return table
+
+
+@dataclass(frozen=True, eq=False)
+class EceSweep:
+    """The plug-in ECE of one notion for several numbers of bins (Figure 2).
+
+    Attributes
+    ----------
+    notion, strategy : str
+        What was assessed, and how it was binned.
+    n_bins : (S,) int64 array
+        Numbers of bins B.
+    ece : (S,) float64 array
+        The estimate for each B.
+    """
+
+    notion: Notion
+    strategy: Strategy
+    n_bins: np.ndarray
+    ece: np.ndarray
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per number of bins."""
+        return pd.DataFrame({"notion": self.notion, "n_bins": self.n_bins, "ece": self.ece})
+
+
+def reliability_diagram(y_true: Any, scores: Any, *, n_bins: int = 10) -> ReliabilityDiagram:
+    """Confidence (stars) and top-label (red plus) reliability over equal-width bins (section 2.1).
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of int
+        True class codes.
+    scores : (n, L) array_like, Predictions or TopLabelPrediction
+        Scores in [0, 1].
+    n_bins : int
+        Equal-width bins B.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+    """
+    pooled = bin_statistics(reduce_to_binary(y_true, scores, "confidence"), n_bins=n_bins)
+    cells = bin_statistics(reduce_to_binary(y_true, scores, "top-label"), n_bins=n_bins)
+    delta = cells.bin_deltas()[0][pooled.bin]
+    direction = np.where(pooled.gap > 0, 1.0, -1.0)
+    lower, upper = wilson_interval(pooled.mean_outcome, pooled.count)
+    return ReliabilityDiagram(
+        n_samples=pooled.n_samples,
+        n_bins=n_bins,
+        bin=pooled.bin,
+        lower=pooled.lower,
+        upper=pooled.upper,
+        count=pooled.count,
+        mean_confidence=pooled.mean_score,
+        accuracy=pooled.mean_outcome,
+        accuracy_lower=lower,
+        accuracy_upper=upper,
+        delta=delta,
+        top_label=pooled.mean_score + direction * delta,
+        conf_ece=pooled.ece(),
+        tl_ece=cells.ece(),
+        cells=cells,
+    )
+
+
+def bin_zoom(y_true: Any, scores: Any, bin: int, *, n_bins: int = 10) -> BinZoom:
+    """Accuracy and confidence of every predicted class inside one equal-width bin (Figure 1b).
+
+    Parameters are those of `reliability_diagram`, and `bin`, the index 0..n_bins-1 of the bin.
+
+    Raises
+    ------
+    InputError
+        If the bin holds no rows, or as for `reliability_diagram`.
+    """
+    return reliability_diagram(y_true, scores, n_bins=n_bins).zoom(bin)
+
+
+def worst_cells(cells: BinStatistics, n_cells: int = 3, min_count: int = FEW_ROWS) -> pd.DataFrame:
+    """Return the (class, bin) cells that add most to the error, |gap| times rows, largest first.
+
+    Cells with fewer than `min_count` rows are left out: their gaps are mostly noise.
+    """
+    table = cells.frame()
+    table["contribution"] = cells.share * np.abs(cells.gap)
+    table = table[table["count"] >= min_count]
+    return table.sort_values("contribution", ascending=False, kind="stable").head(n_cells)
+
+
+def ece_sweep(
+    y_true: Any,
+    scores: Any,
+    *,
+    notion: Notion = "top-label",
+    n_bins: Iterable[int] = range(5, 26),
+    strategy: Strategy = "uniform",
+) -> EceSweep:
+    """Plug-in ECE for several numbers of bins, from one sort (Figure 2).
+
+    Parameters are those of `ece`; `n_bins` is an iterable of bin counts. `scores` may also be the
+    `BinaryProblems` of the notion (then `y_true` is not used).
+    """
+    ready = isinstance(scores, BinaryProblems)
+    problems = scores if ready else reduce_to_binary(y_true, scores, notion)
+    counts = np.array(list(n_bins), dtype=np.int64)
+    values = [bin_statistics(problems, n_bins=int(count), strategy=strategy).ece() for count in counts]
+    return EceSweep(problems.notion, strategy, counts, np.array(values))
+
+
+def wilson_interval(
+    rate: np.ndarray, count: np.ndarray, level: float = 0.95
+) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson score interval of a frequency (Wilson 1927), element by element.
+
+    Parameters
+    ----------
+    rate : array of float
+        Observed frequencies.
+    count : array of int
+        Trials behind each, at least 1.
+    level : float
+        Confidence level.
+    """
+    z = ndtri(0.5 + level / 2.0)
+    scale = 1.0 + z**2 / count
+    centre = (rate + z**2 / (2.0 * count)) / scale
+    half = z / scale * np.sqrt(rate * (1.0 - rate) / count + z**2 / (4.0 * count**2))
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)

@@ -1,0 +1,259 @@
+"""What the simplex page draws: three-class views, recalibration arrows and cell outlines (App. G)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from calib.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme, SimplexScheme
+from calib.predictions import InputError, Predictions
+from calib.simplex_error import cell_means, multinomial_bound
+
+
+@dataclass(frozen=True, eq=False)
+class RecalibrationMap:
+    """Where each cell's predictions are and where recalibration moves them; one entry per occupied cell.
+
+    Attributes
+    ----------
+    class_names : tuple of str
+        L names in column order.
+    n_bins : int
+        Cells of the scheme, occupied or not.
+    alpha : float
+        Miscoverage of `bound`.
+    cell : (m,) int64 array
+        Numbers of the cells that hold evaluation rows, ascending.
+    count : (m,) int64 array
+        Evaluation rows in each.
+    fitted_count : (m,) int64 array
+        Calibration rows behind its recalibrated vector; 0 means the vector is 1/L.
+    tail : (m, L) float64 array
+        Mean base prediction of the evaluation rows.
+    head : (m, L) float64 array
+        Recalibrated vector.
+    observed : (m, L) float64 array or None
+        Label frequencies of the evaluation rows, where the labels are known.
+    bound : (m,) float64 array
+        L1 distance that `head` stays within of the true label distribution of its cell with probability
+        1 - alpha, one cell at a time; see `multinomial_bound`.
+    position : (n,) int64 array
+        Index into these entries for every evaluation row.
+    """
+
+    class_names: tuple[str, ...]
+    n_bins: int
+    alpha: float
+    cell: np.ndarray
+    count: np.ndarray
+    fitted_count: np.ndarray
+    tail: np.ndarray
+    head: np.ndarray
+    observed: np.ndarray | None
+    bound: np.ndarray
+    position: np.ndarray
+
+    @property
+    def length(self) -> np.ndarray:
+        """L1 length of every arrow, (m,), in [0, 2]."""
+        return np.abs(self.head - self.tail).sum(axis=1)
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per occupied cell, for CSV downloads."""
+        columns: dict[str, np.ndarray] = {
+            "bin": self.cell,
+            "evaluation_rows": self.count,
+            "calibration_rows": self.fitted_count,
+        }
+        parts = {"base_mean": self.tail, "recalibrated": self.head}
+        if self.observed is not None:
+            parts["observed"] = self.observed
+        for part, matrix in parts.items():
+            for name, column in zip(self.class_names, matrix.T, strict=True):
+                columns[f"{part}: {name}"] = column
+        columns["arrow_length_l1"] = self.length
+        columns[f"bound_l1_alpha_{self.alpha:g}"] = self.bound
+        return pd.DataFrame(columns)
+
+
+def recalibration_map(
+    calibrator: CanonicalBinning, evaluation: Predictions, *, alpha: float = 0.1
+) -> RecalibrationMap:
+    """Compute the arrows of the recalibration diagram (Fig. 12, right).
+
+    Parameters
+    ----------
+    calibrator : CanonicalBinning
+        Fitted.
+    evaluation : Predictions
+        Base predictions to show; labels are optional.
+    alpha : float in (0, 1)
+        Miscoverage of the per-cell bound.
+
+    Raises
+    ------
+    InputError
+        If the classes differ in number from those of the calibrator, or `alpha` is not inside (0, 1).
+    """
+    means = cell_means(evaluation.labels, evaluation.proba, calibrator.assign(evaluation.proba))
+    fitted_count = calibrator.count_of(means.cell)
+    return RecalibrationMap(
+        class_names=evaluation.class_names,
+        n_bins=calibrator.n_bins_,
+        alpha=alpha,
+        cell=means.cell,
+        count=means.count,
+        fitted_count=fitted_count,
+        tail=means.predicted,
+        head=calibrator.value_of(means.cell),
+        observed=means.observed,
+        bound=multinomial_bound(fitted_count, evaluation.n_classes, alpha=alpha),
+        position=means.position,
+    )
+
+
+def merge_classes(predictions: Predictions, first: int, second: int) -> Predictions:
+    """Keep two classes and merge all others into a third, as the paper does with COVTYPE (App. G.4).
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Of L >= 3 classes.
+    first, second : int
+        Codes of the classes that stay; they become classes 0 and 1.
+
+    Returns
+    -------
+    Predictions
+        Three classes; the third is called "other" (with L = 3 it keeps its name).
+
+    Raises
+    ------
+    InputError
+        If the codes are not two different classes of at least three.
+    """
+    kept = _chosen(predictions, (first, second), 2)
+    rest = np.setdiff1d(np.arange(predictions.n_classes), kept)
+    other = predictions.proba[:, rest].sum(axis=1, dtype=np.float64)
+    merged = np.column_stack([predictions.proba[:, kept], np.minimum(other, 1.0)])
+    codes = np.full(predictions.n_classes, 2)
+    codes[kept] = (0, 1)
+    names = [predictions.class_names[code] for code in kept]
+    name = predictions.class_names[rest[0]] if len(rest) == 1 else "other"
+    while name in names:
+        name += " classes"
+    labels = None if predictions.labels is None else codes[predictions.labels]
+    return Predictions(merged.astype(predictions.proba.dtype), labels, [*names, name])
+
+
+def renormalise_classes(predictions: Predictions, classes: Sequence[int]) -> Predictions:
+    """Keep three classes and divide by their sum: the probabilities given that one of the three is true.
+
+    Rows whose true class is another one, or that give the three no probability at all, are left out.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Of L >= 3 classes.
+    classes : sequence of three ints
+        Codes of the classes, in the order of the result.
+
+    Raises
+    ------
+    InputError
+        If these are not three different classes, or no row is left.
+    """
+    kept = _chosen(predictions, classes, 3)
+    mass = predictions.proba[:, kept].sum(axis=1, dtype=np.float64)
+    rows = mass > 0.0
+    codes = np.full(predictions.n_classes, -1)
+    codes[kept] = (0, 1, 2)
+    if predictions.labels is not None:
+        rows &= codes[predictions.labels] >= 0
+    if not rows.any():
+        raise InputError("no row is left: none has one of these three classes as its true class")
+    proba = predictions.proba[np.ix_(rows, kept)] / mass[rows, None]
+    labels = None if predictions.labels is None else codes[predictions.labels[rows]]
+    names = [predictions.class_names[code] for code in kept]
+    return Predictions(proba.astype(predictions.proba.dtype), labels, names)
+
+
+def cell_outlines(scheme: SimplexScheme) -> dict[int, np.ndarray]:
+    """Corners of every cell of a fitted three-class scheme.
+
+    Returns
+    -------
+    dict of int to (k, 3) float64 array
+        By cell number, the corners in order around the cell, as probability vectors. Cells of the projection
+        scheme are what its cuts leave of the triangle, so their sides are the cuts.
+
+    Raises
+    ------
+    InputError
+        If the scheme is for more than three classes.
+    """
+    if scheme.n_classes_ != 3:
+        raise InputError(f"outlines exist for three classes; this scheme has {scheme.n_classes_}")
+    if isinstance(scheme, SierpinskiScheme):
+        return dict(enumerate(_sierpinski(np.eye(3), scheme.depth)))
+    if isinstance(scheme, GridScheme):
+        return _grid(scheme)
+    if isinstance(scheme, ProjectionScheme):
+        return _projection(scheme)
+    raise InputError(f"no outlines are known for a {type(scheme).__name__}")
+
+
+def _sierpinski(corners: np.ndarray, depth: int) -> list[np.ndarray]:
+    if depth == 0:
+        return [corners]
+    cells = []
+    for corner in corners:
+        cells += _sierpinski((corners + corner) / 2, depth - 1)
+    return [*cells, (corners.sum(axis=0) - corners) / 2]
+
+
+def _grid(scheme: GridScheme) -> dict[int, np.ndarray]:
+    side = scheme.cells
+    low = np.array(
+        [(a, b, s - a - b) for s in (side - 1, side - 2) for a in range(s + 1) for b in range(s + 1 - a)]
+    )
+    upward = low.sum(axis=1, keepdims=True) == side - 1
+    # Triangles that point up have the corners low + e_l, the others low + 1 - e_l.
+    corners = (
+        np.where(upward[:, :, None], low[:, None, :] + np.eye(3), low[:, None, :] + 1 - np.eye(3)) / side
+    )
+    return dict(zip(scheme.rank(low + 1).tolist(), corners, strict=True))
+
+
+def _projection(scheme: ProjectionScheme) -> dict[int, np.ndarray]:
+    rest, cells = np.eye(3), {}
+    for number, (direction, threshold) in enumerate(zip(scheme.directions_, scheme.thresholds_, strict=True)):
+        height = rest @ direction - threshold
+        cells[number] = _clip(rest, height)
+        rest = _clip(rest, -height)
+    return {number: corners for number, corners in cells.items() if len(corners) >= 3}
+
+
+def _clip(corners: np.ndarray, height: np.ndarray) -> np.ndarray:
+    """Part of a convex polygon where the linear function with these corner values is <= 0."""
+    kept = []
+    for index in range(len(corners)):
+        here, there = height[index - 1], height[index]
+        if min(here, there) < 0.0 < max(here, there):
+            kept.append(corners[index - 1] + here / (here - there) * (corners[index] - corners[index - 1]))
+        if there <= 0.0:
+            kept.append(corners[index])
+    return np.array(kept).reshape(-1, 3)
+
+
+def _chosen(predictions: Predictions, classes: Sequence[int], wanted: int) -> list[int]:
+    codes = [int(code) for code in classes]
+    n_classes = predictions.n_classes
+    if n_classes < 3:
+        raise InputError(f"a simplex view needs at least 3 classes; these predictions have {n_classes}")
+    if len(set(codes)) != wanted or len(codes) != wanted or not all(0 <= c < n_classes for c in codes):
+        raise InputError(f"choose {wanted} different class codes in 0..{n_classes - 1}; got {codes}")
+    return codes

@@ -1,0 +1,162 @@
+"""One row of numbers per method: what Overview, Compare, the command line and the report print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.binning import Strategy, bin_statistics
+from calib.histogram import HistogramBinning
+from calib.metrics import accuracy, brier_score, ece, log_loss
+from calib.predictions import TopLabelPrediction
+from calib.reductions import reduce_to_binary, top_label
+
+#: Column heads of a summary table, in the field's terms.
+SUMMARY_COLUMNS = {
+    "method": "Method",
+    "accuracy": "Accuracy",
+    "conf_ece": "conf-ECE",
+    "tl_ece": "TL-ECE",
+    "tl_mce_cell": "TL-MCE (cell)",
+    "tl_mce_bin": "TL-MCE (bin)",
+    "cw_ece": "CW-ECE",
+    "top_brier": "Brier, top label",
+    "top_log_loss": "Log loss, top label",
+    "brier": "Brier",
+    "log_loss": "Log loss",
+    "n_distinct": "Distinct scores",
+    "strategy": "Bins",
+}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Metrics of one method on one set of rows.
+
+    Attributes
+    ----------
+    method : str
+        Name shown in tables.
+    n_samples : int
+        Rows assessed.
+    n_bins : int
+        Equal-width bins used where `strategy` is "uniform".
+    strategy : str
+        "uniform", or "discrete" for histogram-binned scores (Remark 1 of the paper).
+    accuracy, conf_ece, tl_ece, tl_mce_cell, tl_mce_bin : float
+        See `calib.accuracy`, `calib.ece` and `calib.mce`.
+    cw_ece : float or None
+        Class-wise ECE; None where the method gives no score per class.
+    top_brier, top_log_loss : float
+        Brier score and log loss (nats) of the event "the announced class is right": comparable over all
+        methods.
+    brier, log_loss : float or None
+        Brier score and log loss of the whole vector; None where the method gives no vector of
+        probabilities (rows that do not sum to 1 have no log loss).
+    n_distinct : int
+        Distinct (class, confidence) pairs announced.
+    """
+
+    method: str
+    n_samples: int
+    n_bins: int
+    strategy: Strategy
+    accuracy: float
+    conf_ece: float
+    tl_ece: float
+    tl_mce_cell: float
+    tl_mce_bin: float
+    cw_ece: float | None
+    top_brier: float
+    top_log_loss: float
+    brier: float | None
+    log_loss: float | None
+    n_distinct: int
+
+
+def summarize(
+    y_true: Any, scores: Any, *, method: str = "Base model", n_bins: int = 15, strategy: Strategy = "uniform"
+) -> Summary:
+    """Compute every metric of one method.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of int
+        True class codes.
+    scores : (n, L) array_like, Predictions or TopLabelPrediction
+        Output of the base model or of `calibrated_scores`.
+    method : str
+        Name for tables.
+    n_bins : int
+        Equal-width bins B.
+    strategy : {"uniform", "discrete"}
+        `assessment(calibrator)` tells which.
+
+    Raises
+    ------
+    InputError
+        If the labels or scores cannot be used.
+    """
+    pooled = bin_statistics(reduce_to_binary(y_true, scores, "confidence"), n_bins=n_bins, strategy=strategy)
+    problems = reduce_to_binary(y_true, scores, "top-label")
+    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    top = TopLabelPrediction(*top_label(scores if hasattr(scores, "label") else np.asarray(scores)))
+    matrix = None if isinstance(scores, TopLabelPrediction) else getattr(scores, "proba", scores)
+    sums_to_one = matrix is not None and bool(np.allclose(np.sum(matrix, axis=1), 1.0, atol=1e-3))
+    return Summary(
+        method=method,
+        n_samples=problems.n_samples,
+        n_bins=n_bins,
+        strategy=strategy,
+        accuracy=accuracy(y_true, top),
+        conf_ece=pooled.ece(),
+        tl_ece=cells.ece(),
+        tl_mce_cell=cells.mce("cell"),
+        tl_mce_bin=cells.mce("bin"),
+        cw_ece=None
+        if matrix is None
+        else ece(y_true, matrix, notion="class-wise", n_bins=n_bins, strategy=strategy),
+        top_brier=brier_score(y_true, top),
+        top_log_loss=log_loss(y_true, top),
+        brier=None if matrix is None else brier_score(y_true, matrix),
+        log_loss=log_loss(y_true, matrix) if sums_to_one else None,
+        n_distinct=len(problems.tie_starts),
+    )
+
+
+def calibrated_scores(calibrator: Any, proba: Any) -> TopLabelPrediction | np.ndarray:
+    """Return what a fitted calibrator announces for (n, L) base probabilities.
+
+    The (n, L) scores where it gives one per class, else the announced class and its confidence (for the
+    top-K notions, those of rank 1).
+    """
+    matrix = getattr(proba, "proba", proba)
+    if hasattr(calibrator, "predict_proba"):
+        return calibrator.predict_proba(matrix)
+    if hasattr(calibrator, "predict_top"):
+        return calibrator.predict_top(matrix)
+    labels, confidences = calibrator.predict_top_k(matrix)
+    return TopLabelPrediction(labels[:, 0], confidences[:, 0])
+
+
+def assessment(calibrator: Any) -> Strategy:
+    """Return "discrete" for calibrators that announce one value per bin, else "uniform" (Remark 1).
+
+    Normalised and completed scores mix the values of several bins and are assessed with equal-width bins,
+    as the paper does for N-HB.
+    """
+    if not hasattr(calibrator, "notion"):
+        return "discrete" if hasattr(calibrator, "scheme") else "uniform"
+    binned = calibrator.binary is None or isinstance(calibrator.binary, HistogramBinning)
+    mixed = calibrator.normalize or calibrator.complete is not None
+    return "discrete" if binned and not mixed and not calibrator.fallbacks_ else "uniform"
+
+
+def summary_frame(summaries: Sequence[Summary]) -> pd.DataFrame:
+    """Return one row per method under the heads of `SUMMARY_COLUMNS`."""
+    rows = [asdict(summary) for summary in summaries]
+    return pd.DataFrame(rows)[list(SUMMARY_COLUMNS)].rename(columns=SUMMARY_COLUMNS)

@@ -1,0 +1,129 @@
+"""The app on a port of its own, a Chromium, and pages that fail their test when the browser complains."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from chromium import HOW_TO, find
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from screen import OUTPUT, settled
+
+ROOT = Path(__file__).parents[2]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+#: Streamlit looks for itself beneath a deep link's path before it tries the root.
+BENIGN_404 = re.compile(r"/[^/]+/_stcore/(health|host-config)$")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent) and not isinstance(item, pytest.DoctestItem):
+            item.add_marker("browser")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def answers(url: str) -> bool:
+    """Whether the app at `url` ran its first session; raises when its script failed in it."""
+    try:
+        with urllib.request.urlopen(f"{url}/_stcore/script-health-check", timeout=90):
+            return True
+    except urllib.error.HTTPError as failure:
+        with failure:
+            pytest.fail(f"the app does not run: {failure.read().decode()}")
+    except OSError:
+        return False
+
+
+@pytest.fixture(scope="session")
+def app_url(worker_id: str) -> Iterator[str]:
+    """Address of the running app, one server per test process."""
+    OUTPUT.mkdir(exist_ok=True)
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
+    command += ["--server.address=127.0.0.1", "--server.fileWatcherType=none"]
+    log_path = OUTPUT / f"server-{worker_id}.log"
+    with log_path.open("w") as log, subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log) as server:
+        try:
+            deadline = time.monotonic() + 60
+            while not answers(url):
+                if server.poll() is not None or time.monotonic() > deadline:
+                    pytest.fail(f"the app did not start; it said: {log_path.read_text()}")
+                time.sleep(0.1)
+            yield url
+        finally:
+            server.terminate()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    program = find()
+    if program is None:
+        pytest.fail(f'{HOW_TO}. To leave these tests out: -m "not browser"')
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def open_page(app_url: str, browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Open a page of the app by its path: `open_page("reliability", width=390, scheme="dark")`.
+
+    Every page opened is watched until the end of the test, which fails on an error in the console, an
+    uncaught error of a script, or a request to any other machine.
+    """
+    complaints: list[str] = []
+    contexts = []
+
+    def watch_console(message: ConsoleMessage) -> None:
+        where = message.location.get("url", "")
+        if message.type == "error" and not BENIGN_404.search(urlsplit(where).path):
+            complaints.append(f"console: {message.text} ({where})")
+
+    def watch_address(address: str) -> None:
+        parts = urlsplit(address)
+        if parts.scheme in ("http", "https", "ws", "wss") and parts.hostname != "127.0.0.1":
+            complaints.append(f"request to another machine: {address}")
+
+    def opener(path: str = "", *, width: int = 1280, height: int = 900, scheme: str = "light") -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme, accept_downloads=True
+        )
+        context.set_default_timeout(30_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", watch_console)
+        page.on("pageerror", lambda error: complaints.append(f"uncaught: {error}"))
+        page.on("request", lambda request: watch_address(request.url))
+        page.on("websocket", lambda socket: watch_address(socket.url))
+        page.goto(f"{app_url}/{path}")
+        settled(page)
+        return page
+
+    yield opener
+    for context in contexts:
+        context.close()
+    assert not complaints, "\n".join(complaints)

@@ -1,0 +1,44 @@
+"""Wait for the app to come to rest, and keep pictures of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Page
+
+OUTPUT = Path(__file__).parents[2] / "test-output"
+
+#: Settled: connected, no script running, no skeleton left and every chart drawn, for `calm` ms on end.
+SETTLED = """calm => {
+    const app = document.querySelector("[data-testid=stApp]");
+    const charts = [...document.querySelectorAll("[data-testid=stPlotlyChart]")];
+    const ready = app !== null
+        && app.dataset.testScriptState === "notRunning"
+        && app.dataset.testConnectionState === "CONNECTED"
+        && document.querySelector("[data-testid=stSkeleton]") === null
+        && charts.every(chart => chart.querySelector(".main-svg") !== null);
+    if (!ready) { window.calmSince = null; return false; }
+    window.calmSince ??= performance.now();
+    return performance.now() - window.calmSince >= calm;
+}"""
+
+
+def settled(page: Page, calm: int = 500, timeout: int = 60_000) -> Page:
+    """Wait until the app has answered and drawn everything; fail if it shows an exception."""
+    page.evaluate("window.calmSince = null")
+    page.wait_for_function(SETTLED, arg=calm, timeout=timeout)
+    exceptions = page.get_by_test_id("stException").all_inner_texts()
+    assert not exceptions, f"{page.url} shows {exceptions}"
+    return page
+
+
+def keep_picture(page: Page, name: str) -> Path:
+    """Save the whole page, also what one would scroll to, as test-output/screens/<name>.png."""
+    before = page.viewport_size
+    tall = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
+    page.set_viewport_size({"width": before["width"], "height": max(before["height"], tall)})
+    settled(page)
+    path = OUTPUT / "screens" / f"{name}.png"
+    page.screenshot(path=path)
+    page.set_viewport_size(before)
+    return path
