@@ -207,7 +207,6 @@ def zoom(diagram: BinZoom, class_names: Sequence[str]) -> go.Figure:
     figure = make_subplots(
         cols=2, rows=1, shared_yaxes=True, column_widths=[0.72, 0.28], horizontal_spacing=0.03
     )
-    figure.add_vline(x=diagram.mean_confidence, line={"color": OKABE_ITO["blue"], "width": 1.5}, col=1)
     figure.add_scatter(
         x=np.column_stack([says, right, np.full(len(says), np.nan)]).ravel(),
         y=np.repeat(place, 3),
