@@ -53,9 +53,10 @@ $(VENV)/python.stamp:
 # covers the right page with "Page not found". One session at start, through the health check, ends that.
 define FIRST_SESSION
 import sys, time, urllib.error, urllib.request
+direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 for _ in range(300):
     try:
-        urllib.request.urlopen(sys.argv[1] + "/_stcore/script-health-check", timeout=90)
+        direct.open(sys.argv[1] + "/_stcore/script-health-check", timeout=90)
         break
     except urllib.error.HTTPError:
         break
