@@ -9,6 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import BernoulliNB
 
+from calib.datasets.covtype_shape import covtype_simulated
 from calib.datasets.example import EXAMPLE_TITLES, Example
 from calib.datasets.simulated import many_classes, perfect, resnet_shaped
 from calib.predictions import InputError, Predictions
@@ -31,6 +32,7 @@ def load_example(name: str) -> Example:
         "resnet": resnet_shaped,
         "digits": digits,
         "two-patients": two_patients,
+        "covtype-simulated": covtype_simulated,
         "perfect": perfect,
         "many-classes": many_classes,
     }
