@@ -51,8 +51,9 @@ class HistogramBinning(BaseEstimator):
 
     The guarantees condition on the predicted value in place of the bin, so values of different bins must
     differ (the paper's second use of delta). With ``ties="group"`` a value that is already taken moves
-    towards 1/2 by multiples of the machine epsilon, 2.2e-16: distinct, deterministic and far below any
-    printed digit. Assessed with ``strategy="discrete"``, every bin is then a cell of its own.
+    towards 1/2 by multiples of the machine epsilon, 2.2e-16, the bin of higher scores to the higher
+    value: distinct, deterministic and far below any printed digit. Assessed with
+    ``strategy="discrete"``, every bin is then a cell of its own.
 
     Examples
     --------
@@ -139,13 +140,14 @@ class HistogramBinning(BaseEstimator):
 
 
 def _distinct(values: np.ndarray) -> np.ndarray:
-    """Move repeats of a value towards 1/2 by multiples of the machine epsilon."""
+    """Move repeats of a value towards 1/2 by multiples of the machine epsilon, keeping the order of bins."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    first = np.searchsorted(ordered, ordered)
-    repeat = (np.arange(len(values)) - first) * np.finfo(np.float64).eps
+    place = np.arange(len(values))
+    up = place - np.searchsorted(ordered, ordered)
+    down = np.searchsorted(ordered, ordered, side="right") - 1 - place
     moved = np.empty_like(values)
-    moved[order] = np.where(ordered < 0.5, ordered + repeat, ordered - repeat)
+    moved[order] = ordered + np.where(ordered < 0.5, up, -down) * np.finfo(np.float64).eps
     return moved
 
 
