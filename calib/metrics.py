@@ -65,8 +65,8 @@ def ece(
     >>> round(ece(y, top, notion="confidence"), 12), round(ece(y, top), 12)
     (0.0, 0.4)
     """
-    if not norm >= 1:
-        raise InputError(f"norm must be a number of at least 1; got {norm!r}")
+    if not 1 <= norm < np.inf:
+        raise InputError(f"norm must be a number of at least 1 (the maximum is `mce`); got {norm!r}")
     problems = reduce_to_binary(y_true, scores, notion, top_k=top_k)
     return bin_statistics(problems, n_bins=n_bins, strategy=strategy).ece(norm)
 
