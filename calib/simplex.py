@@ -181,6 +181,24 @@ def renormalise_classes(predictions: Predictions, classes: Sequence[int]) -> Pre
     return Predictions(proba.astype(predictions.proba.dtype), labels, names)
 
 
+def to_plane(vectors: np.ndarray) -> np.ndarray:
+    """Place (k, 3) probability vectors in the plane: classes 0, 1, 2 at bottom left, bottom right and top.
+
+    Returns
+    -------
+    (k, 2) float64 array
+        Coordinates in an equilateral triangle with side 1.
+    """
+    return np.asarray(vectors, dtype=np.float64) @ np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
+
+
+def sample_rows(n_samples: int, most: int = 4000, random_state: int = 0) -> np.ndarray:
+    """Rows to draw as points: all of them, or `most` chosen at random without replacement, ascending."""
+    if n_samples <= most:
+        return np.arange(n_samples)
+    return np.sort(np.random.default_rng(random_state).choice(n_samples, most, replace=False))
+
+
 def cell_outlines(scheme: SimplexScheme) -> dict[int, np.ndarray]:
     """Corners of every cell of a fitted three-class scheme.
 

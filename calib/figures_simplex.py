@@ -1,0 +1,177 @@
+"""Figures of the simplex page: recalibration arrows and validity curves of whole vectors (Fig. 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import plotly.graph_objects as go
+
+from calib.figures import METHOD_COLOURS, OKABE_ITO, TEMPLATE, escape
+from calib.predictions import InputError
+from calib.simplex import RecalibrationMap, to_plane
+from calib.simplex_error import CanonicalValidity
+
+#: Cells are coloured in turn; their outlines tell two cells of one colour apart.
+CELL_COLOURS = tuple(OKABE_ITO.values())
+ARROW, ARROW_EDGE = "#14181C", "#FFFFFF"
+#: Longest class name written at a corner of the triangle.
+CORNER_NAME = 16
+
+
+def recalibration(
+    result: RecalibrationMap,
+    proba: np.ndarray,
+    *,
+    rows: np.ndarray,
+    outlines: Mapping[int, np.ndarray],
+    min_count: int = 20,
+) -> go.Figure:
+    """Draw predictions on the triangle, coloured by cell, and an arrow per cell (Fig. 12, right).
+
+    Parameters
+    ----------
+    result : RecalibrationMap
+        The arrows, of three classes.
+    proba : (n, 3) array
+        Base predictions of the evaluation rows.
+    rows : (k,) int array
+        Which of them to draw as points, as from `calib.simplex.sample_rows`.
+    outlines : dict of int to (c, 3) array
+        From `cell_outlines`.
+    min_count : int
+        Arrows of cells with fewer evaluation or calibration rows than this are left out.
+    """
+    if len(result.class_names) != 3:
+        raise InputError(f"the triangle shows three classes; got {len(result.class_names)}")
+    figure = go.Figure()
+    closed = [to_plane(np.vstack([corners, corners[:1]])) for corners in outlines.values()]
+    lines = np.vstack([part for corners in closed for part in (corners, [[np.nan, np.nan]])])
+    points = to_plane(proba[rows])
+    figure.add_scatter(
+        x=points[:, 0],
+        y=points[:, 1],
+        mode="markers",
+        marker={
+            "size": 4,
+            "opacity": 0.55,
+            "color": np.take(CELL_COLOURS, result.position[rows] % len(CELL_COLOURS)),
+        },
+        hoverinfo="skip",
+        name="predictions",
+    )
+    figure.add_scatter(
+        x=lines[:, 0],
+        y=lines[:, 1],
+        mode="lines",
+        line={"color": OKABE_ITO["grey"], "width": 1},
+        hoverinfo="skip",
+        name="cells",
+    )
+    _add_arrows(figure, result, min_count)
+    _add_corners(figure, result.class_names)
+    figure.update_xaxes(visible=False, range=[-0.06, 1.06], constrain="domain")
+    figure.update_yaxes(visible=False, range=[-0.1, 0.95], scaleanchor="x", constrain="domain")
+    figure.update_layout(
+        template=TEMPLATE, height=600, margin={"l": 4, "r": 4, "t": 8, "b": 8}, showlegend=False
+    )
+    return figure
+
+
+def validity(curves: Mapping[str, CanonicalValidity]) -> go.Figure:
+    """Draw V(eps) of several predictors as steps (Fig. 12, left)."""
+    figure = go.Figure()
+    reach = max(float(np.interp(0.995, curve.share, curve.epsilon)) for curve in curves.values())
+    for place, (name, curve) in enumerate(curves.items()):
+        figure.add_scatter(
+            x=np.concatenate(([0.0], curve.epsilon, [2.0])),
+            y=np.concatenate(([0.0], curve.share, [1.0])),
+            mode="lines",
+            line={
+                "shape": "hv",
+                "width": 2.5,
+                "color": OKABE_ITO[METHOD_COLOURS[place % len(METHOD_COLOURS)]],
+            },
+            name=escape(name),
+            hovertemplate=f"{escape(name)}<br>%{{y:.1%}} of rows within %{{x:.3f}}<extra></extra>",
+        )
+    figure.update_layout(template=TEMPLATE, height=440)
+    figure.update_xaxes(
+        title_text="\u03b5: L1 distance between said and true vector", range=[0, reach * 1.08]
+    )
+    figure.update_yaxes(title_text="Share of rows within \u03b5", range=[-0.01, 1.03], tickformat=".0%")
+    return figure
+
+
+def _add_arrows(figure: go.Figure, result: RecalibrationMap, min_count: int) -> None:
+    shown = np.flatnonzero(np.minimum(result.count, result.fitted_count) >= min_count)
+    tails, heads = to_plane(result.tail[shown]), to_plane(result.head[shown])
+    # A light line below the dark one keeps arrows readable over points and on dark pages.
+    figure.add_scatter(
+        **_segments(tails, heads - 0.012 * _unit(heads - tails)),
+        mode="lines+markers",
+        line={"color": ARROW_EDGE, "width": 5},
+        marker={
+            "size": np.tile([8, 0, 0], len(shown)),
+            "color": ARROW,
+            "opacity": 1,
+            "line": {"width": 1.2, "color": ARROW_EDGE},
+        },
+        hoverinfo="skip",
+        name="arrow edges and tails",
+    )
+    figure.add_scatter(
+        **_segments(tails, heads),
+        mode="lines+markers",
+        line={"color": ARROW, "width": 2.2},
+        marker={
+            "symbol": "arrow",
+            "size": np.tile([0, 14, 0], len(shown)),
+            "color": ARROW,
+            "opacity": 1,
+            "angleref": "previous",
+            "line": {"width": 1.2, "color": ARROW_EDGE},
+        },
+        name="arrows",
+        customdata=[_hover(result, at) for at in np.repeat(shown, 3).tolist()],
+        hovertemplate=HOVER,
+    )
+
+
+def _segments(tails: np.ndarray, heads: np.ndarray) -> dict[str, np.ndarray]:
+    """Coordinates of disjoint lines: tail, head, gap, tail, head, gap, ..."""
+    points = np.stack([tails, heads, np.full(tails.shape, np.nan)], axis=1).reshape(-1, 2)
+    return {"x": points[:, 0], "y": points[:, 1]}
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)
+
+
+HOVER = (
+    "Bin %{customdata[0]}: %{customdata[1]:,} evaluation rows, %{customdata[2]:,} calibration rows<br>"
+    + "<br>".join(
+        f"%{{customdata[{start}]}}: says %{{customdata[{start + 1}]:.3f}},"
+        f" recalibrated %{{customdata[{start + 2}]:.3f}}, true %{{customdata[{start + 3}]}}"
+        for start in (3, 7, 11)
+    )
+    + "<extra></extra>"
+)
+
+
+def _hover(result: RecalibrationMap, at: int) -> list[object]:
+    entries: list[object] = [int(result.cell[at]), int(result.count[at]), int(result.fitted_count[at])]
+    for column, name in enumerate(result.class_names):
+        true = "not known" if result.observed is None else f"{result.observed[at, column]:.3f}"
+        entries += [escape(name), float(result.tail[at, column]), float(result.head[at, column]), true]
+    return entries
+
+
+def _add_corners(figure: go.Figure, class_names: tuple[str, ...]) -> None:
+    places = ((0.0, -0.03, "left", "top"), (1.0, -0.03, "right", "top"), (0.5, 0.885, "center", "bottom"))
+    for name, (x, y, across, along) in zip(class_names, places, strict=True):
+        short = name if len(name) <= CORNER_NAME else name[: CORNER_NAME - 1] + "\u2026"
+        figure.add_annotation(
+            x=x, y=y, text=escape(short), xanchor=across, yanchor=along, showarrow=False, font={"size": 16}
+        )
