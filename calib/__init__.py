@@ -11,6 +11,7 @@ from calib.formats import read_pair, read_predictions
 from calib.histogram import HistogramBinning
 from calib.metrics import accuracy, brier_score, ece, log_loss, mce, sharpness
 from calib.multiclass import Fallback, MulticlassToBinary
+from calib.persistence import CalibratorFileError, load, save
 from calib.predictions import InputError, Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary
 from calib.simplex import cell_outlines, merge_classes, recalibration_map, renormalise_classes
@@ -22,6 +23,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BinStatistics",
     "BinaryProblems",
+    "CalibratorFileError",
     "CanonicalBinning",
     "Fallback",
     "GridScheme",
@@ -44,6 +46,7 @@ __all__ = [
     "compare_schemes",
     "ece",
     "ece_sweep",
+    "load",
     "log_loss",
     "mce",
     "merge_classes",
@@ -54,6 +57,7 @@ __all__ = [
     "reduce_to_binary",
     "reliability_diagram",
     "renormalise_classes",
+    "save",
     "sharpness",
     "summarize",
     "worst_cells",

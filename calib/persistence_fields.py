@@ -1,0 +1,283 @@
+"""What one value of a calibrator file may be: how it is written, checked, read and described.
+
+A field writes a Python or NumPy value as JSON (`encode`), checks a JSON value and returns the Python or
+NumPy value (`decode`), and describes itself in JSON Schema (`schema`). `decode` raises
+`CalibratorFileError` and nothing else, whatever the JSON value is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from calib.predictions import InputError
+
+#: Whole numbers in a file are at most this, so that they fit an int64 array with room to add.
+LARGEST = 2**62
+
+#: Named sizes found so far: "L" is the number of classes.
+Sizes = dict[str, int]
+
+
+class CalibratorFileError(InputError):
+    """A calibrator file that cannot be trusted; the message says what is wrong and where in the file."""
+
+    @classmethod
+    def at(cls, where: str, expected: str, value: Any) -> CalibratorFileError:
+        """Say what was expected at a place in the file, and what is there."""
+        return cls(f"calibrator file: {where} must be {expected}; got {short(value)}")
+
+
+def short(value: Any) -> str:
+    """Describe a JSON value in at most about 60 characters."""
+    if isinstance(value, (list, dict)):
+        return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value):,}"
+    if isinstance(value, int) and abs(value) > LARGEST:
+        return "a whole number out of range"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+class Field(Protocol):
+    """One value of a file."""
+
+    def encode(self, value: Any) -> Any:
+        """Return the value as JSON types."""
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Return the checked value, or raise `CalibratorFileError`."""
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of the value."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number from `low` to `high`; `size` names it for the dimensions of arrays."""
+
+    low: int = 1
+    high: int = LARGEST
+    size: str | None = None
+
+    def encode(self, value: Any) -> Any:
+        """Return an int."""
+        return int(value)
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Check type and range."""
+        if type(value) is not int or not self.low <= value <= self.high:
+            raise CalibratorFileError.at(where, f"a whole number from {self.low} to {self.high}", value)
+        if self.size is not None and sizes.setdefault(self.size, value) != value:
+            raise CalibratorFileError.at(where, f"{sizes[self.size]}, the {self.size} of the rest", value)
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        """Return an integer with bounds."""
+        return {"type": "integer", "minimum": self.low, "maximum": self.high}
+
+
+@dataclass(frozen=True)
+class Real:
+    """A finite number, at least `low`, or above it where `above` is true."""
+
+    low: float = -math.inf
+    above: bool = False
+
+    def encode(self, value: Any) -> Any:
+        """Return an int or a float."""
+        return value if type(value) is int else float(value)
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Check type, range and finiteness."""
+        sound = type(value) is float and math.isfinite(value)
+        sound |= type(value) is int and abs(value) <= LARGEST
+        if not sound or value < self.low or (self.above and value == self.low):
+            bound = "" if self.low == -math.inf else f" {'above' if self.above else 'of at least'} {self.low}"
+            raise CalibratorFileError.at(where, f"a finite number{bound}", value)
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        """Return a number with its lower bound."""
+        bound = {"exclusiveMinimum" if self.above else "minimum": self.low}
+        return {"type": "number"} | ({} if self.low == -math.inf else bound)
+
+
+@dataclass(frozen=True)
+class Flag:
+    """True or false."""
+
+    def encode(self, value: Any) -> Any:
+        """Return a bool."""
+        return bool(value)
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Check the type."""
+        if type(value) is not bool:
+            raise CalibratorFileError.at(where, "true or false", value)
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        """Return a boolean."""
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+    def encode(self, value: Any) -> Any:
+        """Return the word."""
+        return str(value)
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Check that the word is one of them."""
+        if not isinstance(value, str) or value not in self.words:
+            raise CalibratorFileError.at(where, "one of " + ", ".join(map(repr, self.words)), value)
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        """Return an enumeration."""
+        return {"enum": list(self.words)}
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """Null, or another field."""
+
+    field: Field
+
+    def encode(self, value: Any) -> Any:
+        """Return None or the other field's JSON."""
+        return None if value is None else self.field.encode(value)
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Check what is there unless it is null."""
+        return None if value is None else self.field.decode(value, where, sizes)
+
+    def schema(self) -> dict[str, Any]:
+        """Return either of the two."""
+        return {"anyOf": [{"type": "null"}, self.field.schema()]}
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A seed; generators, whose state says nothing about the fit, are written as null."""
+
+    def encode(self, value: Any) -> Any:
+        """Return an int, or None for everything else."""
+        return int(value) if isinstance(value, (int, np.integer)) else None
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Check the type."""
+        return Maybe(Whole(0)).decode(value, where, sizes)
+
+    def schema(self) -> dict[str, Any]:
+        """Return null or a whole number."""
+        return Maybe(Whole(0)).schema()
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array of float64 (or int64, `whole`) with values in [low, high] and named dimensions.
+
+    Parameters
+    ----------
+    dims : tuple of str
+        Names of the one or two dimensions, each a letter that stands for the same number throughout
+        one calibrator, possibly less one: ("b",), ("L-1",), ("m", "L").
+    order : str
+        "" (any), "increasing" (strictly) or "non-decreasing".
+    """
+
+    dims: tuple[str, ...]
+    low: float = -math.inf
+    high: float = math.inf
+    order: str = ""
+    whole: bool = False
+
+    def encode(self, value: Any) -> Any:
+        """Return nested lists."""
+        return np.asarray(value, dtype=np.int64 if self.whole else np.float64).tolist()
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Check type, shape, finiteness, range and order."""
+        rows = [value] if len(self.dims) == 1 else value
+        if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+            raise CalibratorFileError.at(
+                where, f"a list of {'numbers' if rows is not value else 'rows'}", value
+            )
+        wanted = int if self.whole else float
+        for row in rows:
+            if any(type(number) is not wanted for number in row):
+                wrong = next(number for number in row if type(number) is not wanted)
+                kind = "whole numbers" if self.whole else "numbers with a decimal point"
+                raise CalibratorFileError.at(where, f"a list of {kind}", wrong)
+            if self.whole and any(abs(number) > LARGEST for number in row):
+                raise CalibratorFileError.at(where, f"at most {LARGEST} everywhere", row)
+        if len(self.dims) == 2:
+            _bind(self.dims[0], len(rows), where, sizes)
+        for row in rows:
+            _bind(self.dims[-1], len(row), where, sizes)
+        array = np.array(rows, dtype=np.int64 if self.whole else np.float64)
+        self._check_values(array, where)
+        return array[0] if len(self.dims) == 1 else array.reshape(len(rows), -1 if rows else sizes["L"])
+
+    def _check_values(self, array: np.ndarray, where: str) -> None:
+        if not np.isfinite(array).all():
+            raise CalibratorFileError(f"calibrator file: {where} holds a number that is not finite")
+        outside = array[(array < self.low) | (array > self.high)]
+        if len(outside):
+            bounds = f"from {self.low} to {self.high}"
+            raise CalibratorFileError.at(where, f"numbers {bounds}", outside[0].item())
+        steps = np.diff(array)
+        if (self.order == "increasing" and (steps <= 0).any()) or (self.order and (steps < 0).any()):
+            at = int(steps.argmin())
+            raise CalibratorFileError(
+                f"calibrator file: {where} must be {self.order}; entries {at} and {at + 1} are not"
+            )
+
+    def schema(self) -> dict[str, Any]:
+        """Return (nested) arrays of bounded numbers; order and agreement of sizes are not in the schema."""
+        number: dict[str, Any] = {"type": "integer" if self.whole else "number"}
+        for key, bound in (("minimum", self.low), ("maximum", self.high)):
+            if math.isfinite(bound):
+                number[key] = bound
+        inner = {"type": "array", "items": number}
+        return inner if len(self.dims) == 1 else {"type": "array", "items": inner}
+
+
+def _bind(name: str, size: int, where: str, sizes: Sizes) -> None:
+    letter, less = (name[:-2], 1) if name.endswith("-1") else (name, 0)
+    if sizes.setdefault(letter, size + less) != size + less:
+        raise CalibratorFileError(
+            f"calibrator file: {where} has {size:,} entries where the rest of the file asks for "
+            f"{sizes[letter] - less:,}"
+        )
+
+
+def closed(value: Any, names: Any, where: str) -> dict[str, Any]:
+    """Return `value` if it is an object with exactly these keys, or raise `CalibratorFileError`."""
+    if not isinstance(value, dict):
+        raise CalibratorFileError.at(where, "an object", value)
+    for name in names:
+        if name not in value:
+            raise CalibratorFileError(f"calibrator file: {where} lacks {name!r}")
+    for name in value:
+        if name not in names:
+            raise CalibratorFileError(f"calibrator file: {where} has an unknown key {short(name)}")
+    return value
+
+
+def closed_schema(properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of an object with exactly these keys."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }

@@ -1,0 +1,139 @@
+"""What a calibrator file says beside the calibrator: names of the classes, and what it was fitted on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import calib
+from calib.persistence_fields import CalibratorFileError, Maybe, Whole, closed, closed_schema
+from calib.predictions import InputError, Predictions
+
+#: Longest class name in a file, in characters.
+MAX_NAME = 1_000
+
+_DATE = "%Y-%m-%dT%H:%M:%SZ"
+
+
+@dataclass(frozen=True)
+class FittedOn:
+    """Where a calibrator came from, as its file says.
+
+    Attributes
+    ----------
+    n_samples : int or None
+        Calibration rows, None where they were not given to `save`.
+    fingerprint : str or None
+        `Predictions.fingerprint` of the calibration rows, 32 hex digits.
+    date : str
+        When it was first saved, UTC, like "2026-01-31T12:00:00Z".
+    calib_version : str
+        Version of calib that saved it.
+    """
+
+    n_samples: int | None
+    fingerprint: str | None
+    date: str
+    calib_version: str
+
+
+def decode_names(raw: Any, n_classes: int | None) -> tuple[str, ...] | None:
+    """Return the checked names, None for a binary calibrator (`n_classes` None)."""
+    if n_classes is None:
+        if raw is not None:
+            raise CalibratorFileError.at("classes", "null for a binary calibrator", raw)
+        return None
+    if not isinstance(raw, list) or len(raw) != n_classes:
+        raise CalibratorFileError.at("classes", f"a list of {n_classes:,} names", raw)
+    for index, name in enumerate(raw):
+        if not isinstance(name, str) or len(name) > MAX_NAME or re.search("[\ud800-\udfff]", name):
+            raise CalibratorFileError.at(
+                f"classes[{index}]", f"a text of at most {MAX_NAME} characters", name
+            )
+    if len(set(raw)) != len(raw):
+        raise CalibratorFileError("calibrator file: classes must be distinct; a name is there twice")
+    return tuple(raw)
+
+
+def decode_origin(raw: Any, n_points: int | None) -> FittedOn:
+    """Return the checked origin; `n_points` are the rows that the state counts, where it does."""
+    closed(raw, ("n", "fingerprint", "date", "calib_version"), "fitted_on")
+    n = Maybe(Whole()).decode(raw["n"], "fitted_on.n", {})
+    if None not in (n, n_points) and n != n_points:
+        raise CalibratorFileError.at("fitted_on.n", f"{n_points:,}, the rows that state counts", n)
+    digest, version, date = raw["fingerprint"], raw["calib_version"], raw["date"]
+    if digest is not None and not (isinstance(digest, str) and re.fullmatch("[0-9a-f]{32}", digest)):
+        raise CalibratorFileError.at("fitted_on.fingerprint", "null or 32 hex digits", digest)
+    if not isinstance(version, str) or not re.fullmatch(r"[0-9A-Za-z.+!_-]{1,40}", version):
+        raise CalibratorFileError.at("fitted_on.calib_version", "a version number", version)
+    try:
+        sound = isinstance(date, str) and datetime.strptime(date, _DATE).strftime(_DATE) == date
+    except ValueError:
+        sound = False
+    if not sound:
+        raise CalibratorFileError.at("fitted_on.date", "a UTC time like 2026-01-31T12:00:00Z", date)
+    return FittedOn(n, digest, date, version)
+
+
+def encode_names(
+    calibrator: Any,
+    n_classes: int | None,
+    class_names: Sequence[str] | None,
+    fitted_on: Predictions | None,
+) -> list[str] | None:
+    """Return the names to store, or raise `InputError` if there is not one per class."""
+    if fitted_on is not None and n_classes not in (None, fitted_on.n_classes):
+        raise InputError(
+            f"the calibrator was fitted on {n_classes} classes, fitted_on has {fitted_on.n_classes}; "
+            "pass the rows it was fitted on"
+        )
+    if n_classes is None:
+        return None
+    names = class_names
+    if names is None and fitted_on is not None:
+        names = fitted_on.class_names
+    if names is None:
+        names = getattr(calibrator, "class_names_", None) or [str(code) for code in range(n_classes)]
+    if isinstance(names, str) or len(names) != n_classes:
+        raise InputError(f"class_names needs one name per class: got {len(names)} for {n_classes}")
+    return [str(name) for name in names]
+
+
+def encode_origin(calibrator: Any, fitted_on: Predictions | None) -> dict[str, Any]:
+    """Return the origin to store: of `fitted_on`, else what the calibrator was loaded with."""
+    known = getattr(calibrator, "fitted_on_", None)
+    if fitted_on is not None or known is None:
+        known = FittedOn(
+            None if fitted_on is None else fitted_on.n_samples,
+            None if fitted_on is None else fitted_on.fingerprint,
+            datetime.now(UTC).strftime(_DATE),
+            calib.__version__,
+        )
+    return {
+        "n": known.n_samples,
+        "fingerprint": known.fingerprint,
+        "date": known.date,
+        "calib_version": known.calib_version,
+    }
+
+
+def names_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the names."""
+    name = {"type": "string", "maxLength": MAX_NAME}
+    names = {"type": "array", "items": name, "uniqueItems": True, "minItems": 2}
+    return {"anyOf": [{"type": "null"}, names]}
+
+
+def origin_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the origin."""
+    return closed_schema(
+        {
+            "n": Maybe(Whole()).schema(),
+            "fingerprint": {"anyOf": [{"type": "null"}, {"type": "string", "pattern": "^[0-9a-f]{32}$"}]},
+            "date": {"type": "string", "format": "date-time"},
+            "calib_version": {"type": "string", "pattern": "^[0-9A-Za-z.+!_-]{1,40}$"},
+        }
+    )
