@@ -16,6 +16,7 @@ EXAMPLE_TITLES: Mapping[str, str] = MappingProxyType(
         "resnet": "CIFAR-10-shaped network (simulated)",
         "digits": "Handwritten digits, naive Bayes (real)",
         "two-patients": "Two patients, Example 1 of the paper (constructed)",
+        "three-classes": "Three forest types, logistic regression (simulated)",
         "covtype-simulated": "COVTYPE-shaped random forest (simulated)",
         "perfect": "A perfectly calibrated model (simulated)",
         "many-classes": "Very many classes (simulated)",

@@ -12,6 +12,7 @@ from sklearn.naive_bayes import BernoulliNB
 from calib.datasets.covtype_shape import covtype_simulated
 from calib.datasets.example import EXAMPLE_TITLES, Example
 from calib.datasets.simulated import many_classes, perfect, resnet_shaped
+from calib.datasets.three_classes import three_classes
 from calib.predictions import InputError, Predictions
 
 
@@ -32,6 +33,7 @@ def load_example(name: str) -> Example:
         "resnet": resnet_shaped,
         "digits": digits,
         "two-patients": two_patients,
+        "three-classes": three_classes,
         "covtype-simulated": covtype_simulated,
         "perfect": perfect,
         "many-classes": many_classes,
