@@ -12,7 +12,7 @@ import pandas as pd
 from calib.binning import Strategy, bin_statistics
 from calib.histogram import HistogramBinning
 from calib.metrics import accuracy, brier_score, ece, log_loss
-from calib.predictions import TopLabelPrediction
+from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary, top_label
 
 #: Column heads of a summary table, in the field's terms.
@@ -160,3 +160,38 @@ def summary_frame(summaries: Sequence[Summary]) -> pd.DataFrame:
     """Return one row per method under the heads of `SUMMARY_COLUMNS`."""
     rows = [asdict(summary) for summary in summaries]
     return pd.DataFrame(rows)[list(SUMMARY_COLUMNS)].rename(columns=SUMMARY_COLUMNS)
+
+
+def applied_frame(
+    calibrator: Any, predictions: Predictions, class_names: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """Return what a calibrator makes of each row, as a table to save.
+
+    Columns: `predicted` and `confidence` of the base model, `true` where labels are known, then
+    `calibrated` (the calibrated confidence of the same class) for confidence and top-label calibrators;
+    `label_k` and `calibrated_k` for ranks k = 1..K; or `announced`, `calibrated` and a column `p(class)`
+    per class where the calibrator scores every class.
+
+    Raises
+    ------
+    InputError
+        If the predictions have another number of classes than the calibrator.
+    """
+    names = np.asarray(class_names or predictions.class_names, dtype=object)
+    columns: dict[str, Any] = {"predicted": names[predictions.label], "confidence": predictions.confidence}
+    if predictions.labels is not None:
+        columns["true"] = names[predictions.labels]
+    if hasattr(calibrator, "predict_top_k"):
+        labels, confidences = calibrator.predict_top_k(predictions.proba)
+        for rank in range(labels.shape[1]):
+            columns[f"label_{rank + 1}"] = names[labels[:, rank]]
+            columns[f"calibrated_{rank + 1}"] = confidences[:, rank]
+        return pd.DataFrame(columns)
+    scores = calibrated_scores(calibrator, predictions)
+    if isinstance(scores, TopLabelPrediction):
+        columns["calibrated"] = scores.confidence
+        return pd.DataFrame(columns)
+    label, confidence = top_label(scores)
+    columns |= {"announced": names[label], "calibrated": confidence}
+    table = pd.DataFrame(scores, columns=[f"p({name})" for name in names])
+    return pd.concat([pd.DataFrame(columns), table], axis=1)

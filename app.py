@@ -1,0 +1,25 @@
+"""The app: page configuration, navigation, run."""
+
+import streamlit as st
+
+st.set_page_config(page_title="calib", page_icon="assets/icon.svg", layout="wide")
+
+SECTIONS = {
+    "Start": [
+        st.Page("pages/start/overview.py", title="Overview", icon=":material/insights:", default=True),
+        st.Page("pages/start/data.py", title="Data", icon=":material/upload_file:", url_path="data"),
+    ],
+    "Diagnose": [
+        st.Page(
+            "pages/diagnose/reliability.py",
+            title="Reliability",
+            icon=":material/show_chart:",
+            url_path="reliability",
+        ),
+    ],
+    "Repair": [
+        st.Page("pages/repair/calibrate.py", title="Calibrate", icon=":material/tune:", url_path="calibrate"),
+        st.Page("pages/repair/apply.py", title="Apply", icon=":material/play_arrow:", url_path="apply"),
+    ],
+}
+st.navigation(SECTIONS).run()

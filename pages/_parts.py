@@ -1,0 +1,100 @@
+"""Parts that every page shows alike: heading, figure with its downloads, table with its download."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from calib.figures import template
+from calib.formats import write_csv
+from pages._session import dataset
+
+
+def heading(title: str, lead: str) -> None:
+    """Show a page's title, one sentence on what it answers, and which data it is about."""
+    st.title(title, anchor=False)
+    st.markdown(lead)
+    data = dataset()
+    n, classes = data.evaluation.n_samples, data.evaluation.n_classes
+    rows = f"{n:,} evaluation rows, {classes:,} classes"
+    if data.calibration is not None:
+        rows += f", {data.calibration.n_samples:,} calibration rows"
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if data.simulated:
+            st.badge("Simulated data", color="orange")
+        st.caption(f"{literal(data.name)} \u00b7 {rows}")
+
+
+def literal(text: str) -> str:
+    """Return a user's text as inline code: Markdown would follow its images and links."""
+    return "`` " + str(text).replace("`", "'").replace("\n", " ").replace("\r", " ") + " ``"
+
+
+def need_calibration(what: str) -> None:
+    """Stop the page, saying what to do, when there are no calibration rows."""
+    if dataset().calibration is None:
+        st.info(
+            f"{what} needs calibration rows: labelled rows the model was not trained on. On the Data page, "
+            "upload a file with them or let calib split this one."
+        )
+        st.page_link("pages/start/data.py", label="Open Data", icon=":material/upload_file:")
+        st.stop()
+
+
+def chart(
+    figure: go.Figure,
+    key: str,
+    *,
+    table: pd.DataFrame | None = None,
+    alt: str,
+    on_select: Any = "ignore",
+) -> None:
+    """Draw a figure in the page's theme, with its downloads: SVG (camera), HTML, and its data as CSV."""
+    dark = st.context.theme.type == "dark"
+    figure.update_layout(template=template(dark))
+    file = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
+    st.plotly_chart(
+        figure,
+        key=key,
+        theme=None,
+        on_select=on_select,
+        selection_mode="points",
+        alt=alt,
+        config={
+            "displaylogo": False,
+            "toImageButtonOptions": {"format": "svg", "filename": file},
+            "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+        },
+    )
+    with st.container(horizontal=True, horizontal_alignment="right", gap="small"):
+        if table is not None:
+            download(table, file, label="Data (CSV)", key=f"{key}-csv")
+        st.download_button(
+            "Figure (HTML)",
+            data=lambda: figure.to_html(include_plotlyjs=True, full_html=True).encode(),
+            file_name=f"{file}.html",
+            mime="text/html",
+            key=f"{key}-html",
+            on_click="ignore",
+            type="tertiary",
+            icon=":material/download:",
+            help="A self-contained page. For SVG, use the camera above the figure.",
+        )
+
+
+def download(table: pd.DataFrame, file: str, *, label: str = "Table (CSV)", key: str) -> None:
+    """Offer a table as CSV; cells a spreadsheet would run as formulas are neutralised."""
+    st.download_button(
+        label,
+        data=lambda: write_csv(table),
+        file_name=f"{file}.csv",
+        mime="text/csv",
+        key=key,
+        on_click="ignore",
+        type="tertiary",
+        icon=":material/download:",
+    )

@@ -1,0 +1,88 @@
+"""Reliability: confidence against top-label reliability, and a zoom into one bin."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from calib import figures
+from calib.binning import assign_bins, uniform_edges
+from calib.diagrams import FEW_ROWS
+from calib.reductions import top_label
+from pages._parts import chart, heading, literal
+from pages._session import BASE, dataset, methods, reliability
+
+
+def pick_bin() -> None:
+    """Store the bin that was clicked: the figure's own selection is lost when the figure changes."""
+    points = st.session_state["reliability"].selection.points
+    if points and "customdata" in points[0]:
+        st.session_state["bin"] = int(points[0]["customdata"][0])
+
+
+heading(
+    "Reliability",
+    "When the model announces a confidence, how often is it right: for all classes pooled (star) and for "
+    "each predicted class on its own (plus)?",
+)
+data, known = dataset(), methods()
+left, right = st.columns([2, 1])
+with left:
+    n_bins = st.slider("Equal-width bins B", 2, 50, 10, key="bins", bind="query-params")
+with right:
+    method = known[st.selectbox("Model", list(known), key="model")]
+with st.container(horizontal=True):
+    show_truth = data.truth is not None and method.name == BASE
+    if show_truth:
+        show_truth = st.toggle("True accuracy (known: simulated)", key="truth", bind="query-params")
+
+diagram = reliability(method, n_bins)
+truth = None
+if show_truth:
+    bins = assign_bins(top_label(method.scores)[1], uniform_edges(n_bins))
+    sums = np.bincount(bins, weights=data.truth, minlength=n_bins)
+    truth = sums[diagram.bin] / diagram.count
+
+st.markdown(
+    f"Pooled over classes the error is **{diagram.conf_ece:.4f}** (conf-ECE); judged per predicted class it "
+    f"is **{diagram.tl_ece:.4f}** (TL-ECE). Click a bin to see its classes."
+)
+chart(
+    figures.reliability(diagram, truth=truth),
+    "reliability",
+    table=diagram.frame(),
+    alt="Reliability diagram: announced confidence against accuracy, pooled and per predicted class",
+    on_select=pick_bin,
+)
+
+st.subheader("Inside one bin", anchor=False)
+rows_of = dict(zip(diagram.bin.tolist(), diagram.count.tolist(), strict=True))
+edges = {b: f"{b / n_bins:.3g} to {(b + 1) / n_bins:.3g}" for b in rows_of}
+worst = int(diagram.bin[np.argmax(diagram.delta * (diagram.count >= FEW_ROWS))])
+if st.session_state.get("bin") not in edges:
+    st.session_state["bin"] = worst
+chosen = st.selectbox(
+    "Bin of announced confidence",
+    list(edges),
+    key="bin",
+    format_func=lambda b: f"{edges.get(b, '')} ({rows_of.get(b, 0):,} rows)",
+)
+zoom = diagram.zoom(chosen)
+names = data.evaluation.class_names
+enough = zoom.class_count >= min(FEW_ROWS, zoom.class_count.max())
+at = int(np.argmax(enough * np.abs(zoom.class_accuracy - zoom.class_confidence)))
+st.markdown(
+    f"Predicted {literal(names[zoom.label[at]])} at {edges[chosen]}: says "
+    f"**{zoom.class_confidence[at]:.2f}**, right **{zoom.class_accuracy[at]:.2f}**, "
+    f"n = {zoom.class_count[at]:,}. All classes together: says {zoom.mean_confidence:.2f}, right "
+    f"{zoom.accuracy:.2f}, n = {zoom.count:,}."
+)
+chart(
+    figures.zoom(zoom, names),
+    "bin-zoom",
+    table=zoom.frame(names),
+    alt="Mean confidence and accuracy of every predicted class in the chosen bin, with rows per class",
+)
+if len(zoom.label) > figures.MAX_NAMED:
+    st.caption(f"The {figures.MAX_NAMED} classes with most rows of {len(zoom.label):,}; the CSV has all.")
+st.caption("Whiskers are 95 % Wilson intervals. Marks of fewer than 20 rows are lighter.")

@@ -1,0 +1,84 @@
+"""Apply: a calibrator file and new predictions in, calibrated predictions out."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from calib import InputError, read_predictions, summarize
+from calib.persistence import loads
+from calib.summary import applied_frame, assessment, calibrated_scores, summary_frame
+from pages._parts import download, heading
+from pages._session import dataset, methods
+
+PREVIEW_ROWS = 100
+
+heading("Apply", "Send new predictions, with or without labels, through a fitted calibrator.")
+data = dataset()
+known = {name: method.calibrator for name, method in methods().items() if method.calibrator is not None}
+left, right = st.columns(2)
+source = left.segmented_control(
+    "Calibrator", ["From a file", "Fitted in this session"], default="From a file", required=True
+)
+calibrator = None
+try:
+    if source == "From a file":
+        uploaded = left.file_uploader("Calibrator file (JSON)", type="json", key="calibrator-file")
+        if uploaded is not None:
+            calibrator = loads(uploaded.getvalue())
+    elif known:
+        calibrator = known[left.selectbox("Fitted calibrator", list(known))]
+    else:
+        left.info("None is fitted: the Calibrate page fits one.")
+except InputError as error:
+    left.error(str(error))
+new = right.file_uploader("New predictions (probabilities per class)", key="apply-file")
+predictions = None
+if new is not None:
+    try:
+        with st.spinner("Reading ..."):
+            predictions = read_predictions(new)
+    except InputError as error:
+        right.error(f"Not read: {error}")
+if calibrator is None or predictions is None:
+    st.info("Choose a calibrator and upload predictions: the calibrated ones appear here.")
+    st.stop()
+try:
+    names = getattr(calibrator, "class_names_", None) or predictions.class_names
+    table = applied_frame(calibrator, predictions, names)
+except InputError as error:
+    st.error(f"These two do not fit together: {error}")
+    st.stop()
+
+st.subheader("Calibrated predictions", anchor=False)
+moved = np.abs(table.filter(regex="^calibrated(_1)?$").iloc[:, 0] - table["confidence"])
+st.markdown(
+    f"{len(table):,} rows; on average the confidence moves by **{moved.mean():.3f}**, "
+    f"at most by {moved.max():.3f}."
+)
+if predictions.labels is not None:
+    rows = [
+        summarize(predictions.labels, predictions),
+        summarize(
+            predictions.labels,
+            calibrated_scores(calibrator, predictions),
+            method="Calibrated",
+            strategy=assessment(calibrator),
+        ),
+    ]
+    numbers = summary_frame(rows).set_index("Method").drop(columns="Bins").T.astype(float)
+    st.dataframe(numbers.style.format("{:,.4f}"), placeholder="\u2013", height="content")
+st.dataframe(table.head(PREVIEW_ROWS), hide_index=True)
+st.caption(f"The first {min(PREVIEW_ROWS, len(table)):,} of {len(table):,} rows.")
+with st.container(horizontal=True):
+    download(table, "calibrated", label="Calibrated predictions (CSV)", key="apply-csv")
+    st.download_button(
+        "Calibrated predictions (Parquet)",
+        data=lambda: table.to_parquet(index=False),
+        file_name="calibrated.parquet",
+        mime="application/vnd.apache.parquet",
+        key="apply-parquet",
+        on_click="ignore",
+        type="tertiary",
+        icon=":material/download:",
+    )

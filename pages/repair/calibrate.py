@@ -1,0 +1,137 @@
+"""Calibrate: fit a calibrator on the calibration rows, see what it changes, take it away."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from calib import HistogramBinning, InputError, MulticlassToBinary, figures
+from calib.persistence import dumps
+from calib.summary import summary_frame
+from pages._parts import chart, download, heading, need_calibration
+from pages._session import BASE, dataset, fit, forget, keep, methods, reliability, summary
+
+REDUCTIONS = {
+    "Top-label": ("top-label", False, "TL"),
+    "Confidence": ("confidence", False, "Conf"),
+    "Class-wise": ("class-wise", False, "CW"),
+    "Class-wise, normalised": ("class-wise", True, "N"),
+}
+
+
+def bring_back() -> None:
+    """Undo the last removal."""
+    keep(st.session_state.pop("dropped"))
+
+
+def remove(name: str) -> None:
+    """Drop a calibrator; it can be brought back."""
+    st.session_state["dropped"] = forget(name)
+
+
+heading(
+    "Calibrate",
+    "Learn on the calibration rows what each announced confidence is worth; see the effect on the evaluation "
+    "rows; download the calibrator.",
+)
+need_calibration("Fitting a calibrator")
+data = dataset()
+assert data.calibration is not None
+
+left, right = st.columns(2)
+reduction = left.selectbox("Reduction: what the confidence should be right for", list(REDUCTIONS))
+notion, normalize, short = REDUCTIONS[reduction]
+by_points = right.segmented_control(
+    "Bins by", ["Points per bin", "Number of bins"], default="Points per bin", required=True
+)
+if by_points == "Points per bin":
+    k = right.slider("Points per bin k", 5, 500, 50, 5)
+    binary, setting = HistogramBinning(points_per_bin=k), f"k = {k}"
+else:
+    n_bins = right.slider("Bins per problem B", 1, 100, 15)
+    binary, setting = HistogramBinning(n_bins=n_bins), f"B = {n_bins}"
+fallback = left.selectbox(
+    "Classes with too few calibration rows",
+    ["identity", "pooled"],
+    format_func={"identity": "leave their scores unchanged", "pooled": "use all classes together"}.get,
+)
+if normalize or notion == "class-wise":
+    st.caption(
+        "Class-wise calibration replaces every class's score and can change which class is announced; "
+        "the other reductions cannot."
+    )
+if st.button("Fit", type="primary"):
+    try:
+        name = f"{short}-HB, {setting}" + (", pooled" if fallback == "pooled" else "")
+        fit(name, MulticlassToBinary(binary, notion=notion, normalize=normalize, fallback=fallback))
+        st.session_state["chosen"] = name
+    except InputError as error:
+        st.error(f"Not fitted: {error}")
+
+known = {name: method for name, method in methods().items() if method.calibrator is not None}
+if "dropped" in st.session_state:
+    st.button("Bring back the removed calibrator", on_click=bring_back, icon=":material/undo:")
+if not known:
+    st.info("No calibrator is fitted. Choose a reduction and press Fit.")
+    st.stop()
+
+st.subheader("Before and after, on the evaluation rows", anchor=False)
+if st.session_state.get("chosen") not in known:
+    st.session_state["chosen"] = list(known)[-1]
+chosen = known[st.selectbox("Calibrator", list(known), key="chosen")]
+base = methods()[BASE]
+before, after = summary(base), summary(chosen)
+changed = after.accuracy - before.accuracy
+st.markdown(
+    f"TL-ECE goes from **{before.tl_ece:.4f}** to **{after.tl_ece:.4f}**, conf-ECE from "
+    f"{before.conf_ece:.4f} to {after.conf_ece:.4f}. Accuracy "
+    + (
+        f"changes from {before.accuracy:.4f} to {after.accuracy:.4f}."
+        if changed
+        else "is unchanged: no label is touched."
+    )
+)
+table = summary_frame([before, after]).set_index("Method").T.rename_axis("Metric").reset_index()
+numbers = table.set_index("Metric").drop(index="Bins").astype(float)
+st.dataframe(numbers.style.format("{:,.4f}"), placeholder="\u2013", height="content")
+download(numbers.reset_index(), "before-after", key="before-after-csv")
+for column, method in zip(st.columns(2), (base, chosen), strict=True):
+    with column:
+        st.markdown(f"**{method.name}**")
+        diagram = reliability(method, 10)
+        chart(
+            figures.reliability(diagram),
+            f"calibrate-{'before' if method is base else 'after'}",
+            table=diagram.frame(),
+            alt=f"Reliability diagram of {method.name}",
+        )
+
+fallbacks = getattr(chosen.calibrator, "fallbacks_", ())
+names = data.evaluation.class_names
+if fallbacks:
+    needed = fallbacks[0].needed
+    st.warning(
+        f"{len(fallbacks):,} of {len(chosen.calibrator.calibrators_):,} classes were predicted for fewer "
+        f"than {needed} calibration rows, so they could not be calibrated."
+    )
+    rows = [
+        {"class": names[f.label], "calibration rows": f.n_points, "needed": f.needed, "used": f.used}
+        for f in fallbacks
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True)
+else:
+    st.markdown("Every class had enough calibration rows.")
+
+st.subheader("Take it away", anchor=False)
+with st.container(horizontal=True):
+    st.download_button(
+        "Calibrator file (JSON)",
+        data=lambda: dumps(chosen.calibrator, class_names=names, fitted_on=data.calibration),
+        file_name="calibrator.json",
+        mime="application/json",
+        on_click="ignore",
+        type="primary",
+        icon=":material/download:",
+    )
+    st.button("Remove this calibrator", on_click=remove, args=(chosen.name,), icon=":material/delete:")
+st.caption("The Apply page, `python -m calib apply` and `calib.load` read the file.")

@@ -1,0 +1,133 @@
+"""Data: choose a built-in example or upload predictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from calib import InputError, Predictions, accuracy, read_pair, read_predictions
+from calib.datasets import EXAMPLE_TITLES
+from calib.figures import class_shares
+from pages._parts import chart, heading, literal
+from pages._session import Dataset, dataset, from_example, previous, undo, use
+
+PREVIEW_ROWS = 100
+PREVIEW_CLASSES = 20
+
+
+def choose_example() -> None:
+    """Put the chosen example on screen."""
+    use(from_example(st.session_state["choice"]))
+
+
+def read_uploads(evaluation: Any, labels: Any, calibration: Any, calibration_labels: Any) -> Dataset:
+    """Turn the uploaded files into data for every page; raises InputError with the reason if it cannot."""
+    split = st.session_state.get("split", 50) / 100
+    if calibration is not None:
+        parts = read_predictions(calibration, labels=calibration_labels), None
+        found: tuple[Predictions | None, Predictions] = parts[0], read_predictions(evaluation, labels=labels)
+    elif labels is not None:
+        found = None, read_predictions(evaluation, labels=labels)
+    else:
+        found = read_pair(evaluation)
+    held, rows = found
+    if rows.labels is None:
+        raise InputError("the file has no true labels; add a label column or upload a file of labels")
+    how = "calibration and evaluation rows as uploaded"
+    if held is None and split > 0:
+        held, rows = rows.split(split, random_state=0)
+        how = f"{split:.0%} of the rows, drawn at random within each class (seed 0), are for calibration"
+    if held is not None and held.n_classes != rows.n_classes:
+        raise InputError(
+            f"the calibration file has {held.n_classes} classes, the evaluation file {rows.n_classes}"
+        )
+    return Dataset(evaluation.name, f"Uploaded: {how}.", False, held, rows)
+
+
+heading("Data", "Predicted probabilities and true labels go in here; every other page is about them.")
+data = dataset()
+example_tab, upload_tab = st.tabs(["Built-in example", "Upload your own"])
+with example_tab:
+    names = list(EXAMPLE_TITLES)
+    st.session_state["choice"] = data.example or st.session_state.get("choice", names[0])
+    st.selectbox(
+        "Example", names, key="choice", format_func=EXAMPLE_TITLES.__getitem__, on_change=choose_example
+    )
+    if data.example is None:
+        st.button("Open this example", on_click=choose_example)
+with upload_tab:
+    st.markdown(
+        "One row per example: a probability for every class, and the true label. CSV, TSV, JSON, Parquet, "
+        "Feather, NPY or NPZ. Files stay in this session's memory and are never written to disk."
+    )
+    left, right = st.columns(2)
+    evaluation = left.file_uploader("Predictions (with labels, or with calibration and test sets)", key="up")
+    labels = right.file_uploader("Labels, if they are in a file of their own", key="up-labels")
+    with st.expander("Calibration rows"):
+        st.markdown(
+            "Calibrators are fitted on rows the model was not trained on. Upload them, or let calib set "
+            "aside a share of the file above."
+        )
+        left, right = st.columns(2)
+        calibration = left.file_uploader("Calibration predictions", key="up-calibration")
+        calibration_labels = right.file_uploader("Calibration labels", key="up-calibration-labels")
+        st.slider("Share set aside when there are none (%)", 0, 90, 50, 5, key="split")
+    if st.button("Use these files", type="primary", disabled=evaluation is None):
+        try:
+            with st.spinner("Reading ..."):
+                use(read_uploads(evaluation, labels, calibration, calibration_labels))
+            st.rerun()
+        except InputError as error:
+            st.error(f"Not loaded: {error}")
+            st.caption("What was loaded before is still in place.")
+
+if before := previous():
+    st.button(f"Back to {literal(before.name)}", on_click=undo, icon=":material/undo:")
+
+st.subheader("What is loaded", anchor=False)
+st.markdown(literal(data.name) + "  \n" + (data.description if data.example else literal(data.description)))
+rows = data.evaluation
+held = data.calibration
+columns = st.columns(4)
+columns[0].metric("Evaluation rows", f"{rows.n_samples:,}", border=True)
+columns[1].metric("Calibration rows", f"{held.n_samples:,}" if held else "none", border=True)
+columns[2].metric("Classes", f"{rows.n_classes:,}", border=True)
+columns[3].metric("Accuracy", f"{accuracy(rows.labels, rows):.3f}", border=True)
+
+true = np.bincount(rows.labels, minlength=rows.n_classes) / rows.n_samples
+predicted = np.bincount(rows.label, minlength=rows.n_classes) / rows.n_samples
+common = int(true.argmax())
+st.markdown(
+    f"The most frequent class is {literal(rows.class_names[common])}: {true[common]:.1%} of the evaluation "
+    f"rows, predicted for {predicted[common]:.1%}."
+)
+shares = pd.DataFrame({"class": rows.class_names, "true": true, "predicted": predicted})
+chart(
+    class_shares({"true": true, "predicted": predicted}, rows.class_names),
+    "class-shares",
+    table=shares,
+    alt="Share of evaluation rows per class, true and predicted",
+)
+if rows.n_classes > 30:
+    st.caption(f"The 30 most frequent of {rows.n_classes:,} classes; the CSV has all.")
+
+st.subheader("Preview", anchor=False)
+top = slice(0, PREVIEW_ROWS)
+preview = pd.DataFrame(
+    {
+        "true class": [rows.class_names[code] for code in rows.labels[top]],
+        "predicted": [rows.class_names[code] for code in rows.label[top]],
+        "confidence": rows.confidence[top],
+    }
+)
+scores = pd.DataFrame(
+    rows.proba[top, :PREVIEW_CLASSES], columns=[f"p({name})" for name in rows.class_names[:PREVIEW_CLASSES]]
+)
+st.dataframe(pd.concat([preview, scores], axis=1).style.format(precision=4, subset=None))
+st.caption(
+    f"The first {len(preview)} evaluation rows"
+    + (f", {PREVIEW_CLASSES} of {rows.n_classes:,} classes." if rows.n_classes > PREVIEW_CLASSES else ".")
+)

@@ -1,0 +1,75 @@
+"""Overview: how far the model's confidence can be trusted, and where it goes wrong most."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from calib.diagrams import worst_cells
+from calib.summary import SUMMARY_COLUMNS, summary_frame
+from pages._parts import download, heading, literal
+from pages._session import BASE, cells, dataset, methods, summary
+
+ABOUT = {
+    "conf-ECE": "Mean gap between announced confidence and accuracy, all classes pooled.",
+    "TL-ECE": "The same gap for each predicted class on its own: what a user who hears the class can rely on.",
+    "CW-ECE": "Mean over classes of the gap of each class's score, announced or not.",
+}
+
+heading("Overview", "How far can the announced confidence be trusted, and for which predicted classes?")
+n_bins = st.slider("Equal-width bins B", 2, 50, 15, key="bins", bind="query-params")
+data, known = dataset(), methods()
+base = known[BASE]
+now = summary(base, n_bins)
+names = data.evaluation.class_names
+
+st.subheader("The base model", anchor=False)
+columns = st.columns(4)
+columns[0].metric(
+    "Accuracy",
+    f"{now.accuracy:.3f}",
+    border=True,
+    height="stretch",
+    help="Share of rows whose announced class is the true class.",
+)
+for column, name, value, notion in (
+    (columns[1], "conf-ECE", now.conf_ece, "confidence"),
+    (columns[2], "TL-ECE", now.tl_ece, "top-label"),
+    (columns[3], "CW-ECE", now.cw_ece, "class-wise"),
+):
+    column.metric(
+        name,
+        f"{value:.4f}",
+        border=True,
+        height="stretch",
+        help=ABOUT[name],
+    )
+st.subheader("Where it goes wrong most", anchor=False)
+worst = worst_cells(cells(base, "top-label", n_bins))
+if worst.empty:
+    st.markdown("No (class, bin) cell holds 20 rows or more: there is too little data to name one.")
+for cell in worst.itertuples():
+    side = "overconfident" if cell.gap < 0 else "underconfident"
+    st.markdown(
+        f"- Predicted {literal(names[cell.label])} at {cell.lower:.2f} to {cell.upper:.2f}: says "
+        f"**{cell.mean_score:.3f}**, right **{cell.mean_outcome:.3f}**, n = {cell.count:,} ({side})"
+    )
+st.caption("The (class, bin) cells that add most to TL-ECE: gap times rows, among cells of 20 rows or more.")
+
+st.subheader("Base model and fitted calibrators", anchor=False)
+table = summary_frame([summary(method, n_bins) for method in known.values()])
+table["Bins"] = table["Bins"].map({"uniform": f"{n_bins} equal-width", "discrete": "one per value"})
+shown = st.column_config.NumberColumn(format="%.4f")
+heads = [head for head in table.columns if head not in ("Method", "Bins", "Distinct scores")]
+st.dataframe(
+    table,
+    hide_index=True,
+    placeholder="\u2013",
+    column_config={head: shown for head in heads}
+    | {"Method": st.column_config.TextColumn(pinned=True, width="medium")},
+)
+download(table, "overview", key="overview-csv")
+st.caption(
+    "Histogram-binned scores are assessed at each of their values, all others in equal-width bins (Remark 1 "
+    f"of the paper). {SUMMARY_COLUMNS['top_brier']}: squared error of the event 'the announced class is "
+    "right', which every method can be compared on. Empty cells: the method gives no score per class."
+)
