@@ -11,7 +11,7 @@ from pages._session import BASE, cells, dataset, methods, summary
 
 ABOUT = {
     "conf-ECE": "Mean gap between announced confidence and accuracy, all classes pooled.",
-    "TL-ECE": "The same gap for each predicted class on its own: what a user who hears the class can rely on.",
+    "TL-ECE": "The same gap for each predicted class alone: what someone who hears the class can rely on.",
     "CW-ECE": "Mean over classes of the gap of each class's score, announced or not.",
 }
 
@@ -31,7 +31,7 @@ columns[0].metric(
     height="stretch",
     help="Share of rows whose announced class is the true class.",
 )
-for column, name, value, notion in (
+for column, name, value, _ in (
     (columns[1], "conf-ECE", now.conf_ece, "confidence"),
     (columns[2], "TL-ECE", now.tl_ece, "top-label"),
     (columns[3], "CW-ECE", now.cw_ece, "class-wise"),
