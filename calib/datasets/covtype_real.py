@@ -223,12 +223,14 @@ def _predict(
     grow = _grow_forest if model == "forest" else _fit_logistic
     fitted = grow(features[train], labels[train], random_state, tell, stop)
     arrays: Arrays = {}
+    done, total = 0, len(calibration) + len(evaluation)
     for part, rows in (("calibration", calibration), ("evaluation", evaluation)):
         # Columns by class code: a class that the training rows lack keeps its column, of zeros.
         proba = np.zeros((len(rows), n_classes))
         for block in np.array_split(np.arange(len(rows)), max(len(rows) // 20_000, 1)):
             _check(stop)
-            tell(0.9 + 0.1 * block[0] / len(rows), f"Predicting the {part} rows")
+            tell(0.9 + 0.1 * done / total, f"Predicting the {part} rows")
+            done += len(block)
             proba[block[:, None], fitted.classes_] = fitted.predict_proba(features[rows[block]])
         # Threads add up the trees' votes in any order: without the last digits the result is always the same.
         arrays[f"{part}_proba"] = np.round(proba, 12)
