@@ -8,9 +8,20 @@ from calib.binning import BinaryProblems, BinStatistics, bin_statistics
 from calib.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.diagrams import bin_zoom, ece_sweep, reliability_diagram, worst_cells
 from calib.formats import read_pair, read_predictions
+from calib.guarantees import (
+    ClassWiseGuarantee,
+    Guarantee,
+    guarantee,
+    guarantee_class_wise,
+    points_needed,
+    points_sentence,
+)
+from calib.guarantees_card import GuaranteeCard, guarantee_card
 from calib.histogram import HistogramBinning
 from calib.metrics import accuracy, brier_score, ece, log_loss, mce, sharpness
 from calib.multiclass import Fallback, MulticlassToBinary
+from calib.noise import NoiseFloor, noise_floor, noise_floor_of, verdict
+from calib.noise_cells import ConsistencyBand, ProblemFloors, consistency_band, problem_floors
 from calib.persistence import CalibratorFileError, load, save
 from calib.predictions import InputError, Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary
@@ -25,12 +36,18 @@ __all__ = [
     "BinaryProblems",
     "CalibratorFileError",
     "CanonicalBinning",
+    "ClassWiseGuarantee",
+    "ConsistencyBand",
     "Fallback",
     "GridScheme",
+    "Guarantee",
+    "GuaranteeCard",
     "HistogramBinning",
     "InputError",
     "MulticlassToBinary",
+    "NoiseFloor",
     "Predictions",
+    "ProblemFloors",
     "ProjectionScheme",
     "SierpinskiScheme",
     "Summary",
@@ -44,13 +61,22 @@ __all__ = [
     "canonical_validity",
     "cell_outlines",
     "compare_schemes",
+    "consistency_band",
     "ece",
     "ece_sweep",
+    "guarantee",
+    "guarantee_card",
+    "guarantee_class_wise",
     "load",
     "log_loss",
     "mce",
     "merge_classes",
     "multinomial_bound",
+    "noise_floor",
+    "noise_floor_of",
+    "points_needed",
+    "points_sentence",
+    "problem_floors",
     "read_pair",
     "read_predictions",
     "recalibration_map",
@@ -60,5 +86,6 @@ __all__ = [
     "save",
     "sharpness",
     "summarize",
+    "verdict",
     "worst_cells",
 ]

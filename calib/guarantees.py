@@ -1,0 +1,231 @@
+"""Distribution-free guarantees of histogram binning: Theorems 1 and 2 of the paper as functions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calib.binning import check_count
+from calib.predictions import InputError
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What histogram binning promises whatever the data look like (Theorem 1).
+
+    Attributes
+    ----------
+    points_per_bin : int
+        k, the fewest calibration points in any bin.
+    n_samples : int
+        Calibration rows n.
+    alpha : float
+        Probability with which `marginal` and `conditional` may each fail.
+    delta : float
+        Tie-breaking noise.
+    marginal : float
+        eps_1: with probability 1 - alpha over calibration rows and one new row, the probability announced
+        for that row is within eps_1 of the true one. Above 1 it promises nothing.
+    conditional : float
+        eps_2: with probability 1 - alpha over calibration rows, this holds within eps_2 for every class and
+        every announced probability at once; TL-ECE and TL-MCE are then at most eps_2.
+    expected_ece : float
+        Bound on the expected TL-ECE.
+    """
+
+    points_per_bin: int
+    n_samples: int
+    alpha: float
+    delta: float
+    marginal: float
+    conditional: float
+    expected_ece: float
+
+
+@dataclass(frozen=True, eq=False)
+class ClassWiseGuarantee:
+    """What class-wise histogram binning without normalisation promises (Theorem 2).
+
+    Attributes
+    ----------
+    points_per_bin : (L,) int64 array
+        k_l of each class.
+    n_samples : int
+        Calibration rows n; every class uses all of them.
+    alpha : (L,) float64 array
+        alpha_l of each class.
+    delta : float
+        Tie-breaking noise.
+    marginal, conditional : (L,) float64 arrays
+        eps_l of Theorem 2, as in `Guarantee`, each with probability 1 - alpha_l.
+    ece_bound, ece_failure : float
+        CW-ECE is at most `ece_bound` with probability 1 - `ece_failure` (the sum of the alpha_l; at 1 or
+        more it promises nothing).
+    expected_ece : float
+        Bound on the expected CW-ECE.
+    """
+
+    points_per_bin: np.ndarray
+    n_samples: int
+    alpha: np.ndarray
+    delta: float
+    marginal: np.ndarray
+    conditional: np.ndarray
+    ece_bound: float
+    ece_failure: float
+    expected_ece: float
+
+
+def guarantee(*, points_per_bin: int, n_samples: int, alpha: float = 0.1, delta: float = 1e-10) -> Guarantee:
+    """Compute what top-label histogram binning promises (Theorem 1).
+
+    eps_1 = sqrt(log(2 / alpha) / (2 (k - 1))) + delta,
+    eps_2 = sqrt(log(2 n / (k alpha)) / (2 (k - 1))) + delta,
+    E[TL-ECE] <= sqrt(1 / (2 k)) + delta.
+
+    Parameters
+    ----------
+    points_per_bin : int
+        k, at least 2; every predicted class needs as many calibration rows.
+    n_samples : int
+        Calibration rows n, at least k.
+    alpha : float in (0, 1)
+        Failure probability.
+    delta : float
+        Tie-breaking noise, 0 or more.
+
+    Raises
+    ------
+    InputError
+        If an argument is outside its range.
+
+    Examples
+    --------
+    >>> promise = guarantee(points_per_bin=50, n_samples=5000)
+    >>> round(promise.marginal, 3), round(promise.conditional, 3), round(promise.expected_ece, 3)
+    (0.175, 0.278, 0.1)
+    """
+    k, n = _check_points(points_per_bin), check_count(n_samples, "n_samples")
+    if n < k:
+        raise InputError(f"n_samples must be at least points_per_bin; got {n} rows for bins of {k}")
+    check_alpha(alpha)
+    _check_delta(delta)
+    return Guarantee(
+        points_per_bin=k,
+        n_samples=n,
+        alpha=float(alpha),
+        delta=float(delta),
+        marginal=float(deviation(2.0 / alpha, k) + delta),
+        conditional=float(deviation(2.0 * n / (k * alpha), k) + delta),
+        expected_ece=math.sqrt(1.0 / (2.0 * k)) + delta,
+    )
+
+
+def guarantee_class_wise(
+    *, points_per_bin: Any, n_samples: int, n_classes: int, alpha: Any = 0.1, delta: float = 1e-10
+) -> ClassWiseGuarantee:
+    """Compute what class-wise histogram binning promises (Theorem 2).
+
+    Parameters
+    ----------
+    points_per_bin : int or (L,) array_like of int
+        k_l, at least 2 each.
+    n_samples : int
+        Calibration rows n, at least every k_l.
+    n_classes : int
+        L.
+    alpha : float or (L,) array_like of float
+        alpha_l, in (0, 1) each. For a statement about all classes at once that fails with probability
+        alpha, pass alpha / L.
+    delta : float
+        Tie-breaking noise, 0 or more.
+
+    Raises
+    ------
+    InputError
+        If an argument is outside its range.
+    """
+    n_classes, n = check_count(n_classes, "n_classes"), check_count(n_samples, "n_samples")
+    points = np.array([_check_points(k) for k in np.broadcast_to(points_per_bin, n_classes).tolist()])
+    if n < points.max():
+        raise InputError(
+            f"n_samples must be at least points_per_bin; got {n} rows for bins of {points.max()}"
+        )
+    alphas = np.array([check_alpha(a) for a in np.broadcast_to(alpha, n_classes).tolist()])
+    _check_delta(delta)
+    conditional = deviation(2.0 * n / (points * alphas), points) + delta
+    return ClassWiseGuarantee(
+        points_per_bin=points,
+        n_samples=n,
+        alpha=alphas,
+        delta=float(delta),
+        marginal=deviation(2.0 / alphas, points) + delta,
+        conditional=conditional,
+        ece_bound=float(conditional.max()),
+        ece_failure=float(alphas.sum()),
+        expected_ece=float(np.sqrt(1.0 / (2.0 * points.min())) + delta),
+    )
+
+
+def points_needed(expected_ece: float) -> int:
+    """Find the fewest points per bin that bound the expected TL-ECE (or CW-ECE) by `expected_ece`.
+
+    The smallest k with sqrt(1 / (2 k)) <= `expected_ece`; delta, which can be as small as one likes, is
+    left out.
+
+    Raises
+    ------
+    InputError
+        If `expected_ece` is not inside (0, 1).
+
+    Examples
+    --------
+    >>> points_needed(0.05)
+    200
+    """
+    if not 0.0 < expected_ece < 1.0:
+        raise InputError(f"expected_ece must be inside (0, 1), for example 0.05; got {expected_ece!r}")
+    return max(math.ceil(1.0 / (2.0 * expected_ece**2) * (1.0 - 1e-12)), 2)
+
+
+def points_sentence(expected_ece: float, *, n_bins: int = 10, name: str = "TL-ECE") -> str:
+    """Say in words how many rows a bound on the expected error takes.
+
+    Examples
+    --------
+    >>> points_sentence(0.05)
+    'For expected TL-ECE below 0.05 you need k = 200 points per bin, that is 2,000 rows for 10 bins.'
+    """
+    k, n_bins = points_needed(expected_ece), check_count(n_bins, "n_bins")
+    bins = "1 bin" if n_bins == 1 else f"{n_bins:,} bins"
+    return (
+        f"For expected {name} below {expected_ece:g} you need k = {k:,} points per bin, "
+        f"that is {k * n_bins:,} rows for {bins}."
+    )
+
+
+def deviation(argument: Any, points: Any) -> np.ndarray:
+    """Hoeffding deviation sqrt(log(argument) / (2 (k - 1)))."""
+    return np.sqrt(np.log(argument) / (2.0 * (np.asarray(points) - 1)))
+
+
+def _check_points(points_per_bin: object) -> int:
+    points = check_count(points_per_bin, "points_per_bin")
+    if points < 2:
+        raise InputError("points_per_bin must be at least 2 for a guarantee; got 1")
+    return points
+
+
+def check_alpha(alpha: float) -> float:
+    """Return a failure probability inside (0, 1), or raise `InputError`."""
+    if not 0.0 < alpha < 1.0:
+        raise InputError(f"alpha must be inside (0, 1), for example 0.1; got {alpha!r}")
+    return float(alpha)
+
+
+def _check_delta(delta: float) -> None:
+    if not delta >= 0.0:
+        raise InputError(f"delta must be 0 or more; got {delta!r}")

@@ -1,0 +1,186 @@
+"""What a fitted calibrator promises, class by class, and what the promise rests on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from calib.guarantees import check_alpha, deviation
+from calib.histogram import HistogramBinning
+from calib.multiclass import MulticlassToBinary
+
+#: What the theorems assume, for a reader who has not seen the paper.
+ASSUMPTIONS = (
+    "The calibration rows and the rows to come are independent draws from one population.",
+    "The model was not trained, tuned or selected on the calibration rows.",
+    "Points per bin were chosen before looking at the calibration rows, and every class has enough of them.",
+)
+
+
+#: One more, for calibrators that keep equal scores together.
+GROUPED_TIES = (
+    "Equal scores are rare: the theorems break ties by noise (ties='randomize'), here they share a bin."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class GuaranteeCard:
+    """The guarantee of a fitted calibrator, class by class; one entry per binary problem (P of them).
+
+    Attributes
+    ----------
+    notion : str
+        Notion of the calibrator.
+    alpha : float
+        Failure probability of every statement.
+    applies : bool
+        Whether the theorems cover this calibrator. Where not, every bound is NaN.
+    why_not : str
+        The reason if they do not, else "".
+    problem, label, rank : (P,) int64 arrays
+        Problem, its class code (-1 where classes are pooled), its claim (0-based rank for top-K notions).
+    n_points : (P,) int64 array
+        Calibration rows n_l.
+    n_bins : (P,) int64 array
+        Bins; 0 where the problem fell back on something that has no guarantee.
+    points_per_bin : (P,) int64 array
+        Fewest points in a bin of the problem; 0 where it fell back.
+    marginal, conditional, expected_ece : (P,) float64 arrays
+        eps_1, eps_2 and the bound on the expected ECE of each problem; NaN without a guarantee.
+        `conditional` holds for all problems of a claim at once, except for "class-wise" (Theorem 2).
+    covered : float
+        Share of the calibration entries that belong to problems with a guarantee.
+    assumptions : tuple of str
+        What the numbers rest on, in words.
+    """
+
+    notion: str
+    alpha: float
+    applies: bool
+    why_not: str
+    problem: np.ndarray
+    label: np.ndarray
+    rank: np.ndarray
+    n_points: np.ndarray
+    n_bins: np.ndarray
+    points_per_bin: np.ndarray
+    marginal: np.ndarray
+    conditional: np.ndarray
+    expected_ece: np.ndarray
+    covered: float
+    assumptions: tuple[str, ...]
+
+    @property
+    def worst_marginal(self) -> float:
+        """Largest eps_1 of the covered problems, NaN if there is none."""
+        return _largest(self.marginal)
+
+    @property
+    def worst_conditional(self) -> float:
+        """Largest eps_2 of the covered problems, NaN if there is none."""
+        return _largest(self.conditional)
+
+    @property
+    def worst_expected_ece(self) -> float:
+        """Bound on the expected ECE of the notion over the covered problems, NaN if there is none."""
+        return _largest(self.expected_ece)
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per problem, for tables and CSV downloads."""
+        return pd.DataFrame(
+            {
+                "problem": self.problem,
+                "label": self.label,
+                "rank": self.rank,
+                "n_points": self.n_points,
+                "n_bins": self.n_bins,
+                "points_per_bin": self.points_per_bin,
+                "eps_marginal": self.marginal,
+                "eps_conditional": self.conditional,
+                "expected_ece_bound": self.expected_ece,
+            }
+        )
+
+
+def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> GuaranteeCard:
+    """Compute what a fitted calibrator promises, class by class.
+
+    Parameters
+    ----------
+    calibrator : MulticlassToBinary
+        Fitted. Only histogram binning without normalisation has a guarantee.
+    alpha : float in (0, 1)
+        Failure probability of each statement.
+
+    Raises
+    ------
+    InputError
+        If `alpha` is outside (0, 1).
+
+    Notes
+    -----
+    k is the fewest points in a bin of the problem, counted in the fitted calibrator. Following the proof of
+    Theorem 1, eps_2 uses log(2 B / alpha) with B the bins of the claim's covered problems together (of the
+    class alone for "class-wise"), which n / k bounds from above: the card is never looser than `guarantee`.
+    The top-K notions apply the same binary bounds (Gupta & Ramdas 2021, Theorem 4) to each claim.
+    """
+    check_is_fitted(calibrator)
+    check_alpha(alpha)
+    why_not = _why_no_guarantee(calibrator)
+    n_problems = len(calibrator.calibrators_)
+    n_bins, points = np.zeros(n_problems, dtype=np.int64), np.zeros(n_problems, dtype=np.int64)
+    fell_back = {fallback.problem for fallback in calibrator.fallbacks_}
+    if not why_not:
+        for index, fitted in enumerate(calibrator.calibrators_):
+            if fitted is not None and index not in fell_back and fitted.counts_.min() >= 2:
+                n_bins[index], points[index] = len(fitted.counts_), fitted.counts_.min()
+    covered = points > 0
+    problem = np.arange(n_problems)
+    scalar = calibrator.notion in ("confidence", "top-k-confidence")
+    per_claim = n_problems if calibrator.notion == "top-label" else 1
+    per_claim = calibrator.n_classes_ if calibrator.notion == "top-k-label" else per_claim
+    rank = problem // per_claim
+    together = np.bincount(rank, weights=n_bins)[rank]
+    k = np.where(covered, points, 2)
+    binary = calibrator.binary
+    delta = getattr(binary, "delta", 0.0) if getattr(binary, "ties", "group") == "randomize" else 0.0
+    entries = calibrator.n_points_
+    bounds = (
+        deviation(2.0 / alpha, k) + delta,
+        deviation(np.maximum(2.0 * together / alpha, 1.0), k) + delta,
+        np.sqrt(1.0 / (2.0 * k)) + delta,
+    )
+    marginal, conditional, expected = (np.where(covered, bound, np.nan) for bound in bounds)
+    return GuaranteeCard(
+        notion=calibrator.notion,
+        alpha=float(alpha),
+        applies=not why_not and bool(covered.any()),
+        why_not=why_not or ("" if covered.any() else "no class has enough calibration rows for one bin"),
+        problem=problem,
+        label=np.full(n_problems, -1) if scalar else problem % calibrator.n_classes_,
+        rank=rank,
+        n_points=np.asarray(entries),
+        n_bins=n_bins,
+        points_per_bin=points,
+        marginal=marginal,
+        conditional=conditional,
+        expected_ece=expected,
+        covered=float(entries[covered].sum() / entries.sum()),
+        assumptions=ASSUMPTIONS if delta else (*ASSUMPTIONS, GROUPED_TIES),
+    )
+
+
+def _why_no_guarantee(calibrator: MulticlassToBinary) -> str:
+    if calibrator.binary is not None and not isinstance(calibrator.binary, HistogramBinning):
+        return f"{type(calibrator.binary).__name__} has no distribution-free guarantee; histogram binning has"
+    if calibrator.normalize:
+        return "normalising the class-wise scores voids the guarantee (paper, after Theorem 2)"
+    return ""
+
+
+def _largest(values: np.ndarray) -> float:
+    return float(np.nanmax(values)) if np.isfinite(values).any() else math.nan

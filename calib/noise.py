@@ -1,0 +1,262 @@
+"""Noise floor: the calibration error a perfectly calibrated model of the same size would show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from calib.binning import BinaryProblems, BinStatistics, Notion, Strategy, bin_statistics
+from calib.noise_draws import Progress, perfect_sums, resample
+from calib.predictions import InputError
+from calib.reductions import reduce_to_binary
+
+#: p-values up to this level are called "above noise".
+LEVEL = 0.05
+
+#: A calibration error this low in the floor's lower tail is suspicious: were the rows used for fitting?
+TOO_LOW = 0.005
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseFloor:
+    """An observed calibration error beside what a perfect model of the same size shows.
+
+    Attributes
+    ----------
+    metric, notion, strategy : str
+        What was measured ("ece" or "mce"), of which notion, and how scores were binned.
+    n_bins, n_samples : int
+        Bins per problem asked for, and rows.
+    observed : float
+        The metric on the observed outcomes, in [0, 1].
+    samples : (R,) float64 array
+        The metric on outcomes redrawn as Bernoulli(score), ascending.
+    """
+
+    metric: str
+    notion: str
+    strategy: str
+    n_bins: int
+    n_samples: int
+    observed: float
+    samples: np.ndarray
+
+    @property
+    def mean(self) -> float:
+        """Mean of the metric of a perfect model of this size."""
+        return float(self.samples.mean())
+
+    @property
+    def p_value(self) -> float:
+        """(1 + redraws at or above the observed) / (1 + redraws), in (0, 1].
+
+        Uniform for a perfect model; where few rows decide the metric (MCE), redraws tie with the observed
+        value and p errs on the large side.
+        """
+        return float(p_values(np.array([self.observed]), self.samples[None])[0])
+
+    def quantile(self, q: float) -> float:
+        """Value that a perfect model of this size stays at or below with probability `q`."""
+        return float(np.quantile(self.samples, q))
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row: what was measured, the observed value, mean and quantiles of the floor, p."""
+        return pd.DataFrame(
+            {
+                "metric": [self.metric],
+                "notion": self.notion,
+                "strategy": self.strategy,
+                "n_bins": self.n_bins,
+                "n_samples": self.n_samples,
+                "observed": self.observed,
+                "perfect_mean": self.mean,
+                "perfect_q05": self.quantile(0.05),
+                "perfect_q95": self.quantile(0.95),
+                "p_value": self.p_value,
+                "n_resamples": len(self.samples),
+            }
+        )
+
+
+def noise_floor(
+    y_true: Any,
+    scores: Any,
+    *,
+    notion: Notion = "top-label",
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    metric: str = "ece",
+    norm: float = 1,
+    aggregate: str = "cell",
+    top_k: int | None = None,
+    n_resamples: int = 1000,
+    random_state: int | np.random.Generator | None = None,
+    progress: Progress | None = None,
+) -> NoiseFloor:
+    """Compare a calibration error with that of a perfectly calibrated model of the same size.
+
+    Outcomes are redrawn as Bernoulli(score) and the metric is computed again on the same cells: the
+    consistency resampling of Broecker & Smith (2007), which as a test of calibration is that of Vaicenavicius
+    et al. (2019) and of Widmann et al. (2019).
+
+    Parameters
+    ----------
+    y_true, scores, notion, n_bins, strategy, norm, top_k
+        As for `calib.ece`.
+    metric : {"ece", "mce"}
+        Which error.
+    aggregate : {"cell", "bin"}
+        As for `calib.mce`.
+    n_resamples : int
+        Redraws R; the smallest p-value is 1 / (R + 1).
+    random_state : int, Generator or None
+        Seed; equal seeds give equal numbers on every machine.
+    progress : callable, optional
+        Called with the share done, in the calling thread.
+
+    Returns
+    -------
+    NoiseFloor
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used; the message says why.
+
+    Notes
+    -----
+    For how sums are drawn, and what is approximate, see `calib.noise_draws`.
+
+    Examples
+    --------
+    >>> proba = np.tile([0.8, 0.2], (100, 1))
+    >>> floor = noise_floor(np.repeat([0, 1], [50, 50]), proba, random_state=0)
+    >>> round(floor.observed, 3), floor.p_value < 0.01
+    (0.3, True)
+    """
+    problems = reduce_to_binary(y_true, scores, notion, top_k=top_k)
+    return noise_floor_of(
+        problems,
+        n_bins=n_bins,
+        strategy=strategy,
+        metric=metric,
+        norm=norm,
+        aggregate=aggregate,
+        n_resamples=n_resamples,
+        random_state=random_state,
+        progress=progress,
+    )
+
+
+def noise_floor_of(
+    problems: BinaryProblems,
+    *,
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    metric: str = "ece",
+    norm: float = 1,
+    aggregate: str = "cell",
+    n_resamples: int = 1000,
+    random_state: int | np.random.Generator | None = None,
+    progress: Progress | None = None,
+) -> NoiseFloor:
+    """Compute `noise_floor` from binary problems that are already reduced and sorted."""
+    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    measure = CellMetric(cells, metric=metric, norm=norm, aggregate=aggregate)
+    expected, counts = (cells.count * cells.mean_score)[:, None], cells.count[:, None]
+    draw, width = perfect_sums(problems, cells)
+
+    def block(generator: np.random.Generator, size: int) -> np.ndarray:
+        return measure(np.abs(draw(generator, size) - expected) / counts)
+
+    drawn = resample(block, width, n_resamples=n_resamples, random_state=random_state, progress=progress)
+    return NoiseFloor(
+        metric=metric,
+        notion=cells.notion,
+        strategy=cells.strategy,
+        n_bins=cells.n_bins,
+        n_samples=cells.n_samples,
+        observed=float(measure(np.abs(cells.gap)[:, None])[0]),
+        samples=np.sort(np.concatenate(drawn)),
+    )
+
+
+def verdict(floor: NoiseFloor, name: str) -> str:
+    """Say in words whether a calibration error is above noise.
+
+    Parameters
+    ----------
+    floor : NoiseFloor
+        From `noise_floor`.
+    name : str
+        What to call the metric, for example "conf-ECE".
+
+    Returns
+    -------
+    str
+        "above noise" where the p-value is at most 0.05, else "not distinguishable from noise", with the
+        mean and the 95 % quantile of a perfect model of this size, the latter rounded up. Digits are added
+        until the printed numbers bear out the words. An error so low that a perfect model would show it
+        in fewer than 1 of 200 cases raises the question whether the rows were used for fitting.
+    """
+    above = floor.p_value <= LEVEL
+    words = "above noise" if above else "not distinguishable from noise"
+    upper = floor.quantile(1.0 - LEVEL)
+    for digits in range(3, 7):
+        observed, mean = round(floor.observed, digits), round(floor.mean, digits)
+        most = np.ceil(upper * 10**digits - 1e-9) / 10**digits
+        if mean < most and (observed > most) == above:
+            break
+    sentence = (
+        f"{name} {observed:.{digits}f}, {words} (a perfect model of this size shows {mean:.{digits}f}, "
+        f"at most {most:.{digits}f} in {round(100 * (1.0 - LEVEL))} of 100 cases)"
+    )
+    if floor.observed < floor.quantile(TOO_LOW):
+        sentence += "; lower than chance allows: were these rows used for fitting?"
+    return sentence
+
+
+class CellMetric:
+    """A binned calibration error as a function of absolute gaps, for many draws at once.
+
+    Called with (C, R) absolute gaps of the cells, returns the (R,) metric; the numbers are those of
+    `BinStatistics.ece` and `BinStatistics.mce`.
+    """
+
+    def __init__(self, cells: BinStatistics, *, metric: str, norm: float = 1, aggregate: str = "cell"):
+        if metric not in ("ece", "mce"):
+            raise InputError(f'metric must be "ece" or "mce"; got {metric!r}')
+        if aggregate not in ("cell", "bin"):
+            raise InputError(f'aggregate must be "cell" or "bin"; got {aggregate!r}')
+        if not norm >= 1:
+            raise InputError(f"norm must be a number of at least 1; got {norm!r}")
+        self.metric, self.norm, self.aggregate = metric, norm, aggregate
+        if metric == "ece":
+            self.adder = adder(cells.claim, cells.count / cells.n_samples, cells.n_claims)
+        elif aggregate == "bin":
+            totals = np.bincount(cells.bin, weights=cells.count, minlength=cells.n_bins)
+            self.adder = adder(cells.bin, cells.count / totals[cells.bin], cells.n_bins)
+
+    def __call__(self, gaps: np.ndarray) -> np.ndarray:
+        """Return the metric of each column of (C, R) absolute gaps."""
+        if self.metric == "ece":
+            if self.norm == 1:
+                return np.mean(self.adder @ gaps, axis=0)
+            return np.mean((self.adder @ gaps**self.norm) ** (1.0 / self.norm), axis=0)
+        return (gaps if self.aggregate == "cell" else self.adder @ gaps).max(axis=0)
+
+
+def adder(group: np.ndarray, weights: np.ndarray, n_groups: int | None = None) -> sparse.csr_array:
+    """Sparse matrix that sums weighted cells into groups."""
+    n_groups = int(group.max()) + 1 if n_groups is None else n_groups
+    return sparse.csr_array((weights, (group, np.arange(len(group)))), shape=(n_groups, len(group)))
+
+
+def p_values(observed: np.ndarray, samples: np.ndarray) -> np.ndarray:
+    """One-sided p-values with the +1 correction (Davison & Hinkley 1997, section 4.2), row by row."""
+    reached = np.sum(samples >= observed[:, None] - 1e-12, axis=1)
+    return (1.0 + reached) / (1.0 + samples.shape[1])

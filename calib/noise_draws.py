@@ -1,0 +1,231 @@
+"""What a perfect model would show: outcomes redrawn from the scores, summed over the cells of a binning.
+
+Under perfect calibration an outcome is Bernoulli(score). Only the sum of outcomes in each cell matters for
+binned calibration errors, so sums are drawn, not rows, wherever that is possible.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import numpy as np
+from scipy import sparse
+
+from calib.binning import BinaryProblems, BinStatistics, check_count
+from calib.parallel import map_threads
+
+#: Cells with at most this many entries are drawn entry by entry; larger ones as a matched binomial.
+#: Fits int8, in which the small cells are summed.
+EXACT_UP_TO = 64
+
+#: Elements one block of draws may hold; bounds the memory of each thread.
+BLOCK_ELEMENTS = 4_000_000
+
+#: Up to this many claims a row's class is drawn claim by claim.
+FEW_CLAIMS = 32
+
+#: Scores of one row may sum to this much above 1 and still be drawn as one categorical outcome.
+JOINT_TOLERANCE = 1e-3
+
+Draw = Callable[[np.random.Generator, int], np.ndarray]
+Progress = Callable[[float], object]
+
+
+def perfect_sums(problems: BinaryProblems, cells: BinStatistics) -> tuple[Draw, int]:
+    """Return a function that draws the outcome sums of all cells for a perfect model.
+
+    Parameters
+    ----------
+    problems, cells : BinaryProblems, BinStatistics
+        A reduction and its bin statistics.
+
+    Returns
+    -------
+    draw : callable
+        ``draw(generator, size)`` gives a (C, size) array of sums, one column per redraw.
+    width : int
+        Elements one redraw touches at a time, from which `resample` bounds its memory.
+
+    Notes
+    -----
+    With one claim ("confidence", "top-label") entries are independent. With several, the outcomes of a
+    row exclude each other: where the scores of every row sum to at most 1, one class (or none) is drawn
+    per row, which is exact. Scores of class-wise calibrators can sum to more; no joint distribution then
+    has these scores as its margins, and entries are drawn independently. That keeps the mean of every
+    l_1 error exact and leaves its spread approximate.
+    """
+    if problems.n_claims > 1:
+        totals = np.bincount(problems.rows, weights=problems.scores, minlength=problems.n_samples)
+        if totals.max() <= 1.0 + JOINT_TOLERANCE:
+            return _joint(problems, cells), len(cells.count)
+    return independent_sums(problems.scores, cells.start, cells.count)
+
+
+def independent_sums(scores: np.ndarray, start: np.ndarray, count: np.ndarray) -> tuple[Draw, int]:
+    """Return a function that draws sums of independent Bernoulli(score) over runs of entries.
+
+    Parameters
+    ----------
+    scores : (m,) float array
+        Scores, grouped by cell.
+    start, count : (C,) int arrays
+        Where each cell starts, and its entries; every count is at least 1.
+
+    Returns
+    -------
+    draw, width
+        As for `perfect_sums`.
+
+    Notes
+    -----
+    Cells of at most `EXACT_UP_TO` entries are drawn entry by entry (uniform float32 numbers: a probability
+    is met to 6e-8), and cells of equal scores as the binomial they are. A larger cell is drawn as a
+    binomial with the same mean and, up to rounding its number of trials, the same variance, of whichever
+    outcome is rarer. Scores of one cell lie within a bin, so the total variation error is small: Ehm
+    (1991), "Binomial approximation to the Poisson binomial distribution", bounds the unmatched version by
+    sum (s - mean)^2 / (count * mean * (1 - mean)).
+    """
+    equal = scores[start] == scores[start + count - 1]
+    small = ~equal & (count <= EXACT_UP_TO)
+    entries = _ranges(start[small], count[small])
+    thresholds = scores[entries].astype(np.float32)[:, None]
+    n_small = int(small.sum())
+    bounds = np.concatenate(([0], np.cumsum(count[small])))
+    adder = sparse.csr_array(
+        (np.ones(len(entries), dtype=np.int8), np.arange(len(entries)), bounds),
+        shape=(n_small, len(entries)),
+    )
+    large = np.flatnonzero(~small)
+    trials, chance, of_failures = _matched_binomials(scores, start[large], count[large])
+
+    def draw(generator: np.random.Generator, size: int) -> np.ndarray:
+        sums = np.empty((len(count), size), dtype=np.int64)
+        hits = generator.random((len(entries), size), dtype=np.float32) < thresholds
+        sums[small] = adder @ hits.view(np.int8)
+        drawn = generator.binomial(trials[:, None], chance[:, None], size=(len(large), size))
+        drawn[of_failures] = count[large[of_failures], None] - drawn[of_failures]
+        sums[large] = drawn
+        return sums
+
+    return draw, len(entries) + len(count)
+
+
+def resample(
+    draw_block: Callable[[np.random.Generator, int], np.ndarray],
+    width: int,
+    *,
+    n_resamples: int,
+    random_state: int | np.random.Generator | None,
+    progress: Progress | None = None,
+) -> list[np.ndarray]:
+    """Call ``draw_block(generator, size)`` on threads until the sizes add up to `n_resamples`.
+
+    Blocks and their random streams depend on `width` and `n_resamples` only, so a seed gives the same
+    numbers on every machine. `progress` is called in this thread with the share done.
+    """
+    n_resamples = check_count(n_resamples, "n_resamples")
+    size = int(np.clip(BLOCK_ELEMENTS // max(width, 1), 1, 256))
+    sizes = [min(size, n_resamples - done) for done in range(0, n_resamples, size)]
+    generators = np.random.default_rng(random_state).spawn(len(sizes))
+    tasks = list(zip(generators, sizes, strict=True))
+    results: list[np.ndarray] = []
+    batch = len(tasks) if progress is None else os.cpu_count() or 1
+    for begin in range(0, len(tasks), batch):
+        results += map_threads(lambda task: draw_block(*task), tasks[begin : begin + batch])
+        if progress is not None:
+            progress(len(results) / len(tasks))
+    return results
+
+
+def _joint(problems: BinaryProblems, cells: BinStatistics) -> Draw:
+    """Draw one class or none per row, from each row's scores laid out by claim."""
+    n_samples, n_claims, n_cells = problems.n_samples, problems.n_claims, len(cells.count)
+    cell_of = np.repeat(np.arange(n_cells, dtype=np.int32), cells.count)
+    claims = problems.claims_of(np.arange(problems.n_problems))
+    score_at = np.empty((n_samples, n_claims), dtype=problems.scores.dtype)
+    cell_at = np.empty((n_samples, n_claims), dtype=np.int32)
+
+    def lay_out(claim: int) -> None:
+        first, last = np.searchsorted(claims, [claim, claim + 1])
+        own = slice(problems.offsets[first], problems.offsets[last])
+        score_at[problems.rows[own], claim] = problems.scores[own]
+        cell_at[problems.rows[own], claim] = cell_of[own]
+
+    map_threads(lay_out, range(n_claims))
+
+    def draw(generator: np.random.Generator, size: int) -> np.ndarray:
+        sums = np.zeros((n_cells, size), dtype=np.int64)
+        # The rows of a block fit int16, in which `_add_by_claim` sums.
+        step = int(np.clip(BLOCK_ELEMENTS // (4 * max(n_claims, size)), 1, 2**15 - 1))
+        add = _add_by_claim if n_claims <= FEW_CLAIMS else _add_by_search
+        for first in range(0, n_samples, step):
+            reach = np.cumsum(score_at[first : first + step], axis=1, dtype=np.float64)
+            add(sums, cell_at[first : first + step], np.minimum(reach, 1.0, out=reach), generator)
+        return sums
+
+    return draw
+
+
+def _add_by_claim(
+    sums: np.ndarray, cells: np.ndarray, reach: np.ndarray, generator: np.random.Generator
+) -> None:
+    """Draw a class per row and add it to its cell, claim by claim: fastest for few claims."""
+    n_rows, n_claims = cells.shape
+    drawn = generator.random((n_rows, sums.shape[1]), dtype=np.float32)
+    before = np.zeros(drawn.shape, dtype=bool)
+    for claim in range(n_claims):
+        until = drawn < reach[:, claim, None].astype(np.float32)
+        ones = np.ones(n_rows, dtype=np.int16)
+        adder = sparse.csc_array((ones, cells[:, claim], np.arange(n_rows + 1)), shape=(len(sums), n_rows))
+        sums += adder @ (until ^ before).astype(np.int16)
+        before = until
+
+
+def _add_by_search(
+    sums: np.ndarray, cells: np.ndarray, reach: np.ndarray, generator: np.random.Generator
+) -> None:
+    """Draw a class per row and add it to its cell, by one binary search for all rows: for many claims."""
+    n_rows, n_claims = cells.shape
+    size = sums.shape[1]
+    row = np.arange(n_rows)[:, None]
+    at = np.searchsorted((reach + row).ravel(), generator.random((n_rows, size)) + row, side="right")
+    happened = at < (row + 1) * n_claims  # beyond its last class, a row has no outcome
+    column = np.broadcast_to(np.arange(size), at.shape)[happened]
+    np.add.at(sums.reshape(-1), cells.ravel()[at[happened]].astype(np.int64) * size + column, 1)
+
+
+def _matched_binomials(
+    scores: np.ndarray, start: np.ndarray, count: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Trials and chance of a binomial with each cell's mean and variance; True where it counts failures."""
+    trials = np.empty(len(count), dtype=np.int64)
+    chance = np.empty(len(count))
+    of_failures = np.empty(len(count), dtype=bool)
+
+    def match(part: slice) -> None:
+        counts = count[part]
+        sides = scores[_ranges(start[part], counts)].astype(np.float64)
+        begins = np.cumsum(counts) - counts
+        failing = np.add.reduceat(sides, begins) > counts / 2
+        flipped = np.repeat(failing, counts)
+        sides[flipped] = 1.0 - sides[flipped]
+        mean = np.add.reduceat(sides, begins)
+        squares = np.add.reduceat(sides * sides, begins)
+        # n p = mean and n p (1 - p) = mean - squares give n = mean^2 / squares, at most count.
+        ideal = np.divide(mean * mean, squares, out=counts.astype(np.float64), where=squares > 0)
+        trials[part] = np.clip(np.rint(ideal), np.ceil(mean), counts)
+        chance[part] = np.minimum(mean / trials[part], 1.0)
+        of_failures[part] = failing
+
+    edges = np.searchsorted(np.cumsum(count), np.arange(0, count.sum(), BLOCK_ELEMENTS))
+    bounds = np.unique(np.append(edges, len(count)))
+    map_threads(match, [slice(int(a), int(b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)])
+    return trials, chance, of_failures
+
+
+def _ranges(start: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """Concatenate the ranges start_i, ..., start_i + count_i - 1."""
+    ends = np.cumsum(count)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(start - (ends - count), count)

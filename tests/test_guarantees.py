@@ -1,0 +1,206 @@
+"""Theorems 1 and 2: the formulas by hand, the inverse, the card, and the promise kept in simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
+
+from calib import (
+    HistogramBinning,
+    InputError,
+    MulticlassToBinary,
+    guarantee,
+    guarantee_card,
+    guarantee_class_wise,
+    points_needed,
+    points_sentence,
+)
+
+
+def test_theorem_1_by_hand():
+    """k = 51, alpha = 0.1: 2 (k - 1) = 100, log 20 = 2.995732, sqrt(0.02995732) = 0.173082."""
+    promise = guarantee(points_per_bin=51, n_samples=5100, alpha=0.1, delta=0.0)
+    assert promise.marginal == pytest.approx(0.1730818, abs=1e-7)
+    # 2 n / (k alpha) = 2000, log 2000 = 7.600902, sqrt(0.07600902) = 0.2756974
+    assert promise.conditional == pytest.approx(0.2756974, abs=1e-7)
+    assert promise.expected_ece == pytest.approx(math.sqrt(1 / 102))
+
+
+def test_delta_is_added():
+    with_delta = guarantee(points_per_bin=51, n_samples=5100, delta=0.01)
+    without = guarantee(points_per_bin=51, n_samples=5100, delta=0.0)
+    for name in ("marginal", "conditional", "expected_ece"):
+        assert getattr(with_delta, name) == pytest.approx(getattr(without, name) + 0.01)
+
+
+def test_theorem_2_is_theorem_1_class_by_class():
+    both = guarantee_class_wise(points_per_bin=[50, 100], n_samples=2000, n_classes=2, alpha=[0.1, 0.05])
+    for index, (k, alpha) in enumerate([(50, 0.1), (100, 0.05)]):
+        single = guarantee(points_per_bin=k, n_samples=2000, alpha=alpha)
+        assert both.marginal[index] == pytest.approx(single.marginal)
+        assert both.conditional[index] == pytest.approx(single.conditional)
+    assert both.ece_bound == both.conditional.max()
+    assert both.ece_failure == pytest.approx(0.15)
+    assert both.expected_ece == pytest.approx(0.1)
+
+
+@given(st.integers(2, 2000), st.integers(1, 50), st.floats(0.001, 0.999))
+def test_monotone(k, bins, alpha):
+    promise = guarantee(points_per_bin=k, n_samples=k * bins, alpha=alpha)
+    more = guarantee(points_per_bin=k + 1, n_samples=(k + 1) * bins, alpha=alpha)
+    assert promise.conditional >= promise.marginal
+    assert more.marginal < promise.marginal
+    assert more.expected_ece < promise.expected_ece
+
+
+@given(st.floats(0.002, 0.45))
+def test_points_needed_inverts_the_bound(target):
+    k = points_needed(target)
+    assert math.sqrt(1 / (2 * k)) <= target * (1 + 1e-9)
+    assert k == 2 or math.sqrt(1 / (2 * (k - 1))) > target
+
+
+def test_points_sentence():
+    assert points_needed(0.1) == 50
+    assert points_sentence(0.05) == (
+        "For expected TL-ECE below 0.05 you need k = 200 points per bin, that is 2,000 rows for 10 bins."
+    )
+    assert points_sentence(0.1, n_bins=1, name="CW-ECE").endswith("that is 50 rows for 1 bin.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"points_per_bin": 1, "n_samples": 10}, "at least 2 for a guarantee; got 1"),
+        ({"points_per_bin": 50, "n_samples": 10}, "got 10 rows for bins of 50"),
+        ({"points_per_bin": 5, "n_samples": 10, "alpha": 1.0}, r"alpha must be inside \(0, 1\)"),
+        ({"points_per_bin": 5, "n_samples": 10, "delta": -1.0}, "delta must be 0 or more"),
+    ],
+)
+def test_errors(arguments, message):
+    with pytest.raises(InputError, match=message):
+        guarantee(**arguments)
+    with pytest.raises(InputError, match="expected_ece must be inside"):
+        points_needed(0.0)
+
+
+def rows_of(counts, seed=0):
+    """Predictions with `counts[l]` rows predicted l, confidences in (0.5, 1) and labels drawn from them."""
+    random = np.random.default_rng(seed)
+    label = np.repeat(np.arange(len(counts)), counts)
+    confidence = 0.5 + 0.5 * random.random(len(label))
+    proba = np.repeat(((1 - confidence) / (len(counts) - 1))[:, None], len(counts), axis=1)
+    proba[np.arange(len(label)), label] = confidence
+    wrong = (label + 1) % len(counts)
+    return proba, np.where(random.random(len(label)) < confidence, label, wrong)
+
+
+def test_card_by_hand():
+    """k = 100: class 0 has 250 rows in 2 bins of 125, class 1 183 rows in 1 bin, class 2 fell back."""
+    proba, y = rows_of([250, 183, 40])
+    model = MulticlassToBinary(HistogramBinning(points_per_bin=100)).fit(proba, y)
+    card = guarantee_card(model, alpha=0.1)
+    assert card.applies
+    assert card.n_points.tolist() == [250, 183, 40]
+    assert card.n_bins.tolist() == [2, 1, 0]
+    assert card.points_per_bin.tolist() == [125, 183, 0]
+    assert card.marginal[0] == pytest.approx(math.sqrt(math.log(20) / (2 * 124)))
+    assert card.conditional[1] == pytest.approx(math.sqrt(math.log(2 * 3 / 0.1) / (2 * 182)))
+    assert card.expected_ece[0] == pytest.approx(math.sqrt(1 / 250))
+    assert np.isnan(card.marginal[2])
+    assert card.covered == pytest.approx(433 / 473)
+    assert card.worst_marginal == card.marginal[0]
+    promise = guarantee(points_per_bin=100, n_samples=473)
+    assert card.worst_conditional <= promise.conditional
+    assert card.worst_expected_ece <= promise.expected_ece
+    assert len(card.frame()) == 3
+    assert "ties" in card.assumptions[-1]
+
+
+def test_card_of_class_wise_is_theorem_2():
+    proba, y = rows_of([300, 200, 100])
+    model = MulticlassToBinary(
+        HistogramBinning(points_per_bin=50, ties="randomize", random_state=0), notion="class-wise"
+    ).fit(proba, y)
+    card = guarantee_card(model)
+    theorem = guarantee_class_wise(points_per_bin=50, n_samples=600, n_classes=3)
+    assert card.n_bins.tolist() == [12, 12, 12]
+    assert card.marginal == pytest.approx(theorem.marginal)
+    assert card.conditional == pytest.approx(theorem.conditional)
+    assert len(card.assumptions) == 3
+
+
+@pytest.mark.parametrize("notion", ["confidence", "top-k-confidence", "top-k-label"])
+def test_card_of_other_notions(notion):
+    proba, y = rows_of([300, 200, 100])
+    card = guarantee_card(MulticlassToBinary(notion=notion).fit(proba, y))
+    n_problems = {"confidence": 1, "top-k-confidence": 3, "top-k-label": 9}[notion]
+    assert len(card.problem) == n_problems
+    assert card.label.tolist() == ([0, 1, 2] * 3 if notion == "top-k-label" else [-1] * n_problems)
+    assert card.applies
+
+
+class Shrink(BaseEstimator):
+    """A binary calibrator without a guarantee."""
+
+    def fit(self, scores, outcomes):
+        return self
+
+    def predict(self, scores):
+        return 0.9 * scores
+
+
+def test_card_without_guarantee_says_why():
+    proba, y = rows_of([100, 100])
+    shrunk = guarantee_card(MulticlassToBinary(Shrink()).fit(proba, y))
+    normalised = guarantee_card(MulticlassToBinary(notion="class-wise", normalize=True).fit(proba, y))
+    few = guarantee_card(MulticlassToBinary(HistogramBinning(points_per_bin=500)).fit(proba, y))
+    for card, reason in [
+        (shrunk, "Shrink has no"),
+        (normalised, "normalising"),
+        (few, "no class has enough"),
+    ]:
+        assert not card.applies
+        assert reason in card.why_not
+        assert np.isnan(card.marginal).all()
+        assert math.isnan(card.worst_conditional)
+
+
+@pytest.mark.parametrize("ties", ["group", "randomize"])
+def test_the_promise_is_kept(ties):
+    """Over many calibration sets, |true - announced| <= eps as often as Theorem 1 says.
+
+    Class 0: P(Y = 0 | s) = s^2, class 1: P(Y = 1 | s) = sqrt(s), s uniform on (0.5, 1). The true
+    probability of a bin [a, b) is the mean of that function over it.
+    """
+    random = np.random.default_rng(0)
+    truth = (lambda s: s**3 / 3, lambda s: s**1.5 / 1.5)  # integrals of s^2 and sqrt(s)
+    alpha, k, n = 0.1, 20, 400
+    promise = guarantee(points_per_bin=k, n_samples=n, alpha=alpha)
+    marginal, conditional, errors = [], [], []
+    for _ in range(300):
+        confidence = 0.5 + 0.5 * random.random(n)
+        label = random.integers(0, 2, n)
+        right = random.random(n) < np.where(label == 0, confidence**2, np.sqrt(confidence))
+        proba = np.stack([1 - confidence, confidence], axis=1)
+        proba[label == 0] = proba[label == 0, ::-1]
+        model = MulticlassToBinary(HistogramBinning(points_per_bin=k, ties=ties, random_state=random))
+        model.fit(proba, np.where(right, label, 1 - label))
+        gaps, masses = [], []
+        for fitted, integral in zip(model.calibrators_, truth, strict=True):
+            edges = np.concatenate(([0.5], fitted.edges_, [1.0]))
+            true = np.diff(integral(edges)) / np.diff(edges)
+            gaps.append(np.abs(true - fitted.values_))
+            masses.append(np.diff(edges))  # share of the class's new rows, half of all each
+        gap, mass = np.concatenate(gaps), np.concatenate(masses)
+        marginal.append(mass[gap <= promise.marginal].sum())
+        conditional.append(gap.max() <= promise.conditional)
+        errors.append(mass @ gap)
+    assert np.mean(marginal) >= 1 - alpha
+    assert np.mean(conditional) >= 1 - alpha
+    assert np.mean(errors) <= promise.expected_ece

@@ -1,0 +1,323 @@
+"""Noise floors: exact oracles, the reference row, uniform p-values, and words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from calib import (
+    InputError,
+    MulticlassToBinary,
+    Predictions,
+    TopLabelPrediction,
+    bin_statistics,
+    consistency_band,
+    ece,
+    mce,
+    noise_floor,
+    noise_floor_of,
+    problem_floors,
+    reduce_to_binary,
+    verdict,
+)
+from calib.noise import NoiseFloor
+from calib.noise_draws import independent_sums, perfect_sums
+
+NOTIONS = ["confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"]
+
+
+def simulated(n, n_classes, seed, sharpness=2.0):
+    """Perfectly calibrated predictions: labels drawn from the probabilities."""
+    random = np.random.default_rng(seed)
+    logits = sharpness * random.standard_normal((n, n_classes))
+    proba = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    labels = (proba.cumsum(axis=1) < random.random((n, 1))).sum(axis=1).clip(0, n_classes - 1)
+    return Predictions(proba, labels)
+
+
+def poisson_binomial(scores):
+    """Exact distribution of a sum of Bernoulli(score), by convolution."""
+    pmf = np.ones(1)
+    for score in scores:
+        pmf = np.convolve(pmf, [1.0 - score, score])
+    return pmf
+
+
+def test_reference_row(shared_data):
+    """Design, section 5: TL-ECE floor 0.0120 (95 % quantile 0.0136), conf-ECE 0.0039 (0.0056)."""
+    data = np.load(shared_data / "cifar10_resnet50.npz")
+    model = Predictions.from_logits(data["test_logits"], data["test_labels"])
+    top = noise_floor(model.labels, model, random_state=0, n_resamples=4000)
+    conf = noise_floor(model.labels, model, notion="confidence", random_state=0, n_resamples=4000)
+    assert top.observed == pytest.approx(0.0222, abs=1e-4)
+    assert top.mean == pytest.approx(0.0120, abs=1e-4)
+    assert top.quantile(0.95) == pytest.approx(0.0136, abs=1e-4)
+    assert conf.observed == pytest.approx(0.0155, abs=1e-4)
+    assert conf.mean == pytest.approx(0.0039, abs=1e-4)
+    assert conf.quantile(0.95) == pytest.approx(0.0056, abs=2e-4)
+    assert verdict(conf, "conf-ECE") == (
+        "conf-ECE 0.016, above noise (a perfect model of this size shows 0.004, "
+        "at most 0.006 in 95 of 100 cases)"
+    )
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+@pytest.mark.parametrize("strategy", ["uniform", "quantile", "discrete"])
+def test_observed_is_the_metric(notion, strategy):
+    model = simulated(80, 4, seed=1)
+    for metric, aggregate in [("ece", "cell"), ("mce", "cell"), ("mce", "bin")]:
+        options = {"notion": notion, "strategy": strategy}
+        floor = noise_floor(
+            model.labels, model, metric=metric, aggregate=aggregate, n_resamples=2, random_state=0, **options
+        )
+        plain = (
+            ece(model.labels, model, **options)
+            if metric == "ece"
+            else mce(model.labels, model, aggregate=aggregate, **options)
+        )
+        assert floor.observed == pytest.approx(plain, abs=1e-12)
+    squared = noise_floor(model.labels, model, norm=2, n_resamples=2, **options)
+    assert squared.observed == pytest.approx(ece(model.labels, model, norm=2, **options), abs=1e-12)
+
+
+def test_two_rows_by_hand():
+    """Scores 0.6 and 0.8 in one cell: the sum is 0, 1, 2 with chances 0.08, 0.44, 0.48.
+
+    The gap is |sum - 1.4| / 2 = 0.7, 0.2, 0.3; its mean 0.056 + 0.088 + 0.144 = 0.288. Both rows were
+    right, so 0.3 was observed, and a perfect model reaches it with chance 0.08 + 0.48 = 0.56.
+    """
+    top = TopLabelPrediction(np.array([0, 0]), np.array([0.6, 0.8]))
+    floor = noise_floor([0, 0], top, n_bins=1, n_resamples=20_000, random_state=0)
+    assert floor.observed == pytest.approx(0.3)
+    assert floor.mean == pytest.approx(0.288, abs=0.005)
+    assert floor.p_value == pytest.approx(0.56, abs=0.015)
+    assert set(np.round(floor.samples, 9)) == {0.2, 0.3, 0.7}
+
+
+def test_sure_scores_leave_no_noise():
+    top = TopLabelPrediction(np.array([0, 1]), np.array([1.0, 0.0]))
+    floor = noise_floor([0, 0], top, n_resamples=50, random_state=0)
+    assert floor.observed == 0.0
+    assert not floor.samples.any()
+    assert floor.p_value == 1.0
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        np.linspace(0.40, 0.4666, 40),  # small cell, drawn entry by entry
+        np.linspace(0.9334, 1.0, 300),  # larger, matched binomial of the failures
+        np.linspace(0.0, 0.0666, 400),
+        np.geomspace(1e-7, 0.066, 1000),  # most of the lowest class-wise bin
+        np.linspace(0.4667, 0.5333, 65),
+        np.full(200, 0.3),  # exactly binomial
+        np.linspace(0.0, 1.0, 80),  # one bin for everything: the worst case for the binomial
+    ],
+)
+def test_sums_follow_the_exact_distribution(scores):
+    exact = poisson_binomial(scores)
+    draw, _ = independent_sums(scores, np.array([0]), np.array([len(scores)]))
+    sums = draw(np.random.default_rng(0), 100_000)[0]
+    drawn = np.bincount(sums, minlength=len(exact)) / len(sums)
+    mean, variance = scores.sum(), np.sum(scores * (1.0 - scores))
+    assert sums.mean() == pytest.approx(mean, abs=4 * np.sqrt(variance / len(sums)))
+    assert sums.var() == pytest.approx(variance, rel=0.03)
+    # Kolmogorov distance; 0.006 is what 100,000 exact draws stay below.
+    distance = np.abs(np.cumsum(drawn) - np.cumsum(exact)).max()
+    assert distance < (0.012 if np.ptp(scores) > 0.5 else 0.006)
+
+
+def test_exact_and_matched_cells_side_by_side():
+    """Every cell gets its own sum, whichever way it is drawn."""
+    scores = np.concatenate([np.full(5, 0.5), np.linspace(0.1, 0.2, 10), np.linspace(0.7, 0.8, 500), [1.0]])
+    count = np.array([5, 10, 500, 1])
+    start = np.concatenate(([0], np.cumsum(count)[:-1]))
+    draw, _ = independent_sums(scores, start, count)
+    means = draw(np.random.default_rng(0), 20_000).mean(axis=1)
+    assert means == pytest.approx(np.add.reduceat(scores, start), rel=0.01)
+
+
+@pytest.mark.parametrize("n_classes", [3, 40])
+def test_rows_are_drawn_jointly(n_classes):
+    """Class-wise outcomes of a row exclude each other: sums over all classes are exactly n."""
+    model = simulated(60, n_classes, seed=0)
+    problems = reduce_to_binary(model.labels, model, "class-wise")
+    cells = bin_statistics(problems, n_bins=5)
+    draw, _ = perfect_sums(problems, cells)
+    sums = draw(np.random.default_rng(0), 4000)
+    assert np.all(np.abs(sums.sum(axis=0) - 60) <= 1)  # rounding of a row's sum may lose a row, rarely
+    expected = cells.count * cells.mean_score
+    assert sums.mean(axis=1) == pytest.approx(expected, abs=5 * np.sqrt(expected.max() / 4000))
+
+
+def test_two_classes_are_one_coin():
+    """With L = 2 both classes have the same error, so class-wise and class 1 share one floor."""
+    model = simulated(500, 2, seed=3)
+    both = noise_floor(model.labels, model, notion="class-wise", n_bins=10, random_state=0)
+    one = problem_floors(reduce_to_binary(model.labels, model, "class-wise"), n_bins=10, random_state=1)
+    assert both.quantile(0.95) == pytest.approx(one.upper[1], rel=0.05)
+
+
+def test_scores_that_cannot_be_joint_are_drawn_independently():
+    scores = np.full((200, 3), 0.7)
+    floor = noise_floor(
+        np.zeros(200, int), scores, notion="class-wise", strategy="discrete", random_state=0, n_resamples=4000
+    )
+    # One binomial(200, 0.7) per class; the mean absolute deviation of a binomial by hand:
+    k = np.arange(201)
+    mean = np.sum(stats.binom.pmf(k, 200, 0.7) * np.abs(k / 200 - 0.7))
+    assert floor.mean == pytest.approx(mean, rel=0.02)
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+@pytest.mark.parametrize("metric", ["ece", "mce"])
+def test_p_values_are_uniform_on_perfect_populations(notion, metric):
+    p = [
+        noise_floor_of(
+            reduce_to_binary(model.labels, model, notion),
+            metric=metric,
+            n_bins=10,
+            n_resamples=99,
+            random_state=seed,
+        ).p_value
+        for seed in range(150)
+        for model in [simulated(150, 3, seed=1000 + seed)]
+    ]
+    # One small cell decides an MCE, so redraws tie with it and p may only be too large, never too small.
+    alternative = "two-sided" if metric == "ece" else "greater"
+    assert stats.kstest(p, "uniform", alternative=alternative).pvalue > 0.001
+    assert np.mean(np.array(p) <= 0.05) <= 0.11
+
+
+def test_power_against_overconfidence():
+    model = simulated(2000, 5, seed=0)
+    sharper = model.proba**1.5 / (model.proba**1.5).sum(axis=1, keepdims=True)
+    assert noise_floor(model.labels, sharper, random_state=0).p_value == pytest.approx(1 / 1001)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(NOTIONS))
+def test_seed_decides_everything(seed, notion):
+    model = simulated(40, 3, seed=seed % 7)
+    draws = [
+        noise_floor(model.labels, model, notion=notion, n_resamples=7, random_state=seed) for _ in range(2)
+    ]
+    assert np.array_equal(draws[0].samples, draws[1].samples)
+    assert np.all((draws[0].samples >= 0) & (draws[0].samples <= 1))
+
+
+def test_progress_ends_at_one():
+    model = simulated(100, 3, seed=0)
+    told = []
+    noise_floor(model.labels, model, n_resamples=600, progress=told.append, random_state=0)
+    assert told[-1] == 1.0
+    assert told == sorted(told)
+
+
+def test_float32_and_absent_classes():
+    model = simulated(300, 4, seed=5)
+    proba = model.proba.astype(np.float32)
+    proba[:, 2] = 0.0  # never predicted, never true
+    labels = np.where(model.labels == 2, 0, model.labels)
+    for notion in NOTIONS:
+        floor = noise_floor(labels, proba, notion=notion, n_resamples=50, random_state=0)
+        assert np.isfinite(floor.samples).all()
+
+
+def test_histogram_binned_predictions_assessed_discrete():
+    model = simulated(4000, 3, seed=0)
+    calibration, evaluation = model.split(random_state=0)
+    top = MulticlassToBinary().fit(calibration, calibration.labels).predict_top(evaluation)
+    floor = noise_floor(evaluation.labels, top, strategy="discrete", random_state=0)
+    assert floor.observed == ece(evaluation.labels, top, strategy="discrete")
+    assert 0 < floor.mean < 0.1
+
+
+def test_problem_floors_agree_with_the_whole():
+    model = simulated(800, 4, seed=2)
+    problems = reduce_to_binary(model.labels, model, "top-label")
+    floors = problem_floors(problems, n_bins=10, random_state=0, n_resamples=3000)
+    whole = noise_floor_of(problems, n_bins=10, random_state=0, n_resamples=3000)
+    share = floors.count / floors.count.sum()
+    assert share @ floors.observed == pytest.approx(whole.observed)
+    assert share @ floors.mean == pytest.approx(whole.mean, rel=0.02)
+    assert np.all(floors.upper > floors.mean)
+    assert list(floors.frame().columns[:2]) == ["problem", "label"]
+
+
+def test_problem_floors_skip_classes_never_predicted():
+    top = TopLabelPrediction(np.array([0, 0, 3, 3]), np.array([0.5, 0.6, 0.7, 0.8]))
+    floors = problem_floors(reduce_to_binary([0, 1, 3, 2], top, "top-label"), n_resamples=9, random_state=0)
+    assert floors.label.tolist() == [0, 3]
+    assert floors.count.tolist() == [2, 2]
+
+
+def test_consistency_band_is_binomial():
+    """100 rows at 0.7 in one cell: the central 95 % of binomial(100, 0.7) is 61 to 79."""
+    top = TopLabelPrediction(np.zeros(100, int), np.full(100, 0.7))
+    problems = reduce_to_binary(np.zeros(100, int), top, "confidence")
+    band = consistency_band(problems, n_resamples=20_000, random_state=0)
+    assert band.lower == pytest.approx([stats.binom.ppf(0.025, 100, 0.7) / 100], abs=0.0101)
+    assert band.upper == pytest.approx([stats.binom.ppf(0.975, 100, 0.7) / 100], abs=0.0101)
+    assert np.isnan(band.delta_upper).sum() == 14  # 0.7 is in bin 10 of 15, the only one with rows
+    assert band.delta_upper[10] == pytest.approx(1.96 * np.sqrt(0.21 / 100), abs=0.02)
+    assert {"perfect_lower", "perfect_upper"} <= set(band.frame().columns)
+
+
+def test_consistency_band_covers_a_perfect_model():
+    inside = []
+    for seed in range(60):
+        model = simulated(400, 3, seed=seed)
+        problems = reduce_to_binary(model.labels, model, "confidence")
+        band = consistency_band(problems, n_bins=8, n_resamples=400, random_state=seed)
+        outcome = band.cells.mean_outcome
+        inside += ((band.lower <= outcome) & (outcome <= band.upper)).tolist()
+    assert 0.93 <= np.mean(inside) <= 0.99
+
+
+def floor_of(observed, samples):
+    return NoiseFloor("ece", "top-label", "uniform", 15, 100, observed, np.sort(np.asarray(samples, float)))
+
+
+def test_verdict_words():
+    samples = np.linspace(0.0, 0.01, 101)
+    assert verdict(floor_of(0.02, samples), "TL-ECE").startswith("TL-ECE 0.020, above noise (a perfect")
+    quiet = verdict(floor_of(0.005, samples), "TL-ECE")
+    assert "not distinguishable from noise" in quiet
+    assert "calibrated" not in quiet
+    assert "fitting" not in quiet
+    assert verdict(floor_of(0.0, 0.005 + samples), "TL-ECE").endswith("were these rows used for fitting?")
+
+
+@given(st.floats(0, 1), st.lists(st.floats(0, 1), min_size=1, max_size=40))
+def test_printed_numbers_never_contradict_the_words(observed, samples):
+    words = verdict(floor_of(observed, samples), "x")
+    printed = float(words.split(",")[0].split()[1])
+    most = float(words.split("at most ")[1].split()[0])
+    if "above noise" in words:
+        assert printed >= most - 2e-6
+    elif floor_of(observed, samples).quantile(0.95) >= observed:
+        assert printed <= most + 2e-6
+
+
+def test_errors_say_what_to_do():
+    model = simulated(20, 3, seed=0)
+    with pytest.raises(InputError, match=r'metric must be "ece" or "mce"; got .brier.'):
+        noise_floor(model.labels, model, metric="brier")
+    with pytest.raises(InputError, match="aggregate must be"):
+        noise_floor(model.labels, model, aggregate="class")
+    with pytest.raises(InputError, match="norm must be a number of at least 1"):
+        noise_floor(model.labels, model, norm=0.5)
+    with pytest.raises(InputError, match="n_resamples must be a whole number"):
+        noise_floor(model.labels, model, n_resamples=0)
+    with pytest.raises(InputError, match=r"level must be inside \(0, 1\)"):
+        consistency_band(reduce_to_binary(model.labels, model, "confidence"), level=95)
+
+
+def test_frame_has_one_row():
+    model = simulated(50, 3, seed=0)
+    row = noise_floor(model.labels, model, n_resamples=20, random_state=0).frame()
+    assert len(row) == 1
+    assert row["n_resamples"][0] == 20
