@@ -4,6 +4,7 @@ The definitions are those of Gupta & Ramdas, "Top-label calibration and multicla
 reductions" (ICLR 2022). Nothing here imports Streamlit.
 """
 
+from calib.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.binning import BinaryProblems, BinStatistics, bin_statistics
 from calib.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.diagrams import bin_zoom, ece_sweep, reliability_diagram, worst_cells
@@ -25,6 +26,7 @@ from calib.noise_cells import ConsistencyBand, ProblemFloors, consistency_band, 
 from calib.persistence import CalibratorFileError, load, save
 from calib.predictions import InputError, Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary
+from calib.scaling import DirichletScaling, TemperatureScaling, TooManyParametersWarning, VectorScaling
 from calib.simplex import cell_outlines, merge_classes, recalibration_map, renormalise_classes
 from calib.simplex_error import canonical_ece, canonical_validity, compare_schemes, multinomial_bound
 from calib.summary import Summary, calibrated_scores, summarize
@@ -32,26 +34,33 @@ from calib.summary import Summary, calibrated_scores, summarize
 __version__ = "0.1.0"
 
 __all__ = [
+    "BetaCalibration",
     "BinStatistics",
     "BinaryProblems",
     "CalibratorFileError",
     "CanonicalBinning",
     "ClassWiseGuarantee",
     "ConsistencyBand",
+    "DirichletScaling",
     "Fallback",
     "GridScheme",
     "Guarantee",
     "GuaranteeCard",
     "HistogramBinning",
     "InputError",
+    "IsotonicCalibration",
     "MulticlassToBinary",
     "NoiseFloor",
+    "PlattScaling",
     "Predictions",
     "ProblemFloors",
     "ProjectionScheme",
     "SierpinskiScheme",
     "Summary",
+    "TemperatureScaling",
+    "TooManyParametersWarning",
     "TopLabelPrediction",
+    "VectorScaling",
     "accuracy",
     "bin_statistics",
     "bin_zoom",
