@@ -90,11 +90,14 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def open_page(app_url: str, browser: Browser) -> Iterator[Callable[..., Page]]:
+def open_page(
+    app_url: str, browser: Browser, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Page]]:
     """Open a page of the app by its path: `open_page("reliability", width=390, scheme="dark")`.
 
     Every page opened is watched until the end of the test, which fails on an error in the console, an
-    uncaught error of a script, or a request to any other machine.
+    uncaught error of a script, or a request to any other machine. How each page looked when the test
+    ended, also when it failed, is kept in test-output/last/.
     """
     complaints: list[str] = []
     contexts = []
@@ -113,7 +116,7 @@ def open_page(app_url: str, browser: Browser) -> Iterator[Callable[..., Page]]:
         context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme, accept_downloads=True
         )
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(20_000)
         contexts.append(context)
         page = context.new_page()
         page.on("console", watch_console)
@@ -125,6 +128,8 @@ def open_page(app_url: str, browser: Browser) -> Iterator[Callable[..., Page]]:
         return page
 
     yield opener
-    for context in contexts:
+    for number, context in enumerate(contexts):
+        name = re.sub(r"[^\w.-]+", "-", f"{request.node.name}-{number}")
+        context.pages[0].screenshot(path=OUTPUT / "last" / f"{name}.png")
         context.close()
     assert not complaints, "\n".join(complaints)

@@ -1,0 +1,39 @@
+"""Every page by its own address, light and dark, on a wide and a narrow screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from screen import keep_picture, settled
+
+NAMES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("*/*.py"))
+
+#: Elements of the page that reach beyond its right edge, where nothing scrolls.
+CUT_OFF = """() => {
+    const width = document.documentElement.clientWidth;
+    return [...document.querySelectorAll("[data-testid=stMain] *")]
+        .filter(element => {
+            const box = element.getBoundingClientRect();
+            if (box.width === 0 || box.right <= width + 1) return false;
+            for (let parent = element.parentElement; parent; parent = parent.parentElement) {
+                const flow = getComputedStyle(parent).overflowX;
+                if (flow !== "visible" && parent.getBoundingClientRect().right <= width + 1) return false;
+            }
+            return true;
+        })
+        .map(element => `${element.tagName} ${element.className}`.slice(0, 120));
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", NAMES)
+def test_page_opens_by_address(open_page, name, scheme):
+    page = open_page("" if name == "overview" else name, scheme=scheme)
+    assert page.get_by_test_id("stMain").get_by_role("heading", level=1).count() == 1
+    assert page.get_by_role("dialog").count() == 0
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        settled(page)
+        keep_picture(page, f"{name}-{scheme}-{width}")
+        assert page.evaluate(CUT_OFF) == []

@@ -1,0 +1,154 @@
+"""The user's whole path: upload, look, click a bin, fit, take the calibrator away, apply it elsewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from playwright.sync_api import Page
+from screen import keep_picture, settled
+
+from calib import MulticlassToBinary, Predictions, ece, load, read_pair, reliability_diagram
+from calib.datasets import load_example
+from calib.histogram import HistogramBinning
+
+#: Where on the screen the mark of bin `bin` lies, in the first trace that carries bins.
+MARK_OF_BIN = """([chart, bin]) => {
+    const plot = chart.querySelector(".js-plotly-plot");
+    const {xaxis, yaxis} = plot._fullLayout;
+    const area = plot.getBoundingClientRect();
+    for (const trace of plot._fullData) {
+        if (trace.type !== "scatter" || !trace.mode.includes("markers") || !trace.customdata) continue;
+        const at = trace.customdata.findIndex(values => values[0] === bin);
+        if (at < 0) continue;
+        const across = xaxis._offset + xaxis.d2p(trace.x[at]), down = yaxis._offset + yaxis.d2p(trace.y[at]);
+        return [area.x + across, area.y + down];
+    }
+    return null;
+}"""
+
+
+@pytest.fixture(params=["npz", "csv"])
+def upload(request, tmp_path) -> Path:
+    """A real file: logits of a ResNet-50 on CIFAR-10, or a table of out-of-fold digit probabilities."""
+    if request.param == "npz":
+        return request.getfixturevalue("shared_data") / "cifar10_resnet50.npz"
+    example = load_example("digits")
+    rows = np.vstack([example.calibration.proba, example.evaluation.proba])
+    table = pd.DataFrame(rows, columns=[f"p_{name}" for name in example.evaluation.class_names])
+    table["label"] = np.concatenate([example.calibration.labels, example.evaluation.labels])
+    path = tmp_path / "digits.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def pair_of(upload: Path) -> tuple[Predictions, Predictions]:
+    """Calibration and evaluation rows as the Data page makes them: half and half unless the file says."""
+    calibration, evaluation = read_pair(upload)
+    if calibration is None:
+        return evaluation.split(0.5, random_state=0)
+    return calibration, evaluation
+
+
+def go(page: Page, name: str) -> None:
+    """Follow the link of the navigation to a page."""
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name=name, exact=True).click()
+    settled(page)
+    page.get_by_role("heading", level=1, name=name, exact=True).wait_for()
+
+
+def give(page: Page, label: str, path: Path) -> None:
+    """Hand a file to the uploader with this label."""
+    uploader = page.get_by_test_id("stFileUploader").filter(has_text=label)
+    uploader.locator("input[type=file]").set_input_files(path)
+    settled(page)
+
+
+def prose(page: Page) -> str:
+    """Everything the page says."""
+    return page.get_by_test_id("stMain").inner_text()
+
+
+def numbers_after(page: Page, pattern: str) -> tuple[float, ...]:
+    """The numbers in the first place of the page's prose that matches."""
+    found = re.search(pattern, prose(page))
+    assert found, f"{pattern!r} is not in: {prose(page)}"
+    return tuple(float(number.replace(",", "")) for number in found.groups())
+
+
+def take(page: Page, button: str, folder: Path) -> Path:
+    """Press a download button and return the saved file."""
+    with page.expect_download() as download:
+        page.get_by_role("button", name=button).click()
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path
+
+
+def test_main_job(open_page, upload, tmp_path):
+    calibration, evaluation = pair_of(upload)
+
+    page = open_page("data")
+    page.get_by_role("tab", name="Upload your own").click()
+    give(page, "Predictions (with labels", upload)
+    page.get_by_role("button", name="Use these files").click()
+    page.get_by_text(upload.name).last.wait_for()
+    settled(page)
+    assert f"{evaluation.n_samples:,}" in prose(page)
+    keep_picture(page, f"main-job-{upload.suffix[1:]}-data")
+
+    go(page, "Reliability")
+    slider = page.get_by_role("slider", name="Equal-width bins B")
+    before = int(slider.input_value())
+    slider.focus()
+    for _ in range(2):
+        slider.press("ArrowRight")
+    n_bins = before + 2
+    page.wait_for_url(f"**bins={n_bins}*")
+    settled(page)
+    diagram = reliability_diagram(evaluation.labels, evaluation, n_bins=n_bins)
+    shown = numbers_after(page, r"error is ([\d.]+) \(conf-ECE\).*?it is ([\d.]+)\s+\(TL-ECE\)")
+    assert shown == pytest.approx((diagram.conf_ece, diagram.tl_ece), abs=5.1e-5)
+
+    worst = int(diagram.bin[np.argmax(diagram.delta * (diagram.count >= 20))])
+    bin_ = next(int(b) for b in diagram.bin[diagram.count >= 20][::-1] if b != worst)
+    chart = page.get_by_test_id("stPlotlyChart").first
+    chart.scroll_into_view_if_needed()
+    page.mouse.click(*page.evaluate(MARK_OF_BIN, [chart.element_handle(), bin_]))
+    settled(page)
+    zoom = diagram.zoom(bin_)
+    shown = numbers_after(page, r"All classes together: says ([\d.]+), right ([\d.]+), n = ([\d,]+)")
+    assert shown == pytest.approx((zoom.mean_confidence, zoom.accuracy, zoom.count), abs=5.1e-3)
+    keep_picture(page, f"main-job-{upload.suffix[1:]}-reliability")
+
+    go(page, "Calibrate")
+    page.get_by_role("button", name="Fit", exact=True).click()
+    settled(page)
+    mine = MulticlassToBinary(HistogramBinning(points_per_bin=50), notion="top-label")
+    mine.fit(calibration.proba, calibration.labels)
+    shown = numbers_after(page, r"TL-ECE goes from ([\d.]+) to ([\d.]+)")
+    strategy = "uniform" if mine.fallbacks_ else "discrete"
+    after = ece(evaluation.labels, mine.predict_top(evaluation.proba), strategy=strategy)
+    assert shown == pytest.approx((ece(evaluation.labels, evaluation), after), abs=5.1e-5)
+    file = take(page, "Calibrator file", tmp_path)
+    loaded = load(file)
+    theirs, ours = loaded.predict_top(evaluation.proba), mine.predict_top(evaluation.proba)
+    np.testing.assert_array_equal(theirs.label, ours.label)
+    np.testing.assert_array_equal(theirs.confidence, ours.confidence)
+    keep_picture(page, f"main-job-{upload.suffix[1:]}-calibrate")
+
+    fresh = tmp_path / "fresh.npy"
+    np.save(fresh, evaluation.proba[:500])
+    go(page, "Apply")
+    give(page, "Calibrator file", file)
+    give(page, "New predictions", fresh)
+    applied = pd.read_csv(take(page, "Calibrated predictions (CSV)", tmp_path))
+    assert len(applied) == 500
+    np.testing.assert_allclose(applied["calibrated"], ours.confidence[:500], rtol=1e-6)
+    assert applied["predicted"].astype(str).tolist() == [
+        evaluation.class_names[code] for code in evaluation.label[:500]
+    ]
+    keep_picture(page, f"main-job-{upload.suffix[1:]}-apply")
