@@ -8,6 +8,7 @@ from calib.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.binning import BinaryProblems, BinStatistics, bin_statistics
 from calib.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.diagrams import bin_zoom, ece_sweep, reliability_diagram, worst_cells
+from calib.doctor import Finding, Report, check, examine
 from calib.formats import read_pair, read_predictions
 from calib.guarantees import (
     ClassWiseGuarantee,
@@ -43,6 +44,7 @@ __all__ = [
     "ConsistencyBand",
     "DirichletScaling",
     "Fallback",
+    "Finding",
     "GridScheme",
     "Guarantee",
     "GuaranteeCard",
@@ -55,6 +57,7 @@ __all__ = [
     "Predictions",
     "ProblemFloors",
     "ProjectionScheme",
+    "Report",
     "SierpinskiScheme",
     "Summary",
     "TemperatureScaling",
@@ -69,6 +72,7 @@ __all__ = [
     "canonical_ece",
     "canonical_validity",
     "cell_outlines",
+    "check",
     "compare_schemes",
     "consistency_band",
     "ece",
@@ -77,6 +81,7 @@ __all__ = [
     "guarantee_card",
     "guarantee_class_wise",
     "load",
+    "examine",
     "log_loss",
     "mce",
     "merge_classes",

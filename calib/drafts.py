@@ -208,7 +208,7 @@ def draft_of(table: Table, roles: Roles) -> Draft:
         raise InputError(
             f"there are {len(labels):,} labels for {len(proba):,} rows of scores; give one label per row"
         )
-    names = _names_that_fit(labels, roles)
+    names = names_that_fit(labels, roles)
     if names is not None and len(names) != proba.shape[1]:
         raise InputError(f"there are {len(names)} class names for {proba.shape[1]} columns of scores")
     return Draft(
@@ -223,8 +223,8 @@ def draft_of(table: Table, roles: Roles) -> Draft:
     )
 
 
-def _names_that_fit(labels: np.ndarray | None, roles: Roles) -> tuple[str, ...] | None:
-    """Class names without the prefix of their columns, or with it if that is how the labels are written."""
+def names_that_fit(labels: np.ndarray | None, roles: Roles) -> tuple[str, ...] | None:
+    """Return class names without column prefixes, or with them if that is how the labels are written."""
     short, long = roles.class_names, tuple(name.strip() for name in roles.probabilities)
     if short is None or short == long or labels is None or labels.dtype != object:
         return short

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.drafts import Draft, draft_of, from_one_hot
+from calib.drafts import Draft, draft_of, from_one_hot, names_that_fit
 from calib.predictions import InputError, Predictions
 from calib.readers import read_table
 from calib.roles import ID_NAMES, INDEX_NAMES, LABEL_NAMES, Roles, plain
@@ -192,6 +192,8 @@ def with_labels(draft: Draft, labels: Any, *, limits: Limits | None = None) -> D
         )
         if place is not None and (place >= 0).all():
             values = values[place]
+    if draft.roles is not None:
+        draft = replace(draft, class_names=names_that_fit(values, draft.roles))
     return replace(draft, labels=values)
 
 

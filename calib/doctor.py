@@ -1,0 +1,320 @@
+"""Examine input before anything is computed: what is wrong with it, in words, with fixes to accept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.doctor_columns import find_binary, find_index_column, find_not_finite
+from calib.doctor_confidence import find_confidence_faults, find_double_softmax
+from calib.doctor_findings import CODES, SEVERITIES, Effect, Finding, Repair, effect_of
+from calib.doctor_input import draft_from
+from calib.doctor_labels import find_label_faults
+from calib.doctor_sample import (
+    find_class_faults,
+    find_duplicate_ids,
+    find_mix_shift,
+    find_overlap,
+)
+from calib.doctor_scale import find_scale
+from calib.drafts import Draft
+from calib.formats import divide, with_labels
+from calib.predictions import InputError, Predictions
+from calib.readers import read_table
+from calib.roles import Roles
+from calib.tables import Limits, Progress
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """Outcome of an examination.
+
+    Attributes
+    ----------
+    draft : Draft
+        The data examined, as found or as fixed so far.
+    findings : tuple of Finding
+        Errors first, then warnings, then notes.
+    calibration : Draft or None
+        Calibration data it was compared with.
+    log : tuple of str
+        Fixes accepted so far, one line each; to be kept with every export.
+    options : mapping
+        Options of `examine`, used again after a fix.
+    """
+
+    draft: Draft
+    findings: tuple[Finding, ...]
+    calibration: Draft | None = None
+    log: tuple[str, ...] = ()
+    options: Mapping[str, Any] | None = None
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Codes of the findings, in their order."""
+        return tuple(finding.code for finding in self.findings)
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """Findings that stand in the way of `predictions`."""
+        return tuple(finding for finding in self.findings if finding.severity == "error")
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no error."""
+        return not self.errors
+
+    def __getitem__(self, code: str) -> Finding:
+        for finding in self.findings:
+            if finding.code == code:
+                return finding
+        raise KeyError(f"no finding {code!r}; there are {', '.join(self.codes) or 'none'}")
+
+    def effect(self, code: str) -> Effect:
+        """Return what the fix of a finding would change, before it is accepted."""
+        return effect_of(self.draft, self._fixed(code))
+
+    def fix(self, *codes: str) -> Report:
+        """Accept fixes: apply them in the order of `CODES`, examine again, and log what was done.
+
+        Raises
+        ------
+        InputError
+            If a code has no finding or its finding no fix.
+        """
+        unknown = [code for code in codes if code not in CODES]
+        if unknown:
+            raise InputError(f"{unknown[0]!r} is no code of a finding; the codes are {', '.join(CODES)}")
+        report = self
+        for code in sorted(set(codes), key=CODES.index):
+            if code not in report.codes and code in self.codes:
+                continue  # another fix removed it
+            after = report._fixed(code)
+            line = f"{code}: {effect_of(report.draft, after)}"
+            again = _examine(after, report.calibration, dict(report.options or {}))
+            report = replace(again, log=(*report.log, line))
+        return report
+
+    def _fixed(self, code: str) -> Draft:
+        if code not in self.codes:
+            raise InputError(
+                f"there is no finding {code!r} to fix; there are {', '.join(self.codes) or 'none'}"
+            )
+        fix = self[code].fix
+        if fix is None:
+            raise InputError(f"the finding {code!r} has no fix: {self[code].message}")
+        return fix()
+
+    def predictions(self, scores: str = "auto") -> Predictions:
+        """Return the data as `Predictions`.
+
+        Raises
+        ------
+        InputError
+            If an error stands in the way; the message is the finding's.
+        """
+        for finding in self.errors:
+            hint = f" (accept the fix {finding.code})" if finding.fix is not None else ""
+            raise InputError(f"{finding.code}: {finding.message}{hint}")
+        return self.draft.predictions(scores)
+
+    def frame(self) -> pd.DataFrame:
+        """Return the findings as a table."""
+        return pd.DataFrame(
+            [
+                {
+                    "severity": finding.severity,
+                    "code": finding.code,
+                    "message": finding.message,
+                    "rows": len(finding.rows),
+                    "columns": ", ".join(finding.columns[:10]),
+                    "fix": finding.fix is not None,
+                }
+                for finding in self.findings
+            ],
+            columns=["severity", "code", "message", "rows", "columns", "fix"],
+        )
+
+
+def examine(
+    table_or_arrays: Any,
+    labels: Any = None,
+    *,
+    class_names: Sequence[str] | None = None,
+    ids: Any = None,
+    calibration: Any = None,
+    roles: Roles | None = None,
+    n_bins: int = 15,
+    points_per_bin: int = 50,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Look for everything that makes calibration results wrong, and propose repairs.
+
+    Parameters
+    ----------
+    table_or_arrays : array_like (n, L), DataFrame, dict of arrays, Predictions, Draft, Table or file
+        Scores, with labels in the same place or in `labels`. Nothing is assumed about them.
+    labels : array_like (n,) or (n, L) one-hot, DataFrame or file, optional
+        True labels: codes or names.
+    class_names : sequence of str, optional
+        Names of the L columns.
+    ids : array_like (n,), optional
+        Row ids.
+    calibration : as `table_or_arrays`, or a pair (scores, labels), optional
+        Calibration data to compare with: rows that reappear, class mix.
+    roles : Roles, optional
+        Roles of the columns of a table, instead of the guess.
+    n_bins, points_per_bin : int
+        What the rows must suffice for.
+    limits, progress
+        As for `read_predictions`.
+
+    Raises
+    ------
+    InputError
+        If there are no scores to examine at all, or labels and rows differ in number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> report = examine(np.array([[2.0, -1.0, 0.5], [0.1, 3.0, -2.0]]), [0, 1])
+    >>> report.codes[0], report.fix("logits").predictions().n_classes
+    ('logits', 3)
+    """
+    draft, found = draft_from(table_or_arrays, labels, class_names, ids, roles, limits, progress)
+    other = found
+    if calibration is not None:
+        pair = isinstance(calibration, tuple) and len(calibration) == 2
+        scores, truth = calibration if pair else (calibration, None)
+        other, _ = draft_from(scores, truth, class_names, None, None, limits, None)
+    options = {"n_bins": n_bins, "points_per_bin": points_per_bin}
+    return _examine(draft, other, options, progress)
+
+
+def check(
+    source: Any,
+    *,
+    labels: Any = None,
+    fix: Sequence[str] = (),
+    format: str | None = None,
+    roles: Roles | None = None,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Report]:
+    """Read a file and examine each part it holds, applying the fixes named in `fix`.
+
+    Returns
+    -------
+    dict of str to Report
+        "evaluation", and "calibration" where the file has such rows. A fix is applied to every part that
+        has the finding.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or a fix is named that no part has.
+    """
+    drafts = divide(read_table(source, format=format, limits=limits, progress=progress), roles)
+    if labels is not None:
+        name = "evaluation" if "evaluation" in drafts else next(iter(drafts))
+        drafts = {**drafts, name: with_labels(drafts[name], labels, limits=limits)}
+    reports: dict[str, Report] = {}
+    for part in sorted(drafts):  # calibration first: evaluation is compared with it as fixed
+        earlier = reports.get("calibration")
+        other = None if earlier is None or part == "calibration" else earlier.draft
+        report = _examine(drafts[part], other, {}, progress)
+        reports[part] = report.fix(*(code for code in fix if code in report.codes or code not in CODES))
+    for code in fix:
+        if not any(line.startswith(f"{code}:") for report in reports.values() for line in report.log):
+            raise InputError(f"there is no finding {code!r} to fix in this file")
+    return reports
+
+
+def _examine(
+    draft: Draft, calibration: Draft | None, options: dict[str, Any], progress: Progress | None = None
+) -> Report:
+    """Run every check, each on data in which what was found before is already repaired."""
+    found: list[Finding] = []
+    origin = np.arange(draft.n_samples)
+    structural: list[Repair] = []
+    working = draft
+
+    def add(finding: Finding | None) -> Finding | None:
+        if finding is not None:
+            rows = origin[finding.rows] if len(finding.rows) else finding.rows
+            repair = _after(structural, finding.repair, draft.n_classes)
+            found.append(replace(finding, rows=rows, repair=repair, draft=draft))
+        return finding
+
+    def step(share: float, words: str) -> None:
+        if progress is not None:
+            progress(share, words)
+
+    step(0.0, "examining scores")
+    for find in (find_index_column, find_binary):
+        finding = add(find(working))
+        if finding is not None and finding.repair is not None and finding.severity == "error":
+            working = finding.repair(working)
+            structural.append(finding.repair)
+    finding = add(find_not_finite(working))
+    usable = finding is None
+    if finding is not None and finding.repair is not None:
+        keep = np.isfinite(working.proba.sum(axis=1, dtype=np.float64))
+        origin, working, usable = origin[keep], finding.repair(working), True
+    if usable:
+        finding = add(find_scale(working))
+        step(0.3, "examining scores")
+        probable = finding is None or finding.repair is not None
+        if finding is not None and finding.repair is not None:
+            before = working.n_samples
+            fixed = finding.repair(working)
+            if fixed.n_samples != before:
+                origin = np.delete(origin, finding.rows)
+            working = fixed
+        label_findings = find_label_faults(working)
+        codes = working.codes()
+        if probable:
+            double = add(find_double_softmax(working, codes))
+            for each in find_confidence_faults(working, codes) if double is None else ():
+                add(each)
+        step(0.6, "examining labels")
+        for each in label_findings:
+            add(each)
+        step(0.8, "examining rows")
+        add(find_duplicate_ids(working))
+        add(find_overlap(draft, calibration) if origin.size == draft.n_samples else None)
+        sound = not any(each.severity != "note" for each in label_findings)
+        add(find_mix_shift(working, codes if sound else None, calibration))
+        counted = options.get("n_bins", 15), options.get("points_per_bin", 50)
+        known = codes if sound else None
+        for each in find_class_faults(working, known, n_bins=counted[0], points_per_bin=counted[1]):
+            add(each)
+    else:
+        for each in find_label_faults(replace(working, proba=np.nan_to_num(working.proba))):
+            add(each)
+    step(1.0, "examined")
+    found.sort(key=lambda each: (SEVERITIES.index(each.severity), CODES.index(each.code)))
+    return Report(draft, tuple(found), calibration, options=options)
+
+
+def _after(structural: Sequence[Repair], repair: Repair | None, width: int) -> Repair | None:
+    """Return a repair that first mends the columns of data whose columns are still wrong."""
+    if repair is None or not structural:
+        return repair
+    earlier = tuple(structural)
+
+    def both(data: Draft) -> Draft:
+        if data.n_classes == width:
+            for mend in earlier:
+                data = mend(data)
+        return repair(data)
+
+    return both
+
+
+__all__ = ["CODES", "Effect", "Finding", "Report", "check", "examine"]

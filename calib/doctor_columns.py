@@ -1,0 +1,122 @@
+"""Findings about columns: one per class, all of them scores, all finite."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from calib.doctor_findings import Finding, row_sums, some
+from calib.doctor_scale import are_log_probabilities
+from calib.drafts import LOG_SUM_TOLERANCE, Draft
+from calib.roles_guess import is_row_number
+
+
+def find_index_column(draft: Draft) -> Finding | None:
+    """Find a column of row numbers among the scores, or one that was left out by its name."""
+    if draft.roles is not None and draft.roles.index is not None:
+        name = draft.roles.index or "(no name)"
+        return Finding(
+            "index_column", "note", f"column {name!r} counts the rows; it was left out.", columns=(name,)
+        )
+    if draft.n_classes < 2 or draft.n_samples < 3:
+        return None
+    for j in (0, draft.n_classes - 1):
+        column = draft.proba[:, j]
+        counts = is_row_number(column)
+        whole = counts or (column.max() > draft.n_classes and pd.Series(column).is_unique)
+        if not whole or not (column == np.floor(column)).all():
+            continue
+        rest = row_sums(np.delete(draft.proba, j, axis=1))
+        if not counts and np.median(np.abs(rest - 1.0)) > LOG_SUM_TOLERANCE:
+            continue
+        name = draft.names[j]
+
+        def drop(data: Draft, at: int = j) -> Draft:
+            names = None if data.class_names is None else data.class_names[:at] + data.class_names[at + 1 :]
+            return replace(data, proba=np.delete(data.proba, at, axis=1), class_names=names)
+
+        return Finding(
+            "index_column",
+            "error",
+            f"column {j} ({name!r}) holds the row numbers {column[0]:g}, {column[1]:g}, {column[2]:g}, ... "
+            "and not scores of a class; drop it.",
+            columns=(name,),
+            repair=drop,
+        )
+    return None
+
+
+def find_binary(draft: Draft) -> Finding | None:
+    """Find one column of scores (with the second as a fix), or two."""
+    if draft.n_classes == 2:
+        return Finding(
+            "binary_input",
+            "note",
+            "there are two columns, so the problem is binary: the confidence is the larger of p and 1 - "
+            "p, and calibrating the top label is calibrating p on either side of 0.5.",
+            columns=draft.names,
+        )
+    if draft.n_classes != 1:
+        return None
+    values = draft.proba[np.isfinite(draft.proba)]
+    low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+    what = (
+        "log-odds" if low < 0 or high > 100 else "a percentage" if high > 1 else "the probability of class 1"
+    )
+    names = _binary_names(draft)
+
+    def widen(data: Draft) -> Draft:
+        p = data.proba[:, 0].astype(np.float64)
+        if what == "log-odds":
+            with np.errstate(over="ignore"):
+                p = 1.0 / (1.0 + np.exp(-p))
+        elif what == "a percentage":
+            p = p / 100.0
+        both = np.stack([1.0 - p, p], axis=1).astype(data.proba.dtype)
+        return replace(data, proba=both, class_names=names, scale="probabilities")
+
+    return Finding(
+        "binary_input",
+        "error",
+        f"there is one column of scores, from {low:.4g} to {high:.4g}: it looks like {what}. One column "
+        f"per class is needed; the fix makes the two columns 1 - p ({names[0]!r}) and p ({names[1]!r}).",
+        columns=draft.names,
+        repair=widen,
+    )
+
+
+def _binary_names(draft: Draft) -> tuple[str, str]:
+    if draft.labels is None or draft.labels.dtype != object:
+        return ("0", "1")
+    seen = sorted({str(label) for label in pd.unique(draft.labels)} - {""})
+    if len(seen) != 2:
+        return ("0", "1")
+    positive = draft.names[0] if draft.names[0] in seen else seen[1]
+    return (seen[1] if positive == seen[0] else seen[0], positive)
+
+
+def find_not_finite(draft: Draft) -> Finding | None:
+    """Find NaN and infinite values; minus infinity is a proper log-probability."""
+    sums = row_sums(draft.proba)
+    bad = ~np.isfinite(sums)
+    if not bad.any() or are_log_probabilities(draft.proba):
+        return None
+    cells = ~np.isfinite(draft.proba[bad])
+    columns = tuple(name for name, hit in zip(draft.names, cells.any(axis=0), strict=True) if hit)
+    rows = np.flatnonzero(bad)
+
+    def drop(data: Draft) -> Draft:
+        return data.take(np.isfinite(row_sums(data.proba)))
+
+    return Finding(
+        "not_finite",
+        "error",
+        f"{int(cells.sum()):,} values are NaN or infinite, in {len(rows):,} of {len(bad):,} rows "
+        f"({some(rows)}). "
+        + ("Every row has one; look at the columns." if bad.all() else "The fix removes those rows."),
+        rows,
+        columns if len(columns) < draft.n_classes else (),
+        None if bad.all() else drop,
+    )

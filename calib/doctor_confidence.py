@@ -1,0 +1,134 @@
+"""Findings about confidences: softmaxed twice, decisions, rounded to a few values, tied."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from calib.doctor_findings import Finding, some_names
+from calib.drafts import Draft
+from calib.parallel import map_row_blocks
+
+#: Applying softmax to probabilities confines them; undoing it must give probabilities within this.
+DOUBLE_TOLERANCE = 5e-3
+#: A model that is hardly ever sure happens; one whose every row undoes to a probability, with confidences
+#: that come this near 1, was softmaxed twice.
+DOUBLE_CONFIDENCE = 0.99
+#: Mean log loss that undoing the second softmax must save when labels are known (0.02 per row, over any
+#: 50 rows or more, is 10 times what a fitted model would gain by chance).
+DOUBLE_GAIN = 0.02
+#: One-hot rows in at least this share make a matrix of decisions, not of probabilities.
+ONE_HOT_SHARE = 0.99
+#: Saturation and ties in up to this share of rows are worth a note, above it a warning.
+NOTE_SHARE = 0.01
+#: Fewer distinct confidences than this cannot fill 15 bins; up to FEW_NOTE with many rows each, a note.
+FEW_WARNING, FEW_NOTE, FEW_ROWS = 20, 200, 10
+
+
+def find_double_softmax(draft: Draft, codes: np.ndarray | None) -> Finding | None:
+    """Find softmax applied to probabilities: p' = exp(p) / sum exp(p) confines the values; p is recovered."""
+    matrix = draft.proba
+    high, low = float(matrix.max()), float(matrix.min())
+    if low <= 0.0 or high > 1.05 * np.e / (np.e + draft.n_classes - 1):
+        return None
+    before = _undone(matrix)
+    if before.min() < -DOUBLE_TOLERANCE or before.max() < DOUBLE_CONFIDENCE:
+        return None
+    known = None if codes is None else codes >= 0
+    if known is not None and codes is not None and known.sum() >= 50:
+        at = np.flatnonzero(known), codes[known]
+        gain = np.log(before[at].clip(1e-6)).mean() - np.log(matrix[at]).mean()
+        if gain < DOUBLE_GAIN:
+            return None
+    elif draft.n_classes == 2:
+        return None
+
+    def undo(data: Draft) -> Draft:
+        p = _undone(data.proba).clip(0.0, 1.0)
+        return replace(data, proba=(p / p.sum(axis=1, keepdims=True)).astype(data.proba.dtype))
+
+    return Finding(
+        "double_softmax",
+        "warning",
+        f"no confidence is above {high:.4f}, which is the most that softmax leaves of a probability "
+        f"({np.e / (np.e + draft.n_classes - 1):.4f} for {draft.n_classes} classes): softmax was applied "
+        "twice. The fix undoes the second one.",
+        repair=undo,
+    )
+
+
+def _undone(matrix: np.ndarray) -> np.ndarray:
+    def undo(block: np.ndarray) -> np.ndarray:
+        logs = np.log(block.astype(np.float64))
+        return logs + (1.0 - logs.sum(axis=1, keepdims=True)) / block.shape[1]
+
+    return map_row_blocks(undo, matrix)
+
+
+def find_confidence_faults(draft: Draft, codes: np.ndarray | None) -> list[Finding]:
+    """Find one-hot rows, exact 1.0, few distinct confidences, ties for the top."""
+    top = map_row_blocks(lambda block: block.max(axis=1), draft.proba)
+    full = np.flatnonzero(top >= 1.0)
+    hard = full[(draft.proba[full] > 0).sum(axis=1) == 1]
+    if len(hard) >= ONE_HOT_SHARE * len(top):
+        return [_one_hot(draft, hard)]
+    findings = (_saturated(draft, codes, full, hard), _few_distinct(top), _top_ties(draft, top))
+    return [finding for finding in findings if finding is not None]
+
+
+def _one_hot(draft: Draft, hard: np.ndarray) -> Finding:
+    return Finding(
+        "one_hot",
+        "warning",
+        f"{len(hard):,} of {draft.n_samples:,} rows are one-hot: a 1 among zeros. These are decisions, not "
+        "probabilities, so there is no confidence to calibrate; export predict_proba or the softmax output.",
+        hard,
+    )
+
+
+def _saturated(draft: Draft, codes: np.ndarray | None, full: np.ndarray, hard: np.ndarray) -> Finding | None:
+    """Note float32 rounding to 1 beside positive scores; warn where the other scores are lost too."""
+    if not len(full):
+        return None
+    n = draft.n_samples
+    lost = 0
+    if codes is not None:
+        lost = int(((codes[full] >= 0) & (draft.proba[full, codes[full].clip(0)] <= 0.0)).sum())
+    return Finding(
+        "saturated",
+        "warning" if len(hard) > NOTE_SHARE * n else "note",
+        f"{len(full):,} of {n:,} rows ({len(full) / n:.1%}) have confidence exactly 1"
+        + (f"; in {lost:,} rows the true class has probability 0, where log loss is infinite" if lost else "")
+        + ". Scores that were rounded up cannot be told apart; export logits or more digits.",
+        full,
+    )
+
+
+def _few_distinct(top: np.ndarray) -> Finding | None:
+    distinct = len(np.unique(top))
+    if distinct > FEW_NOTE or len(top) < FEW_ROWS * distinct:
+        return None
+    return Finding(
+        "few_distinct",
+        "warning" if distinct < FEW_WARNING else "note",
+        f"{len(top):,} rows have only {distinct} distinct confidences, as votes of a forest or few printed "
+        "digits give. Bins of equal mass cannot be equal; ties are kept together.",
+    )
+
+
+def _top_ties(draft: Draft, top: np.ndarray) -> Finding | None:
+    tied = map_row_blocks(
+        lambda block: (block == block.max(axis=1, keepdims=True)).sum(axis=1) > 1, draft.proba
+    )
+    rows = np.flatnonzero(tied)
+    if not len(rows):
+        return None
+    names = [draft.names[j] for j in np.flatnonzero(draft.proba[rows[0]] == top[rows[0]])]
+    return Finding(
+        "top_ties",
+        "warning" if len(rows) > NOTE_SHARE * len(top) else "note",
+        f"in {len(rows):,} of {len(top):,} rows ({len(rows) / len(top):.1%}) classes tie for the top, in row "
+        f"{rows[0]} {some_names(names)}. The first column wins, which favours it.",
+        rows,
+    )

@@ -1,0 +1,167 @@
+"""What an examination says: findings in words, and what accepting a fix changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from calib.drafts import Draft
+from calib.parallel import map_row_blocks
+
+#: Every code a finding can have, in the order in which faults are looked for and fixes are applied.
+CODES = (
+    "index_column",
+    "binary_input",
+    "not_finite",
+    "log_probabilities",
+    "percent",
+    "negative",
+    "logits",
+    "sigmoid_scores",
+    "rounding",
+    "double_softmax",
+    "one_hot",
+    "saturated",
+    "few_distinct",
+    "top_ties",
+    "labels_missing",
+    "label_names_unmatched",
+    "labels_one_based",
+    "label_out_of_range",
+    "column_order",
+    "labels_shuffled",
+    "duplicate_ids",
+    "calibration_overlap",
+    "class_mix_shift",
+    "class_never_true",
+    "class_never_predicted",
+    "class_rare",
+    "too_few_rows",
+)
+SEVERITIES = ("error", "warning", "note")
+#: A function that returns repaired data; rows and columns are found again in the data it is given.
+Repair = Callable[[Draft], Draft]
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """One thing noticed.
+
+    Attributes
+    ----------
+    code : str
+        One of `CODES`.
+    severity : str
+        "error": cannot be used as it is. "warning": can be used, and is probably not what was meant.
+        "note": good to know.
+    message : str
+        One or two sentences with numbers: what was seen, and what to do.
+    rows : (k,) int64 array
+        Rows concerned, counted from 0; empty when the finding is about all rows or none in particular.
+    columns : tuple of str
+        Names of the classes or columns concerned; empty when the finding is about all of them.
+    """
+
+    code: str
+    severity: str
+    message: str
+    rows: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    columns: tuple[str, ...] = ()
+    repair: Repair | None = None
+    draft: Draft | None = None
+
+    @property
+    def fix(self) -> Callable[[], Draft] | None:
+        """None, or a function that returns the corrected data as a `Draft`; the input is left alone."""
+        if self.repair is None or self.draft is None:
+            return None
+        return partial(self.repair, self.draft)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a fix changes, for the user to see before accepting it.
+
+    Attributes
+    ----------
+    rows : tuple of int
+        Number of rows (before, after).
+    accuracy : tuple of float
+        Share of rows whose top column is the label, nan without usable labels (before, after).
+    row_sums : tuple of (float, float)
+        Smallest and largest sum of a row of scores (before, after).
+    """
+
+    rows: tuple[int, int]
+    accuracy: tuple[float, float]
+    row_sums: tuple[tuple[float, float], tuple[float, float]]
+
+    def __str__(self) -> str:
+        before, after = ("{:.6g}..{:.6g}".format(*pair) for pair in self.row_sums)
+        return (
+            f"rows {self.rows[0]:,} -> {self.rows[1]:,}, accuracy {self.accuracy[0]:.4f} -> "
+            f"{self.accuracy[1]:.4f}, row sums {before} -> {after}"
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """Return a table with a row before and a row after."""
+        sums = np.array(self.row_sums)
+        return pd.DataFrame(
+            {
+                "": ["before", "after"],
+                "rows": self.rows,
+                "accuracy": self.accuracy,
+                "smallest row sum": sums[:, 0],
+                "largest row sum": sums[:, 1],
+            }
+        )
+
+
+def effect_of(before: Draft, after: Draft) -> Effect:
+    """Compare data before and after a fix."""
+    return Effect(
+        (before.n_samples, after.n_samples),
+        (accuracy_of(before), accuracy_of(after)),
+        (_sum_range(before), _sum_range(after)),
+    )
+
+
+def accuracy_of(draft: Draft) -> float:
+    """Return the share of rows whose top column is their label; nan when no label is usable."""
+    codes = draft.codes() if draft.n_classes > 1 else None
+    if codes is None or not (codes >= 0).any():
+        return float("nan")
+    return float((top_columns(draft.proba) == codes).mean())
+
+
+def _sum_range(draft: Draft) -> tuple[float, float]:
+    sums = row_sums(draft.proba)
+    finite = sums[np.isfinite(sums)]
+    return (float(finite.min()), float(finite.max())) if len(finite) else (float("nan"), float("nan"))
+
+
+def row_sums(matrix: np.ndarray) -> np.ndarray:
+    """Return the sums of rows in float64, (n,)."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return map_row_blocks(lambda block: block.sum(axis=1, dtype=np.float64), matrix)
+
+
+def top_columns(matrix: np.ndarray) -> np.ndarray:
+    """Return the column of the largest score of each row, (n,); ties go to the lowest."""
+    return map_row_blocks(lambda block: block.argmax(axis=1), matrix)
+
+
+def some(rows: np.ndarray) -> str:
+    """Name the first rows for a message."""
+    shown = ", ".join(f"{row}" for row in rows[:3])
+    return f"row {shown}" if len(rows) == 1 else f"rows {shown}{', ...' if len(rows) > 3 else ''}"
+
+
+def some_names(names: Iterable[str]) -> str:
+    """Name the first classes for a message."""
+    names = list(names)
+    return ", ".join(repr(name[:40]) for name in names[:5]) + (", ..." if len(names) > 5 else "")

@@ -1,0 +1,148 @@
+"""Findings about labels: one for every row, each of them a class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import linear_sum_assignment
+
+from calib.doctor_findings import Finding, some, some_names, top_columns
+from calib.doctor_order import STANDARD_ERRORS, count_pairs, find_order_fault, minus_one, whole_numbers
+from calib.drafts import Draft, missing_labels
+from calib.roles import plain
+
+
+def find_label_faults(draft: Draft) -> list[Finding]:
+    """Return all findings about labels, at most one explanation for the same symptom."""
+    labels = draft.labels
+    if labels is None or missing_labels(labels).all():
+        return [
+            Finding(
+                "labels_missing",
+                "warning",
+                "there are no labels, so calibration cannot be measured or repaired; add a column 'label' "
+                "or a label file. Applying a saved calibrator needs none.",
+            )
+        ]
+    found: list[Finding] = []
+    missing = missing_labels(labels)
+    if missing.any():
+        rows = np.flatnonzero(missing)
+        found.append(
+            Finding(
+                "labels_missing",
+                "error",
+                f"{len(rows):,} of {len(missing):,} rows have no label ({some(rows)}). The fix removes "
+                "those rows.",
+                rows,
+                repair=_labelled,
+            )
+        )
+    codes = draft.codes()
+    assert codes is not None
+    unknown = (codes < 0) & ~missing
+    if unknown.any():
+        found.append(_unknown_labels(draft, unknown))
+        return found
+    if (fault := find_order_fault(draft, codes)) is not None:
+        found.append(fault)
+    return found
+
+
+def _labelled(data: Draft) -> Draft:
+    return data if data.labels is None else data.take(~missing_labels(data.labels))
+
+
+def _unknown_labels(draft: Draft, unknown: np.ndarray) -> Finding:
+    assert draft.labels is not None
+    rows = np.flatnonzero(unknown)
+    numbers = whole_numbers(draft.labels)
+    if numbers is None:
+        return _unmatched_names(draft, rows)
+    known = numbers[~missing_labels(draft.labels)]
+    if known.min() == 1 and known.max() == draft.n_classes:
+        return Finding(
+            "labels_one_based",
+            "error",
+            f"labels run from 1 to {draft.n_classes} for {draft.n_classes} classes: they count from 1. The "
+            "fix subtracts 1.",
+            rows,
+            repair=minus_one,
+        )
+    values = pd.unique(draft.labels[rows])
+    listed = ", ".join(f"{value}" for value in values[:5]) + (", ..." if len(values) > 5 else "")
+    drop = None if len(rows) == draft.n_samples else lambda data: data.take(~_unknown(data))
+    return Finding(
+        "label_out_of_range",
+        "error",
+        f"{len(rows):,} of {draft.n_samples:,} labels are outside 0..{draft.n_classes - 1}, the classes of "
+        f"the {draft.n_classes} columns: {listed} ({some(rows)}). "
+        + ("The fix removes those rows." if drop else "Use codes that count columns, or names."),
+        rows,
+        repair=drop,
+    )
+
+
+def _unknown(data: Draft) -> np.ndarray:
+    codes = data.codes()
+    assert codes is not None
+    assert data.labels is not None
+    return (codes < 0) & ~missing_labels(data.labels)
+
+
+def _unmatched_names(draft: Draft, rows: np.ndarray) -> Finding:
+    """Labels that are text and name no class: match them loosely, else by what the model predicts."""
+    assert draft.labels is not None
+    seen = sorted({str(v) for v in pd.unique(draft.labels[~missing_labels(draft.labels)])})
+    names = set(draft.names)
+    stray = [label for label in seen if label not in names]
+    loose = {plain(name): name for name in draft.names}
+    fuzzy = {label: loose.get(plain(label)) for label in stray}
+    seen_text = f"{len(stray)} label name(s) match no class: {some_names(stray)}; the classes are"
+    listed = f"{some_names(draft.names)}."
+    if all(fuzzy.values()) and len(loose) == draft.n_classes:
+        return Finding(
+            "label_names_unmatched",
+            "error",
+            f"{seen_text} {listed} They match when case, spaces and punctuation are ignored; the fix "
+            "renames them.",
+            rows,
+            tuple(stray),
+            lambda data: replace(data, labels=pd.Series(data.labels).replace(fuzzy).to_numpy(dtype=object)),
+        )
+    if len(seen) == draft.n_classes and len(stray) == len(seen):
+        order = _names_by_prediction(draft, seen)
+        return Finding(
+            "label_names_unmatched",
+            "error",
+            f"{seen_text} {listed} There are as many names as columns; the fix names the columns "
+            f"{some_names(order)}, the order in which labels agree best with the scores. Check it.",
+            rows,
+            tuple(stray),
+            lambda data: replace(data, class_names=tuple(order)),
+        )
+    few = len(rows) < 0.5 * draft.n_samples
+    return Finding(
+        "label_names_unmatched",
+        "error",
+        f"{seen_text} {listed} "
+        + ("The fix removes those rows." if few else "Name the columns like the labels."),
+        rows,
+        tuple(stray),
+        (lambda data: data.take(~_unknown(data))) if few else None,
+    )
+
+
+def _names_by_prediction(draft: Draft, seen: Sequence[str]) -> list[str]:
+    """Order of names that agrees best with the predicted columns; sorted order where nothing is gained."""
+    assert draft.labels is not None
+    labels = pd.Categorical(draft.labels, categories=list(seen)).codes.astype(np.int64)
+    known = labels >= 0
+    counts = count_pairs(top_columns(draft.proba)[known], labels[known], draft.n_classes)
+    columns, matched = linear_sum_assignment(counts, maximize=True)
+    gain = counts[columns, matched].sum() - np.trace(counts)
+    better = gain > STANDARD_ERRORS * np.sqrt(max(known.sum(), 1))
+    return [seen[j] for j in matched] if better else list(seen)

@@ -1,0 +1,191 @@
+"""Findings about scale: probabilities that sum to 1, or what else the scores are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from calib.doctor_findings import Finding, Repair, row_sums, some
+from calib.drafts import LOG_SUM_TOLERANCE, Draft, exp_normalised
+from calib.parallel import map_row_blocks
+from calib.predictions import ROW_SUM_TOLERANCE, Predictions
+
+#: Row sums this close to 1 need no word: float32 over 1,000 classes gives up to 1e-5.
+SILENT = 1e-5
+#: Rows of percentages sum to 100; printed with one decimal over many classes they miss it by about 1.
+PERCENT_TOLERANCE = 1.5
+#: Renormalising rows that miss 1 by more than this would be inventing numbers, however they were printed.
+MOST_ROUNDING = 0.25
+#: A fault in fewer rows than this share is a fault of those rows; in more, the scale is another one.
+MOST_ROWS = 0.5
+#: Negative values this small are rounding noise of an earlier computation and may be set to 0.
+NEGATIVE_NOISE = 1e-3
+#: Rows looked at to find how many decimals were printed, and the most decimals looked for.
+PRINT_ROWS, PRINT_DECIMALS = 2_000, 6
+
+
+def are_log_probabilities(matrix: np.ndarray) -> bool:
+    """Whether no score is above 0 and exp of the rows sums to 1; minus infinity is allowed."""
+    if np.isnan(matrix).any() or matrix.max() > 1e-6 or matrix.min() > -1e-6:
+        return False
+    return bool(np.median(np.abs(np.exp(matrix.astype(np.float64)).sum(axis=1) - 1.0)) < LOG_SUM_TOLERANCE)
+
+
+def find_scale(draft: Draft) -> Finding | None:
+    """Find the scale of the scores, when it is not probabilities whose rows sum to 1."""
+    matrix = draft.proba
+    low, high = float(matrix.min()), float(matrix.max())
+    if are_log_probabilities(matrix):
+        return _scale_finding(
+            draft,
+            "log_probabilities",
+            f"no score is above 0 ({low:.4g} to {high:.4g}) and exp of each row sums to 1: these are "
+            "log-probabilities. The fix takes exp.",
+            _exponentials,
+        )
+    sums = row_sums(matrix)
+    if low >= 0.0 and high > 1.0 + 1e-6 and np.median(np.abs(sums - 100.0)) < PERCENT_TOLERANCE:
+        return _scale_finding(
+            draft,
+            "percent",
+            f"scores run from {low:.4g} to {high:.4g} and rows sum to {np.median(sums):.5g}: these are "
+            "percentages. The fix divides by 100.",
+            _hundredths,
+        )
+    if low < 0.0 or high > 1.0 + 1e-6:
+        lows = map_row_blocks(lambda block: block.min(axis=1), matrix)
+        highs = map_row_blocks(lambda block: block.max(axis=1), matrix)
+        sane = (lows >= 0.0) & (highs <= 1.0 + 1e-6) & (np.abs(sums - 1.0) <= LOG_SUM_TOLERANCE)
+        if low < 0.0 and max(sane.mean(), (np.abs(sums - 1.0) <= LOG_SUM_TOLERANCE).mean()) >= MOST_ROWS:
+            return _negative(draft, lows)
+        if sane.mean() < MOST_ROWS:
+            return _scale_finding(
+                draft,
+                "logits",
+                f"scores run from {low:.4g} to {high:.4g} and rows sum to anything from {sums.min():.4g} "
+                f"to {sums.max():.4g}: these are logits, not probabilities. The fix applies softmax.",
+                _softmax_of,
+            )
+        return _bad_sums(draft, ~sane, sums)
+    off = np.abs(sums - 1.0)
+    if off.max() <= SILENT:
+        return None
+    printed = _printed_decimals(matrix)
+    allowed = ROW_SUM_TOLERANCE
+    if printed is not None:
+        allowed = min(max(allowed, 0.5 * draft.n_classes * 10.0**-printed), MOST_ROUNDING)
+    if off.max() <= allowed * (1 + 1e-9):
+        how = f"printed with {printed} decimals" if printed is not None else "stored in low precision"
+        return Finding(
+            "rounding",
+            "note" if off.max() <= ROW_SUM_TOLERANCE else "error",
+            f"row sums miss 1 by up to {off.max():.3g}, as values {how} do. The fix divides each row by "
+            "its sum.",
+            columns=(),
+            repair=_renormalised,
+        )
+    wrong = off > allowed
+    if wrong.mean() <= MOST_ROWS:
+        return _bad_sums(draft, wrong, sums)
+    return Finding(
+        "sigmoid_scores",
+        "error",
+        f"scores lie in [0, 1], but rows sum to anything from {sums.min():.4g} to {sums.max():.4g}: these "
+        "are independent sigmoids, one per class (or a class column is missing). The fix turns them back "
+        "into logits and applies softmax.",
+        repair=_softmax_of_log_odds,
+    )
+
+
+def _scale_finding(draft: Draft, code: str, message: str, repair: Repair) -> Finding:
+    named = draft.scale == code
+    if named:
+        message = message.split(": ")[0] + ", as the names say. They are turned into probabilities."
+    return Finding(code, "note" if named else "error", message, repair=repair)
+
+
+def _exponentials(data: Draft) -> Draft:
+    return replace(data, proba=exp_normalised(data.proba), scale="probabilities")
+
+
+def _hundredths(data: Draft) -> Draft:
+    return replace(data, proba=data.proba / data.proba.dtype.type(100), scale="probabilities")
+
+
+def _softmax_of(data: Draft) -> Draft:
+    return replace(data, proba=Predictions.from_logits(data.proba).proba, scale="probabilities")
+
+
+def _softmax_of_log_odds(data: Draft) -> Draft:
+    def odds(block: np.ndarray) -> np.ndarray:
+        tiny = np.finfo(block.dtype).eps / 2
+        p = block.astype(np.float64).clip(tiny**2, 1.0 - tiny)
+        return np.log(p) - np.log1p(-p)
+
+    return _softmax_of(replace(data, proba=map_row_blocks(odds, data.proba)))
+
+
+def _renormalised(data: Draft) -> Draft:
+    def divided(block: np.ndarray) -> np.ndarray:
+        sums = block.sum(axis=1, dtype=np.float64, keepdims=True)
+        return (block / np.where(sums > 0, sums, 1.0)).astype(block.dtype)
+
+    return replace(data, proba=map_row_blocks(divided, data.proba), scale="probabilities")
+
+
+def _printed_decimals(matrix: np.ndarray) -> int | None:
+    """Fewest decimals that write the values exactly, if few do."""
+    sample = matrix[:PRINT_ROWS].astype(np.float64)
+    for decimals in range(PRINT_DECIMALS + 1):
+        scaled = sample * 10.0**decimals
+        noise = 10.0**decimals * (1e-6 if matrix.dtype == np.float32 else 1e-12)
+        if noise > 0.1:
+            return None
+        if (np.abs(scaled - np.round(scaled)) <= max(noise, 1e-9)).all():
+            return decimals
+    return None
+
+
+def _bad_sums(draft: Draft, wrong: np.ndarray, sums: np.ndarray) -> Finding:
+    rows = np.flatnonzero(wrong)
+    return Finding(
+        "rounding",
+        "error",
+        f"{len(rows):,} of {len(wrong):,} rows are not probabilities that sum to 1 ({some(rows)}; row "
+        f"{rows[0]} sums to {sums[rows[0]]:.5g}), by more than rounding explains. Correct or remove those "
+        "rows.",
+        rows,
+    )
+
+
+def _negative(draft: Draft, lows: np.ndarray) -> Finding:
+    rows = np.flatnonzero(lows < 0.0)
+    columns = tuple(draft.names[j] for j in np.flatnonzero(draft.proba[rows].min(axis=0) < 0))
+    flipped = np.abs(row_sums(np.abs(draft.proba[rows])) - 1.0).max() <= ROW_SUM_TOLERANCE
+    if flipped:
+        how = "Without the sign those rows sum to 1; the fix removes the sign."
+    elif lows.min() >= -NEGATIVE_NOISE or len(rows) > MOST_ROWS * len(lows):
+        how = "The fix sets them to 0 and divides each of those rows by its sum."
+    else:
+        how = "The fix removes those rows."
+
+    def repair(data: Draft) -> Draft:
+        below = map_row_blocks(lambda block: block.min(axis=1), data.proba) < 0.0
+        if "removes those rows" in how:
+            return data.take(~below)
+        proba = data.proba.copy()
+        proba[below] = np.abs(proba[below]) if flipped else np.maximum(proba[below], 0)
+        if not flipped:
+            proba[below] /= proba[below].sum(axis=1, keepdims=True)
+        return replace(data, proba=proba)
+
+    return Finding(
+        "negative",
+        "error",
+        f"{len(rows):,} of {len(lows):,} rows hold negative values down to {lows.min():.4g} "
+        f"({some(rows)}); probabilities are 0 or more. {how}",
+        rows,
+        columns if len(columns) < draft.n_classes else (),
+        repair,
+    )
