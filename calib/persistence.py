@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from calib.persistence_fields import CalibratorFileError, closed, closed_schema, short
@@ -23,9 +24,9 @@ from calib.persistence_origin import (
     origin_schema,
 )
 from calib.persistence_types import KINDS, Kind, kind_of
-from calib.predictions import Predictions
+from calib.predictions import InputError, Predictions
 
-__all__ = ["CalibratorFileError", "FittedOn", "dumps", "load", "loads", "save", "schema"]
+__all__ = ["CalibratorFileError", "FittedOn", "aligned", "dumps", "load", "loads", "save", "schema"]
 
 FORMAT = "calib-calibrator"
 VERSION = 1
@@ -166,6 +167,39 @@ def loads(data: bytes) -> Any:
     calibrator.class_names_ = names
     calibrator.fitted_on_ = origin
     return calibrator
+
+
+def aligned(predictions: Predictions, calibrator: Any) -> Predictions:
+    """Put the columns of predictions in the order of the classes that a calibrator was fitted on.
+
+    Where both name their classes, names decide; names "0", "1", ... are no names. Predictions that are
+    in order already are returned as they are.
+
+    Raises
+    ------
+    InputError
+        If the classes are not those of the calibrator, or their number differs.
+    """
+    n_classes, names = getattr(calibrator, "n_classes_", None), getattr(calibrator, "class_names_", None)
+    if n_classes is None:
+        raise InputError(f"a {type(calibrator).__name__} calibrates scores of one event, not predictions")
+    if predictions.n_classes != n_classes:
+        raise InputError(
+            f"the calibrator was fitted on {n_classes} classes, the predictions have {predictions.n_classes}"
+        )
+    numbers = tuple(str(code) for code in range(n_classes))
+    if names in (None, numbers, predictions.class_names) or predictions.class_names == numbers:
+        return predictions
+    strange = sorted(set(predictions.class_names) - set(names))
+    if strange:
+        raise InputError(
+            f"class {strange[0]!r} of the predictions is none of the calibrator's, which are "
+            f"{', '.join(repr(name) for name in names[:5])}{', ...' * (n_classes > 5)}"
+        )
+    place = {name: code for code, name in enumerate(predictions.class_names)}
+    order = np.array([place[name] for name in names])
+    labels = None if predictions.labels is None else np.argsort(order)[predictions.labels]
+    return Predictions(predictions.proba[:, order], labels, names)
 
 
 def checksum(document: dict[str, Any]) -> str:

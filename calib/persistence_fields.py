@@ -81,10 +81,10 @@ class Whole:
 
 @dataclass(frozen=True)
 class Real:
-    """A finite number, at least `low`, or above it where `above` is true."""
+    """A finite number from `low` to `high`."""
 
     low: float = -math.inf
-    above: bool = False
+    high: float = math.inf
 
     def encode(self, value: Any) -> Any:
         """Return an int or a float."""
@@ -94,15 +94,13 @@ class Real:
         """Check type, range and finiteness."""
         sound = type(value) is float and math.isfinite(value)
         sound |= type(value) is int and abs(value) <= LARGEST
-        if not sound or value < self.low or (self.above and value == self.low):
-            bound = "" if self.low == -math.inf else f" {'above' if self.above else 'of at least'} {self.low}"
-            raise CalibratorFileError.at(where, f"a finite number{bound}", value)
+        if not sound or not self.low <= value <= self.high:
+            raise CalibratorFileError.at(where, f"a finite number from {self.low} to {self.high}", value)
         return value
 
     def schema(self) -> dict[str, Any]:
-        """Return a number with its lower bound."""
-        bound = {"exclusiveMinimum" if self.above else "minimum": self.low}
-        return {"type": "number"} | ({} if self.low == -math.inf else bound)
+        """Return a number with its bounds."""
+        return {"type": "number"} | _bounds(self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -243,12 +241,13 @@ class Array:
 
     def schema(self) -> dict[str, Any]:
         """Return (nested) arrays of bounded numbers; order and agreement of sizes are not in the schema."""
-        number: dict[str, Any] = {"type": "integer" if self.whole else "number"}
-        for key, bound in (("minimum", self.low), ("maximum", self.high)):
-            if math.isfinite(bound):
-                number[key] = bound
+        number = {"type": "integer" if self.whole else "number"} | _bounds(self.low, self.high)
         inner = {"type": "array", "items": number}
         return inner if len(self.dims) == 1 else {"type": "array", "items": inner}
+
+
+def _bounds(low: float, high: float) -> dict[str, Any]:
+    return {key: to for key, to in (("minimum", low), ("maximum", high)) if math.isfinite(to)}
 
 
 def _bind(name: str, size: int, where: str, sizes: Sizes) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calib.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.histogram import HistogramBinning
 from calib.multiclass import MulticlassToBinary
@@ -25,6 +26,7 @@ from calib.persistence_fields import (
 )
 from calib.persistence_kinds import Kind, MulticlassKind, Part, Values
 from calib.reductions import NOTIONS
+from calib.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 
 
 def _check_histogram(params: Values, state: Values, where: str, sizes: Sizes) -> None:
@@ -40,6 +42,11 @@ def _check_histogram(params: Values, state: Values, where: str, sizes: Sizes) ->
         raise CalibratorFileError.at(f"{where}.edges_", f"at most {1.0 + noise}", float(edges[-1]))
     if noise == 0.0 and params["ties"] == "group" and (np.diff(edges) <= 0).any():
         raise CalibratorFileError(f"calibrator file: {where}.edges_ must be increasing")
+
+
+def _check_isotonic(params: Values, state: Values, where: str, sizes: Sizes) -> None:
+    if not len(state["scores_"]):
+        raise CalibratorFileError.at(f"{where}.scores_", "a list of at least one number", [])
 
 
 def _check_grid(params: Values, state: Values, where: str, sizes: Sizes) -> None:
@@ -91,6 +98,10 @@ def _check_canonical(params: Values, state: Values, where: str, sizes: Sizes) ->
     sizes["n"] = int(state["counts_"].sum()) + state["n_boundary_"]
 
 
+#: Largest weight or bias: the least ridge keeps fitted ones below 1e6, and no product overflows.
+_STEEP = 1e12
+_WEIGHT = Real(-_STEEP, _STEEP)
+
 _CLASSES = Whole(2, 2**31, size="L")
 _CELLS: dict[str, Field] = {"n_classes_": Whole(3, 2**31, size="L"), "n_bins_": Whole(1, size="B")}
 
@@ -112,6 +123,19 @@ _BINARY: dict[str, Kind] = {
         },
         _check_histogram,
     ),
+    "IsotonicCalibration": Kind(
+        IsotonicCalibration,
+        {},
+        {
+            "scores_": Array(("m",), 0.0, 1.0, order="increasing"),
+            "values_": Array(("m",), 0.0, 1.0, order="non-decreasing"),
+        },
+        _check_isotonic,
+    ),
+    "PlattScaling": Kind(PlattScaling, {}, {"slope_": _WEIGHT, "intercept_": _WEIGHT}),
+    "BetaCalibration": Kind(
+        BetaCalibration, {}, {"a_": Real(0.0, _STEEP), "b_": Real(0.0, _STEEP), "c_": _WEIGHT}
+    ),
 }
 
 _SCHEMES: dict[str, Kind] = {
@@ -123,7 +147,7 @@ _SCHEMES: dict[str, Kind] = {
         {
             **_CELLS,
             "directions_": Array(("B", "L"), -1.0 - 1e-9, 1.0 + 1e-9),
-            "thresholds_": Array(("B",)),
+            "thresholds_": Array(("B",), -2.0, 2.0),
         },
     ),
 }
@@ -144,6 +168,29 @@ KINDS: dict[str, Kind] = {
         },
         {"n_classes_": _CLASSES, "n_points_": Array(("P",), 0, whole=True)},
         binary=_BINARY,
+    ),
+    "TemperatureScaling": Kind(
+        TemperatureScaling,
+        {"objective": Choice(("log_loss", "conf_ece"))},
+        {"n_classes_": _CLASSES, "temperature_": Real(0.001, 1_000.0)},
+    ),
+    "VectorScaling": Kind(
+        VectorScaling,
+        {"l2": Real(0.0)},
+        {
+            "n_classes_": _CLASSES,
+            "weights_": Array(("L-1",), -_STEEP, _STEEP),
+            "biases_": Array(("L-1",), -_STEEP, _STEEP),
+        },
+    ),
+    "DirichletScaling": Kind(
+        DirichletScaling,
+        {"l2": Real(0.0)},
+        {
+            "n_classes_": _CLASSES,
+            "weights_": Array(("L", "L"), -_STEEP, _STEEP),
+            "biases_": Array(("L",), -_STEEP, _STEEP),
+        },
     ),
     "CanonicalBinning": Kind(
         CanonicalBinning,

@@ -29,8 +29,11 @@ from calib import (
     load,
     save,
 )
-from calib.persistence import MAX_BYTES, MAX_VALUES, checksum, dumps, loads, schema
+from calib.binary import BetaCalibration, IsotonicCalibration, PlattScaling
+from calib.persistence import MAX_BYTES, MAX_VALUES, aligned, checksum, dumps, loads, schema
 from calib.persistence_types import KINDS
+from calib.reductions import NOTIONS
+from calib.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 
 L = 4
 
@@ -44,6 +47,9 @@ def rows(seed: int, n: int = 300, n_classes: int = L) -> tuple[np.ndarray, np.nd
 
 BINARY = {
     "default": None,
+    "isotonic": IsotonicCalibration(),
+    "platt": PlattScaling(),
+    "beta": BetaCalibration(),
     "bins": HistogramBinning(n_bins=4),
     "noise": HistogramBinning(points_per_bin=20, ties="randomize", delta=1e-3, random_state=3),
 }
@@ -57,6 +63,9 @@ MULTICLASS = {
     "pooled": MulticlassToBinary(fallback="pooled"),
     "pooled top-k": MulticlassToBinary(notion="top-k-label", top_k=2, fallback="pooled", min_points=90),
     "completed": MulticlassToBinary(complete="rescale", min_points=0),
+    "TS": TemperatureScaling(objective="conf_ece"),
+    "VS": VectorScaling(),
+    "DS": DirichletScaling(l2=0.01),
     "sierpinski": CanonicalBinning(SierpinskiScheme(depth=3)),
     "grid": CanonicalBinning(GridScheme(cells=7)),
     "rotating": CanonicalBinning(ProjectionScheme(n_bins=9)),
@@ -106,7 +115,7 @@ def test_saving_what_was_loaded_gives_the_same_bytes(name):
     assert dumps(loads(data)) == data
 
 
-@pytest.mark.parametrize("binary", [HistogramBinning(points_per_bin=7), BINARY["noise"]])
+@pytest.mark.parametrize("binary", [binary for binary in BINARY.values() if binary is not None])
 def test_binary_calibrators_stand_alone(binary):
     random = np.random.default_rng(0)
     scores = random.random(200)
@@ -127,6 +136,50 @@ def test_any_histogram_binning_survives(scores, points, ties):
     loaded = loads(dumps(hb))
     for name in ("edges_", "values_", "counts_"):
         assert getattr(loaded, name).tobytes() == getattr(hb, name).tobytes()
+
+
+@given(
+    scores=st.lists(st.floats(0, 1), min_size=1, max_size=40),
+    binary=st.sampled_from([IsotonicCalibration(), PlattScaling(), BetaCalibration()]),
+)
+def test_any_smooth_calibrator_survives(scores, binary):
+    calibrator = copy.deepcopy(binary).fit(scores, np.arange(len(scores)) % 3 == 0)
+    grid = np.linspace(0, 1, 101)
+    assert loads(dumps(calibrator)).predict(grid).tobytes() == calibrator.predict(grid).tobytes()
+
+
+@given(noise=st.integers(0, 10_000), n_classes=st.integers(2, 30), n=st.integers(5, 200))
+def test_any_reduction_survives(noise, n_classes, n):
+    random = np.random.default_rng(noise)
+    proba = random.dirichlet(np.full(n_classes, 0.3), n).astype(random.choice([np.float32, np.float64]))
+    notion = str(random.choice(NOTIONS))
+    calibrator = MulticlassToBinary(
+        HistogramBinning(points_per_bin=int(random.integers(1, 20))),
+        notion=notion,
+        fallback=str(random.choice(["identity", "pooled"])),
+        min_points=int(random.integers(0, 9)) if noise % 2 else None,
+    ).fit(proba, random.integers(0, n_classes, n))
+    loaded = loads(dumps(calibrator))
+    assert loaded.fallbacks_ == calibrator.fallbacks_
+    assert_same_bits(calibrator, loaded, random.dirichlet(np.full(n_classes, 0.3), 50))
+
+
+def test_columns_follow_the_calibrators_class_names():
+    proba, y = rows(1)
+    names = ("a", "b", "c", "d")
+    calibrator = loads(dumps(MulticlassToBinary().fit(proba, y), class_names=names))
+    order = [2, 0, 3, 1]
+    shuffled = Predictions(proba[:, order], np.argsort(order)[y], [names[code] for code in order])
+    restored = aligned(shuffled, calibrator)
+    assert restored.class_names == names
+    assert np.array_equal(restored.proba, proba)
+    assert np.array_equal(restored.labels, y)
+    unnamed = Predictions(proba)
+    assert aligned(unnamed, calibrator) is unnamed
+    with pytest.raises(InputError, match="'x' of the predictions is none of the calibrator's"):
+        aligned(Predictions(proba, class_names=["a", "b", "c", "x"]), calibrator)
+    with pytest.raises(InputError, match="4 classes, the predictions have 3"):
+        aligned(Predictions(np.full((1, 3), 1 / 3)), calibrator)
 
 
 def test_origin_and_names_are_carried(tmp_path):
@@ -263,7 +316,19 @@ def signed(document) -> bytes:
     return json.dumps(body | {"checksum": checksum(body)}).encode()
 
 
-TAMPERED = ["pooled", "pooled top-k", "normalized", "sierpinski", "grid", "rotating"]
+SMOOTH = [f"top-label/{name}" for name in ("isotonic", "platt", "beta")]
+TAMPERED = [
+    "pooled",
+    "pooled top-k",
+    "normalized",
+    "sierpinski",
+    "grid",
+    "rotating",
+    "TS",
+    "VS",
+    "DS",
+    *SMOOTH,
+]
 
 
 @pytest.mark.parametrize("name", TAMPERED)
@@ -421,4 +486,5 @@ def test_large_files_are_refused_before_they_are_parsed(monkeypatch):
 
 
 def test_every_type_of_the_table_is_tested():
-    assert {type(MULTICLASS[name]).__name__ for name in MULTICLASS} | {"HistogramBinning"} == set(KINDS)
+    tested = [*MULTICLASS.values(), *BINARY.values()]
+    assert {type(one).__name__ for one in tested if one is not None} == set(KINDS)
