@@ -80,7 +80,9 @@ class HistogramBinning(BaseEstimator):
     @property
     def min_points(self) -> int:
         """Fewest calibration points that fill one bin (or `n_bins` bins with one point each)."""
-        return self.points_per_bin if self.n_bins is None else self.n_bins
+        if self.n_bins is None:
+            return check_count(self.points_per_bin, "points_per_bin")
+        return check_count(self.n_bins, "n_bins")
 
     def fit(self, scores: Any, outcomes: Any) -> HistogramBinning:
         """Cut the scores into bins and average the outcomes in each.
@@ -105,6 +107,8 @@ class HistogramBinning(BaseEstimator):
             n_bins = max(len(scores) // points_per_bin, 1)
         else:
             n_bins = min(check_count(self.n_bins, "n_bins"), len(scores))
+        if not 0.0 < self.delta < 1.0:
+            raise InputError(f"delta must be a small number above 0; got {self.delta!r}")
         random = np.random.default_rng(self.random_state)
         if self.ties == "randomize":
             scores = scores + self.delta * random.random(len(scores))

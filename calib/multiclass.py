@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from calib.binning import BinaryProblems, Notion
+from calib.binning import BinaryProblems, Notion, check_count
 from calib.histogram import HistogramBinning
 from calib.parallel import map_threads
 from calib.predictions import InputError, TopLabelPrediction, as_scores
@@ -143,7 +143,7 @@ class MulticlassToBinary(BaseEstimator):
         problems = reduce_to_binary(y, _matrix(proba), self.notion, top_k=self.top_k)
         binary = HistogramBinning() if self.binary is None else self.binary
         needed = getattr(binary, "min_points", 1) if self.min_points is None else self.min_points
-        needed = max(int(needed), 1)
+        needed = check_count(needed, "min_points")
         sizes = np.diff(problems.offsets)
         pooled = [self._fit_pooled(problems, claim, binary, needed) for claim in range(problems.n_claims)]
         claims = problems.claims_of(np.arange(problems.n_problems))
