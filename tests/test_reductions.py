@@ -1,0 +1,150 @@
+"""The reduction of every notion against Table 1 written out in loops."""
+
+from __future__ import annotations
+
+import itertools
+
+import literal
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calib import InputError, Predictions, TopLabelPrediction, reduce_to_binary
+from calib.reductions import ranked_classes, top_label
+
+
+def entries(problems):
+    """Sorted (score, outcome) pairs of every problem."""
+    found = (problems.problem(index) for index in range(problems.n_problems))
+    return [sorted(zip(s.tolist(), z.tolist(), strict=True)) for s, z in found]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("notion", literal.NOTIONS)
+@pytest.mark.parametrize("shape", [(1, 2), (50, 2), (70, 4), (40, 30)])
+@pytest.mark.parametrize("digits", [None, 1], ids=["continuous", "tied"])
+def test_problems_are_those_of_table_1(notion, shape, digits, dtype):
+    proba, y = literal.random_predictions(np.random.default_rng(1), *shape, digits=digits, dtype=dtype)
+    problems = reduce_to_binary(y, proba, notion)
+    claims = literal.claims(y, proba, notion)
+    expected = [sorted(zip(*problem, strict=True)) for problem in itertools.chain.from_iterable(claims)]
+    assert entries(problems) == expected
+    assert (problems.n_samples, problems.n_classes, problems.n_claims) == (*shape, len(claims))
+    assert problems.scores.dtype == dtype
+    per_claim = problems.n_problems // problems.n_claims
+    assert problems.claims_of(np.arange(problems.n_problems)).tolist() == [
+        index // per_claim for index in range(problems.n_problems)
+    ]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("notion", literal.NOTIONS)
+@pytest.mark.parametrize(
+    ("n_samples", "digits"), [(400, None), (400, 1), (50_000, 3)], ids=["continuous", "tied", "many blocks"]
+)
+def test_scores_outcomes_and_rows_belong_together(notion, n_samples, digits, dtype):
+    """Scores ascend, every row is there once per claim, and gives its entry's problem, score and outcome."""
+    rng = np.random.default_rng(4)
+    proba, y = literal.random_predictions(rng, n_samples, 5, digits=digits, dtype=dtype)
+    problems = reduce_to_binary(y, proba, notion)
+    ranked = np.argsort(-proba, axis=1, kind="stable")
+    seen = []
+    for index in range(problems.n_problems):
+        own = slice(problems.offsets[index], problems.offsets[index + 1])
+        rows, scores = problems.rows[own], problems.scores[own]
+        claim = problems.claims_of(np.array([index]))[0]
+        code = np.full(len(rows), index) if notion == "class-wise" else ranked[rows, claim]
+        assert (scores == proba[rows, code]).all()
+        assert (problems.outcomes[own] == (y[rows] == code)).all()
+        assert (np.diff(scores) >= 0).all()
+        label = problems.labels_of(np.array([index]))[0]
+        assert label == -1 if notion.endswith("confidence") else (code == label).all()
+        seen.append(rows)
+    counts = np.bincount(np.concatenate(seen), minlength=n_samples)
+    assert (counts == problems.n_claims).all()
+
+
+@pytest.mark.parametrize("notion", ["confidence", "top-label"])
+def test_top_label_prediction_gives_the_problems_of_its_matrix(notion):
+    proba, y = literal.random_predictions(np.random.default_rng(2), 80, 4, digits=1)
+    top = Predictions(proba / proba.sum(axis=1, keepdims=True), y).top
+    matrix = np.zeros((80, 4))
+    matrix[np.arange(80), top.label] = top.confidence
+    from_matrix, from_top = reduce_to_binary(y, matrix, notion), reduce_to_binary(y, top, notion)
+    for one, other in zip(entries(from_top), entries(from_matrix), strict=False):
+        assert one == other
+
+
+def test_classes_absent_everywhere_keep_their_problem():
+    proba = [[0.7, 0.2, 0.1, 0.0], [0.6, 0.4, 0.0, 0.0]]
+    problems = reduce_to_binary([1, 1], proba, "top-label")
+    assert np.diff(problems.offsets).tolist() == [2, 0, 0, 0]
+    assert problems.labels_of(np.arange(4)).tolist() == [0, 1, 2, 3]
+    class_wise = reduce_to_binary([1, 1], proba, "class-wise")
+    assert [int(class_wise.problem(code)[1].sum()) for code in range(4)] == [0, 2, 0, 0]
+
+
+def test_ties_for_the_top_go_to_the_lowest_index():
+    scores = np.array([[0.2, 0.4, 0.4], [0.3, 0.3, 0.3], [0.0, 0.0, 0.0]])
+    assert top_label(scores)[0].tolist() == [1, 0, 0]
+    labels, confidences = ranked_classes(scores, 3)
+    assert labels.tolist() == [[1, 2, 0], [0, 1, 2], [0, 1, 2]]
+    assert confidences.tolist() == [[0.4, 0.4, 0.2], [0.3, 0.3, 0.3], [0.0, 0.0, 0.0]]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.data())
+def test_ranked_classes_are_the_stable_descending_order(seed, n_classes, data):
+    k = data.draw(st.integers(1, n_classes))
+    scores = np.random.default_rng(seed).integers(0, 5, size=(20, n_classes)) / 5
+    before = scores.copy()
+    labels, confidences = ranked_classes(scores, k)
+    expected = [literal.ranking(row)[:k] for row in scores.tolist()]
+    assert labels.tolist() == expected
+    assert confidences.tolist() == [
+        [row[code] for code in codes] for row, codes in zip(scores.tolist(), expected, strict=True)
+    ]
+    assert (scores == before).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_negative_zero_is_zero(dtype):
+    proba = np.array([[-0.0, 1.0], [0.0, 1.0], [-0.0, 1.0], [0.25, 0.75]], dtype=dtype)
+    problems = reduce_to_binary([0, 1, 1, 1], proba, "class-wise")
+    scores, outcomes = problems.problem(0)
+    assert scores.tolist() == [0.0, 0.0, 0.0, 0.25]
+    assert outcomes.sum() == 1
+    assert not outcomes[3]
+    assert problems.tie_starts.tolist() == [0, 3, 4, 5]
+
+
+def test_the_input_is_left_alone():
+    proba, y = literal.random_predictions(np.random.default_rng(0), 30, 3)
+    before = proba.copy(), y.copy()
+    for notion in literal.NOTIONS:
+        reduce_to_binary(y, proba, notion)
+    assert (proba == before[0]).all()
+    assert (y == before[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("y", "scores", "notion", "options", "message"),
+    [
+        ([0], [[0.5, 0.5]], "toplabel", {}, "notion must be one of confidence, top-label, .*'toplabel'"),
+        ([0], [[0.5, 0.5]], "top-label", {"top_k": 1}, "top_k belongs to the top-K notions; got top_k=1"),
+        ([0], [[0.5, 0.5]], "top-k-label", {"top_k": 0}, "top_k must be a whole number of at least 1"),
+        ([0, 1], [[0.5, 0.5]], "top-label", {}, r"labels .*expected shape \(1,\), got \(2,\)"),
+        ([2], [[0.5, 0.5]], "top-label", {}, r"labels must be class codes 0\.\.1; got 2 in row 0.*from 1"),
+        ([-1], [[0.5, 0.5]], "top-label", {}, "labels must be class codes .*got -1 in row 0"),
+        ([0.5], [[0.5, 0.5]], "top-label", {}, "labels must be whole class codes; got 0.5 in row 0"),
+        ([0], [0.5, 0.5], "top-label", {}, "scores must be an .*matrix.*"),
+        ([0], [[0.5, np.nan]], "top-label", {}, "scores holds 1 values that are NaN.* row 0, column 1"),
+        ([0], [[0.5, 1.5]], "top-label", {}, r"scores must lie in \[0, 1\]; got 1.5 in row 0, column 1"),
+        ([0], [[0.5, -0.5]], "top-label", {}, r"scores must lie in \[0, 1\]; got -0.5"),
+        ([], np.empty((0, 2)), "top-label", {}, "scores is empty"),
+        ([0], TopLabelPrediction([0], [0.5]), "top-k-label", {}, "needs an .* score matrix"),
+    ],
+)
+def test_what_cannot_be_reduced_is_named(y, scores, notion, options, message):
+    with pytest.raises(InputError, match=message):
+        reduce_to_binary(y, scores, notion, **options)
