@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calib.parallel import map_row_blocks
+from calib.parallel import map_row_blocks, map_threads, row_slices
 
 #: A row of probabilities may miss 1 by this much before it is refused. Softmax in float16 over 1,000
 #: classes misses by about 5e-4; probabilities printed with two or three digits miss by more, and
@@ -41,7 +41,7 @@ class TopLabelPrediction:
         confidence = as_scores(self.confidence, ndim=1, what="confidence")
         label = _as_codes(self.label, len(confidence), None, what="label")
         for name, array in (("label", label), ("confidence", confidence)):
-            object.__setattr__(self, name, _read_only(array))
+            object.__setattr__(self, name, _read_only(_owned(array)))
 
     def __len__(self) -> int:
         return len(self.label)
@@ -67,7 +67,9 @@ class Predictions:
 
     Notes
     -----
-    The object is frozen and its arrays are read-only. L comes from the number of columns, never from
+    The object is frozen and its arrays are read-only. An array that can still be written to is copied, so
+    that nothing computed from it goes stale; one made read-only before (``flags.writeable``), down to
+    the array it is a view of, is shared. L comes from the number of columns, never from
     the labels: a class may be absent from the labels. Ties for the top go to the lowest index.
 
     Examples
@@ -99,7 +101,7 @@ class Predictions:
             )
         names = _as_names(class_names, n_classes)
         codes = None if labels is None else _as_codes(_codes_of(labels, names), n_samples, n_classes)
-        self._set(matrix, codes, names)
+        self._set(_owned(matrix), None if codes is None else _owned(codes), names)
 
     def _set(self, matrix: np.ndarray, codes: np.ndarray | None, names: tuple[str, ...]) -> None:
         self.__dict__["proba"] = _read_only(matrix)
@@ -108,6 +110,12 @@ class Predictions:
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Predictions is frozen: cannot set {name!r}; make a new Predictions instead")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: self.__dict__[name] for name in ("proba", "labels", "class_names")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._set(state["proba"], state["labels"], state["class_names"])
 
     def __repr__(self) -> str:
         known = "without labels" if self.labels is None else "with labels"
@@ -127,7 +135,7 @@ class Predictions:
         array = _as_float(logits, ndim=2, what="logits")
         if not np.isfinite(array).all():
             raise InputError(_not_finite(array, "logits"))
-        return cls(map_row_blocks(_softmax, array), labels, class_names)
+        return cls(_read_only(map_row_blocks(_softmax, array)), labels, class_names)
 
     @property
     def n_samples(self) -> int:
@@ -139,15 +147,20 @@ class Predictions:
         """Number of classes L, the number of columns."""
         return self.proba.shape[1]
 
-    @cached_property
+    @property
     def label(self) -> np.ndarray:
         """Predicted class codes c(x), (n,) int64; ties go to the lowest index."""
-        return _read_only(map_row_blocks(lambda block: block.argmax(axis=1), self.proba))
+        return self._top[0]
 
-    @cached_property
+    @property
     def confidence(self) -> np.ndarray:
         """Predicted probability h(x) of `label`, (n,), in the dtype of `proba`."""
-        return _read_only(np.take_along_axis(self.proba, self.label[:, None], axis=1)[:, 0])
+        return self._top[1]
+
+    @cached_property
+    def _top(self) -> tuple[np.ndarray, np.ndarray]:
+        label, confidence = highest(self.proba)
+        return _read_only(label), _read_only(confidence)
 
     @property
     def top(self) -> TopLabelPrediction:
@@ -211,7 +224,9 @@ class Predictions:
 def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
     """Return a finite float32 or float64 array with values in [0, 1], or raise `InputError`."""
     array = _as_float(values, ndim=ndim, what=what)
-    low, high = array.min(), array.max()
+    blocks = row_slices(*array.shape)  # np.min and np.max, unlike min and max, let a NaN through
+    low = np.min(map_threads(lambda rows: array[rows].min(), blocks))
+    high = np.max(map_threads(lambda rows: array[rows].max(), blocks))
     if not (np.isfinite(low) and np.isfinite(high)):
         raise InputError(_not_finite(array, what))
     if low < 0.0 or high > 1.0 + 1e-6:
@@ -224,6 +239,20 @@ def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
     if high > 1.0:  # a float rounding above 1 is no reason to refuse a file
         array = np.minimum(array, array.dtype.type(1.0))
     return array
+
+
+def highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Column of the highest score of each row of an (n, L) matrix, ties to the lowest, and that score."""
+    label = np.empty(len(scores), dtype=np.int64)
+    top = np.empty(len(scores), dtype=scores.dtype)
+
+    def look(rows: slice) -> None:
+        block = scores[rows]
+        label[rows] = block.argmax(axis=1)
+        top[rows] = block[np.arange(len(block)), label[rows]]
+
+    map_threads(look, row_slices(*scores.shape))
+    return label, top
 
 
 def as_labels(y_true: Any, n_samples: int, n_classes: int | None) -> np.ndarray:
@@ -303,13 +332,13 @@ def _as_codes(values: Any, n_samples: int, n_classes: int | None, what: str = "l
             row = int((~whole).argmax())
             raise InputError(f"{what} must be whole class codes; got {as_float[row]} in row {row}")
         array = as_float
-    codes = array.astype(np.int64)
-    if len(codes) and (codes.min() < 0 or (n_classes is not None and codes.max() >= n_classes)):
-        row = int(codes.argmin() if codes.min() < 0 else codes.argmax())
+    low, high = (array.min(), array.max()) if n_samples else (0, 0)
+    if low < 0 or high >= (2**62 if n_classes is None else n_classes):
+        row = int(array.argmin() if low < 0 else array.argmax())
         allowed = "0 or more" if n_classes is None else f"0..{n_classes - 1}"
-        hint = " Labels that count from 1 need 1 subtracted." if codes[row] == n_classes else ""
-        raise InputError(f"{what} must be class codes {allowed}; got {codes[row]} in row {row}.{hint}")
-    return codes
+        hint = " Labels that count from 1 need 1 subtracted." if array[row] == n_classes else ""
+        raise InputError(f"{what} must be class codes {allowed}; got {array[row]:.16g} in row {row}.{hint}")
+    return array.astype(np.int64, copy=False)
 
 
 def _softmax(block: np.ndarray) -> np.ndarray:
@@ -317,7 +346,15 @@ def _softmax(block: np.ndarray) -> np.ndarray:
     return exps / exps.sum(axis=1, keepdims=True)
 
 
+def _owned(array: np.ndarray) -> np.ndarray:
+    """Return the array itself if nobody can write to it any more, else a copy; C-contiguous."""
+    base = array.base
+    if array.flags.writeable or (isinstance(base, np.ndarray) and base.flags.writeable):
+        return np.array(array, order="C")
+    return np.ascontiguousarray(array)
+
+
 def _read_only(array: np.ndarray) -> np.ndarray:
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
+    """Return a view through which, as through the array, nothing can be written."""
+    array.flags.writeable = False
+    return array.view()

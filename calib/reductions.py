@@ -8,7 +8,7 @@ import numpy as np
 
 from calib.binning import BinaryProblems, Notion, bin_statistics, check_count
 from calib.parallel import map_row_blocks, map_threads
-from calib.predictions import InputError, TopLabelPrediction, as_labels, as_scores
+from calib.predictions import InputError, TopLabelPrediction, as_labels, as_scores, highest
 
 __all__ = ["BinaryProblems", "Notion", "bin_statistics", "ranked_classes", "reduce_to_binary", "top_label"]
 
@@ -82,8 +82,7 @@ def top_label(scores: Any) -> tuple[np.ndarray, np.ndarray]:
     """Predicted class c(x) and its score h(x), both (n,); ties go to the lowest index."""
     if hasattr(scores, "confidence"):
         return scores.label, scores.confidence
-    label = map_row_blocks(lambda block: block.argmax(axis=1), scores)
-    return label, np.take_along_axis(scores, label[:, None], axis=1)[:, 0]
+    return highest(scores)
 
 
 def ranked_classes(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
