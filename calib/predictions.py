@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 
 from calib.parallel import map_row_blocks, map_threads, row_slices
+from calib.predictions_checks import InputError, as_finite, as_labels, as_names, as_scores, label_codes
+
+__all__ = ["InputError", "Predictions", "TopLabelPrediction", "as_labels", "as_scores", "highest"]
 
 #: A row of probabilities may miss 1 by this much before it is refused. Softmax in float16 over 1,000
 #: classes misses by about 5e-4; probabilities printed with two or three digits miss by more, and
 #: `calib.examine` explains and repairs those.
 ROW_SUM_TOLERANCE = 1e-3
-
-
-class InputError(ValueError):
-    """Input that cannot be used as it is; the message says what was received and what to do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +38,7 @@ class TopLabelPrediction:
 
     def __post_init__(self) -> None:
         confidence = as_scores(self.confidence, ndim=1, what="confidence")
-        label = _as_codes(self.label, len(confidence), None, what="label")
+        label = as_labels(self.label, len(confidence), None, what="label")
         for name, array in (("label", label), ("confidence", confidence)):
             object.__setattr__(self, name, _read_only(_owned(array)))
 
@@ -99,8 +98,8 @@ class Predictions:
                 f"row {worst} sums to {matrix[worst].sum(dtype=np.float64):.6g}. Pass probabilities, use "
                 "Predictions.from_logits for logits, or let calib.examine find out what the numbers are."
             )
-        names = _as_names(class_names, n_classes)
-        codes = None if labels is None else _as_codes(_codes_of(labels, names), n_samples, n_classes)
+        names = as_names(class_names, n_classes)
+        codes = None if labels is None else as_labels(label_codes(labels, names), n_samples, n_classes)
         self._set(_owned(matrix), None if codes is None else _owned(codes), names)
 
     def _set(self, matrix: np.ndarray, codes: np.ndarray | None, names: tuple[str, ...]) -> None:
@@ -132,9 +131,7 @@ class Predictions:
         InputError
             If the logits are not a finite matrix, or as for `Predictions`.
         """
-        array = _as_float(logits, ndim=2, what="logits")
-        if not np.isfinite(array).all():
-            raise InputError(_not_finite(array, "logits"))
+        array = as_finite(logits, ndim=2, what="logits")
         return cls(_read_only(map_row_blocks(_softmax, array)), labels, class_names)
 
     @property
@@ -221,26 +218,6 @@ class Predictions:
         return self.take(np.sort(by_label[chosen])), self.take(np.sort(by_label[~chosen]))
 
 
-def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
-    """Return a finite float32 or float64 array with values in [0, 1], or raise `InputError`."""
-    array = _as_float(values, ndim=ndim, what=what)
-    blocks = row_slices(*array.shape)  # np.min and np.max, unlike min and max, let a NaN through
-    low = np.min(map_threads(lambda rows: array[rows].min(), blocks))
-    high = np.max(map_threads(lambda rows: array[rows].max(), blocks))
-    if not (np.isfinite(low) and np.isfinite(high)):
-        raise InputError(_not_finite(array, what))
-    if low < 0.0 or high > 1.0 + 1e-6:
-        where = np.unravel_index(int(array.argmin() if low < 0.0 else array.argmax()), array.shape)
-        place = f"row {where[0]}" + (f", column {where[1]}" if ndim == 2 else "")
-        raise InputError(
-            f"{what} must lie in [0, 1]; got {array[where]:.6g} in {place}. Logits go through "
-            "Predictions.from_logits; divide percentages by 100."
-        )
-    if high > 1.0:  # a float rounding above 1 is no reason to refuse a file
-        array = np.minimum(array, array.dtype.type(1.0))
-    return array
-
-
 def highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Column of the highest score of each row of an (n, L) matrix, ties to the lowest, and that score."""
     label = np.empty(len(scores), dtype=np.int64)
@@ -253,92 +230,6 @@ def highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     map_threads(look, row_slices(*scores.shape))
     return label, top
-
-
-def as_labels(y_true: Any, n_samples: int, n_classes: int | None) -> np.ndarray:
-    """Return (n,) int64 true class codes in 0..L-1, or raise `InputError`."""
-    return _as_codes(y_true, n_samples, n_classes, what="labels")
-
-
-def _as_float(values: Any, *, ndim: int, what: str) -> np.ndarray:
-    try:
-        array = np.asarray(values)
-        if array.dtype not in (np.float32, np.float64):
-            if array.dtype.kind == "c":
-                raise ValueError("complex numbers")
-            array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} must be numbers; {error}") from None
-    if array.ndim != ndim:
-        shape = "(n, L) matrix" if ndim == 2 else "(n,) vector"
-        raise InputError(f"{what} must be an {shape}; got shape {array.shape}")
-    if array.size == 0:
-        raise InputError(f"{what} is empty: got shape {array.shape}, need at least one row")
-    return array
-
-
-def _not_finite(array: np.ndarray, what: str) -> str:
-    bad = ~np.isfinite(array)
-    first = np.argwhere(bad)[0]
-    place = f"row {first[0]}" + (f", column {first[1]}" if array.ndim == 2 else "")
-    return (
-        f"{what} holds {int(bad.sum()):,} values that are NaN or infinite; the first is in {place}. "
-        "Remove or repair those rows."
-    )
-
-
-def _as_names(class_names: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
-    if class_names is None:
-        return tuple(str(code) for code in range(n_classes))
-    names = tuple(str(name) for name in class_names)
-    if len(names) != n_classes:
-        raise InputError(f"class_names needs one name per column: got {len(names)} names for {n_classes}")
-    if len(set(names)) != n_classes:
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        raise InputError(f"class_names must be distinct; {repeated[0]!r} is there more than once")
-    return names
-
-
-def _codes_of(labels: Any, names: tuple[str, ...]) -> np.ndarray:
-    """Translate labels given by name; leave numeric labels alone."""
-    array = np.asarray(labels)
-    if array.dtype.kind not in "OUST" and not hasattr(labels, "categories"):
-        return array
-    if array.ndim == 1 and all(isinstance(label, (int, np.integer)) for label in array.tolist()):
-        return array.astype(np.int64)
-    known = {name: code for code, name in enumerate(names)}
-    flat = [str(label) for label in array.ravel().tolist()]
-    unknown = sorted({label for label in flat if label not in known})
-    if unknown:
-        listed = ", ".join(repr(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
-        raise InputError(
-            f"{len(unknown)} label name(s) match no class, for example {unknown[0]!r}; "
-            f"the classes are {listed}. Pass class_names in column order."
-        )
-    return np.array([known[label] for label in flat], dtype=np.int64).reshape(array.shape)
-
-
-def _as_codes(values: Any, n_samples: int, n_classes: int | None, what: str = "labels") -> np.ndarray:
-    array = np.asarray(values)
-    if array.shape != (n_samples,):
-        raise InputError(
-            f"{what} must hold one class code per row: expected shape ({n_samples},), got {array.shape}"
-        )
-    if array.dtype.kind not in "iub":
-        as_float = _as_float(array, ndim=1, what=what)
-        whole = np.isfinite(as_float)
-        whole &= np.where(whole, as_float, 0.5) == np.round(np.where(whole, as_float, 0.0))
-        if not whole.all():
-            row = int((~whole).argmax())
-            raise InputError(f"{what} must be whole class codes; got {as_float[row]} in row {row}")
-        array = as_float
-    low, high = (array.min(), array.max()) if n_samples else (0, 0)
-    if low < 0 or high >= (2**62 if n_classes is None else n_classes):
-        row = int(array.argmin() if low < 0 else array.argmax())
-        allowed = "0 or more" if n_classes is None else f"0..{n_classes - 1}"
-        hint = " Labels that count from 1 need 1 subtracted." if array[row] == n_classes else ""
-        raise InputError(f"{what} must be class codes {allowed}; got {array[row]:.16g} in row {row}.{hint}")
-    return array.astype(np.int64, copy=False)
 
 
 def _softmax(block: np.ndarray) -> np.ndarray:
