@@ -19,6 +19,9 @@ SECTIONS = {
     ],
     "Repair": [
         st.Page("pages/repair/calibrate.py", title="Calibrate", icon=":material/tune:", url_path="calibrate"),
+        st.Page(
+            "pages/repair/compare.py", title="Compare", icon=":material/leaderboard:", url_path="compare"
+        ),
         st.Page("pages/repair/apply.py", title="Apply", icon=":material/play_arrow:", url_path="apply"),
     ],
 }

@@ -11,7 +11,9 @@ import streamlit as st
 from calib import HistogramBinning, MulticlassToBinary, Predictions, TopLabelPrediction
 from calib.binning import BinaryProblems, Strategy, bin_statistics
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
-from calib.diagrams import ReliabilityDiagram, reliability_diagram
+from calib.diagrams import EceSweep, ReliabilityDiagram, ece_sweep, reliability_diagram
+from calib.leaderboard import binned_sweeps
+from calib.noise import NoiseFloor, noise_floor_of
 from calib.reductions import reduce_to_binary
 from calib.summary import Summary, assessment, calibrated_scores, summarize
 
@@ -181,6 +183,17 @@ def problems(method: Method, notion: str, **options: Any) -> BinaryProblems:
     return _problems(method.key, notion, tuple(options.items()), dataset().evaluation, method.scores)
 
 
+def floor(method: Method, notion: str, n_bins: int = 15, metric: str = "ece") -> NoiseFloor:
+    """Return the noise floor of a method's metric: what a perfect model of this size would show."""
+    key = (method.key, notion, n_bins, method.strategy, metric)
+    return _floor(key, problems(method, notion))
+
+
+def sweeps(method: Method) -> dict[str, EceSweep]:
+    """Return TL-ECE and conf-ECE for B = 5 to 25; histogram binning by B is refitted with every B."""
+    return _sweeps(method.key, method)
+
+
 def cells(method: Method, notion: str, n_bins: int = 15) -> Any:
     """Return the (problem, bin) statistics of a method, binned as it is assessed."""
     return bin_statistics(problems(method, notion), n_bins=n_bins, strategy=method.strategy)
@@ -218,3 +231,21 @@ def _problems(
     key: str, notion: str, options: tuple[tuple[str, Any], ...], _evaluation: Predictions, _scores: Any
 ) -> BinaryProblems:
     return reduce_to_binary(_evaluation.labels, _scores, notion, **dict(options))  # type: ignore[arg-type]
+
+
+@st.cache_resource(max_entries=256, show_spinner="Redrawing outcomes for the noise floor ...")
+def _floor(key: tuple[str, str, int, Strategy, str], _problems: BinaryProblems) -> NoiseFloor:
+    _, _, n_bins, strategy, metric = key
+    return noise_floor_of(_problems, n_bins=n_bins, strategy=strategy, metric=metric, random_state=0)
+
+
+@st.cache_resource(max_entries=64, show_spinner="Sweeping the number of bins ...")
+def _sweeps(key: str, _method: Method) -> dict[str, EceSweep]:
+    data = dataset()
+    by_bins = _method.strategy == "discrete" and _method.calibrator.binary.n_bins is not None
+    if by_bins and data.calibration is not None:
+        return binned_sweeps(_method.calibrator, data.calibration, data.evaluation)
+    return {
+        notion: ece_sweep(None, problems(_method, notion), strategy=_method.strategy)
+        for notion in ("top-label", "confidence")
+    }

@@ -27,6 +27,7 @@ LAYERS = (
     ("guarantees",),
     ("summary",),
     ("diagrams", "simplex"),
+    ("leaderboard",),
     ("figures",),
     ("persistence",),
     ("datasets",),

@@ -8,9 +8,11 @@ import streamlit as st
 from calib import figures
 from calib.binning import assign_bins, uniform_edges
 from calib.diagrams import FEW_ROWS
+from calib.noise import verdict
+from calib.noise_cells import consistency_band
 from calib.reductions import top_label
 from pages._parts import chart, heading, literal
-from pages._session import BASE, dataset, methods, reliability
+from pages._session import BASE, dataset, floor, methods, problems, reliability
 
 
 def pick_bin() -> None:
@@ -32,6 +34,7 @@ with left:
 with right:
     method = known[st.selectbox("Model", list(known), key="model")]
 with st.container(horizontal=True):
+    show_band = st.toggle("Where a perfect model would fall", key="band", bind="query-params")
     show_truth = data.truth is not None and method.name == BASE
     if show_truth:
         show_truth = st.toggle("True accuracy (known: simulated)", key="truth", bind="query-params")
@@ -42,18 +45,25 @@ if show_truth:
     bins = assign_bins(top_label(method.scores)[1], uniform_edges(n_bins))
     sums = np.bincount(bins, weights=data.truth, minlength=n_bins)
     truth = sums[diagram.bin] / diagram.count
+band = None
+if show_band:
+    band = consistency_band(problems(method, "confidence"), n_bins=n_bins, random_state=0)
+    band = (band.lower, band.upper)
 
 st.markdown(
     f"Pooled over classes the error is **{diagram.conf_ece:.4f}** (conf-ECE); judged per predicted class it "
     f"is **{diagram.tl_ece:.4f}** (TL-ECE). Click a bin to see its classes."
 )
 chart(
-    figures.reliability(diagram, truth=truth),
+    figures.reliability(diagram, truth=truth, band=band),
     "reliability",
     table=diagram.frame(),
     alt="Reliability diagram: announced confidence against accuracy, pooled and per predicted class",
     on_select=pick_bin,
 )
+if method.strategy == "uniform":
+    for label, notion in (("conf-ECE", "confidence"), ("TL-ECE", "top-label")):
+        st.markdown("- " + verdict(floor(method, notion, n_bins), label))
 
 st.subheader("Inside one bin", anchor=False)
 rows_of = dict(zip(diagram.bin.tolist(), diagram.count.tolist(), strict=True))

@@ -5,18 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from calib import HistogramBinning, InputError, MulticlassToBinary, figures
+from calib import InputError, figures
 from calib.persistence import dumps
 from calib.summary import summary_frame
 from pages._parts import chart, download, heading, need_calibration
 from pages._session import BASE, dataset, fit, forget, keep, methods, reliability, summary
-
-REDUCTIONS = {
-    "Top-label": ("top-label", False, "TL"),
-    "Confidence": ("confidence", False, "Conf"),
-    "Class-wise": ("class-wise", False, "CW"),
-    "Class-wise, normalised": ("class-wise", True, "N"),
-}
+from pages.repair._choose import choose_calibrator
 
 
 def bring_back() -> None:
@@ -38,32 +32,10 @@ need_calibration("Fitting a calibrator")
 data = dataset()
 assert data.calibration is not None
 
-left, right = st.columns(2)
-reduction = left.selectbox("Reduction: what the confidence should be right for", list(REDUCTIONS))
-notion, normalize, short = REDUCTIONS[reduction]
-by_points = right.segmented_control(
-    "Bins by", ["Points per bin", "Number of bins"], default="Points per bin", required=True
-)
-if by_points == "Points per bin":
-    k = right.slider("Points per bin k", 5, 500, 50, 5)
-    binary, setting = HistogramBinning(points_per_bin=k), f"k = {k}"
-else:
-    n_bins = right.slider("Bins per problem B", 1, 100, 15)
-    binary, setting = HistogramBinning(n_bins=n_bins), f"B = {n_bins}"
-fallback = left.selectbox(
-    "Classes with too few calibration rows",
-    ["identity", "pooled"],
-    format_func={"identity": "leave their scores unchanged", "pooled": "use all classes together"}.get,
-)
-if normalize or notion == "class-wise":
-    st.caption(
-        "Class-wise calibration replaces every class's score and can change which class is announced; "
-        "the other reductions cannot."
-    )
+name, chosen_calibrator = choose_calibrator()
 if st.button("Fit", type="primary"):
     try:
-        name = f"{short}-HB, {setting}" + (", pooled" if fallback == "pooled" else "")
-        fit(name, MulticlassToBinary(binary, notion=notion, normalize=normalize, fallback=fallback))
+        fit(name, chosen_calibrator)
         st.session_state["chosen"] = name
     except InputError as error:
         st.error(f"Not fitted: {error}")

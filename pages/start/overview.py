@@ -5,9 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from calib.diagrams import worst_cells
+from calib.noise import verdict
 from calib.summary import SUMMARY_COLUMNS, summary_frame
 from pages._parts import download, heading, literal
-from pages._session import BASE, cells, dataset, methods, summary
+from pages._session import BASE, cells, dataset, floor, methods, summary
 
 ABOUT = {
     "conf-ECE": "Mean gap between announced confidence and accuracy, all classes pooled.",
@@ -31,7 +32,7 @@ columns[0].metric(
     height="stretch",
     help="Share of rows whose announced class is the true class.",
 )
-for column, name, value, _ in (
+for column, name, value, notion in (
     (columns[1], "conf-ECE", now.conf_ece, "confidence"),
     (columns[2], "TL-ECE", now.tl_ece, "top-label"),
     (columns[3], "CW-ECE", now.cw_ece, "class-wise"),
@@ -39,10 +40,16 @@ for column, name, value, _ in (
     column.metric(
         name,
         f"{value:.4f}",
+        delta=f"{floor(base, notion, n_bins).mean:.4f} from noise alone",
+        delta_color="off",
+        delta_arrow="off",
         border=True,
         height="stretch",
-        help=ABOUT[name],
+        help=ABOUT[name] + " The small figure is the noise floor: what a perfect model of this size shows.",
     )
+for label, notion in (("conf-ECE", "confidence"), ("TL-ECE", "top-label")):
+    st.markdown("- " + verdict(floor(base, notion, n_bins), label))
+
 st.subheader("Where it goes wrong most", anchor=False)
 worst = worst_cells(cells(base, "top-label", n_bins))
 if worst.empty:

@@ -1,0 +1,230 @@
+"""Leaderboard: methods side by side as the paper's Tables 2 to 5 print them, best in bold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from calib.binary import BetaCalibration, IsotonicCalibration, PlattScaling
+from calib.diagrams import EceSweep
+from calib.histogram import HistogramBinning
+from calib.metrics import ece
+from calib.multiclass import MulticlassToBinary
+from calib.predictions import InputError, Predictions
+from calib.scaling import DirichletScaling, TemperatureScaling, VectorScaling
+from calib.summary import SUMMARY_COLUMNS, Summary, assessment, calibrated_scores, summarize
+
+#: Columns where a larger number is better; None: neither is.
+HIGHER_IS_BETTER: Mapping[str, bool | None] = {"accuracy": True, "n_distinct": None}
+METRICS = tuple(name for name in SUMMARY_COLUMNS if name not in ("method", "strategy"))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One method of a leaderboard.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method.
+    summary : Summary or None
+        Its metrics; None if it failed.
+    seconds : float or None
+        Time the fit took; None for a base model.
+    failure : str or None
+        Why it could not be fitted.
+    """
+
+    method: str
+    summary: Summary | None = None
+    seconds: float | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Methods assessed on the same rows; the first entry is the base model the others are compared with."""
+
+    entries: tuple[Entry, ...]
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per method under the heads of `SUMMARY_COLUMNS`, and why a method failed."""
+        rows = []
+        for entry in self.entries:
+            row = asdict(entry.summary) if entry.summary else {}
+            named = {head: row.get(name) for name, head in SUMMARY_COLUMNS.items()}
+            named |= {"Method": entry.method, "Seconds": entry.seconds, "Failure": entry.failure}
+            rows.append(named)
+        table = pd.DataFrame(rows)
+        heads = [SUMMARY_COLUMNS[name] for name in METRICS]
+        table[heads] = table[heads].astype(float)
+        return table
+
+    def changes(self) -> pd.DataFrame:
+        """Return `frame` with the metrics replaced by their difference from the first entry."""
+        table = self.frame()
+        heads = [SUMMARY_COLUMNS[name] for name in METRICS]
+        table[heads] = table[heads] - table[heads].iloc[0]
+        return table
+
+    def best(self, decimals: int = 4) -> pd.DataFrame:
+        """Return a boolean frame, methods x metrics: best of its column to `decimals` digits (ties share)."""
+        table = self.frame()
+        marks = {}
+        for name in METRICS:
+            values = table[SUMMARY_COLUMNS[name]].round(decimals)
+            higher = HIGHER_IS_BETTER.get(name, False)
+            best = values.max() if higher else values.min()
+            marks[SUMMARY_COLUMNS[name]] = (values == best) & (higher is not None)
+        return pd.DataFrame(marks)
+
+    def markdown(self, decimals: int = 4) -> str:
+        """Return the leaderboard as a Markdown table, best in bold."""
+        head, body = self._printed(decimals, bold="**{}**", escape=_escape_markdown)
+        lines = ["| " + " | ".join(row) + " |" for row in [head, *body]]
+        lines.insert(1, "|" + "|".join([":--", *["--:"] * (len(head) - 1)]) + "|")
+        return "\n".join(lines) + "\n"
+
+    def latex(self, decimals: int = 4) -> str:
+        """Return the leaderboard as a LaTeX tabular, best in bold, as the paper prints it."""
+        head, body = self._printed(decimals, bold=r"\textbf{{{}}}", escape=_escape_latex)
+        lines = [r"\begin{tabular}{l" + "r" * (len(head) - 1) + "}", r"\hline"]
+        lines += [" & ".join(head) + r" \\ \hline"]
+        lines += [" & ".join(row) + r" \\" for row in body]
+        return "\n".join([*lines, r"\hline", r"\end{tabular}"]) + "\n"
+
+    def _printed(
+        self, decimals: int, *, bold: str, escape: Callable[[str], str]
+    ) -> tuple[list[str], list[list[str]]]:
+        table, best = self.frame(), self.best(decimals)
+        heads = [SUMMARY_COLUMNS[name] for name in METRICS]
+        body = []
+        for place, entry in enumerate(self.entries):
+            row = [escape(entry.method)]
+            for name, head in zip(METRICS, heads, strict=True):
+                value = table[head].iloc[place]
+                if np.isnan(value):
+                    row.append("failed" if entry.failure and head == heads[0] else "--")
+                    continue
+                text = f"{value:.0f}" if name == "n_distinct" else f"{value:.{decimals}f}"
+                row.append(bold.format(text) if best[head].iloc[place] else text)
+            body.append(row)
+        return [escape("Method"), *(escape(head) for head in heads)], body
+
+
+def named_methods(n_bins: int | None = 15, points_per_bin: int = 50) -> dict[str, Any]:
+    """Return every method of the comparison by its short name, unfitted.
+
+    Histogram binning uses `n_bins` bins per problem, as the paper's tables do, or `points_per_bin` points
+    per bin where `n_bins` is None. The first six are the paper's.
+    """
+    hb = HistogramBinning(n_bins=n_bins, points_per_bin=points_per_bin)
+    m2b = MulticlassToBinary
+    methods: dict[str, Any] = {
+        "TS": TemperatureScaling(),
+        "VS": VectorScaling(),
+        "DS": DirichletScaling(),
+        "N-HB": m2b(hb, notion="class-wise", normalize=True),
+        "TL-HB": m2b(hb, notion="top-label"),
+        "CW-HB": m2b(hb, notion="class-wise"),
+        "TS (conf-ECE grid)": TemperatureScaling(objective="conf_ece"),
+        "Conf-HB": m2b(hb, notion="confidence"),
+    }
+    for short, notion, normalize in (
+        ("Conf", "confidence", False),
+        ("TL", "top-label", False),
+        ("CW", "class-wise", False),
+        ("N", "class-wise", True),
+    ):
+        for name, binary in (
+            ("isotonic", IsotonicCalibration()),
+            ("Platt", PlattScaling()),
+            ("beta", BetaCalibration()),
+        ):
+            methods[f"{short}-{name}"] = m2b(binary, notion=notion, normalize=normalize)  # type: ignore[arg-type]
+    return methods
+
+
+def compare(
+    calibration: Predictions,
+    evaluation: Predictions,
+    methods: Mapping[str, Any],
+    *,
+    n_bins: int = 15,
+    progress: Callable[[float, str], None] | None = None,
+) -> Leaderboard:
+    """Fit every method on the calibration rows and assess it on the evaluation rows.
+
+    Parameters
+    ----------
+    calibration, evaluation : Predictions
+        Labelled rows.
+    methods : mapping of str to unfitted calibrator
+        For example from `named_methods`.
+    n_bins : int
+        Equal-width bins for methods that are not histogram-binned.
+    progress : callable, optional
+        Called with the share done and the name of the method under way.
+
+    Notes
+    -----
+    A method that raises `InputError` is an entry that says why; the others go on.
+    """
+    entries = [Entry("Base", summarize(evaluation.labels, evaluation, method="Base", n_bins=n_bins))]
+    for place, (name, calibrator) in enumerate(methods.items()):
+        if progress:
+            progress(place / len(methods), name)
+        try:
+            started = perf_counter()
+            calibrator.fit(calibration.proba, calibration.labels)
+            seconds = perf_counter() - started
+            scores = calibrated_scores(calibrator, evaluation)
+            strategy = assessment(calibrator)
+            found = summarize(evaluation.labels, scores, method=name, n_bins=n_bins, strategy=strategy)
+            entries.append(Entry(name, found, seconds))
+        except InputError as error:
+            entries.append(Entry(name, failure=str(error)))
+    return Leaderboard(tuple(entries))
+
+
+def binned_sweeps(
+    calibrator: Any,
+    calibration: Predictions,
+    evaluation: Predictions,
+    n_bins: Iterable[int] = range(5, 26),
+) -> dict[str, EceSweep]:
+    """Return conf-ECE and TL-ECE of a histogram-binning calibrator refitted with every number of bins.
+
+    This is how Figure 2 of the paper varies B for histogram binning: B is the number of bins of the
+    calibrator, and its scores are assessed at each of their values. The calibrator given is not changed.
+    """
+    counts = np.array(list(n_bins), dtype=np.int64)
+    values: dict[str, list[float]] = {"top-label": [], "confidence": []}
+    for count in counts:
+        refitted = clone(calibrator).set_params(binary__n_bins=int(count))
+        refitted.fit(calibration.proba, calibration.labels)
+        scores = calibrated_scores(refitted, evaluation)
+        strategy = assessment(refitted)
+        for notion, found in values.items():
+            kind = {"notion": notion, "n_bins": int(count), "strategy": strategy}
+            found.append(ece(evaluation.labels, scores, **kind))  # type: ignore[arg-type]
+    return {
+        notion: EceSweep(notion, "discrete", counts, np.array(found))  # type: ignore[arg-type]
+        for notion, found in values.items()
+    }
+
+
+def _escape_markdown(text: str) -> str:
+    return "".join("\\" + sign if sign in "\\`*_{}[]<>()#+!|~$" else sign for sign in text.replace("\n", " "))
+
+
+def _escape_latex(text: str) -> str:
+    signs = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    signs |= {sign: "\\" + sign for sign in "&%$#_{}"}
+    return "".join(signs.get(sign, sign) for sign in text.replace("\n", " "))

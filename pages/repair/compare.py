@@ -1,0 +1,140 @@
+"""Compare: calibrators and models side by side on the evaluation rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from calib import InputError, figures
+from calib.leaderboard import Entry, Leaderboard, named_methods
+from pages._parts import chart, download, heading, literal, need_calibration
+from pages._session import BASE, dataset, fit, methods, summary, sweeps
+from pages.repair._add_model import add_model
+
+PAPER = ["TS", "VS", "DS", "N-HB", "TL-HB", "CW-HB"]
+#: Above this many calibration probabilities nothing is fitted before the user asks for it.
+AT_ONCE = 200_000
+CURVES = 6
+PINNED = st.column_config.TextColumn(pinned=True)
+BEST = "font-weight: bold; background-color: rgba(0,158,115,0.22)"
+
+heading(
+    "Compare",
+    "Which calibrator, through which reduction, repairs this model? All are fitted on the calibration rows "
+    "and assessed on the evaluation rows.",
+)
+need_calibration("Comparing calibrators")
+data = dataset()
+assert data.calibration is not None
+small = data.calibration.proba.size <= AT_ONCE
+
+left, right = st.columns([3, 2])
+names = list(named_methods())
+wanted = left.multiselect("Methods", names, default=PAPER if small else ["TS", "TL-HB"], key="wanted")
+by = right.segmented_control(
+    "Histogram binning by", ["Bins per problem", "Points per bin"], default="Bins per problem", required=True
+)
+n_bins = right.slider("Bins B, of calibrators and estimates", 2, 50, 15, key="bins", bind="query-params")
+points = right.slider("Points per bin k", 5, 500, 50, 5) if by == "Points per bin" else 50
+available = named_methods(n_bins if by == "Bins per problem" else None, points)
+n_rows, n_classes = data.calibration.proba.shape
+if "DS" in wanted and available["DS"].n_parameters(n_classes) > n_rows:
+    left.warning(
+        f"Dirichlet scaling (DS) has {available['DS'].n_parameters(n_classes):,} parameters for {n_rows:,} "
+        "calibration rows: it will overfit, and take long."
+    )
+
+add_model()
+
+
+def board(chosen: list[str]) -> Leaderboard:
+    """Fit what is chosen, with progress; a method that fails is a row that says why."""
+    entries = [Entry(BASE, summary(methods()[BASE], n_bins))]
+    others = [method for method in methods().values() if method.calibrator is None and method.name != BASE]
+    entries += [Entry(method.name, summary(method, n_bins)) for method in others]
+    bar = st.progress(0.0)
+    for place, name in enumerate(chosen):
+        bar.progress(place / len(chosen), f"Fitting {name} ({place + 1} of {len(chosen)})")
+        try:
+            entries.append(Entry(name, summary(fit(name, available[name]), n_bins)))
+        except InputError as error:
+            entries.append(Entry(name, failure=str(error)))
+    bar.empty()
+    return Leaderboard(tuple(entries))
+
+
+if not small and not st.toggle("Fit and compare now", key="go"):
+    st.info(f"{n_rows:,} x {n_classes:,} calibration probabilities: choose the methods, then switch this on.")
+    st.stop()
+made = board(wanted)
+table = made.frame()
+base = table.iloc[0]
+best = table.loc[table["TL-ECE"].idxmin()]
+movers = table[(table["Accuracy"] - base["Accuracy"]).abs() > 1e-12]
+st.markdown(
+    f"Lowest TL-ECE: **{best['TL-ECE']:.4f}** by {literal(best['Method'])}; "
+    f"the base model has {base['TL-ECE']:.4f}. Confidence, top-label and top-K calibration and temperature "
+    "scaling cannot change the announced class; class-wise, normalised (N-), vector and Dirichlet scaling can"
+    + (
+        f", and here accuracy moves from {base['Accuracy']:.4f} to {movers['Accuracy'].min():.4f} at worst."
+        if len(movers)
+        else "."
+    )
+)
+change = st.toggle("Show the change against the base model")
+shown = made.changes() if change else table
+heads = [head for head in table.columns if head in made.best().columns]
+marks = made.best()
+
+
+def mark_best(column: Any) -> list[str]:
+    """Tint the best of a column."""
+    return [
+        "font-weight: bold; background-color: rgba(0,158,115,0.22)" if hit else ""
+        for hit in marks[column.name]
+    ]
+
+
+digits = {head: ("{:+.4f}" if change else "{:.4f}") for head in heads} | {"Distinct scores": "{:,.0f}"}
+columns = ["Method", *heads] + (["Failure"] if table["Failure"].notna().any() else [])
+styled = shown[columns].style.format(digits).apply(mark_best, subset=heads)
+st.dataframe(
+    styled, hide_index=True, placeholder="\u2013", height="content", column_config={"Method": PINNED}
+)
+with st.container(horizontal=True):
+    download(table, "leaderboard", key="leaderboard-csv")
+    for label, text, file in (
+        ("Markdown", made.markdown(), "leaderboard.md"),
+        ("LaTeX", made.latex(), "leaderboard.tex"),
+    ):
+        st.download_button(
+            label, text, file, key=file, on_click="ignore", type="tertiary", icon=":material/download:"
+        )
+st.caption(
+    "Best of each column tinted. Histogram-binned scores are assessed at each of their values, all others in "
+    f"{n_bins} equal-width bins. TL-MCE (cell) is the definition, (bin) what the paper's tables print."
+)
+
+st.subheader("Conf-ECE and TL-ECE against the number of bins", anchor=False)
+ready = [name for name in methods() if name in (BASE, *wanted)]
+curves = st.multiselect("Methods to draw", ready, default=ready[:4], max_selections=CURVES, key="curves")
+
+
+if curves:
+    found = {name: sweeps(methods()[name]) for name in curves}
+    widest = max(found, key=lambda name: (found[name]["top-label"].ece - found[name]["confidence"].ece).max())
+    at = found[widest]
+    ratio = at["top-label"].ece / at["confidence"].ece
+    st.markdown(
+        f"Solid is TL-ECE, dashed conf-ECE. For {literal(widest)}, TL-ECE is "
+        f"{ratio.min():.1f} to {ratio.max():.1f} times conf-ECE, depending on B."
+    )
+    rows = [sweep.frame().assign(method=name) for name, pair in found.items() for sweep in pair.values()]
+    chart(
+        figures.ece_curves(found),
+        "ece-against-bins",
+        table=pd.concat(rows),
+        alt="TL-ECE (solid) and conf-ECE (dashed) against the number of bins, per method",
+    )
