@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from calib.datasets import EXAMPLE_TITLES
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "pages").glob("*/*.py"))
+PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "pages").glob("*/[!_]*.py"))
 
 
 def open_page(page: str, **query: str) -> AppTest:

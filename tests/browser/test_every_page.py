@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from screen import keep_picture, settled
 
-NAMES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("*/*.py"))
+NAMES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("*/[!_]*.py"))
 
 #: Elements of the page that reach beyond its right edge, where nothing scrolls.
 CUT_OFF = """() => {
