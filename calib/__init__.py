@@ -7,6 +7,8 @@ reductions" (ICLR 2022). Nothing here imports Streamlit.
 from calib.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.binning import BinaryProblems, BinStatistics, bin_statistics
 from calib.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
+from calib.classes import class_heat, class_table
+from calib.classes_detail import class_diagram, confusions
 from calib.diagrams import bin_zoom, ece_sweep, reliability_diagram, worst_cells
 from calib.doctor import Finding, Report, check, examine
 from calib.formats import read_pair, read_predictions
@@ -20,6 +22,7 @@ from calib.guarantees import (
 )
 from calib.guarantees_card import GuaranteeCard, guarantee_card
 from calib.histogram import HistogramBinning
+from calib.imbalance import class_binning, plan_bins
 from calib.metrics import accuracy, brier_score, ece, log_loss, mce, sharpness
 from calib.multiclass import Fallback, MulticlassToBinary
 from calib.noise import NoiseFloor, noise_floor, noise_floor_of, verdict
@@ -73,21 +76,27 @@ __all__ = [
     "canonical_validity",
     "cell_outlines",
     "check",
+    "class_binning",
+    "class_diagram",
+    "class_heat",
+    "class_table",
     "compare_schemes",
+    "confusions",
     "consistency_band",
     "ece",
     "ece_sweep",
+    "examine",
     "guarantee",
     "guarantee_card",
     "guarantee_class_wise",
     "load",
-    "examine",
     "log_loss",
     "mce",
     "merge_classes",
     "multinomial_bound",
     "noise_floor",
     "noise_floor_of",
+    "plan_bins",
     "points_needed",
     "points_sentence",
     "problem_floors",

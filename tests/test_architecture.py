@@ -28,6 +28,7 @@ LAYERS = (
     ("summary",),
     ("diagrams", "simplex"),
     ("leaderboard",),
+    ("classes", "imbalance"),
     ("figures",),
     ("persistence",),
     ("datasets",),

@@ -1,0 +1,237 @@
+"""All predicted classes at a glance: a ranked table with noise floors, and class x bin cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import false_discovery_control
+
+from calib.binning import BinaryProblems, BinStatistics, Strategy
+from calib.noise_cells import problem_floors
+from calib.predictions import InputError, as_labels
+from calib.reductions import reduce_to_binary
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTable:
+    """What there is to know about each predicted class; every array is indexed by class code.
+
+    Attributes
+    ----------
+    n_bins : int
+        Bins per class.
+    strategy : str
+        How each class was binned.
+    fdr : float
+        Level of the false discovery rate that `flagged` keeps.
+    tl_ece : float
+        TL-ECE over all classes.
+    predicted, true : (L,) int64 arrays
+        Rows where the class is announced, and rows where it is the true class.
+    accuracy, confidence : (L,) float64 arrays
+        Frequency of being right and mean confidence where the class is announced; NaN if it never is.
+    class_ece : (L,) float64 array
+        TL-ECE of the class, E[|P(Y = l | c = l, h) - h| | c = l]; NaN if never announced.
+    floor, floor_upper : (L,) float64 arrays
+        Mean and 95 % quantile of `class_ece` for a perfectly calibrated model with these scores.
+    p_value : (L,) float64 array
+        Chance that such a model shows `class_ece` or more.
+    flagged : (L,) bool array
+        Above noise by the procedure of Benjamini & Hochberg (1995) over the announced classes: of the
+        flagged ones a share of at most `fdr` is expected to be flagged by chance.
+    share : (L,) float64 array
+        Share of `tl_ece` that is the class's, summing to 1 (zeros if `tl_ece` is 0).
+    """
+
+    n_bins: int
+    strategy: Strategy
+    fdr: float
+    tl_ece: float
+    predicted: np.ndarray
+    true: np.ndarray
+    accuracy: np.ndarray
+    confidence: np.ndarray
+    class_ece: np.ndarray
+    floor: np.ndarray
+    floor_upper: np.ndarray
+    p_value: np.ndarray
+    flagged: np.ndarray
+    share: np.ndarray
+
+    @property
+    def ranked(self) -> np.ndarray:
+        """Class codes, largest share of the TL-ECE first; ties and silent classes by code."""
+        return np.argsort(-self.share, kind="stable")
+
+    def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
+        """Return one row per class, ranked by share of the TL-ECE."""
+        order = self.ranked
+        names = ("predicted", "true", "accuracy", "confidence", "class_ece", "floor", "floor_upper")
+        more = ("p_value", "flagged", "share")
+        table = pd.DataFrame({"label": order} | {name: getattr(self, name)[order] for name in names + more})
+        if class_names is not None:
+            table.insert(1, "class", [class_names[code] for code in order])
+        return table
+
+
+@dataclass(frozen=True, eq=False)
+class ClassHeat:
+    """Signed miscalibration of class x bin, the classes that add most to the TL-ECE first.
+
+    Attributes
+    ----------
+    label : (R,) int64 array
+        Classes, most contribution first.
+    contribution : (R,) float64 array
+        What each class adds to the TL-ECE.
+    edges : (B + 1,) float64 array
+        Edges of the equal-width bins.
+    count : (R, B) int64 array
+        Rows in each cell.
+    confidence, accuracy : (R, B) float64 arrays
+        Mean confidence and accuracy of each cell; NaN where it is empty.
+    """
+
+    label: np.ndarray
+    contribution: np.ndarray
+    edges: np.ndarray
+    count: np.ndarray
+    confidence: np.ndarray
+    accuracy: np.ndarray
+
+    @property
+    def gap(self) -> np.ndarray:
+        """Accuracy minus confidence, (R, B): positive is underconfident; NaN where empty."""
+        return self.accuracy - self.confidence
+
+    def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
+        """Return one row per cell with rows in it."""
+        row, bin_ = np.nonzero(self.count)
+        table = pd.DataFrame(
+            {
+                "label": self.label[row],
+                "bin": bin_,
+                "lower": self.edges[bin_],
+                "upper": self.edges[bin_ + 1],
+                "count": self.count[row, bin_],
+                "mean_confidence": self.confidence[row, bin_],
+                "accuracy": self.accuracy[row, bin_],
+                "gap": self.gap[row, bin_],
+            }
+        )
+        if class_names is not None:
+            table.insert(1, "class", [class_names[code] for code in table["label"]])
+        return table
+
+
+def class_table(
+    y_true: Any,
+    scores: Any,
+    *,
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    fdr: float = 0.05,
+    n_resamples: int = 1000,
+    random_state: int | np.random.Generator | None = None,
+) -> ClassTable:
+    """Assess every predicted class on its own, with noise floor and false discovery control.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of int
+        True class codes.
+    scores : (n, L) array_like, Predictions, TopLabelPrediction or BinaryProblems
+        Scores in [0, 1], or their top-label problems.
+    n_bins, strategy
+        As for `calib.ece`.
+    fdr : float in (0, 1)
+        False discovery rate of `flagged`.
+    n_resamples : int
+        Redraws of the outcomes for the floors; no p-value is below 1 / (n_resamples + 1).
+    random_state : int, Generator or None
+        Seed of the redraws.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+    """
+    if not 0.0 < fdr < 1.0:
+        raise InputError(f"fdr must be a rate inside (0, 1), for example 0.05; got {fdr!r}")
+    problems = scores if isinstance(scores, BinaryProblems) else reduce_to_binary(y_true, scores, "top-label")
+    if problems.notion != "top-label":
+        raise InputError(f'class_table needs top-label problems; got notion "{problems.notion}"')
+    n_classes, offsets = problems.n_classes, problems.offsets
+    labels = as_labels(y_true, problems.n_samples, n_classes)
+    floors = problem_floors(
+        problems, n_bins=n_bins, strategy=strategy, n_resamples=n_resamples, random_state=random_state
+    )
+    predicted = np.diff(offsets)
+
+    def over_classes(values: np.ndarray) -> np.ndarray:
+        result = np.full(n_classes, np.nan)
+        result[floors.label] = values
+        return result
+
+    def mean(sums: np.ndarray) -> np.ndarray:
+        totals = (sums[offsets[1:]] - sums[offsets[:-1]]).astype(np.float64)
+        return np.divide(totals, predicted, out=np.full(n_classes, np.nan), where=predicted > 0)
+
+    contribution = np.zeros(n_classes)
+    contribution[floors.label] = floors.observed * floors.count / problems.n_samples
+    tl_ece = float(contribution.sum())
+    flagged = np.zeros(n_classes, dtype=bool)
+    flagged[floors.label] = false_discovery_control(floors.p_value) <= fdr
+    return ClassTable(
+        n_bins=n_bins,
+        strategy=strategy,
+        fdr=fdr,
+        tl_ece=tl_ece,
+        predicted=predicted,
+        true=np.bincount(labels, minlength=n_classes),
+        accuracy=mean(problems.outcome_sums),
+        confidence=mean(problems.score_sums),
+        class_ece=over_classes(floors.observed),
+        floor=over_classes(floors.mean),
+        floor_upper=over_classes(floors.upper),
+        p_value=over_classes(floors.p_value),
+        flagged=flagged,
+        share=contribution / tl_ece if tl_ece > 0 else contribution,
+    )
+
+
+def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:
+    """Arrange top-label cells as class x bin.
+
+    Parameters
+    ----------
+    cells : BinStatistics
+        Equal-width statistics of top-label problems.
+    labels : (R,) array_like of int, optional
+        Classes to show; by default all that are announced.
+
+    Raises
+    ------
+    InputError
+        If the cells are not those of equal-width bins.
+    """
+    if cells.strategy != "uniform" or cells.notion != "top-label":
+        raise InputError(
+            f'class_heat needs equal-width top-label bins; got "{cells.strategy}", "{cells.notion}"'
+        )
+    contribution = np.bincount(cells.label, cells.share * np.abs(cells.gap), minlength=cells.n_classes)
+    chosen = np.unique(cells.label if labels is None else np.asarray(labels, dtype=np.int64))
+    chosen = chosen[np.argsort(-contribution[chosen], kind="stable")]
+    row_of = np.full(cells.n_classes, -1)
+    row_of[chosen] = np.arange(len(chosen))
+    kept = row_of[cells.label] >= 0
+    place = row_of[cells.label[kept]], cells.bin[kept]
+    shape = (len(chosen), cells.n_bins)
+    count, confidence, accuracy = np.zeros(shape, np.int64), np.full(shape, np.nan), np.full(shape, np.nan)
+    count[place] = cells.count[kept]
+    confidence[place], accuracy[place] = cells.mean_score[kept], cells.mean_outcome[kept]
+    edges = np.arange(cells.n_bins + 1) / cells.n_bins
+    return ClassHeat(chosen, contribution[chosen], edges, count, confidence, accuracy)

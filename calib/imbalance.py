@@ -1,0 +1,333 @@
+"""Points per bin against bins per class: top-label binning of rare classes (Appendices B.2 and F)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from calib.binning import BinaryProblems, assign_bins, uniform_edges
+from calib.histogram import HistogramBinning
+from calib.metrics import ece
+from calib.noise import noise_floor_of
+from calib.noise_draws import independent_sums, resample
+from calib.predictions import InputError, Predictions, TopLabelPrediction
+from calib.reductions import reduce_to_binary
+
+#: Equal-width bins that stand in for the calibrator's own where a class has none, and for `plan_bins`.
+N_BINS = 15
+
+
+@dataclass(frozen=True, eq=False)
+class ClassBinning:
+    """Top-label histogram binning of one kind, class by class, on the evaluation rows.
+
+    Base model and calibrator are assessed on the same cells, as in Appendix F of the paper: the rows of one
+    class that the calibrator sends to one value. A class that could not be calibrated has 15 equal-width
+    bins of its base confidence instead. Arrays over classes are indexed by class code, arrays over cells are
+    ordered by class and base confidence.
+
+    Attributes
+    ----------
+    name : str
+        "k = 100 points per bin" or "B = 50 bins per class".
+    n_calibration : (L,) int64 array
+        Calibration rows where each class is announced.
+    n_bins : (L,) int64 array
+        Bins of each class; 0 where it could not be calibrated.
+    n_evaluation : (L,) int64 array
+        Evaluation rows where each class is announced.
+    base_ece, ece : (L,) float64 arrays
+        TL-ECE of each class, base model and calibrated; NaN where it is never announced.
+    base_floor, floor : (L,) float64 arrays
+        Mean TL-ECE that a perfect model with the same scores would show on the same cells.
+    label, count : (C,) int64 arrays
+        Class and evaluation rows of each cell.
+    base_confidence, confidence, accuracy : (C,) float64 arrays
+        Mean base confidence, calibrated confidence and accuracy of each cell.
+    """
+
+    name: str
+    n_calibration: np.ndarray
+    n_bins: np.ndarray
+    n_evaluation: np.ndarray
+    base_ece: np.ndarray
+    ece: np.ndarray
+    base_floor: np.ndarray
+    floor: np.ndarray
+    label: np.ndarray
+    count: np.ndarray
+    base_confidence: np.ndarray
+    confidence: np.ndarray
+    accuracy: np.ndarray
+
+    @property
+    def points_per_bin(self) -> np.ndarray:
+        """Mean calibration rows per bin of each class, (L,) float64; NaN without bins."""
+        empty = np.full(len(self.n_bins), np.nan)
+        return np.divide(self.n_calibration, self.n_bins, out=empty, where=self.n_bins > 0)
+
+    def validity(self, label: int | None = None, *, base: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Return the validity plot V(eps): share of rows whose cell's |accuracy - confidence| <= eps.
+
+        Parameters
+        ----------
+        label : int, optional
+            Class code; by default all classes together.
+        base : bool
+            Of the base model in place of the calibrator.
+
+        Returns
+        -------
+        eps, share : (C + 1,) float64 arrays
+            Steps of V, starting at (0, 0); V(eps) is the share at the last step <= eps.
+        """
+        own = np.ones(len(self.label), bool) if label is None else self.label == label
+        gap = np.abs(self.accuracy - (self.base_confidence if base else self.confidence))[own]
+        order = np.argsort(gap, kind="stable")
+        share = np.cumsum(self.count[own][order]) / max(self.count[own].sum(), 1)
+        return np.append(0.0, gap[order]), np.append(0.0, share)
+
+    def frame(self, class_names: tuple[str, ...]) -> pd.DataFrame:
+        """Return one row per class."""
+        return pd.DataFrame(
+            {
+                "class": class_names,
+                "calibration rows": self.n_calibration,
+                "bins": self.n_bins,
+                "points per bin": self.points_per_bin,
+                "evaluation rows": self.n_evaluation,
+                "TL-ECE base": self.base_ece,
+                "TL-ECE base, perfect model": self.base_floor,
+                "TL-ECE HB": self.ece,
+                "TL-ECE HB, perfect model": self.floor,
+            }
+        )
+
+    def cells_frame(self, class_names: tuple[str, ...]) -> pd.DataFrame:
+        """Return one row per cell."""
+        return pd.DataFrame(
+            {
+                "class": [class_names[code] for code in self.label],
+                "rows": self.count,
+                "base confidence": self.base_confidence,
+                "HB confidence": self.confidence,
+                "accuracy": self.accuracy,
+            }
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class BinPlan:
+    """How many classes get how many bins for each k, and what that does on the evaluation rows.
+
+    Attributes
+    ----------
+    points_per_bin : (K,) int64 array
+        The k tried.
+    n_bins : (K, L) int64 array
+        Bins of each class for each k; 0 where the class falls back to its own scores.
+    n_calibration : (L,) int64 array
+        Calibration rows where each class is announced.
+    covered : (K,) float64 array
+        Share of the evaluation rows whose announced class is calibrated.
+    tl_ece : (K,) float64 array
+        TL-ECE on the evaluation rows over 15 equal-width bins, the same for every k so that they compare.
+    base_tl_ece : float
+        That of the base model.
+    floor : float
+        Mean of that number for a perfectly calibrated model with the base model's scores.
+    """
+
+    points_per_bin: np.ndarray
+    n_bins: np.ndarray
+    n_calibration: np.ndarray
+    covered: np.ndarray
+    tl_ece: np.ndarray
+    base_tl_ece: float
+    floor: float
+
+    def class_counts(self) -> pd.DataFrame:
+        """Count the classes without a bin, with 1, 2 to 4, and 5 or more bins, one row per k."""
+        groups = {"none": (0, 0), "1": (1, 1), "2 to 4": (2, 4), "5 or more": (5, np.inf)}
+        counts = {
+            name: ((self.n_bins >= low) & (self.n_bins <= high)).sum(axis=1)
+            for name, (low, high) in groups.items()
+        }
+        return pd.DataFrame(counts, index=pd.Index(self.points_per_bin, name="points per bin"))
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per k."""
+        table = self.class_counts().add_prefix("classes with bins: ").reset_index()
+        return table.assign(
+            **{
+                "bins in all": self.n_bins.sum(axis=1),
+                "rows covered": self.covered,
+                "TL-ECE": self.tl_ece,
+                "TL-ECE base": self.base_tl_ece,
+                "TL-ECE base, perfect model": self.floor,
+            }
+        )
+
+
+def class_binning(
+    calibration: Predictions,
+    evaluation: Predictions,
+    *,
+    points_per_bin: int | None = None,
+    n_bins: int | None = None,
+    n_resamples: int = 200,
+    random_state: int | np.random.Generator | None = 0,
+) -> ClassBinning:
+    """Fit top-label histogram binning and assess every class of the evaluation rows.
+
+    Parameters
+    ----------
+    calibration, evaluation : Predictions
+        Labelled rows to fit on and to assess on.
+    points_per_bin, n_bins : int
+        Give one: k points per bin (Algorithm 8), or B bins for every class.
+    n_resamples : int
+        Redraws for the floors.
+    random_state : int, Generator or None
+        Seed of the redraws.
+
+    Raises
+    ------
+    InputError
+        If not exactly one of the two is given, or labels are missing.
+    """
+    if (points_per_bin is None) == (n_bins is None):
+        raise InputError("give points_per_bin or n_bins, one of the two")
+    if points_per_bin is None:
+        name, binary = f"B = {n_bins} bins per class", HistogramBinning(n_bins=n_bins)
+    else:
+        name, binary = f"k = {points_per_bin} points per bin", HistogramBinning(points_per_bin=points_per_bin)
+    n_classes = evaluation.n_classes
+    learnt, problems = _problems(calibration), _problems(evaluation)
+    bins, calibrated = _recalibrate(learnt, problems, binary, n_classes)
+    sizes = _sizes(problems, n_classes)
+    owner = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
+    bin_of = assign_bins(problems.scores, uniform_edges(N_BINS))
+    cell = np.where(bins[owner] > 0, calibrated, bin_of)
+    new = np.append(True, (owner[1:] != owner[:-1]) | (cell[1:] != cell[:-1]))
+    start = np.flatnonzero(new)
+    count = np.diff(np.append(start, len(owner)))
+    label = owner[start]
+    base, right = (
+        (sums[start + count] - sums[start]) / count for sums in (problems.score_sums, problems.outcome_sums)
+    )
+    confidence = np.add.reduceat(calibrated, start) / count
+
+    def by_class(gaps: np.ndarray) -> np.ndarray:
+        total = np.bincount(label, count * gaps, minlength=n_classes)
+        return np.divide(total, sizes, out=np.full(n_classes, np.nan), where=sizes > 0)
+
+    def floor(scores: np.ndarray, centre: np.ndarray) -> np.ndarray:
+        draw, width = independent_sums(scores, start, count)
+
+        def block(generator: np.random.Generator, size: int) -> np.ndarray:
+            frequency = draw(generator, size) / count[:, None]
+            return np.abs(frequency - centre[:, None]).sum(axis=1)
+
+        drawn = resample(block, width, n_resamples=n_resamples, random_state=random_state)
+        return by_class(np.sum(drawn, axis=0) / n_resamples)
+
+    return ClassBinning(
+        name=name,
+        n_calibration=_sizes(learnt, n_classes),
+        n_bins=bins,
+        n_evaluation=sizes,
+        base_ece=by_class(np.abs(right - base)),
+        ece=by_class(np.abs(right - confidence)),
+        base_floor=floor(problems.scores, base),
+        floor=floor(calibrated, confidence),
+        label=label,
+        count=count,
+        base_confidence=base,
+        confidence=confidence,
+        accuracy=right,
+    )
+
+
+def plan_bins(
+    calibration: Predictions, evaluation: Predictions, *, points_per_bin: Iterable[int] = range(20, 201, 20)
+) -> BinPlan:
+    """Try several k for top-label histogram binning.
+
+    Parameters
+    ----------
+    calibration, evaluation : Predictions
+        Labelled rows to fit on and to assess on.
+    points_per_bin : iterable of int
+        The k to try.
+
+    Raises
+    ------
+    InputError
+        If labels are missing or a k is not a whole number of at least 1.
+    """
+    n_classes = evaluation.n_classes
+    tried = np.array(list(points_per_bin), dtype=np.int64)
+    learnt, problems = _problems(calibration), _problems(evaluation)
+    owner = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
+    bins, covered, errors = [], [], []
+    for k in tried:
+        counts, calibrated = _recalibrate(
+            learnt, problems, HistogramBinning(points_per_bin=int(k)), n_classes
+        )
+        bins.append(counts)
+        covered.append(np.mean(counts[owner] > 0))
+        errors.append(_tl_ece(owner, calibrated, problems.outcomes, n_classes))
+    base = noise_floor_of(problems, n_bins=N_BINS, n_resamples=200, random_state=0)
+    return BinPlan(
+        points_per_bin=tried,
+        n_bins=np.array(bins),
+        n_calibration=_sizes(learnt, n_classes),
+        covered=np.array(covered),
+        tl_ece=np.array(errors),
+        base_tl_ece=base.observed,
+        floor=base.mean,
+    )
+
+
+def _problems(predictions: Predictions) -> BinaryProblems:
+    """Top-label problems; classes beyond the highest announced or true one have none."""
+    if predictions.labels is None:
+        raise InputError("these predictions have no labels; calibration and evaluation rows need them")
+    return reduce_to_binary(predictions.labels, predictions.top, "top-label")
+
+
+def _recalibrate(
+    learnt: BinaryProblems, problems: BinaryProblems, binary: HistogramBinning, n_classes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Calibrate `problems` class by class (Algorithm 2 of the paper), leaving sparse classes as they are.
+
+    Returns the bins of each class, (L,), and the calibrated score of each entry of `problems`.
+    """
+    bins = np.zeros(n_classes, dtype=np.int64)
+    calibrated = problems.scores.astype(np.float64)
+    for code in np.flatnonzero(np.diff(learnt.offsets) >= binary.min_points).tolist():
+        one = clone(binary).fit(*learnt.problem(code))
+        bins[code] = len(one.values_)
+        if code < problems.n_problems:
+            own = slice(problems.offsets[code], problems.offsets[code + 1])
+            if own.stop > own.start:
+                calibrated[own] = one.predict(problems.scores[own])
+    return bins, calibrated
+
+
+def _sizes(problems: BinaryProblems, n_classes: int) -> np.ndarray:
+    sizes = np.zeros(n_classes, dtype=np.int64)
+    sizes[: problems.n_problems] = np.diff(problems.offsets)
+    return sizes
+
+
+def _tl_ece(owner: np.ndarray, scores: np.ndarray, outcomes: np.ndarray, n_classes: int) -> float:
+    """TL-ECE over `N_BINS` equal-width bins of announced classes, scores and outcomes."""
+    # A class code that is never announced stands for every wrong announcement.
+    truth = np.where(outcomes, owner, n_classes)
+    return ece(truth, TopLabelPrediction(owner, scores), n_bins=N_BINS)

@@ -1,0 +1,150 @@
+import numpy as np
+import pytest
+
+from calib import InputError, Predictions, TopLabelPrediction, bin_statistics, datasets, ece, reduce_to_binary
+from calib.classes import class_heat, class_table
+from calib.classes_detail import class_diagram, confusions
+
+
+def literal_table(labels, announced, confidence, n_classes, n_bins):
+    """Row by row: announced, accuracy, mean confidence and TL-ECE of every class."""
+    rows = {code: [] for code in range(n_classes)}
+    for label, code, score in zip(labels, announced, confidence, strict=True):
+        rows[code].append((label == code, score))
+    table = []
+    for code in range(n_classes):
+        if not rows[code]:
+            table.append((0, np.nan, np.nan, np.nan))
+            continue
+        error = 0.0
+        for b in range(n_bins):
+            upper = np.inf if b == n_bins - 1 else (b + 1) / n_bins
+            cell = [(hit, score) for hit, score in rows[code] if b / n_bins <= score < upper]
+            error += abs(sum(hit for hit, _ in cell) - sum(score for _, score in cell))
+        n = len(rows[code])
+        hits, scores = zip(*rows[code], strict=True)
+        table.append((n, sum(hits) / n, sum(scores) / n, error / n))
+    return np.array(table)
+
+
+@pytest.fixture(scope="module")
+def uneven():
+    """40 classes, of which some are never announced and some never true."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 2, (600, 40))
+    logits[:, 30:] -= 20
+    proba = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    labels = np.where(rng.random(600) < 0.5, proba.argmax(axis=1), rng.integers(2, 40, 600))
+    return Predictions(proba, labels)
+
+
+@pytest.mark.parametrize("n_bins", [1, 10, 15])
+def test_table_agrees_with_a_literal_one_on_the_real_sample(shared_data, n_bins):
+    rows = datasets.covtype(shared_data / "covtype_sample.csv.gz", cache=False).evaluation
+    table = class_table(rows.labels, rows, n_bins=n_bins, n_resamples=20)
+    expected = literal_table(rows.labels, rows.label, rows.confidence, 7, n_bins)
+    found = np.column_stack([table.predicted, table.accuracy, table.confidence, table.class_ece])
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_table_with_absent_classes(uneven):
+    table = class_table(uneven.labels, uneven, n_resamples=20, random_state=0)
+    expected = literal_table(uneven.labels, uneven.label, uneven.confidence, 40, 15)
+    found = np.column_stack([table.predicted, table.accuracy, table.confidence, table.class_ece])
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    assert table.tl_ece == pytest.approx(ece(uneven.labels, uneven), abs=1e-12)
+    assert table.share.sum() == pytest.approx(1.0)
+    np.testing.assert_array_equal(table.true, np.bincount(uneven.labels, minlength=40))
+    silent = table.predicted == 0
+    assert silent[30:].all()
+    assert np.isnan(table.p_value[silent]).all()
+    assert not table.flagged[silent].any()
+    assert (np.diff(table.share[table.ranked]) <= 0).all()
+    frame = table.frame(uneven.class_names)
+    assert len(frame) == 40
+    assert frame["class"].tolist() == [str(code) for code in table.ranked]
+
+
+def test_table_takes_problems_and_top_label_predictions(uneven):
+    options = {"n_resamples": 50, "random_state": 3}
+    whole = class_table(uneven.labels, uneven, **options)
+    ready = class_table(uneven.labels, reduce_to_binary(uneven.labels, uneven, "top-label"), **options)
+    np.testing.assert_array_equal(whole.p_value, ready.p_value)
+    top = class_table(uneven.labels, TopLabelPrediction(uneven.label, uneven.confidence), **options)
+    np.testing.assert_array_equal(whole.class_ece[: len(top.class_ece)], top.class_ece)
+    with pytest.raises(InputError, match='needs top-label problems; got notion "confidence"'):
+        class_table(uneven.labels, reduce_to_binary(uneven.labels, uneven, "confidence"))
+    with pytest.raises(InputError, match="fdr must be a rate inside"):
+        class_table(uneven.labels, uneven, fdr=5)
+
+
+def test_flags_hold_the_false_discovery_rate():
+    """Of 60 calibrated classes hardly any is flagged; of 12 shifted ones most are."""
+    calm = datasets.perfect(12_000, 60, random_state=1).evaluation
+    table = class_table(calm.labels, calm, n_resamples=2000, random_state=0)
+    assert table.flagged.sum() <= 2
+    assert (table.p_value < 0.05).mean() < 0.15
+
+    rng = np.random.default_rng(0)
+    labels = calm.labels.copy()
+    shifted = calm.label < 12
+    labels = np.where(shifted & (rng.random(12_000) < 0.5), 59, labels)
+    table = class_table(labels, calm, n_resamples=2000, random_state=0)
+    assert table.flagged[:12].all()
+    assert table.flagged[12:].sum() <= 3
+    assert (table.class_ece[:12] > table.floor_upper[:12]).all()
+
+
+def test_heat_places_every_cell(uneven):
+    cells = bin_statistics(reduce_to_binary(uneven.labels, uneven, "top-label"), n_bins=10)
+    heat = class_heat(cells)
+    assert heat.count.sum() == 600
+    assert heat.contribution.sum() == pytest.approx(cells.ece())
+    assert (np.diff(heat.contribution) <= 0).all()
+    for row, code in enumerate(heat.label):
+        for b in range(10):
+            own = (uneven.label == code) & (np.floor(uneven.confidence * 10) == b)
+            assert heat.count[row, b] == own.sum()
+            if own.any():
+                gap = (uneven.labels[own] == code).mean() - uneven.confidence[own].mean()
+                assert heat.gap[row, b] == pytest.approx(gap)
+            else:
+                assert np.isnan(heat.gap[row, b])
+    assert len(heat.frame(uneven.class_names)) == len(cells.count)
+    few = class_heat(cells, [5, 3, 35])
+    assert set(few.label.tolist()) == {3, 5, 35}
+    assert few.label[-1] == 35  # never announced: nothing to show, last
+    assert few.count[-1].sum() == 0
+    with pytest.raises(InputError, match="needs equal-width top-label bins"):
+        class_heat(bin_statistics(reduce_to_binary(uneven.labels, uneven, "confidence"), n_bins=10))
+
+
+def test_diagrams_of_one_class(uneven):
+    code = 4
+    table = class_table(uneven.labels, uneven, n_bins=10, n_resamples=10)
+    top = class_diagram(uneven.labels, uneven, code)
+    assert top.ece == pytest.approx(table.class_ece[code])
+    assert top.count.sum() == (uneven.label == code).sum()
+    assert ((top.frequency_lower <= top.frequency) & (top.frequency <= top.frequency_upper)).all()
+    wise = class_diagram(uneven.labels, uneven, code, notion="class-wise")
+    assert wise.count.sum() == 600
+    mean = (wise.count * wise.frequency).sum() / 600
+    assert mean == pytest.approx((uneven.labels == code).mean())
+    # CW-ECE is the mean over classes of these.
+    each = [class_diagram(uneven.labels, uneven.proba, c, notion="class-wise").ece for c in range(40)]
+    assert np.mean(each) == pytest.approx(ece(uneven.labels, uneven, notion="class-wise", n_bins=10))
+    with pytest.raises(InputError, match="class 35 is never announced"):
+        class_diagram(uneven.labels, uneven, 35)
+    with pytest.raises(InputError, match='"class-wise" with full scores'):
+        class_diagram(uneven.labels, uneven.top, code, notion="class-wise")
+
+
+def test_confusions_count_both_directions():
+    #  announced 1: true 1, 0, 0, 2; true 1 announced as 1, 2
+    announced = np.array([1, 1, 1, 1, 2, 0])
+    labels = np.array([1, 0, 0, 2, 1, 0])
+    found = confusions(labels, announced, 1, n_classes=3)
+    assert (found.predicted, found.true) == (4, 2)
+    assert (found.truth_when_predicted.tolist(), found.count_when_predicted.tolist()) == ([0, 2], [2, 1])
+    assert (found.announced_when_true.tolist(), found.count_when_true.tolist()) == ([2], [1])
+    assert found.frame(("a", "b", "c")).to_numpy().tolist() == [["b", "a", 2], ["b", "c", 1], ["c", "b", 1]]
