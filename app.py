@@ -16,6 +16,9 @@ SECTIONS = {
             icon=":material/show_chart:",
             url_path="reliability",
         ),
+        st.Page(
+            "pages/diagnose/classes.py", title="Classes", icon=":material/grid_view:", url_path="classes"
+        ),
     ],
     "Repair": [
         st.Page("pages/repair/calibrate.py", title="Calibrate", icon=":material/tune:", url_path="calibrate"),
@@ -23,6 +26,11 @@ SECTIONS = {
             "pages/repair/compare.py", title="Compare", icon=":material/leaderboard:", url_path="compare"
         ),
         st.Page("pages/repair/apply.py", title="Apply", icon=":material/play_arrow:", url_path="apply"),
+    ],
+    "Study": [
+        st.Page(
+            "pages/study/imbalance.py", title="Imbalance", icon=":material/balance:", url_path="imbalance"
+        ),
     ],
 }
 st.navigation(SECTIONS).run()

@@ -9,6 +9,7 @@ from calib import InputError, figures
 from calib.persistence import dumps
 from calib.summary import summary_frame
 from pages._parts import chart, download, heading, need_calibration
+from pages._planner import planner
 from pages._session import BASE, dataset, fit, forget, keep, methods, reliability, summary
 from pages.repair._choose import choose_calibrator
 
@@ -33,6 +34,7 @@ data = dataset()
 assert data.calibration is not None
 
 name, chosen_calibrator = choose_calibrator()
+planner()
 if st.button("Fit", type="primary"):
     try:
         fit(name, chosen_calibrator)

@@ -1,0 +1,180 @@
+"""Figures of the classes: class x bin heat map, one class's diagram and its confusions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from calib.classes import ClassHeat
+from calib.classes_detail import ClassDiagram
+from calib.diagrams import FEW_ROWS
+from calib.figures import BARS, OKABE_ITO, TEMPLATE, escape, unit_axes
+
+#: Vermillion is overconfident, blue underconfident; what lies between shows the page through.
+GAP_COLOURS = [
+    [0.0, OKABE_ITO["vermillion"]],
+    [0.5, "rgba(138,144,153,0.16)"],
+    [1.0, OKABE_ITO["blue"]],
+]
+#: Gaps beyond this have the strongest colour.
+GAP_LIMIT = 0.4
+
+
+def heat(diagram: ClassHeat, class_names: Sequence[str]) -> go.Figure:
+    """Draw class x bin cells coloured by accuracy minus confidence; cells under 20 rows are lighter.
+
+    The squares that answer clicks carry [class code, bin] first in their customdata.
+    """
+    figure = go.Figure()
+    n_rows, n_bins = diagram.count.shape
+    middles = (diagram.edges[:-1] + diagram.edges[1:]) / 2
+    place = np.arange(n_rows)
+    for few, opacity in ((False, 1.0), (True, 0.4)):
+        shown = (diagram.count < FEW_ROWS) == few
+        figure.add_heatmap(
+            x=middles,
+            y=place,
+            z=np.where(shown, diagram.gap, np.nan),
+            colorscale=GAP_COLOURS,
+            zmin=-GAP_LIMIT,
+            zmax=GAP_LIMIT,
+            opacity=opacity,
+            showscale=not few,
+            hoverinfo="skip",
+            xgap=2,
+            ygap=2,
+            colorbar={
+                "title": {"text": "right \u2212 says", "side": "right"},
+                "thickness": 12,
+                "outlinewidth": 0,
+                "tickvals": [-GAP_LIMIT, 0, GAP_LIMIT],
+                "ticktext": [f"\u2212{GAP_LIMIT}", "0", f"+{GAP_LIMIT}"],
+            },
+        )
+    row, bin_ = np.nonzero(diagram.count)
+    names = [escape(class_names[code]) for code in diagram.label]
+    figure.add_scatter(
+        x=middles[bin_],
+        y=row,
+        mode="markers",
+        marker={"symbol": "square", "size": 18, "opacity": 0},
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+        customdata=[
+            [int(diagram.label[r]), int(b), names[r], *values]
+            for r, b, *values in zip(
+                row,
+                bin_,
+                diagram.edges[bin_],
+                diagram.edges[bin_ + 1],
+                diagram.confidence[row, bin_],
+                diagram.accuracy[row, bin_],
+                diagram.gap[row, bin_],
+                diagram.count[row, bin_],
+                strict=True,
+            )
+        ],
+        hovertemplate=(
+            "Predicted %{customdata[2]} at %{customdata[3]:.3g} to %{customdata[4]:.3g}<br>"
+            "says %{customdata[5]:.3f}, right %{customdata[6]:.3f} (%{customdata[7]:+.3f})<br>"
+            "%{customdata[8]:,} rows<extra></extra>"
+        ),
+        showlegend=False,
+    )
+    figure.update_layout(template=TEMPLATE, height=100 + 24 * max(n_rows, 3), hoverdistance=40)
+    figure.update_yaxes(
+        tickvals=place,
+        ticktext=[escape(shorten(class_names[code])) for code in diagram.label],
+        range=[n_rows - 0.5, -0.5],
+        showgrid=False,
+        ticks="",
+    )
+    # Left of the lowest bin with rows there is nothing to see.
+    lowest = diagram.edges[bin_.min()] if len(bin_) else 0.0
+    figure.update_xaxes(title_text="Confidence the model announces", range=[lowest, 1], showgrid=False)
+    return figure
+
+
+def class_reliability(diagram: ClassDiagram) -> go.Figure:
+    """Draw the reliability diagram of one class, with 95 % Wilson intervals and shares of rows."""
+    top = diagram.notion == "top-label"
+    custom = np.column_stack(
+        [diagram.lower, diagram.upper, diagram.count, diagram.frequency_lower, diagram.frequency_upper]
+    ).tolist()
+    figure = go.Figure()
+    figure.add_bar(
+        x=(diagram.lower + diagram.upper) / 2,
+        y=diagram.count / diagram.count.sum(),
+        width=(diagram.upper - diagram.lower) * 0.94,
+        marker={"color": BARS, "line": {"width": 0}},
+        name="share of rows",
+        customdata=custom,
+        hovertemplate="%{customdata[0]:.3g} to %{customdata[1]:.3g}: %{customdata[2]:,} rows<extra></extra>",
+    )
+    figure.add_scatter(
+        x=diagram.mean_score,
+        y=diagram.frequency,
+        mode="markers",
+        marker={
+            "size": 11,
+            "symbol": "circle" if top else "square",
+            "color": OKABE_ITO["vermillion" if top else "purple"],
+            "opacity": np.where(diagram.count < FEW_ROWS, 0.4, 1.0),
+        },
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": diagram.frequency_upper - diagram.frequency,
+            "arrayminus": diagram.frequency - diagram.frequency_lower,
+            "color": "rgba(138,144,153,0.9)",
+            "thickness": 1.5,
+            "width": 0,
+        },
+        name="rows where it is predicted" if top else "all rows",
+        customdata=custom,
+        hovertemplate=(
+            "says %{x:.3f}, is it %{y:.3f}<br>95 % interval %{customdata[3]:.3f} to %{customdata[4]:.3f}<br>"
+            "%{customdata[2]:,} rows<extra></extra>"
+        ),
+    )
+    x_title = "Confidence where it is predicted" if top else "Score of the class, whatever is predicted"
+    figure.update_layout(barmode="overlay")
+    return unit_axes(figure, x_title, "How often it is the true class", 400)
+
+
+def confused(
+    codes: np.ndarray, counts: np.ndarray, class_names: Sequence[str], n_shown: int = 8
+) -> go.Figure:
+    """Draw how many rows one class shares with each other class it is confused with, most first."""
+    codes, counts = codes[:n_shown], counts[:n_shown]
+    place = np.arange(len(codes))
+    figure = go.Figure()
+    figure.add_bar(
+        x=counts,
+        y=place,
+        orientation="h",
+        text=[f"{count:,}" for count in counts],
+        textposition="outside",
+        cliponaxis=False,
+        marker={"color": OKABE_ITO["grey"]},
+        customdata=[[escape(class_names[code])] for code in codes],
+        hovertemplate="%{customdata[0]}: %{x:,} rows<extra></extra>",
+        showlegend=False,
+    )
+    figure.update_layout(template=TEMPLATE, height=90 + 30 * len(codes), bargap=0.35, margin={"r": 48})
+    figure.update_yaxes(
+        tickvals=place,
+        ticktext=[escape(shorten(class_names[code])) for code in codes],
+        range=[len(codes) - 0.4, -0.6],
+        showgrid=False,
+        ticks="",
+    )
+    figure.update_xaxes(title_text="Rows", rangemode="tozero", nticks=4)
+    return figure
+
+
+def shorten(name: str, length: int = 22) -> str:
+    """Cut a name for an axis."""
+    return name if len(name) <= length else name[: length - 1] + "\u2026"

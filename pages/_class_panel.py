@@ -1,0 +1,68 @@
+"""One class on the Classes page: in words, its two reliability diagrams, what it is confused with."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from calib import TopLabelPrediction
+from calib import figures_classes as figures
+from calib.classes import ClassTable
+from calib.classes_detail import class_diagram, confusions
+from calib.reductions import top_label
+from pages._parts import chart, literal
+from pages._session import Method, dataset
+
+
+def class_panel(method: Method, found: ClassTable, n_bins: int) -> None:
+    """Show the class chosen here, in the table or in the heat map."""
+    names, labels = dataset().evaluation.class_names, dataset().evaluation.labels
+    st.subheader("One class", anchor=False)
+    if st.session_state.get("class") not in range(len(found.share)):
+        st.session_state["class"] = int(found.ranked[0])
+    code = st.selectbox("Class", found.ranked.tolist(), key="class", format_func=lambda c: names[c])
+    matrix = None if isinstance(method.scores, TopLabelPrediction) else method.scores
+    pair = confusions(labels, top_label(method.scores)[0], code, n_classes=len(names))
+    if pair.predicted:
+        verdict = "above noise" if found.flagged[code] else "not distinguishable from noise"
+        if found.p_value[code] <= found.fdr and not found.flagged[code]:
+            verdict += " among this many classes"
+        st.markdown(
+            f"{literal(names[code])} is announced for {pair.predicted:,} rows: says "
+            f"**{found.confidence[code]:.3f}**, right **{found.accuracy[code]:.3f}**. Its TL-ECE is "
+            f"{found.class_ece[code]:.4f}; a perfect model of this size shows {found.floor[code]:.4f}, at "
+            f"most {found.floor_upper[code]:.4f} in 95 of 100 cases (p = {found.p_value[code]:.2g}): "
+            f"{verdict}."
+        )
+    else:
+        st.markdown(f"{literal(names[code])} is never announced; it is the true class of {pair.true:,} rows.")
+    for column, notion in zip(st.columns(2), ("top-label", "class-wise"), strict=True):
+        with column:
+            if notion == "top-label" and not pair.predicted:
+                st.info("No top-label diagram: the class is never announced.")
+            elif notion == "class-wise" and matrix is None:
+                st.info("No class-wise diagram: this calibrator scores only the announced class.")
+            else:
+                one = class_diagram(labels, method.scores, code, notion=notion, n_bins=n_bins)
+                st.markdown(
+                    f"**{'Top-label' if notion == 'top-label' else 'Class-wise'}**, ECE {one.ece:.4f}"
+                )
+                chart(
+                    figures.class_reliability(one),
+                    f"class-{notion}",
+                    table=one.frame(),
+                    alt=f"Reliability diagram of one class, {notion}",
+                )
+    wrong, missed = st.columns(2)
+    for column, key, words, others, counts in (
+        (wrong, "wrong", "announced, but the truth is", pair.truth_when_predicted, pair.count_when_predicted),
+        (missed, "missed", "the truth, but announced is", pair.announced_when_true, pair.count_when_true),
+    ):
+        with column:
+            st.markdown(f"{literal(names[code])} is {words} ... ({counts.sum():,} rows)")
+            if len(others):
+                chart(
+                    figures.confused(others, counts, names),
+                    f"class-{key}",
+                    table=pair.frame(names),
+                    alt=f"Classes confused with the chosen one: {words}",
+                )

@@ -1,0 +1,121 @@
+"""COVTYPE on the Imbalance page: the simulation at once, the real data as a job that can be stopped."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+import streamlit as st
+
+from calib import InputError
+from calib.datasets import EXAMPLE_TITLES, Example, Stopped, covtype
+from pages._session import Dataset, dataset, from_example, use
+
+SIMULATED = "covtype-simulated"
+
+
+@dataclass
+class Job:
+    """COVTYPE's forest being grown in a thread of its own; the page only reads what it says.
+
+    Attributes
+    ----------
+    source : bytes or None
+        The uploaded file, or None to fetch the data.
+    done, words : float, str
+        Share of the work that is done, and what is being done.
+    result : Example or None
+        The predictions, when they are there.
+    error : str
+        Why there are none.
+    stop : Event
+        Set to end the work.
+    """
+
+    source: bytes | None
+    done: float = 0.0
+    words: str = "Starting"
+    result: Example | None = None
+    error: str = ""
+    stop: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start working."""
+        self.thread = threading.Thread(target=self._work, daemon=True)
+        self.thread.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether the work goes on."""
+        return self.thread is not None and self.thread.is_alive()
+
+    def _tell(self, done: float, words: str) -> None:
+        self.done, self.words = done, words
+
+    def _work(self) -> None:
+        # An upload is never written to disk; the predictions of the public data are.
+        fetched = self.source is None
+        try:
+            self.result = covtype(self.source, cache=fetched, progress=self._tell, stop=self.stop.is_set)
+        except Stopped:
+            self.error = "Stopped. Nothing was changed."
+        except InputError as error:
+            self.error = str(error)
+        finally:
+            self.source = None
+
+
+def covtype_panel() -> None:
+    """Offer COVTYPE, simulated or real; the data on screen stays until the new predictions are there."""
+    job: Job | None = st.session_state.get("covtype-job")
+    with st.expander("COVTYPE, the paper's imbalanced data", expanded=job is not None):
+        if job is not None:
+            _follow()
+            return
+        st.markdown(
+            "Class 2 is about 100 times as frequent as class 4. The simulation opens at once; a forest on "
+            "the real data (581,012 rows) takes a few minutes to grow."
+        )
+        with st.container(horizontal=True):
+            if dataset().example != SIMULATED:
+                st.button(EXAMPLE_TITLES[SIMULATED], on_click=_open_simulated)
+            st.button("Fetch the real data and grow a forest", on_click=_begin, args=(False,))
+        st.file_uploader(
+            "Or take a local covtype.data, covtype.data.gz or CSV file of it",
+            type=["data", "gz", "csv"],
+            key="covtype-file",
+            on_change=_begin,
+            args=(True,),
+        )
+
+
+def _open_simulated() -> None:
+    use(from_example(SIMULATED))
+
+
+def _begin(uploaded: bool) -> None:
+    file = st.session_state.get("covtype-file") if uploaded else None
+    if uploaded and file is None:
+        return
+    job = Job(file.getvalue() if file is not None else None)
+    st.session_state["covtype-job"] = job
+    job.start()
+
+
+@st.fragment(run_every=0.5)
+def _follow() -> None:
+    job: Job = st.session_state["covtype-job"]
+    if job.running:
+        st.progress(job.done, job.words)
+        st.button("Stop", on_click=job.stop.set, icon=":material/stop_circle:", disabled=job.stop.is_set())
+    elif job.result is not None:
+        example = job.result
+        del st.session_state["covtype-job"]
+        use(Dataset(example.title, example.description, False, example.calibration, example.evaluation))
+        st.rerun()
+    else:
+        st.error(job.error or "The work ended without a result. The server's log says why.")
+        if st.button("Close"):
+            del st.session_state["covtype-job"]
+            st.rerun()

@@ -1,0 +1,111 @@
+"""Classes: which predicted classes can be trusted, ranked, and one class in detail."""
+
+from __future__ import annotations
+
+import streamlit as st
+from streamlit.column_config import CheckboxColumn, NumberColumn
+
+from calib import figures_classes as figures
+from calib.classes import class_heat
+from pages._class_panel import class_panel
+from pages._parts import chart, download, heading, literal
+from pages._session import dataset, methods
+from pages._studies import classes, heat_cells
+
+HEAT_ROWS = 20
+COLUMNS = {
+    "class": "Class",
+    "predicted": NumberColumn("Predicted", format="localized", help="Rows where the class is announced"),
+    "true": NumberColumn("True", format="localized", help="Rows where it is the true class"),
+    "accuracy": NumberColumn("Right", format="%.3f", help="Share of its announcements that are right"),
+    "confidence": NumberColumn("Says", format="%.3f", help="Mean confidence where it is announced"),
+    "class_ece": NumberColumn("TL-ECE", format="%.4f", help="TL-ECE of this class alone"),
+    "floor": NumberColumn("Floor", format="%.4f", help="Mean TL-ECE of a perfect model of this size"),
+    "p_value": NumberColumn("p", format="%.4f", help="Chance that a perfect model shows as much"),
+    "flagged": CheckboxColumn("Above noise", help="At a false discovery rate of 5 % over all classes"),
+    "share": NumberColumn("Share", format="percent", help="Share of the TL-ECE of all classes"),
+}
+
+
+def pick_row() -> None:
+    """Open the class of the table row that was clicked."""
+    picked = st.session_state["class-table"].selection.rows
+    if picked:
+        st.session_state["class"] = int(shown["label"].iloc[picked[0]])
+
+
+def pick_cell() -> None:
+    """Open the class of the cell that was clicked."""
+    points = st.session_state["class-heat"].selection.points
+    if points and "customdata" in points[0]:
+        st.session_state["class"] = int(points[0]["customdata"][0])
+
+
+heading("Classes", "Which predicted classes are miscalibrated, beyond what their number of rows explains?")
+data, known = dataset(), methods()
+names = data.evaluation.class_names
+left, right = st.columns([2, 1])
+n_bins = left.slider("Equal-width bins B", 2, 50, 10, key="bins", bind="query-params")
+method = known[right.selectbox("Model", list(known), key="model")]
+found = classes(method, n_bins)
+announced = int((found.predicted > 0).sum())
+flagged = int(found.flagged.sum())
+worst = [code for code in found.ranked[:3].tolist() if found.predicted[code]]
+st.markdown(
+    f"**{flagged:,} of {announced:,}** announced classes are above noise (false discovery rate 5 %). "
+    "What adds most to the TL-ECE of "
+    f"**{found.tl_ece:.4f}**: "
+    + "; ".join(
+        f"predicted {literal(names[code])} says {found.confidence[code]:.2f}, right "
+        f"{found.accuracy[code]:.2f}, n = {found.predicted[code]:,} ({found.share[code]:.0%} of it)"
+        for code in worst
+    )
+    + "."
+)
+
+wanted, only = st.columns([2, 1], vertical_alignment="bottom")
+search = wanted.text_input("Search class names", key="class-search", placeholder="part of a name")
+only_flagged = only.toggle("Only above noise", key="only-flagged")
+table = found.frame(names)
+keep = table["class"].str.contains(search, case=False, regex=False)
+if only_flagged:
+    keep &= table["flagged"]
+shown = table[keep].reset_index(drop=True)
+st.dataframe(
+    shown[list(COLUMNS)],
+    key="class-table",
+    hide_index=True,
+    height=35 * min(len(shown) + 1, 11) + 2,
+    column_config=COLUMNS,
+    on_select=pick_row,
+    selection_mode="single-row",
+    placeholder="\u2013",
+)
+download(table, "classes", key="classes-csv")
+if method.strategy == "discrete":
+    st.caption("This calibrator is assessed with one bin per announced value, as in the paper (Remark 1).")
+
+st.subheader("Where each class goes wrong", anchor=False)
+codes = shown["label"][shown["predicted"] > 0].to_numpy()
+pages = max(-(-len(codes) // HEAT_ROWS), 1)
+page = 1
+if pages > 1:
+    page = st.number_input(f"Page, of {pages:,} ({HEAT_ROWS} classes each)", 1, pages, key="heat-page")
+cells = heat_cells(method, n_bins)
+if len(codes):
+    diagram = class_heat(cells, codes[(page - 1) * HEAT_ROWS : page * HEAT_ROWS])
+    st.markdown(
+        "Vermillion: right less often than announced. Blue: more often. Paler cells hold under 20 rows. "
+        "Click a cell to open its class."
+    )
+    chart(
+        figures.heat(diagram, names),
+        "class-heat",
+        table=class_heat(cells).frame(names),
+        alt="Accuracy minus confidence for every predicted class and confidence bin",
+        on_select=pick_cell,
+    )
+else:
+    st.markdown("No announced class matches the search.")
+
+class_panel(method, found, n_bins)

@@ -1,0 +1,102 @@
+"""Imbalance: histogram binning with k points per bin against B bins per class (App. B.2 and F)."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from calib import figures_imbalance as figures
+from pages._covtype import covtype_panel
+from pages._parts import chart, heading, literal, need_calibration
+from pages._session import dataset
+from pages._studies import binning
+
+MAX_BARS = 20
+MAX_PANELS = 6
+RAREST = 3
+
+heading(
+    "Imbalance",
+    "Rare classes have few calibration rows. Should a calibrator fix the rows in each bin, or the number of "
+    "bins for each class?",
+)
+covtype_panel()
+need_calibration("Comparing two ways to choose bins")
+data = dataset()
+names = data.evaluation.class_names
+left, right = st.columns(2, gap="large")
+k = left.slider("Points per bin k", 10, 500, 100, 10, key="k", bind="query-params")
+n_bins = right.slider("Bins per class B", 2, 100, 50, 1, key="B", bind="query-params")
+sides = (binning(points_per_bin=k), binning(n_bins=n_bins))
+
+shares = np.bincount(data.evaluation.labels, minlength=len(names)) / data.evaluation.n_samples
+announced = np.flatnonzero((sides[0].n_evaluation > 0) & (sides[0].n_calibration > 0))
+if not len(announced):
+    st.info("No class is announced in both calibration and evaluation rows, so there is nothing to compare.")
+    st.stop()
+by_frequency = announced[np.argsort(-shares[announced], kind="stable")]
+rarest = by_frequency[-RAREST:]
+base, by_points, by_bins, floor_points, floor_bins = (
+    float(np.mean(errors[rarest]))
+    for errors in (sides[0].base_ece, sides[0].ece, sides[1].ece, sides[0].floor, sides[1].floor)
+)
+listed = ", ".join(literal(names[code]) for code in rarest)
+st.markdown(
+    f"The {len(rarest)} rarest announced classes ({listed}; {100 * shares[rarest].sum():.2g} % of the rows): "
+    f"mean TL-ECE **{base:.3f}** before, **{by_points:.3f}** with {k} points per bin, **{by_bins:.3f}** with "
+    f"{n_bins} bins per class. A perfect model would show {floor_points:.3f} and {floor_bins:.3f} on these "
+    "bins."
+)
+for side, words in zip(sides, (f"{k} calibration rows", f"{n_bins} calibration rows"), strict=True):
+    without = int((side.n_bins[announced] == 0).sum())
+    if without:
+        st.caption(
+            f"{side.name}: {without:,} of {len(announced):,} announced classes have fewer than {words} and "
+            "keep their scores."
+        )
+
+st.subheader("TL-ECE of each class", anchor=False)
+bars = by_frequency
+if len(by_frequency) > MAX_BARS:
+    half = MAX_BARS // 2
+    bars = np.concatenate([by_frequency[:half], by_frequency[-half:]])
+    st.caption(
+        f"The {half} most frequent and {half} rarest of {len(by_frequency):,} classes; the CSV has all."
+    )
+limit = float(max(np.max([side.base_ece[bars], side.ece[bars]]) for side in sides))
+for column, side, key in zip(st.columns(2, gap="large"), sides, ("points", "bins"), strict=True):
+    with column:
+        st.markdown(f"**{side.name}**, {side.n_bins.sum():,} bins in all")
+        chart(
+            figures.class_errors(side, bars.tolist(), shares, names, limit),
+            f"imbalance-errors-{key}",
+            table=side.frame(names),
+            alt=f"TL-ECE of each class before and after histogram binning, {side.name}",
+        )
+
+st.subheader("Reliability and validity of single classes", anchor=False)
+chosen = st.multiselect(
+    "Classes",
+    by_frequency.tolist(),
+    default=list(dict.fromkeys([int(by_frequency[0]), *rarest.tolist()])),
+    format_func=lambda code: names[code],
+    max_selections=MAX_PANELS,
+    key=f"panels-{data.evaluation.fingerprint}",
+)
+if chosen:
+    gaps = [np.abs(s.accuracy - s.base_confidence)[np.isin(s.label, chosen)].max() for s in sides]
+    eps = float(np.clip(1.1 * max(gaps), 0.05, 1.0))
+    for column, side, key in zip(st.columns(2, gap="large"), sides, ("points", "bins"), strict=True):
+        with column:
+            st.markdown(f"**{side.name}**")
+            chart(
+                figures.class_panels(side, chosen, names, eps),
+                f"imbalance-panels-{key}",
+                table=side.cells_frame(names),
+                alt=f"Reliability diagrams and validity plots of the chosen classes, {side.name}",
+            )
+st.caption(
+    "Base model and HB are assessed on the same cells: the rows of one class that HB sends to one value "
+    "(Appendix F of the paper). V(eps), right of each pair, is the share of rows whose cell is off by at "
+    "most eps. Cells under 20 rows are lighter."
+)
