@@ -38,9 +38,14 @@ def uneven():
     return Predictions(proba, labels)
 
 
+@pytest.fixture(scope="module")
+def covtype_rows(shared_data):
+    return datasets.covtype(shared_data / "covtype_sample.csv.gz", cache=False).evaluation
+
+
 @pytest.mark.parametrize("n_bins", [1, 10, 15])
-def test_table_agrees_with_a_literal_one_on_the_real_sample(shared_data, n_bins):
-    rows = datasets.covtype(shared_data / "covtype_sample.csv.gz", cache=False).evaluation
+def test_table_agrees_with_a_literal_one_on_the_real_sample(covtype_rows, n_bins):
+    rows = covtype_rows
     table = class_table(rows.labels, rows, n_bins=n_bins, n_resamples=20)
     expected = literal_table(rows.labels, rows.label, rows.confidence, 7, n_bins)
     found = np.column_stack([table.predicted, table.accuracy, table.confidence, table.class_ece])
