@@ -31,7 +31,11 @@ LAYERS = (
     ("classes", "imbalance"),
     ("figures",),
     ("persistence",),
+    ("methods",),
+    ("scorer", "onnx"),
+    ("model",),
     ("datasets",),
+    ("commands",),
     ("__main__",),
 )
 ORDER = [module for layer in LAYERS for module in layer]

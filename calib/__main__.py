@@ -1,0 +1,170 @@
+"""Command line: ``python -m calib COMMAND FILE``; `--help` of each command shows examples."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from collections.abc import Sequence
+
+from calib import __version__, commands
+from calib.methods import METHODS
+from calib.predictions import InputError
+from calib.reductions import NOTIONS
+
+EXIT_CODES = """\
+exit codes:
+  0  done
+  1  a check failed (check, gate)
+  2  the options or a file cannot be used; one sentence on stderr says why
+"""
+
+METRICS = """\
+examples:
+  python -m calib metrics predictions.csv
+  python -m calib metrics logits.npz --bins 20 --json
+  python -m calib metrics predictions.parquet --calibrator cal.json
+
+A file with calibration and evaluation rows (a column 'split', or arrays such as val_logits and
+test_logits) is assessed on its evaluation rows, any other on all its rows.
+
+"""
+
+FIT = """\
+examples:
+  python -m calib fit predictions.csv --points-per-bin 50 -o cal.json
+  python -m calib fit logits.npz --notion class-wise --normalize --n-bins 15 -o n-hb.json
+  python -m calib fit val.csv --evaluate test.csv --method temperature -o ts.json
+
+Fits on the calibration rows and compares before and after on the evaluation rows. A file that names no
+calibration rows is divided at random, stratified by label: --split of it to fit, the rest to compare.
+--split 1 fits on all rows and compares nothing. The same --seed divides in the same way.
+
+"""
+
+APPLY = """\
+examples:
+  python -m calib apply cal.json new.csv -o calibrated.csv
+  python -m calib apply cal.json new.parquet -o calibrated.parquet --json
+
+Columns with the calibrator's class names are put in its order; labels are not needed.
+
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _say_warning
+            outcome = getattr(commands, options.command)(options)
+    except InputError as error:
+        return _refuse(options.command, str(error))
+    except OSError as error:
+        return _refuse(
+            options.command, f"{error.filename}: {error.strerror}" if error.strerror else str(error)
+        )
+    print(json.dumps(outcome.data, indent=1, allow_nan=False) if options.json else outcome.text)
+    return outcome.code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m calib",
+        description="Calibration of classifiers: metrics, calibrators and checks.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"calib {__version__}")
+    commands_ = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    metrics = _command(commands_, "metrics", "print calibration errors and scores of predictions", METRICS)
+    _add_file(metrics)
+    metrics.add_argument("--calibrator", metavar="CAL.JSON", help="also assess the file through this one")
+    _add_bins(metrics)
+    metrics.add_argument(
+        "--resamples", type=int, default=1000, metavar="R", help="redraws of the noise floor; 0 for none"
+    )
+    metrics.add_argument("--seed", type=int, default=0, help="of the redraws; default 0")
+
+    fit = _command(commands_, "fit", "fit a calibrator and write its file", FIT)
+    _add_file(fit)
+    fit.add_argument("--evaluate", metavar="FILE", help="compare before and after on the rows of this file")
+    fit.add_argument("-o", "--output", required=True, metavar="CAL.JSON", help="calibrator file to write")
+    fit.add_argument("--method", choices=METHODS, default="histogram", help="default: histogram")
+    fit.add_argument("--notion", choices=NOTIONS, help="default: top-label")
+    fit.add_argument("--points-per-bin", type=int, metavar="K", help="histogram: default 50")
+    fit.add_argument("--n-bins", type=int, metavar="B", help="histogram: bins per problem, instead of K")
+    fit.add_argument("--ties", choices=("group", "randomize"), help="histogram: default group")
+    fit.add_argument("--top-k", type=int, metavar="K", help="ranks of the top-k notions")
+    fit.add_argument("--normalize", action="store_true", help="class-wise: divide each row by its sum")
+    fit.add_argument("--fallback", choices=("identity", "pooled"), help="classes with too few rows")
+    fit.add_argument("--complete", action="store_true", help="also spread 1 - h over the other classes")
+    fit.add_argument("--split", type=_share, default=0.5, metavar="SHARE", help="default 0.5")
+    fit.add_argument("--seed", type=int, default=0, help="default 0")
+    _add_bins(fit)
+
+    apply = _command(commands_, "apply", "calibrate new predictions with a calibrator file", APPLY)
+    apply.add_argument("calibrator", metavar="CAL.JSON")
+    _add_file(apply)
+    apply.add_argument("-o", "--output", required=True, metavar="OUT", help=".csv or .parquet")
+    return parser
+
+
+def _command(
+    parsers: argparse._SubParsersAction, name: str, what: str, examples: str
+) -> argparse.ArgumentParser:
+    command = parsers.add_parser(
+        name,
+        help=what,
+        description=what[0].upper() + what[1:] + ".",
+        epilog=examples + EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("--json", action="store_true", help="print the result as JSON")
+    return command
+
+
+def _add_file(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", metavar="FILE", help="CSV, TSV, Parquet, Feather, NPY, NPZ or JSON")
+    command.add_argument("--labels", metavar="FILE", help="true labels, where FILE has none")
+    command.add_argument("--format", metavar="NAME", help="format of FILE; default: recognised")
+    command.add_argument(
+        "--part", metavar="NAME", help="rows to use: calibration, evaluation or a split's value"
+    )
+    command.add_argument(
+        "--scores",
+        choices=("auto", "probabilities", "logits", "log_probabilities"),
+        default="auto",
+        help="what FILE holds; default: by its names",
+    )
+
+
+def _add_bins(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--bins", type=int, default=15, metavar="B", help="equal-width bins; default 15")
+
+
+def _share(text: str) -> float:
+    share = float(text)
+    if not 0.0 < share <= 1.0:
+        raise argparse.ArgumentTypeError(f"a share above 0 and at most 1, got {text}")
+    return share
+
+
+def _refuse(command: str, message: str) -> int:
+    print(f"python -m calib {command}: {_one_line(message)}", file=sys.stderr)
+    return 2
+
+
+def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
+    print(f"warning: {_one_line(message)}", file=sys.stderr)
+
+
+def _one_line(message: object) -> str:
+    return " ".join(str(message).split())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,264 @@
+"""What the command line does: each command takes parsed options and returns text, data and an exit code."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from calib.binning import Notion, Strategy
+from calib.formats import read_pair, read_predictions, write_csv
+from calib.methods import make_calibrator, name_of
+from calib.noise import NoiseFloor, noise_floor, verdict
+from calib.persistence import aligned, dumps, load, loads
+from calib.predictions import InputError, Predictions
+from calib.summary import Summary, applied_frame, assessment, calibrated_scores, summarize
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command found.
+
+    Attributes
+    ----------
+    text : str
+        For people.
+    data : dict
+        For programs, plain JSON types.
+    code : int
+        Exit code: 0, or 1 where the command is a check that failed.
+    """
+
+    text: str
+    data: dict[str, Any] = field(default_factory=dict)
+    code: int = 0
+
+
+def metrics(options: Namespace) -> Outcome:
+    """Assess the evaluation rows of a file, as they are and through a calibrator file."""
+    _, rows = _sets(options)
+    methods = [_summary(rows, rows.proba, "Base model", options.bins)]
+    floors = [_floors(rows, rows.proba, options)]
+    notes = [f"{rows.n_samples:,} rows, {rows.n_classes:,} classes"]
+    if options.calibrator:
+        calibrator, rows = _calibrator_for(options.calibrator, rows, notes)
+        methods.append(_after(calibrator, rows, options.bins))
+        scores = calibrated_scores(calibrator, rows)
+        floors.append(_floors(rows, scores, options, assessment(calibrator)))
+        if calibrator.fitted_on_.fingerprint == rows.fingerprint:
+            notes.append("warning: these are the rows the calibrator was fitted on; assess it on others")
+    data = {
+        "file": str(options.file),
+        "n_samples": rows.n_samples,
+        "n_classes": rows.n_classes,
+        "fingerprint": rows.fingerprint,
+        "methods": [
+            asdict(method) | {"noise": {name: _floor_data(floor) for name, floor in known.items()}}
+            for method, known in zip(methods, floors, strict=True)
+        ],
+    }
+    verdicts = [
+        f"{method.method}: {verdict(floor, _NOTIONS[notion])}"
+        for method, known in zip(methods, floors, strict=True)
+        for notion, floor in known.items()
+    ]
+    return Outcome("\n".join([*notes, "", _table(methods), "", _how(methods), *verdicts]), data)
+
+
+def fit(options: Namespace) -> Outcome:
+    """Fit a calibrator on the calibration rows, write its file, and compare on the evaluation rows."""
+    calibration, evaluation = _sets(options)
+    if options.evaluate:
+        calibration, evaluation = calibration or evaluation, read_predictions(options.evaluate)
+    how = "calibration rows named by the file" if not options.evaluate else "rows of the file"
+    rest: Predictions | None = evaluation
+    if calibration is None:
+        calibration, rest = evaluation, None
+        how = "all rows of the file"
+        if options.split < 1.0:
+            calibration, rest = evaluation.split(options.split, options.seed)
+            how = f"a stratified {options.split:.0%} of the file's rows, seed {options.seed}"
+    if calibration.labels is None:
+        raise InputError("fit needs true labels; give them in the file or with --labels")
+    calibrator = make_calibrator(
+        options.method,
+        notion=options.notion,
+        points_per_bin=options.points_per_bin,
+        n_bins=options.n_bins,
+        ties=options.ties,
+        top_k=options.top_k,
+        normalize=options.normalize,
+        fallback=options.fallback,
+        complete="rescale" if options.complete else None,
+        random_state=options.seed,
+    )
+    calibrator.fit(calibration.proba, calibration.labels)
+    content = dumps(calibrator, fitted_on=calibration)
+    calibrator = loads(content)
+    notes = [f"{name_of(calibrator)} fitted on {calibration.n_samples:,} rows: {how}"]
+    fallbacks = _fallbacks(calibrator, calibration.class_names)
+    if fallbacks:
+        shown = ", ".join(f"{one['class']} ({one['n_points']} rows)" for one in fallbacks[:10])
+        rest_of = f" and {len(fallbacks) - 10:,} more" if len(fallbacks) > 10 else ""
+        needed = fallbacks[0]["needed"]
+        notes.append(f"not calibrated for want of {needed} calibration rows: {shown}{rest_of}")
+    methods = []
+    if rest is not None and rest.labels is not None:
+        rest = aligned(rest, calibrator)
+        methods = [_summary(rest, rest.proba, "before", options.bins), _after(calibrator, rest, options.bins)]
+        notes += ["", f"on {rest.n_samples:,} other rows:", _table(methods), "", _how(methods), ""]
+    Path(options.output).write_bytes(content)
+    notes.append(f"wrote {options.output}")
+    data = {
+        "calibrator": str(options.output),
+        "method": name_of(calibrator),
+        "n_calibration": calibration.n_samples,
+        "n_evaluation": 0 if rest is None else rest.n_samples,
+        "not_calibrated": fallbacks,
+        "methods": [asdict(method) for method in methods],
+    }
+    return Outcome("\n".join(notes), data)
+
+
+def apply(options: Namespace) -> Outcome:
+    """Calibrate new predictions with a calibrator file and write them as a table."""
+    rows = read_predictions(
+        options.file, labels=options.labels, format=options.format, split=options.part, scores=options.scores
+    )
+    notes: list[str] = []
+    calibrator, rows = _calibrator_for(options.calibrator, rows, notes)
+    frame = applied_frame(calibrator, rows)
+    target = Path(options.output)
+    if target.suffix.lower() == ".parquet":
+        frame.to_parquet(target, index=False)
+    elif target.suffix.lower() == ".csv":
+        target.write_bytes(write_csv(frame))
+    else:
+        raise InputError(f"--output must end in .csv or .parquet; got {target.name!r}")
+    changed = int((calibrator.predict(rows.proba) != rows.label).sum())
+    notes.append(f"wrote {len(frame):,} rows to {target}; the announced class changes in {changed:,}")
+    data = {"output": str(target), "n_samples": len(frame), "n_class_changed": changed}
+    return Outcome("\n".join(notes), data | {"columns": list(frame.columns)})
+
+
+def _sets(options: Namespace) -> tuple[Predictions | None, Predictions]:
+    """Read (calibration, evaluation) rows; calibration is None where the file names none."""
+    pair: tuple[Predictions | None, Predictions]
+    if options.labels or options.part:
+        one = read_predictions(
+            options.file,
+            labels=options.labels,
+            format=options.format,
+            split=options.part,
+            scores=options.scores,
+        )
+        pair = None, one
+    else:
+        pair = read_pair(options.file, format=options.format, scores=options.scores)
+    if pair[1].labels is None:
+        raise InputError("the file has no true labels; give them in a column 'label' or with --labels FILE")
+    return pair
+
+
+def _calibrator_for(file: str, rows: Predictions, notes: list[str]) -> tuple[Any, Predictions]:
+    calibrator = load(file)
+    reordered = aligned(rows, calibrator)
+    if reordered is not rows:
+        notes.append("columns were put in the calibrator's order of classes")
+    return calibrator, reordered
+
+
+def _summary(
+    rows: Predictions, scores: Any, name: str, n_bins: int, strategy: Strategy = "uniform"
+) -> Summary:
+    return summarize(rows.labels, scores, method=name, n_bins=n_bins, strategy=strategy)
+
+
+def _after(calibrator: Any, rows: Predictions, n_bins: int) -> Summary:
+    scores = calibrated_scores(calibrator, rows)
+    return _summary(rows, scores, name_of(calibrator), n_bins, assessment(calibrator))
+
+
+#: Notions whose noise floor is computed, with the name of their error.
+_NOTIONS: dict[Notion, str] = {"confidence": "conf-ECE", "top-label": "TL-ECE"}
+
+
+def _floors(
+    rows: Predictions, scores: Any, options: Namespace, strategy: Strategy = "uniform"
+) -> dict[Notion, NoiseFloor]:
+    if options.resamples == 0:
+        return {}
+    return {
+        notion: noise_floor(
+            rows.labels,
+            scores,
+            notion=notion,
+            n_bins=options.bins,
+            strategy=strategy,
+            n_resamples=options.resamples,
+            random_state=options.seed,
+        )
+        for notion in _NOTIONS
+    }
+
+
+def _floor_data(floor: NoiseFloor) -> dict[str, float]:
+    return {
+        "observed": floor.observed,
+        "perfect_mean": floor.mean,
+        "perfect_q95": floor.quantile(0.95),
+        "p_value": floor.p_value,
+        "n_resamples": len(floor.samples),
+    }
+
+
+def _fallbacks(calibrator: Any, names: Sequence[str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "class": names[one.label] if one.label >= 0 else "all classes",
+            "rank": one.rank + 1,
+            "n_points": one.n_points,
+            "needed": one.needed,
+            "used": one.used,
+        }
+        for one in getattr(calibrator, "fallbacks_", ())
+    ]
+
+
+_LINES = (
+    ("accuracy", "Accuracy", ".4f"),
+    ("conf_ece", "conf-ECE", ".4f"),
+    ("tl_ece", "TL-ECE", ".4f"),
+    ("cw_ece", "CW-ECE x 100", ".4f"),
+    ("tl_mce_bin", "TL-MCE, classes averaged in bins", ".4f"),
+    ("tl_mce_cell", "TL-MCE, worst (class, bin) cell", ".4f"),
+    ("brier", "Brier", ".4f"),
+    ("log_loss", "Log loss (nats)", ".4f"),
+    ("top_brier", "Brier, top label", ".4f"),
+    ("top_log_loss", "Log loss, top label (nats)", ".4f"),
+)
+
+
+def _table(methods: Sequence[Summary]) -> str:
+    """One line per metric, one column per method."""
+    width = max(12, *(len(method.method) for method in methods))
+    lines = [" " * 34 + "".join(f"{method.method:>{width + 2}}" for method in methods)]
+    for name, title, form in _LINES:
+        cells = []
+        for method in methods:
+            value = getattr(method, name)
+            scaled = value * 100 if value is not None and name == "cw_ece" else value
+            cells.append(f"{'-' if scaled is None else format(scaled, form):>{width + 2}}")
+        lines.append(f"{title:<34}" + "".join(cells))
+    return "\n".join(lines)
+
+
+def _how(methods: Sequence[Summary]) -> str:
+    return "; ".join(
+        f"{method.method}: {method.n_bins} equal-width bins"
+        if method.strategy == "uniform"
+        else f"{method.method}: one bin per distinct score ({method.n_distinct:,})"
+        for method in methods
+    )

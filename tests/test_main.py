@@ -1,0 +1,254 @@
+"""The command line, run in process: numbers, files, exit codes and one-sentence errors."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calib import MulticlassToBinary, Predictions, ece, load, save
+from calib.__main__ import main
+from calib.methods import METHODS, make_calibrator, name_of
+from calib.predictions import InputError
+
+NAMES = ("cat", "dog", "=cow()")
+
+
+@pytest.fixture
+def table(tmp_path) -> Path:
+    """400 labelled rows of three classes as CSV."""
+    random = np.random.default_rng(0)
+    proba = random.dirichlet(np.ones(3), 400)
+    frame = pd.DataFrame(proba, columns=list(NAMES))
+    frame["label"] = np.array(NAMES, dtype=object)[random.integers(0, 3, 400)]
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    return tmp_path / "rows.csv"
+
+
+@pytest.fixture
+def reference(shared_data) -> str:
+    return str(shared_data / "cifar10_resnet50.npz")
+
+
+def run(capsys, *arguments) -> tuple[int, dict, str]:
+    """Exit code, JSON output and stderr of one command."""
+    code = main([*map(str, arguments), "--json"])
+    said = capsys.readouterr()
+    return code, json.loads(said.out) if said.out else {}, said.err
+
+
+def test_metrics_of_the_reference_file(capsys, reference):
+    """The design's reference row, Base."""
+    code, data, err = run(capsys, "metrics", reference)
+    (base,) = data["methods"]
+    assert (code, err) == (0, "")
+    assert (data["n_samples"], data["n_classes"]) == (10_000, 10)
+    assert (round(base["tl_ece"], 3), round(base["tl_mce_bin"], 3)) == (0.022, 0.298)
+    assert (round(base["cw_ece"] * 100, 2), round(base["accuracy"], 3)) == (0.42, 0.95)
+    # Noise floors of the design: TL-ECE 0.0120 (95 % quantile 0.0136), conf-ECE 0.0039 (0.0056).
+    assert base["noise"]["top-label"]["perfect_mean"] == pytest.approx(0.0120, abs=2e-4)
+    assert base["noise"]["top-label"]["perfect_q95"] == pytest.approx(0.0136, abs=2e-4)
+    assert base["noise"]["confidence"]["perfect_mean"] == pytest.approx(0.0039, abs=2e-4)
+    assert base["noise"]["confidence"]["perfect_q95"] == pytest.approx(0.0056, abs=3e-4)
+
+
+def test_noise_floor_can_be_left_out(capsys, table):
+    _, data, _ = run(capsys, "metrics", table, "--resamples", 0)
+    assert data["methods"][0]["noise"] == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ([], {"tl_ece": 0.019, "tl_mce_bin": 0.082}),
+        (["--notion", "class-wise"], {"cw_ece": 0.0035}),
+        (
+            ["--notion", "class-wise", "--normalize"],
+            {"tl_ece": 0.023, "tl_mce_bin": 0.325, "cw_ece": 0.0052, "accuracy": 0.88},
+        ),
+    ],
+)
+def test_calibrators_of_the_reference_file(capsys, reference, tmp_path, options, wanted):
+    """The design's reference row: TL-HB, CW-HB and N-HB, B = 15."""
+    out = tmp_path / "cal.json"
+    _, fitted, _ = run(capsys, "fit", reference, "--n-bins", 15, *options, "-o", out)
+    assert (fitted["n_calibration"], fitted["n_evaluation"]) == (5_000, 10_000)
+    code, data, _ = run(capsys, "metrics", reference, "--calibrator", out)
+    assert code == 0
+    assert {name: data["methods"][1][name] for name in fitted["methods"][1]} == fitted["methods"][1]
+    for name, value in wanted.items():
+        digits = len(str(value)) - 2
+        assert round(data["methods"][1][name], digits) == value
+
+
+def test_one_set_is_divided_with_the_seed(capsys, table, tmp_path):
+    _, half, _ = run(capsys, "fit", table, "--points-per-bin", 20, "-o", tmp_path / "a.json")
+    _, same, _ = run(capsys, "fit", table, "--points-per-bin", 20, "-o", tmp_path / "b.json")
+    _, other, _ = run(capsys, "fit", table, "--points-per-bin", 20, "--seed", 1, "-o", tmp_path / "b.json")
+    _, whole, _ = run(capsys, "fit", table, "--split", 1, "-o", tmp_path / "c.json")
+    assert (half["n_calibration"], half["n_evaluation"]) == (200, 200)
+    assert half["methods"] == same["methods"] != other["methods"]
+    assert (whole["n_calibration"], whole["methods"]) == (400, [])
+    assert load(tmp_path / "c.json").class_names_ == NAMES
+    main(["metrics", str(table), "--calibrator", str(tmp_path / "c.json")])
+    assert "these are the rows the calibrator was fitted on" in capsys.readouterr().out
+
+
+def test_fit_and_library_agree(capsys, table, tmp_path):
+    run(capsys, "fit", table, "--split", 1, "--points-per-bin", 30, "-o", tmp_path / "cal.json")
+    frame = pd.read_csv(table)
+    proba, y = frame[list(NAMES)].to_numpy(), frame["label"].map(NAMES.index).to_numpy()
+    direct = make_calibrator(points_per_bin=30, random_state=0).fit(proba, y)
+    _, data, _ = run(capsys, "metrics", table, "--calibrator", tmp_path / "cal.json")
+    assert data["methods"][0]["tl_ece"] == ece(y, proba)
+    assert data["methods"][1]["tl_ece"] == ece(y, direct.predict_top(proba), strategy="discrete")
+
+
+def test_a_second_file_can_serve_for_evaluation(capsys, table, tmp_path):
+    frame = pd.read_csv(table)
+    other = frame[[NAMES[2], NAMES[0], NAMES[1], "label"]].iloc[:100]
+    other.to_parquet(tmp_path / "other.parquet")
+    code, data, _ = run(
+        capsys, "fit", table, "--evaluate", tmp_path / "other.parquet", "-o", tmp_path / "cal.json"
+    )
+    assert (code, data["n_calibration"], data["n_evaluation"]) == (0, 400, 100)
+    proba, y = frame[list(NAMES)].to_numpy()[:100], frame["label"].map(NAMES.index).to_numpy()[:100]
+    assert data["methods"][0]["tl_ece"] == ece(y, proba)
+
+
+def test_labels_from_another_file(capsys, table, tmp_path):
+    frame = pd.read_csv(table)
+    np.save(tmp_path / "p.npy", frame[list(NAMES)].to_numpy())
+    np.save(tmp_path / "y.npy", frame["label"].map(NAMES.index).to_numpy())
+    _, one, _ = run(capsys, "metrics", table)
+    _, two, _ = run(capsys, "metrics", tmp_path / "p.npy", "--labels", tmp_path / "y.npy")
+    assert one["methods"] == two["methods"]
+    code, _, err = run(capsys, "metrics", tmp_path / "p.npy")
+    assert code == 2
+    assert "no true labels" in err
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_fits_applies_and_has_a_name(capsys, table, tmp_path, method):
+    out = tmp_path / "cal.json"
+    code, data, err = run(capsys, "fit", table, "--method", method, "-o", out)
+    assert (code, err) == (0, "")
+    assert data["method"] == name_of(load(out))
+    assert len(data["methods"]) == 2
+    assert run(capsys, "apply", out, table, "-o", tmp_path / "out.csv")[0] == 0
+    applied = pd.read_csv(tmp_path / "out.csv")
+    assert applied["calibrated"].between(0, 1).all()
+
+
+def test_apply_writes_what_the_calibrator_says(capsys, table, tmp_path):
+    frame = pd.read_csv(table)
+    proba, y = frame[list(NAMES)].to_numpy(), frame["label"].map(NAMES.index).to_numpy()
+    calibrator = MulticlassToBinary().fit(proba, y)
+    save(calibrator, tmp_path / "cal.json", class_names=NAMES)
+    shuffled = frame[[NAMES[1], NAMES[2], NAMES[0]]]  # no labels, columns in another order
+    shuffled.to_csv(tmp_path / "new.csv", index=False)
+    for name, read in (("out.csv", pd.read_csv), ("out.parquet", pd.read_parquet)):
+        code, data, _ = run(
+            capsys, "apply", tmp_path / "cal.json", tmp_path / "new.csv", "-o", tmp_path / name
+        )
+        assert (code, data["n_samples"], data["n_class_changed"]) == (0, 400, 0)
+        applied = read(tmp_path / name)
+        top = calibrator.predict_top(proba)
+        assert np.array_equal(applied["calibrated"], top.confidence)
+        names = ["'=cow()" if name.endswith("csv") and n == "=cow()" else n for n in NAMES]
+        assert applied["predicted"].tolist() == [names[code] for code in top.label]
+
+
+def test_bad_input_gives_one_sentence_and_exit_code_2(capsys, table, tmp_path):
+    (tmp_path / "text.csv").write_text("hello world\n")
+    (tmp_path / "cal.json").write_text('{"format": "calib-calibrator", "version": 1}')
+    (tmp_path / "short.npz").write_bytes(b"PK\x03\x04truncated")
+    cases = [
+        ["metrics", tmp_path / "nothing.csv"],
+        ["metrics", tmp_path / "text.csv"],
+        ["metrics", tmp_path / "short.npz"],
+        ["metrics", tmp_path],
+        ["metrics", table, "--bins", 0],
+        ["metrics", table, "--calibrator", tmp_path / "cal.json"],
+        ["metrics", table, "--calibrator", tmp_path / "nothing.json"],
+        ["fit", table, "--method", "temperature", "--n-bins", 3, "-o", tmp_path / "x.json"],
+        ["fit", table, "--notion", "top-label", "--normalize", "-o", tmp_path / "x.json"],
+        ["fit", table, "-o", tmp_path / "missing" / "x.json"],
+        ["apply", tmp_path / "cal.json", table, "-o", tmp_path / "out.csv"],
+    ]
+    for arguments in cases:
+        code, data, err = run(capsys, *arguments)
+        assert (code, data) == (2, {}), arguments
+        assert err.startswith(f"python -m calib {arguments[0]}: ")
+        assert err.count("\n") == 1
+    assert not (tmp_path / "x.json").exists()
+
+
+def test_apply_refuses_other_endings_and_other_classes(capsys, table, tmp_path):
+    run(capsys, "fit", table, "-o", tmp_path / "cal.json")
+    code, _, err = run(capsys, "apply", tmp_path / "cal.json", table, "-o", tmp_path / "out.xlsx")
+    assert (code, "must end in .csv or .parquet" in err) == (2, True)
+    pd.DataFrame({"cat": [0.2], "dog": [0.3], "hen": [0.5]}).to_csv(tmp_path / "hen.csv", index=False)
+    code, _, err = run(
+        capsys, "apply", tmp_path / "cal.json", tmp_path / "hen.csv", "-o", tmp_path / "out.csv"
+    )
+    assert (code, "'hen' of the predictions is none of the calibrator's" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["nonsense"], ["fit", "x.csv"], ["metrics", "--bins", "many", "x"]]
+)
+def test_wrong_usage_exits_with_2(capsys, arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert "usage: python -m calib" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["metrics", "fit", "apply"])
+def test_help_shows_examples_and_exit_codes(capsys, command):
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    out = capsys.readouterr().out
+    assert stop.value.code == 0
+    assert f"python -m calib {command} " in out
+    assert "exit codes:" in out
+
+
+def test_it_runs_as_a_module(table):
+    done = subprocess.run(
+        [sys.executable, "-m", "calib", "metrics", str(table)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "TL-ECE" in done.stdout
+
+
+def test_names_of_calibrators():
+    assert name_of(make_calibrator()) == "TL-HB, k = 50"
+    assert (
+        name_of(make_calibrator("histogram", n_bins=15, notion="class-wise", normalize=True))
+        == "N-HB, B = 15"
+    )
+    assert name_of(make_calibrator("beta", notion="confidence", fallback="pooled")) == "Conf-beta, pooled"
+    assert name_of(make_calibrator("dirichlet")) == "DS"
+    assert name_of(make_calibrator("grid")) == "Grid"
+    with pytest.raises(InputError, match="method must be one of"):
+        make_calibrator("magic")
+
+
+def test_predictions_of_one_row_can_be_applied(capsys, table, tmp_path):
+    run(capsys, "fit", table, "-o", tmp_path / "cal.json")
+    one = Predictions([[0.2, 0.3, 0.5]])
+    buffer = io.BytesIO()
+    np.save(buffer, one.proba)
+    (tmp_path / "one.npy").write_bytes(buffer.getvalue())
+    code, data, _ = run(
+        capsys, "apply", tmp_path / "cal.json", tmp_path / "one.npy", "-o", tmp_path / "o.csv"
+    )
+    assert (code, data["n_samples"]) == (0, 1)
