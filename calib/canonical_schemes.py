@@ -176,13 +176,13 @@ class GridScheme(SimplexScheme):
             # Tuples that share the first entries and are smaller here: a difference of two counts of
             # tuples with bounded sum (the hockey-stick identity), so no cell is ever listed.
             after = used + tuples[:, column] - 1
-            counts = self._tuples_left(self.n_classes_ - column)
+            counts = self.tuples_left(self.n_classes_ - column)
             rank += counts[used] - counts[after]
             used = after
         return rank
 
-    def _tuples_left(self, width: int) -> np.ndarray:
-        """Count the ways to continue with `width` entries, by the sum of k_l - 1 spent so far."""
+    def tuples_left(self, width: int) -> np.ndarray:
+        """Return the (cells,) int64 counts of ways to go on with `width` entries, by the sum spent so far."""
         low, high = max(0, self.cells + 1 - self.n_classes_), self.cells - 1
         return np.array(
             [

@@ -1,0 +1,91 @@
+"""Scorer files: one calibrator as a Python file that needs NumPy and nothing else."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calib.predictions import InputError
+from calib.scorer_data import largest_difference, outputs, plain_data
+
+_RUNTIME = Path(__file__).with_name("scorer_runtime.py")
+_EMPTY = "DATA = _arrays({})\n"
+
+#: Rows replayed at a time.
+_BLOCK = 10_000
+
+
+def scorer(calibrator: Any) -> str:
+    """Return the text of a Python file with a function `calibrate(proba)` that replays a calibrator.
+
+    The code is the same for every calibrator (`calib/scorer_runtime.py`); what was fitted follows it as
+    one literal of numbers. Nothing a user typed is in it: no class names, no file names.
+
+    Parameters
+    ----------
+    calibrator : fitted calibrator
+        Any that `calib.save` can store.
+
+    Raises
+    ------
+    InputError
+        If the calibrator is none of calib's.
+
+    Examples
+    --------
+    >>> from calib import HistogramBinning
+    >>> text = scorer(HistogramBinning(n_bins=2).fit([0.1, 0.2, 0.8, 0.9], [0, 1, 1, 1]))
+    >>> text[text.index("DATA ="):][:64]
+    "DATA = _arrays({'kind': 'binary', 'calibrators': [0], 'binary': "
+    """
+    return _template() + f"DATA = _arrays({plain_data(calibrator)!r})\n"
+
+
+def verify_scorer(code: str, calibrator: Any, proba: Any) -> float:
+    """Run a scorer file on predictions and return its largest difference from the calibrator.
+
+    Parameters
+    ----------
+    code : str
+        Text from `scorer`. Any other code is refused and not run.
+    calibrator : fitted calibrator
+        The one it was written from.
+    proba : (n, L) array_like or Predictions
+        Rows to replay ((n,) scores for a binary calibrator).
+
+    Returns
+    -------
+    float
+        Largest absolute difference over all outputs; infinite if labels or shapes differ. Histogram
+        and simplex binning give 0.0, the others differ by the rounding of exp and log, about 1e-16.
+
+    Raises
+    ------
+    InputError
+        If the code is not that of a scorer file.
+    """
+    template = _template()
+    if not code.startswith(template):
+        raise InputError("this is not the code of a scorer of this version of calib; it was not run")
+    data = code[len(template) :]
+    try:
+        literal = ast.literal_eval(data.removeprefix("DATA = _arrays(").removesuffix(")\n"))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        literal = None
+    if not isinstance(literal, dict) or data != f"DATA = _arrays({literal!r})\n":
+        raise InputError("the data of this scorer are not one literal; it was not run")
+    space: dict[str, Any] = {"__name__": "scorer"}
+    exec(compile(code, "<scorer>", "exec"), space)  # noqa: S102 (our template and a literal, checked above)
+    matrix = np.asarray(getattr(proba, "proba", proba))
+    largest = 0.0
+    for start in range(0, len(matrix), _BLOCK):
+        block = matrix[start : start + _BLOCK]
+        largest = max(largest, largest_difference(space["calibrate"](block), outputs(calibrator, block)))
+    return largest
+
+
+def _template() -> str:
+    return _RUNTIME.read_text(encoding="utf-8").removesuffix(_EMPTY)

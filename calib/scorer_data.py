@@ -1,0 +1,164 @@
+"""A fitted calibrator as plain numbers: what a scorer file and an ONNX graph are made from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from calib.binary import BetaCalibration, IsotonicCalibration, PlattScaling
+from calib.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
+from calib.histogram import HistogramBinning
+from calib.multiclass import MulticlassToBinary
+from calib.predictions import InputError
+from calib.scaling import DirichletScaling, TemperatureScaling, VectorScaling
+
+#: What can be written as a scorer or an ONNX graph.
+_BINARY = (HistogramBinning, IsotonicCalibration, PlattScaling, BetaCalibration)
+
+
+def plain_data(calibrator: Any) -> dict[str, Any]:
+    """Return a fitted calibrator as a dict of numbers, lists of numbers, words of calib, and flags.
+
+    Class names and everything else a user can write are left out.
+
+    Raises
+    ------
+    InputError
+        If the calibrator is of another type than those of `calib`.
+    NotFittedError
+        If it is not fitted.
+    """
+    check_is_fitted(calibrator)
+    if type(calibrator) in _BINARY:
+        return {"kind": "binary", "calibrators": [0], **_binaries([calibrator])}
+    if type(calibrator) is MulticlassToBinary:
+        return _multiclass(calibrator)
+    if type(calibrator) is CanonicalBinning:
+        return _canonical(calibrator)
+    n_classes = getattr(calibrator, "n_classes_", 0)
+    if type(calibrator) is TemperatureScaling:
+        return {"kind": "temperature", "n_classes": n_classes, "temperature": calibrator.temperature_}
+    if type(calibrator) in (VectorScaling, DirichletScaling):
+        kind = "vector" if type(calibrator) is VectorScaling else "dirichlet"
+        weights, biases = calibrator.weights_.tolist(), calibrator.biases_.tolist()
+        return {"kind": kind, "n_classes": n_classes, "weights": weights, "biases": biases}
+    raise InputError(f"a {type(calibrator).__name__} cannot be written as a scorer")
+
+
+def outputs(calibrator: Any, proba: np.ndarray) -> dict[str, np.ndarray]:
+    """Return what the calibrator itself says, under the names that scorers and ONNX graphs use.
+
+    "label" and "confidence" (n,); "labels" and "confidences" (n, K); "probabilities" (n, L) and "label"; or
+    "scores" (n,) for a binary calibrator.
+    """
+    if type(calibrator) in _BINARY:
+        return {"scores": calibrator.predict(proba)}
+    if hasattr(calibrator, "predict_top_k"):
+        labels, confidences = calibrator.predict_top_k(proba)
+        return {"labels": labels, "confidences": confidences}
+    notion = getattr(calibrator, "notion", None)
+    found = {}
+    if hasattr(calibrator, "predict_proba"):
+        found["probabilities"] = calibrator.predict_proba(proba)
+        found["label"] = found["probabilities"].argmax(axis=1)
+    if notion in ("confidence", "top-label"):
+        top = calibrator.predict_top(proba)
+        found |= {"label": top.label, "confidence": top.confidence}
+    return found
+
+
+def largest_difference(said: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> float:
+    """Return the largest absolute difference between two sets of outputs, infinite where they disagree.
+
+    Labels taken from a matrix may differ where two of its probabilities do by rounding; they count with
+    the difference of those two.
+    """
+    if said.keys() != wanted.keys() or any(said[name].shape != wanted[name].shape for name in wanted):
+        return float("inf")
+    largest = 0.0
+    for name, values in wanted.items():
+        if name in ("label", "labels"):
+            other = np.flatnonzero((said[name] != values).reshape(len(values), -1).any(axis=1))
+            if len(other) and ("probabilities" not in wanted or "confidence" in wanted):
+                return float("inf")
+            if len(other):
+                matrix = wanted["probabilities"][other]
+                rows = np.arange(len(other))
+                gaps = matrix[rows, values[other]] - matrix[rows, said[name][other]]
+                largest = max(largest, float(gaps.max()))
+        elif values.size:
+            largest = max(largest, float(np.abs(said[name] - values).max()))
+    return largest
+
+
+def _multiclass(calibrator: MulticlassToBinary) -> dict[str, Any]:
+    n_classes = calibrator.n_classes_
+    ranked = calibrator.notion.startswith("top-k")
+    per_rank = n_classes if calibrator.notion == "top-k-label" else 1
+    distinct: list[Any] = []
+    place: dict[int, int] = {}
+    for one in calibrator.calibrators_:
+        if one is not None and id(one) not in place:
+            place[id(one)] = len(distinct)
+            distinct.append(one)
+    return {
+        "kind": "multiclass",
+        "n_classes": n_classes,
+        "notion": calibrator.notion,
+        "ranks": len(calibrator.calibrators_) // per_rank if ranked else 1,
+        "normalize": bool(calibrator.normalize),
+        "complete": calibrator.complete is not None,
+        "calibrators": [-1 if one is None else place[id(one)] for one in calibrator.calibrators_],
+        **_binaries(distinct),
+    }
+
+
+def _binaries(calibrators: list[Any]) -> dict[str, Any]:
+    """Knots and values of several calibrators of one type, end to end, or their logistic weights."""
+    make = type(calibrators[0]) if calibrators else HistogramBinning
+    if make in (PlattScaling, BetaCalibration):
+        weights = [
+            [one.slope_, one.slope_, one.intercept_] if make is PlattScaling else [one.a_, one.b_, one.c_]
+            for one in calibrators
+        ]
+        return {"binary": "logistic", "weights": weights}
+    if make not in (HistogramBinning, IsotonicCalibration):
+        raise InputError(f"a {make.__name__} cannot be written as a scorer")
+    binned = make is HistogramBinning
+    knots = [one.edges_ if binned else one.scores_ for one in calibrators]
+    values = [one.values_ for one in calibrators]
+    return {
+        "binary": "histogram" if binned else "isotonic",
+        "knots": _joined(knots),
+        "knots_from": _starts(knots),
+        "values": _joined(values),
+        "values_from": _starts(values),
+    }
+
+
+def _joined(arrays: list[np.ndarray]) -> list[float]:
+    return np.concatenate([np.zeros(0), *arrays]).tolist()
+
+
+def _starts(arrays: list[np.ndarray]) -> list[int]:
+    return np.cumsum([0, *(len(array) for array in arrays)]).tolist()
+
+
+def _canonical(calibrator: CanonicalBinning) -> dict[str, Any]:
+    scheme, n_classes = calibrator.scheme_, calibrator.n_classes_
+    data: dict[str, Any] = {
+        "kind": "canonical",
+        "n_classes": n_classes,
+        "n_bins": calibrator.n_bins_,
+        "cells": calibrator.cells_.tolist(),
+        "values": calibrator.values_.tolist(),
+    }
+    if isinstance(scheme, SierpinskiScheme):
+        return data | {"scheme": "sierpinski", "depth": int(scheme.depth)}
+    if isinstance(scheme, GridScheme):
+        left = [scheme.tuples_left(n_classes - column).tolist() for column in range(n_classes)]
+        return data | {"scheme": "grid", "side": int(scheme.cells), "left": left}
+    directions, thresholds = scheme.directions_.tolist(), scheme.thresholds_.tolist()
+    return data | {"scheme": "projection", "directions": directions, "thresholds": thresholds}

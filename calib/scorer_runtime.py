@@ -1,0 +1,179 @@
+"""Apply one fitted calibrator to class probabilities. Needs NumPy and nothing else.
+
+>>> calibrate(np.array([[0.7, 0.2, 0.1]]))  # doctest: +SKIP
+{'label': array([0]), 'confidence': array([0.63...])}
+
+`calibrate` takes an (n, L) array of probabilities, columns in the order the calibrator was fitted on, and
+returns a dict: "label" (n,) with "confidence" (n,); "labels" and "confidences", both (n, K), best first; or
+"probabilities" (n, L) with "label". A calibrator of one binary score takes (n,) scores and returns "scores".
+
+This text is the same for every calibrator. What was fitted is the literal `DATA` at the end of the file.
+"""
+
+import numpy as np
+
+
+def calibrate(proba):
+    """Return the calibrated outputs for (n, L) probabilities, float32 or float64."""
+    kind = DATA["kind"]
+    proba = _checked(proba, 1 if kind == "binary" else 2)
+    if kind == "binary":
+        return {"scores": _calibrated(np.zeros(len(proba), dtype=np.int64), proba)}
+    if kind == "multiclass":
+        return _multiclass(proba)
+    if kind == "canonical":
+        return _with_label(_canonical(proba))
+    log_p = np.log(np.maximum(proba, 2.0**-126, dtype=np.float64))
+    if kind == "temperature":
+        return _with_label(_softmax(log_p / DATA["temperature"]))
+    if kind == "dirichlet":
+        return _with_label(_softmax(log_p @ DATA["weights"].T + DATA["biases"]))
+    logits = np.zeros(log_p.shape)
+    logits[:, :-1] = (log_p[:, :-1] - log_p[:, -1:]) * DATA["weights"] + DATA["biases"]
+    return _with_label(_softmax(logits))
+
+
+def _checked(proba, ndim):
+    proba = np.asarray(proba)
+    if proba.dtype not in (np.float32, np.float64):
+        proba = proba.astype(np.float64)
+    if proba.ndim != ndim or (ndim == 2 and proba.shape[1] != DATA["n_classes"]):
+        wanted = "a vector" if ndim == 1 else f"a matrix with {DATA['n_classes']} columns"
+        raise ValueError(f"expected {wanted}, got shape {proba.shape}")
+    if not ((proba >= 0.0) & (proba <= 1.0 + 1e-6)).all():
+        raise ValueError("probabilities must be finite and in [0, 1]")
+    return np.minimum(proba, proba.dtype.type(1.0))
+
+
+def _multiclass(proba):
+    notion, rows = DATA["notion"], np.arange(len(proba))
+    n_classes = proba.shape[1]
+    if notion == "class-wise":
+        columns = [_calibrated(np.full(len(proba), j), proba[:, j]) for j in range(n_classes)]
+        matrix = np.stack(columns, axis=1)
+        if DATA["normalize"]:
+            sums = matrix.sum(axis=1, keepdims=True)
+            matrix = np.divide(matrix, sums, out=np.full_like(matrix, 1.0 / n_classes), where=sums > 0)
+        return _with_label(matrix)
+    if notion in ("top-k-confidence", "top-k-label"):
+        labels = np.argsort(-proba, axis=1, kind="stable")[:, : DATA["ranks"]]
+        ranks = np.arange(DATA["ranks"])
+        owner = ranks + 0 * labels if notion == "top-k-confidence" else ranks * n_classes + labels
+        scores = np.take_along_axis(proba, labels, axis=1)
+        confidences = _calibrated(owner.ravel(), scores.ravel()).reshape(scores.shape)
+        return {"labels": labels, "confidences": confidences}
+    label = proba.argmax(axis=1)
+    confidence = _calibrated(label if notion == "top-label" else 0 * label, proba[rows, label])
+    if not DATA["complete"]:
+        return {"label": label, "confidence": confidence}
+    rest = proba.astype(np.float64)
+    rest[rows, label] = 0.0
+    sums = rest.sum(axis=1)
+    empty = sums == 0.0
+    rest[empty] = 1.0
+    rest[rows[empty], label[empty]] = 0.0
+    sums[empty] = n_classes - 1
+    rest *= ((1.0 - confidence) / sums)[:, None]
+    rest[rows, label] = confidence
+    return {"label": label, "confidence": confidence, "probabilities": rest}
+
+
+def _calibrated(owner, scores):
+    """Send each score through the calibrator of the binary problem that owns it."""
+    result = scores.astype(np.float64)
+    order = np.argsort(owner, kind="stable")
+    problems, starts = np.unique(owner[order], return_index=True)
+    for problem, rows in zip(problems, np.split(order, starts[1:])):  # noqa: B905
+        index = DATA["calibrators"][problem]
+        if index >= 0:
+            result[rows] = _binary(index, result[rows])
+    return result
+
+
+def _binary(index, scores):
+    binary = DATA["binary"]
+    if binary == "logistic":
+        slope, slope_below, intercept = DATA["weights"][index]
+        clipped = np.clip(scores, 2.0**-24, 1.0 - 2.0**-24)
+        logit = slope * np.log(clipped) - slope_below * np.log1p(-clipped) + intercept
+        small = np.exp(-np.abs(logit))
+        return np.where(logit >= 0.0, 1.0, small) / (1.0 + small)
+    knots = DATA["knots"][DATA["knots_from"][index] : DATA["knots_from"][index + 1]]
+    values = DATA["values"][DATA["values_from"][index] : DATA["values_from"][index + 1]]
+    if binary == "histogram":
+        return values[np.searchsorted(knots, scores, side="right")]
+    return np.clip(np.interp(scores, knots, values), 0.0, 1.0)
+
+
+def _canonical(proba):
+    """Mean label vector of each row's simplex cell; 1/L in cells without calibration rows."""
+    assign = {"sierpinski": _sierpinski, "grid": _grid, "projection": _projection}[DATA["scheme"]]
+    cells = assign(proba)
+    result = np.full(proba.shape, 1.0 / proba.shape[1])
+    at = np.searchsorted(DATA["cells"], cells)
+    known = at < len(DATA["cells"])
+    known[known] = DATA["cells"][at[known]] == cells[known]
+    result[known] = DATA["values"][at[known]]
+    return result
+
+
+def _sierpinski(proba):
+    n_classes = proba.shape[1]
+    cells = np.zeros(len(proba), dtype=np.int64)
+    rows, local = np.arange(len(proba)), proba.astype(np.float64)
+    in_corner = (DATA["n_bins"] - 1) // n_classes
+    for _ in range(DATA["depth"]):
+        corner = local.argmax(axis=1)
+        inside = local[np.arange(len(rows)), corner] > 0.5
+        cells[rows[~inside]] += n_classes * in_corner
+        rows, corner = rows[inside], corner[inside]
+        cells[rows] += corner * in_corner
+        local = 2.0 * local[inside]
+        local[np.arange(len(rows)), corner] -= 1.0
+        in_corner = (in_corner - 1) // n_classes
+    return cells
+
+
+def _grid(proba):
+    side = DATA["side"]
+    scaled = proba / proba.sum(axis=1, keepdims=True, dtype=np.float64) * side
+    whole = np.rint(scaled)
+    on_face = np.abs(scaled - whole) <= 4 * side * np.finfo(proba.dtype).eps
+    tuples = np.maximum(np.where(on_face, whole, np.ceil(scaled)).astype(np.int64), 1)
+    tuples[tuples.sum(axis=1) == side, -1] += 1
+    rank = np.zeros(len(proba), dtype=np.int64)
+    used = np.zeros(len(proba), dtype=np.int64)
+    for column in range(proba.shape[1]):
+        after = used + tuples[:, column] - 1
+        rank += DATA["left"][column][used] - DATA["left"][column][after]
+        used = after
+    return rank
+
+
+def _projection(proba):
+    last = len(DATA["thresholds"]) - 1
+    cells, rows = np.full(len(proba), last, dtype=np.int64), np.arange(len(proba))
+    for cell in range(last):
+        total = np.zeros(len(rows))
+        for column in np.flatnonzero(DATA["directions"][cell]):
+            total += proba[rows, column] * DATA["directions"][cell][column]
+        taken = total < DATA["thresholds"][cell]
+        cells[rows[taken]] = cell
+        rows = rows[~taken]
+    return cells
+
+
+def _softmax(logits):
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def _with_label(matrix):
+    return {"probabilities": matrix, "label": matrix.argmax(axis=1)}
+
+
+def _arrays(data):
+    return {key: np.array(value) if isinstance(value, list) else value for key, value in data.items()}
+
+
+DATA = _arrays({})
