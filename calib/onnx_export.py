@@ -1,0 +1,232 @@
+"""ONNX graphs: one calibrator as a graph that onnxruntime runs (extra ``calib[onnx]``).
+
+Everything inside the graph is float64: a float32 input is widened first, as the library does, so scores
+fall on the same side of every edge.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calib.onnx_graph import Graph
+from calib.onnx_simplex import canonical
+from calib.predictions import InputError
+from calib.scorer_data import largest_difference, outputs, plain_data
+
+#: Rows replayed at a time.
+_BLOCK = 10_000
+
+
+def to_onnx(calibrator: Any) -> bytes:
+    """Return a calibrator as a serialised ONNX model, opset 17.
+
+    Input "proba" is (n, L) float32 ("scores", (n,) float32, for a binary calibrator). Outputs are "label"
+    (n,) int64 and "confidence" (n,) float64; "labels" and "confidences", both (n, K); or "probabilities"
+    (n, L) float64 and "label"; for a binary calibrator "scores" (n,).
+
+    Parameters
+    ----------
+    calibrator : fitted calibrator
+        Any that `calib.save` can store.
+
+    Raises
+    ------
+    InputError
+        If the calibrator is none of calib's, or the onnx package is not installed.
+    """
+    data = plain_data(calibrator)
+    graph = Graph()
+    if data["kind"] == "binary":
+        scores = graph.input("scores_in", ["n"])
+        zeros = graph.cast(graph.op("Mul", scores, graph.number(0.0)), "INT64")
+        graph.output("scores", _calibrated(graph, data, zeros, scores), ["n"])
+        return graph.serialised()
+    proba = graph.input("proba", ["n", data["n_classes"]])
+    if data["kind"] == "multiclass":
+        _multiclass(graph, data, proba)
+    elif data["kind"] == "canonical":
+        _give_matrix(graph, canonical(graph, data, proba), data["n_classes"])
+    else:
+        _give_matrix(graph, _scaled(graph, data, proba), data["n_classes"])
+    return graph.serialised()
+
+
+def verify_onnx(model: bytes, calibrator: Any, proba: Any) -> float:
+    """Run an ONNX model on predictions and return its largest difference from the calibrator.
+
+    Parameters
+    ----------
+    model : bytes
+        From `to_onnx`.
+    calibrator : fitted calibrator
+        The one it was made from.
+    proba : (n, L) array_like or Predictions
+        Rows to replay ((n,) scores for a binary calibrator), given to both as float32.
+
+    Returns
+    -------
+    float
+        Largest absolute difference over all outputs; infinite if labels or shapes differ.
+
+    Raises
+    ------
+    InputError
+        If onnxruntime is not installed.
+    """
+    try:
+        import onnxruntime
+    except ImportError:
+        raise InputError("onnxruntime is not installed; install calib[onnx]") from None
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    (source,) = session.get_inputs()
+    names = [output.name for output in session.get_outputs()]
+    matrix = np.asarray(getattr(proba, "proba", proba), dtype=np.float32)
+    largest = 0.0
+    for start in range(0, len(matrix), _BLOCK):
+        block = matrix[start : start + _BLOCK]
+        said = dict(zip(names, session.run(names, {source.name: block}), strict=True))
+        largest = max(largest, largest_difference(said, outputs(calibrator, block)))
+    return largest
+
+
+def _give_matrix(graph: Graph, matrix: str, n_classes: int) -> None:
+    graph.output("probabilities", matrix, ["n", n_classes])
+    graph.output("label", graph.top(matrix), ["n"], whole=True)
+
+
+def _scaled(graph: Graph, data: dict[str, Any], proba: str) -> str:
+    log_p = graph.op("Log", graph.op("Max", proba, graph.number(2.0**-126)))
+    if data["kind"] == "temperature":
+        logits = graph.op("Div", log_p, graph.number(data["temperature"]))
+    elif data["kind"] == "dirichlet":
+        weights, biases = graph.array(np.array(data["weights"]).T), graph.array(np.array(data["biases"]))
+        logits = graph.op("Add", graph.op("MatMul", log_p, weights), biases)
+    else:
+        # Weight 0 and bias 0 for the last class, whose logit is 0.
+        last = graph.columns(log_p, data["n_classes"] - 1, data["n_classes"])
+        odds = graph.op("Sub", log_p, last)
+        weights, biases = (
+            graph.array(np.array([*data["weights"], 0.0])),
+            graph.array(np.array([*data["biases"], 0.0])),
+        )
+        logits = graph.op("Add", graph.op("Mul", odds, weights), biases)
+    return graph.op("Softmax", logits, axis=1)
+
+
+def _multiclass(graph: Graph, data: dict[str, Any], proba: str) -> None:
+    n_classes, notion = data["n_classes"], data["notion"]
+    if notion == "class-wise":
+        # Row-major entries (row, class): the class of an entry is the problem that owns it.
+        classes = graph.array(np.arange(n_classes))
+        owner = graph.op("Add", classes, graph.cast(graph.op("Mul", proba, graph.number(0.0)), "INT64"))
+        matrix = _calibrated(graph, data, owner, proba)
+        if data["normalize"]:
+            sums = graph.sums(matrix)
+            empty = graph.op("Equal", sums, graph.number(0.0))
+            shared = graph.op("Div", matrix, graph.op("Where", empty, graph.number(1.0), sums))
+            matrix = graph.op("Where", empty, graph.number(1.0 / n_classes), shared)
+        _give_matrix(graph, matrix, n_classes)
+        return
+    if notion in ("top-k-confidence", "top-k-label"):
+        k = graph.array(np.array([data["ranks"]]))
+        scores, labels = graph.op_many("TopK", 2, proba, k, axis=1, largest=1, sorted=1)
+        ranks = np.arange(data["ranks"])
+        if notion == "top-k-label":
+            owner = graph.op("Add", labels, graph.array(ranks * n_classes))
+        else:
+            owner = graph.op("Add", graph.op("Mul", labels, graph.array(np.int64(0))), graph.array(ranks))
+        graph.output("labels", labels, ["n", data["ranks"]], whole=True)
+        graph.output("confidences", _calibrated(graph, data, owner, scores), ["n", data["ranks"]])
+        return
+    label = graph.top(proba)
+    owner = label if notion == "top-label" else graph.op("Mul", label, graph.array(np.int64(0)))
+    score = graph.op("ReduceMax", proba, axes=[1], keepdims=0)
+    confidence = _calibrated(graph, data, owner, score)
+    if data["complete"]:
+        graph.output("probabilities", _completed(graph, proba, label, confidence), ["n", n_classes])
+    graph.output("label", label, ["n"], whole=True)
+    graph.output("confidence", confidence, ["n"])
+
+
+def _completed(graph: Graph, proba: str, label: str, confidence: str) -> str:
+    column = graph.array(np.array([1]))
+    top = graph.op("Equal", graph.op("Unsqueeze", label, column), graph.array(np.arange(graph.n_classes)))
+    h = graph.op("Unsqueeze", confidence, column)
+    rest = graph.op("Where", top, graph.number(0.0), proba)
+    sums = graph.sums(rest)
+    empty = graph.op("Equal", sums, graph.number(0.0))
+    rest = graph.op("Where", empty, graph.number(1.0), rest)
+    sums = graph.op("Where", empty, graph.number(graph.n_classes - 1.0), sums)
+    spread = graph.op("Mul", rest, graph.op("Div", graph.op("Sub", graph.number(1.0), h), sums))
+    return graph.op("Where", top, h, spread)
+
+
+def _calibrated(graph: Graph, data: dict[str, Any], owner: str, scores: str) -> str:
+    """Send each score through the calibrator of the problem that owns it; shapes are kept."""
+    table = np.array(data["calibrators"])
+    index = graph.op("Gather", graph.array(table), owner)
+    known = graph.op("Max", index, graph.array(np.int64(0)))
+    if not (table >= 0).any():
+        return graph.op("Identity", scores)
+    if data["binary"] == "logistic":
+        fitted = _logistic(graph, np.array(data["weights"]), known, scores)
+    else:
+        fitted = _looked_up(graph, data, known, scores)
+    if (table >= 0).all():
+        return fitted
+    return graph.op("Where", graph.op("Less", index, graph.array(np.int64(0))), scores, fitted)
+
+
+def _logistic(graph: Graph, weights: np.ndarray, index: str, scores: str) -> str:
+    slope, below, intercept = (graph.op("Gather", graph.array(part), index) for part in weights.T.copy())
+    clipped = graph.op("Max", scores, graph.number(2.0**-24))
+    clipped = graph.op("Min", clipped, graph.number(1.0 - 2.0**-24))
+    log_q = graph.op("Log", graph.op("Sub", graph.number(1.0), clipped))
+    logit = graph.op("Sub", graph.op("Mul", slope, graph.op("Log", clipped)), graph.op("Mul", below, log_q))
+    return graph.op("Sigmoid", graph.op("Add", logit, intercept))
+
+
+def _looked_up(graph: Graph, data: dict[str, Any], index: str, scores: str) -> str:
+    """Histogram or isotonic values, by a binary search in a table with one padded row per calibrator."""
+    starts, knots = np.array(data["knots_from"]), np.array(data["knots"])
+    sizes = np.diff(starts)
+    steps = int(sizes.max()).bit_length()
+    width = 2**steps
+    padded = np.full((len(sizes), width), 9.0)
+    values = np.zeros((len(sizes), width))
+    values_from, all_values = np.array(data["values_from"]), np.array(data["values"])
+    for row in range(len(sizes)):
+        padded[row, : sizes[row]] = knots[starts[row] : starts[row + 1]]
+        own = all_values[values_from[row] : values_from[row + 1]]
+        values[row, : len(own)] = own
+    flat_knots, flat_values = graph.array(padded.ravel()), graph.array(values.ravel())
+    base = graph.op("Mul", index, graph.array(np.int64(width)))
+    # `place` counts the knots <= score: the bit of each step is kept where the last knot it adds is.
+    place = graph.op("Mul", index, graph.array(np.int64(0)))
+    for step in range(steps - 1, -1, -1):
+        further = graph.op("Add", place, graph.array(np.int64(2**step)))
+        last = graph.op("Sub", graph.op("Add", base, further), graph.array(np.int64(1)))
+        reached = graph.op("LessOrEqual", graph.op("Gather", flat_knots, last), scores)
+        place = graph.op("Where", reached, further, place)
+    if data["binary"] == "histogram":
+        return graph.op("Gather", flat_values, graph.op("Add", base, place))
+    final = graph.op("Gather", graph.array(sizes - 1), index)
+    left = graph.op("Max", graph.op("Sub", place, graph.array(np.int64(1))), graph.array(np.int64(0)))
+    right = graph.op("Min", place, final)
+    at = {
+        (table, side): graph.op("Gather", flat, graph.op("Add", base, where))
+        for table, flat in (("x", flat_knots), ("y", flat_values))
+        for side, where in (("left", left), ("right", right))
+    }
+    run = graph.op("Sub", at["x", "right"], at["x", "left"])
+    flat = graph.op("Equal", run, graph.number(0.0))
+    rise = graph.op("Sub", at["y", "right"], at["y", "left"])
+    slope = graph.op("Div", rise, graph.op("Where", flat, graph.number(1.0), run))
+    return graph.op("Add", graph.op("Mul", slope, graph.op("Sub", scores, at["x", "left"])), at["y", "left"])
+
+
+__all__ = ["InputError", "to_onnx", "verify_onnx"]
