@@ -53,6 +53,17 @@ Columns with the calibrator's class names are put in its order; labels are not n
 """
 
 
+CHECK = """\
+examples:
+  python -m calib check predictions.csv
+  python -m calib check predictions.csv --fix percent,labels_one_based
+  python -m calib metrics predictions.csv --fix percent,labels_one_based
+
+Exits with 1 if an error is left that stands in the way of using the file.
+
+"""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     options = _parser().parse_args(arguments)
@@ -110,6 +121,9 @@ def _parser() -> argparse.ArgumentParser:
     apply.add_argument("calibrator", metavar="CAL.JSON")
     _add_file(apply)
     apply.add_argument("-o", "--output", required=True, metavar="OUT", help=".csv or .parquet")
+
+    check = _command(commands_, "check", "say what is wrong with a file, and what --fix would do", CHECK)
+    _add_file(check)
     return parser
 
 
@@ -134,6 +148,7 @@ def _add_file(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--part", metavar="NAME", help="rows to use: calibration, evaluation or a split's value"
     )
+    command.add_argument("--fix", default="", metavar="CODES", help="fixes of `check` to apply, by commas")
     command.add_argument(
         "--scores",
         choices=("auto", "probabilities", "logits", "log_probabilities"),

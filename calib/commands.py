@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from calib.binning import Notion, Strategy
+from calib.doctor import check as check_file
 from calib.formats import read_pair, read_predictions, write_csv
 from calib.methods import make_calibrator, name_of
 from calib.noise import NoiseFloor, noise_floor, verdict
@@ -124,9 +125,7 @@ def fit(options: Namespace) -> Outcome:
 
 def apply(options: Namespace) -> Outcome:
     """Calibrate new predictions with a calibrator file and write them as a table."""
-    rows = read_predictions(
-        options.file, labels=options.labels, format=options.format, split=options.part, scores=options.scores
-    )
+    rows = _sets(options, labelled=False)[1]
     notes: list[str] = []
     calibrator, rows = _calibrator_for(options.calibrator, rows, notes)
     frame = applied_frame(calibrator, rows)
@@ -143,23 +142,74 @@ def apply(options: Namespace) -> Outcome:
     return Outcome("\n".join(notes), data | {"columns": list(frame.columns)})
 
 
-def _sets(options: Namespace) -> tuple[Predictions | None, Predictions]:
-    """Read (calibration, evaluation) rows; calibration is None where the file names none."""
-    pair: tuple[Predictions | None, Predictions]
-    if options.labels or options.part:
-        one = read_predictions(
+def check(options: Namespace) -> Outcome:
+    """Examine a file and say what is wrong with it; 1 if an error stands in the way of using it."""
+    reports = check_file(options.file, labels=options.labels, fix=_codes(options), format=options.format)
+    lines, data = [], {}
+    for part, report in sorted(reports.items()):
+        draft = report.draft
+        lines.append(f"{part}: {draft.n_samples:,} rows, {draft.n_classes:,} columns of scores")
+        lines += [f"  fixed {line}" for line in report.log]
+        for one in report.findings:
+            hint = f" [--fix {one.code}]" if one.fix is not None else ""
+            lines.append(f"  {one.severity}: {one.code}: {one.message}{hint}")
+        if not report.findings:
+            lines.append("  nothing to report")
+        data[part] = {
+            "n_samples": draft.n_samples,
+            "n_columns": draft.n_classes,
+            "ok": report.ok,
+            "fixed": list(report.log),
+            "findings": [
+                {
+                    "code": one.code,
+                    "severity": one.severity,
+                    "message": one.message,
+                    "fixable": one.fix is not None,
+                    "n_rows": len(one.rows),
+                    "rows": one.rows[:20].tolist(),
+                    "columns": list(one.columns[:20]),
+                }
+                for one in report.findings
+            ],
+        }
+    return Outcome(
+        "\n".join(lines),
+        {"file": str(options.file), "parts": data},
+        0 if all(report.ok for report in reports.values()) else 1,
+    )
+
+
+def _codes(options: Namespace) -> list[str]:
+    return [code for code in options.fix.split(",") if code]
+
+
+def _sets(options: Namespace, *, labelled: bool = True) -> tuple[Predictions | None, Predictions]:
+    """Read (calibration, evaluation) rows, fixed as asked; calibration is None where the file names none."""
+    calibration: Predictions | None = None
+    if options.fix:
+        reports = check_file(options.file, labels=options.labels, fix=_codes(options), format=options.format)
+        name = options.part or ("evaluation" if "evaluation" in reports else "calibration")
+        if name not in reports:
+            raise InputError(f"the file has no part {name!r}; it has {', '.join(reports)}")
+        rows = reports[name].predictions(options.scores)
+        if "calibration" in reports and not options.part and name == "evaluation":
+            calibration = reports["calibration"].predictions(options.scores)
+    elif options.labels or options.part:
+        rows = read_predictions(
             options.file,
             labels=options.labels,
             format=options.format,
             split=options.part,
             scores=options.scores,
         )
-        pair = None, one
+    elif labelled:
+        calibration, rows = read_pair(options.file, format=options.format, scores=options.scores)
     else:
-        pair = read_pair(options.file, format=options.format, scores=options.scores)
-    if pair[1].labels is None:
+        rows = read_predictions(options.file, format=options.format, scores=options.scores)
+    if labelled and rows.labels is None:
         raise InputError("the file has no true labels; give them in a column 'label' or with --labels FILE")
-    return pair
+    return calibration, rows
 
 
 def _calibrator_for(file: str, rows: Predictions, notes: list[str]) -> tuple[Any, Predictions]:

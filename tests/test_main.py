@@ -211,7 +211,7 @@ def test_wrong_usage_exits_with_2(capsys, arguments):
     assert "usage: python -m calib" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["metrics", "fit", "apply"])
+@pytest.mark.parametrize("command", ["metrics", "fit", "apply", "check"])
 def test_help_shows_examples_and_exit_codes(capsys, command):
     with pytest.raises(SystemExit) as stop:
         main([command, "--help"])
@@ -252,3 +252,41 @@ def test_predictions_of_one_row_can_be_applied(capsys, table, tmp_path):
         capsys, "apply", tmp_path / "cal.json", tmp_path / "one.npy", "-o", tmp_path / "o.csv"
     )
     assert (code, data["n_samples"]) == (0, 1)
+
+
+@pytest.fixture
+def percent(table) -> Path:
+    """The rows of `table` in percent."""
+    frame = pd.read_csv(table)
+    frame[list(NAMES)] *= 100
+    frame.to_csv(table.with_name("percent.csv"), index=False)
+    return table.with_name("percent.csv")
+
+
+def test_check_says_what_is_wrong(capsys, percent):
+    code, data, _ = run(capsys, "check", percent)
+    assert code == 1
+    (first,) = [one for one in data["parts"]["evaluation"]["findings"] if one["severity"] == "error"]
+    assert (first["code"], first["fixable"]) == ("percent", True)
+    assert main(["check", str(percent)]) == 1
+    assert "[--fix percent]" in capsys.readouterr().out
+
+
+def test_check_with_the_fix_is_content(capsys, percent):
+    code, data, _ = run(capsys, "check", percent, "--fix", "percent")
+    assert code == 0
+    assert data["parts"]["evaluation"]["ok"]
+    assert data["parts"]["evaluation"]["fixed"][0].startswith("percent: ")
+    code, _, err = run(capsys, "check", percent, "--fix", "logits")
+    assert (code, "there is no finding 'logits' to fix" in err) == (2, True)
+
+
+def test_fixes_serve_every_command(capsys, table, percent, tmp_path):
+    assert run(capsys, "metrics", percent)[0] == 2
+    _, fixed, _ = run(capsys, "metrics", percent, "--fix", "percent")
+    _, sound, _ = run(capsys, "metrics", table)
+    assert fixed["methods"][0]["tl_ece"] == pytest.approx(sound["methods"][0]["tl_ece"], abs=1e-12)
+    assert run(capsys, "fit", percent, "--fix", "percent", "-o", tmp_path / "cal.json")[0] == 0
+    out = tmp_path / "out.csv"
+    code, data, _ = run(capsys, "apply", tmp_path / "cal.json", percent, "--fix", "percent", "-o", out)
+    assert (code, data["n_samples"]) == (0, 400)
