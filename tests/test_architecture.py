@@ -34,6 +34,7 @@ LAYERS = (
     ("methods",),
     ("scorer", "onnx"),
     ("model",),
+    ("gate", "report"),
     ("datasets",),
     ("commands",),
     ("__main__",),
