@@ -276,7 +276,7 @@ def _read(
             part = pa_csv.read_csv(pa.BufferReader(chunk), **options)
             n_rows += part.num_rows
             limits.check_rows(n_rows)
-            limits.check_expanded(n_rows * len(keys) * 8, limits.expanded_bytes)
+            limits.check_expanded(n_rows * len(keys) * 8, source.size)
             blocks.append(_side_by_side(part, floats))
             for key in texts:
                 strings[key].append(part.column(key))

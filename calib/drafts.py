@@ -13,7 +13,7 @@ from calib.parallel import map_row_blocks
 from calib.predictions import InputError, Predictions
 from calib.roles import Roles
 from calib.roles_guess import one_hot_values
-from calib.tables import Table
+from calib.tables import Table, frozen
 
 SCALES = ("auto", "probabilities", "logits", "log_probabilities")
 #: exp of log-probabilities sums to 1 as well as the logarithms were printed.
@@ -72,7 +72,7 @@ class Draft:
             for name in ("labels", "ids", "weight", "group")
             if (values := getattr(self, name)) is not None
         }
-        return replace(self, proba=self.proba[rows], **parts)
+        return replace(self, proba=frozen(self.proba[rows]), **parts)
 
     def codes(self) -> np.ndarray | None:
         """Class codes of `labels`, int64; -1 where a label is missing or names no class.

@@ -12,7 +12,7 @@ from calib.predictions import InputError
 from calib.readers_arrow import read_feather, read_parquet
 from calib.readers_json import read_json
 from calib.readers_numpy import read_npy, read_npz
-from calib.tables import Limits, Progress, Source, Table, open_source
+from calib.tables import Limits, Progress, Source, Table, frozen, open_source
 
 NPY_MAGIC = b"\x93NUMPY"
 #: First bytes of files that people pass by mistake, and what to do instead.
@@ -74,6 +74,8 @@ def read_table(
     except (pa.ArrowException, OSError, ValueError, EOFError, KeyError, NotImplementedError) as error:
         reason = " ".join(str(error).split())[:160] or type(error).__name__
         raise InputError(f"{opened.name!r} cannot be read as {chosen}: {reason}") from None
+    for array in (*table.columns.values(), *table.matrices.values()):
+        frozen(array)
     if progress is not None:
         progress(1.0, "reading")
     return table

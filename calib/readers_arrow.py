@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pq
 
+from calib.arrow_messages import expanded_size
 from calib.delimited import whole
 from calib.predictions import InputError
 from calib.tables import (
@@ -33,35 +34,64 @@ def read_parquet(source: Source, limits: Limits, progress: Progress | None = Non
     schema, described = file.schema_arrow, file.metadata
     limits.check_rows(described.num_rows)
     limits.check_columns(described.num_columns)
-    limits.check_expanded(described.num_rows * len(schema) * 8, limits.expanded_bytes)
-    groups = (described.row_group(g).total_byte_size for g in range(described.num_row_groups))
-    limits.check_expanded(sum(groups), len(data))
-    # Text stays dictionary-coded: a long string repeated a million times must not be written out.
-    coded = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
+    groups = [described.row_group(g) for g in range(described.num_row_groups)]
+    values = sum(group.column(c).num_values for group in groups for c in range(described.num_columns))
+    limits.check_expanded(max(8 * values, sum(group.total_byte_size for group in groups)), len(data))
+    # Columns of other types are not even decoded, and text stays dictionary-coded: a long string
+    # repeated a million times must not be written out.
+    usable = [field.name for field in schema if _is_usable(field.type)]
+    coded = [field.name for field in schema if _is_text(field.type)]
     file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=coded)
-    batches = file.iter_batches(batch_size=65_536, use_threads=False)
-    return _table_of_batches(batches, file.schema_arrow, described.num_rows, "parquet", limits, progress)
+    batches = file.iter_batches(batch_size=65_536, use_threads=False, columns=usable)
+    table = _table_of_batches(batches, usable, described.num_rows, "parquet", limits, progress)
+    return replace(table, ignored=(*table.ignored, *(name for name in schema.names if name not in usable)))
 
 
 def read_feather(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
-    """Read a Feather (Arrow IPC) file, batch by batch."""
+    """Read a Feather (Arrow IPC) file, batch by batch, after adding up what it expands to."""
     data = whole(source, limits)
-    file = pa_ipc.open_file(pa.BufferReader(data))
-    limits.check_columns(len(file.schema))
-    batches = (file.get_batch(i) for i in range(file.num_record_batches))
-    return _table_of_batches(batches, file.schema, None, "feather", limits, progress)
+    stream = pa.py_buffer(data).slice(8)  # behind the magic bytes, a file is a stream
+    expanded = sum(expanded_size(message) for message in pa_ipc.MessageReader.open_stream(stream))
+    limits.check_expanded(expanded, len(data))
+    reader = pa_ipc.open_stream(stream)
+    limits.check_columns(len(reader.schema))
+    return _table_of_batches(reader, reader.schema.names, None, "feather", limits, progress)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_floating(kind) or pa.types.is_integer(kind)
+
+
+def _is_usable(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        return _is_usable(kind.value_type)
+    if _is_list(kind):
+        return _is_number(kind.value_type)
+    temporal = (
+        pa.types.is_temporal(kind) and not pa.types.is_duration(kind) and not pa.types.is_interval(kind)
+    )
+    plain = pa.types.is_decimal(kind) or pa.types.is_null(kind) or pa.types.is_boolean(kind)
+    return temporal or plain or _is_number(kind) or _is_text(kind)
 
 
 def _table_of_batches(
     batches: Iterable[pa.RecordBatch],
-    schema: pa.Schema,
+    names: Sequence[str],
     total: int | None,
     format: str,
     limits: Limits,
     progress: Progress | None,
 ) -> Table:
-    check_distinct(schema.names)
-    parts: list[list[Any]] = [[] for _ in schema]
+    check_distinct(names)
+    parts: list[list[Any]] = [[] for _ in names]
     n_rows = n_bytes = 0
     for batch in batches:
         batch.validate(full=True)
@@ -78,7 +108,7 @@ def _table_of_batches(
     columns: dict[str, np.ndarray] = {}
     matrices: dict[str, np.ndarray] = {}
     ignored: list[str] = []
-    for j, name in enumerate(schema.names):
+    for j, name in enumerate(names):
         pieces, parts[j] = parts[j], []
         if any(piece is None for piece in pieces):
             ignored.append(name)
@@ -102,6 +132,8 @@ def _plain(column: pa.Array) -> Any:
         missing = "" if words.dtype == object else np.nan
         words = np.append(words.astype(object if words.dtype == object else np.float64), missing)
         return words[column.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False).astype(np.int64)]
+    if not _is_usable(kind):
+        return None
     if pa.types.is_floating(kind) or (pa.types.is_integer(kind) and column.null_count == 0):
         values = column.to_numpy(zero_copy_only=False)
         return as_numbers(values) if values.dtype.kind == "f" else values
@@ -109,19 +141,12 @@ def _plain(column: pa.Array) -> Any:
         return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    if _is_list(kind):
         return _matrix_of_lists(column)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_boolean(kind):
-        return as_text(column.to_pylist())
-    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind) and not pa.types.is_interval(kind):
-        return as_text(pc.cast(column, pa.string()).to_pylist())
-    return None
+    return as_text((column.cast(pa.string()) if pa.types.is_temporal(kind) else column).to_pylist())
 
 
-def _matrix_of_lists(column: pa.Array) -> np.ndarray | None:
-    inner = column.type.value_type
-    if not (pa.types.is_floating(inner) or pa.types.is_integer(inner)):
-        return None
+def _matrix_of_lists(column: pa.Array) -> np.ndarray:
     lengths = pc.unique(pc.list_value_length(column)).to_pylist()
     if len(lengths) != 1 or not lengths[0]:
         raise InputError("a column holds lists of different lengths; one number per class is needed")

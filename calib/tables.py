@@ -126,10 +126,10 @@ class Table:
         if self.packed is not None and all(name in place for name in names):
             at = [place[name] for name in names]
             if at == list(range(at[0], at[0] + len(at))):
-                return np.ascontiguousarray(self.packed[:, at[0] : at[0] + len(at)])
-            return self.packed[:, at]
+                return frozen(np.ascontiguousarray(self.packed[:, at[0] : at[0] + len(at)]))
+            return frozen(self.packed[:, at])
         columns = [as_float_column(self.columns[name], name) for name in names]
-        return np.stack(columns, axis=1)
+        return frozen(np.stack(columns, axis=1))
 
     def frame(self, max_rows: int | None = None) -> pd.DataFrame:
         """Return columns and matrices as one frame for preview; matrices become name[0], name[1], ..."""
@@ -137,6 +137,15 @@ class Table:
         for name, values in self.matrices.items():
             data |= {f"{name}[{j}]": values[:max_rows, j] for j in range(values.shape[1])}
         return pd.DataFrame({name: pd.Series(values) for name, values in data.items()})
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """Make an array of our own read-only, so that `Predictions` shares it instead of copying it."""
+    own: Any = array
+    while isinstance(own, np.ndarray):
+        own.flags.writeable = False
+        own = own.base
+    return array
 
 
 def as_numbers(array: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     ("parallel",),
     ("predictions",),
-    ("tables", "delimited", "readers", "roles", "drafts", "formats", "doctor"),
+    ("tables", "arrow_messages", "delimited", "readers", "roles", "drafts", "formats", "doctor"),
     ("binning",),
     ("reductions",),
     ("histogram", "binary"),
