@@ -50,7 +50,7 @@ class Summary:
     accuracy, conf_ece, tl_ece, tl_mce_cell, tl_mce_bin : float
         See `calib.accuracy`, `calib.ece` and `calib.mce`.
     cw_ece : float or None
-        Class-wise ECE; None where the method gives no score per class.
+        Class-wise ECE; None where the method gives no score per class, or where it was not asked for.
     top_brier, top_log_loss : float
         Brier score and log loss (nats) of the event "the announced class is right": comparable over all
         methods.
@@ -79,7 +79,13 @@ class Summary:
 
 
 def summarize(
-    y_true: Any, scores: Any, *, method: str = "Base model", n_bins: int = 15, strategy: Strategy = "uniform"
+    y_true: Any,
+    scores: Any,
+    *,
+    method: str = "Base model",
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    class_wise: bool = True,
 ) -> Summary:
     """Compute every metric of one method.
 
@@ -95,6 +101,8 @@ def summarize(
         Equal-width bins B.
     strategy : {"uniform", "discrete"}
         `assessment(calibrator)` tells which.
+    class_wise : bool
+        Whether to compute CW-ECE, which alone needs all n * L scores sorted.
 
     Raises
     ------
@@ -118,7 +126,7 @@ def summarize(
         tl_mce_cell=cells.mce("cell"),
         tl_mce_bin=cells.mce("bin"),
         cw_ece=None
-        if matrix is None
+        if matrix is None or not class_wise
         else ece(y_true, matrix, notion="class-wise", n_bins=n_bins, strategy=strategy),
         top_brier=brier_score(y_true, top),
         top_log_loss=log_loss(y_true, top),

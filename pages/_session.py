@@ -19,6 +19,8 @@ from calib.summary import Summary, assessment, calibrated_scores, summarize
 
 BASE = "Base model"
 DEFAULT_EXAMPLE = "resnet"
+#: Above this many scores (rows x classes), class-wise numbers are computed only when asked for.
+MANY_SCORES = 5_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,8 +171,13 @@ def forget(name: str) -> Method | None:
 
 def summary(method: Method, n_bins: int = 15) -> Summary:
     """Return every metric of a method on the evaluation rows."""
-    found = _summary(method.key, n_bins, method.strategy, dataset().evaluation, method.scores)
-    return replace(found, method=method.name)
+    key = (method.key, n_bins, method.strategy, class_wise())
+    return replace(_summary(key, dataset().evaluation, method.scores), method=method.name)
+
+
+def class_wise() -> bool:
+    """Whether class-wise numbers are shown: always, unless the data are large and nobody asked for them."""
+    return dataset().evaluation.proba.size <= MANY_SCORES or st.session_state.get("class_wise", False)
 
 
 def reliability(method: Method, n_bins: int) -> ReliabilityDiagram:
@@ -208,7 +215,7 @@ def _example(name: str) -> Example:
     return load_example(name)
 
 
-@st.cache_resource(max_entries=64, show_spinner="Fitting the calibrator ...")
+@st.cache_resource(max_entries=16, show_spinner="Fitting the calibrator ...")
 def _fitted(
     key: str, _calibrator: Any, _calibration: Predictions, _evaluation: Predictions
 ) -> tuple[Any, TopLabelPrediction | np.ndarray]:
@@ -217,8 +224,9 @@ def _fitted(
 
 
 @st.cache_resource(max_entries=256, show_spinner="Computing metrics ...")
-def _summary(key: str, n_bins: int, strategy: Strategy, _evaluation: Predictions, _scores: Any) -> Summary:
-    return summarize(_evaluation.labels, _scores, n_bins=n_bins, strategy=strategy)
+def _summary(key: tuple[str, int, Strategy, bool], _evaluation: Predictions, _scores: Any) -> Summary:
+    _, n_bins, strategy, with_classes = key
+    return summarize(_evaluation.labels, _scores, n_bins=n_bins, strategy=strategy, class_wise=with_classes)
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)

@@ -32,11 +32,10 @@ columns[0].metric(
     height="stretch",
     help="Share of rows whose announced class is the true class.",
 )
-for column, name, value, notion in (
-    (columns[1], "conf-ECE", now.conf_ece, "confidence"),
-    (columns[2], "TL-ECE", now.tl_ece, "top-label"),
-    (columns[3], "CW-ECE", now.cw_ece, "class-wise"),
-):
+errors = {"conf-ECE": (now.conf_ece, "confidence"), "TL-ECE": (now.tl_ece, "top-label")}
+if now.cw_ece is not None:
+    errors["CW-ECE"] = (now.cw_ece, "class-wise")
+for column, (name, (value, notion)) in zip(columns[1:], errors.items(), strict=False):
     column.metric(
         name,
         f"{value:.4f}",
@@ -47,8 +46,14 @@ for column, name, value, notion in (
         height="stretch",
         help=ABOUT[name] + " The small figure is the noise floor: what a perfect model of this size shows.",
     )
-for label, notion in (("conf-ECE", "confidence"), ("TL-ECE", "top-label")):
-    st.markdown("- " + verdict(floor(base, notion, n_bins), label))
+if now.cw_ece is None:
+    columns[3].toggle(
+        "Compute CW-ECE",
+        key="class_wise",
+        help=f"It needs {data.evaluation.proba.size:,} scores sorted: this takes a while.",
+    )
+for name, (_, notion) in errors.items():
+    st.markdown("- " + verdict(floor(base, notion, n_bins), name))
 
 st.subheader("Where it goes wrong most", anchor=False)
 worst = worst_cells(cells(base, "top-label", n_bins))
