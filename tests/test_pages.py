@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -38,3 +41,60 @@ def test_page_runs_on_example(page, example):
     assert not app.exception
     assert not app.error
     assert len(app.title) == 1
+
+
+def saved(save, *arrays, **named) -> bytes:
+    """Bytes of a NumPy file."""
+    file = io.BytesIO()
+    save(file, *arrays, **named)
+    return file.getvalue()
+
+
+def table(*rows: str) -> bytes:
+    return "\n".join(["p_a,p_b,p_c,label", *rows]).encode()
+
+
+NPZ = saved(np.savez, proba=np.full((40, 3), 1 / 3), labels=np.arange(40) % 3)
+BAD_FILES = {
+    "prose.csv": b"To be, or not to be\nthat is the question\n",
+    "empty.csv": b"",
+    "truncated.npz": NPZ[: len(NPZ) // 2],
+    "pickle.npy": saved(lambda file, array: np.save(file, array, allow_pickle=True), np.array([{}, {}])),
+    "pickle.npz": pickle.dumps({"proba": [0.5, 0.5]}),
+    "vector.npy": saved(np.save, np.full(30, 0.5)),
+    "cube.npy": saved(np.save, np.full((3, 3, 3), 1 / 3)),
+    "lengths.npz": saved(np.savez, proba=np.full((40, 3), 1 / 3), labels=np.arange(39) % 3),
+    "label.csv": table("0.2,0.3,0.5,2", "0.2,0.3,0.5,7", "0.2,0.3,0.5,1", "0.2,0.3,0.5,0"),
+    "nan.csv": table("0.2,0.3,0.5,2", "nan,0.3,0.5,1", "0.2,0.3,0.5,1", "0.2,0.3,0.5,0"),
+    "negative.csv": table("0.2,0.3,0.5,2", "-0.3,0.8,0.5,1", "0.2,0.3,0.5,1", "0.2,0.3,0.5,0"),
+    "noise.parquet": bytes(range(256)) * 8,
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_file_gives_one_sentence_and_loses_nothing(name):
+    app = open_page("pages/start/data.py", example="digits")
+    before = words(app)
+    app.file_uploader(key="up").upload(name, BAD_FILES[name], "application/octet-stream").run()
+    press(app, "Use these files")
+    assert not app.exception
+    assert len(app.error) == 1
+    said = app.error[0].value
+    assert "Traceback" not in said
+    assert "Error(" not in said
+    assert 20 < len(said) < 500
+    app = app.switch_page("pages/start/overview.py").run()
+    assert "Handwritten digits" in words(app)
+    assert "Handwritten digits" in before
+
+
+def press(app: AppTest, label: str) -> None:
+    """Press the button that reads `label`."""
+    next(button for button in app.button if button.label == label).click().run()
+
+
+def test_calibrator_that_is_none_is_refused_in_words():
+    app = open_page("pages/repair/apply.py", example="digits")
+    app.file_uploader(key="calibrator-file").upload("cal.json", b'{"format": "x"}', "application/json").run()
+    assert not app.exception
+    assert len(app.error) == 1

@@ -14,9 +14,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from chromium import HOW_TO, find
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
-from screen import OUTPUT, settled
+
+from browser.chromium import HOW_TO, find
+from browser.screen import OUTPUT, settled
 
 ROOT = Path(__file__).parents[2]
 FLAGS = [

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from screen import keep_picture, settled
+
+from browser.screen import keep_picture, settled
 
 NAMES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("*/[!_]*.py"))
 

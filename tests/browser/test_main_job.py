@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from playwright.sync_api import Page
-from screen import keep_picture, settled
 
+from browser.screen import keep_picture, settled
 from calib import MulticlassToBinary, Predictions, ece, load, read_pair, reliability_diagram
 from calib.datasets import load_example
 from calib.histogram import HistogramBinning
