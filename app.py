@@ -2,7 +2,15 @@
 
 import streamlit as st
 
-st.set_page_config(page_title="calib", page_icon="assets/icon.svg", layout="wide")
+st.set_page_config(
+    page_title="calib",
+    page_icon="assets/icon.svg",
+    layout="wide",
+    menu_items={
+        "About": "Calibration diagnostics of classifiers, after Gupta & Ramdas, *Top-label calibration and "
+        "multiclass-to-binary reductions* (ICLR 2022)."
+    },
+)
 
 SECTIONS = {
     "Start": [
