@@ -6,9 +6,12 @@ reductions" (ICLR 2022). Nothing here imports Streamlit.
 
 from calib.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.binning import BinaryProblems, BinStatistics, bin_statistics
+from calib.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
 from calib.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.classes import class_heat, class_table
 from calib.classes_detail import class_diagram, confusions
+from calib.debiased import SmoothEstimate, SweepEstimate, debiased_ece, smooth_ece, sweep_ece
+from calib.decomposition import CorpCurve, Decomposition, corp_curve, decomposition
 from calib.diagrams import bin_zoom, ece_sweep, reliability_diagram, worst_cells
 from calib.doctor import Finding, Report, check, examine
 from calib.formats import read_pair, read_predictions
@@ -34,6 +37,7 @@ from calib.scaling import DirichletScaling, TemperatureScaling, TooManyParameter
 from calib.simplex import cell_outlines, merge_classes, recalibration_map, renormalise_classes
 from calib.simplex_error import canonical_ece, canonical_validity, compare_schemes, multinomial_bound
 from calib.summary import Summary, calibrated_scores, summarize
+from calib.validity import ValidityCurve, validity_curve
 
 __version__ = "0.1.0"
 
@@ -45,6 +49,8 @@ __all__ = [
     "CanonicalBinning",
     "ClassWiseGuarantee",
     "ConsistencyBand",
+    "CorpCurve",
+    "Decomposition",
     "DirichletScaling",
     "Fallback",
     "Finding",
@@ -53,23 +59,29 @@ __all__ = [
     "GuaranteeCard",
     "HistogramBinning",
     "InputError",
+    "Interval",
     "IsotonicCalibration",
     "MulticlassToBinary",
     "NoiseFloor",
+    "PairedInterval",
     "PlattScaling",
     "Predictions",
     "ProblemFloors",
     "ProjectionScheme",
     "Report",
     "SierpinskiScheme",
+    "SmoothEstimate",
     "Summary",
+    "SweepEstimate",
     "TemperatureScaling",
     "TooManyParametersWarning",
     "TopLabelPrediction",
+    "ValidityCurve",
     "VectorScaling",
     "accuracy",
     "bin_statistics",
     "bin_zoom",
+    "bootstrap_interval",
     "brier_score",
     "calibrated_scores",
     "canonical_ece",
@@ -83,6 +95,9 @@ __all__ = [
     "compare_schemes",
     "confusions",
     "consistency_band",
+    "corp_curve",
+    "debiased_ece",
+    "decomposition",
     "ece",
     "ece_sweep",
     "examine",
@@ -96,6 +111,7 @@ __all__ = [
     "multinomial_bound",
     "noise_floor",
     "noise_floor_of",
+    "paired_interval",
     "plan_bins",
     "points_needed",
     "points_sentence",
@@ -108,7 +124,10 @@ __all__ = [
     "renormalise_classes",
     "save",
     "sharpness",
+    "smooth_ece",
     "summarize",
+    "sweep_ece",
+    "validity_curve",
     "verdict",
     "worst_cells",
 ]

@@ -70,7 +70,7 @@ def independent_sums(scores: np.ndarray, start: np.ndarray, count: np.ndarray) -
     scores : (m,) float array
         Scores, grouped by cell.
     start, count : (C,) int arrays
-        Where each cell starts, and its entries; every count is at least 1.
+        Where each cell starts, and its entries, at least 1; together the cells tile the scores.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def independent_sums(scores: np.ndarray, start: np.ndarray, count: np.ndarray) -
     (1991), "Binomial approximation to the Poisson binomial distribution", bounds the unmatched version by
     sum (s - mean)^2 / (count * mean * (1 - mean)).
     """
-    equal = scores[start] == scores[start + count - 1]
+    equal = np.minimum.reduceat(scores, start) == np.maximum.reduceat(scores, start)
     small = ~equal & (count <= EXACT_UP_TO)
     entries = _ranges(start[small], count[small])
     thresholds = scores[entries].astype(np.float32)[:, None]

@@ -10,7 +10,15 @@ from calib.binning import BinaryProblems, Notion, bin_statistics, check_count
 from calib.parallel import map_row_blocks, map_threads
 from calib.predictions import InputError, TopLabelPrediction, as_labels, as_scores, highest
 
-__all__ = ["BinaryProblems", "Notion", "bin_statistics", "ranked_classes", "reduce_to_binary", "top_label"]
+__all__ = [
+    "BinaryProblems",
+    "Notion",
+    "as_problems",
+    "bin_statistics",
+    "ranked_classes",
+    "reduce_to_binary",
+    "top_label",
+]
 
 #: The notions of Table 1.
 NOTIONS: tuple[str, ...] = get_args(Notion)
@@ -76,6 +84,13 @@ def reduce_to_binary(y_true: Any, scores: Any, notion: Notion, *, top_k: int | N
     return _sorted_problems(
         notion, n_classes, k, n_problems, owner, confidences.T.ravel(), outcome, n_samples
     )
+
+
+def as_problems(y_true: Any, scores: Any, notion: Notion, top_k: int | None = None) -> BinaryProblems:
+    """Return `scores` where they are `BinaryProblems` already, else reduce them."""
+    if isinstance(scores, BinaryProblems):
+        return scores
+    return reduce_to_binary(y_true, scores, notion, top_k=top_k)
 
 
 def top_label(scores: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,232 @@
+"""Calibration errors that do not grow with noise or with the choice of bins, beside the plug-in estimate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.fft import dct, idct
+
+from calib.binning import BinaryProblems, Notion, Strategy, bin_statistics, equal_mass_cuts
+from calib.reductions import as_problems
+
+#: Most bins the sweep tries. Only problems with next to no outcome of one kind stay monotone for longer.
+MAX_BINS = 1000
+
+#: Points of the grid on which SmoothECE is computed, as in the authors' package.
+GRID = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class SweepEstimate:
+    """ECE with as many equal-mass bins as keep the outcome frequencies monotone.
+
+    Attributes
+    ----------
+    notion : str
+        Notion of the problems.
+    value : float
+        The estimate, in [0, 1].
+    problem : (Q,) int64 array
+        Problems that have entries.
+    n_bins : (Q,) int64 array
+        Bins chosen for each.
+    ece : (Q,) float64 array
+        Error of each problem.
+    """
+
+    notion: str
+    value: float
+    problem: np.ndarray
+    n_bins: np.ndarray
+    ece: np.ndarray
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per problem."""
+        return pd.DataFrame({"problem": self.problem, "n_bins": self.n_bins, "ece": self.ece})
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothEstimate:
+    """SmoothECE: calibration error without bins.
+
+    Attributes
+    ----------
+    notion : str
+        Notion of the problems.
+    value : float
+        The estimate, in [0, 1].
+    problem : (Q,) int64 array
+        Problems that have entries.
+    ece : (Q,) float64 array
+        SmoothECE of each problem, which is also the width of the kernel it was smoothed with.
+    """
+
+    notion: str
+    value: float
+    problem: np.ndarray
+    ece: np.ndarray
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per problem."""
+        return pd.DataFrame({"problem": self.problem, "smooth_ece": self.ece})
+
+
+def debiased_ece(
+    y_true: Any,
+    scores: Any,
+    *,
+    notion: Notion = "top-label",
+    n_bins: int = 15,
+    strategy: Strategy = "quantile",
+    top_k: int | None = None,
+) -> float:
+    """Estimate the root mean square calibration error without the upward bias of the plug-in estimate.
+
+    Parameters
+    ----------
+    y_true, scores, notion, n_bins, top_k
+        As for `calib.ece`. `scores` may also be ready `BinaryProblems`.
+    strategy : {"uniform", "quantile", "discrete"}
+        Bins; equal mass by default, as in the authors' package.
+
+    Returns
+    -------
+    float
+        Square root of the estimate, 0 where that is negative: compare it with ``ece(norm=2)``.
+
+    Notes
+    -----
+    Kumar, Liang & Ma (2019), "Verified uncertainty calibration", definition 5.1: from each squared gap the
+    estimated variance of the outcome frequency, f (1 - f) / (count - 1), is taken off. Cells with one row,
+    whose variance cannot be estimated, add nothing. The square is unbiased (but for those); its root is not.
+    """
+    problems = as_problems(y_true, scores, notion, top_k)
+    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    variance = cells.mean_outcome * (1.0 - cells.mean_outcome) / np.maximum(cells.count - 1, 1)
+    squares = np.where(cells.count > 1, cells.gap**2 - variance, 0.0)
+    weights = cells.count / cells.n_samples
+    per_claim = np.bincount(cells.claim, weights=weights * squares, minlength=cells.n_claims)
+    return float(np.mean(np.sqrt(np.maximum(per_claim, 0.0))))
+
+
+def sweep_ece(
+    y_true: Any, scores: Any, *, notion: Notion = "top-label", norm: float = 1, top_k: int | None = None
+) -> SweepEstimate:
+    """Estimate the ECE with the largest number of equal-mass bins that keeps frequencies monotone.
+
+    Parameters are those of `calib.ece`; `scores` may also be ready `BinaryProblems`.
+
+    Notes
+    -----
+    Roelofs, Cain, Shlens & Mozer (2022), "Mitigating bias in calibration error estimation", Algorithm 1
+    (ECE_sweep): B grows from 1 while the outcome frequencies of the bins do not decrease. Each binary
+    problem gets its own B, at most `MAX_BINS`. Equal scores are never split over two bins, so B is at most
+    the number of distinct scores, too.
+    """
+    problems = as_problems(y_true, scores, notion, top_k)
+    ends = np.append(problems.tie_starts[1:], len(problems.scores))
+    first = np.searchsorted(ends, problems.offsets, side="right")
+    owners = np.flatnonzero(np.diff(problems.offsets))
+    chosen = [
+        _sweep_problem(problems, ends[first[owner] : first[owner + 1]], problems.offsets[owner], norm)
+        for owner in owners
+    ]
+    n_bins, errors = (np.array(column) for column in zip(*chosen, strict=True))
+    value = _mean_over_claims(problems, owners, errors, norm)
+    return SweepEstimate(problems.notion, value, owners, n_bins, errors)
+
+
+def smooth_ece(
+    y_true: Any, scores: Any, *, notion: Notion = "confidence", top_k: int | None = None
+) -> SmoothEstimate:
+    """Estimate calibration error without bins (SmoothECE).
+
+    Parameters are those of `calib.ece`; `scores` may also be ready `BinaryProblems`.
+
+    Notes
+    -----
+    Blasiok & Nakkiran (2023), "Smooth ECE: principled reliability diagrams via kernel smoothing": residuals
+    outcome - score are smoothed with a Gaussian kernel of width sigma, reflected at 0 and 1, and the
+    integral of their absolute value is smECE_sigma; SmoothECE is the sigma at which smECE_sigma = sigma,
+    which exists and is unique as smECE_sigma falls with sigma. Here the reflected kernel is applied as the
+    heat equation on [0, 1] it solves, by a cosine transform, to residuals spread linearly over a grid.
+    """
+    problems = as_problems(y_true, scores, notion, top_k)
+    owners = np.flatnonzero(np.diff(problems.offsets))
+    errors = np.concatenate(
+        [_smooth_problems(problems, owners[at : at + 256]) for at in range(0, len(owners), 256)]
+    )
+    return SmoothEstimate(problems.notion, _mean_over_claims(problems, owners, errors, 1), owners, errors)
+
+
+def _sweep_problem(problems: BinaryProblems, ends: np.ndarray, offset: int, norm: float) -> tuple[int, float]:
+    """Bins chosen for one problem, whose runs of equal scores end at `ends`, and its error."""
+    ends = ends - offset
+    largest = min(int(ends[-1]), MAX_BINS)
+    total = int(problems.outcome_sums[offset + ends[-1]] - problems.outcome_sums[offset])
+    always_monotone = total in (0, ends[-1])
+    best: tuple[int, float] = (0, 0.0)
+    for n_bins in range(largest if always_monotone else 1, largest + 1):
+        cuts = offset + (
+            _even_cuts(ends[-1], n_bins) if len(ends) == ends[-1] else equal_mass_cuts(ends, n_bins)
+        )
+        count = np.diff(cuts)
+        frequency = np.diff(problems.outcome_sums[cuts]) / count
+        if np.any(np.diff(frequency) < 0):
+            break
+        gaps = np.abs(frequency - np.diff(problems.score_sums[cuts]) / count)
+        best = (len(count), float(np.sum(count / count.sum() * gaps**norm) ** (1.0 / norm)))
+        if len(count) == len(ends):
+            break
+    return best
+
+
+def _even_cuts(total: int, n_bins: int) -> np.ndarray:
+    """`equal_mass_cuts` where no scores are equal: larger bins first, as `numpy.array_split`."""
+    share, larger = divmod(total, n_bins)
+    place = np.arange(n_bins + 1)
+    return place * share + np.minimum(place, larger)
+
+
+def _smooth_problems(problems: BinaryProblems, owners: np.ndarray) -> np.ndarray:
+    """SmoothECE of a few problems by bisection on sigma, all at once."""
+    residuals = np.stack([_residual_grid(*problems.problem(int(owner))) for owner in owners])
+    spectrum = dct(residuals, axis=1, norm="ortho")
+    decay = 0.5 * (np.pi * np.arange(GRID)) ** 2
+
+    def smoothed(sigma: np.ndarray) -> np.ndarray:
+        kernel = np.exp(-decay * sigma[:, None] ** 2)
+        return np.abs(idct(spectrum * kernel, axis=1, norm="ortho")).sum(axis=1)
+
+    low, high = np.zeros(len(owners)), np.ones(len(owners))
+    for _ in range(30):
+        middle = (low + high) / 2.0
+        larger = smoothed(middle) > middle
+        low, high = np.where(larger, middle, low), np.where(larger, high, middle)
+    return high
+
+
+def _residual_grid(scores: np.ndarray, outcomes: np.ndarray) -> np.ndarray:
+    """Spread each residual over the two nearest of `GRID` cell midpoints, in proportion.
+
+    The grid sums to the mean residual. Midpoints (i + 1/2) / GRID are those of the cosine transform, which
+    reflects at 0 and 1.
+    """
+    place = np.clip(scores.astype(np.float64) * GRID - 0.5, 0.0, GRID - 1.0)
+    left = np.minimum(place.astype(np.int64), GRID - 2)
+    residual = (outcomes - scores.astype(np.float64)) / len(scores)
+    right_part = residual * (place - left)
+    grid = np.bincount(left, weights=residual - right_part, minlength=GRID)
+    grid[1:] += np.bincount(left, weights=right_part, minlength=GRID)[:-1]
+    return grid
+
+
+def _mean_over_claims(problems: BinaryProblems, owners: np.ndarray, errors: np.ndarray, norm: float) -> float:
+    """Combine errors of problems: by rows inside a claim, evenly over claims, as `BinStatistics.ece` does."""
+    weights = np.diff(problems.offsets)[owners] / problems.n_samples
+    claims = problems.claims_of(owners)
+    per_claim = np.bincount(claims, weights=weights * errors**norm, minlength=problems.n_claims)
+    return float(np.mean(per_claim ** (1.0 / norm)))

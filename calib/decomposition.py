@@ -1,0 +1,210 @@
+"""What recalibration can and cannot fix: Brier score and log loss in three parts, and the CORP curve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import isotonic_regression
+
+from calib.binning import BinaryProblems, Notion, Strategy, bin_statistics
+from calib.predictions import InputError
+from calib.reductions import as_problems
+
+#: Probabilities are clipped below at this in a logarithm, as in `calib.log_loss`.
+TINY = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """A proper score of binary problems in parts (Murphy 1973; Broecker 2009).
+
+    score = calibration + refinement + binning, and refinement = uncertainty - resolution.
+
+    Attributes
+    ----------
+    notion, strategy : str
+        Whose problems, and how their scores were binned.
+    n_bins : int
+        Bins per problem asked for.
+    rule : str
+        "brier" or "log_loss" (nats); for each entry, of the event of its problem.
+    score : float
+        Mean score over entries.
+    calibration : float
+        Distance of the announced from the observed frequency: what recalibration can remove, 0 or more.
+    refinement : float
+        What would remain if every cell announced its frequency: what recalibration cannot fix.
+    uncertainty : float
+        Score of announcing the base rate of each claim.
+    resolution : float
+        What the cells know beyond the base rate: uncertainty - refinement, 0 or more.
+    binning : float
+        What is left because scores inside one cell differ; exactly 0 for "discrete".
+    """
+
+    notion: str
+    strategy: str
+    n_bins: int
+    rule: str
+    score: float
+    calibration: float
+    refinement: float
+    uncertainty: float
+    resolution: float
+    binning: float
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row with every part."""
+        return pd.DataFrame([self.__dict__])
+
+
+@dataclass(frozen=True, eq=False)
+class CorpCurve:
+    """Reliability without bins: isotonic regression of outcomes on scores (Dimitriadis et al. 2021).
+
+    Attributes
+    ----------
+    score : (G,) float64 array
+        Distinct scores, ascending.
+    frequency : (G,) float64 array
+        Isotonic estimate of the outcome frequency at each.
+    count : (G,) int64 array
+        Entries with that score.
+    miscalibration, discrimination, uncertainty : float
+        Brier score = miscalibration - discrimination + uncertainty, exactly (their Theorem 1).
+    """
+
+    score: np.ndarray
+    frequency: np.ndarray
+    count: np.ndarray
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per distinct score."""
+        return pd.DataFrame({"score": self.score, "frequency": self.frequency, "count": self.count})
+
+
+def decomposition(
+    y_true: Any,
+    scores: Any,
+    *,
+    rule: str = "brier",
+    notion: Notion = "top-label",
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    top_k: int | None = None,
+) -> Decomposition:
+    """Split the Brier score or log loss into calibration, refinement and uncertainty.
+
+    Parameters
+    ----------
+    y_true, scores, notion, n_bins, strategy, top_k
+        As for `calib.ece`; `scores` may also be ready `BinaryProblems`.
+    rule : {"brier", "log_loss"}
+        The proper score, of the binary events of the notion: for "confidence" and "top-label" of the event
+        "the announced class is right", for "class-wise" of Y = l, averaged over classes.
+
+    Returns
+    -------
+    Decomposition
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+
+    Notes
+    -----
+    Murphy (1973) for the Brier score, Broecker (2009), "Reliability, sufficiency, and the decomposition of
+    proper scores", for both. The parts are exact for the cells' mean scores; how the scores of one cell
+    differ from their mean is the remainder `binning` (Stephenson et al. 2008). With few rows per cell
+    `calibration` holds noise, as the plug-in ECE does, and `refinement` is too low by as much.
+    """
+    if rule not in ("brier", "log_loss"):
+        raise InputError(f'rule must be "brier" or "log_loss"; got {rule!r}')
+    problems = as_problems(y_true, scores, notion, top_k)
+    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    announced, observed = cells.mean_score, cells.mean_outcome
+    claims = np.bincount(cells.claim, weights=cells.count * observed, minlength=cells.n_claims)
+    base = claims / cells.n_samples
+    single, outcomes = problems.scores.astype(np.float64), problems.outcomes
+    if rule == "brier":
+        score = np.mean((single - outcomes) ** 2)
+        calibration = cells.share @ (announced - observed) ** 2
+        refinement = cells.share @ (observed * (1.0 - observed))
+        uncertainty = np.mean(base * (1.0 - base))
+    else:
+        score = -np.mean(_log(np.where(outcomes, single, 1.0 - single)))
+        refinement = cells.share @ _entropy(observed)
+        calibration = cells.share @ (_cross_entropy(observed, announced) - _entropy(observed))
+        uncertainty = np.mean(_entropy(base))
+    return Decomposition(
+        notion=cells.notion,
+        strategy=cells.strategy,
+        n_bins=cells.n_bins,
+        rule=rule,
+        score=float(score),
+        calibration=float(calibration),
+        refinement=float(refinement),
+        uncertainty=float(uncertainty),
+        resolution=float(uncertainty - refinement),
+        binning=float(score - calibration - refinement),
+    )
+
+
+def corp_curve(problems: BinaryProblems, problem: int = 0) -> CorpCurve:
+    """Fit the CORP reliability curve of one binary problem: no bins to choose.
+
+    Parameters
+    ----------
+    problems : BinaryProblems
+        From `reduce_to_binary`.
+    problem : int
+        Which; for "confidence" there is only 0, for "top-label" and "class-wise" it is the class code.
+
+    Raises
+    ------
+    InputError
+        If the problem has no entries.
+
+    Notes
+    -----
+    Dimitriadis, Gneiting & Jordan (2021), "Stable reliability diagrams for probabilistic classifiers".
+    Consistent, optimally binned, reproducible, by the pool-adjacent-violators algorithm.
+    """
+    scores, outcomes = problems.problem(problem)
+    if not len(scores):
+        raise InputError(f"problem {problem} has no entries: this class is never predicted")
+    first = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
+    count = np.diff(np.append(first, len(scores)))
+    rate = np.add.reduceat(outcomes, first, dtype=np.int64) / count
+    frequency = np.clip(isotonic_regression(rate, weights=count.astype(np.float64)).x, 0.0, 1.0)
+    single, fitted = scores.astype(np.float64), np.repeat(frequency, count)
+    base = outcomes.mean()
+    uncertainty = base * (1.0 - base)
+    recalibrated = np.mean((fitted - outcomes) ** 2)
+    return CorpCurve(
+        score=scores[first].astype(np.float64),
+        frequency=frequency,
+        count=count,
+        miscalibration=float(np.mean((single - outcomes) ** 2) - recalibrated),
+        discrimination=float(uncertainty - recalibrated),
+        uncertainty=float(uncertainty),
+    )
+
+
+def _log(probability: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(probability, TINY))
+
+
+def _cross_entropy(truth: np.ndarray, announced: np.ndarray) -> np.ndarray:
+    return -(truth * _log(announced) + (1.0 - truth) * _log(1.0 - announced))
+
+
+def _entropy(truth: np.ndarray) -> np.ndarray:
+    return _cross_entropy(truth, truth)

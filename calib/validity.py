@@ -1,0 +1,207 @@
+"""Validity curves: the share of rows whose announced probability is within epsilon of the true one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.binning import BinaryProblems, Notion, Strategy, bin_statistics
+from calib.noise_draws import independent_sums, resample
+from calib.predictions import InputError
+from calib.reductions import as_problems
+
+#: Values of epsilon at which the curve of a perfect model is given.
+PERFECT_GRID = np.linspace(0.0, 1.0, 501)
+
+
+@dataclass(frozen=True, eq=False)
+class ValidityCurve:
+    """V(epsilon) of one predictor (Gupta & Ramdas 2021; Figure 3 and Appendix F of the paper).
+
+    Attributes
+    ----------
+    notion : str
+        Notion of the cells.
+    gap : (C,) float64 array
+        |outcome frequency - mean score| of every cell, ascending.
+    label : (C,) int64 array
+        Class code of each cell, -1 where classes are pooled.
+    count : (C,) int64 array
+        Entries (rows; for "class-wise", rows times classes) of each cell.
+    mean_score, mean_outcome : (C,) float64 arrays
+        What the cell announces on average, and what happened.
+    perfect_epsilon, perfect_share, perfect_cell_share : (G,) float64 arrays
+        The curves a perfect model with these cells shows on average, as its outcomes are random too;
+        empty unless asked for.
+    """
+
+    notion: str
+    gap: np.ndarray
+    label: np.ndarray
+    count: np.ndarray
+    mean_score: np.ndarray
+    mean_outcome: np.ndarray
+    perfect_epsilon: np.ndarray
+    perfect_share: np.ndarray
+    perfect_cell_share: np.ndarray
+
+    @property
+    def share(self) -> np.ndarray:
+        """V at each `gap`: share of entries in cells that are off by at most as much, ending at 1."""
+        return np.cumsum(self.count) / self.count.sum()
+
+    @property
+    def cell_share(self) -> np.ndarray:
+        """Conditional version: share of cells, not of entries, that are off by at most `gap`."""
+        return np.arange(1, len(self.gap) + 1) / len(self.gap)
+
+    @property
+    def worst(self) -> float:
+        """Gap of the worst cell: where the conditional curve reaches 1."""
+        return float(self.gap[-1])
+
+    def at(self, epsilon: float) -> float:
+        """V(epsilon), the share of entries whose cell is off by at most `epsilon`."""
+        return float(self.count[: np.searchsorted(self.gap, epsilon, side="right")].sum() / self.count.sum())
+
+    def cells_at(self, epsilon: float) -> float:
+        """Share of cells that are off by at most `epsilon`."""
+        return float(np.searchsorted(self.gap, epsilon, side="right") / len(self.gap))
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per cell, smallest gap first, with the curve."""
+        names = ("label", "count", "mean_score", "mean_outcome", "gap", "share", "cell_share")
+        return pd.DataFrame({name: getattr(self, name) for name in names}).rename(
+            columns={"gap": "epsilon", "share": "validity", "cell_share": "cell_validity"}
+        )
+
+
+def validity_curve(
+    y_true: Any,
+    scores: Any,
+    *,
+    notion: Notion = "top-label",
+    reference: Any = None,
+    label: int | None = None,
+    n_bins: int = 15,
+    strategy: Strategy | None = None,
+    top_k: int | None = None,
+    n_resamples: int = 0,
+    random_state: int | np.random.Generator | None = None,
+) -> ValidityCurve:
+    """Estimate V(epsilon), the share of rows whose cell is off by at most epsilon.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of int
+        True class codes.
+    scores : (n, L) array_like, Predictions, TopLabelPrediction or BinaryProblems
+        What is assessed; of ready problems, `y_true` and `notion` are not used.
+    notion : str
+        As for `calib.ece`.
+    reference : same types as `scores`, optional
+        What a calibrator announces on the same rows. The cells are then those of the calibrator, so a base
+        model and its calibrator are compared on the same cells (Appendix F). Announced classes must agree.
+    label : int, optional
+        Only the cells about this class.
+    n_bins : int
+        Bins per problem.
+    strategy : {"uniform", "quantile", "discrete"}, optional
+        Of the cells. Default "discrete" with a `reference`, else "uniform"; assess histogram-binned scores
+        themselves with "discrete".
+    n_resamples : int
+        Redraws for the curve of a perfect model; 0 leaves it out.
+    random_state : int, Generator or None
+        Seed of the redraws.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used, `reference` announces other classes than `scores`, or no cell is
+        about `label`.
+    """
+    problems = as_problems(y_true, scores, notion, top_k)
+    cut = problems if reference is None else as_problems(y_true, reference, problems.notion, top_k)
+    if strategy is None:
+        strategy = "uniform" if reference is None else "discrete"
+    cells = bin_statistics(cut, n_bins=n_bins, strategy=strategy)
+    own = problems.scores if reference is None else _in_order_of(cut, problems)
+    mean_score = np.add.reduceat(own, cells.start, dtype=np.float64) / cells.count
+    kept = np.ones(len(cells.count), dtype=bool) if label is None else cells.label == label
+    if not kept.any():
+        raise InputError(f"no cell is about class {label!r} with notion {problems.notion!r}")
+    gap = np.abs(cells.mean_outcome - mean_score)
+    order = np.flatnonzero(kept)[np.argsort(gap[kept], kind="stable")]
+    count = cells.count[order]
+    perfect = np.empty((3, 0))
+    if n_resamples:
+        chosen = np.repeat(kept, cells.count)
+        counts, means = cells.count[kept], mean_score[kept]
+        starts = np.cumsum(counts) - counts
+        perfect = _perfect(own[chosen], starts, counts, means, n_resamples, random_state)
+    return ValidityCurve(
+        notion=problems.notion,
+        gap=gap[order],
+        label=cells.label[order],
+        count=count,
+        mean_score=mean_score[order],
+        mean_outcome=cells.mean_outcome[order],
+        perfect_epsilon=perfect[0],
+        perfect_share=perfect[1],
+        perfect_cell_share=perfect[2],
+    )
+
+
+def _in_order_of(cut: BinaryProblems, problems: BinaryProblems) -> np.ndarray:
+    """Scores of `problems` in the order of the entries of `cut`, matched by claim and row."""
+    if (cut.n_samples, cut.n_claims) != (problems.n_samples, problems.n_claims):
+        raise InputError(
+            f"reference must be about the same rows as scores: got {cut.n_samples:,} rows and "
+            f"{problems.n_samples:,} rows, {cut.n_claims} and {problems.n_claims} claims each"
+        )
+    cut_keys, cut_labels = _keys(cut)
+    keys, labels = _keys(problems)
+    position = np.empty(len(keys), dtype=np.int64)
+    position[keys] = np.arange(len(keys))
+    position = position[cut_keys]
+    other = (labels[position] != cut_labels) | (problems.outcomes[position] != cut.outcomes)
+    if other.any():
+        row = int(cut.rows[other.argmax()])
+        raise InputError(
+            f"reference announces another class than scores in {int(other.sum()):,} rows, the first of them "
+            f"row {row}; a validity curve compares them class by class"
+        )
+    return problems.scores[position]
+
+
+def _keys(problems: BinaryProblems) -> tuple[np.ndarray, np.ndarray]:
+    """(claim, row) of each entry as one number, and the class its problem is about."""
+    owner = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
+    return problems.claims_of(owner) * problems.n_samples + problems.rows, problems.labels_of(owner)
+
+
+def _perfect(
+    scores: np.ndarray,
+    start: np.ndarray,
+    count: np.ndarray,
+    mean_score: np.ndarray,
+    n_resamples: int,
+    random_state: int | np.random.Generator | None,
+) -> np.ndarray:
+    """Average the curves over redraws: epsilon, share of entries, share of cells."""
+    draw, width = independent_sums(scores, start, count)
+    grid = PERFECT_GRID
+
+    def block(generator: np.random.Generator, size: int) -> np.ndarray:
+        gaps = np.abs(draw(generator, size) / count[:, None] - mean_score[:, None])
+        # First grid point that covers each gap; the tolerance keeps 0.1 + 1e-17 at grid point 0.1.
+        at = np.searchsorted(grid, gaps.ravel() - 1e-12)
+        entries = np.bincount(at, weights=np.repeat(count, size), minlength=len(grid))
+        return np.stack([entries, np.bincount(at, minlength=len(grid))])
+
+    blocks = resample(block, 2 * width, n_resamples=n_resamples, random_state=random_state)
+    curves = np.cumsum(np.sum(blocks, axis=0), axis=1) / n_resamples
+    return np.stack([grid, curves[0] / count.sum(), curves[1] / len(count)])

@@ -1,0 +1,156 @@
+"""Validity curves: by hand, by a literal loop, with a calibrator's cells, and of a perfect model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calib import (
+    InputError,
+    MulticlassToBinary,
+    Predictions,
+    TopLabelPrediction,
+    ece,
+    mce,
+    reduce_to_binary,
+    validity_curve,
+)
+
+NOTIONS = ["confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"]
+
+
+def model_of(n, n_classes=3, seed=0):
+    random = np.random.default_rng(seed)
+    proba = random.dirichlet(np.ones(n_classes), n)
+    labels = (proba.cumsum(axis=1) < random.random((n, 1))).sum(axis=1).clip(0, n_classes - 1)
+    return Predictions(proba, labels)
+
+
+def test_example_1_of_the_paper():
+    """Both patients hear 0.6; class 0 is right 20 % (off by 0.4), class 1 always (off by 0.4)."""
+    top = TopLabelPrediction(np.repeat([0, 1], 5), np.full(10, 0.6))
+    y = np.array([0, 2, 2, 2, 2, 1, 1, 1, 1, 1])
+    assert validity_curve(y, top, notion="confidence").at(1e-9) == 1.0
+    curve = validity_curve(y, top)
+    assert curve.at(0.39) == 0.0
+    assert curve.at(0.41) == 1.0
+    assert curve.worst == pytest.approx(0.4)
+
+
+def test_by_hand():
+    """Three rows of class 0 at 0.5, one right (off by 1/6); one row of class 1 at 0.9, wrong (off by 0.9)."""
+    top = TopLabelPrediction(np.array([0, 0, 0, 1]), np.array([0.5, 0.5, 0.5, 0.9]))
+    curve = validity_curve([0, 1, 1, 0], top, strategy="discrete")
+    assert curve.gap == pytest.approx([1 / 6, 0.9])
+    assert curve.share == pytest.approx([0.75, 1.0])
+    assert curve.cell_share == pytest.approx([0.5, 1.0])
+    assert (curve.at(0.5), curve.cells_at(0.5)) == (0.75, 0.5)
+    only = validity_curve([0, 1, 1, 0], top, strategy="discrete", label=1)
+    assert only.count.tolist() == [1]
+    assert list(curve.frame().columns[-3:]) == ["epsilon", "validity", "cell_validity"]
+
+
+@given(st.integers(0, 10**6), st.sampled_from(NOTIONS))
+def test_area_above_the_curve_is_the_ece(seed, notion):
+    """E[gap] = integral of 1 - V, so the curve and the (share-weighted) ECE agree."""
+    model = model_of(50, seed=seed % 9)
+    curve = validity_curve(model.labels, model, notion=notion, n_bins=5)
+    steps = np.concatenate(([0.0], curve.gap))
+    above = np.sum(np.diff(steps) * (1.0 - np.concatenate(([0.0], curve.share[:-1]))))
+    assert above == pytest.approx(ece(model.labels, model, notion=notion, n_bins=5))
+    assert curve.worst == pytest.approx(mce(model.labels, model, notion=notion, n_bins=5))
+    assert curve.share[-1] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("notion", ["confidence", "top-label", "class-wise"])
+def test_base_model_in_the_calibrators_cells(notion):
+    """Appendix F: cells {c(x) = l, h_l(x) = r}; against a loop over cells and rows."""
+    calibration, rows = model_of(600, seed=1).split(random_state=0)
+    fitted = MulticlassToBinary(notion=notion).fit(calibration, calibration.labels)
+    announced = fitted.predict_proba(rows) if notion == "class-wise" else fitted.predict_top(rows)
+    curve = validity_curve(rows.labels, rows, notion=notion, reference=announced)
+    expected = []
+    for code in range(3) if notion != "confidence" else [None]:
+        if notion == "class-wise":
+            member, base = np.ones(rows.n_samples, bool), rows.proba[:, code]
+            value, right = announced[:, code], rows.labels == code
+        else:
+            member = rows.label == code if code is not None else np.ones(rows.n_samples, bool)
+            base, value, right = rows.confidence, announced.confidence, rows.labels == rows.label
+        for level in np.unique(value[member]):
+            own = member & (value == level)
+            expected.append((abs(right[own].mean() - base[own].mean()), own.sum()))
+    assert sorted(zip(curve.gap.round(10), curve.count, strict=True)) == sorted(
+        (round(gap, 10), count) for gap, count in expected
+    )
+
+
+def test_the_calibrator_beats_the_base_model():
+    model = model_of(6000, seed=2)
+    sharp = Predictions(model.proba**3 / (model.proba**3).sum(axis=1, keepdims=True), model.labels)
+    calibration, rows = sharp.split(random_state=0)
+    announced = MulticlassToBinary().fit(calibration, calibration.labels).predict_top(rows)
+    base = validity_curve(rows.labels, rows, reference=announced)
+    after = validity_curve(rows.labels, announced, strategy="discrete")
+    assert np.array_equal(np.sort(base.count), np.sort(after.count))
+    assert after.at(0.1) > base.at(0.1) + 0.3
+
+
+def test_ready_problems_give_the_same_curve():
+    model = model_of(100)
+    ready = validity_curve(None, reduce_to_binary(model.labels, model, "top-label"))
+    assert np.array_equal(ready.gap, validity_curve(model.labels, model).gap)
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_perfect_curve_is_the_average_of_perfect_models(notion):
+    curves = [
+        validity_curve(model.labels, model, notion=notion, n_bins=4).at(0.1)
+        for model in (model_of(80, seed=seed) for seed in range(200))
+    ]
+    perfect = [
+        np.interp(0.1, curve.perfect_epsilon, curve.perfect_share)
+        for seed in range(20)
+        for model in [model_of(80, seed=1000 + seed)]
+        for curve in [
+            validity_curve(model.labels, model, notion=notion, n_bins=4, n_resamples=100, random_state=seed)
+        ]
+    ]
+    assert np.mean(perfect) == pytest.approx(np.mean(curves), abs=0.05)
+
+
+def test_perfect_curve_by_hand():
+    """One cell of two rows at 0.5: the gap is 0 or 0.5, each in half of the redraws."""
+    top = TopLabelPrediction(np.zeros(2, int), np.array([0.5, 0.5]))
+    curve = validity_curve([0, 1], top, n_resamples=4000, random_state=0)
+    at = dict(zip(curve.perfect_epsilon.round(3), curve.perfect_share, strict=True))
+    assert at[0.0] == pytest.approx(0.5, abs=0.04)
+    assert at[0.498] == at[0.0]
+    assert at[0.5] == 1.0
+    assert np.array_equal(curve.perfect_share, curve.perfect_cell_share)
+
+
+def test_perfect_curve_of_one_class_in_reference_cells():
+    calibration, rows = model_of(1000, seed=5).split(random_state=0)
+    announced = MulticlassToBinary().fit(calibration, calibration.labels).predict_top(rows)
+    curve = validity_curve(rows.labels, rows, reference=announced, label=1, n_resamples=50, random_state=0)
+    assert set(curve.label) == {1}
+    assert curve.perfect_share[-1] == pytest.approx(1.0)
+    assert np.all(np.diff(curve.perfect_share) >= 0)
+
+
+def test_errors_say_what_to_do():
+    model = model_of(20)
+    with pytest.raises(InputError, match="no cell is about class 7"):
+        validity_curve(model.labels, model, label=7)
+    other = TopLabelPrediction((model.label + 1) % 3, model.confidence)
+    with pytest.raises(InputError, match="announces another class than scores in 20 rows, the first"):
+        validity_curve(model.labels, model, reference=other)
+    with pytest.raises(InputError, match="same rows"):
+        validity_curve(
+            model.labels[:10],
+            model.take(slice(0, 10)),
+            reference=reduce_to_binary(model.labels, model, "top-label"),
+        )
