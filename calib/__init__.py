@@ -35,7 +35,13 @@ from calib.predictions import InputError, Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary
 from calib.scaling import DirichletScaling, TemperatureScaling, TooManyParametersWarning, VectorScaling
 from calib.simplex import cell_outlines, merge_classes, recalibration_map, renormalise_classes
-from calib.simplex_error import canonical_ece, canonical_validity, compare_schemes, multinomial_bound
+from calib.simplex_error import (
+    canonical_ece,
+    canonical_noise_floor,
+    canonical_validity,
+    compare_schemes,
+    multinomial_bound,
+)
 from calib.summary import Summary, calibrated_scores, summarize
 from calib.validity import ValidityCurve, validity_curve
 
@@ -85,6 +91,7 @@ __all__ = [
     "brier_score",
     "calibrated_scores",
     "canonical_ece",
+    "canonical_noise_floor",
     "canonical_validity",
     "cell_outlines",
     "check",

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.binning import check_count
 from calib.canonical import CanonicalBinning, SimplexScheme
 from calib.metrics import accuracy, brier_score, log_loss
+from calib.noise import NoiseFloor
 from calib.parallel import map_threads
 from calib.predictions import InputError, Predictions, as_labels, as_scores
 
@@ -122,7 +124,7 @@ def canonical_ece(y_true: Any, proba: Any, cells: Any, *, norm: int = 1) -> floa
     return float(means.distance(norm) @ means.count / means.count.sum())
 
 
-def canonical_noise(
+def canonical_noise_floor(
     y_true: Any,
     proba: Any,
     cells: Any,
@@ -130,8 +132,21 @@ def canonical_noise(
     norm: int = 1,
     n_resamples: int = 1000,
     random_state: int | np.random.Generator | None = None,
-) -> tuple[float, np.ndarray]:
-    """Return the observed error and the errors (n_resamples,) of a perfect model of the same size."""
+) -> NoiseFloor:
+    """Compare `canonical_ece` with that of a canonically calibrated model of the same size.
+
+    Labels are redrawn from the predicted vectors and the error is computed again on the same cells
+    (consistency resampling: Vaicenavicius et al. 2019, Widmann et al. 2019).
+
+    Parameters
+    ----------
+    y_true, proba, cells, norm
+        As for `canonical_ece`.
+    n_resamples : int
+        Redraws; the smallest p-value is 1 / (n_resamples + 1).
+    random_state : int, Generator or None
+        Seed; equal seeds give equal numbers on every machine.
+    """
     matrix = as_scores(proba, ndim=2, what="proba")
     means = cell_means(_needed(y_true), matrix, cells)
     shares = means.count / means.count.sum()
@@ -149,13 +164,20 @@ def canonical_noise(
             errors.append(float(_length(frequencies - means.predicted, norm) @ shares))
         return errors
 
-    sizes = [
-        min(RESAMPLES_PER_STREAM, n_resamples - start)
-        for start in range(0, n_resamples, RESAMPLES_PER_STREAM)
-    ]
+    n_resamples = check_count(n_resamples, "n_resamples")
+    starts = range(0, n_resamples, RESAMPLES_PER_STREAM)
+    sizes = [min(RESAMPLES_PER_STREAM, n_resamples - start) for start in starts]
     streams = np.random.default_rng(random_state).spawn(len(sizes))
     samples = [error for errors in map_threads(draw, zip(streams, sizes, strict=True)) for error in errors]
-    return float(means.distance(norm) @ shares), np.array(samples)
+    return NoiseFloor(
+        metric="ece",
+        notion=f"canonical, L{norm}",
+        strategy="cells of the simplex",
+        n_bins=len(means.cell),
+        n_samples=len(matrix),
+        observed=float(means.distance(norm) @ shares),
+        samples=np.sort(samples),
+    )
 
 
 def canonical_validity(y_true: Any, proba: Any, cells: Any) -> CanonicalValidity:

@@ -9,7 +9,7 @@ from calib.metrics import log_loss
 from calib.simplex import cell_outlines, merge_classes, recalibration_map, renormalise_classes
 from calib.simplex_error import (
     canonical_ece,
-    canonical_noise,
+    canonical_noise_floor,
     canonical_validity,
     cell_means,
     compare_schemes,
@@ -106,8 +106,8 @@ def test_canonical_ece_equals_a_slow_loop(norm):
     cells = GridScheme(4).fit(data.proba).assign(data.proba)
     expected = by_loop(data, data.proba, cells, norm)
     assert canonical_ece(data.labels, data.proba, cells, norm=norm) == pytest.approx(expected)
-    observed, _ = canonical_noise(data.labels, data.proba, cells, norm=norm, n_resamples=1)
-    assert observed == pytest.approx(expected)
+    floor = canonical_noise_floor(data.labels, data.proba, cells, norm=norm, n_resamples=1)
+    assert floor.observed == pytest.approx(expected)
 
 
 def test_l1_error_is_at_least_the_l2_error_and_zero_on_the_fitting_rows():
@@ -123,22 +123,24 @@ def test_l1_error_is_at_least_the_l2_error_and_zero_on_the_fitting_rows():
 def test_noise_of_a_single_cell_is_multinomial():
     # One cell, p = (1/2, 1/4, 1/4), n = 400: E|freq - p| is close to sqrt(2 p (1 - p) / (pi n)) per class.
     proba = np.tile([0.5, 0.25, 0.25], (400, 1))
-    _, samples = canonical_noise(
+    floor = canonical_noise_floor(
         np.zeros(400, int), proba, np.zeros(400, int), n_resamples=2000, random_state=0
     )
     p = np.array([0.5, 0.25, 0.25])
-    assert samples.mean() == pytest.approx(np.sqrt(2 * p * (1 - p) / (np.pi * 400)).sum(), rel=0.03)
+    assert floor.mean == pytest.approx(np.sqrt(2 * p * (1 - p) / (np.pi * 400)).sum(), rel=0.03)
 
 
 def test_noise_covers_a_perfect_model_and_exposes_a_sharpened_one():
     for sharpen, above in ((1.0, False), (1.6, True)):
         data = simulated(4000, seed=5, sharpen=sharpen)
         cells = SierpinskiScheme(2).fit(data.proba).assign(data.proba)
-        observed, samples = canonical_noise(data.labels, data.proba, cells, n_resamples=100, random_state=1)
-        again = canonical_noise(data.labels, data.proba, cells, n_resamples=100, random_state=1)[1]
-        np.testing.assert_array_equal(samples, again)
-        assert samples.shape == (100,)
-        assert (observed > np.quantile(samples, 0.99)) == above
+        floor, again = (
+            canonical_noise_floor(data.labels, data.proba, cells, n_resamples=100, random_state=1)
+            for _ in range(2)
+        )
+        np.testing.assert_array_equal(floor.samples, again.samples)
+        assert floor.samples.shape == (100,)
+        assert (floor.p_value < 0.02) == above
 
 
 def test_validity_curve_by_hand():

@@ -6,7 +6,7 @@ import pytest
 from calib import accuracy
 from calib.canonical import CanonicalBinning, SierpinskiScheme
 from calib.datasets import load_example, three_classes
-from calib.simplex_error import canonical_ece, canonical_noise
+from calib.simplex_error import canonical_ece, canonical_noise_floor
 
 
 def test_sizes_are_the_papers_and_the_seed_fixes_the_rows():
@@ -25,9 +25,9 @@ def test_binning_the_simplex_repairs_what_is_above_noise():
         example.calibration.proba, example.calibration.labels
     )
     cells = calibrator.assign(rows.proba)
-    observed, samples = canonical_noise(rows.labels, rows.proba, cells, n_resamples=50, random_state=0)
-    assert observed == pytest.approx(0.14, abs=0.02)
-    assert observed > 3 * samples.max()
+    floor = canonical_noise_floor(rows.labels, rows.proba, cells, n_resamples=50, random_state=0)
+    assert floor.observed == pytest.approx(0.14, abs=0.02)
+    assert floor.observed > 3 * floor.samples.max()
     assert canonical_ece(rows.labels, calibrator.predict_proba(rows.proba), cells) < 0.04
     assert accuracy(rows.labels, rows.proba) == pytest.approx(0.61, abs=0.02)
     assert np.bincount(rows.labels, minlength=3).min() > 4000
