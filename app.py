@@ -39,6 +39,9 @@ SECTIONS = {
         st.Page(
             "pages/study/imbalance.py", title="Imbalance", icon=":material/balance:", url_path="imbalance"
         ),
+        st.Page(
+            "pages/study/simplex.py", title="Simplex", icon=":material/change_history:", url_path="simplex"
+        ),
     ],
 }
 st.navigation(SECTIONS).run()

@@ -73,7 +73,7 @@ def recalibration(
     figure.update_xaxes(visible=False, range=[-0.06, 1.06], constrain="domain")
     figure.update_yaxes(visible=False, range=[-0.1, 0.95], scaleanchor="x", constrain="domain")
     figure.update_layout(
-        template=TEMPLATE, height=600, margin={"l": 4, "r": 4, "t": 8, "b": 8}, showlegend=False
+        template=TEMPLATE, height=560, margin={"l": 4, "r": 4, "t": 8, "b": 8}, showlegend=False
     )
     return figure
 
@@ -96,9 +96,7 @@ def validity(curves: Mapping[str, CanonicalValidity]) -> go.Figure:
             hovertemplate=f"{escape(name)}<br>%{{y:.1%}} of rows within %{{x:.3f}}<extra></extra>",
         )
     figure.update_layout(template=TEMPLATE, height=440)
-    figure.update_xaxes(
-        title_text="\u03b5: L1 distance between said and true vector", range=[0, reach * 1.08]
-    )
+    figure.update_xaxes(title_text="Distance \u03b5 (L1)", range=[0, reach * 1.08])
     figure.update_yaxes(title_text="Share of rows within \u03b5", range=[-0.01, 1.03], tickformat=".0%")
     return figure
 

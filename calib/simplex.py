@@ -67,6 +67,8 @@ class RecalibrationMap:
             "bin": self.cell,
             "evaluation_rows": self.count,
             "calibration_rows": self.fitted_count,
+            "arrow_length_l1": self.length,
+            f"bound_l1_alpha_{self.alpha:g}": self.bound,
         }
         parts = {"base_mean": self.tail, "recalibrated": self.head}
         if self.observed is not None:
@@ -74,8 +76,6 @@ class RecalibrationMap:
         for part, matrix in parts.items():
             for name, column in zip(self.class_names, matrix.T, strict=True):
                 columns[f"{part}: {name}"] = column
-        columns["arrow_length_l1"] = self.length
-        columns[f"bound_l1_alpha_{self.alpha:g}"] = self.bound
         return pd.DataFrame(columns)
 
 

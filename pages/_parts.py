@@ -11,14 +11,18 @@ import streamlit as st
 
 from calib.figures import template
 from calib.formats import write_csv
-from pages._session import dataset
+from pages._session import Dataset, dataset
 
 
 def heading(title: str, lead: str) -> None:
     """Show a page's title, one sentence on what it answers, and which data it is about."""
     st.title(title, anchor=False)
     st.markdown(lead)
-    data = dataset()
+    about(dataset())
+
+
+def about(data: Dataset) -> None:
+    """Show which data a page is about: name, rows and classes, and whether they are simulated."""
     n, classes = data.evaluation.n_samples, data.evaluation.n_classes
     rows = f"{n:,} evaluation rows, {classes:,} classes"
     if data.calibration is not None:
@@ -52,8 +56,12 @@ def chart(
     table: pd.DataFrame | None = None,
     alt: str,
     on_select: Any = "ignore",
+    picture: str = "svg",
 ) -> None:
-    """Draw a figure in the page's theme, with its downloads: SVG (camera), HTML, and its data as CSV."""
+    """Draw a figure in the page's theme, with its downloads: SVG (camera), HTML, and its data as CSV.
+
+    `picture` is the format that the camera saves: "svg" or "png".
+    """
     dark = st.context.theme.type == "dark"
     figure.update_layout(template=template(dark))
     file = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
@@ -66,7 +74,7 @@ def chart(
         alt=alt,
         config={
             "displaylogo": False,
-            "toImageButtonOptions": {"format": "svg", "filename": file},
+            "toImageButtonOptions": {"format": picture, "filename": file, "scale": 2},
             "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
         },
     )

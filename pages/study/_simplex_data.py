@@ -1,0 +1,87 @@
+"""Which predictions the simplex page shows, as three classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from calib import InputError
+from calib.datasets import covtype
+from pages._parts import about, need_calibration
+from pages._session import DEFAULT_EXAMPLE, Dataset, dataset, from_example, use
+from pages.study._simplex import MERGE, RENORMALISE, View, three_class_view
+
+BUILT_IN, LOADED = "Three-class example", "Loaded predictions"
+
+
+def choose_view() -> View:
+    """Let the user choose predictions and three classes; stops the page where there is nothing to show."""
+    data = dataset()
+    start = BUILT_IN if data.example == DEFAULT_EXAMPLE else LOADED
+    key = f"source-{data.evaluation.fingerprint}"
+    source = st.segmented_control("Predictions", [BUILT_IN, LOADED], default=start, required=True, key=key)
+    if source == BUILT_IN:
+        data = from_example("three-classes")
+        about(data)
+        st.caption(data.description)
+    else:
+        about(data)
+        need_calibration("Binning the simplex")
+    rows, calibration = data.evaluation, data.calibration
+    assert calibration is not None
+    if rows.n_classes < 3:
+        st.info("These predictions have two classes; a simplex starts with three. See the Reliability page.")
+        st.stop()
+    how, classes = MERGE, [0, 1]
+    if rows.n_classes > 3:
+        left, right = st.columns(2)
+        how = left.radio("Show", [MERGE, RENORMALISE], key="how", bind="query-params")
+        wanted = 2 if how == MERGE else 3
+        frequent = np.argsort(-np.bincount(rows.labels, minlength=rows.n_classes), kind="stable")
+        classes = right.multiselect(
+            f"Choose {wanted} classes",
+            range(rows.n_classes),
+            default=frequent[:wanted].tolist(),
+            max_selections=wanted,
+            format_func=lambda code: rows.class_names[code],
+            key=f"classes-{wanted}-{rows.fingerprint}",
+        )
+    try:
+        view = three_class_view(calibration, rows, how, classes)
+    except InputError as error:
+        st.info(f"Nothing to show yet: {error}.")
+        st.stop()
+    if view.evaluation.n_samples < rows.n_samples:
+        st.caption(
+            "Probabilities are given that one of the three classes is true; other rows are left out: "
+            f"{view.evaluation.n_samples:,} of {rows.n_samples:,} evaluation rows and "
+            f"{view.calibration.n_samples:,} of {calibration.n_samples:,} calibration rows remain."
+        )
+    return view
+
+
+def covtype_experiment() -> None:
+    """Offer the paper's own experiment (App. G.5) and put its predictions on screen for every page."""
+    with st.expander("The paper's experiment: real COVTYPE, three classes, logistic regression"):
+        st.markdown(
+            "Classes 1, 2 and other; 70:30 split, 10 % of the training rows for calibration. scikit-learn "
+            "downloads the data once (75 MB); without a connection, give the file."
+        )
+        file = st.file_uploader("covtype.data, covtype.data.gz or a CSV of it (optional)", key="covtype-file")
+        if not st.button("Run the experiment", key="covtype-run"):
+            return
+        bar = st.progress(0.0)
+        try:
+            example = covtype(
+                file,
+                model="logistic",
+                cache=file is None,  # what comes from an upload is not written to disk
+                progress=lambda done, what: bar.progress(done, what),
+            )
+        except InputError as error:
+            bar.empty()
+            st.error(f"Not run: {error}")
+            return
+        name, where = example.title, example.description
+        use(Dataset(name, where, False, example.calibration, example.evaluation))
+        st.rerun()

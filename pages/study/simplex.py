@@ -1,0 +1,123 @@
+"""Simplex: bin whole probability vectors, and see where recalibration moves them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from calib import InputError, cell_outlines, multinomial_bound
+from calib.figures_simplex import recalibration, validity
+from calib.noise import verdict
+from calib.persistence import dumps
+from calib.simplex import sample_rows
+from pages._parts import chart, download, literal
+from pages.study._simplex import EPSILON, KNOBS, SCHEMES, compare, make_scheme, work_out
+from pages.study._simplex_data import choose_view, covtype_experiment
+
+st.title("Simplex", anchor=False)
+st.markdown(
+    "Judge and repair the whole probability vector, not only its largest entry: cut the triangle of all "
+    "vectors into bins, and let each bin predict how often its rows had each label."
+)
+view = choose_view()
+left, middle, right = st.columns(3)
+name = left.selectbox("Scheme", SCHEMES, key="scheme", bind="query-params")
+label, low, high, usual = KNOBS[name]
+size = middle.slider(label, low, high, usual, key=f"size{label[-1]}", bind="query-params")
+seed = 0
+if name == "Projection, random":
+    seed = int(left.number_input("Seed of the directions", 0, 9999, 0, key="seed", bind="query-params"))
+few = right.slider("Leave out arrows of fewer rows than", 0, 500, 20, 5, key="few", bind="query-params")
+try:
+    found = work_out(view, make_scheme(name, size, seed))
+except InputError as error:
+    st.error(f"Not shown: {error}")
+    st.stop()
+rows, arrows, calibrator = view.evaluation, found.arrows, found.calibrator
+names = [literal(class_name) for class_name in rows.class_names]
+
+st.subheader("Where recalibration moves the predictions", anchor=False)
+enough = np.minimum(arrows.count, arrows.fitted_count) >= few
+if enough.any():
+    at = int(np.argmax(arrows.length * arrows.count * enough))
+    vectors = zip(names, arrows.tail[at], arrows.head[at], arrows.observed[at], strict=True)
+    parts = [f"{n} says {a:.2f}, becomes **{b:.2f}**, true {c:.2f}" for n, a, b, c in vectors]
+    st.markdown(
+        f"The arrow that moves most, bin {arrows.cell[at]} of {arrows.count[at]:,} rows: {'; '.join(parts)}."
+    )
+points = sample_rows(rows.n_samples)
+chart(
+    recalibration(arrows, rows.proba, rows=points, outlines=cell_outlines(calibrator.scheme_), min_count=few),
+    "recalibration",
+    table=arrows.frame(),
+    alt="Triangle of predicted vectors, coloured by bin, with an arrow per bin to its recalibrated vector",
+    picture=st.session_state.get("picture", "SVG").lower(),
+)
+few_points = len(points) < rows.n_samples
+st.caption(
+    "An arrow runs from a bin's mean prediction to its recalibrated vector. "
+    + (f"{len(points):,} of {rows.n_samples:,} rows, chosen at random," if few_points else "All rows")
+    + f" are drawn as points; arrows and counts use all rows. {len(arrows.cell):,} of {calibrator.n_bins_:,} "
+    + f"bins hold evaluation rows; {np.count_nonzero(~enough):,} arrows are left out."
+)
+st.segmented_control("The camera saves", ["SVG", "PNG"], default="SVG", required=True, key="picture")
+
+st.subheader("How far the vectors are from the label frequencies", anchor=False)
+before, after = (float(curve.at(EPSILON)) for curve in found.curves.values())
+st.markdown(
+    f"**{before:.1%}** of the rows are within an L1 distance of {EPSILON} before recalibration, "
+    f"**{after:.1%}** after it, both judged on the same bins."
+)
+curves = pd.concat([c.frame().assign(vectors=when) for when, c in found.curves.items()])
+chart(
+    validity(found.curves),
+    "canonical-validity",
+    table=curves,
+    alt="Share of rows whose bin is within a distance of its label frequencies, before and after",
+)
+for (when, norm), floor in found.floors.items():
+    st.markdown(f"- {when}: " + verdict(floor, f"canonical-ECE (L{norm})"))
+
+st.subheader("The bins and what is guaranteed", anchor=False)
+alpha = st.slider("Miscoverage \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
+bound = multinomial_bound(arrows.fitted_count, 3, alpha=alpha)
+bins = replace(arrows, alpha=alpha, bound=bound).frame()
+st.markdown(
+    f"With probability {1 - alpha:.0%}, the recalibrated vector of a bin is within its bound (L1, at most 2) "
+    "of the true label frequencies, one bin at a time (Bretagnolle-Huber-Carol inequality)."
+)
+st.dataframe(bins.round(4), hide_index=True)
+download(bins, "bins", key="bins-csv")
+
+st.subheader("The schemes side by side", anchor=False)
+schemes = {other: make_scheme(other, KNOBS[other][3]) for other in SCHEMES}
+schemes[name] = make_scheme(name, size, seed)
+try:
+    comparison, by_scheme = compare(view, schemes)
+except InputError as error:
+    st.error(f"Not compared: {error}")
+else:
+    st.markdown("The scheme above with its settings, the others with the paper's. All on the same rows.")
+    written = comparison.frame().astype(object).set_index("scheme").T
+    st.dataframe(
+        written.map(lambda value: f"{value:.4f}" if isinstance(value, float) else f"{value:,}"),
+        height="content",
+    )
+    download(comparison.frame(), "schemes", key="schemes-csv")
+    chart(validity(by_scheme), "schemes-validity", alt="V of the recalibrated vectors, by scheme")
+
+st.subheader("Take it away", anchor=False)
+st.download_button(
+    "Calibrator file (JSON)",
+    data=lambda: dumps(calibrator, class_names=rows.class_names, fitted_on=view.calibration),
+    file_name="calibrator.json",
+    mime="application/json",
+    on_click="ignore",
+    type="primary",
+    icon=":material/download:",
+)
+st.caption(f"It takes and returns three columns: {', '.join(names)}.")
+covtype_experiment()

@@ -1,0 +1,97 @@
+"""The Simplex page in a real browser: knobs, exports, and other predictions than the built-in ones."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from playwright.sync_api import Page
+from screen import keep_picture, settled
+
+from calib import load
+from calib.datasets import load_example
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    page.get_by_test_id("stSelectbox").filter(has_text=label).locator("input").click()
+    page.get_by_role("option", name=option, exact=True).click()
+    settled(page)
+
+
+def arrows(page: Page) -> list[list[float]]:
+    """Hover data of the arrow heads of the first figure, one per bin."""
+    return page.evaluate(
+        """() => document.querySelector(".js-plotly-plot").data.find(part => part.name === "arrows")
+            .customdata.filter((_, place) => place % 3 === 1).map(entry => entry.slice(0, 3))"""
+    )
+
+
+def saved(page: Page, click) -> bytes:
+    with page.expect_download() as download:
+        click()
+    return download.value.path().read_bytes()
+
+
+def test_turning_the_knobs_and_taking_everything_away(open_page, tmp_path):
+    page = open_page("simplex")
+    assert len(arrows(page)) == 13
+
+    table = saved(page, page.get_by_role("button", name="Data (CSV)").first.click)
+    (tmp_path / "bins.csv").write_bytes(table)
+    frame = pd.read_csv(tmp_path / "bins.csv")
+    assert frame["evaluation_rows"].sum() == 174_304
+    assert [[row.bin, row.evaluation_rows, row.calibration_rows] for row in frame.itertuples()] == arrows(
+        page
+    )
+
+    (tmp_path / "cal.json").write_bytes(
+        saved(page, page.get_by_role("button", name="Calibrator file (JSON)").click)
+    )
+    calibrator = load(tmp_path / "cal.json")
+    assert calibrator.n_bins_ == 13
+    cells = calibrator.assign(load_example("three-classes").evaluation.proba)
+    assert (cells == 0).sum() == frame["evaluation_rows"][0]
+
+    html = saved(page, page.get_by_role("button", name="Figure (HTML)").first.click)
+    assert b"Plotly.newPlot" in html
+    camera = page.locator(".js-plotly-plot").first.locator("[data-title^='Download plot']")
+    page.locator(".js-plotly-plot").first.hover()
+    assert saved(page, camera.click).startswith(b"<svg")
+    page.get_by_test_id("stButtonGroup").get_by_text("PNG").click()
+    settled(page)
+    page.locator(".js-plotly-plot").first.hover()
+    assert saved(page, camera.click).startswith(b"\x89PNG")
+
+    choose(page, "Scheme", "Grid")
+    assert {bin_ for bin_, *_ in arrows(page)} <= set(range(25))
+    choose(page, "Scheme", "Projection, rotating")
+    slider = page.get_by_test_id("stSlider").filter(has_text="Bins B").locator("input[type=range]")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    settled(page)
+    assert len(arrows(page)) == 28
+    assert "sizeB=28" in page.url
+    few = page.get_by_test_id("stSlider").filter(has_text="Leave out").locator("input[type=range]")
+    few.focus()
+    page.keyboard.press("End")
+    settled(page)
+    assert all(min(rows, fitted) >= 500 for _, rows, fitted in arrows(page))
+
+
+def test_many_classes_are_merged_or_renormalised(open_page):
+    page = open_page("simplex?example=digits")
+    shown = page.evaluate(
+        """() => document.querySelector(".js-plotly-plot").layout.annotations.map(note => note.text)"""
+    )
+    assert shown[2] == "other"
+    page.get_by_text("Three classes, renormalised").click()
+    settled(page)
+    assert page.get_by_text("given that one of the three classes is true").is_visible()
+    keep_picture(page, "simplex-renormalised")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (390, "light")])
+def test_looks(open_page, width, scheme):
+    page = open_page("simplex", width=width, scheme=scheme)
+    keep_picture(page, f"simplex-{width}-{scheme}")
+    if width == 390:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
