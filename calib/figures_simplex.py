@@ -73,7 +73,7 @@ def recalibration(
     figure.update_xaxes(visible=False, range=[-0.06, 1.06], constrain="domain")
     figure.update_yaxes(visible=False, range=[-0.1, 0.95], scaleanchor="x", constrain="domain")
     figure.update_layout(
-        template=TEMPLATE, height=560, margin={"l": 4, "r": 4, "t": 8, "b": 8}, showlegend=False
+        template=TEMPLATE, height=520, margin={"l": 4, "r": 4, "t": 8, "b": 8}, showlegend=False
     )
     return figure
 
