@@ -35,7 +35,7 @@ KNOBS = {
     "Projection, random": ("Bins B", 2, 100, 27),
 }
 SCHEMES = tuple(KNOBS)
-N_RESAMPLES = 500
+N_RESAMPLES = 200
 #: Distance at which V(eps) is put into words and tables.
 EPSILON = 0.1
 
