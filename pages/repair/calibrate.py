@@ -6,12 +6,13 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, figures
-from calib.persistence import dumps
 from calib.summary import summary_frame
 from pages._parts import chart, download, heading, need_calibration
 from pages._planner import planner
 from pages._session import BASE, dataset, fit, forget, keep, methods, reliability, summary
 from pages.repair._choose import choose_calibrator
+from pages.repair._guarantee import show_guarantee
+from pages.repair._take_away import show_take_away
 
 
 def bring_back() -> None:
@@ -83,10 +84,9 @@ for column, method in zip(st.columns(2), (base, chosen), strict=True):
 fallbacks = getattr(chosen.calibrator, "fallbacks_", ())
 names = data.evaluation.class_names
 if fallbacks:
-    needed = fallbacks[0].needed
     st.warning(
         f"{len(fallbacks):,} of {len(chosen.calibrator.calibrators_):,} classes were predicted for fewer "
-        f"than {needed} calibration rows, so they could not be calibrated."
+        f"than {fallbacks[0].needed} calibration rows, so they could not be calibrated."
     )
     rows = [
         {"class": names[f.label], "calibration rows": f.n_points, "needed": f.needed, "used": f.used}
@@ -96,16 +96,6 @@ if fallbacks:
 else:
     st.markdown("Every class had enough calibration rows.")
 
-st.subheader("Take it away", anchor=False)
-with st.container(horizontal=True):
-    st.download_button(
-        "Calibrator file (JSON)",
-        data=lambda: dumps(chosen.calibrator, class_names=names, fitted_on=data.calibration),
-        file_name="calibrator.json",
-        mime="application/json",
-        on_click="ignore",
-        type="primary",
-        icon=":material/download:",
-    )
-    st.button("Remove this calibrator", on_click=remove, args=(chosen.name,), icon=":material/delete:")
-st.caption("The Apply page, `python -m calib apply` and `calib.load` read the file.")
+show_guarantee(chosen.calibrator)
+show_take_away(chosen)
+st.button("Remove this calibrator", on_click=remove, args=(chosen.name,), icon=":material/delete:")

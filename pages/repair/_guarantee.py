@@ -1,0 +1,62 @@
+"""The guarantee card: what a fitted calibrator promises, on what, and how many rows a promise takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from calib import MulticlassToBinary
+from calib.guarantees import points_sentence
+from calib.guarantees_card import guarantee_card
+from pages._parts import download
+from pages._session import dataset
+
+
+def show_guarantee(calibrator: Any) -> None:
+    """Show Theorem 1 or 2 for the calibrator, class by class, or the sentence why there is none."""
+    st.subheader("Guarantee", anchor=False)
+    if not isinstance(calibrator, MulticlassToBinary):
+        st.markdown("Scaling methods have no distribution-free guarantee; histogram binning has.")
+        return
+    left, right = st.columns(2)
+    alpha = left.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha")
+    wanted = right.slider("Wanted bound on the expected error", 0.01, 0.2, 0.05, 0.01, key="wanted-ece")
+    card = guarantee_card(calibrator, alpha)
+    if not card.applies:
+        st.info(f"No guarantee: {card.why_not}.")
+    else:
+        theorem = "Theorem 2" if card.notion == "class-wise" else "Theorem 1"
+        st.markdown(
+            f"Whatever the data's distribution, with probability at least {1 - alpha:.0%} the announced "
+            f"confidence is within **{card.worst_marginal:.3f}** (\u03b5\u2081) of the truth for a new row, "
+            f"and within **{card.worst_conditional:.3f}** (\u03b5\u2082) for every announced value at once; the "
+            f"expected error is at most **{card.worst_expected_ece:.3f}** ({theorem}). This covers "
+            f"{card.covered:.1%} of the calibration rows."
+        )
+        table = card.frame()
+        names = np.asarray(dataset().evaluation.class_names, dtype=object)
+        table.insert(2, "class", np.where(card.label >= 0, names[card.label], "all classes"))
+        heads = {
+            "class": "Class",
+            "n_points": "Rows n",
+            "n_bins": "Bins",
+            "points_per_bin": "Points per bin k",
+            "eps_marginal": "\u03b5\u2081",
+            "eps_conditional": "\u03b5\u2082",
+            "expected_ece_bound": "Bound on expected ECE",
+        }
+        shown = table.rename(columns=heads)[list(heads.values())]
+        number = st.column_config.NumberColumn(format="%.3f")
+        st.dataframe(
+            shown,
+            hide_index=True,
+            placeholder="\u2013",
+            column_config=dict.fromkeys(["\u03b5\u2081", "\u03b5\u2082", "Bound on expected ECE"], number),
+        )
+        download(table, "guarantee", key="guarantee-csv")
+    notion = "CW-ECE" if card.notion == "class-wise" else "TL-ECE"
+    st.markdown(points_sentence(wanted, name=notion))
+    with st.expander("What the guarantee assumes"):
+        st.markdown("\n".join(f"- {line}" for line in card.assumptions))
