@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calib.binning import assign_bins, uniform_edges
-from calib.parallel import map_row_blocks, map_threads, row_slices
+from calib.parallel import map_row_blocks, map_threads
 from calib.predictions import InputError, TopLabelPrediction, as_labels, as_scores
 
 #: Probabilities are raised to this before their logarithm: the smallest normal float32, so that zeros
@@ -20,6 +19,9 @@ PROBA_CLIP = 2.0**-126
 
 #: Temperatures are looked for between these when the objective is log loss.
 TEMPERATURE_RANGE = (0.01, 100.0)
+
+#: Numbers in a block that is gone over many times: half a megabyte.
+CACHED = 65_536
 
 
 class LogScaling(BaseEstimator):
@@ -141,32 +143,41 @@ def log_clipped(proba: np.ndarray) -> np.ndarray:
 
 
 def _log_loss_temperature(proba: np.ndarray, codes: np.ndarray) -> float:
-    """Root of the derivative of the log loss in 1 / T, where it is convex; searched for in log T."""
-
-    def below_top(rows: np.ndarray) -> np.ndarray:
-        log_p = log_clipped(rows)
-        return log_p - log_p.max(axis=1, keepdims=True)
-
-    logits = map_row_blocks(below_top, proba)
+    """Minimise the log loss, convex in b = 1 / T, by Newton steps that stay between known signs of slope."""
+    logits = map_row_blocks(_below_top, proba)
     of_truth = float(np.take_along_axis(logits, codes[:, None], axis=1).sum())
-    blocks = [logits[rows] for rows in row_slices(*logits.shape)]
+    blocks = [logits[rows] for rows in _cached_slices(*logits.shape)]
 
-    def derivative(log_temperature: float) -> float:
-        def expected(block: np.ndarray) -> float:
-            weight = np.exp(block * np.exp(-log_temperature))
-            return float((np.einsum("ij,ij->i", weight, block) / weight.sum(axis=1)).sum())
+    def slope(b: float) -> tuple[float, float]:
+        """First and second derivative in b of the summed log loss."""
 
-        return sum(map_threads(expected, blocks)) - of_truth
+        def moments(block: np.ndarray) -> tuple[float, float]:
+            weight = np.exp(block * b)
+            weight /= weight.sum(axis=1, keepdims=True)
+            mean = np.einsum("ij,ij->i", weight, block)
+            weight *= block
+            return float(mean.sum()), float(np.einsum("ij,ij->", weight, block) - mean @ mean)
 
-    low, high = np.log(TEMPERATURE_RANGE)
-    at_low, at_high = derivative(low), derivative(high)
-    if at_low == at_high == 0.0:  # every row is uniform: no temperature changes anything
-        return 1.0
-    if at_low <= 0.0:
-        return TEMPERATURE_RANGE[0]
-    if at_high >= 0.0:
-        return TEMPERATURE_RANGE[1]
-    return float(np.exp(brentq(derivative, low, high, xtol=1e-12, rtol=1e-12)))
+        first, second = np.sum(map_threads(moments, blocks), axis=0)
+        return first - of_truth, second
+
+    low, high = 1.0 / TEMPERATURE_RANGE[1], 1.0 / TEMPERATURE_RANGE[0]
+    b, tested = 1.0, set()
+    for _ in range(100):
+        first, second = slope(b)
+        tested.add(b)
+        if first == 0.0:
+            break
+        low, high = (low, b) if first > 0.0 else (b, high)
+        far = low if first > 0.0 else high
+        target = min(max(b - first / second, low), high) if second > 0.0 else far
+        last = b
+        b = target
+        if abs(b - last) <= 1e-7 * last:
+            break
+        if b in tested:
+            b = float(np.sqrt(low * high))
+    return 1.0 / b
 
 
 def _conf_ece_temperature(proba: np.ndarray, codes: np.ndarray) -> float:
@@ -177,15 +188,26 @@ def _conf_ece_temperature(proba: np.ndarray, codes: np.ndarray) -> float:
 
     def gaps(rows: slice) -> np.ndarray:
         """Sum of confidence minus correctness per (temperature, bin)."""
-        log_p = log_clipped(proba[rows])
-        log_p -= log_p.max(axis=1, keepdims=True)
+        logits = _below_top(proba[rows])
         correct = proba[rows].argmax(axis=1) == codes[rows]
         total = np.empty((len(temperatures), n_bins))
         for place, temperature in enumerate(temperatures):
-            confidence = 1.0 / np.exp(log_p / temperature).sum(axis=1)
+            confidence = 1.0 / np.exp(logits / temperature).sum(axis=1)
             bins = assign_bins(confidence, edges)
             total[place] = np.bincount(bins, confidence - correct, minlength=n_bins)
         return total
 
-    ece = np.abs(sum(map_threads(gaps, row_slices(*proba.shape)))).sum(axis=1)
+    ece = np.abs(sum(map_threads(gaps, _cached_slices(*proba.shape)))).sum(axis=1)
     return float(temperatures[ece.argmin()])
+
+
+def _below_top(proba: np.ndarray) -> np.ndarray:
+    """Log-probabilities minus the highest of their row."""
+    log_p = log_clipped(proba)
+    return log_p - log_p.max(axis=1, keepdims=True)
+
+
+def _cached_slices(n_rows: int, row_width: int) -> list[slice]:
+    """Cut rows into blocks that stay in a processor's cache while they are gone over again."""
+    step = max(1, CACHED // row_width)
+    return [slice(first, first + step) for first in range(0, n_rows, step)]
