@@ -99,7 +99,7 @@ def _give_matrix(graph: Graph, matrix: str, n_classes: int) -> None:
 
 
 def _scaled(graph: Graph, data: dict[str, Any], proba: str) -> str:
-    log_p = graph.op("Log", graph.op("Max", proba, graph.number(2.0**-126)))
+    log_p = graph.op("Log", graph.op("Max", proba, graph.number(data["floor"])))
     if data["kind"] == "temperature":
         logits = graph.op("Div", log_p, graph.number(data["temperature"]))
     elif data["kind"] == "dirichlet":

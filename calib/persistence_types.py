@@ -27,6 +27,7 @@ from calib.persistence_fields import (
 from calib.persistence_kinds import Kind, MulticlassKind, Part, Values
 from calib.reductions import NOTIONS
 from calib.scaling import DirichletScaling, TemperatureScaling, VectorScaling
+from calib.scaling_temperature import LEAST_FLOOR, MOST_FLOOR
 
 
 def _check_histogram(params: Values, state: Values, where: str, sizes: Sizes) -> None:
@@ -102,6 +103,7 @@ def _check_canonical(params: Values, state: Values, where: str, sizes: Sizes) ->
 _STEEP = 1e12
 _WEIGHT = Real(-_STEEP, _STEEP)
 
+_FLOOR = Real(LEAST_FLOOR, MOST_FLOOR)
 _CLASSES = Whole(2, 2**31, size="L")
 _CELLS: dict[str, Field] = {"n_classes_": Whole(3, 2**31, size="L"), "n_bins_": Whole(1, size="B")}
 
@@ -172,13 +174,14 @@ KINDS: dict[str, Kind] = {
     "TemperatureScaling": Kind(
         TemperatureScaling,
         {"objective": Choice(("log_loss", "conf_ece"))},
-        {"n_classes_": _CLASSES, "temperature_": Real(0.001, 1_000.0)},
+        {"n_classes_": _CLASSES, "floor_": _FLOOR, "temperature_": Real(0.001, 1_000.0)},
     ),
     "VectorScaling": Kind(
         VectorScaling,
         {"l2": Real(0.0)},
         {
             "n_classes_": _CLASSES,
+            "floor_": _FLOOR,
             "weights_": Array(("L-1",), -_STEEP, _STEEP),
             "biases_": Array(("L-1",), -_STEEP, _STEEP),
         },
@@ -188,6 +191,7 @@ KINDS: dict[str, Kind] = {
         {"l2": Real(0.0)},
         {
             "n_classes_": _CLASSES,
+            "floor_": _FLOOR,
             "weights_": Array(("L", "L"), -_STEEP, _STEEP),
             "biases_": Array(("L",), -_STEEP, _STEEP),
         },

@@ -14,7 +14,7 @@ import numpy as np
 from calib.binary_likelihood import LEAST_RIDGE, diagonal_softmax_fit, full_softmax_fit
 from calib.parallel import map_row_blocks
 from calib.predictions import InputError
-from calib.scaling_temperature import LogScaling, TemperatureScaling, as_problem, log_clipped
+from calib.scaling_temperature import LogScaling, TemperatureScaling, as_problem, floor_of, log_floored
 
 __all__ = ["DirichletScaling", "TemperatureScaling", "TooManyParametersWarning", "VectorScaling"]
 
@@ -40,6 +40,8 @@ class VectorScaling(LogScaling):
     Attributes
     ----------
     weights_, biases_ : (L - 1,) float64 arrays
+    floor_ : float
+        Probability that lower ones are raised to, see `LogScaling`.
     n_classes_ : int
     """
 
@@ -68,9 +70,10 @@ class VectorScaling(LogScaling):
         """
         matrix, codes = as_problem(proba, y)
         ridge = _checked_ridge(self, *matrix.shape)
-        features = map_row_blocks(_against_last, matrix)
+        self.n_classes_, self.floor_ = matrix.shape[1], floor_of(matrix)
+        log_p = map_row_blocks(lambda rows: log_floored(rows, self.floor_), matrix)
+        features = log_p[:, :-1] - log_p[:, -1:]
         self.weights_, self.biases_ = diagonal_softmax_fit(features, codes, ridge)
-        self.n_classes_ = matrix.shape[1]
         return self
 
     def _logits(self, log_p: np.ndarray) -> np.ndarray:
@@ -97,6 +100,8 @@ class DirichletScaling(LogScaling):
     weights_ : (L, L) float64 array
         Row j holds the weights of the logit of class j.
     biases_ : (L,) float64 array
+    floor_ : float
+        Probability that lower ones are raised to, see `LogScaling`.
     n_classes_ : int
     """
 
@@ -125,18 +130,14 @@ class DirichletScaling(LogScaling):
         """
         matrix, codes = as_problem(proba, y)
         ridge = _checked_ridge(self, *matrix.shape)
-        fitted = full_softmax_fit(map_row_blocks(log_clipped, matrix), codes, ridge)
+        self.n_classes_, self.floor_ = matrix.shape[1], floor_of(matrix)
+        log_p = map_row_blocks(lambda rows: log_floored(rows, self.floor_), matrix)
+        fitted = full_softmax_fit(log_p, codes, ridge)
         self.weights_, self.biases_ = fitted[:, :-1].copy(), fitted[:, -1].copy()
-        self.n_classes_ = matrix.shape[1]
         return self
 
     def _logits(self, log_p: np.ndarray) -> np.ndarray:
         return log_p @ self.weights_.T + self.biases_
-
-
-def _against_last(proba: np.ndarray) -> np.ndarray:
-    log_p = log_clipped(proba)
-    return log_p[:, :-1] - log_p[:, -1:]
 
 
 def _checked_ridge(model: Any, n_samples: int, n_classes: int) -> float:

@@ -13,9 +13,9 @@ from calib.binning import assign_bins, uniform_edges
 from calib.parallel import map_row_blocks, map_threads
 from calib.predictions import InputError, TopLabelPrediction, as_labels, as_scores
 
-#: Probabilities are raised to this before their logarithm: the smallest normal float32, so that zeros
-#: mean the same in float32 and in float64 and every probability a softmax can print keeps its value.
-PROBA_CLIP = 2.0**-126
+#: Lowest and highest `floor_`: the smallest normal float32, so that zeros mean the same in float32 and in
+#: float64, and, divided by the number of classes, so that zeros never take more than this of a row.
+LEAST_FLOOR, MOST_FLOOR = 2.0**-126, 1e-3
 
 #: Temperatures are looked for between these when the objective is log loss.
 TEMPERATURE_RANGE = (0.01, 100.0)
@@ -25,9 +25,16 @@ CACHED = 65_536
 
 
 class LogScaling(BaseEstimator):
-    """A calibrator that is the softmax of a map of the log-probabilities, given by `_logits`."""
+    """A calibrator that is the softmax of a map of the log-probabilities, given by `_logits`.
+
+    The logarithm of 0 is taken as that of `floor_`, half the smallest positive probability seen in `fit`
+    (within `LEAST_FLOOR` and `MOST_FLOOR` / L), as one replaces values below a detection limit. A softmax
+    has no zeros and keeps all its values; the votes of a forest have many, and a fixed tiny number in
+    their place would decide the fit.
+    """
 
     n_classes_: int
+    floor_: float
 
     def _logits(self, log_p: np.ndarray) -> np.ndarray:
         raise NotImplementedError
@@ -51,7 +58,7 @@ class LogScaling(BaseEstimator):
             If `proba` is not a matrix of probabilities with the number of columns seen in `fit`.
         """
         return map_row_blocks(
-            lambda rows: softmax(self._logits(log_clipped(rows)), axis=1), self._checked(proba)
+            lambda rows: softmax(self._logits(log_floored(rows, self.floor_)), axis=1), self._checked(proba)
         )
 
     def predict(self, proba: Any) -> np.ndarray:
@@ -83,6 +90,8 @@ class TemperatureScaling(LogScaling):
     ----------
     temperature_ : float
         Above 1 softens the probabilities, below 1 sharpens them.
+    floor_ : float
+        Probability that lower ones are raised to, see `LogScaling`.
     n_classes_ : int
     """
 
@@ -106,8 +115,8 @@ class TemperatureScaling(LogScaling):
         if self.objective not in searches:
             raise InputError(f"objective must be 'log_loss' or 'conf_ece'; got {self.objective!r}")
         matrix, codes = as_problem(proba, y)
-        self.temperature_ = float(searches[self.objective](matrix, codes))
-        self.n_classes_ = matrix.shape[1]
+        self.n_classes_, self.floor_ = matrix.shape[1], floor_of(matrix)
+        self.temperature_ = float(searches[self.objective](matrix, codes, self.floor_))
         return self
 
     def _logits(self, log_p: np.ndarray) -> np.ndarray:
@@ -119,8 +128,7 @@ class TemperatureScaling(LogScaling):
         label = map_row_blocks(lambda rows: rows.argmax(axis=1), matrix)
 
         def top(rows: np.ndarray) -> np.ndarray:
-            log_p = log_clipped(rows)
-            return 1.0 / np.exp((log_p - log_p.max(axis=1, keepdims=True)) / self.temperature_).sum(axis=1)
+            return 1.0 / np.exp(_below_top(rows, self.floor_) / self.temperature_).sum(axis=1)
 
         return TopLabelPrediction(label, map_row_blocks(top, matrix))
 
@@ -137,14 +145,20 @@ def _matrix(proba: Any) -> np.ndarray:
     return as_scores(getattr(proba, "proba", proba), ndim=2, what="proba")
 
 
-def log_clipped(proba: np.ndarray) -> np.ndarray:
-    """Logarithm of probabilities raised to `PROBA_CLIP`, in float64."""
-    return np.log(np.maximum(proba, PROBA_CLIP, dtype=np.float64))
+def floor_of(proba: np.ndarray) -> float:
+    """Return the `floor_` that (n, L) calibration probabilities give."""
+    smallest = map_row_blocks(lambda rows: np.where(rows > 0, rows, 1).min(axis=1), proba).min()
+    return float(np.clip(float(smallest) / 2.0, LEAST_FLOOR, MOST_FLOOR / proba.shape[1]))
 
 
-def _log_loss_temperature(proba: np.ndarray, codes: np.ndarray) -> float:
+def log_floored(proba: np.ndarray, floor: float) -> np.ndarray:
+    """Logarithm of probabilities raised to `floor`, in float64."""
+    return np.log(np.maximum(proba, floor, dtype=np.float64))
+
+
+def _log_loss_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) -> float:
     """Minimise the log loss, convex in b = 1 / T, by Newton steps that stay between known signs of slope."""
-    logits = map_row_blocks(_below_top, proba)
+    logits = map_row_blocks(lambda rows: _below_top(rows, floor), proba)
     of_truth = float(np.take_along_axis(logits, codes[:, None], axis=1).sum())
     blocks = [logits[rows] for rows in _cached_slices(*logits.shape)]
 
@@ -180,7 +194,7 @@ def _log_loss_temperature(proba: np.ndarray, codes: np.ndarray) -> float:
     return 1.0 / b
 
 
-def _conf_ece_temperature(proba: np.ndarray, codes: np.ndarray) -> float:
+def _conf_ece_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) -> float:
     """Grid search of App. E; the first of equally good temperatures wins."""
     temperatures = np.arange(1, 101) / 10.0
     n_bins = 15
@@ -188,7 +202,7 @@ def _conf_ece_temperature(proba: np.ndarray, codes: np.ndarray) -> float:
 
     def gaps(rows: slice) -> np.ndarray:
         """Sum of confidence minus correctness per (temperature, bin)."""
-        logits = _below_top(proba[rows])
+        logits = _below_top(proba[rows], floor)
         correct = proba[rows].argmax(axis=1) == codes[rows]
         total = np.empty((len(temperatures), n_bins))
         for place, temperature in enumerate(temperatures):
@@ -201,9 +215,9 @@ def _conf_ece_temperature(proba: np.ndarray, codes: np.ndarray) -> float:
     return float(temperatures[ece.argmin()])
 
 
-def _below_top(proba: np.ndarray) -> np.ndarray:
+def _below_top(proba: np.ndarray, floor: float) -> np.ndarray:
     """Log-probabilities minus the highest of their row."""
-    log_p = log_clipped(proba)
+    log_p = log_floored(proba, floor)
     return log_p - log_p.max(axis=1, keepdims=True)
 
 

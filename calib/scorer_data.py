@@ -37,14 +37,14 @@ def plain_data(calibrator: Any) -> dict[str, Any]:
         return _multiclass(calibrator)
     if type(calibrator) is CanonicalBinning:
         return _canonical(calibrator)
-    n_classes = getattr(calibrator, "n_classes_", 0)
+    if type(calibrator) not in (TemperatureScaling, VectorScaling, DirichletScaling):
+        raise InputError(f"a {type(calibrator).__name__} cannot be written as a scorer")
+    shared = {"n_classes": calibrator.n_classes_, "floor": calibrator.floor_}
     if type(calibrator) is TemperatureScaling:
-        return {"kind": "temperature", "n_classes": n_classes, "temperature": calibrator.temperature_}
-    if type(calibrator) in (VectorScaling, DirichletScaling):
-        kind = "vector" if type(calibrator) is VectorScaling else "dirichlet"
-        weights, biases = calibrator.weights_.tolist(), calibrator.biases_.tolist()
-        return {"kind": kind, "n_classes": n_classes, "weights": weights, "biases": biases}
-    raise InputError(f"a {type(calibrator).__name__} cannot be written as a scorer")
+        return {"kind": "temperature", **shared, "temperature": calibrator.temperature_}
+    kind = "vector" if type(calibrator) is VectorScaling else "dirichlet"
+    weights, biases = calibrator.weights_.tolist(), calibrator.biases_.tolist()
+    return {"kind": kind, **shared, "weights": weights, "biases": biases}
 
 
 def outputs(calibrator: Any, proba: np.ndarray) -> dict[str, np.ndarray]:

@@ -23,7 +23,7 @@ def calibrate(proba):
         return _multiclass(proba)
     if kind == "canonical":
         return _with_label(_canonical(proba))
-    log_p = np.log(np.maximum(proba, 2.0**-126, dtype=np.float64))
+    log_p = np.log(np.maximum(proba, DATA["floor"], dtype=np.float64))
     if kind == "temperature":
         return _with_label(_softmax(log_p / DATA["temperature"]))
     if kind == "dirichlet":

@@ -78,13 +78,16 @@ def test_conf_ece_temperature_is_the_literal_grid():
 
 
 @given(
-    st.integers(0, 1000), st.sampled_from([0.01, 0.3, 1.0, 5.0, 100.0]), st.sampled_from([np.float32, float])
+    st.integers(0, 1000),
+    st.sampled_from([0.01, 0.3, 1.0, 5.0, 100.0]),
+    st.sampled_from([np.float32, float]),
+    st.sampled_from([2.0**-126, 2e-4]),
 )
-def test_temperature_keeps_the_argmax(seed, temperature, dtype):
+def test_temperature_keeps_the_argmax(seed, temperature, dtype, floor):
     proba = np.random.default_rng(seed).dirichlet(np.full(5, 0.3), 50).astype(dtype)
     proba[:5] = np.eye(5)
     fitted = TemperatureScaling()
-    fitted.temperature_, fitted.n_classes_ = temperature, 5
+    fitted.temperature_, fitted.n_classes_, fitted.floor_ = temperature, 5, floor
     top = fitted.predict_top(proba)
     np.testing.assert_array_equal(top.label, proba.argmax(axis=1))
     np.testing.assert_array_equal(fitted.predict(proba), proba.argmax(axis=1))
@@ -191,6 +194,25 @@ def test_zeros_and_ones_are_scored(scaling):
     assert np.isfinite(predicted).all()
     same = scaling.fit(proba.astype(np.float32), labels).predict_proba(proba.astype(np.float32))
     np.testing.assert_allclose(same, predicted, atol=1e-4)
+
+
+@pytest.mark.parametrize("scaling", ALL, ids=str)
+@pytest.mark.parametrize(
+    ("lowest", "floor"),
+    [
+        (1e-5, 5e-6),  # half the smallest
+        (1e-20, 5e-21),
+        (1e-3, 2.5e-4),  # at most 1e-3 / L
+        (1e-40, 2.0**-126),  # at least the smallest normal float32
+    ],
+)
+def test_zeros_count_as_half_the_smallest_probability(scaling, lowest, floor):
+    proba, labels = simulated(n=200)
+    proba = np.maximum(proba, 2e-3)
+    proba[:50, 1], proba[60, 2] = 0.0, lowest
+    assert scaling.fit(proba, labels).floor_ == pytest.approx(floor)
+    raised = np.where(proba == 0, scaling.floor_, proba)
+    np.testing.assert_array_equal(scaling.predict_proba(proba), scaling.predict_proba(raised))
 
 
 @pytest.mark.parametrize("scaling", AFFINE)
