@@ -31,8 +31,8 @@ def show_guarantee(calibrator: Any) -> None:
         st.markdown(
             f"Whatever the data's distribution, with probability at least {1 - alpha:.0%} the announced "
             f"confidence is within **{card.worst_marginal:.3f}** (\u03b5\u2081) of the truth for a new row, "
-            f"and within **{card.worst_conditional:.3f}** (\u03b5\u2082) for every announced value at once; the "
-            f"expected error is at most **{card.worst_expected_ece:.3f}** ({theorem}). This covers "
+            f"and within **{card.worst_conditional:.3f}** (\u03b5\u2082) for every announced value at once; "
+            f"the expected error is at most **{card.worst_expected_ece:.3f}** ({theorem}). This covers "
             f"{card.covered:.1%} of the calibration rows."
         )
         table = card.frame()

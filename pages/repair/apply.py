@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from calib import InputError, read_predictions, summarize
@@ -67,7 +68,11 @@ if predictions.labels is not None:
         ),
     ]
     numbers = summary_frame(rows).set_index("Method").drop(columns="Bins").T.astype(float)
-    st.dataframe(numbers.style.format("{:,.4f}"), placeholder="\u2013", height="content")
+    st.dataframe(
+        numbers.style.format("{:,.4f}").format("{:,.0f}", subset=pd.IndexSlice[["Distinct scores"], :]),
+        placeholder="\u2013",
+        height="content",
+    )
 st.dataframe(table.head(PREVIEW_ROWS), hide_index=True)
 st.caption(f"The first {min(PREVIEW_ROWS, len(table)):,} of {len(table):,} rows.")
 with st.container(horizontal=True):

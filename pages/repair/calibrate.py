@@ -68,7 +68,11 @@ st.markdown(
 )
 table = summary_frame([before, after]).set_index("Method").T.rename_axis("Metric").reset_index()
 numbers = table.set_index("Metric").drop(index="Bins").astype(float)
-st.dataframe(numbers.style.format("{:,.4f}"), placeholder="\u2013", height="content")
+st.dataframe(
+    numbers.style.format("{:,.4f}").format("{:,.0f}", subset=pd.IndexSlice[["Distinct scores"], :]),
+    placeholder="\u2013",
+    height="content",
+)
 download(numbers.reset_index(), "before-after", key="before-after-csv")
 for column, method in zip(st.columns(2), (base, chosen), strict=True):
     with column:
