@@ -28,7 +28,7 @@ OKABE_ITO = {
 }
 #: Order in which several methods are coloured.
 METHOD_COLOURS = ("orange", "green", "blue", "purple", "vermillion", "sky", "grey", "yellow")
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
+FONT = "'Source Sans', system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
 BARS = "rgba(138,144,153,0.38)"
 MAX_NAMED = 30
 
