@@ -27,6 +27,7 @@ from calib.guarantees_card import GuaranteeCard, guarantee_card
 from calib.histogram import HistogramBinning
 from calib.imbalance import class_binning, plan_bins
 from calib.metrics import accuracy, brier_score, ece, log_loss, mce, sharpness
+from calib.model import CalibratedModel
 from calib.multiclass import Fallback, MulticlassToBinary
 from calib.noise import NoiseFloor, noise_floor, noise_floor_of, verdict
 from calib.noise_cells import ConsistencyBand, ProblemFloors, consistency_band, problem_floors
@@ -51,6 +52,7 @@ __all__ = [
     "BetaCalibration",
     "BinStatistics",
     "BinaryProblems",
+    "CalibratedModel",
     "CalibratorFileError",
     "CanonicalBinning",
     "ClassWiseGuarantee",
