@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Sequence
 
 from calib import __version__, commands
+from calib.gate import METRICS as LIMITS
 from calib.methods import METHODS
 from calib.predictions import InputError
 from calib.reductions import NOTIONS
@@ -64,6 +65,22 @@ Exits with 1 if an error is left that stands in the way of using the file.
 """
 
 
+GATE = """\
+examples:
+  python -m calib gate predictions.csv --max tl_ece=0.03
+  python -m calib gate predictions.csv --max tl_ece=0.03 --above-noise --json
+  python -m calib gate predictions.csv --max conf_ece=0 --above-noise
+  python -m calib gate logits.npz --calibrator cal.json --max tl_ece=0.02 --min accuracy=0.9
+
+Exits with 1 if a limit is broken. With --above-noise a calibration error above its limit fails only if
+it is also above noise (p at most 0.05): on few rows even a perfect model shows errors. A limit of 0 with
+--above-noise fails exactly what is above noise.
+
+metrics: {metrics}
+
+"""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     options = _parser().parse_args(arguments)
@@ -95,10 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_file(metrics)
     metrics.add_argument("--calibrator", metavar="CAL.JSON", help="also assess the file through this one")
     _add_bins(metrics)
-    metrics.add_argument(
-        "--resamples", type=int, default=1000, metavar="R", help="redraws of the noise floor; 0 for none"
-    )
-    metrics.add_argument("--seed", type=int, default=0, help="of the redraws; default 0")
+    _add_noise(metrics)
 
     fit = _command(commands_, "fit", "fit a calibrator and write its file", FIT)
     _add_file(fit)
@@ -124,6 +138,16 @@ def _parser() -> argparse.ArgumentParser:
 
     check = _command(commands_, "check", "say what is wrong with a file, and what --fix would do", CHECK)
     _add_file(check)
+
+    examples = GATE.format(metrics=", ".join(LIMITS))
+    gate = _command(commands_, "gate", "exit with 1 if predictions break a limit", examples)
+    _add_file(gate)
+    gate.add_argument("--max", action="append", default=[], metavar="METRIC=X", help="largest value allowed")
+    gate.add_argument("--min", action="append", default=[], metavar="METRIC=X", help="smallest value allowed")
+    gate.add_argument("--above-noise", action="store_true", help="let noise excuse a calibration error")
+    gate.add_argument("--calibrator", metavar="CAL.JSON", help="hold what this one announces to the limits")
+    _add_bins(gate)
+    _add_noise(gate)
     return parser
 
 
@@ -159,6 +183,13 @@ def _add_file(command: argparse.ArgumentParser) -> None:
 
 def _add_bins(command: argparse.ArgumentParser) -> None:
     command.add_argument("--bins", type=int, default=15, metavar="B", help="equal-width bins; default 15")
+
+
+def _add_noise(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--resamples", type=int, default=1000, metavar="R", help="redraws of the noise floor; 0 for none"
+    )
+    command.add_argument("--seed", type=int, default=0, help="of the redraws; default 0")
 
 
 def _share(text: str) -> float:

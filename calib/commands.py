@@ -11,6 +11,8 @@ from typing import Any
 from calib.binning import Notion, Strategy
 from calib.doctor import check as check_file
 from calib.formats import read_pair, read_predictions, write_csv
+from calib.gate import gate as hold_against
+from calib.gate import parse_limits
 from calib.methods import make_calibrator, name_of
 from calib.noise import NoiseFloor, noise_floor, verdict
 from calib.persistence import aligned, dumps, load, loads
@@ -178,6 +180,29 @@ def check(options: Namespace) -> Outcome:
         {"file": str(options.file), "parts": data},
         0 if all(report.ok for report in reports.values()) else 1,
     )
+
+
+def gate(options: Namespace) -> Outcome:
+    """Hold the evaluation rows against limits; 1 if one is broken."""
+    _, rows = _sets(options)
+    scores: Any = rows
+    strategy: Strategy = "uniform"
+    if options.calibrator:
+        calibrator, rows = _calibrator_for(options.calibrator, rows, [])
+        scores, strategy = calibrated_scores(calibrator, rows), assessment(calibrator)
+    result = hold_against(
+        rows.labels,
+        scores,
+        most=parse_limits(options.max),
+        least=parse_limits(options.min),
+        above_noise=options.above_noise,
+        n_bins=options.bins,
+        strategy=strategy,
+        n_resamples=options.resamples,
+        random_state=options.seed,
+    )
+    data = {"file": str(options.file), "n_samples": rows.n_samples, **result.data()}
+    return Outcome(result.sentence, data, 0 if result.passed else 1)
 
 
 def _codes(options: Namespace) -> list[str]:

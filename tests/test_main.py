@@ -211,7 +211,7 @@ def test_wrong_usage_exits_with_2(capsys, arguments):
     assert "usage: python -m calib" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["metrics", "fit", "apply", "check"])
+@pytest.mark.parametrize("command", ["metrics", "fit", "apply", "check", "gate"])
 def test_help_shows_examples_and_exit_codes(capsys, command):
     with pytest.raises(SystemExit) as stop:
         main([command, "--help"])
@@ -290,3 +290,34 @@ def test_fixes_serve_every_command(capsys, table, percent, tmp_path):
     out = tmp_path / "out.csv"
     code, data, _ = run(capsys, "apply", tmp_path / "cal.json", percent, "--fix", "percent", "-o", out)
     assert (code, data["n_samples"]) == (0, 400)
+
+
+def test_gate_passes_and_fails(capsys, reference):
+    """TL-ECE of the reference file is 0.0222, above noise."""
+    code, data, _ = run(capsys, "gate", reference, "--max", "tl_ece=0.03", "--above-noise")
+    assert (code, data["passed"]) == (0, True)
+    assert data["sentence"].startswith("passed: TL-ECE 0.02")
+    code, data, _ = run(capsys, "gate", reference, "--max", "tl_ece=0.02", "--max", "conf_ece=0.5")
+    assert (code, data["passed"]) == (1, False)
+    assert [check["passed"] for check in data["checks"]] == [False, True]
+    assert data["sentence"].startswith("failed: TL-ECE 0.02223 is not at most 0.02, and above noise")
+    code, data, _ = run(capsys, "gate", reference, "--max", "conf_ece=0", "--above-noise")
+    assert code == 1
+
+
+def test_gate_of_a_calibrator(capsys, reference, tmp_path):
+    cal = tmp_path / "cal.json"
+    run(capsys, "fit", reference, "--n-bins", 15, "-o", cal)
+    arguments = ["gate", reference, "--max", "tl_ece=0.02", "--min", "accuracy=0.95", "--calibrator", cal]
+    assert run(capsys, *arguments)[0] == 0
+    code, _, err = run(capsys, "gate", reference, "--max", "cw_ece=0.1", "--calibrator", cal)
+    assert (code, "these scores give no CW-ECE" in err) == (2, True)
+
+
+def test_gate_in_a_shell_script(table):
+    """The documented CI step: the exit code decides, the sentence explains."""
+    script = f'"{sys.executable}" -m calib gate "{table}" --max tl_ece=$1 --resamples 100 && echo shipped'
+    for limit, code in (("0.9", 0), ("0.001", 1), ("much", 2)):
+        done = subprocess.run(["sh", "-c", script, "sh", limit], capture_output=True, text=True, check=False)
+        assert done.returncode == code
+        assert ("shipped" in done.stdout) == (code == 0)
