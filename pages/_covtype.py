@@ -1,4 +1,4 @@
-"""COVTYPE on the Imbalance page: the simulation at once, the real data as a job that can be stopped."""
+"""COVTYPE on the Study pages: the simulation at once, the real data as a job that can be stopped."""
 
 from __future__ import annotations
 
@@ -12,16 +12,33 @@ from calib.datasets import EXAMPLE_TITLES, Example, Stopped, covtype
 from pages._session import Dataset, dataset, from_example, use
 
 SIMULATED = "covtype-simulated"
+#: By model: title of the panel, what it says, and the label of its button.
+WORDS = {
+    "forest": (
+        "COVTYPE, the paper's imbalanced data",
+        "Class 2 is about 100 times as frequent as class 4. The simulation opens at once; a forest on "
+        "the real data (581,012 rows) takes a few minutes to grow.",
+        "Fetch the real data and grow a forest",
+    ),
+    "logistic": (
+        "The paper's experiment: COVTYPE with three classes, logistic regression",
+        "Classes 1, 2 and other; 70:30 split, 10 % of the training rows for calibration (App. G). "
+        "scikit-learn downloads the real data once (581,012 rows).",
+        "Fetch the real data and fit the regression",
+    ),
+}
 
 
 @dataclass
 class Job:
-    """COVTYPE's forest being grown in a thread of its own; the page only reads what it says.
+    """A model of COVTYPE being learnt in a thread of its own; the page only reads what it says.
 
     Attributes
     ----------
     source : bytes or None
         The uploaded file, or None to fetch the data.
+    model : str
+        "forest" or "logistic".
     done, words : float, str
         Share of the work that is done, and what is being done.
     result : Example or None
@@ -33,6 +50,7 @@ class Job:
     """
 
     source: bytes | None
+    model: str
     done: float = 0.0
     words: str = "Starting"
     result: Example | None = None
@@ -57,7 +75,13 @@ class Job:
         # An upload is never written to disk; the predictions of the public data are.
         fetched = self.source is None
         try:
-            self.result = covtype(self.source, cache=fetched, progress=self._tell, stop=self.stop.is_set)
+            self.result = covtype(
+                self.source,
+                model=self.model,
+                cache=fetched,
+                progress=self._tell,
+                stop=self.stop.is_set,
+            )
         except Stopped:
             self.error = "Stopped. Nothing was changed."
         except InputError as error:
@@ -66,27 +90,25 @@ class Job:
             self.source = None
 
 
-def covtype_panel() -> None:
+def covtype_panel(model: str = "forest") -> None:
     """Offer COVTYPE, simulated or real; the data on screen stays until the new predictions are there."""
     job: Job | None = st.session_state.get("covtype-job")
-    with st.expander("COVTYPE, the paper's imbalanced data", expanded=job is not None):
+    title, about, fetch = WORDS[model]
+    with st.expander(title, expanded=job is not None):
         if job is not None:
             _follow()
             return
-        st.markdown(
-            "Class 2 is about 100 times as frequent as class 4. The simulation opens at once; a forest on "
-            "the real data (581,012 rows) takes a few minutes to grow."
-        )
+        st.markdown(about)
         with st.container(horizontal=True):
-            if dataset().example != SIMULATED:
+            if model == "forest" and dataset().example != SIMULATED:
                 st.button(EXAMPLE_TITLES[SIMULATED], on_click=_open_simulated)
-            st.button("Fetch the real data and grow a forest", on_click=_begin, args=(False,))
+            st.button(fetch, on_click=_begin, args=(model, False))
         st.file_uploader(
             "Or take a local covtype.data, covtype.data.gz or CSV file of it",
             type=["data", "gz", "csv"],
             key="covtype-file",
             on_change=_begin,
-            args=(True,),
+            args=(model, True),
         )
 
 
@@ -94,11 +116,11 @@ def _open_simulated() -> None:
     use(from_example(SIMULATED))
 
 
-def _begin(uploaded: bool) -> None:
+def _begin(model: str, uploaded: bool) -> None:
     file = st.session_state.get("covtype-file") if uploaded else None
     if uploaded and file is None:
         return
-    job = Job(file.getvalue() if file is not None else None)
+    job = Job(file.getvalue() if file is not None else None, model)
     st.session_state["covtype-job"] = job
     job.start()
 

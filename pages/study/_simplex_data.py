@@ -6,9 +6,8 @@ import numpy as np
 import streamlit as st
 
 from calib import InputError
-from calib.datasets import covtype
 from pages._parts import about, need_calibration
-from pages._session import DEFAULT_EXAMPLE, Dataset, dataset, from_example, use
+from pages._session import DEFAULT_EXAMPLE, dataset, from_example
 from pages.study._simplex import MERGE, RENORMALISE, View, three_class_view
 
 BUILT_IN, LOADED = "Three-class example", "Loaded predictions"
@@ -58,30 +57,3 @@ def choose_view() -> View:
             f"{view.calibration.n_samples:,} of {calibration.n_samples:,} calibration rows remain."
         )
     return view
-
-
-def covtype_experiment() -> None:
-    """Offer the paper's own experiment (App. G.5) and put its predictions on screen for every page."""
-    with st.expander("The paper's experiment: real COVTYPE, three classes, logistic regression"):
-        st.markdown(
-            "Classes 1, 2 and other; 70:30 split, 10 % of the training rows for calibration. scikit-learn "
-            "downloads the data once (75 MB); without a connection, give the file."
-        )
-        file = st.file_uploader("covtype.data, covtype.data.gz or a CSV of it (optional)", key="covtype-file")
-        if not st.button("Run the experiment", key="covtype-run"):
-            return
-        bar = st.progress(0.0)
-        try:
-            example = covtype(
-                file,
-                model="logistic",
-                cache=file is None,  # what comes from an upload is not written to disk
-                progress=lambda done, what: bar.progress(done, what),
-            )
-        except InputError as error:
-            bar.empty()
-            st.error(f"Not run: {error}")
-            return
-        name, where = example.title, example.description
-        use(Dataset(name, where, False, example.calibration, example.evaluation))
-        st.rerun()

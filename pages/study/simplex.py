@@ -13,9 +13,10 @@ from calib.figures_simplex import recalibration, validity
 from calib.noise import verdict
 from calib.persistence import dumps
 from calib.simplex import sample_rows
+from pages._covtype import covtype_panel
 from pages._parts import chart, download, literal
 from pages.study._simplex import EPSILON, KNOBS, SCHEMES, compare, make_scheme, work_out
-from pages.study._simplex_data import choose_view, covtype_experiment
+from pages.study._simplex_data import choose_view
 
 st.title("Simplex", anchor=False)
 st.markdown(
@@ -120,4 +121,4 @@ st.download_button(
     icon=":material/download:",
 )
 st.caption(f"It takes and returns three columns: {', '.join(names)}.")
-covtype_experiment()
+covtype_panel("logistic")
