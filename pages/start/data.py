@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calib import InputError, Predictions, accuracy, read_pair, read_predictions
+from calib import InputError, accuracy
 from calib.datasets import EXAMPLE_TITLES
 from calib.figures import class_shares
 from pages._parts import chart, heading, literal
-from pages._session import Dataset, dataset, from_example, previous, undo, use
+from pages._session import dataset, from_example, previous, undo, use
+from pages.start._upload import accepted, read, show_findings, show_roles
 
 PREVIEW_ROWS = 100
 PREVIEW_CLASSES = 20
@@ -21,30 +20,6 @@ PREVIEW_CLASSES = 20
 def choose_example() -> None:
     """Put the chosen example on screen."""
     use(from_example(st.session_state["choice"]))
-
-
-def read_uploads(evaluation: Any, labels: Any, calibration: Any, calibration_labels: Any) -> Dataset:
-    """Turn the uploaded files into data for every page; raises InputError with the reason if it cannot."""
-    split = st.session_state.get("split", 50) / 100
-    if calibration is not None:
-        parts = read_predictions(calibration, labels=calibration_labels), None
-        found: tuple[Predictions | None, Predictions] = parts[0], read_predictions(evaluation, labels=labels)
-    elif labels is not None:
-        found = None, read_predictions(evaluation, labels=labels)
-    else:
-        found = read_pair(evaluation)
-    held, rows = found
-    if rows.labels is None:
-        raise InputError("the file has no true labels; add a label column or upload a file of labels")
-    how = "calibration and evaluation rows as uploaded"
-    if held is None and split > 0:
-        held, rows = rows.split(split, random_state=0)
-        how = f"{split:.0%} of the rows, drawn at random within each class (seed 0), are for calibration"
-    if held is not None and held.n_classes != rows.n_classes:
-        raise InputError(
-            f"the calibration file has {held.n_classes} classes, the evaluation file {rows.n_classes}"
-        )
-    return Dataset(evaluation.name, f"Uploaded: {how}.", False, held, rows)
 
 
 heading("Data", "Predicted probabilities and true labels go in here; every other page is about them.")
@@ -74,11 +49,16 @@ with upload_tab:
         left, right = st.columns(2)
         calibration = left.file_uploader("Calibration predictions", key="up-calibration")
         calibration_labels = right.file_uploader("Calibration labels", key="up-calibration-labels")
-        st.slider("Share set aside when there are none (%)", 0, 90, 50, 5, key="split")
-    if st.button("Use these files", type="primary", disabled=evaluation is None):
+        share = st.slider("Share set aside when there are none (%)", 0, 90, 50, 5, key="split")
+    reading = None
+    if evaluation is not None:
+        reading = read(evaluation, labels, calibration, calibration_labels)
+    if reading is not None:
+        show_roles(reading)
+        show_findings(reading)
+    if st.button("Use these files", type="primary", disabled=evaluation is None) and reading is not None:
         try:
-            with st.spinner("Reading ..."):
-                use(read_uploads(evaluation, labels, calibration, calibration_labels))
+            use(accepted(reading, share / 100))
             st.rerun()
         except InputError as error:
             st.error(f"Not loaded: {error}")
@@ -89,6 +69,8 @@ if before := previous():
 
 st.subheader("What is loaded", anchor=False)
 st.markdown(literal(data.name) + "  \n" + (data.description if data.example else literal(data.description)))
+for line in data.log:
+    st.text(f"Fixed: {line}")
 rows = data.evaluation
 held = data.calibration
 columns = st.columns(4)
