@@ -7,9 +7,10 @@ edge j/B; for float32 scores the edge is rounded up to the next float32, which d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -245,6 +246,21 @@ def bin_statistics(
         mean_score=(problems.score_sums[stop] - problems.score_sums[start]) / count,
         mean_outcome=(problems.outcome_sums[stop] - problems.outcome_sums[start]) / count,
     )
+
+
+def stack_problems(parts: Sequence[BinStatistics]) -> BinStatistics:
+    """Join the cells of P one-problem tables over the same rows, one per claim, into one table."""
+    own = np.repeat(np.arange(len(parts)), [len(part.count) for part in parts])
+    joined: dict[str, Any] = {
+        field.name: np.concatenate([getattr(part, field.name) for part in parts])
+        for field in fields(BinStatistics)
+        if isinstance(getattr(parts[0], field.name), np.ndarray)
+    }
+    joined |= {"problem": own, "claim": own, "label": own}
+    for name in ("start", "stop"):
+        joined[name] += own * parts[0].n_samples
+    n_bins = max(part.n_bins for part in parts)
+    return replace(parts[0], n_bins=n_bins, n_claims=len(parts), n_problems=len(parts), **joined)
 
 
 def uniform_edges(n_bins: int) -> np.ndarray:

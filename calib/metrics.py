@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from calib.binning import Notion, Strategy, bin_statistics
+from calib.binning import Notion, Strategy
 from calib.parallel import map_row_blocks
-from calib.predictions import InputError, TopLabelPrediction, as_labels, as_scores
-from calib.reductions import reduce_to_binary, top_label
+from calib.predictions import InputError, TopLabelPrediction, as_labels, score_matrix
+from calib.reductions import cell_statistics, top_label
 
 
 def ece(
@@ -67,8 +67,8 @@ def ece(
     """
     if not 1 <= norm < np.inf:
         raise InputError(f"norm must be a number of at least 1 (the maximum is `mce`); got {norm!r}")
-    problems = reduce_to_binary(y_true, scores, notion, top_k=top_k)
-    return bin_statistics(problems, n_bins=n_bins, strategy=strategy).ece(norm)
+    cells = cell_statistics(y_true, scores, notion, n_bins=n_bins, strategy=strategy, top_k=top_k)
+    return cells.ece(norm)
 
 
 def mce(
@@ -101,8 +101,8 @@ def mce(
     InputError
         If an argument cannot be used; the message says why.
     """
-    problems = reduce_to_binary(y_true, scores, notion, top_k=top_k)
-    return bin_statistics(problems, n_bins=n_bins, strategy=strategy).mce(aggregate)
+    cells = cell_statistics(y_true, scores, notion, n_bins=n_bins, strategy=strategy, top_k=top_k)
+    return cells.mce(aggregate)
 
 
 def sharpness(
@@ -119,8 +119,7 @@ def sharpness(
     Between E[Z]^2 (the score says nothing) and E[Z] (the score decides the outcome), averaged over
     claims. Parameters and errors are those of `ece`.
     """
-    problems = reduce_to_binary(y_true, scores, notion, top_k=top_k)
-    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    cells = cell_statistics(y_true, scores, notion, n_bins=n_bins, strategy=strategy, top_k=top_k)
     return float(np.sum(cells.share * cells.mean_outcome**2))
 
 
@@ -139,7 +138,7 @@ def accuracy(y_true: Any, predicted: Any) -> float:
     elif np.ndim(predicted) == 1:
         label = as_labels(predicted, len(predicted), None)
     else:
-        label = top_label(as_scores(predicted, ndim=2, what="scores"))[0]
+        label = top_label(score_matrix(predicted))[0]
     return float(np.mean(as_labels(y_true, len(label), None) == label))
 
 
@@ -152,7 +151,7 @@ def brier_score(y_true: Any, scores: Any) -> float:
     if isinstance(scores, TopLabelPrediction):
         correct = as_labels(y_true, len(scores), None) == scores.label
         return float(np.mean((scores.confidence.astype(np.float64) - correct) ** 2))
-    matrix = as_scores(getattr(scores, "proba", scores), ndim=2, what="scores")
+    matrix = score_matrix(scores)
     labels = as_labels(y_true, *matrix.shape)
     # sum_l (h_l - y_l)^2 = sum_l h_l^2 - 2 h_Y + 1
     squares = map_row_blocks(lambda block: np.einsum("ij,ij->i", block, block, dtype=np.float64), matrix)
@@ -171,7 +170,7 @@ def log_loss(y_true: Any, scores: Any) -> float:
         correct = as_labels(y_true, len(scores), None) == scores.label
         h = scores.confidence.astype(np.float64)
         return float(-np.mean(np.log(np.maximum(np.where(correct, h, 1.0 - h), tiny))))
-    matrix = as_scores(getattr(scores, "proba", scores), ndim=2, what="scores")
+    matrix = score_matrix(scores)
     labels = as_labels(y_true, *matrix.shape)
     at_true = np.take_along_axis(matrix, labels[:, None], axis=1)[:, 0].astype(np.float64)
     return float(-np.mean(np.log(np.maximum(at_true, tiny))))

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from calib.binning import BinaryProblems, Notion, check_count
 from calib.histogram import HistogramBinning
 from calib.parallel import map_threads
-from calib.predictions import InputError, TopLabelPrediction, as_scores
+from calib.predictions import InputError, TopLabelPrediction, score_matrix
 from calib.reductions import ranked_classes, reduce_to_binary, top_label
 
 
@@ -140,7 +140,7 @@ class MulticlassToBinary(BaseEstimator):
             If parameters contradict each other or the data cannot be used.
         """
         self._check_params()
-        problems = reduce_to_binary(y, _matrix(proba), self.notion, top_k=self.top_k)
+        problems = reduce_to_binary(y, score_matrix(proba, "proba"), self.notion, top_k=self.top_k)
         binary = HistogramBinning() if self.binary is None else self.binary
         needed = getattr(binary, "min_points", 1) if self.min_points is None else self.min_points
         needed = check_count(needed, "min_points")
@@ -248,7 +248,7 @@ class MulticlassToBinary(BaseEstimator):
 
     def _checked(self, proba: Any) -> np.ndarray:
         check_is_fitted(self)
-        matrix = _matrix(proba)
+        matrix = score_matrix(proba, "proba")
         if matrix.shape[1] != self.n_classes_:
             raise InputError(
                 f"this calibrator was fitted on {self.n_classes_} classes; got {matrix.shape[1]} columns"
@@ -286,9 +286,7 @@ class MulticlassToBinary(BaseEstimator):
         map_threads(calibrate, range(matrix.shape[1]))
         if self.normalize:
             sums = result.sum(axis=1, keepdims=True)
-            result = np.divide(result, sums, out=np.full_like(result, 1.0 / self.n_classes_), where=sums > 0)
+            result[sums[:, 0] == 0.0] = 1.0
+            sums[sums == 0.0] = self.n_classes_
+            result /= sums
         return result
-
-
-def _matrix(proba: Any) -> np.ndarray:
-    return as_scores(getattr(proba, "proba", proba), ndim=2, what="proba")

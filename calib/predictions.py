@@ -13,7 +13,15 @@ import numpy as np
 from calib.parallel import map_row_blocks, map_threads, row_slices
 from calib.predictions_checks import InputError, as_finite, as_labels, as_names, as_scores, label_codes
 
-__all__ = ["InputError", "Predictions", "TopLabelPrediction", "as_labels", "as_scores", "highest"]
+__all__ = [
+    "InputError",
+    "Predictions",
+    "TopLabelPrediction",
+    "as_labels",
+    "as_scores",
+    "highest",
+    "score_matrix",
+]
 
 #: A row of probabilities may miss 1 by this much before it is refused. Softmax in float16 over 1,000
 #: classes misses by about 5e-4; probabilities printed with two or three digits miss by more, and
@@ -216,6 +224,11 @@ class Predictions:
                 f"{self.n_samples} rows cannot be split with calibration={calibration}: one side is empty"
             )
         return self.take(np.sort(by_label[chosen])), self.take(np.sort(by_label[~chosen]))
+
+
+def score_matrix(scores: Any, what: str = "scores") -> np.ndarray:
+    """Return the (n, L) scores of `Predictions`, or of a matrix after `as_scores`; rows need not sum to 1."""
+    return scores.proba if isinstance(scores, Predictions) else as_scores(scores, ndim=2, what=what)
 
 
 def highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import literal
@@ -10,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calib import InputError, Predictions, TopLabelPrediction, reduce_to_binary
-from calib.reductions import ranked_classes, top_label
+from calib import InputError, Predictions, TopLabelPrediction, bin_statistics, reduce_to_binary
+from calib.reductions import _sorted_entries, cell_statistics, ranked_classes, top_label
 
 
 def entries(problems):
@@ -116,6 +117,52 @@ def test_negative_zero_is_zero(dtype):
     assert outcomes.sum() == 1
     assert not outcomes[3]
     assert problems.tie_starts.tolist() == [0, 3, 4, 5]
+
+
+@pytest.mark.parametrize("notion", ["confidence", "top-label", "class-wise"])
+def test_float64_scores_are_told_apart_beyond_float32(notion):
+    """All scores are the same float32."""
+    rng = np.random.default_rng(8)
+    proba = 0.5 + rng.integers(-50, 50, size=(3000, 2)) * 1e-12
+    y = rng.integers(0, 2, size=3000)
+    problems = reduce_to_binary(y, proba, notion)
+    expected = [
+        sorted(zip(*problem, strict=True))
+        for problem in itertools.chain.from_iterable(literal.claims(y, proba, notion))
+    ]
+    assert entries(problems) == expected
+    for index in range(problems.n_problems):
+        assert (np.diff(problems.problem(index)[0]) >= 0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_entries_too_many_for_one_word_are_sorted_all_the_same(dtype):
+    """With 2^34 problems (offsets of no memory) the packed key would not fit in 64 bits."""
+    rng = np.random.default_rng(6)
+    scores, owner = rng.integers(0, 9, 200).astype(dtype) / dtype(8.0), rng.integers(0, 5, 200)
+    outcomes = rng.random(200) < 0.5
+    for key, offsets in ((owner, np.broadcast_to(0, 2**34)), (None, np.broadcast_to(0, 2**34))):
+        ordered, order, happened = _sorted_entries(scores, outcomes, key, offsets)
+        assert sorted(order.tolist()) == list(range(200))
+        assert (ordered == scores[order]).all()
+        assert (happened == outcomes[order]).all()
+        pairs = list(zip(np.zeros(200) if key is None else key[order], ordered, strict=True))
+        assert pairs == sorted(pairs)
+
+
+@pytest.mark.parametrize("notion", literal.NOTIONS)
+@pytest.mark.parametrize("strategy", literal.STRATEGIES)
+def test_reducing_and_binning_in_one_go_changes_nothing(notion, strategy):
+    proba, y = literal.random_predictions(np.random.default_rng(3), 300, 6, digits=2)
+    problems = reduce_to_binary(y, proba, notion)
+    expected = bin_statistics(problems, n_bins=7, strategy=strategy)
+    found = cell_statistics(y, proba, notion, n_bins=7, strategy=strategy)
+    for field in dataclasses.fields(expected):
+        one, other = getattr(found, field.name), getattr(expected, field.name)
+        if field.name == "mean_score":  # sums over one class, not over all
+            np.testing.assert_allclose(one, other, rtol=0, atol=1e-13)
+        else:
+            np.testing.assert_array_equal(one, other, err_msg=field.name)
 
 
 def test_the_input_is_left_alone():
