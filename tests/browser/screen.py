@@ -6,7 +6,10 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-OUTPUT = Path(__file__).parents[2] / "test-output"
+ROOT = Path(__file__).parents[2]
+OUTPUT = ROOT / "test-output"
+#: Name of every page; files that begin with an underscore are helpers of pages.
+PAGES = sorted(path.stem.capitalize() for path in (ROOT / "pages").glob("*/[!_]*.py"))
 
 #: Settled: connected, no script running, no skeleton left and every chart drawn, for `calm` ms on end.
 SETTLED = """calm => {

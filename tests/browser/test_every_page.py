@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from browser.screen import keep_picture, settled
-
-NAMES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("*/[!_]*.py"))
+from browser.screen import PAGES, keep_picture, settled
 
 #: Elements of the page that reach beyond its right edge, where nothing scrolls.
 CUT_OFF = """() => {
@@ -28,7 +24,7 @@ CUT_OFF = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name.lower() for name in PAGES])
 def test_page_opens_by_address(open_page, name, scheme):
     page = open_page("" if name == "overview" else name, scheme=scheme)
     assert page.get_by_test_id("stMain").get_by_role("heading", level=1).count() == 1

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Page
 
 from browser.screen import keep_picture, settled
+from browser.steps import give, go
 from calib import MulticlassToBinary, Predictions, ece, load, read_pair, reliability_diagram
 from calib.datasets import load_example
 from calib.histogram import HistogramBinning
@@ -51,20 +52,6 @@ def pair_of(upload: Path) -> tuple[Predictions, Predictions]:
     if calibration is None:
         return evaluation.split(0.5, random_state=0)
     return calibration, evaluation
-
-
-def go(page: Page, name: str) -> None:
-    """Follow the link of the navigation to a page."""
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name=name, exact=True).click()
-    settled(page)
-    page.get_by_role("heading", level=1, name=name, exact=True).wait_for()
-
-
-def give(page: Page, label: str, path: Path) -> None:
-    """Hand a file to the uploader with this label."""
-    uploader = page.get_by_test_id("stFileUploader").filter(has_text=label)
-    uploader.locator("input[type=file]").set_input_files(path)
-    settled(page)
 
 
 def prose(page: Page) -> str:

@@ -1,0 +1,23 @@
+"""What a user does on every page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Page
+
+from browser.screen import settled
+
+
+def go(page: Page, name: str) -> None:
+    """Follow the link of the navigation to a page."""
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name=name, exact=True).click()
+    settled(page)
+    page.get_by_role("heading", level=1, name=name, exact=True).wait_for()
+
+
+def give(page: Page, label: str, path: Path) -> None:
+    """Hand a file to the uploader with this label."""
+    uploader = page.get_by_test_id("stFileUploader").filter(has_text=label)
+    uploader.locator("input[type=file]").set_input_files(path)
+    settled(page)
