@@ -1,0 +1,57 @@
+"""What the Simplex page says where there is no triangle to draw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from calib import CanonicalBinning, GridScheme, Predictions, ProjectionScheme, SierpinskiScheme
+from calib.persistence import dumps, loads
+
+APP = Path(__file__).parents[1] / "app.py"
+
+
+def show_binary() -> None:
+    """Put 40 rows of two classes on screen, then run the page (run by AppTest as a script of its own)."""
+    import runpy
+
+    import numpy as np
+
+    from calib import Predictions
+    from pages._session import Dataset, use
+
+    score = np.linspace(0.01, 0.99, 40)
+    rows = Predictions(np.column_stack([1 - score, score]), np.arange(40) % 2)
+    use(Dataset("binary", "", False, rows, rows))
+    runpy.run_path("pages/study/simplex.py")
+
+
+def test_two_classes_are_told_why_not(monkeypatch):
+    monkeypatch.chdir(APP.parent)
+    app = AppTest.from_function(show_binary, default_timeout=60).run()
+    assert not app.exception
+    assert "a simplex starts with three" in app.info[0].value
+
+
+@pytest.mark.parametrize("how", ["Two classes, all others merged", "Three classes, renormalised"])
+def test_too_few_chosen_classes_are_asked_for(how):
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.query_params["example"] = "digits"
+    app.run().switch_page("pages/study/simplex.py").run()
+    app.radio(key="how").set_value(how).run()
+    app.multiselect[0].set_value(app.multiselect[0].value[:1]).run()
+    assert not app.exception
+    assert "different class" in app.info[0].value or "choose 2 classes" in app.info[0].value
+
+
+def test_every_scheme_survives_its_file():
+    rng = np.random.default_rng(0)
+    rows = Predictions(rng.dirichlet(np.ones(4), 500), rng.integers(0, 4, 500))
+    for scheme in (SierpinskiScheme(3), GridScheme(4), ProjectionScheme(9), ProjectionScheme(9, "random", 1)):
+        fitted = CanonicalBinning(scheme).fit(rows.proba, rows.labels)
+        again = loads(dumps(fitted))
+        np.testing.assert_array_equal(again.predict_proba(rows.proba), fitted.predict_proba(rows.proba))
+        np.testing.assert_array_equal(again.assign(rows.proba), fitted.assign(rows.proba))
