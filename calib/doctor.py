@@ -21,7 +21,7 @@ from calib.doctor_sample import (
     find_overlap,
 )
 from calib.doctor_scale import find_scale
-from calib.drafts import Draft
+from calib.drafts import Draft, row_sums
 from calib.formats import divide, with_labels
 from calib.predictions import InputError, Predictions
 from calib.readers import read_table
@@ -264,7 +264,7 @@ def _examine(
     finding = add(find_not_finite(working))
     usable = finding is None
     if finding is not None and finding.repair is not None:
-        keep = np.isfinite(working.proba.sum(axis=1, dtype=np.float64))
+        keep = np.isfinite(row_sums(working.proba))
         origin, working, usable = origin[keep], finding.repair(working), True
     if usable:
         finding = add(find_scale(working))

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from calib.doctor_findings import Finding, row_sums, some
+from calib.doctor_findings import Finding, some
 from calib.doctor_scale import are_log_probabilities
-from calib.drafts import LOG_SUM_TOLERANCE, Draft
+from calib.drafts import LOG_SUM_TOLERANCE, Draft, row_sums
 from calib.roles_guess import is_row_number
 
 

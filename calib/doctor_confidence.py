@@ -88,7 +88,7 @@ def _one_hot(draft: Draft, hard: np.ndarray) -> Finding:
 
 
 def _saturated(draft: Draft, codes: np.ndarray | None, full: np.ndarray, hard: np.ndarray) -> Finding | None:
-    """Note float32 rounding to 1 beside positive scores; warn where the other scores are lost too."""
+    """Note float32 rounding to 1; warn where the other scores are lost too and 1 is not always right."""
     if not len(full):
         return None
     n = draft.n_samples
@@ -97,7 +97,7 @@ def _saturated(draft: Draft, codes: np.ndarray | None, full: np.ndarray, hard: n
         lost = int(((codes[full] >= 0) & (draft.proba[full, codes[full].clip(0)] <= 0.0)).sum())
     return Finding(
         "saturated",
-        "warning" if len(hard) > NOTE_SHARE * n else "note",
+        "warning" if len(hard) > NOTE_SHARE * n and (lost or codes is None) else "note",
         f"{len(full):,} of {n:,} rows ({len(full) / n:.1%}) have confidence exactly 1"
         + (f"; in {lost:,} rows the true class has probability 0, where log loss is infinite" if lost else "")
         + ". Scores that were rounded up cannot be told apart; export logits or more digits.",

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from calib.drafts import Draft
+from calib.drafts import Draft, row_sums
 from calib.parallel import map_row_blocks
 
 #: Every code a finding can have, in the order in which faults are looked for and fixes are applied.
@@ -142,12 +142,6 @@ def _sum_range(draft: Draft) -> tuple[float, float]:
     sums = row_sums(draft.proba)
     finite = sums[np.isfinite(sums)]
     return (float(finite.min()), float(finite.max())) if len(finite) else (float("nan"), float("nan"))
-
-
-def row_sums(matrix: np.ndarray) -> np.ndarray:
-    """Return the sums of rows in float64, (n,)."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        return map_row_blocks(lambda block: block.sum(axis=1, dtype=np.float64), matrix)
 
 
 def top_columns(matrix: np.ndarray) -> np.ndarray:

@@ -13,8 +13,9 @@ from calib.drafts import Draft
 ROWS_PER_CELL = 5
 #: Below this many rows, or below one row a class, no top-label number means anything.
 FEWEST_ROWS = 30
-#: A class that is never true is suspicious when the scores expect this many rows of it: probability e**-15.
-EXPECTED_ROWS = 15.0
+#: A class that is never true is suspicious when the scores expect this many rows of it: chance leaves
+#: out so many with probability e**-30, and a model twice too flat rarely does.
+EXPECTED_ROWS = 30.0
 #: Rows that coincide by chance are estimated inside the evaluation rows; more than 3 times that is reported.
 COINCIDENCE = 3.0
 LEAST_OVERLAP, LEAST_OVERLAP_ROWS = 1e-3, 3

@@ -169,6 +169,16 @@ class Draft:
         return codes
 
 
+def row_sums(matrix: np.ndarray) -> np.ndarray:
+    """Return the sums of rows in float64, (n,)."""
+
+    def sums(block: np.ndarray) -> np.ndarray:
+        with np.errstate(invalid="ignore", over="ignore"):  # inside: threads do not inherit it
+            return block.sum(axis=1, dtype=np.float64)
+
+    return map_row_blocks(sums, matrix)
+
+
 def missing_labels(labels: np.ndarray) -> np.ndarray:
     """Mask of rows without a label."""
     if labels.dtype == object:
@@ -253,7 +263,7 @@ def from_one_hot(matrix: np.ndarray) -> np.ndarray:
     InputError
         If a row is not one 1 among zeros.
     """
-    good = ((matrix == 0) | (matrix == 1)).all(axis=1) & (matrix.sum(axis=1) == 1)
+    good = ((matrix == 0) | (matrix == 1)).all(axis=1) & (row_sums(matrix) == 1)
     if not good.all():
         row = int((~good).argmax())
         raise InputError(f"the labels are a matrix that is not one-hot: row {row} is not one 1 among zeros")
@@ -273,7 +283,7 @@ def _rows_are_probabilities(matrix: np.ndarray) -> bool:
     low, high = matrix.min(), matrix.max()
     if not (low >= 0.0 and high <= 1.0 + 1e-6):
         return False
-    sums = map_row_blocks(lambda block: block.sum(axis=1, dtype=np.float64), matrix)
+    sums = row_sums(matrix)
     return bool(np.abs(sums - 1.0).max() < LOG_SUM_TOLERANCE)
 
 
@@ -282,7 +292,7 @@ def _refuse_other_scales(matrix: np.ndarray) -> None:
     if not np.isfinite(matrix).all():
         return
     low, high = float(matrix.min()), float(matrix.max())
-    sums = map_row_blocks(lambda block: block.sum(axis=1, dtype=np.float64), matrix)
+    sums = row_sums(matrix)
     if low >= 0.0 and high > 1.0 and np.median(np.abs(sums - 100.0)) < 1.0:
         raise InputError(
             f"the scores are percentages: rows sum to {np.median(sums):.4g}. Divide them by 100, or accept "

@@ -246,7 +246,8 @@ def highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _softmax(block: np.ndarray) -> np.ndarray:
-    exps = np.exp(block.astype(np.float64) - block.max(axis=1, keepdims=True))
+    with np.errstate(over="ignore"):  # -1e308 - 1e308 is minus infinity, and its exp 0, as it should
+        exps = np.exp(block.astype(np.float64) - block.max(axis=1, keepdims=True))
     return exps / exps.sum(axis=1, keepdims=True)
 
 
