@@ -19,6 +19,8 @@ EXPECTED_ROWS = 30.0
 #: Rows that coincide by chance are estimated inside the evaluation rows; more than 3 times that is reported.
 COINCIDENCE = 3.0
 LEAST_OVERLAP, LEAST_OVERLAP_ROWS = 1e-3, 3
+#: Up to this share of equal rows is what a few identical examples in a data set give.
+NOTE_OVERLAP = 0.01
 #: Class mix: p-value of the chi-square test, and the least total variation distance worth a word.
 MIX_P_VALUE, MIX_DISTANCE = 1e-5, 0.05
 
@@ -71,7 +73,7 @@ def find_overlap(draft: Draft, calibration: Draft | None) -> Finding | None:
     rows = np.flatnonzero(again)
     return Finding(
         "calibration_overlap",
-        "warning",
+        "warning" if by == "ids" or share > NOTE_OVERLAP else "note",
         f"{len(rows):,} of {len(again):,} evaluation rows ({share:.1%}; {some(rows)}) have the same {by} "
         "as calibration rows. A calibrator must be assessed on rows it has not seen. "
         + ("The fix removes them from the evaluation rows." if not again.all() else "Use other rows."),
