@@ -7,6 +7,7 @@ import pandas as pd
 from scipy import stats
 
 from calib.doctor_findings import Finding, some, some_names, top_columns
+from calib.doctor_scale import printed_decimals
 from calib.drafts import Draft
 
 #: Rows a cell (class, bin) should have on average for its accuracy to mean something (+-0.4 at 5 rows).
@@ -62,10 +63,7 @@ def find_overlap(draft: Draft, calibration: Draft | None) -> Finding | None:
             return None
         mine, theirs = _row_keys(draft.proba), _row_keys(calibration.proba.astype(draft.proba.dtype))
         again = np.isin(mine, theirs)
-        half = len(mine) // 2
-        within = float(np.isin(mine[:half], mine[half:]).mean()) if half else 0.0
-        expected = min(within * len(theirs) / max(len(mine) - half, 1), 1.0)
-        by = "scores, to the last digit,"
+        by, expected = "scores, to the last digit,", _coincidences(draft.proba, mine, len(theirs))
     share = float(again.mean())
     least = max(LEAST_OVERLAP, LEAST_OVERLAP_ROWS / len(again)) if by != "ids" else 0.0
     if share <= COINCIDENCE * expected or share < least or not again.any():
@@ -80,6 +78,20 @@ def find_overlap(draft: Draft, calibration: Draft | None) -> Finding | None:
         rows,
         repair=None if again.all() else (lambda data: data.take(~_overlapping(data, calibration))),
     )
+
+
+def _coincidences(matrix: np.ndarray, keys: np.ndarray, n_others: int) -> float:
+    """Share of rows that would recur among `n_others` unrelated rows, from repeats between the halves.
+
+    Scores with all their digits and mostly distinct confidences do not recur by chance; repeats among
+    them are repeated examples.
+    """
+    top = matrix.max(axis=1)
+    if printed_decimals(matrix) is None and len(np.unique(top)) > len(top) // 2:
+        return 0.0
+    half = len(keys) // 2
+    within = float(np.isin(keys[:half], keys[half:]).mean()) if half else 0.0
+    return min(within * n_others / max(len(keys) - half, 1), 1.0)
 
 
 def _overlapping(draft: Draft, calibration: Draft) -> np.ndarray:

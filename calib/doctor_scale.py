@@ -71,7 +71,7 @@ def find_scale(draft: Draft) -> Finding | None:
     off = np.abs(sums - 1.0)
     if off.max() <= SILENT:
         return None
-    printed = _printed_decimals(matrix)
+    printed = printed_decimals(matrix)
     allowed = ROW_SUM_TOLERANCE
     if printed is not None:
         allowed = min(max(allowed, 0.5 * draft.n_classes * 10.0**-printed), MOST_ROUNDING)
@@ -134,8 +134,8 @@ def _renormalised(data: Draft) -> Draft:
     return replace(data, proba=map_row_blocks(divided, data.proba), scale="probabilities")
 
 
-def _printed_decimals(matrix: np.ndarray) -> int | None:
-    """Fewest decimals that write the values exactly, if few do."""
+def printed_decimals(matrix: np.ndarray) -> int | None:
+    """Return the fewest decimals that write the values exactly, if few do."""
     sample = matrix[:PRINT_ROWS].astype(np.float64)
     for decimals in range(PRINT_DECIMALS + 1):
         scaled = sample * 10.0**decimals

@@ -190,12 +190,19 @@ def _unnamed_label(table: Table, others: Sequence[str], scores: Sequence[str]) -
         return few[0]
     whole = [name for name in (*others, *scores) if table.columns[name].dtype.kind in "fiu"]
     whole = [name for name in whole if _whole(table.columns[name])]
+    if len(whole) == len(scores) > 2:  # scores are zeros and ones; one column is not
+        whole = [name for name in whole if not _is_binary(table.columns[name])]
     left = [name for name in scores if name not in whole]
-    if len(whole) == 1 and len(left) >= 1:
-        values = table.columns[whole[0]]
-        if np.nanmin(values) >= 0 and np.nanmax(values) <= max(len(left), 2) + 1:
-            return whole[0]
-    return None
+    if len(whole) != 1 or not left:
+        return None
+    values = table.columns[whole[0]]
+    in_range = np.nanmin(values) >= 0 and np.nanmax(values) <= max(len(left), 2) + 1
+    return whole[0] if in_range or _sum_to_one(table, left) else None
+
+
+def _sum_to_one(table: Table, names: Sequence[str]) -> bool:
+    sums = np.sum([table.columns[name][:2000] for name in names], axis=0, dtype=np.float64)
+    return bool(np.median(np.abs(sums - 1.0)) < 0.02)
 
 
 def _in_class_order(label: tuple[str, ...], names: tuple[str, ...] | None) -> tuple[str, ...]:

@@ -257,6 +257,13 @@ def test_calibration_rows_that_reappear():
     assert examine(P, Y, calibration=(P, Y))["calibration_overlap"].fix is None
 
 
+def test_rows_repeated_inside_the_evaluation_rows_hide_no_overlap():
+    twice = np.vstack([P, P[:300]]), np.concatenate([Y, Y[:300]])
+    other, truth = population(seed=5)
+    mixed = np.vstack([other, P[:100]]), np.concatenate([truth, Y[:100]])
+    assert len(examine(*twice, calibration=mixed)["calibration_overlap"].rows) == 200
+
+
 def test_coincidences_of_a_forest_are_no_overlap():
     """Votes of 20 trees over 3 classes: 231 possible rows, all of which recur in any other sample."""
     rng = np.random.default_rng(0)

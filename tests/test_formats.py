@@ -221,6 +221,18 @@ def test_label_column_without_a_telling_name(frame, truth):
     check(read_predictions(frame.rename(columns={"label": "animal"}).to_csv(index=False).encode()), truth)
 
 
+@pytest.mark.parametrize("hard", [False, True])
+def test_label_column_without_any_name(truth, hard):
+    """Whole numbers beside rows that sum to 1, even if one label is out of range."""
+    proba = np.eye(3)[truth[0].argmax(axis=1)] if hard else truth[0]
+    labels = np.where(np.arange(40) == 5, 77, truth[1])
+    draft = read_draft(
+        pd.DataFrame(np.column_stack([proba, labels])).to_csv(index=False, header=False).encode()
+    )
+    np.testing.assert_array_equal(draft.proba, proba)
+    np.testing.assert_array_equal(draft.labels, labels)
+
+
 def test_one_hot_labels(truth):
     proba, labels = truth
     frame = pd.DataFrame(proba, columns=NAMES)
