@@ -74,7 +74,7 @@ class CanonicalBinning(BaseEstimator):
                 "scheme must be a SierpinskiScheme, GridScheme or ProjectionScheme; "
                 f"got {type(self.scheme).__name__}"
             )
-        data = Predictions(proba, y)
+        data = Predictions(getattr(proba, "proba", proba), y)
         if data.labels is None:
             raise InputError("fit needs the true labels; got y=None")
         self.scheme_ = clone(self.scheme).fit(data.proba)
@@ -92,7 +92,7 @@ class CanonicalBinning(BaseEstimator):
     def assign(self, proba: Any) -> np.ndarray:
         """Return the (n,) int64 cell number, 0..n_bins_-1, of every row of the (n, L) probabilities."""
         check_is_fitted(self, "values_")
-        return self.scheme_.assign(proba)
+        return self.scheme_.assign(getattr(proba, "proba", proba))
 
     def value_of(self, cells: np.ndarray) -> np.ndarray:
         """Return the (n, L) vectors predicted in the (n,) numbered cells; 1/L in cells without rows."""
