@@ -27,6 +27,9 @@ SECTIONS = {
         st.Page(
             "pages/diagnose/classes.py", title="Classes", icon=":material/grid_view:", url_path="classes"
         ),
+        st.Page(
+            "pages/diagnose/validity.py", title="Validity", icon=":material/verified:", url_path="validity"
+        ),
     ],
     "Repair": [
         st.Page("pages/repair/calibrate.py", title="Calibrate", icon=":material/tune:", url_path="calibrate"),

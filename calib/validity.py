@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +64,23 @@ class ValidityCurve:
         """Gap of the worst cell: where the conditional curve reaches 1."""
         return float(self.gap[-1])
 
+    def steps(self, *, conditional: bool = False, max_points: int = 1000) -> tuple[np.ndarray, np.ndarray]:
+        """Return the curve from epsilon = 0 for drawing: epsilon and the share reached there.
+
+        Parameters
+        ----------
+        conditional : bool
+            Whether to count cells in place of entries.
+        max_points : int
+            Beyond this many cells the curve is read off an even grid of epsilon.
+        """
+        share = np.concatenate(([0.0], self.cell_share if conditional else self.share))
+        epsilon = np.concatenate(([0.0], self.gap))
+        if len(epsilon) > max_points:
+            grid = np.linspace(0.0, self.worst, max_points)
+            return grid, share[np.searchsorted(epsilon, grid, side="right") - 1]
+        return epsilon, share
+
     def at(self, epsilon: float) -> float:
         """V(epsilon), the share of entries whose cell is off by at most `epsilon`."""
         return float(self.count[: np.searchsorted(self.gap, epsilon, side="right")].sum() / self.count.sum())
@@ -85,7 +103,7 @@ def validity_curve(
     *,
     notion: Notion = "top-label",
     reference: Any = None,
-    label: int | None = None,
+    label: int | Sequence[int] | None = None,
     n_bins: int = 15,
     strategy: Strategy | None = None,
     top_k: int | None = None,
@@ -105,8 +123,8 @@ def validity_curve(
     reference : same types as `scores`, optional
         What a calibrator announces on the same rows. The cells are then those of the calibrator, so a base
         model and its calibrator are compared on the same cells (Appendix F). Announced classes must agree.
-    label : int, optional
-        Only the cells about this class.
+    label : int or sequence of int, optional
+        Only the cells about this class or these classes.
     n_bins : int
         Bins per problem.
     strategy : {"uniform", "quantile", "discrete"}, optional
@@ -130,7 +148,7 @@ def validity_curve(
     cells = bin_statistics(cut, n_bins=n_bins, strategy=strategy)
     own = problems.scores if reference is None else _in_order_of(cut, problems)
     mean_score = np.add.reduceat(own, cells.start, dtype=np.float64) / cells.count
-    kept = np.ones(len(cells.count), dtype=bool) if label is None else cells.label == label
+    kept = np.ones(len(cells.count), dtype=bool) if label is None else np.isin(cells.label, label)
     if not kept.any():
         raise InputError(f"no cell is about class {label!r} with notion {problems.notion!r}")
     gap = np.abs(cells.mean_outcome - mean_score)

@@ -154,3 +154,24 @@ def test_errors_say_what_to_do():
             model.take(slice(0, 10)),
             reference=reduce_to_binary(model.labels, model, "top-label"),
         )
+
+
+def test_several_classes():
+    model = model_of(300, n_classes=4, seed=2)
+    both = validity_curve(model.labels, model, label=[1, 3])
+    assert set(both.label) == {1, 3}
+    assert both.count.sum() == np.isin(model.label, [1, 3]).sum()
+
+
+@pytest.mark.parametrize("conditional", [False, True])
+def test_steps_are_the_curve(conditional):
+    model = model_of(300, seed=4)
+    curve = validity_curve(model.labels, model)
+    epsilon, share = curve.steps(conditional=conditional)
+    assert (epsilon[0], share[0]) == (0.0, 0.0)
+    assert share[1:] == pytest.approx(curve.cell_share if conditional else curve.share)
+    few_epsilon, few_share = curve.steps(conditional=conditional, max_points=10)
+    assert len(few_epsilon) == 10
+    at = curve.cells_at if conditional else curve.at
+    assert few_share[-1] == pytest.approx(1.0)
+    assert few_share == pytest.approx([at(value) for value in few_epsilon], abs=1e-12)

@@ -1,0 +1,79 @@
+"""The Validity page: its numbers are the library's, and every control changes what it should."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from test_pages import open_page, words
+
+from calib import MulticlassToBinary, guarantee_card, validity_curve
+from calib.datasets import load_example
+
+PAGE = "pages/diagnose/validity.py"
+
+
+def traces(app):
+    """Names of the traces of the page's figure."""
+    return [trace["name"] for trace in json.loads(app.get("plotly_chart")[0].proto.spec)["data"]]
+
+
+@pytest.fixture(scope="module")
+def resnet():
+    example = load_example("resnet")
+    return example, MulticlassToBinary().fit(example.calibration, example.calibration.labels)
+
+
+def test_numbers_are_those_of_the_library(resnet):
+    example, fitted = resnet
+    app = open_page(PAGE, example="resnet")
+    epsilon = guarantee_card(fitted).worst_marginal
+    announced = fitted.predict_top(example.evaluation)
+    labels = example.evaluation.labels
+    base = validity_curve(labels, example.evaluation, reference=announced)
+    after = validity_curve(labels, announced, strategy="discrete")
+    said = words(app)
+    assert f"within {epsilon:.3f}" in said
+    assert f"**{base.at(epsilon):.1%}** for `` Base model ``" in said
+    assert f"**{after.at(epsilon):.1%}** for `` TL-HB, k = 50 ``" in said
+    assert f"off by **{base.worst:.3f}**" in said
+    assert len(traces(app)) == 6  # two curves, two perfect models, two epsilons
+
+
+def test_cells_count_cells(resnet):
+    example, fitted = resnet
+    app = open_page(PAGE, example="resnet")
+    app.toggle(key="cells").set_value(True).run()
+    announced = fitted.predict_top(example.evaluation)
+    after = validity_curve(example.evaluation.labels, announced, strategy="discrete")
+    epsilon = guarantee_card(fitted).worst_marginal
+    assert "Share of cells" in words(app)
+    assert f"**{after.cells_at(epsilon):.1%}** for `` TL-HB, k = 50 ``" in words(app)
+
+
+def test_alpha_and_class_move_the_promise(resnet):
+    _, fitted = resnet
+    app = open_page(PAGE, example="resnet")
+    app.slider(key="alpha").set_value(0.3).run()
+    assert f"within {guarantee_card(fitted, 0.3).worst_marginal:.3f}" in words(app)
+    app.selectbox(key="validity-class").set_value(4).run()
+    assert f"within {guarantee_card(fitted, 0.3).marginal[4]:.3f}" in words(app)
+    assert not app.exception
+
+
+def test_without_guarantee_nothing_is_promised():
+    app = open_page(PAGE, example="resnet")
+    app.selectbox(key="validity-model").set_value("Base model").run()
+    assert len(traces(app)) == 2
+    assert "No guarantee to draw" in words(app)
+    assert not re.search("promises at least", words(app))
+    app.selectbox(key="validity-model").set_value("TL-HB, k = 50").run()
+    app.segmented_control(key="validity-notion-TL-HB, k = 50").set_value("confidence").run()
+    assert not app.exception
+    assert "promises at least" not in words(app)
+
+
+def test_classes_that_fell_back_are_left_out_and_said_so():
+    app = open_page(PAGE, example="many-classes")
+    assert "Left out: 9" in words(app)
