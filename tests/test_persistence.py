@@ -34,6 +34,7 @@ from calib.persistence import MAX_BYTES, MAX_VALUES, aligned, checksum, dumps, l
 from calib.persistence_types import KINDS
 from calib.reductions import NOTIONS
 from calib.scaling import DirichletScaling, TemperatureScaling, VectorScaling
+from calib.scorer_data import largest_difference, outputs
 
 L = 4
 
@@ -488,3 +489,34 @@ def test_large_files_are_refused_before_they_are_parsed(monkeypatch):
 def test_every_type_of_the_table_is_tested():
     tested = [*MULTICLASS.values(), *BINARY.values()]
     assert {type(one).__name__ for one in tested if one is not None} == set(KINDS)
+
+
+# --- old files ------------------------------------------------------------------------------------
+
+OLD = Path(__file__).parent / "fixtures" / "calibrators-v1"
+OLD_ANSWERS = json.loads((OLD / "answers.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", OLD_ANSWERS["answers"])
+def test_files_of_version_1_are_read_for_ever(name):
+    proba = np.array(OLD_ANSWERS["proba"])
+    calibrator = load(OLD / f"{name}.json")
+    said = outputs(calibrator, proba[:, 0] if name.startswith("binary") else proba)
+    wanted = {key: np.array(values) for key, values in OLD_ANSWERS["answers"][name].items()}
+    smooth = name.endswith(("isotonic", "platt", "beta")) or name in ("temperature", "vector", "dirichlet")
+    # Bins give the same bits everywhere; exp and log may round differently on another machine.
+    assert largest_difference(said, wanted) <= (1e-12 if smooth else 0.0)
+    if not name.startswith("binary"):
+        assert calibrator.class_names_ == ("cat", "dog", 'Zürich "<b>"')
+        assert calibrator.fitted_on_.n_samples == 90
+
+
+@pytest.mark.parametrize("name", OLD_ANSWERS["answers"])
+def test_files_of_version_1_are_still_written_the_same(name):
+    data = (OLD / f"{name}.json").read_bytes()
+    assert dumps(loads(data)) == data
+
+
+def test_a_file_of_every_type_is_kept():
+    types = {json.loads(file.read_bytes()).get("type") for file in OLD.glob("*.json")}
+    assert types - {None} == set(KINDS)
