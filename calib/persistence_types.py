@@ -114,7 +114,7 @@ _BINARY: dict[str, Kind] = {
         {
             "points_per_bin": Whole(),
             "n_bins": Maybe(Whole()),
-            "delta": Real(0.0),
+            "delta": Real(0.0, 1.0),
             "ties": Choice(("group", "randomize")),
             "random_state": Seed(),
         },
@@ -165,7 +165,7 @@ KINDS: dict[str, Kind] = {
             "top_k": Maybe(Whole()),
             "normalize": Flag(),
             "fallback": Choice(("identity", "pooled")),
-            "min_points": Maybe(Whole(0)),
+            "min_points": Maybe(Whole()),
             "complete": Maybe(Choice(("rescale",))),
         },
         {"n_classes_": _CLASSES, "n_points_": Array(("P",), 0, whole=True)},

@@ -63,7 +63,7 @@ MULTICLASS = {
     "normalized": MulticlassToBinary(HistogramBinning(n_bins=3), notion="class-wise", normalize=True),
     "pooled": MulticlassToBinary(fallback="pooled"),
     "pooled top-k": MulticlassToBinary(notion="top-k-label", top_k=2, fallback="pooled", min_points=90),
-    "completed": MulticlassToBinary(complete="rescale", min_points=0),
+    "completed": MulticlassToBinary(complete="rescale", min_points=1),
     "TS": TemperatureScaling(objective="conf_ece"),
     "VS": VectorScaling(),
     "DS": DirichletScaling(l2=0.01),
@@ -133,7 +133,7 @@ def test_binary_calibrators_stand_alone(binary):
 )
 def test_any_histogram_binning_survives(scores, points, ties):
     outcomes = np.arange(len(scores)) % 3 == 0
-    hb = HistogramBinning(points_per_bin=points, ties=ties, delta=0.0, random_state=0).fit(scores, outcomes)
+    hb = HistogramBinning(points_per_bin=points, ties=ties, random_state=0).fit(scores, outcomes)
     loaded = loads(dumps(hb))
     for name in ("edges_", "values_", "counts_"):
         assert getattr(loaded, name).tobytes() == getattr(hb, name).tobytes()
@@ -158,7 +158,7 @@ def test_any_reduction_survives(noise, n_classes, n):
         HistogramBinning(points_per_bin=int(random.integers(1, 20))),
         notion=notion,
         fallback=str(random.choice(["identity", "pooled"])),
-        min_points=int(random.integers(0, 9)) if noise % 2 else None,
+        min_points=int(random.integers(1, 9)) if noise % 2 else None,
     ).fit(proba, random.integers(0, n_classes, n))
     loaded = loads(dumps(calibrator))
     assert loaded.fallbacks_ == calibrator.fallbacks_
