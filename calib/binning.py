@@ -63,12 +63,16 @@ class BinaryProblems:
     @cached_property
     def score_sums(self) -> np.ndarray:
         """Prefix sums of `scores`, (m + 1,) float64, starting with 0."""
-        return np.concatenate(([0.0], np.cumsum(self.scores, dtype=np.float64)))
+        sums = np.zeros(len(self.scores) + 1)
+        np.cumsum(self.scores, dtype=np.float64, out=sums[1:])
+        return sums
 
     @cached_property
     def outcome_sums(self) -> np.ndarray:
         """Prefix sums of `outcomes`, (m + 1,) int64, starting with 0."""
-        return np.concatenate(([0], np.cumsum(self.outcomes, dtype=np.int64)))
+        sums = np.zeros(len(self.outcomes) + 1, dtype=np.int64)
+        np.cumsum(self.outcomes, dtype=np.int64, out=sums[1:])
+        return sums
 
     @cached_property
     def tie_starts(self) -> np.ndarray:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from calib.binning import BinaryProblems, Notion, check_count
 from calib.histogram import HistogramBinning
 from calib.parallel import map_threads
-from calib.predictions import InputError, TopLabelPrediction, score_matrix
+from calib.predictions import InputError, Predictions, TopLabelPrediction, score_matrix
 from calib.reductions import ranked_classes, reduce_to_binary, top_label
 
 
@@ -140,7 +140,8 @@ class MulticlassToBinary(BaseEstimator):
             If parameters contradict each other or the data cannot be used.
         """
         self._check_params()
-        problems = reduce_to_binary(y, score_matrix(proba, "proba"), self.notion, top_k=self.top_k)
+        scores = proba if isinstance(proba, Predictions) else score_matrix(proba, "proba")
+        problems = reduce_to_binary(y, scores, self.notion, top_k=self.top_k)
         binary = HistogramBinning() if self.binary is None else self.binary
         needed = getattr(binary, "min_points", 1) if self.min_points is None else self.min_points
         needed = check_count(needed, "min_points")
@@ -188,7 +189,8 @@ class MulticlassToBinary(BaseEstimator):
     @available_if(_gives_top)
     def predict_top(self, proba: Any) -> TopLabelPrediction:
         """Announced class and calibrated confidence (confidence and top-label calibrators only)."""
-        label, confidence = top_label(self._checked(proba))
+        matrix = self._checked(proba)
+        label, confidence = top_label(proba if isinstance(proba, Predictions) else matrix)
         owner = np.zeros_like(label) if self.notion == "confidence" else label
         return TopLabelPrediction(label, self._calibrated(owner, confidence))
 
