@@ -27,6 +27,7 @@ SECTIONS = {
         st.Page(
             "pages/diagnose/classes.py", title="Classes", icon=":material/grid_view:", url_path="classes"
         ),
+        st.Page("pages/diagnose/noise.py", title="Noise", icon=":material/grain:", url_path="noise"),
         st.Page(
             "pages/diagnose/validity.py", title="Validity", icon=":material/verified:", url_path="validity"
         ),

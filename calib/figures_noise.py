@@ -139,15 +139,18 @@ def floors(by_metric: Mapping[str, NoiseFloor]) -> go.Figure:
             hovertemplate=hover,
         )
     figure.update_layout(template=TEMPLATE, height=150 + 46 * len(place), bargap=0.3)
-    figure.update_xaxes(title_text="Times what noise alone shows", rangemode="tozero")
+    figure.update_xaxes(title_text="Multiple of what noise alone shows", rangemode="tozero")
     figure.update_yaxes(
         tickvals=place, ticktext=[escape(name) for name in by_metric], autorange="reversed", showgrid=False
     )
     return figure
 
 
-def score_parts(by_method: Mapping[str, Decomposition]) -> go.Figure:
-    """Draw calibration and refinement of a proper score as stacked bars, one per method."""
+def score_parts(by_method: Mapping[str, Decomposition], score: str) -> go.Figure:
+    """Draw calibration and refinement of a proper score as stacked bars, one per method.
+
+    `score` is its name, for the axis.
+    """
     figure = go.Figure()
     place = np.arange(len(by_method))
     found = list(by_method.values())
@@ -173,5 +176,5 @@ def score_parts(by_method: Mapping[str, Decomposition]) -> go.Figure:
     figure.update_yaxes(
         tickvals=place, ticktext=[escape(name) for name in by_method], autorange="reversed", showgrid=False
     )
-    figure.update_xaxes(rangemode="tozero")
+    figure.update_xaxes(title_text=f"{score[0].upper()}{score[1:]}, in parts", rangemode="tozero")
     return figure

@@ -1,113 +1,132 @@
-"""Cached results of the noise and validity pages, keyed on digests like those of `_session`."""
+"""Cached results of the Noise page, keyed on digests like those of `_session`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from calib.binning import BinaryProblems, Notion
-from calib.guarantees_card import GuaranteeCard, guarantee_card
+from calib import TopLabelPrediction
+from calib.binning import BinaryProblems, Notion, Strategy, bin_statistics
+from calib.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
+from calib.debiased import debiased_ece, smooth_ece, sweep_ece
+from calib.decomposition import Decomposition, decomposition
+from calib.noise import NoiseFloor, noise_floor_of
 from calib.reductions import top_label
-from calib.validity import ValidityCurve, validity_curve
-from pages._session import BASE, Method, methods, problems
+from pages._session import Method, class_wise, dataset, problems
+from pages._validity_studies import notions, serves
 
-#: Redraws for the curve of a perfect model: its shares are averages, 200 give them to within 1 %.
-REDRAWS = 200
-
-
-def own_notion(method: Method) -> Notion:
-    """Return the scalar notion a method is calibrated in; "top-label" where it is none of them."""
-    notion = getattr(method.calibrator, "notion", "top-label")
-    return notion if notion in ("confidence", "class-wise") and _serves(method, notion) else "top-label"
-
-
-def notions(method: Method) -> list[Notion]:
-    """Return the notions a method can be judged by: class-wise needs a score for every class."""
-    return [notion for notion in ("top-label", "confidence", "class-wise") if _serves(method, notion)]
-
-
-@dataclass(frozen=True)
-class Cells:
-    """How a validity plot cuts the rows.
-
-    Attributes
-    ----------
-    own : bool
-        In the calibrator's own cells, the base model too (Appendix F of the paper); else in equal-width bins.
-    labels : tuple of int or None
-        The classes shown; None for all.
-    left_out : int
-        Classes left out because they fell back: they have no bins of their own.
-    """
-
-    own: bool
-    labels: tuple[int, ...] | None = None
-    left_out: int = 0
+#: Every calibration error shown: notion, metric, aggregate.
+ERRORS: dict[str, tuple[Notion, str, str]] = {
+    "conf-ECE": ("confidence", "ece", "cell"),
+    "TL-ECE": ("top-label", "ece", "cell"),
+    "CW-ECE": ("class-wise", "ece", "cell"),
+    "conf-MCE": ("confidence", "mce", "cell"),
+    "TL-MCE (bin)": ("top-label", "mce", "bin"),
+    "TL-MCE (cell)": ("top-label", "mce", "cell"),
+}
+#: Every number with an interval.
+NUMBERS: dict[str, tuple[Notion, str, str]] = {
+    "Accuracy": ("top-label", "accuracy", "cell"),
+    "Brier, top label": ("top-label", "brier", "cell"),
+    "Log loss, top label": ("top-label", "log_loss", "cell"),
+    **ERRORS,
+}
+ESTIMATES = (
+    "Plug-in, root mean square",
+    "Debiased, root mean square (Kumar et al. 2019)",
+    "ECE-sweep (Roelofs et al. 2022)",
+    "SmoothECE (B\u0142asiok & Nakkiran 2023)",
+)
 
 
-def cells_for(method: Method, notion: Notion, label: int | None) -> Cells:
-    """Choose the cells: those of the calibrator for every class that it binned."""
-    one = None if label is None else (label,)
-    calibrator = method.calibrator
-    if method.strategy == "discrete" and _same_classes(method, notion):
-        return Cells(own=True, labels=one)
-    fell_back = getattr(calibrator, "fallbacks_", ())
-    if not fell_back or notion not in ("top-label", "class-wise") or calibrator.notion != notion:
-        return Cells(own=False, labels=one)
-    found = guarantee_card(calibrator)
-    binned = tuple(found.label[found.n_bins > 0].tolist())
-    if not binned or (label is not None and label not in binned):
-        return Cells(own=False, labels=one)
-    return Cells(own=True, labels=one or binned, left_out=0 if one else len(found.label) - len(binned))
+def errors(method: Method) -> dict[str, tuple[Notion, str, str]]:
+    """Return notion, metric and aggregate of every calibration error that a method can be judged by."""
+    return {
+        name: parts
+        for name, parts in ERRORS.items()
+        if parts[0] != "class-wise" or (class_wise() and serves(method, "class-wise"))
+    }
 
 
-def validity(method: Method, notion: Notion, cells: Cells, n_bins: int) -> dict[str, ValidityCurve]:
-    """Return V(epsilon) of the base model and, if it is another, of a method, by name."""
-    base = methods()[BASE]
-    strategy = "discrete" if cells.own else "uniform"
-    own = problems(method, notion)
-    curves = {}
-    if method.name != BASE:
-        cut = (method.key, own) if cells.own else ("", None)
-        key = (base.key, cut[0], notion, cells.labels, n_bins, strategy)
-        curves[BASE] = _validity(key, problems(base, notion), cut[1])
-    key = (method.key, "", notion, cells.labels, n_bins, strategy)
-    return {**curves, method.name: _validity(key, own, None)}
+def floors(method: Method, n_bins: int) -> dict[str, NoiseFloor]:
+    """Return the noise floor of every calibration error of a method, by name."""
+    found = {}
+    for name, (notion, metric, aggregate) in errors(method).items():
+        reduced = problems(method, notion)
+        options = {"n_bins": n_bins, "strategy": method.strategy, "metric": metric, "aggregate": aggregate}
+        key = ("floor", method.key, notion, *options.values())
+        found[name] = _kept(key, partial(noise_floor_of, reduced, random_state=0, **options))
+    return found
 
 
-def card(method: Method, alpha: float) -> GuaranteeCard | None:
-    """Return what a method's calibrator promises, None where it has no binary problems to promise about."""
-    return guarantee_card(method.calibrator, alpha) if hasattr(method.calibrator, "fallbacks_") else None
+def interval(method: Method, name: str, n_bins: int) -> Interval:
+    """Return a reported number of a method with its bootstrap interval."""
+    options = {**_options(name, n_bins), "strategy": method.strategy}
+    scores = _row_scores(method, options)
+    compute = partial(bootstrap_interval, dataset().evaluation.labels, scores, random_state=0, **options)
+    return _kept(("interval", method.key, *options.values()), compute)
 
 
-def _same_classes(method: Method, notion: Notion) -> bool:
-    """Whether base model and method announce the same classes: only then can they share cells."""
-    if notion == "class-wise":
-        return True
-    return np.array_equal(*(top_label(which.scores)[0] for which in (methods()[BASE], method)))
+def difference(a: Method, b: Method, name: str, n_bins: int) -> PairedInterval:
+    """Return the difference of a number between two methods on the same rows."""
+    options = {**_options(name, n_bins), "strategy": a.strategy, "strategy_b": b.strategy}
+    pair = [_row_scores(method, options) for method in (a, b)]
+    compute = partial(paired_interval, dataset().evaluation.labels, *pair, random_state=0, **options)
+    return _kept(("difference", a.key, b.key, *options.values()), compute)
 
 
-def _serves(method: Method, notion: str) -> bool:
-    return (
-        notion != "class-wise" or not hasattr(method.scores, "confidence") or hasattr(method.scores, "proba")
+def resamples() -> int:
+    """Return how many resamples fit into about a second: 1,000 up to 30,000 rows, never under 200."""
+    return int(np.clip(30_000_000 // dataset().evaluation.n_samples, 200, 1000))
+
+
+def estimates(method: Method) -> dict[str, dict[str, float]]:
+    """Return the estimates that noise or bins move less, by name and notion."""
+    found = {
+        notion: _kept(
+            ("estimates", method.key, notion, method.strategy),
+            partial(_estimates, problems(method, notion), method.strategy),
+        )
+        for notion in notions(method)
+        if notion != "class-wise" or class_wise()
+    }
+    return {name: {notion: values[name] for notion, values in found.items()} for name in ESTIMATES}
+
+
+def parts(method: Method, notion: Notion, rule: str, n_bins: int) -> Decomposition:
+    """Return the Brier score or log loss of a method's events in parts."""
+    options = {"rule": rule, "n_bins": n_bins, "strategy": method.strategy}
+    key = ("parts", method.key, notion, *options.values())
+    return _kept(key, partial(decomposition, None, problems(method, notion), **options))
+
+
+def _options(name: str, n_bins: int) -> dict[str, Any]:
+    named = dict(zip(("notion", "metric", "aggregate"), NUMBERS[name], strict=True))
+    return {**named, "n_bins": n_bins, "n_resamples": resamples()}
+
+
+def _row_scores(method: Method, options: dict[str, Any]) -> Any:
+    """Scores for a metric; Brier score and log loss are of the event that the announced class is right."""
+    if options["metric"] in ("ece", "mce") or isinstance(method.scores, TopLabelPrediction):
+        return method.scores
+    return TopLabelPrediction(*top_label(getattr(method.scores, "proba", method.scores)))
+
+
+def _estimates(reduced: BinaryProblems, strategy: Strategy) -> dict[str, float]:
+    binned: Strategy = "discrete" if strategy == "discrete" else "quantile"
+    values = (
+        bin_statistics(reduced, n_bins=15, strategy=binned).ece(2),
+        debiased_ece(None, reduced, strategy=binned),
+        sweep_ece(None, reduced).value,
+        smooth_ece(None, reduced).value,
     )
+    return dict(zip(ESTIMATES, values, strict=True))
 
 
-@st.cache_resource(max_entries=128, show_spinner="Computing validity ...")
-def _validity(
-    key: tuple[Any, ...], _problems: BinaryProblems, _cells: BinaryProblems | None
-) -> ValidityCurve:
-    _, _, _, labels, n_bins, strategy = key
-    return validity_curve(
-        None,
-        _problems,
-        reference=_cells,
-        label=labels,
-        n_bins=n_bins,
-        strategy=strategy,
-        n_resamples=REDRAWS,
-        random_state=0,
-    )
+@st.cache_resource(max_entries=512, show_spinner="Computing what noise alone would show ...")
+def _kept(key: tuple[Any, ...], _compute: Callable[[], Any]) -> Any:
+    return _compute()

@@ -12,9 +12,9 @@ from calib import figures_noise as figures
 from calib.figures_noise import Promise
 from calib.guarantees_card import GuaranteeCard
 from calib.validity import ValidityCurve
-from pages._noise_studies import card, cells_for, notions, own_notion, validity
 from pages._parts import chart, download, heading, literal
 from pages._session import Method, dataset, methods
+from pages._validity_studies import card, cells_for, notions, own_notion, validity
 
 
 def promised(found: GuaranteeCard | None, notion: str, label: int | None) -> list[Promise]:

@@ -1,0 +1,114 @@
+"""Cached results of the Validity page, keyed on digests like those of `_session`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from calib.binning import BinaryProblems, Notion
+from calib.guarantees_card import GuaranteeCard, guarantee_card
+from calib.reductions import top_label
+from calib.validity import ValidityCurve, validity_curve
+from pages._session import BASE, Method, methods, problems
+
+#: Redraws for the curve of a perfect model: its shares are averages, 200 give them to within 1 %.
+REDRAWS = 200
+
+
+def own_notion(method: Method) -> Notion:
+    """Return the scalar notion a method is calibrated in; "top-label" where it is none of them."""
+    notion = getattr(method.calibrator, "notion", "top-label")
+    return notion if notion in ("confidence", "class-wise") and serves(method, notion) else "top-label"
+
+
+def notions(method: Method) -> list[Notion]:
+    """Return the notions a method can be judged by."""
+    return [notion for notion in ("top-label", "confidence", "class-wise") if serves(method, notion)]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """How a validity plot cuts the rows.
+
+    Attributes
+    ----------
+    own : bool
+        In the calibrator's own cells, the base model too (Appendix F of the paper); else in equal-width bins.
+    labels : tuple of int or None
+        The classes shown; None for all.
+    left_out : int
+        Classes left out because they fell back: they have no bins of their own.
+    """
+
+    own: bool
+    labels: tuple[int, ...] | None = None
+    left_out: int = 0
+
+
+def cells_for(method: Method, notion: Notion, label: int | None) -> Cells:
+    """Choose the cells: those of the calibrator for every class that it binned."""
+    one = None if label is None else (label,)
+    calibrator = method.calibrator
+    if method.strategy == "discrete" and _same_classes(method, notion):
+        return Cells(own=True, labels=one)
+    fell_back = getattr(calibrator, "fallbacks_", ())
+    if not fell_back or notion not in ("top-label", "class-wise") or calibrator.notion != notion:
+        return Cells(own=False, labels=one)
+    found = guarantee_card(calibrator)
+    binned = tuple(found.label[found.n_bins > 0].tolist())
+    if not binned or (label is not None and label not in binned):
+        return Cells(own=False, labels=one)
+    return Cells(own=True, labels=one or binned, left_out=0 if one else len(found.label) - len(binned))
+
+
+def validity(method: Method, notion: Notion, cells: Cells, n_bins: int) -> dict[str, ValidityCurve]:
+    """Return V(epsilon) of the base model and, if it is another, of a method, by name."""
+    base = methods()[BASE]
+    strategy = "discrete" if cells.own else "uniform"
+    own = problems(method, notion)
+    curves = {}
+    if method.name != BASE:
+        cut = (method.key, own) if cells.own else ("", None)
+        key = (base.key, cut[0], notion, cells.labels, n_bins, strategy)
+        curves[BASE] = _validity(key, problems(base, notion), cut[1])
+    key = (method.key, "", notion, cells.labels, n_bins, strategy)
+    return {**curves, method.name: _validity(key, own, None)}
+
+
+def card(method: Method, alpha: float) -> GuaranteeCard | None:
+    """Return what a method's calibrator promises, None where it has no binary problems to promise about."""
+    return guarantee_card(method.calibrator, alpha) if hasattr(method.calibrator, "fallbacks_") else None
+
+
+def _same_classes(method: Method, notion: Notion) -> bool:
+    """Whether base model and method announce the same classes: only then can they share cells."""
+    if notion == "class-wise":
+        return True
+    return np.array_equal(*(top_label(which.scores)[0] for which in (methods()[BASE], method)))
+
+
+def serves(method: Method, notion: str) -> bool:
+    """Whether a method can be judged by a notion: class-wise needs a score for every class."""
+    return (
+        notion != "class-wise" or not hasattr(method.scores, "confidence") or hasattr(method.scores, "proba")
+    )
+
+
+@st.cache_resource(max_entries=128, show_spinner="Computing validity ...")
+def _validity(
+    key: tuple[Any, ...], _problems: BinaryProblems, _cells: BinaryProblems | None
+) -> ValidityCurve:
+    _, _, _, labels, n_bins, strategy = key
+    return validity_curve(
+        None,
+        _problems,
+        reference=_cells,
+        label=labels,
+        n_bins=n_bins,
+        strategy=strategy,
+        n_resamples=REDRAWS,
+        random_state=0,
+    )

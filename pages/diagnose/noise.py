@@ -1,0 +1,123 @@
+"""Noise: how much of each error is miscalibration, how sure each number is, and what can be repaired."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from calib import figures_noise as figures
+from calib.noise import verdict
+from pages._noise_studies import NUMBERS, difference, errors, estimates, floors, interval, parts, resamples
+from pages._parts import chart, download, heading, literal
+from pages._session import BASE, Method, dataset, methods
+
+#: Beyond this many rows the intervals are computed only when asked for.
+AT_ONCE = 20_000
+SHOWN = 6
+RULES = {"Brier score": "brier", "log loss": "log_loss"}
+
+
+def intervals(method: Method) -> pd.DataFrame:
+    """Every number with its interval, with progress."""
+    wanted = [name for name in NUMBERS if name in errors(method) or NUMBERS[name][1] not in ("ece", "mce")]
+    bar = st.progress(0.0)
+    rows = []
+    for place, name in enumerate(wanted):
+        bar.progress(place / len(wanted), f"Resampling rows for {name}")
+        found = interval(method, name, n_bins)
+        floor = by_error.get(name)
+        rows.append(
+            {
+                "Number": name,
+                "Value": found.estimate,
+                "Corrected": found.corrected,
+                "Lower": found.lower,
+                "Upper": found.upper,
+                "Perfect model": None if floor is None else floor.mean,
+                "Perfect model, 95 %": None if floor is None else floor.quantile(0.95),
+                "p": None if floor is None else floor.p_value,
+            }
+        )
+    bar.empty()
+    return pd.DataFrame(rows)
+
+
+heading("Noise", "How much of each error is miscalibration, and how much would any model of this size show?")
+data, known = dataset(), methods()
+left, right = st.columns([2, 1])
+with left:
+    n_bins = st.slider("Equal-width bins B", 2, 50, 15, key="bins", bind="query-params")
+with right:
+    method = known[st.selectbox("Model", list(known), key="model")]
+
+by_error = floors(method, n_bins)
+for name in ("conf-ECE", "TL-ECE", "CW-ECE"):
+    if name in by_error:
+        st.markdown("- " + verdict(by_error[name], name))
+chart(
+    figures.floors(by_error),
+    "noise-floors",
+    table=pd.concat([floor.frame().assign(name=name) for name, floor in by_error.items()]),
+    alt="Observed calibration errors against those of a perfect model of the same size",
+)
+st.caption(
+    "Outcomes are redrawn 1,000 times as if every announced probability were true, and each error is "
+    "computed again. What noise alone shows grows with classes and bins and falls with rows."
+)
+
+st.subheader("How sure is each number?", anchor=False)
+if data.evaluation.n_samples <= AT_ONCE or st.toggle("Resample the rows now", key="resample"):
+    sure = intervals(method)
+    numbers = [column for column in sure.columns if column not in ("Number", "p")]
+    st.dataframe(
+        sure.style.format(dict.fromkeys(numbers, "{:.4f}") | {"p": "{:.3f}"}, na_rep="\u2013"),
+        hide_index=True,
+        height="content",
+        placeholder="\u2013",
+        column_config={"Number": st.column_config.TextColumn(pinned=True)},
+    )
+    download(sure, "intervals", key="intervals-csv")
+    st.caption(
+        f"95 % bootstrap intervals, {resamples():,} resamples of the rows. Errors count noise as error, so "
+        "their interval is centred on the corrected value and can lie below the plain one."
+    )
+    others = [name for name in known if name != method.name]
+    if others:
+        other = known[st.selectbox("Compare on the same rows with", others, key="other")]
+        shared = [name for name in ("TL-ECE", "conf-ECE", "Brier, top label") if name in NUMBERS]
+        for name in shared:
+            paired = difference(other, method, name, n_bins)
+            st.markdown(f"- {name}: " + paired.words(literal(other.name), literal(method.name)))
+
+st.subheader("What recalibration can and cannot repair", anchor=False)
+rule = st.segmented_control("Score", list(RULES), default="Brier score", required=True, key="rule")
+shown = list(known)[:SHOWN]
+pieces = {name: parts(known[name], "top-label", RULES[rule], n_bins) for name in shown}
+base = pieces[BASE]
+st.markdown(
+    f"Of the base model's {rule} of **{base.score:.4f}** (is the announced class right?), "
+    f"**{base.calibration:.4f}** is calibration, noise included; **{base.refinement:.4f}** is refinement, "
+    f"which no recalibration within these cells can change. Announcing the overall accuracy to everyone "
+    f"would cost {base.uncertainty:.4f}."
+)
+chart(
+    figures.score_parts(pieces, rule),
+    "score-parts",
+    table=pd.concat([piece.frame().assign(model=name) for name, piece in pieces.items()]),
+    alt="Calibration and refinement of each model's score",
+)
+if len(known) > SHOWN:
+    st.caption(f"The first {SHOWN} of {len(known)} models.")
+
+st.subheader("Estimates that depend less on noise and bins", anchor=False)
+table = pd.DataFrame(estimates(method)).T.rename_axis("Estimate").reset_index()
+st.dataframe(
+    table.style.format(dict.fromkeys(table.columns[1:], "{:.4f}")),
+    hide_index=True,
+    column_config={"Estimate": st.column_config.TextColumn(width="medium")},
+)
+download(table, "estimates", key="estimates-csv")
+st.caption(
+    "Root mean squares use 15 equal-mass bins, or one per value for histogram-binned scores; the debiased "
+    "one takes the noise of each bin off. ECE-sweep uses as many bins as stay monotone, SmoothECE none."
+)

@@ -1,0 +1,102 @@
+"""The Noise page: its numbers are the library's, and its figures draw them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from test_pages import open_page, words
+
+from calib import (
+    bootstrap_interval,
+    debiased_ece,
+    decomposition,
+    figures_noise,
+    noise_floor,
+    smooth_ece,
+    verdict,
+)
+from calib.datasets import load_example
+
+PAGE = "pages/diagnose/noise.py"
+
+
+@pytest.fixture(scope="module")
+def app():
+    return open_page(PAGE, example="resnet")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return load_example("resnet").evaluation
+
+
+def test_verdicts_are_those_of_the_library(app, rows):
+    for name, notion in (("conf-ECE", "confidence"), ("TL-ECE", "top-label"), ("CW-ECE", "class-wise")):
+        floor = noise_floor(rows.labels, rows, notion=notion, random_state=0)
+        assert f"- {verdict(floor, name)}" in words(app)
+
+
+def test_table_holds_intervals_and_floors(app, rows):
+    table = app.dataframe[0].value.set_index("Number")
+    found = bootstrap_interval(rows.labels, rows, random_state=0)
+    floor = noise_floor(rows.labels, rows, random_state=0)
+    assert table.loc["TL-ECE", ["Value", "Lower", "Upper"]].tolist() == [
+        found.estimate,
+        found.lower,
+        found.upper,
+    ]
+    assert table.loc["TL-ECE", "Perfect model"] == floor.mean
+    assert np.isnan(table.loc["Accuracy", "Perfect model"])
+    assert list(table.index[:4]) == ["Accuracy", "Brier, top label", "Log loss, top label", "conf-ECE"]
+
+
+def test_estimates_are_those_of_the_library(app, rows):
+    table = app.dataframe[1].value.set_index("Estimate")
+    assert table.loc["Debiased, root mean square (Kumar et al. 2019)", "top-label"] == debiased_ece(
+        rows.labels, rows
+    )
+    assert table.filter(like="SmoothECE", axis=0)["confidence"].item() == smooth_ece(rows.labels, rows).value
+
+
+def test_other_score_and_other_model():
+    app = open_page(PAGE, example="two-patients")
+    app.segmented_control(key="rule").set_value("log loss").run()
+    assert "log loss of **" in words(app)
+    app.selectbox(key="model").set_value("TL-HB, k = 50").run()
+    assert not app.exception
+    assert "TL-ECE: `` TL-HB, k = 50 `` is lower than `` Base model ``" in words(app)
+
+
+def test_large_data_are_resampled_when_asked():
+    app = open_page(PAGE, example="covtype-simulated")
+    assert len(app.dataframe) == 1
+    app.toggle(key="resample").set_value(True).run()
+    assert len(app.dataframe) == 2
+    assert "200 resamples" in words(app)
+
+
+def test_floors_draw_observed_over_mean(rows):
+    floors = {
+        "conf-ECE": noise_floor(rows.labels, rows, notion="confidence", random_state=0, n_resamples=99),
+        "TL-MCE": noise_floor(rows.labels, rows, metric="mce", random_state=0, n_resamples=99),
+    }
+    figure = figures_noise.floors(floors)
+    band, above, quiet = figure.data
+    ratio = {name: floor.observed / floor.mean for name, floor in floors.items()}
+    assert above.x.tolist() == [ratio["conf-ECE"]]
+    assert quiet.x.tolist() == [ratio["TL-MCE"]]
+    assert band.base[0] + band.x[0] == pytest.approx(
+        floors["conf-ECE"].quantile(0.95) / floors["conf-ECE"].mean
+    )
+
+
+def test_parts_are_stacked(rows):
+    parts = {"<b>Base</b>": decomposition(rows.labels, rows)}
+    figure = figures_noise.score_parts(parts, "Brier score")
+    assert [bar.x[0] for bar in figure.data] == [
+        parts["<b>Base</b>"].refinement,
+        parts["<b>Base</b>"].calibration,
+    ]
+    assert "<b>" not in json.dumps(figure.layout.yaxis.ticktext)
