@@ -10,6 +10,7 @@ import pandas as pd
 from scipy.stats import false_discovery_control
 
 from calib.binning import BinaryProblems, BinStatistics, Strategy
+from calib.diagrams import FEW_ROWS
 from calib.noise_cells import problem_floors
 from calib.predictions import InputError, as_labels
 from calib.reductions import reduce_to_binary
@@ -106,6 +107,12 @@ class ClassHeat:
     def gap(self) -> np.ndarray:
         """Accuracy minus confidence, (R, B): positive is underconfident; NaN where empty."""
         return self.accuracy - self.confidence
+
+    @property
+    def limit(self) -> float:
+        """End of a colour scale for `gap`: the tenth that covers 95 % of the cells of 20 rows or more."""
+        gaps = np.abs(self.gap[self.count >= FEW_ROWS])
+        return float(np.clip(np.ceil(10 * np.quantile(gaps, 0.95)) / 10, 0.1, 1.0)) if len(gaps) else 1.0
 
     def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
         """Return one row per cell with rows in it."""

@@ -18,8 +18,6 @@ GAP_COLOURS = [
     [0.5, "rgba(138,144,153,0.16)"],
     [1.0, OKABE_ITO["blue"]],
 ]
-#: Gaps beyond this have the strongest colour.
-GAP_LIMIT = 0.4
 
 
 def heat(diagram: ClassHeat, class_names: Sequence[str]) -> go.Figure:
@@ -38,19 +36,19 @@ def heat(diagram: ClassHeat, class_names: Sequence[str]) -> go.Figure:
             y=place,
             z=np.where(shown, diagram.gap, np.nan),
             colorscale=GAP_COLOURS,
-            zmin=-GAP_LIMIT,
-            zmax=GAP_LIMIT,
+            zmin=-diagram.limit,
+            zmax=diagram.limit,
             opacity=opacity,
             showscale=not few,
             hoverinfo="skip",
             xgap=2,
             ygap=2,
             colorbar={
-                "title": {"text": "right \u2212 says", "side": "right"},
+                "title": {"text": "right \u2212 says", "side": "top"},
                 "thickness": 12,
                 "outlinewidth": 0,
-                "tickvals": [-GAP_LIMIT, 0, GAP_LIMIT],
-                "ticktext": [f"\u2212{GAP_LIMIT}", "0", f"+{GAP_LIMIT}"],
+                "tickvals": [-diagram.limit, 0, diagram.limit],
+                "ticktext": [f"\u2212{diagram.limit:.1f}", "0", f"+{diagram.limit:.1f}"],
             },
         )
     row, bin_ = np.nonzero(diagram.count)
@@ -139,7 +137,7 @@ def class_reliability(diagram: ClassDiagram) -> go.Figure:
             "%{customdata[2]:,} rows<extra></extra>"
         ),
     )
-    x_title = "Confidence where it is predicted" if top else "Score of the class, whatever is predicted"
+    x_title = "Confidence where it is predicted" if top else "Score of the class, all rows"
     figure.update_layout(barmode="overlay")
     return unit_axes(figure, x_title, "How often it is the true class", 400)
 

@@ -112,7 +112,7 @@ def class_panels(
         subplot_titles=titles,
         shared_xaxes="columns",
         vertical_spacing=0.22 / len(codes),
-        horizontal_spacing=0.16,
+        horizontal_spacing=0.18,
     )
     for row, code in enumerate(codes, 1):
         own = side.label == code
@@ -151,7 +151,7 @@ def class_panels(
         figure.update_xaxes(range=[-0.02, 1.02], dtick=0.5, row=row, col=1)
         figure.update_yaxes(range=[-0.03, 1.05], dtick=0.5, title_text="right", row=row, col=1)
         figure.update_xaxes(range=[0, eps], nticks=4, row=row, col=2)
-        figure.update_yaxes(range=[-0.03, 1.05], dtick=0.5, tickformat=".0%", row=row, col=2)
+        figure.update_yaxes(range=[-0.03, 1.05], dtick=0.5, row=row, col=2)
     figure.update_xaxes(title_text="says", row=len(codes), col=1)
     figure.update_xaxes(title_text="eps", row=len(codes), col=2)
     figure.update_layout(template=TEMPLATE, height=130 + 210 * len(codes))
@@ -194,7 +194,9 @@ def bin_plan(plan: BinPlan) -> go.Figure:
             row=2,
             col=1,
         )
-    figure.update_layout(template=TEMPLATE, barmode="stack", height=520, bargap=0.25)
+    figure.update_layout(
+        template=TEMPLATE, barmode="stack", height=520, bargap=0.25, legend={"traceorder": "normal"}
+    )
     figure.update_yaxes(title_text="Classes", row=1, col=1)
     figure.update_yaxes(title_text="TL-ECE", rangemode="tozero", row=2, col=1)
     figure.update_xaxes(title_text="Points per bin k", row=2, col=1)

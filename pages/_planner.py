@@ -38,9 +38,9 @@ def planner() -> None:
         "evaluation rows: small differences are noise."
     )
     classes = pd.DataFrame({"class": names, "calibration rows": found.n_calibration, "bins": bins})
-    classes = classes.sort_values("calibration rows", kind="stable", ignore_index=True)
+    classes = classes.sort_values("calibration rows", ascending=False, kind="stable", ignore_index=True)
     fallen = classes[classes["bins"] == 0]
     if len(fallen):
-        st.markdown(f"{len(fallen):,} classes fall back to their own scores (first 1,000 shown):")
+        st.markdown(f"{len(fallen):,} classes fall back to their own scores, most calibration rows first:")
         st.dataframe(fallen.head(1000), hide_index=True, height=35 * min(len(fallen) + 1, 7) + 2)
     download(classes, f"bins-k-{k}", label="Bins per class (CSV)", key="plan-csv")

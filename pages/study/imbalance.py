@@ -13,7 +13,6 @@ from pages._studies import binning
 
 MAX_BARS = 20
 MAX_PANELS = 6
-RAREST = 3
 
 heading(
     "Imbalance",
@@ -35,33 +34,37 @@ if not len(announced):
     st.info("No class is announced in both calibration and evaluation rows, so there is nothing to compare.")
     st.stop()
 by_frequency = announced[np.argsort(-shares[announced], kind="stable")]
-rarest = by_frequency[-RAREST:]
+helped = (sides[0].n_bins + sides[1].n_bins)[by_frequency] > 0
+binned = by_frequency[helped] if helped.any() else by_frequency
+rarest = binned[-min(max(len(binned) // 2, 1), 3) :]
 base, by_points, by_bins, floor_points, floor_bins = (
     float(np.mean(errors[rarest]))
     for errors in (sides[0].base_ece, sides[0].ece, sides[1].ece, sides[0].floor, sides[1].floor)
 )
 listed = ", ".join(literal(names[code]) for code in rarest)
 st.markdown(
-    f"The {len(rarest)} rarest announced classes ({listed}; {100 * shares[rarest].sum():.2g} % of the rows): "
+    f"The rarest calibrated classes ({listed}; {shares[rarest].sum():.2%} of the rows): "
     f"mean TL-ECE **{base:.3f}** before, **{by_points:.3f}** with {k} points per bin, **{by_bins:.3f}** with "
     f"{n_bins} bins per class. A perfect model would show {floor_points:.3f} and {floor_bins:.3f} on these "
     "bins."
 )
-for side, words in zip(sides, (f"{k} calibration rows", f"{n_bins} calibration rows"), strict=True):
+for side, needed in zip(sides, (k, n_bins), strict=True):
     without = int((side.n_bins[announced] == 0).sum())
     if without:
         st.caption(
-            f"{side.name}: {without:,} of {len(announced):,} announced classes have fewer than {words} and "
-            "keep their scores."
+            f"{side.name}: {without:,} of {len(announced):,} announced classes have fewer than {needed} "
+            "calibration rows and keep their scores."
         )
 
 st.subheader("TL-ECE of each class", anchor=False)
 bars = by_frequency
 if len(by_frequency) > MAX_BARS:
     half = MAX_BARS // 2
-    bars = np.concatenate([by_frequency[:half], by_frequency[-half:]])
+    bars = np.unique(np.concatenate([binned[:half], binned[-half:]]))
+    bars = bars[np.argsort(-shares[bars], kind="stable")]
     st.caption(
-        f"The {half} most frequent and {half} rarest of {len(by_frequency):,} classes; the CSV has all."
+        f"The {half} most frequent and {half} rarest of the {len(binned):,} classes that are calibrated; the "
+        "CSV has all."
     )
 limit = float(max(np.max([side.base_ece[bars], side.ece[bars]]) for side in sides))
 for column, side, key in zip(st.columns(2, gap="large"), sides, ("points", "bins"), strict=True):
