@@ -13,6 +13,7 @@ from pages._parts import chart, literal
 from pages._session import Method, dataset
 
 
+@st.fragment
 def class_panel(method: Method, found: ClassTable, n_bins: int) -> None:
     """Show the class chosen here, in the table or in the heat map."""
     names, labels = dataset().evaluation.class_names, dataset().evaluation.labels

@@ -1,0 +1,92 @@
+"""Classes, Imbalance and the plan of bins, driven by Streamlit's own test runner."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+ROOT = Path(__file__).parents[1]
+
+
+def open_page(page: str, example: str = "resnet") -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    app.query_params["example"] = example
+    return app.run().switch_page(page).run()
+
+
+def words(app: AppTest) -> str:
+    assert not app.exception
+    return "\n".join(element.value for element in [*app.markdown, *app.caption, *app.info])
+
+
+def test_classes_are_ranked_searched_and_opened():
+    app = open_page("pages/diagnose/classes.py")
+    table = app.dataframe[0].value
+    assert table["class"].tolist()[:2] == ["airplane", "horse"]
+    assert table["flagged"].tolist()[:2] == [True, True]
+    assert table["share"].sum() == pytest.approx(1.0)
+    assert "of 10** announced classes are above noise" in words(app)
+    assert "`` airplane `` is announced for" in words(app)
+
+    app.text_input(key="class-search").set_value("RS").run()
+    assert app.dataframe[0].value["class"].tolist() == ["horse"]
+    app.text_input(key="class-search").set_value("no such class").run()
+    assert "No announced class matches" in words(app)
+    app.text_input(key="class-search").set_value("").run()
+    app.toggle(key="only-flagged").set_value(True).run()
+    assert 2 <= len(app.dataframe[0].value) < 10
+    app.selectbox(key="class").set_value(4).run()
+    assert "`` deer `` is announced for" in words(app)
+
+
+def test_class_without_a_score_of_its_own_is_explained():
+    app = open_page("pages/diagnose/classes.py")
+    calibrated = next(option for option in app.selectbox(key="model").options if option.startswith("TL-HB"))
+    app.selectbox(key="model").set_value(calibrated).run()
+    assert "scores only the announced class" in words(app)
+    assert "one bin per announced value" in words(app)
+
+
+def test_imbalance_says_what_happened_to_the_rarest_classes():
+    app = open_page("pages/study/imbalance.py", "covtype-simulated")
+    text = words(app)
+    assert "4 Cottonwood/Willow" in text
+    assert "with 100 points per bin" in text
+    assert len(app.get("plotly_chart")) == 4
+    app.slider(key="k").set_value(200).run()
+    assert "k = 200 points per bin: 1 of 7 announced classes" in words(app)
+
+
+def test_plan_of_bins_opens_on_request():
+    app = open_page("pages/repair/calibrate.py", "covtype-simulated")
+    before = len(app.get("plotly_chart"))
+    app.toggle(key="show-plan").set_value(True).run()
+    assert "top-label binning gives **7 of 7** classes" in words(app)
+    assert len(app.get("plotly_chart")) == before + 1
+
+
+def test_covtype_file_is_learnt_in_the_background(shared_data):
+    app = open_page("pages/study/imbalance.py")
+    data = (shared_data / "covtype_sample.csv.gz").read_bytes()
+    app.file_uploader(key="covtype-file").upload("covtype.csv.gz", data, "application/gzip").run()
+    for _ in range(300):
+        if "covtype-job" not in app.session_state:
+            break
+        time.sleep(0.1)
+        app.run()
+    assert "COVTYPE-7, random forest (real)" in words(app)
+
+
+def test_wrong_covtype_file_changes_nothing():
+    app = open_page("pages/study/imbalance.py")
+    app.file_uploader(key="covtype-file").upload("covtype.data", b"1,2,3\n4,5,6\n", "text/csv").run()
+    for _ in range(100):
+        if app.error:
+            break
+        time.sleep(0.05)
+        app.run()
+    assert "54 numeric columns" in app.error[0].value
+    assert "CIFAR-10-shaped" in words(app)
