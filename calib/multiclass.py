@@ -226,8 +226,13 @@ class MulticlassToBinary(BaseEstimator):
         return rest
 
     def n_top_changed(self, proba: Any) -> int:
-        """Count rows whose highest completed or class-wise score is not the base model's class."""
+        """Count rows whose highest completed or class-wise score is not the base model's class.
+
+        0 for calibrators without `predict_proba`, which leave the announced class as it is.
+        """
         matrix = self._checked(proba)
+        if not hasattr(self, "predict_proba"):
+            return 0
         return int(np.sum(top_label(self.predict_proba(matrix))[0] != top_label(matrix)[0]))
 
     def _check_params(self) -> None:

@@ -144,6 +144,14 @@ def test_small_cells_of_a_million_rows_keep_nine_digits(dtype):
     assert whole.mean_score[0] == pytest.approx(exact, rel=0, abs=1e-12)
 
 
+def test_results_are_read_only():
+    problems = one_problem([0.1, 0.2, 0.9], [0, 1, 1])
+    cells = bin_statistics(problems)
+    for array in (problems.scores, problems.outcomes, problems.rows, cells.count, cells.mean_score):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+
+
 def test_frame_has_a_row_per_cell():
     cells = bin_statistics(one_problem([0.1, 0.2, 0.9], [0, 1, 1]), n_bins=2)
     frame = cells.frame()

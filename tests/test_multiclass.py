@@ -141,6 +141,7 @@ def test_scalar_notions_never_change_the_announced_class(notion):
     m2b = MulticlassToBinary(HistogramBinning(n_bins=3), notion=notion).fit(proba, y)
     assert m2b.predict(test).tolist() == test.argmax(axis=1).tolist()
     assert accuracy(y, m2b.predict(proba)) == accuracy(y, proba)
+    assert m2b.n_top_changed(test) == 0
     if notion in ("confidence", "top-label"):
         assert m2b.predict_top(test).label.tolist() == test.argmax(axis=1).tolist()
 
