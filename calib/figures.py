@@ -93,6 +93,7 @@ def reliability(
     *,
     truth: np.ndarray | None = None,
     band: tuple[np.ndarray, np.ndarray] | None = None,
+    curve: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> go.Figure:
     """Draw Figure 1a: stars, red plus, grey bars and the diagonal.
 
@@ -104,6 +105,8 @@ def reliability(
         Known accuracy of each bin of `diagram` (simulated examples).
     band : (lower, upper) arrays, optional
         Where a perfect model's stars would fall, per bin of `diagram`.
+    curve : (scores, frequencies) arrays, optional
+        Reliability without bins: the CORP curve of all classes pooled.
     """
     figure = go.Figure()
     x = diagram.mean_confidence
@@ -132,6 +135,15 @@ def reliability(
             marker={"color": "rgba(86,180,233,0.28)", "line": {"width": 0}},
             name="where a perfect model's stars fall (95 %)",
             hoverinfo="skip",
+        )
+    if curve is not None:
+        figure.add_scatter(
+            x=curve[0],
+            y=curve[1],
+            mode="lines",
+            line={"color": OKABE_ITO["purple"], "width": 2.5, "shape": "hv"},
+            name="no bins: isotonic (CORP)",
+            hovertemplate="says %{x:.3f}, right %{y:.3f} (isotonic)<extra></extra>",
         )
     if truth is not None:
         figure.add_scatter(

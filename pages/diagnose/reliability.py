@@ -7,6 +7,7 @@ import streamlit as st
 
 from calib import figures
 from calib.binning import assign_bins, uniform_edges
+from calib.decomposition import corp_curve
 from calib.diagrams import FEW_ROWS
 from calib.noise import verdict
 from calib.noise_cells import consistency_band
@@ -35,6 +36,7 @@ with right:
     method = known[st.selectbox("Model", list(known), key="model")]
 with st.container(horizontal=True):
     show_band = st.toggle("Where a perfect model would fall", key="band", bind="query-params")
+    show_curve = st.toggle("Without bins (CORP)", key="corp", bind="query-params")
     show_truth = data.truth is not None and method.name == BASE
     if show_truth:
         show_truth = st.toggle("True accuracy (known: simulated)", key="truth", bind="query-params")
@@ -50,20 +52,27 @@ if show_band:
     band = consistency_band(problems(method, "confidence"), n_bins=n_bins, random_state=0)
     band = (band.lower, band.upper)
 
+curve = None
+if show_curve:
+    corp = corp_curve(problems(method, "confidence"))
+    steps = np.append(np.flatnonzero(np.diff(corp.frequency, prepend=-1.0)), len(corp.score) - 1)
+    curve = (corp.score[steps], corp.frequency[steps])
+
 st.markdown(
     f"Pooled over classes the error is **{diagram.conf_ece:.4f}** (conf-ECE); judged per predicted class it "
     f"is **{diagram.tl_ece:.4f}** (TL-ECE). Click a bin to see its classes."
 )
 chart(
-    figures.reliability(diagram, truth=truth, band=band),
+    figures.reliability(diagram, truth=truth, band=band, curve=curve),
     "reliability",
     table=diagram.frame(),
     alt="Reliability diagram: announced confidence against accuracy, pooled and per predicted class",
     on_select=pick_bin,
 )
-if method.strategy == "uniform":
-    for label, notion in (("conf-ECE", "confidence"), ("TL-ECE", "top-label")):
-        st.markdown("- " + verdict(floor(method, notion, n_bins), label))
+for label, notion in (("conf-ECE", "confidence"), ("TL-ECE", "top-label")):
+    st.markdown("- " + verdict(floor(method, notion, n_bins), label))
+if method.strategy == "discrete":
+    st.caption("The verdicts judge this calibrator at each of its values, not in the bins drawn.")
 
 st.subheader("Inside one bin", anchor=False)
 rows_of = dict(zip(diagram.bin.tolist(), diagram.count.tolist(), strict=True))

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
 from calib import InputError, figures
 from calib.leaderboard import Entry, Leaderboard, named_methods
-from pages._parts import chart, download, heading, literal, need_calibration
+from pages._parts import chart, heading, literal, need_calibration
 from pages._session import BASE, dataset, fit, methods, summary, sweeps
 from pages.repair._add_model import add_model
+from pages.repair._leaderboard import show_leaderboard, show_pair
 
 PAPER = ["TS", "VS", "DS", "N-HB", "TL-HB", "CW-HB"]
 #: Above this many calibration probabilities nothing is fitted before the user asks for it.
 AT_ONCE = 200_000
 CURVES = 6
-PINNED = st.column_config.TextColumn(pinned=True)
-BEST = "font-weight: bold; background-color: rgba(0,158,115,0.22)"
+FIGURE_2 = (BASE, "TS", "TL-HB")
 
 heading(
     "Compare",
@@ -83,43 +81,18 @@ st.markdown(
         else "."
     )
 )
-change = st.toggle("Show the change against the base model")
-shown = made.changes() if change else table
-heads = [head for head in table.columns if head in made.best().columns]
-marks = made.best()
-
-
-def mark_best(column: Any) -> list[str]:
-    """Tint the best of a column."""
-    return [
-        "font-weight: bold; background-color: rgba(0,158,115,0.22)" if hit else ""
-        for hit in marks[column.name]
-    ]
-
-
-digits = {head: ("{:+.4f}" if change else "{:.4f}") for head in heads} | {"Distinct scores": "{:,.0f}"}
-columns = ["Method", *heads] + (["Failure"] if table["Failure"].notna().any() else [])
-styled = shown[columns].style.format(digits).apply(mark_best, subset=heads)
-st.dataframe(
-    styled, hide_index=True, placeholder="\u2013", height="content", column_config={"Method": PINNED}
-)
-with st.container(horizontal=True):
-    download(table, "leaderboard", key="leaderboard-csv")
-    for label, text, file in (
-        ("Markdown", made.markdown(), "leaderboard.md"),
-        ("LaTeX", made.latex(), "leaderboard.tex"),
-    ):
-        st.download_button(
-            label, text, file, key=file, on_click="ignore", type="tertiary", icon=":material/download:"
-        )
-st.caption(
-    "Best of each column tinted. Histogram-binned scores are assessed at each of their values, all others in "
-    f"{n_bins} equal-width bins. TL-MCE (cell) is the definition, (bin) what the paper's tables print."
-)
+show_leaderboard(made, n_bins)
+show_pair([methods()[entry.method] for entry in made.entries if entry.summary], n_bins)
 
 st.subheader("Conf-ECE and TL-ECE against the number of bins", anchor=False)
 ready = [name for name in methods() if name in (BASE, *wanted)]
-curves = st.multiselect("Methods to draw", ready, default=ready[:4], max_selections=CURVES, key="curves")
+curves = st.multiselect(
+    "Methods to draw",
+    ready,
+    default=[name for name in FIGURE_2 if name in ready],
+    max_selections=CURVES,
+    key="curves",
+)
 
 
 if curves:

@@ -9,6 +9,7 @@ from calib.noise import verdict
 from calib.summary import SUMMARY_COLUMNS, summary_frame
 from pages._parts import download, heading, literal
 from pages._session import BASE, cells, dataset, floor, methods, summary
+from pages.start._certainty import show_certainty
 
 ABOUT = {
     "conf-ECE": "Mean gap between announced confidence and accuracy, all classes pooled.",
@@ -69,6 +70,7 @@ st.caption("The (class, bin) cells that add most to TL-ECE: gap times rows, amon
 
 st.subheader("Base model and fitted calibrators", anchor=False)
 table = summary_frame([summary(method, n_bins) for method in known.values()])
+table.insert(4, "TL-ECE noise floor", [floor(method, "top-label", n_bins).mean for method in known.values()])
 table["Bins"] = table["Bins"].map({"uniform": f"{n_bins} equal-width", "discrete": "one per value"})
 shown = st.column_config.NumberColumn(format="%.4f")
 heads = [head for head in table.columns if head not in ("Method", "Bins", "Distinct scores")]
@@ -85,3 +87,4 @@ st.caption(
     f"of the paper). {SUMMARY_COLUMNS['top_brier']}: squared error of the event 'the announced class is "
     "right', which every method can be compared on. Empty cells: the method gives no score per class."
 )
+show_certainty(known, n_bins)

@@ -1,0 +1,90 @@
+"""The leaderboard as a table with its downloads, and two methods against each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from calib.leaderboard import Leaderboard
+from pages._estimates import INTERVALS, paired
+from pages._parts import download, literal
+from pages._session import Method, floor, methods
+
+PINNED = st.column_config.TextColumn(pinned=True)
+ABOVE, NOISE = "above noise", "not distinguishable from noise"
+BEST = "font-weight: bold; background-color: rgba(0,158,115,0.22)"
+
+
+def show_leaderboard(made: Leaderboard, n_bins: int) -> None:
+    """Show the table, best tinted, the noise floor beside TL-ECE, and the downloads."""
+    change = st.toggle("Show the change against the base model")
+    table, marks = made.frame(), made.best()
+    heads = list(marks.columns)
+    shown = made.changes() if change else made.frame()
+    found = [
+        floor(methods()[entry.method], "top-label", n_bins) if entry.summary else None
+        for entry in made.entries
+    ]
+    place = list(shown.columns).index("TL-ECE") + 1
+    shown.insert(place, "Noise floor", [one.mean if one else None for one in found])
+    words = [(ABOVE if one.p_value <= 0.05 else NOISE) if one else "" for one in found]
+    shown.insert(place + 1, "TL-ECE is", words)
+
+    def mark_best(column: Any) -> list[str]:
+        return [BEST if hit else "" for hit in marks[column.name]]
+
+    digits = dict.fromkeys(heads, "{:+.4f}" if change else "{:.4f}")
+    digits |= {"Distinct scores": "{:,.0f}", "Noise floor": "{:.4f}"}
+    columns = [name for name in shown.columns if name not in ("Bins", "Seconds", "Failure")]
+    columns += ["Failure"] if table["Failure"].notna().any() else []
+    styled = shown[columns].style.format(digits).apply(mark_best, subset=heads)
+    st.dataframe(
+        styled, hide_index=True, placeholder="\u2013", height="content", column_config={"Method": PINNED}
+    )
+    with st.container(horizontal=True):
+        download(table, "leaderboard", key="leaderboard-csv")
+        for label, text, file in (
+            ("Markdown", made.markdown(), "leaderboard.md"),
+            ("LaTeX", made.latex(), "leaderboard.tex"),
+        ):
+            st.download_button(
+                label, text, file, key=file, on_click="ignore", type="tertiary", icon=":material/download:"
+            )
+    st.caption(
+        "Best of each column tinted. Noise floor: the TL-ECE that a perfect model with these scores shows on "
+        "average; above noise: more than it shows in 95 of 100 cases. Histogram-binned scores are assessed "
+        f"at each of their values, all others in {n_bins} equal-width bins. TL-MCE (cell) is the definition, "
+        "(bin) what the paper's tables print."
+    )
+
+
+def show_pair(ready: list[Method], n_bins: int) -> None:
+    """Compare two methods on the same rows: the difference and its 95 % interval."""
+    if len(ready) < 2:
+        return
+    st.subheader("One against the other", anchor=False)
+    names = [method.name for method in ready]
+    left, middle, right = st.columns(3)
+    first = ready[names.index(left.selectbox("Method", names, 0, key="pair-first"))]
+    second = ready[
+        names.index(
+            middle.selectbox(
+                "against",
+                names,
+                names.index("TL-HB") if "TL-HB" in names else len(names) - 1,
+                key="pair-second",
+            )
+        )
+    ]
+    every = [name for name in INTERVALS if name != "CW-ECE"]
+    number = right.selectbox("in", every, every.index("TL-ECE"), key="pair-number")
+    if first is second:
+        st.caption("Choose two different methods.")
+        return
+    found = paired(first, second, number, n_bins)
+    st.markdown(
+        f"{number}: {found.estimate_a:.4f} and {found.estimate_b:.4f}. "
+        + found.words(literal(first.name), literal(second.name))
+        + "."
+    )
