@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,8 @@ from scipy.stats import false_discovery_control
 
 from calib.binning import BinaryProblems, BinStatistics, Strategy
 from calib.diagrams import FEW_ROWS
-from calib.noise_cells import problem_floors
-from calib.predictions import InputError, as_labels
+from calib.noise_cells import ProblemFloors, problem_floors
+from calib.predictions import InputError, TopLabelPrediction, as_labels
 from calib.reductions import reduce_to_binary
 
 
@@ -157,7 +158,8 @@ def class_table(
     fdr : float in (0, 1)
         False discovery rate of `flagged`.
     n_resamples : int
-        Redraws of the outcomes for the floors; no p-value is below 1 / (n_resamples + 1).
+        Redraws of the outcomes for the floors. A flag can hang on a p-value of fdr / L: where that is
+        beyond the reach of 1 / (n_resamples + 1), the clearest classes get L / fdr redraws.
     random_state : int, Generator or None
         Seed of the redraws.
 
@@ -173,9 +175,10 @@ def class_table(
         raise InputError(f'class_table needs top-label problems; got notion "{problems.notion}"')
     n_classes, offsets = problems.n_classes, problems.offsets
     labels = as_labels(y_true, problems.n_samples, n_classes)
-    floors = problem_floors(
-        problems, n_bins=n_bins, strategy=strategy, n_resamples=n_resamples, random_state=random_state
-    )
+    options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
+    random = np.random.default_rng(random_state)
+    floors = problem_floors(problems, n_resamples=n_resamples, random_state=random, **options)
+    p_value = _refined(problems, floors, fdr, n_resamples, random, options)
     predicted = np.diff(offsets)
 
     def over_classes(values: np.ndarray) -> np.ndarray:
@@ -191,7 +194,7 @@ def class_table(
     contribution[floors.label] = floors.observed * floors.count / problems.n_samples
     tl_ece = float(contribution.sum())
     flagged = np.zeros(n_classes, dtype=bool)
-    flagged[floors.label] = false_discovery_control(floors.p_value) <= fdr
+    flagged[floors.label] = false_discovery_control(p_value) <= fdr
     return ClassTable(
         n_bins=n_bins,
         strategy=strategy,
@@ -204,10 +207,42 @@ def class_table(
         class_ece=over_classes(floors.observed),
         floor=over_classes(floors.mean),
         floor_upper=over_classes(floors.upper),
-        p_value=over_classes(floors.p_value),
+        p_value=over_classes(p_value),
         flagged=flagged,
         share=contribution / tl_ece if tl_ece > 0 else contribution,
     )
+
+
+def _refined(
+    problems: BinaryProblems,
+    floors: ProblemFloors,
+    fdr: float,
+    n_resamples: int,
+    random: np.random.Generator,
+    options: dict[str, Any],
+) -> np.ndarray:
+    """Return the p-values of `floors`, those of the clearest classes from enough redraws to decide.
+
+    A null class gets at most its share of small p-values: it must be small in both runs.
+    """
+    p_value = floors.p_value.copy()
+    enough = math.ceil(len(p_value) / fdr)
+    clearest = np.flatnonzero(p_value <= 5.0 / (n_resamples + 1))
+    settled = np.mean(p_value <= 1.0 / (n_resamples + 1)) * fdr >= 1.0 / (n_resamples + 1)
+    if enough <= n_resamples or not len(clearest) or settled:
+        return p_value
+    codes = floors.label[clearest]
+    own = np.concatenate([np.arange(*problems.offsets[[code, code + 1]]) for code in codes])
+    label = np.repeat(codes, floors.count[clearest])
+    wrong = problems.n_classes  # a code that is never announced
+    few = reduce_to_binary(
+        np.where(problems.outcomes[own], label, wrong),
+        TopLabelPrediction(label, problems.scores[own]),
+        "top-label",
+    )
+    again = problem_floors(few, n_resamples=enough, random_state=random, **options)
+    p_value[clearest] = again.p_value
+    return p_value
 
 
 def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:

@@ -100,6 +100,20 @@ def test_flags_hold_the_false_discovery_rate():
     assert (table.class_ece[:12] > table.floor_upper[:12]).all()
 
 
+def test_few_clear_classes_are_found_among_many():
+    """Three of 400 classes are off: their p-values must get below 0.05 * 3 / 400, or none is flagged."""
+    rng = np.random.default_rng(0)
+    announced = np.repeat(np.arange(400), 60)
+    confidence = rng.uniform(0.6, 0.95, len(announced))
+    hit = rng.random(len(announced)) < np.where(announced < 3, 0.25, confidence)
+    labels = np.where(hit, announced, (announced + 1) % 400)
+    table = class_table(labels, TopLabelPrediction(announced, confidence), n_resamples=500, random_state=0)
+    assert table.flagged[:3].all()
+    assert table.flagged[3:].sum() <= 1
+    assert table.p_value[:3].max() < 1 / 501
+    assert (table.p_value > 0).all()
+
+
 def test_heat_places_every_cell(uneven):
     cells = bin_statistics(reduce_to_binary(uneven.labels, uneven, "top-label"), n_bins=10)
     heat = class_heat(cells)

@@ -21,7 +21,7 @@ COLUMNS = {
     "confidence": NumberColumn("Says", format="%.3f", help="Mean confidence where it is announced"),
     "class_ece": NumberColumn("TL-ECE", format="%.4f", help="TL-ECE of this class alone"),
     "floor": NumberColumn("Floor", format="%.4f", help="Mean TL-ECE of a perfect model of this size"),
-    "p_value": NumberColumn("p", format="%.4f", help="Chance that a perfect model shows as much"),
+    "p_value": NumberColumn("p", format="%.2g", help="Chance that a perfect model shows as much"),
     "flagged": CheckboxColumn("Above noise", help="At a false discovery rate of 5 % over all classes"),
     "share": NumberColumn("Share", format="percent", help="Share of the TL-ECE of all classes"),
 }
