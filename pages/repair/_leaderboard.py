@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from calib.leaderboard import Leaderboard
-from pages._estimates import INTERVALS, paired
+from pages._noise_studies import NUMBERS, difference
 from pages._parts import download, literal
 from pages._session import Method, floor, methods
 
@@ -77,12 +77,12 @@ def show_pair(ready: list[Method], n_bins: int) -> None:
             )
         )
     ]
-    every = [name for name in INTERVALS if name != "CW-ECE"]
+    every = [name for name in NUMBERS if name != "CW-ECE"]
     number = right.selectbox("in", every, every.index("TL-ECE"), key="pair-number")
     if first is second:
         st.caption("Choose two different methods.")
         return
-    found = paired(first, second, number, n_bins)
+    found = difference(first, second, number, n_bins)
     st.markdown(
         f"{number}: {found.estimate_a:.4f} and {found.estimate_b:.4f}. "
         + found.words(literal(first.name), literal(second.name))

@@ -9,7 +9,6 @@ from calib.noise import verdict
 from calib.summary import SUMMARY_COLUMNS, summary_frame
 from pages._parts import download, heading, literal
 from pages._session import BASE, cells, dataset, floor, methods, summary
-from pages.start._certainty import show_certainty
 
 ABOUT = {
     "conf-ECE": "Mean gap between announced confidence and accuracy, all classes pooled.",
@@ -87,4 +86,8 @@ st.caption(
     f"of the paper). {SUMMARY_COLUMNS['top_brier']}: squared error of the event 'the announced class is "
     "right', which every method can be compared on. Empty cells: the method gives no score per class."
 )
-show_certainty(known, n_bins)
+st.page_link(
+    "pages/diagnose/noise.py",
+    label="How sure these numbers are, and what recalibration can repair",
+    icon=":material/graphic_eq:",
+)
