@@ -81,9 +81,24 @@ metrics: {metrics}
 """
 
 
+REPORT = """\
+examples:
+  python -m calib report predictions.csv -o report.html
+  python -m calib report predictions.csv --split 0.5 -o report.html
+  python -m calib report logits.npz --calibrator cal.json -o report.html
+
+The page needs no network and no server. It is about the evaluation rows. Where the file names calibration
+rows, or --split takes a share of its rows for them, TL-HB, Conf-HB, CW-HB, N-HB and TS are fitted and
+compared; calibrator files can be added. The page states versions, seeds and this command.
+
+"""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    options = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    options = _parser().parse_args(given)
+    options.arguments = given[1:]
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _say_warning
@@ -148,6 +163,19 @@ def _parser() -> argparse.ArgumentParser:
     gate.add_argument("--calibrator", metavar="CAL.JSON", help="hold what this one announces to the limits")
     _add_bins(gate)
     _add_noise(gate)
+
+    report = _command(commands_, "report", "write one self-contained HTML page", REPORT)
+    _add_file(report)
+    report.add_argument("-o", "--output", required=True, metavar="OUT.HTML", help="page to write")
+    report.add_argument(
+        "--calibrator", action="append", default=[], metavar="CAL.JSON", help="show this one too; repeatable"
+    )
+    report.add_argument(
+        "--split", type=_share, metavar="SHARE", help="share of the rows to fit calibrators on"
+    )
+    report.add_argument("--points-per-bin", type=int, default=50, metavar="K", help="default 50")
+    _add_bins(report)
+    _add_noise(report)
     return parser
 
 

@@ -4,49 +4,31 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from calib.binning import Notion, Strategy
-from calib.doctor import check as check_file
-from calib.formats import read_pair, read_predictions, write_csv
-from calib.gate import gate as hold_against
-from calib.gate import parse_limits
+from calib.commands_checks import check, gate, report
+from calib.commands_input import Outcome, calibrator_for, read_sets
+from calib.formats import read_predictions, write_csv
 from calib.methods import make_calibrator, name_of
 from calib.noise import NoiseFloor, noise_floor, verdict
-from calib.persistence import aligned, dumps, load, loads
+from calib.persistence import aligned, dumps, loads
 from calib.predictions import InputError, Predictions
 from calib.summary import Summary, applied_frame, assessment, calibrated_scores, summarize
 
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a command found.
-
-    Attributes
-    ----------
-    text : str
-        For people.
-    data : dict
-        For programs, plain JSON types.
-    code : int
-        Exit code: 0, or 1 where the command is a check that failed.
-    """
-
-    text: str
-    data: dict[str, Any] = field(default_factory=dict)
-    code: int = 0
+__all__ = ["apply", "check", "fit", "gate", "metrics", "report"]
 
 
 def metrics(options: Namespace) -> Outcome:
     """Assess the evaluation rows of a file, as they are and through a calibrator file."""
-    _, rows = _sets(options)
+    _, rows = read_sets(options)
     methods = [_summary(rows, rows.proba, "Base model", options.bins)]
     floors = [_floors(rows, rows.proba, options)]
     notes = [f"{rows.n_samples:,} rows, {rows.n_classes:,} classes"]
     if options.calibrator:
-        calibrator, rows = _calibrator_for(options.calibrator, rows, notes)
+        calibrator, rows = calibrator_for(options.calibrator, rows, notes)
         methods.append(_after(calibrator, rows, options.bins))
         scores = calibrated_scores(calibrator, rows)
         floors.append(_floors(rows, scores, options, assessment(calibrator)))
@@ -72,7 +54,7 @@ def metrics(options: Namespace) -> Outcome:
 
 def fit(options: Namespace) -> Outcome:
     """Fit a calibrator on the calibration rows, write its file, and compare on the evaluation rows."""
-    calibration, evaluation = _sets(options)
+    calibration, evaluation = read_sets(options)
     if options.evaluate:
         calibration, evaluation = calibration or evaluation, read_predictions(options.evaluate)
     how = "calibration rows named by the file" if not options.evaluate else "rows of the file"
@@ -127,9 +109,9 @@ def fit(options: Namespace) -> Outcome:
 
 def apply(options: Namespace) -> Outcome:
     """Calibrate new predictions with a calibrator file and write them as a table."""
-    rows = _sets(options, labelled=False)[1]
+    rows = read_sets(options, labelled=False)[1]
     notes: list[str] = []
-    calibrator, rows = _calibrator_for(options.calibrator, rows, notes)
+    calibrator, rows = calibrator_for(options.calibrator, rows, notes)
     frame = applied_frame(calibrator, rows)
     target = Path(options.output)
     if target.suffix.lower() == ".parquet":
@@ -142,107 +124,6 @@ def apply(options: Namespace) -> Outcome:
     notes.append(f"wrote {len(frame):,} rows to {target}; the announced class changes in {changed:,}")
     data = {"output": str(target), "n_samples": len(frame), "n_class_changed": changed}
     return Outcome("\n".join(notes), data | {"columns": list(frame.columns)})
-
-
-def check(options: Namespace) -> Outcome:
-    """Examine a file and say what is wrong with it; 1 if an error stands in the way of using it."""
-    reports = check_file(options.file, labels=options.labels, fix=_codes(options), format=options.format)
-    lines, data = [], {}
-    for part, report in sorted(reports.items()):
-        draft = report.draft
-        lines.append(f"{part}: {draft.n_samples:,} rows, {draft.n_classes:,} columns of scores")
-        lines += [f"  fixed {line}" for line in report.log]
-        for one in report.findings:
-            hint = f" [--fix {one.code}]" if one.fix is not None else ""
-            lines.append(f"  {one.severity}: {one.code}: {one.message}{hint}")
-        if not report.findings:
-            lines.append("  nothing to report")
-        data[part] = {
-            "n_samples": draft.n_samples,
-            "n_columns": draft.n_classes,
-            "ok": report.ok,
-            "fixed": list(report.log),
-            "findings": [
-                {
-                    "code": one.code,
-                    "severity": one.severity,
-                    "message": one.message,
-                    "fixable": one.fix is not None,
-                    "n_rows": len(one.rows),
-                    "rows": one.rows[:20].tolist(),
-                    "columns": list(one.columns[:20]),
-                }
-                for one in report.findings
-            ],
-        }
-    return Outcome(
-        "\n".join(lines),
-        {"file": str(options.file), "parts": data},
-        0 if all(report.ok for report in reports.values()) else 1,
-    )
-
-
-def gate(options: Namespace) -> Outcome:
-    """Hold the evaluation rows against limits; 1 if one is broken."""
-    _, rows = _sets(options)
-    scores: Any = rows
-    strategy: Strategy = "uniform"
-    if options.calibrator:
-        calibrator, rows = _calibrator_for(options.calibrator, rows, [])
-        scores, strategy = calibrated_scores(calibrator, rows), assessment(calibrator)
-    result = hold_against(
-        rows.labels,
-        scores,
-        most=parse_limits(options.max),
-        least=parse_limits(options.min),
-        above_noise=options.above_noise,
-        n_bins=options.bins,
-        strategy=strategy,
-        n_resamples=options.resamples,
-        random_state=options.seed,
-    )
-    data = {"file": str(options.file), "n_samples": rows.n_samples, **result.data()}
-    return Outcome(result.sentence, data, 0 if result.passed else 1)
-
-
-def _codes(options: Namespace) -> list[str]:
-    return [code for code in options.fix.split(",") if code]
-
-
-def _sets(options: Namespace, *, labelled: bool = True) -> tuple[Predictions | None, Predictions]:
-    """Read (calibration, evaluation) rows, fixed as asked; calibration is None where the file names none."""
-    calibration: Predictions | None = None
-    if options.fix:
-        reports = check_file(options.file, labels=options.labels, fix=_codes(options), format=options.format)
-        name = options.part or ("evaluation" if "evaluation" in reports else "calibration")
-        if name not in reports:
-            raise InputError(f"the file has no part {name!r}; it has {', '.join(reports)}")
-        rows = reports[name].predictions(options.scores)
-        if "calibration" in reports and not options.part and name == "evaluation":
-            calibration = reports["calibration"].predictions(options.scores)
-    elif options.labels or options.part:
-        rows = read_predictions(
-            options.file,
-            labels=options.labels,
-            format=options.format,
-            split=options.part,
-            scores=options.scores,
-        )
-    elif labelled:
-        calibration, rows = read_pair(options.file, format=options.format, scores=options.scores)
-    else:
-        rows = read_predictions(options.file, format=options.format, scores=options.scores)
-    if labelled and rows.labels is None:
-        raise InputError("the file has no true labels; give them in a column 'label' or with --labels FILE")
-    return calibration, rows
-
-
-def _calibrator_for(file: str, rows: Predictions, notes: list[str]) -> tuple[Any, Predictions]:
-    calibrator = load(file)
-    reordered = aligned(rows, calibrator)
-    if reordered is not rows:
-        notes.append("columns were put in the calibrator's order of classes")
-    return calibrator, reordered
 
 
 def _summary(

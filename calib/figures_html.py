@@ -1,0 +1,40 @@
+"""Figures as pieces of an HTML page that needs no network: plotly.js once, then one script per figure."""
+
+from __future__ import annotations
+
+import html
+
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+
+#: Settings of every figure: no logo, SVG from the camera, as wide as the page.
+CONFIG = (
+    '{"displaylogo": false, "responsive": true, "toImageButtonOptions": {"format": "svg"}, '
+    '"modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}'
+)
+
+
+def plotly_script() -> str:
+    """Return plotly.js as a script element of about 5 MB; a page needs it once, before its figures."""
+    return f"<script>{get_plotlyjs()}</script>"
+
+
+def figure_html(figure: go.Figure, key: str, alt: str) -> str:
+    """Return a figure as a div and the script that draws it.
+
+    Parameters
+    ----------
+    figure : plotly Figure
+    key : str
+        Distinct letters, digits and hyphens: the div's id.
+    alt : str
+        What is seen, for people who do not see it.
+    """
+    height = int(figure.layout.height or 450)
+    # Inside a script element only "<" could end it; as an escape it means the same in a JSON string.
+    drawn = (figure.to_json() or "").replace("<", "\\u003c")
+    return (
+        f'<div class="figure" id="{key}" role="img" aria-label="{html.escape(alt)}" '
+        f'style="height:{height}px"></div>\n'
+        f'<script>(f => Plotly.newPlot("{key}", f.data, f.layout, {CONFIG}))({drawn});</script>'
+    )

@@ -1,0 +1,253 @@
+"""Sections of a report, each a list of ready HTML: one sentence, a figure, the numbers behind it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib import figures
+from calib.binning import BinStatistics, Notion, Strategy, bin_statistics
+from calib.classes import class_heat, class_table
+from calib.diagrams import FEW_ROWS, bin_zoom, ece_sweep, reliability_diagram, worst_cells
+from calib.figures_classes import heat
+from calib.figures_html import figure_html
+from calib.guarantees_card import guarantee_card
+from calib.multiclass import MulticlassToBinary
+from calib.noise import noise_floor_of, verdict
+from calib.noise_cells import consistency_band
+from calib.predictions import Predictions
+from calib.reductions import reduce_to_binary
+from calib.report_input import ReportInput
+from calib.report_parts import bullets, paragraph, table, text
+from calib.summary import assessment, calibrated_scores, summarize, summary_frame
+
+#: Classes a table lists, those that matter most first.
+MOST_CLASSES = 1_000
+
+#: Classes a figure shows.
+MOST_DRAWN = 30
+
+#: Scores (rows x classes) up to which the noise floor of CW-ECE is drawn: it needs all of them sorted.
+MOST_SCORES = 20_000_000
+
+#: Curves of a figure, and methods with a reliability diagram of their own.
+MOST_CURVES, MOST_DIAGRAMS = 6, 4
+
+_BASE = "Base model"
+
+
+def data_section(evaluation: Predictions, calibration: Predictions | None) -> list[str]:
+    """Sizes, accuracy and class shares of the rows."""
+    labels = evaluation.labels
+    assert labels is not None
+    sizes = f"{evaluation.n_samples:,} evaluation rows of {evaluation.n_classes:,} classes"
+    if calibration is not None:
+        sizes += f", {calibration.n_samples:,} calibration rows"
+    right = float((evaluation.label == labels).mean())
+    count = partial(np.bincount, minlength=evaluation.n_classes)
+    true, predicted = count(labels), count(evaluation.label)
+    order = np.argsort(-true, kind="stable")[:MOST_CLASSES]
+    frame = pd.DataFrame(
+        {
+            "Class": [evaluation.class_names[code] for code in order],
+            "True rows": true[order],
+            "Announced": predicted[order],
+        }
+    )
+    if calibration is not None and calibration.labels is not None:
+        frame["Calibration rows"] = count(calibration.labels)[order]
+    silent = int((true == 0).sum())
+    note = f" {silent:,} classes are never true." if silent else ""
+    return [
+        paragraph(f"{sizes}; the announced class is right in {right:.2%} of the evaluation rows.{note}"),
+        table(frame, dict.fromkeys(["True rows", "Announced", "Calibration rows"], ",d")),
+    ]
+
+
+def verdict_section(about: ReportInput) -> list[str]:
+    """Errors of the base model beside what noise alone shows, and the cells that add most."""
+    rows = about.evaluation
+    notions: dict[Notion, str] = {"confidence": "conf-ECE", "top-label": "TL-ECE"}
+    if rows.proba.size <= MOST_SCORES:
+        notions["class-wise"] = "CW-ECE"
+    sentences = []
+    for notion, name in notions.items():
+        problems = reduce_to_binary(rows.labels, rows, notion)
+        floor = noise_floor_of(
+            problems,
+            n_bins=about.n_bins,
+            n_resamples=about.n_resamples,
+            random_state=about.random_state,
+        )
+        sentences.append(text(verdict(floor, name)))
+    worst: list[dict[Any, Any]] = worst_cells(_cells(about), 5).to_dict("records")
+    cells = [
+        f"Predicted {text(rows.class_names[cell['label']])} at {cell['lower']:.2f} to {cell['upper']:.2f}: "
+        f"says {cell['mean_score']:.3f}, right {cell['mean_outcome']:.3f}, n = {cell['count']:,} "
+        f"({'overconfident' if cell['gap'] < 0 else 'underconfident'})"
+        for cell in worst
+    ]
+    return [
+        paragraph(f"The base model, in {about.n_bins} equal-width bins:"),
+        bullets(sentences),
+        paragraph("The (class, bin) cells of 20 rows or more that add most to TL-ECE:"),
+        bullets(cells or ["none: no cell holds 20 rows"]),
+    ]
+
+
+def reliability_section(about: ReportInput) -> list[str]:
+    """Reliability diagram of every method, and the classes inside the base model's worst bin."""
+    rows = about.evaluation
+    parts = []
+    methods: dict[str, Any] = {_BASE: rows}
+    for name, calibrator in list(about.calibrators.items())[: MOST_DIAGRAMS - 1]:
+        methods[name] = calibrated_scores(calibrator, rows)
+    for place, (name, scores) in enumerate(methods.items()):
+        diagram = reliability_diagram(rows.labels, scores, n_bins=10)
+        band = None
+        if place == 0:
+            problems = reduce_to_binary(rows.labels, rows, "confidence")
+            found = consistency_band(
+                problems, n_bins=10, n_resamples=about.n_resamples, random_state=about.random_state
+            )
+            band = (found.lower, found.upper)
+        enough = diagram.count >= min(max(FEW_ROWS, rows.n_samples / 200), diagram.count.max())
+        most = int(np.argmax(np.where(enough, diagram.delta, -1.0)))
+        sentence = (
+            f"Most off at {diagram.lower[most]:.2f} to {diagram.upper[most]:.2f}: it says "
+            f"{diagram.mean_confidence[most]:.3f} and is right {diagram.accuracy[most]:.3f}; class by class "
+            f"it is off by {diagram.delta[most]:.3f} on average (n = {diagram.count[most]:,})."
+        )
+        drawn = figures.reliability(diagram, band=band)
+        parts += [
+            f"<h3>{text(name)}</h3>",
+            paragraph(text(sentence)),
+            figure_html(drawn, f"reliability-{place}", sentence),
+        ]
+        if place == 0:
+            zoomed = bin_zoom(rows.labels, rows, int(diagram.bin[most]), n_bins=10)
+            inside = (
+                f"The classes announced in that bin, {zoomed.count:,} rows: what it says and what is true."
+            )
+            parts += [
+                paragraph(text(inside)),
+                figure_html(figures.zoom(zoomed, rows.class_names), "zoom", inside),
+            ]
+    return parts
+
+
+def classes_section(about: ReportInput) -> list[str]:
+    """Every predicted class with its error, noise floor and share, and class x bin cells."""
+    rows = about.evaluation
+    found = class_table(
+        rows.labels,
+        rows,
+        n_bins=about.n_bins,
+        n_resamples=about.n_resamples,
+        random_state=about.random_state,
+    )
+    flagged = int(found.flagged.sum())
+    frame = found.frame(rows.class_names).head(MOST_CLASSES)
+    heads = {
+        "class": "Class",
+        "predicted": "Announced",
+        "confidence": "Says",
+        "accuracy": "Right",
+        "class_ece": "TL-ECE",
+        "floor": "Noise floor",
+        "floor_upper": "its 95 %",
+        "p_value": "p",
+        "flagged": "Above noise",
+        "share": "Share",
+    }
+    shown = frame[list(heads)].rename(columns=heads)
+    three = ("Says", "Right", "TL-ECE", "Noise floor", "its 95 %", "p")
+    formats = dict.fromkeys(three, ".3f") | {"Announced": ",d", "Share": ".1%"}
+    announced = int((found.predicted > 0).sum())
+    sentence = (
+        f"{flagged:,} of {announced:,} announced classes are above noise (false discovery rate 5 %); the "
+        "others are not distinguishable from noise."
+    )
+    top = found.ranked[:MOST_DRAWN]
+    top = top[found.predicted[top] > 0]
+    drawn = heat(class_heat(_cells(about), top), rows.class_names)
+    alt = f"Accuracy minus confidence by class and bin, the {len(top)} classes that add most to TL-ECE."
+    return [paragraph(sentence), figure_html(drawn, "heat", alt), table(shown, formats)]
+
+
+def comparison_section(about: ReportInput) -> list[str]:
+    """Leaderboard of the base model and the calibrators, and their errors against the number of bins."""
+    rows = about.evaluation
+    summaries = [summarize(rows.labels, rows, method=_BASE, n_bins=about.n_bins)]
+    curves: dict[str, tuple[Any, Strategy]] = {_BASE: (rows, "uniform")}
+    for name, calibrator in about.calibrators.items():
+        scores, strategy = calibrated_scores(calibrator, rows), assessment(calibrator)
+        summaries.append(summarize(rows.labels, scores, method=name, n_bins=about.n_bins, strategy=strategy))
+        if strategy == "uniform":
+            curves[name] = (scores, strategy)
+    frame = summary_frame(summaries)
+    frame["Bins"] = frame["Bins"].map({"uniform": f"{about.n_bins} equal-width", "discrete": "one per value"})
+    frame["Distinct scores"] = [f"{one.n_distinct:,}" for one in summaries]
+    turned = frame.set_index("Method").T.map(_printed)
+    turned.insert(0, "", turned.index)
+    sweeps = {
+        name: {
+            notion: ece_sweep(rows.labels, scores, notion=notion, n_bins=range(2, 51))
+            for notion in ("top-label", "confidence")
+        }
+        for name, (scores, _) in list(curves.items())[:MOST_CURVES]
+    }
+    sentence = (
+        "ECE against the number of equal-width bins, of the methods that are assessed in such bins; "
+        "conf-ECE hides what TL-ECE shows."
+    )
+    return [
+        paragraph(
+            "Histogram-binned scores are assessed at each of their values, all others in equal-width bins "
+            "(Remark 1 of the paper). A dash: the method gives no score per class."
+        ),
+        table(turned, words=("",)),
+        paragraph(sentence),
+        figure_html(figures.ece_curves(sweeps), "sweep", sentence),
+    ]
+
+
+def guarantee_section(about: ReportInput) -> list[str]:
+    """Promises of each histogram-binning calibrator, for any distribution."""
+    parts: list[str] = []
+    assumptions: dict[str, None] = {}
+    for name, calibrator in about.calibrators.items():
+        if not isinstance(calibrator, MulticlassToBinary):
+            continue
+        card = guarantee_card(calibrator)
+        if not card.applies:
+            parts.append(paragraph(f"{text(name)}: no guarantee; {text(card.why_not)}."))
+            continue
+        theorem = "Theorem 2" if card.notion == "class-wise" else "Theorem 1"
+        parts.append(
+            paragraph(
+                f"{text(name)}: whatever the distribution, with probability at least "
+                f"{1 - card.alpha:.0%} the announced confidence is within {card.worst_marginal:.3f} of the "
+                f"truth for a new row, and within {card.worst_conditional:.3f} for every announced value at "
+                f"once; the expected error is at most {card.worst_expected_ece:.3f} ({theorem}). This "
+                f"covers {card.covered:.1%} of the calibration rows."
+            )
+        )
+        assumptions |= dict.fromkeys(card.assumptions)
+    if assumptions:
+        parts += [paragraph("This rests on:"), bullets(text(assumption) for assumption in assumptions)]
+    return parts
+
+
+def _printed(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:.4f}" if isinstance(value, float) and not np.isnan(value) else "\u2013"
+
+
+def _cells(about: ReportInput) -> BinStatistics:
+    problems = reduce_to_binary(about.evaluation.labels, about.evaluation, "top-label")
+    return bin_statistics(problems, n_bins=about.n_bins)

@@ -1,0 +1,167 @@
+"""Reports: self-contained, escaped, complete, and small whatever the number of rows."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from calib import InputError, MulticlassToBinary, Predictions, TemperatureScaling, ece
+from calib.datasets import load_example
+from calib.doctor import examine
+from calib.figures_html import plotly_script
+from calib.report import ReportInput, report_html
+
+EVIL = ['</script><script>alert("1")</script>', '<img src=x onerror="alert(2)">', "%{x}&amp;'\"", "ok"]
+
+
+class Outline(HTMLParser):
+    """Tags with their attributes, the ids, and the visible text of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "link", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, f"</{tag}> closes another element"
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("script", "style"):
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.words).split())
+
+
+def rows(n: int = 600, names=("cat", "dog", "hen", "owl"), seed: int = 0) -> Predictions:
+    random = np.random.default_rng(seed)
+    return Predictions(random.dirichlet(np.ones(4), n), random.integers(0, 4, n), names)
+
+
+@pytest.fixture(scope="module")
+def full() -> tuple[str, ReportInput]:
+    """A report with everything in it, names chosen to break out of the page."""
+    evaluation, calibration = rows(names=EVIL), rows(seed=1, names=EVIL)
+    calibrators = {
+        "TL-HB": MulticlassToBinary().fit(calibration.proba, calibration.labels),
+        "<b>TS</b>": TemperatureScaling().fit(calibration.proba, calibration.labels),
+    }
+    about = ReportInput(
+        evaluation,
+        calibrators,
+        calibration,
+        title="<script>file.csv",
+        simulated=True,
+        examinations={"evaluation": examine(evaluation)},
+        settings={"Command": "python -m calib report '<i>.csv'"},
+        n_resamples=100,
+    )
+    return report_html(about), about
+
+
+def test_page_is_well_formed_and_fetches_nothing(full):
+    outline = Outline(full[0])
+    assert outline.open == []
+    for tag, attributes in outline.tags:
+        assert "src" not in attributes, f"<{tag}> loads something"
+        assert not any(name.startswith("on") for name in attributes)
+        if tag in ("a", "link"):
+            assert attributes["href"].startswith(("#", "data:,"))
+    (policy,) = [a["content"] for t, a in outline.tags if t == "meta" and "http-equiv" in a]
+    assert policy.startswith("default-src 'none'")
+    allowed = "html head meta link title style script body h1 h2 h3 p span nav a section div bdi b ul li"
+    allowed += " table thead tbody tr th td"
+    assert {tag for tag, _ in outline.tags} <= set(re.findall(r"\w+", allowed))
+
+
+def test_names_of_users_are_text(full):
+    page, about = full
+    assert page.count(plotly_script()) == 1
+    rest = page.replace(plotly_script(), "")
+    for evil in ("<script>alert", "<img", "<b>TS", "<i>.csv", "<script>file"):
+        assert evil not in rest
+    outline = Outline(page)
+    for name in about.evaluation.class_names:
+        assert name in outline.text
+    # Inside figures: JSON in a script, where "<" is written as an escape.
+    scripts = re.findall(r"<script>\(f => Plotly\.newPlot\(.*?\)\)\((.*?)\);</script>", page)
+    assert len(scripts) == 6
+    for script in scripts:
+        assert "<" not in script
+        assert set(json.loads(script)) >= {"data", "layout"}
+
+
+def test_every_link_has_its_section(full):
+    outline = Outline(full[0])
+    ids = [attributes["id"] for _, attributes in outline.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    links = [attributes["href"][1:] for tag, attributes in outline.tags if tag == "a"]
+    assert " ".join(links) == "data input verdicts reliability classes methods guarantee repeat"
+    assert set(links) <= set(ids)
+
+
+def test_numbers_are_those_of_the_library(full):
+    page, about = full
+    words = Outline(page).text
+    y, calibrator = about.evaluation.labels, about.calibrators["TL-HB"]
+    after = ece(y, calibrator.predict_top(about.evaluation.proba), strategy="discrete")
+    for value in (ece(y, about.evaluation), ece(y, about.evaluation, notion="confidence"), after):
+        assert f"{value:.4f}" in words
+    for said in (
+        "Simulated data",
+        "600 evaluation rows of 4 classes, 600 calibration rows",
+        "above noise",
+        about.evaluation.fingerprint,
+        about.calibration.fingerprint,
+        "python -m calib report '<i>.csv'",
+        "MulticlassToBinary()",
+        "100 redraws, seed 0",
+        "whatever the distribution",
+        f"numpy: {np.__version__}",
+    ):
+        assert said in words
+
+
+def test_base_model_alone_makes_a_report():
+    outline = Outline(report_html(ReportInput(rows(40), n_resamples=50)))
+    assert "40 evaluation rows" in outline.text
+    assert "guarantee" not in [attributes.get("id") for _, attributes in outline.tags]
+
+
+@pytest.mark.parametrize("example", ["two-patients", "three-classes"])
+def test_examples_have_reports(example):
+    made = load_example(example)
+    about = ReportInput(made.evaluation, title=made.title, simulated=made.simulated, n_resamples=50)
+    assert len(report_html(about)) < 10_000_000
+
+
+def test_one_row_and_rows_always_right():
+    report_html(ReportInput(Predictions([[0.3, 0.7]], [1]), n_resamples=20))
+    report_html(ReportInput(Predictions(np.eye(3)[[0, 1, 2, 0]], [0, 1, 2, 0]), n_resamples=20))
+
+
+def test_size_does_not_grow_with_the_rows():
+    small = len(report_html(ReportInput(rows(500), n_resamples=20)))
+    large = len(report_html(ReportInput(rows(150_000), n_resamples=20)))
+    assert large < small + 50_000
+    random = np.random.default_rng(0)
+    proba = random.dirichlet(np.full(1_500, 0.02), 5_000).astype(np.float32)
+    many = Predictions(proba, random.integers(0, 1_500, 5_000))
+    assert len(report_html(ReportInput(many, n_resamples=20))) < 10_000_000
+
+
+def test_labels_are_needed():
+    with pytest.raises(InputError, match="a report needs true labels"):
+        report_html(ReportInput(Predictions([[0.5, 0.5]])))
