@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calib.binary_likelihood import LEAST_RIDGE, diagonal_softmax_fit, full_softmax_fit
+from calib.likelihood import LEAST_RIDGE, diagonal_softmax_fit, full_softmax_fit
 from calib.parallel import map_row_blocks
 from calib.predictions import InputError
 from calib.scaling_temperature import LogScaling, TemperatureScaling, as_problem, floor_of, log_floored
@@ -33,8 +33,9 @@ class VectorScaling(LogScaling):
     Parameters
     ----------
     l2 : float, unit: nats per row
-        Weight of the ridge ``l2 / 2 * (sum((weights_ - 1)**2) + sum(biases_**2))`` added to the mean log
-        loss: it pulls towards leaving the model as it is. At least `LEAST_RIDGE` is always
+        Weight of the ridge ``l2 / 2 * (sum((weights_ - 1)**2) + sum(shift**2))`` added to the mean log
+        loss, where `shift` is how much the logits of the average calibration row (mean log-odds) change:
+        it pulls towards leaving the model as it is. At least `LEAST_RIDGE` is always
         used, which keeps the optimum finite when classes are absent from `y` or can be separated.
 
     Attributes
@@ -90,8 +91,9 @@ class DirichletScaling(LogScaling):
     Parameters
     ----------
     l2 : float, unit: nats per row
-        Weight of the ridge ``l2 / 2 * (sum((weights_ - I)**2) + sum(biases_**2))`` added to the mean log
-        loss: it pulls towards leaving the model as it is. At least `LEAST_RIDGE` is always
+        Weight of the ridge ``l2 / 2 * (sum((weights_ - I)**2) + sum(shift**2))`` added to the mean log
+        loss, where `shift` is how much the logits of the average calibration row (mean log p) change: it
+        pulls towards leaving the model as it is. At least `LEAST_RIDGE` is always
         used, which keeps the optimum finite when classes are absent from `y` or can be separated, and
         chooses one among the many parameters that give the same softmax.
 

@@ -18,6 +18,7 @@ LAYERS = (
     ("tables", "arrow_messages", "delimited", "readers", "roles", "drafts", "formats", "doctor"),
     ("binning",),
     ("reductions",),
+    ("likelihood",),
     ("histogram", "binary"),
     ("multiclass",),
     ("scaling",),

@@ -11,7 +11,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-import calib.binary_likelihood
+import calib.likelihood
 import calib.scaling
 from calib.predictions import InputError, Predictions
 from calib.scaling import DirichletScaling, TemperatureScaling, TooManyParametersWarning, VectorScaling
@@ -142,14 +142,14 @@ def test_strong_l2_leaves_the_model_as_it_is(scaling):
 def test_lbfgs_and_newton_agree(scaling, monkeypatch):
     proba, labels = simulated()
     newton = scaling(l2=1e-3).fit(proba, labels).predict_proba(proba)
-    monkeypatch.setattr(calib.binary_likelihood, "NEWTON_LIMIT", 0)
+    monkeypatch.setattr(calib.likelihood, "NEWTON_LIMIT", 0)
     np.testing.assert_allclose(scaling(l2=1e-3).fit(proba, labels).predict_proba(proba), newton, atol=1e-5)
 
 
 def test_early_stop_is_said(monkeypatch):
     proba, labels = simulated(n=60, n_classes=3)
-    monkeypatch.setattr(calib.binary_likelihood, "NEWTON_LIMIT", 0)
-    monkeypatch.setattr(calib.binary_likelihood, "LBFGS_ITERATIONS", 2)
+    monkeypatch.setattr(calib.likelihood, "NEWTON_LIMIT", 0)
+    monkeypatch.setattr(calib.likelihood, "LBFGS_ITERATIONS", 2)
     with pytest.warns(ConvergenceWarning, match="after 2 iterations"):
         DirichletScaling().fit(proba, labels)
 

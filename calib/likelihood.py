@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
@@ -24,7 +24,7 @@ from calib.parallel import map_threads, row_slices
 LEAST_RIDGE = 1e-9
 
 #: Up to this many parameters `minimum` takes Newton steps; above, the Hessian costs more than it saves.
-NEWTON_LIMIT = 1_000
+NEWTON_LIMIT = 300
 
 #: Steps after which L-BFGS gives up.
 LBFGS_ITERATIONS = 500
@@ -53,7 +53,7 @@ def minimum(objective: Objective, start: np.ndarray) -> np.ndarray:
         start,
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": LBFGS_ITERATIONS, "gtol": 1e-7, "ftol": 1e-13},
+        options={"maxiter": LBFGS_ITERATIONS, "gtol": 1e-6, "ftol": 1e-13},
     )
     if not found.success:
         warnings.warn(
@@ -107,41 +107,36 @@ def diagonal_softmax_fit(features: np.ndarray, codes: np.ndarray, ridge: float) 
     codes : (n,) int64 array
         Classes 0..L-1.
     ridge : float
-        Weight of the squared distance to weights 1 and biases 0.
+        Weight of the squared distance to weights 1 and to unchanged logits at the mean features.
 
     Returns
     -------
     (2, L - 1) float64 array
         Weights and biases.
     """
-    n_samples, free = features.shape
-    start, j = np.repeat([1.0, 0.0], free), np.arange(free)
+    free, mean = features.shape[1], features.mean(axis=0)
+    start, j = np.concatenate([np.ones(free), mean]), np.arange(free)
 
-    def objective(theta: np.ndarray) -> tuple[float, np.ndarray, Callable[[], np.ndarray]]:
-        logits = np.zeros((n_samples, free + 1))
-        logits[:, :free] = features * theta[:free] + theta[free:]
-        loss, p, residual = _softmax_loss(logits, codes)
-        p, residual, away = p[:, :free], residual[:, :free], theta - start
-        slope = np.concatenate([np.einsum("ij,ij->j", residual, features), residual.sum(axis=0)])
+    def logits(theta: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return np.column_stack([x * theta[:free] + theta[free:], np.zeros(len(x))])
 
-        def hessian() -> np.ndarray:
-            def of_rows(rows: slice) -> np.ndarray:
-                joint = np.hstack([p[rows] * features[rows], p[rows]])
-                total = -joint.T @ joint
-                blocks = total.reshape(2, free, 2, free)
-                blocks[0, j, 0, j] += np.einsum("ij,ij->j", joint[:, :free], features[rows])
-                blocks[0, j, 1, j] += joint[:, :free].sum(axis=0)
-                blocks[1, j, 0, j] += joint[:, :free].sum(axis=0)
-                blocks[1, j, 1, j] += joint[:, free:].sum(axis=0)
-                return total
+    def slope(residual: np.ndarray, x: np.ndarray) -> np.ndarray:
+        free_residual = residual[:, :free]
+        return np.concatenate([np.einsum("ij,ij->j", free_residual, x), free_residual.sum(axis=0)])
 
-            total = sum(map_threads(of_rows, row_slices(n_samples, 2 * free)))
-            return total / n_samples + ridge * np.eye(2 * free)
+    def hessian(p: np.ndarray, x: np.ndarray) -> np.ndarray:
+        joint = np.hstack([p[:, :free] * x, p[:, :free]])
+        total = -joint.T @ joint
+        blocks = total.reshape(2, free, 2, free)
+        blocks[0, j, 0, j] += np.einsum("ij,ij->j", joint[:, :free], x)
+        blocks[0, j, 1, j] += joint[:, :free].sum(axis=0)
+        blocks[1, j, 0, j] += joint[:, :free].sum(axis=0)
+        blocks[1, j, 1, j] += joint[:, free:].sum(axis=0)
+        return total
 
-        return loss + 0.5 * ridge * float(away @ away), slope / n_samples + ridge * away, hessian
-
-    with _one_blas_thread(len(start)):
-        return minimum(objective, start).reshape(2, free)
+    fitted = _softmax_fit(features - mean, codes, ridge, start, logits, slope, hessian).reshape(2, free)
+    fitted[1] -= fitted[0] * mean
+    return fitted
 
 
 def full_softmax_fit(features: np.ndarray, codes: np.ndarray, ridge: float) -> np.ndarray:
@@ -153,61 +148,95 @@ def full_softmax_fit(features: np.ndarray, codes: np.ndarray, ridge: float) -> n
     codes : (n,) int64 array
         Classes 0..L-1.
     ridge : float
-        Weight of the squared distance to weights I and biases 0.
+        Weight of the squared distance to weights I and to unchanged logits at the mean features.
 
     Returns
     -------
     (L, L + 1) float64 array
         Weights, with the biases as last column.
     """
-    n_samples, n_classes = features.shape
-    width = n_classes + 1
-    design = np.column_stack([features, np.ones(n_samples)])
-    start, j = np.eye(n_classes, width).ravel(), np.arange(n_classes)
+    n_classes, width = features.shape[1], features.shape[1] + 1
+    mean, j = features.mean(axis=0), np.arange(n_classes)
+    start = np.column_stack([np.eye(n_classes), mean]).ravel()
+
+    def logits(theta: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return x @ theta.reshape(n_classes, width).T
+
+    def slope(residual: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return (residual.T @ x).ravel()
+
+    def hessian(p: np.ndarray, x: np.ndarray) -> np.ndarray:
+        joint = (p[:, :, None] * x[:, None, :]).reshape(len(x), -1)
+        total = -joint.T @ joint
+        blocks = total.reshape(n_classes, width, n_classes, width)
+        blocks[j, :, j] += (joint.T @ x).reshape(n_classes, width, width)
+        return total
+
+    design = np.column_stack([features - mean, np.ones(len(features))])
+    fitted = _softmax_fit(design, codes, ridge, start, logits, slope, hessian).reshape(n_classes, width)
+    fitted[:, -1] -= fitted[:, :-1] @ mean
+    return fitted
+
+
+def _softmax_fit(
+    features: np.ndarray,
+    codes: np.ndarray,
+    ridge: float,
+    start: np.ndarray,
+    logits: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    slope: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    hessian: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """Minimise the mean log loss of softmax(logits(theta, features)) plus the ridge around `start`.
+
+    `slope` maps softmax minus one-hot truth, and `hessian` the softmax, of some rows to their sums over
+    these rows. Slices of rows run on threads.
+    """
+    n_samples = len(features)
+    slices = row_slices(*features.shape)
+    step = max(1, 2_000_000 // len(start))
 
     def objective(theta: np.ndarray) -> tuple[float, np.ndarray, Callable[[], np.ndarray]]:
-        loss, p, residual = _softmax_loss(design @ theta.reshape(n_classes, width).T, codes)
-        away = theta - start
+        def of_rows(rows: slice) -> tuple[float, np.ndarray, np.ndarray]:
+            z, truth = logits(theta, features[rows]), codes[rows, None]
+            z -= z.max(axis=1, keepdims=True)
+            loss = -float(np.take_along_axis(z, truth, axis=1).sum())
+            p = np.exp(z, out=z)
+            norm = p.sum(axis=1, keepdims=True)
+            p /= norm
+            residual = p.copy()
+            np.put_along_axis(residual, truth, np.take_along_axis(p, truth, axis=1) - 1.0, axis=1)
+            return loss + float(np.log(norm).sum()), slope(residual, features[rows]), p
 
-        def hessian() -> np.ndarray:
-            def of_rows(rows: slice) -> np.ndarray:
-                joint = (p[rows, :, None] * design[rows, None, :]).reshape(-1, len(theta))
-                total = -joint.T @ joint
-                blocks = total.reshape(n_classes, width, n_classes, width)
-                blocks[j, :, j] += (joint.T @ design[rows]).reshape(n_classes, width, width)
+        losses, slopes, softmaxes = zip(*map_threads(of_rows, slices), strict=True)
+
+        def curvature() -> np.ndarray:
+            def of_slice(place: int) -> np.ndarray:
+                p, x = softmaxes[place], features[slices[place]]
+                total = np.zeros((len(theta), len(theta)))
+                for first in range(0, len(x), step):
+                    part = slice(first, first + step)
+                    total += hessian(p[part], x[part])
                 return total
 
-            total = sum(map_threads(of_rows, row_slices(n_samples, len(theta))))
+            total = sum(map_threads(of_slice, range(len(slices))))
             return total / n_samples + ridge * np.eye(len(theta))
 
-        slope = (residual.T @ design).ravel() / n_samples + ridge * away
-        return loss + 0.5 * ridge * float(away @ away), slope, hessian
+        away = theta - start
+        value = sum(losses) / n_samples + 0.5 * ridge * float(away @ away)
+        return value, sum(slopes) / n_samples + ridge * away, curvature
 
-    with _one_blas_thread(len(start)):
-        return minimum(objective, start).reshape(n_classes, width)
-
-
-def _softmax_loss(logits: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return the mean log loss, the softmax, and softmax minus one-hot truth, of (n, L) logits."""
-    rows = np.arange(len(codes))
-    norm = logsumexp(logits, axis=1, keepdims=True)
-    loss = float(np.mean(norm[:, 0] - logits[rows, codes]))
-    p = np.exp(logits - norm)
-    residual = p.copy()
-    residual[rows, codes] -= 1.0
-    return loss, p, residual
+    with _one_blas_thread():
+        return minimum(objective, start)
 
 
 @contextmanager
-def _one_blas_thread(n_parameters: int) -> Iterator[None]:
-    """Keep BLAS to one thread during Newton steps, whose row blocks have threads of their own.
+def _one_blas_thread() -> Iterator[None]:
+    """Keep BLAS to one thread while slices of rows have threads of their own.
 
     Its threads wait for each other by spinning: on a busy machine a fit of 0.1 s took 10 s. The lock is
     there because the setting belongs to the process.
     """
-    if n_parameters > NEWTON_LIMIT:
-        yield
-        return
     with _blas_lock, threadpool_limits(limits=1, user_api="blas"):
         yield
 
