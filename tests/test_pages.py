@@ -17,11 +17,11 @@ PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "pages").gl
 
 
 def open_page(page: str, **query: str) -> AppTest:
-    """Run the app, then the page; `query` are the parameters of its address."""
+    """Run the app at a page's address; `query` are the parameters of the address."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
     for name, value in query.items():
         app.query_params[name] = value
-    return app.run().switch_page(page).run()
+    return app.switch_page(page).run()
 
 
 def words(app: AppTest) -> str:
@@ -40,7 +40,7 @@ def test_page_runs_on_example(page, example):
     app = open_page(page, example=example)
     assert not app.exception
     assert not app.error
-    assert len(app.title) == 1
+    assert [Path(page).stem in title.value.lower() for title in app.title] == [True]
 
 
 def saved(save, *arrays, **named) -> bytes:

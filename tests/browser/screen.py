@@ -40,7 +40,7 @@ def keep_picture(page: Page, name: str) -> Path:
     before = page.viewport_size
     tall = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
     page.set_viewport_size({"width": before["width"], "height": max(before["height"], tall)})
-    settled(page)
+    settled(page, calm=200)
     path = OUTPUT / "screens" / f"{name}.png"
     page.screenshot(path=path)
     page.set_viewport_size(before)

@@ -31,6 +31,6 @@ def test_page_opens_by_address(open_page, name, scheme):
     assert page.get_by_role("dialog").count() == 0
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 900})
-        settled(page)
+        settled(page, calm=200)
         keep_picture(page, f"{name}-{scheme}-{width}")
         assert page.evaluate(CUT_OFF) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from browser.screen import PAGES, keep_picture, settled
+from browser.screen import PAGES, settled
 from browser.steps import give, go
 
 NAMES = (
@@ -37,4 +37,3 @@ def test_class_names_stay_text_on_every_page(open_page, tmp_path):
         main = page.get_by_test_id("stMain")
         assert main.locator("img[src*='example.com'], a[href*='example.com']").count() == 0
         assert page.title() != "taken"
-        keep_picture(page, f"hostile-{name.lower()}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pandas as pd
-import pytest
 from playwright.sync_api import Page
 
 from browser.screen import keep_picture, settled
@@ -99,11 +98,3 @@ def test_the_papers_experiment_on_a_local_covtype_file(open_page, shared_data):
     assert page.get_by_text("4,500 evaluation rows, 3 classes, 1,050 calibration rows").is_visible()
     assert 4_000 < sum(rows for _, rows, _ in arrows(page)) <= 4_500
     keep_picture(page, "simplex-covtype")
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (390, "light")])
-def test_looks(open_page, width, scheme):
-    page = open_page("simplex", width=width, scheme=scheme)
-    keep_picture(page, f"simplex-{width}-{scheme}")
-    if width == 390:
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
