@@ -58,15 +58,16 @@ def wait_for_change(page: Page, act: Callable[[], None]) -> float:
     return time.perf_counter() - begin
 
 
-def click_cell(page: Page, chart: str, column: float, row: float) -> None:
-    """Click inside a chart's plot area, at shares of its width and height."""
+def aim(page: Page, chart: str, column: float, row: float) -> Callable[[], None]:
+    """Bring a chart on screen and point inside its plot area, at shares of its width and height."""
     area = page.locator(f".st-key-{chart} .nsewdrag").first
     area.scroll_into_view_if_needed()
     box = area.bounding_box()
     x, y = box["x"] + column * box["width"], box["y"] + row * box["height"]
     page.mouse.move(x - 3, y)
     page.mouse.move(x, y, steps=3)
-    page.mouse.click(x, y)
+    page.wait_for_timeout(300)
+    return lambda: page.mouse.click(x, y)
 
 
 def press(page: Page, slider: int, key: str) -> None:
@@ -111,7 +112,7 @@ def measure(page: Page, url: str, example: str, repeats: int) -> None:
     shares = [(0.55, (row + 0.5) / 20) for row in range(1, repeats + 1)]
     report(
         "Classes: click a cell of the heat map",
-        [wait_for_change(page, lambda at=at: click_cell(page, "class-heat", *at)) for at in shares],
+        [wait_for_change(page, aim(page, "class-heat", *at)) for at in shares],
     )
     names = [f"{code:03d}" for code in range(11, 11 + repeats)]
     report(
@@ -135,7 +136,7 @@ def measure(page: Page, url: str, example: str, repeats: int) -> None:
     report(
         "Reliability: click a bin",
         [
-            wait_for_change(page, lambda x=x: click_cell(page, "reliability", x, 0.96))
+            wait_for_change(page, aim(page, "reliability", x, 0.96))
             for x in (0.95, 0.85, 0.75, 0.65, 0.45)[:repeats]
         ],
     )

@@ -21,7 +21,7 @@ def classes(method: Method, n_bins: int) -> ClassTable:
 
 def heat_cells(method: Method, n_bins: int) -> BinStatistics:
     """Return the equal-width (class, bin) cells of a method, whatever bins it is assessed with."""
-    return bin_statistics(problems(method, "top-label"), n_bins=n_bins)
+    return _heat_cells(method.key, n_bins, problems(method, "top-label"))
 
 
 def binning(**options: int) -> ClassBinning:
@@ -42,6 +42,11 @@ def _pair_key() -> str:
     data = dataset()
     assert data.calibration is not None, "pages ask for calibration rows first"
     return f"{data.evaluation.fingerprint}/{data.calibration.fingerprint}"
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _heat_cells(key: str, n_bins: int, _problems: BinaryProblems) -> BinStatistics:
+    return bin_statistics(_problems, n_bins=n_bins)
 
 
 @st.cache_resource(max_entries=64, show_spinner="Assessing every class ...")

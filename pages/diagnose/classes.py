@@ -91,9 +91,8 @@ pages = max(-(-len(codes) // HEAT_ROWS), 1)
 page = 1
 if pages > 1:
     page = st.number_input(f"Page, of {pages:,} ({HEAT_ROWS} classes each)", 1, pages, key="heat-page")
-cells = heat_cells(method, n_bins)
 if len(codes):
-    diagram = class_heat(cells, codes[(page - 1) * HEAT_ROWS : page * HEAT_ROWS])
+    diagram = class_heat(heat_cells(method, n_bins), codes[(page - 1) * HEAT_ROWS : page * HEAT_ROWS])
     st.markdown(
         "Vermillion: right less often than announced. Blue: more often. Paler cells hold under 20 rows. "
         "Click a cell to open its class."
@@ -101,7 +100,7 @@ if len(codes):
     chart(
         figures.heat(diagram, names),
         "class-heat",
-        table=class_heat(cells).frame(names),
+        table=diagram.frame(names),
         alt="Accuracy minus confidence for every predicted class and confidence bin",
         on_select=pick_cell,
     )
