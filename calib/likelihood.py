@@ -13,7 +13,6 @@ from contextlib import contextmanager
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
@@ -84,8 +83,9 @@ def logistic_fit(features: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray,
 
     def objective(theta: np.ndarray) -> tuple[float, np.ndarray, Callable[[], np.ndarray]]:
         logit = np.einsum("j,ji->i", theta, design)
-        p = expit(logit)
-        loss = float(np.mean(np.logaddexp(0.0, logit) - targets * logit))
+        small = np.exp(-np.abs(logit))
+        p = np.where(logit >= 0.0, 1.0, small) / (1.0 + small)
+        loss = float(np.mean(np.maximum(logit, 0.0) + np.log1p(small) - targets * logit))
 
         def hessian() -> np.ndarray:
             curvature = np.einsum("ji,ki->jk", design * (p * (1.0 - p)), design)
@@ -94,7 +94,7 @@ def logistic_fit(features: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray,
         slope = np.einsum("ji,i->j", design, p - targets) / len(p) + LEAST_RIDGE * theta
         return loss + 0.5 * LEAST_RIDGE * float(theta @ theta), slope, hessian
 
-    theta = minimum(objective, np.zeros(len(design)))
+    theta = minimum(objective, np.repeat([1.0, 0.0], [len(design) - 1, 1]))
     return theta, objective(theta)[0]
 
 
