@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -106,10 +107,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         return _refuse(options.command, str(error))
     except OSError as error:
-        return _refuse(
-            options.command, f"{error.filename}: {error.strerror}" if error.strerror else str(error)
-        )
-    print(json.dumps(outcome.data, indent=1, allow_nan=False) if options.json else outcome.text)
+        known = error.filename is not None and error.strerror is not None
+        return _refuse(options.command, f"{error.filename}: {error.strerror}" if known else str(error))
+    except KeyboardInterrupt:
+        _refuse(options.command, "stopped")
+        return 130
+    try:
+        text = json.dumps(outcome.data, indent=1, allow_nan=False) if options.json else outcome.text
+        print(_printable(text), flush=True)
+    except BrokenPipeError:  # `| head` has read enough; Python would complain again when it closes stdout
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return outcome.code
 
 
@@ -237,7 +244,14 @@ def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _one_line(message: object) -> str:
-    return " ".join(str(message).split())
+    return _printable(" ".join(str(message).split()))
+
+
+def _printable(text: str) -> str:
+    """Escape what a terminal would obey, and what it cannot show: names come from users' files."""
+    encoding = sys.stdout.encoding or "utf-8"
+    shown = "".join(c if c == "\n" or c.isprintable() else ascii(c)[1:-1] for c in text)
+    return shown.encode(encoding, errors="backslashreplace").decode(encoding)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 
 import calib
-from calib.doctor import Report as Examination
 from calib.figures_html import plotly_script
 from calib.predictions import InputError
 from calib.report_input import ReportInput
@@ -43,7 +42,7 @@ def report_html(about: ReportInput) -> str:
         raise InputError("a report needs true labels; these predictions have none")
     named = {
         "data": ("Data", data_section(about.evaluation, about.calibration)),
-        "input": ("Input checks", _examined(about.examinations)),
+        "input": ("Input checks", _examined(about)),
         "verdicts": ("Verdicts", verdict_section(about)),
         "reliability": ("Reliability", reliability_section(about)),
         "classes": ("Classes", classes_section(about)),
@@ -63,9 +62,11 @@ def report_html(about: ReportInput) -> str:
     return page(f"Calibration of {about.title}", body, plotly_script())
 
 
-def _examined(examinations: Mapping[str, Examination]) -> list[str]:
+def _examined(about: ReportInput) -> list[str]:
     parts: list[str] = []
-    for name, found in examinations.items():
+    if about.log:
+        parts += [paragraph("Fixes that were applied:"), bullets(text(line) for line in about.log)]
+    for name, found in about.examinations.items():
         parts.append(f"<h3>{text(name.capitalize())} rows</h3>")
         if found.log:
             parts += [paragraph("Fixes that were applied:"), bullets(text(line) for line in found.log)]

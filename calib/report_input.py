@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from calib.doctor import Report as Examination
@@ -28,6 +28,8 @@ class ReportInput:
         Whether the data are simulated; the report then says so on top.
     examinations : mapping of str to `calib.doctor.Report`
         What the doctor found in each part, and what was fixed.
+    log : sequence of str
+        Fixes that were applied before `examinations`, one line each.
     settings : mapping of str to str
         How to repeat it: the command, the split, the seed.
     n_bins, n_resamples, random_state
@@ -40,7 +42,12 @@ class ReportInput:
     title: str = "Predictions"
     simulated: bool = False
     examinations: Mapping[str, Examination] = field(default_factory=dict)
+    log: Sequence[str] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     n_bins: int = 15
     n_resamples: int = 1000
     random_state: int = 0
+
+    def examined(self, examinations: Mapping[str, Examination]) -> ReportInput:
+        """Return the same with what the doctor found."""
+        return replace(self, examinations=examinations)

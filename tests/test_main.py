@@ -229,6 +229,25 @@ def test_it_runs_as_a_module(table):
     assert "TL-ECE" in done.stdout
 
 
+def test_a_reader_that_stops_early_hears_no_complaint(table):
+    script = f'"{sys.executable}" -m calib metrics "{table}" --resamples 0 | true'
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+def test_names_cannot_command_the_terminal(capsys, tmp_path):
+    """A class name with an escape sequence is printed as text."""
+    frame = pd.DataFrame({"\x1b[2Jcat": [0.9, 0.2], "dög": [0.1, 0.8], "label": ["\x1b[2Jcat", "hen"]})
+    frame.to_csv(tmp_path / "names.csv", index=False)
+    code = main(["check", str(tmp_path / "names.csv")])
+    said = capsys.readouterr()
+    assert code == 1
+    assert "hen" in said.out
+    assert "\x1b" not in said.out + said.err
+    main(["metrics", str(tmp_path / "names.csv")])
+    assert "\x1b" not in capsys.readouterr().err
+
+
 def test_names_of_calibrators():
     assert name_of(make_calibrator()) == "TL-HB, k = 50"
     assert (

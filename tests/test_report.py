@@ -65,6 +65,7 @@ def full() -> tuple[str, ReportInput]:
         title="<script>file.csv",
         simulated=True,
         examinations={"evaluation": examine(evaluation)},
+        log=("percent: <u>fixed</u>",),
         settings={"Command": "python -m calib report '<i>.csv'"},
         n_resamples=100,
     )
@@ -90,7 +91,7 @@ def test_names_of_users_are_text(full):
     page, about = full
     assert page.count(plotly_script()) == 1
     rest = page.replace(plotly_script(), "")
-    for evil in ("<script>alert", "<img", "<b>TS", "<i>.csv", "<script>file"):
+    for evil in ("<script>alert", "<img", "<b>TS", "<i>.csv", "<script>file", "<u>"):
         assert evil not in rest
     outline = Outline(page)
     for name in about.evaluation.class_names:
@@ -123,6 +124,7 @@ def test_numbers_are_those_of_the_library(full):
         "Simulated data",
         "600 evaluation rows of 4 classes, 600 calibration rows",
         "above noise",
+        "percent: <u>fixed</u>",
         about.evaluation.fingerprint,
         about.calibration.fingerprint,
         "python -m calib report '<i>.csv'",

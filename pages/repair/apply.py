@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, read_predictions, summarize
-from calib.persistence import loads
+from calib.persistence import aligned, loads
 from calib.summary import applied_frame, assessment, calibrated_scores, summary_frame
 from pages._parts import download, heading
 from pages._session import dataset, methods
@@ -45,6 +45,7 @@ if calibrator is None or predictions is None:
     st.info("Choose a calibrator and upload predictions: the calibrated ones appear here.")
     st.stop()
 try:
+    predictions = aligned(predictions, calibrator)
     names = getattr(calibrator, "class_names_", None) or predictions.class_names
     table = applied_frame(calibrator, predictions, names)
 except InputError as error:

@@ -9,6 +9,7 @@ from calib.noise import verdict
 from calib.summary import SUMMARY_COLUMNS, summary_frame
 from pages._parts import download, heading, literal
 from pages._session import BASE, cells, dataset, floor, methods, summary
+from pages.start._report import offer_report
 
 ABOUT = {
     "conf-ECE": "Mean gap between announced confidence and accuracy, all classes pooled.",
@@ -91,3 +92,4 @@ st.page_link(
     label="How sure these numbers are, and what recalibration can repair",
     icon=":material/graphic_eq:",
 )
+offer_report(n_bins)
