@@ -74,7 +74,7 @@ if predictions.labels is not None:
         placeholder="\u2013",
         height="content",
     )
-st.dataframe(table.head(PREVIEW_ROWS), hide_index=True)
+st.dataframe(table.head(PREVIEW_ROWS).style.format(precision=4), hide_index=True)
 st.caption(f"The first {min(PREVIEW_ROWS, len(table)):,} of {len(table):,} rows.")
 with st.container(horizontal=True):
     download(table, "calibrated", label="Calibrated predictions (CSV)", key="apply-csv")
