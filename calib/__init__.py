@@ -4,6 +4,7 @@ The definitions are those of Gupta & Ramdas, "Top-label calibration and multicla
 reductions" (ICLR 2022). Nothing here imports Streamlit.
 """
 
+from calib import datasets
 from calib.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.binning import BinaryProblems, BinStatistics, bin_statistics
 from calib.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
@@ -49,6 +50,7 @@ from calib.validity import ValidityCurve, validity_curve
 __version__ = "0.1.0"
 
 __all__ = [
+    "datasets",
     "BetaCalibration",
     "BinStatistics",
     "BinaryProblems",
