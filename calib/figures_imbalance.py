@@ -205,8 +205,11 @@ def bin_plan(plan: BinPlan) -> go.Figure:
 
 def _class_note(side: ClassBinning, code: int, shares: np.ndarray, class_names: Sequence[str]) -> str:
     bins = int(side.n_bins[code])
-    each = (
-        f"{bins} bin{'' if bins == 1 else 's'} of {side.points_per_bin[code]:.0f} rows" if bins else "no bins"
-    )
+    points = 0 if not bins else round(side.points_per_bin[code])
+    each = f"{_several(bins, 'bin')} of {_several(points, 'row')}" if bins else "no bins"
     note = f"{100 * shares[code]:.2g} %, {each}"
     return f'{escape(shorten(class_names[code]))}<br><span style="font-size:11px">{note}</span>'
+
+
+def _several(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -1,0 +1,33 @@
+"""Clicks on the Classes page: a cell of the heat map and a row of the table open a class."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from browser.screen import settled
+
+
+def test_cell_and_row_open_their_class(open_page):
+    page = open_page("classes?example=many-classes")
+    panel = page.get_by_text(re.compile("is announced for .* rows: says"))
+    expect(panel).to_contain_text("class 006")
+
+    area = page.locator(".st-key-class-heat .nsewdrag").first
+    area.scroll_into_view_if_needed()
+    box = area.bounding_box()
+    names = page.locator(".st-key-class-heat .ytick").all_text_contents()
+    x, y = box["x"] + 0.55 * box["width"], box["y"] + 2.5 / len(names) * box["height"]
+    page.mouse.move(x - 5, y)
+    page.mouse.move(x, y)
+    page.mouse.click(x, y)
+    settled(page)
+    expect(panel).to_contain_text(names[2])
+
+    table = page.locator(".st-key-class-table").first
+    table.scroll_into_view_if_needed()
+    box = table.bounding_box()
+    page.mouse.click(box["x"] + 20, box["y"] + 35 * 5.5)  # the fifth row's check box, below the heads
+    settled(page)
+    expect(panel).to_contain_text(names[4])
