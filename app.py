@@ -11,6 +11,7 @@ st.set_page_config(
         "multiclass-to-binary reductions* (ICLR 2022)."
     },
 )
+st.logo("assets/logo.svg", icon_image="assets/icon.svg", size="large")
 
 SECTIONS = {
     "Start": [
