@@ -14,6 +14,9 @@ from calib.scorer_data import largest_difference, outputs, plain_data
 _RUNTIME = Path(__file__).with_name("scorer_runtime.py")
 _EMPTY = "DATA = _arrays({})\n"
 
+#: What stands around the entries of the literal.
+_BEFORE, _AFTER = "DATA = _arrays({\n", "})\n"
+
 #: Rows replayed at a time.
 _BLOCK = 10_000
 
@@ -38,10 +41,19 @@ def scorer(calibrator: Any) -> str:
     --------
     >>> from calib import HistogramBinning
     >>> text = scorer(HistogramBinning(n_bins=2).fit([0.1, 0.2, 0.8, 0.9], [0, 1, 1, 1]))
-    >>> text[text.index("DATA ="):][:64]
-    "DATA = _arrays({'kind': 'binary', 'calibrators': [0], 'binary': "
+    >>> print(text[text.index("DATA ="):].strip())
+    DATA = _arrays({
+        'kind': 'binary',
+        'calibrators': ('int', (1,), '0'),
+        'binary': 'histogram',
+        'knots': ('float', (1,), '0.5'),
+        'knots_from': ('int', (2,), '0 1'),
+        'values': ('float', (2,), '0.5 1.0'),
+        'values_from': ('int', (2,), '0 2'),
+    })
     """
-    return _template() + f"DATA = _arrays({plain_data(calibrator)!r})\n"
+    data = plain_data(calibrator).items()
+    return _template() + _written({key: _packed(value) for key, value in data})
 
 
 def verify_scorer(code: str, calibrator: Any, proba: Any) -> float:
@@ -72,10 +84,10 @@ def verify_scorer(code: str, calibrator: Any, proba: Any) -> float:
         raise InputError("this is not the code of a scorer of this version of calib; it was not run")
     data = code[len(template) :]
     try:
-        literal = ast.literal_eval(data.removeprefix("DATA = _arrays(").removesuffix(")\n"))
+        literal = ast.literal_eval(data.removeprefix(_BEFORE[:-2]).removesuffix(_AFTER[1:]))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         literal = None
-    if not isinstance(literal, dict) or data != f"DATA = _arrays({literal!r})\n":
+    if not isinstance(literal, dict) or data != _written(literal):
         raise InputError("the data of this scorer are not one literal; it was not run")
     space: dict[str, Any] = {"__name__": "scorer"}
     exec(compile(code, "<scorer>", "exec"), space)  # noqa: S102 (our template and a literal, checked above)
@@ -85,6 +97,19 @@ def verify_scorer(code: str, calibrator: Any, proba: Any) -> float:
         block = matrix[start : start + _BLOCK]
         largest = max(largest, largest_difference(space["calibrate"](block), outputs(calibrator, block)))
     return largest
+
+
+def _packed(value: Any) -> Any:
+    """Write an array as (type, shape, text): parsing a list of numbers takes a hundred times its size."""
+    if not isinstance(value, list):
+        return value
+    array = np.array(value)
+    kind = "int" if array.dtype.kind == "i" else "float"
+    return kind, array.shape, " ".join(map(repr, array.ravel().tolist()))
+
+
+def _written(packed: dict[str, Any]) -> str:
+    return _BEFORE + "".join(f"    {key!r}: {value!r},\n" for key, value in packed.items()) + _AFTER
 
 
 def _template() -> str:

@@ -173,7 +173,15 @@ def _with_label(matrix):
 
 
 def _arrays(data):
-    return {key: np.array(value) if isinstance(value, list) else value for key, value in data.items()}
+    """Make arrays of what is written as (type, shape, text)."""
+    read = {"int": int, "float": float}
+    made = {}
+    for key, value in data.items():
+        if isinstance(value, tuple):
+            kind, shape, text = value
+            value = np.array([read[kind](number) for number in text.split()], dtype=read[kind]).reshape(shape)
+        made[key] = value
+    return made
 
 
 DATA = _arrays({})

@@ -107,7 +107,7 @@ def test_only_scorers_are_run(tmp_path):
 def test_changed_numbers_show_as_a_difference():
     calibrator = HistogramBinning(n_bins=2).fit([0.1, 0.2, 0.8, 0.9], [0, 1, 1, 1])
     code = scorer(calibrator)
-    assert verify_scorer(code.replace("[0.5, 1.0]", "[0.5, 0.75]"), calibrator, [0.1, 0.9]) == 0.25
+    assert verify_scorer(code.replace("'0.5 1.0'", "'0.5 0.75'"), calibrator, [0.1, 0.9]) == 0.25
 
 
 def test_wrong_input_is_refused_by_the_file():
