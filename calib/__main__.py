@@ -27,9 +27,11 @@ examples:
   python -m calib metrics predictions.csv
   python -m calib metrics logits.npz --bins 20 --json
   python -m calib metrics predictions.parquet --calibrator cal.json
+  python -m calib metrics predictions.csv --calibrator cal.json --split 0.5 --seed 0
 
 A file with calibration and evaluation rows (a column 'split', or arrays such as val_logits and
-test_logits) is assessed on its evaluation rows, any other on all its rows.
+test_logits) is assessed on its evaluation rows, any other on all its rows: after `fit` divided such a
+file, --split and --seed as given to `fit` assess the rows that it did not use.
 
 """
 
@@ -135,6 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     metrics.add_argument("--calibrator", metavar="CAL.JSON", help="also assess the file through this one")
     _add_bins(metrics)
     _add_noise(metrics)
+    _add_rest(metrics)
 
     fit = _command(commands_, "fit", "fit a calibrator and write its file", FIT)
     _add_file(fit)
@@ -170,6 +173,7 @@ def _parser() -> argparse.ArgumentParser:
     gate.add_argument("--calibrator", metavar="CAL.JSON", help="hold what this one announces to the limits")
     _add_bins(gate)
     _add_noise(gate)
+    _add_rest(gate)
 
     report = _command(commands_, "report", "write one self-contained HTML page", REPORT)
     _add_file(report)
@@ -225,6 +229,15 @@ def _add_noise(command: argparse.ArgumentParser) -> None:
         "--resamples", type=int, default=1000, metavar="R", help="redraws of the noise floor; 0 for none"
     )
     command.add_argument("--seed", type=int, default=0, help="of the redraws; default 0")
+
+
+def _add_rest(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--split",
+        type=_share,
+        metavar="SHARE",
+        help="only the rows that `fit --split SHARE` with this --seed leaves for evaluation",
+    )
 
 
 def _share(text: str) -> float:

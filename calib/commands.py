@@ -10,7 +10,7 @@ from typing import Any
 
 from calib.binning import Notion, Strategy
 from calib.commands_checks import check, gate, report
-from calib.commands_input import Outcome, calibrator_for, read_sets
+from calib.commands_input import Outcome, calibrator_for, read_sets, rows_to_assess
 from calib.formats import read_predictions, write_csv
 from calib.methods import make_calibrator, name_of
 from calib.noise import NoiseFloor, noise_floor, verdict
@@ -23,7 +23,7 @@ __all__ = ["apply", "check", "fit", "gate", "metrics", "report"]
 
 def metrics(options: Namespace) -> Outcome:
     """Assess the evaluation rows of a file, as they are and through a calibrator file."""
-    _, rows = read_sets(options)
+    rows = rows_to_assess(options)
     methods = [_summary(rows, rows.proba, "Base model", options.bins)]
     floors = [_floors(rows, rows.proba, options)]
     notes = [f"{rows.n_samples:,} rows, {rows.n_classes:,} classes"]
@@ -120,7 +120,7 @@ def apply(options: Namespace) -> Outcome:
         target.write_bytes(write_csv(frame))
     else:
         raise InputError(f"--output must end in .csv or .parquet; got {target.name!r}")
-    changed = int((calibrator.predict(rows.proba) != rows.label).sum())
+    changed = int((frame["announced"] != frame["predicted"]).sum()) if "announced" in frame else 0
     notes.append(f"wrote {len(frame):,} rows to {target}; the announced class changes in {changed:,}")
     data = {"output": str(target), "n_samples": len(frame), "n_class_changed": changed}
     return Outcome("\n".join(notes), data | {"columns": list(frame.columns)})

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from calib.binning import Strategy
-from calib.commands_input import Outcome, calibrator_for, fix_codes, read_sets
+from calib.commands_input import Outcome, calibrator_for, fix_codes, read_sets, rows_to_assess
 from calib.doctor import check as check_file
 from calib.gate import gate as hold_against
 from calib.gate import parse_limits
@@ -62,7 +62,7 @@ def check(options: Namespace) -> Outcome:
 
 def gate(options: Namespace) -> Outcome:
     """Hold the evaluation rows against limits; 1 if one is broken."""
-    _, rows = read_sets(options)
+    rows = rows_to_assess(options)
     scores: Any = rows
     strategy: Strategy = "uniform"
     if options.calibrator:

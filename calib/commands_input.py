@@ -66,6 +66,18 @@ def read_sets(options: Namespace, *, labelled: bool = True) -> tuple[Predictions
     return calibration, rows
 
 
+def rows_to_assess(options: Namespace) -> Predictions:
+    """Return the evaluation rows, or with `split` those that `fit` with this share and seed did not use."""
+    calibration, rows = read_sets(options)
+    if not options.split:
+        return rows
+    if calibration is not None:
+        raise InputError("the file names its calibration rows; --split is for files that name none")
+    if options.split == 1.0:
+        raise InputError("--split 1 leaves no rows to assess; use the share that fit was given")
+    return rows.split(options.split, options.seed)[1]
+
+
 def calibrator_for(file: str, rows: Predictions, notes: list[str]) -> tuple[Any, Predictions]:
     """Load a calibrator file and put the columns of the rows in its order, noting so."""
     calibrator = load(file)

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from calib import MulticlassToBinary, Predictions, ece, load, save
-from calib.__main__ import main
+from calib.__main__ import METRICS, main
 from calib.methods import METHODS, make_calibrator, name_of
 from calib.predictions import InputError
 
@@ -98,6 +98,33 @@ def test_one_set_is_divided_with_the_seed(capsys, table, tmp_path):
     assert load(tmp_path / "c.json").class_names_ == NAMES
     main(["metrics", str(table), "--calibrator", str(tmp_path / "c.json")])
     assert "these are the rows the calibrator was fitted on" in capsys.readouterr().out
+
+
+def test_rows_left_by_fit_can_be_assessed_again(capsys, table, reference, tmp_path):
+    cal = tmp_path / "cal.json"
+    _, fitted, _ = run(capsys, "fit", table, "--points-per-bin", 20, "--split", 0.4, "--seed", 3, "-o", cal)
+    again = ["metrics", table, "--calibrator", cal, "--split", 0.4, "--seed", 3, "--resamples", 0]
+    _, data, _ = run(capsys, *again)
+    assert data["n_samples"] == 240
+    for left, right in zip(data["methods"], fitted["methods"], strict=True):
+        assert left["tl_ece"] == right["tl_ece"]
+    assert "did not use" in " ".join(METRICS.split())
+    code, _, err = run(capsys, "metrics", reference, "--split", 0.5)
+    assert (code, "names its calibration rows" in err) == (2, True)
+    code, _, err = run(capsys, "gate", table, "--max", "tl_ece=1", "--split", 1)
+    assert (code, "leaves no rows" in err) == (2, True)
+
+
+def test_apply_counts_the_classes_that_change(capsys, table, tmp_path):
+    """Class-wise calibration announces other classes; the scalar notions never do, completed vectors may."""
+    for options in (["--notion", "class-wise"], ["--complete"], []):
+        run(capsys, "fit", table, "--points-per-bin", 20, *options, "-o", tmp_path / "cal.json")
+        _, data, _ = run(capsys, "apply", tmp_path / "cal.json", table, "-o", tmp_path / "out.csv")
+        applied = pd.read_csv(tmp_path / "out.csv")
+        if options:
+            assert data["n_class_changed"] == (applied["announced"] != applied["predicted"]).sum() > 0
+        else:
+            assert data["n_class_changed"] == 0
 
 
 def test_fit_and_library_agree(capsys, table, tmp_path):
