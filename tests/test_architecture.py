@@ -37,6 +37,7 @@ LAYERS = (
     ("scorer", "onnx"),
     ("model",),
     ("gate", "report"),
+    ("lessons",),
     ("datasets",),
     ("commands",),
     ("__main__",),
