@@ -1,17 +1,22 @@
-"""Small populations and games for teaching: what the Learn page computes beyond the library's own calls."""
+"""Small populations for teaching: two patients, and six points in the spirit of Figure 3 of the paper."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
-from calib.binning import BinaryProblems
+from calib.binning import BinaryProblems, BinStatistics, bin_statistics
+from calib.metrics import ece
 from calib.predictions import InputError, Predictions, TopLabelPrediction
 from calib.reductions import ranked_classes, reduce_to_binary
 
 #: Rows of the two-patient population: shares and accuracies in hundredths come out exact.
 POPULATION = 10_000
+
+POINTS = ("a", "b", "c", "d", "e", "f")
 
 #: Six points a..f over four classes in the spirit of Figure 3 of the paper, which prints its numbers only
 #: as a picture: the labels of a, b and f are the paper's, the probabilities are ours.
@@ -28,6 +33,9 @@ SIX_POINTS = Predictions(
     ["1", "2", "3", "4"],
 )
 
+#: A row whose sum is within this of 1 is taken as rounded.
+ROUNDING = 0.005
+
 
 @dataclass(frozen=True, eq=False)
 class TwoPatients:
@@ -40,8 +48,8 @@ class TwoPatients:
     confidence, accuracy : (2,) tuples of float
         Confidence announced to patients a and b, and how often each announcement is right.
     labels : (n,) int64 array
-        True classes of a population in these exact proportions: 0 and 1 are the announced diseases, 2 is
-        any other.
+        True classes of a population in these proportions: 0 and 1 are the announced diseases, 2 is any
+        other.
     top : TopLabelPrediction
         What is announced to each of its rows.
     """
@@ -51,6 +59,21 @@ class TwoPatients:
     accuracy: tuple[float, float]
     labels: np.ndarray
     top: TopLabelPrediction
+
+    @property
+    def conf_ece(self) -> float:
+        """conf-ECE over the announced confidences: one bin per distinct value."""
+        return ece(self.labels, self.top, notion="confidence", strategy="discrete")
+
+    @property
+    def tl_ece(self) -> float:
+        """TL-ECE over the announced (disease, confidence) pairs."""
+        return ece(self.labels, self.top, notion="top-label", strategy="discrete")
+
+    def groups(self, notion: str) -> BinStatistics:
+        """Return the groups of patients that a notion compares, "confidence" or "top-label"."""
+        problems = reduce_to_binary(self.labels, self.top, notion)  # type: ignore[arg-type]
+        return bin_statistics(problems, strategy="discrete")
 
 
 def two_patients_population(
@@ -66,6 +89,12 @@ def two_patients_population(
     ------
     InputError
         If a number is not a probability.
+
+    Examples
+    --------
+    >>> patients = two_patients_population()
+    >>> round(patients.conf_ece, 12), round(patients.tl_ece, 12)
+    (0.0, 0.4)
     """
     numbers = np.array([share, *confidence, *accuracy])
     if not ((numbers >= 0) & (numbers <= 1)).all():
@@ -80,30 +109,60 @@ def two_patients_population(
     return TwoPatients(share, confidence, accuracy, labels, top)
 
 
-def worst_accuracies(share: float, confidence: float) -> tuple[float, float]:
+def worst_accuracies(share: float, confidence: tuple[float, float]) -> tuple[float, float]:
     """Return the accuracies of a and b that maximise TL-ECE while conf-ECE stays 0.
 
-    Both patients hear the same confidence h. conf-ECE = 0 forces the two signed gaps to cancel,
-    P(a) (acc_a - h) = -P(b) (acc_b - h), so TL-ECE is twice either side: push one accuracy up until it is 1
-    or the other is 0, and take the better of the two directions. With different confidences nothing can
-    cancel and TL-ECE is 0 as well.
+    With one confidence h for both, conf-ECE = 0 forces the signed gaps to cancel,
+    P(a) (acc_a - h) = -P(b) (acc_b - h), so TL-ECE is twice either side: one accuracy rises until it is 1
+    or the other is 0, in the better of the two directions. The maximum is
+    2 max(min(P(a) (1 - h), P(b) h), min(P(b) (1 - h), P(a) h)); over all P(a) it is 2 h (1 - h), and over
+    all h 1/2. With two different confidences nothing can cancel: each accuracy equals its confidence and
+    TL-ECE is 0.
+
+    Parameters
+    ----------
+    share : float
+        P(X = a) in [0, 1].
+    confidence : (2,) tuple of float
+        Confidences announced to a and b.
+
+    Examples
+    --------
+    >>> [round(accuracy, 12) for accuracy in worst_accuracies(0.5, (0.6, 0.6))]
+    [0.2, 1.0]
     """
+    if confidence[0] != confidence[1]:
+        return confidence
+    level, other = confidence[0], 1.0 - share
 
     def push(up: float, down: float) -> float:
-        return min(up * (1.0 - confidence), down * confidence)
+        return min(up * (1.0 - level), down * level)
 
-    other = 1.0 - share
     a_up, b_up = push(share, other), push(other, share)
-    gap, sign = (a_up, 1.0) if a_up > b_up else (b_up, -1.0)
-    accuracy_a = confidence + sign * gap / share if share > 0 else confidence
-    accuracy_b = confidence - sign * gap / other if other > 0 else confidence
+    mass, sign = (a_up, 1.0) if a_up > b_up else (b_up, -1.0)
+    accuracy_a = level + sign * mass / share if share > 0 else level
+    accuracy_b = level - sign * mass / other if other > 0 else level
     return float(np.clip(accuracy_a, 0, 1)), float(np.clip(accuracy_b, 0, 1))
 
 
 def used_cells(proba: np.ndarray, notion: str, top_k: int = 2) -> np.ndarray:
-    """Tell which binary problem each entry of the probabilities enters: 1, 2, ...; 0 where it is not used.
+    """Tell which binary problem each probability enters: its index + 1, or 0 where it is not used.
 
-    For "canonical" every row is one unit: entries carry the number of their row's distinct vector.
+    For "canonical", which is no M2B notion, every row is one unit: its entries carry the number of their
+    row's distinct vector.
+
+    Parameters
+    ----------
+    proba : (n, L) array
+        Probabilities.
+    notion : str
+        A notion of `reduce_to_binary`, or "canonical".
+    top_k : int
+        K of the top-K notions.
+
+    Returns
+    -------
+    (n, L) int64 array
     """
     n_samples, n_classes = proba.shape
     cells = np.zeros((n_samples, n_classes), dtype=np.int64)
@@ -121,78 +180,38 @@ def used_cells(proba: np.ndarray, notion: str, top_k: int = 2) -> np.ndarray:
     return cells
 
 
-def six_point_problems(predictions: Predictions, notion: str, top_k: int = 2) -> BinaryProblems:
-    """Return the binary problems of the six points for an M2B notion."""
+def binary_tables(
+    predictions: Predictions, notion: str, *, points: Sequence[str] = POINTS, top_k: int = 2
+) -> dict[int, pd.DataFrame]:
+    """Return the binary problems of a notion as small tables, by index, as in Figure 3 (b) to (d).
+
+    Each table has a column per point that enters the problem, in the order of `points`, and two rows:
+    "score" and "outcome" (0 or 1). Problems without points are left out.
+    """
     ranks = top_k if notion.startswith("top-k") else None
-    return reduce_to_binary(predictions.labels, predictions, notion, top_k=ranks)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True, eq=False)
-class Riddle:
-    """One round of the noise game.
-
-    Attributes
-    ----------
-    predictions : Predictions
-        Rows to look at.
-    perfect : bool
-        Whether the labels were drawn from the announced probabilities.
-    """
-
-    predictions: Predictions
-    perfect: bool
-
-
-def riddle(seed: int, *, n_samples: int = 1_000, n_classes: int = 10, strength: float = 1.7) -> Riddle:
-    """Draw a round of the noise game: labels from the announced probabilities, or from softer ones.
-
-    A coin decides. In miscalibrated rounds the labels come from the announced probabilities with their
-    logarithms divided by `strength`, so that the model is overconfident.
-    """
-    random = np.random.default_rng(seed)
-    perfect = bool(random.random() < 0.5)
-    logits = random.normal(0.0, 1.0, (n_samples, n_classes))
-    logits[np.arange(n_samples), random.integers(0, n_classes, n_samples)] += random.gamma(
-        3.0, 1.2, n_samples
+    problems: BinaryProblems = reduce_to_binary(
+        predictions.labels,
+        predictions,
+        notion,  # type: ignore[arg-type]
+        top_k=ranks,
     )
-    announced = Predictions.from_logits(logits)
-    truth = announced if perfect else Predictions.from_logits(logits / strength)
-    return Riddle(Predictions(announced.proba, draw_labels(truth.proba, random)), perfect)
+    tables = {}
+    for index in range(problems.n_problems):
+        own = slice(problems.offsets[index], problems.offsets[index + 1])
+        if own.start == own.stop:
+            continue
+        rows = problems.rows[own]
+        order = np.argsort(rows)
+        tables[index] = pd.DataFrame(
+            [problems.scores[own][order], problems.outcomes[own][order].astype(float)],
+            index=["score", "outcome"],
+            columns=[points[row] for row in rows[order]],
+        )
+    return tables
 
 
-def draw_labels(proba: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Draw one class per row with the probabilities of the row, (n,) int64."""
-    below = np.cumsum(proba, axis=1, dtype=np.float64)
-    return (random.random(len(proba))[:, None] * below[:, -1:] > below[:, :-1]).sum(axis=1)
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """Scores and outcomes of one binary problem whose truth is known.
-
-    Attributes
-    ----------
-    scores : (n,) float64 array
-        Scores in [0, 1].
-    outcomes : (n,) bool array
-        Drawn with probability `truth`.
-    truth : (n,) float64 array
-        P(outcome | score).
-    """
-
-    scores: np.ndarray
-    outcomes: np.ndarray
-    truth: np.ndarray
-
-
-def bent_curve(n_samples: int = 600, seed: int = 0) -> Curve:
-    """Draw a binary problem of an overconfident model: the truth runs flatter than the score."""
-    random = np.random.default_rng(seed)
-    scores = random.beta(1.6, 1.1, n_samples)
-    truth = true_curve(scores)
-    return Curve(scores, random.random(n_samples) < truth, truth)
-
-
-def true_curve(scores: np.ndarray) -> np.ndarray:
-    """P(outcome | score) of `bent_curve`."""
-    return 0.15 + 0.7 * scores**2
+def rows_off(table: np.ndarray) -> np.ndarray:
+    """Return the indices of the rows of an (n, L) table that are no probability vectors, up to rounding."""
+    values = np.asarray(table, dtype=np.float64)
+    inside = ((values >= 0) & (values <= 1)).all(axis=1)
+    return np.flatnonzero(~(inside & (np.abs(values.sum(axis=1) - 1.0) <= ROUNDING)))

@@ -1,0 +1,252 @@
+"""Figures of the Learn page, drawn a little larger than elsewhere: they are shown to a room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from calib.binning import BinStatistics
+from calib.diagrams import ReliabilityDiagram
+from calib.figures import OKABE_ITO, TEMPLATE, reliability, unit_axes
+
+TEXT = 16
+#: Fills that dark text is readable on, one per class; a cell also carries its problem's name as text.
+FILLS = ("#56B4E9", "#E69F00", "#3CC99B", "#DDA0BF", "#F0E442", "#B8C4CC")
+INK = "#14181C"
+#: Colour and symbol of patients a and b (problem 0 and 1), and of both pooled.
+SIDES = (("vermillion", "circle"), ("green", "square"))
+
+
+def patients(groups: BinStatistics, names: Sequence[str]) -> go.Figure:
+    """Draw groups of patients: what they were told against how often it was right, and the gap between.
+
+    Parameters
+    ----------
+    groups : BinStatistics
+        From `TwoPatients.groups`: pooled ("confidence") or one per announced disease ("top-label").
+    names : sequence of str
+        Names of the announced diseases' patients; pooled groups are called "all".
+    """
+    figure = go.Figure()
+    pooled = groups.notion == "confidence"
+    for at in range(len(groups.count)):
+        side = int(groups.problem[at])
+        colour, symbol = ("blue", "star") if pooled else SIDES[side]
+        name = "all patients told this" if pooled else f"patients {names[side]}"
+        said, right = groups.mean_score[at], groups.mean_outcome[at]
+        figure.add_scatter(
+            x=[said, said],
+            y=[said, right],
+            mode="lines",
+            line={"color": OKABE_ITO[colour], "width": 5},
+            opacity=0.5,
+            hoverinfo="skip",
+            showlegend=False,
+        )
+        figure.add_scatter(
+            x=[said],
+            y=[right],
+            mode="markers+text",
+            text=["" if pooled else f"<b>{names[side]}</b>"],
+            textposition="middle right",
+            textfont={"size": TEXT + 4},
+            marker={"symbol": symbol, "size": 22 if pooled else 17, "color": OKABE_ITO[colour]},
+            name=name,
+            showlegend=not pooled or at == 0,
+            hovertemplate=f"{name}<br>told %{{x:.2f}}, right %{{y:.3f}}<br>"
+            f"{100 * groups.share[at]:.0f} % of all patients<extra></extra>",
+        )
+    figure = unit_axes(figure, "Confidence the patient is told", "How often it is right", 400)
+    return figure.update_layout(font_size=TEXT)
+
+
+def jensen(share: float, gaps: tuple[float, float], pooled: float, apart: float) -> go.Figure:
+    """Draw Proposition 4: the size of the pooled gap lies on the V, the mean size of the two on the chord.
+
+    Parameters
+    ----------
+    share : float
+        Share of class 1.
+    gaps : (2,) tuple of float
+        Signed gaps, accuracy minus confidence, of class 1 and class 2.
+    pooled, apart : float
+        conf-ECE and TL-ECE.
+    """
+    mean = share * gaps[0] + (1.0 - share) * gaps[1]
+    figure = go.Figure()
+    figure.add_scatter(
+        x=[-0.5, 0, 0.5],
+        y=[0.5, 0, 0.5],
+        mode="lines",
+        line={"color": OKABE_ITO["grey"], "width": 3},
+        name="size of a gap, |gap|",
+        hoverinfo="skip",
+    )
+    figure.add_scatter(
+        x=list(gaps),
+        y=[abs(gap) for gap in gaps],
+        mode="lines",
+        line={"color": OKABE_ITO["grey"], "width": 2, "dash": "dot"},
+        showlegend=False,
+        hoverinfo="skip",
+    )
+    figure.add_scatter(
+        x=[mean, mean],
+        y=[pooled, apart],
+        mode="lines",
+        line={"color": OKABE_ITO["orange"], "width": 6},
+        name="what pooling hides",
+        hoverinfo="skip",
+    )
+    for side, gap in enumerate(gaps):
+        colour, symbol = SIDES[side]
+        figure.add_scatter(
+            x=[gap],
+            y=[abs(gap)],
+            mode="markers",
+            marker={"symbol": symbol, "size": 16, "color": OKABE_ITO[colour]},
+            name=f"class {side + 1}",
+            hovertemplate=f"class {side + 1}: gap %{{x:+.2f}}, size %{{y:.2f}}<extra></extra>",
+        )
+    for value, symbol, colour, name in (
+        (apart, "cross-thin", "vermillion", "kept apart: TL-ECE"),
+        (pooled, "star", "blue", "pooled: conf-ECE"),
+    ):
+        figure.add_scatter(
+            x=[mean],
+            y=[value],
+            mode="markers",
+            marker={
+                "symbol": symbol,
+                "size": 20,
+                "color": OKABE_ITO[colour],
+                "line": {"width": 4 if symbol == "cross-thin" else 0, "color": OKABE_ITO[colour]},
+            },
+            name=name,
+            hovertemplate=name + " %{y:.3f}<extra></extra>",
+        )
+    figure.update_layout(template=TEMPLATE, height=460, font_size=TEXT)
+    figure.update_xaxes(title_text="Signed gap: accuracy minus confidence", range=[-0.56, 0.56], dtick=0.25)
+    figure.update_yaxes(title_text="Size of the gap", range=[-0.04, 0.56], dtick=0.1)
+    return figure
+
+
+def signed_bars(share: float, gaps: tuple[float, float], pooled: float, apart: float) -> go.Figure:
+    """Draw what each class adds: signed gap times share, their sum, and the sum of their sizes."""
+    adds = (share * gaps[0], (1.0 - share) * gaps[1])
+    figure = go.Figure()
+    bars = (
+        ("class 1", adds[0], SIDES[0][0], ""),
+        ("class 2", adds[1], SIDES[1][0], ""),
+        ("pooled", sum(adds), "blue", "/"),
+        ("apart", apart, "orange", "x"),
+    )
+    for name, value, colour, shape in bars:
+        figure.add_bar(
+            x=[name],
+            y=[value],
+            text=[f"{value:+.3f}" if name != "apart" else f"{value:.3f}"],
+            textposition="outside",
+            cliponaxis=False,
+            marker={"color": OKABE_ITO[colour], "pattern": {"shape": shape, "solidity": 0.25}},
+            name=name,
+            hovertemplate=name + ": %{y:+.3f}<extra></extra>",
+            showlegend=False,
+        )
+    figure.add_hline(y=0, line={"dash": "solid", "width": 1.5})
+    reach = max(0.12, 1.3 * max(abs(value) for _, value, _, _ in bars))
+    figure.update_layout(template=TEMPLATE, height=460, font_size=TEXT, bargap=0.35)
+    figure.update_yaxes(title_text="Share times signed gap", range=[-reach, reach])
+    return figure
+
+
+def cell_table(
+    proba: np.ndarray, labels: np.ndarray, cells: np.ndarray, names: Sequence[str], points: Sequence[str]
+) -> go.Figure:
+    """Draw Figure 3a: the table of predictions, with the numbers that a notion uses filled and named.
+
+    Parameters
+    ----------
+    proba : (n, L) array
+        Probabilities of the points.
+    labels : (n,) array
+        True classes; a tick stands beside the probability of the true class.
+    cells : (n, L) array
+        0 where a number is not used, else a number that decides the colour.
+    names : sequence of str
+        Name of cell value v at v - 1, written under the number.
+    points : sequence of str
+        Names of the points.
+    """
+    n_samples, n_classes = proba.shape
+    figure = go.Figure()
+    for value in np.unique(cells[cells > 0]).tolist():
+        rows, columns = np.nonzero(cells == value)
+        figure.add_bar(
+            x=columns,
+            y=np.full(len(rows), 0.9),
+            base=rows - 0.45,
+            width=0.94,
+            marker={"color": FILLS[(value - 1) % len(FILLS)], "line": {"color": INK, "width": 1.5}},
+            name=names[value - 1],
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    for used in (True, False):
+        rows, columns = np.nonzero((cells > 0) == used)
+        text = []
+        for row, column in zip(rows, columns, strict=True):
+            number = f"{proba[row, column]:.2f}" + (" \u2713" if labels[row] == column else "")
+            small = f"<br><span style='font-size:12px'>{names[cells[row, column] - 1]}</span>"
+            text.append(f"<b>{number}</b>{small}" if used else number)
+        figure.add_scatter(
+            x=columns,
+            y=rows,
+            mode="text",
+            text=text,
+            textfont={"size": TEXT, "color": INK} if used else {"size": TEXT},
+            name="used" if used else "not used",
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    figure.update_layout(
+        template=TEMPLATE, height=56 * n_samples + 70, barmode="overlay", font_size=TEXT, margin={"t": 50}
+    )
+    figure.update_xaxes(
+        tickvals=list(range(n_classes)),
+        ticktext=[f"class {code + 1}" for code in range(n_classes)],
+        side="top",
+        range=[-0.55, n_classes - 0.45],
+        showgrid=False,
+        showline=False,
+        ticks="",
+        fixedrange=True,
+    )
+    figure.update_yaxes(
+        tickvals=list(range(n_samples)),
+        ticktext=[f"<b>{point}</b>, Y = {labels[row] + 1}" for row, point in enumerate(points)],
+        range=[n_samples - 0.45, -0.55],
+        showgrid=False,
+        showline=False,
+        ticks="",
+        fixedrange=True,
+    )
+    return figure
+
+
+def question(diagram: ReliabilityDiagram, bin_: int, *, answered: bool) -> go.Figure:
+    """Draw Figure 1a with one bin framed; the top-label marks are left out until the answer is given."""
+    figure = reliability(diagram)
+    if not answered:
+        figure.data = tuple(trace for trace in figure.data if not str(trace.name).startswith("top-label"))
+    figure.add_vrect(
+        x0=bin_ / diagram.n_bins,
+        x1=(bin_ + 1) / diagram.n_bins,
+        line={"color": OKABE_ITO["orange"], "width": 3, "dash": "solid"},
+        fillcolor="rgba(230,159,0,0.10)",
+        annotation={"text": f"bin {bin_ + 1}", "font": {"size": TEXT}},
+        annotation_position="top left" if bin_ >= diagram.n_bins / 2 else "top right",
+    )
+    return figure.update_layout(font_size=TEXT, height=460)

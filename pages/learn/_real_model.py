@@ -1,0 +1,69 @@
+"""Step 4: which predicted class of a well-calibrated looking model would you trust? (Figure 1)."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from calib.diagrams import FEW_ROWS, reliability_diagram
+from calib.figures import zoom
+from calib.figures_lessons import TEXT, question
+from pages._parts import chart, literal
+from pages._session import from_example
+
+N_BINS = 10
+
+
+def show() -> None:
+    """Show the step."""
+    rows = from_example("resnet").evaluation
+    names = rows.class_names
+    diagram = reliability_diagram(rows.labels, rows, n_bins=N_BINS)
+    bins = [int(b) + 1 for b in diagram.bin]
+    st.badge("Simulated, in the shape of a ResNet on CIFAR-10", color="orange")
+    bin_ = st.segmented_control(
+        "Look into bin", bins, default=6, required=True, key="look", bind="query-params"
+    )
+    inside = diagram.zoom(bin_ - 1)
+    st.markdown(
+        f"In the framed bin the model says **{inside.mean_confidence:.2f}** and is right "
+        f"**{inside.accuracy:.2f}** of the time, all classes together. It looks calibrated. "
+        "**Which predicted class would you trust most there?**"
+    )
+    listed = [names[code] for code in sorted(inside.label.tolist())]
+    chosen = st.pills("Your answer", listed, key="trust", bind="query-params")
+    left, right = st.columns(2, gap="large") if chosen else (st.container(), None)
+    with left:
+        chart(
+            question(diagram, bin_ - 1, answered=bool(chosen)),
+            "real-model",
+            table=diagram.frame() if chosen else None,
+            alt="Confidence reliability diagram of the simulated network, one bin framed",
+        )
+    if right is None:
+        st.caption("Answer to see each class on its own.")
+        return
+    enough = np.flatnonzero(inside.class_count >= FEW_ROWS)
+    ranked = (enough if len(enough) else np.arange(len(inside.label))).tolist()
+    ranked.sort(key=lambda place: inside.class_accuracy[place])
+    own = listed.index(chosen)
+    place = int(np.flatnonzero(inside.label == sorted(inside.label.tolist())[own])[0])
+
+    def says(at: int) -> str:
+        return (
+            f"{literal(names[inside.label[at]])} is right **{inside.class_accuracy[at]:.2f}** of the time "
+            f"(n = {inside.class_count[at]:,})"
+        )
+
+    with right:
+        st.markdown(
+            f"You chose {says(place)}. Most: {says(ranked[-1])}. Least: {says(ranked[0])}. All are announced "
+            f"with about {inside.mean_confidence:.2f}. The \\+ on the left shows what the \u2605 averages "
+            "away."
+        )
+        chart(
+            zoom(inside, names).update_layout(font_size=TEXT),
+            "real-model-zoom",
+            table=inside.frame(names),
+            alt="Mean confidence and accuracy of every predicted class in the framed bin",
+        )

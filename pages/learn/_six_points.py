@@ -1,0 +1,163 @@
+"""Step 3: which numbers of a small table each notion of calibration uses (Figure 3 and Appendix A.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from calib import InputError, Predictions
+from calib.figures_lessons import cell_table
+from calib.lessons import POINTS, SIX_POINTS, binary_tables, rows_off, used_cells
+from pages._parts import chart
+
+NOTIONS = {
+    "confidence": "The largest number of each row, and whether its class was right. All in one problem: the "
+    "classes are forgotten.",
+    "top-label": "The same numbers, but split by the announced class: one problem for each.",
+    "class-wise": "All numbers, column by column: one problem per class, each with all six points.",
+    "top-k-confidence": "The largest, the second largest, ... number of each row: one problem per rank.",
+    "top-k-label": "The same numbers, split by rank and by the class announced at that rank.",
+    "canonical": "Whole rows: a point counts with others only if all four numbers agree. No two rows do, so "
+    "there is nothing to average. This is no binary notion, and why it is out of reach beyond few classes.",
+}
+CLASSES = ("1", "2", "3", "4")
+COLUMNS = [f"class {name}" for name in CLASSES]
+
+
+def show() -> None:
+    """Show the step."""
+    st.markdown(
+        "Six points, four classes; \u2713 marks the true class. Choose what to verify and see exactly which "
+        "numbers are used, and the binary problems they become. Testing and calibrating use the same ones."
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        notion = st.segmented_control(
+            "Notion", list(NOTIONS), default="top-label", required=True, key="notion", bind="query-params"
+        )
+        top_k = 2
+        if notion.startswith("top-k"):
+            top_k = int(st.number_input("K", 1, 4, 2, key="K", bind="query-params", width=140))
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        st.markdown(NOTIONS[notion])
+        picture = st.container()
+        rows = edited()
+    if rows is None:
+        return
+    cells = used_cells(rows.proba, notion, top_k)
+    named = [problem_name(notion, index) for index in range(int(cells.max()))]
+    with picture:
+        table = pd.DataFrame(rows.proba, columns=COLUMNS)
+        chart(
+            cell_table(rows.proba, rows.labels, cells, named, POINTS),
+            "six-points",
+            table=table.assign(point=POINTS, Y=rows.labels + 1),
+            alt=f"Table of six predictions; filled cells are used by {notion} calibration",
+        )
+    with right:
+        if notion == "canonical":
+            units = len(np.unique(rows.proba, axis=0))
+            st.markdown(
+                f"**{units} different vectors for six points**, and four frequencies to learn for each."
+            )
+            return
+        tables = binary_tables(rows, notion, top_k=top_k)
+        st.markdown(f"**{len(tables)} binary problem{'s' if len(tables) > 1 else ''}**")
+        for index, problem in tables.items():
+            st.markdown(f"{problem_name(notion, index)}: score *g* and outcome {outcome(notion, index)}")
+            shown = problem.T.assign(
+                score=[f"{score:.2f}" for score in problem.loc["score"]],
+                outcome=[str(int(happened)) for happened in problem.loc["outcome"]],
+            )
+            st.table(shown.T)
+
+
+def problem_name(notion: str, index: int) -> str:
+    """Return the name of a binary problem (for canonical: of a distinct row)."""
+    if notion == "canonical":
+        return f"vector {index + 1}"
+    if notion == "confidence":
+        return "top"
+    if notion == "top-k-confidence":
+        return f"k = {index + 1}"
+    label = f"l = {index % len(CLASSES) + 1}"
+    return f"k = {index // len(CLASSES) + 1}, {label}" if notion == "top-k-label" else label
+
+
+def outcome(notion: str, index: int) -> str:
+    """Return the indicator that is the outcome of a binary problem, as Markdown."""
+    if notion == "confidence":
+        return "1{Y = c(X)}"
+    if notion == "top-k-confidence":
+        return f"1{{Y = the class at rank {index + 1}}}"
+    return f"1{{Y = {index % len(CLASSES) + 1}}}"
+
+
+def edited() -> Predictions | None:
+    """Return the points as edited below the picture; None, with words, where they are no probabilities.
+
+    The address carries edited tables. A row that does not sum to 1 is named, and shown rescaled.
+    """
+    written = st.query_params.get("table", "")
+    if st.session_state.get("six-written") != written:
+        st.session_state["six-start"] = written
+        st.session_state["six-written"] = written
+    start = decode(st.session_state["six-start"])
+    with st.expander("Change the numbers", icon=":material/edit:"):
+        number = st.column_config.NumberColumn(min_value=0.0, max_value=1.0, format="%.2f", required=True)
+        table = st.data_editor(
+            start,
+            key=f"six-{st.session_state['six-start']}",
+            column_config={name: number for name in COLUMNS}
+            | {"Y": st.column_config.SelectboxColumn("true class", options=list(CLASSES), required=True)},
+            row_height=38,
+        )
+        st.button("The original numbers", on_click=forget)
+    now = encode(table)
+    if now != encode(decode("")):
+        st.query_params["table"] = st.session_state["six-written"] = now
+    elif written:
+        forget()
+    proba = table[COLUMNS].to_numpy(dtype=np.float64)
+    sums = proba.sum(axis=1)
+    for row in rows_off(proba):
+        st.warning(
+            f"Row {POINTS[row]} sums to {sums[row]:.2f}, not 1"
+            + (": shown divided by its sum." if sums[row] > 0 else ".")
+            + " Change it under the picture."
+        )
+    try:
+        return Predictions(proba / sums[:, None], table["Y"].astype(int) - 1, CLASSES)
+    except InputError as error:
+        st.error(f"Not shown: {error}")
+        return None
+
+
+def forget() -> None:
+    """Go back to the original table."""
+    st.query_params.pop("table", None)
+    st.session_state["six-written"] = ""
+
+
+def encode(table: pd.DataFrame) -> str:
+    """Write a table for the address: rows separated by ";", numbers and the true class by ","."""
+    rows = table[[*COLUMNS, "Y"]].itertuples(index=False)
+    return ";".join(",".join([*(f"{value:g}" for value in row[:-1]), str(row[-1])]) for row in rows)
+
+
+def decode(text: str) -> pd.DataFrame:
+    """Read a table from the address; whatever is none gives the original numbers."""
+    table = pd.DataFrame(SIX_POINTS.proba, columns=COLUMNS, index=pd.Index(POINTS, name="point"))
+    table["Y"] = [str(code + 1) for code in SIX_POINTS.labels]
+    cells = [row.split(",") for row in text.split(";")]
+    if len(cells) != len(POINTS) or any(len(row) != 5 or row[-1] not in CLASSES for row in cells):
+        return table
+    try:
+        values = np.array([[float(value) for value in row[:-1]] for row in cells])
+    except ValueError:
+        return table
+    if ((values >= 0) & (values <= 1)).all():
+        table[COLUMNS] = values
+        table["Y"] = [row[-1] for row in cells]
+    return table

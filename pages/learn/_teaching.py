@@ -1,0 +1,37 @@
+"""Step 8: exercises with computed answers, what each step shows, and links that open it as a teacher needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from calib.lessons_exercises import EXERCISES
+from pages._texts import NOTES
+
+LEARN = "pages/learn/learn.py"
+
+
+def show() -> None:
+    """Show the step."""
+    st.markdown("Three exercises: try each on its step before you open the answer.")
+    for number, exercise in enumerate(EXERCISES, start=1):
+        with st.container(border=True):
+            st.markdown(f"**Exercise {number}.** {exercise.question}")
+            link("Open the step", exercise.view)
+            with st.expander("Answer"):
+                st.markdown(exercise.answer())
+    st.subheader("What each step shows", anchor=False)
+    for note in NOTES:
+        with st.container(border=True):
+            st.markdown(f"**{note['title']}** ({note['minutes']} min). {note['shows']}")
+            st.markdown(f"Ask: *{note['ask']}*")
+            with st.container(horizontal=True):
+                for view in note["views"]:
+                    link(view["label"], view["query"])
+    st.page_link("pages/learn/glossary.py", label="Glossary and references", icon=":material/menu_book:")
+
+
+def link(label: str, view: Mapping[str, str]) -> None:
+    """Link to a step with its settings."""
+    st.page_link(LEARN, label=label, icon=":material/open_in_new:", query_params=dict(view))

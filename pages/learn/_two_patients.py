@@ -1,0 +1,116 @@
+"""Step 1: two patients hear the same confidence; one notion calls it calibrated, the other does not."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from calib.figures_lessons import patients
+from calib.lessons import TwoPatients, two_patients_population, worst_accuracies
+from pages._parts import chart
+
+PAPER = {"share": 0.5, "told_a": 0.6, "told_b": 0.6, "right_a": 0.2, "right_b": 1.0}
+LABELS = {
+    "share": "P(X = a): share of patients a",
+    "told_a": "Patients a are told disease 1 with confidence",
+    "right_a": "and it is right with probability",
+    "told_b": "Patients b are told disease 2 with confidence",
+    "right_b": "and it is right with probability",
+}
+
+
+def put(**values: float) -> None:
+    """Move sliders."""
+    st.session_state.update(values)
+
+
+def worst() -> None:
+    """Move the accuracies to where TL-ECE is largest while conf-ECE stays 0."""
+    told = (st.session_state["told_a"], st.session_state["told_b"])
+    right_a, right_b = worst_accuracies(st.session_state["share"], told)
+    put(right_a=right_a, right_b=right_b)
+
+
+def knob(name: str, help_: str | None = None) -> float:
+    """Show one slider; its name is also its name in the address."""
+    step = 0.001 if name.startswith("right") else 0.01
+    start = PAPER[name]
+    return st.slider(LABELS[name], 0.0, 1.0, start, step, key=name, bind="query-params", help=help_)
+
+
+def show() -> None:
+    """Show the step."""
+    st.markdown(
+        "Two kinds of patients, a and b, are each told one disease with a confidence. Judge the confidence "
+        "over all patients together, then for those who were told the same disease."
+    )
+    left, middle, right = st.columns(3)
+    with left:
+        share = knob("share")
+        with st.container(horizontal=True):
+            st.button("Find the worst case", on_click=worst, type="primary")
+            st.button("The paper's numbers", on_click=put, kwargs=PAPER)
+    with middle:
+        told_a, right_a = knob("told_a"), knob("right_a")
+    with right:
+        told_b, right_b = knob("told_b"), knob("right_b")
+    found = two_patients_population(share, (told_a, told_b), (right_a, right_b))
+    pooled, apart = st.columns(2, gap="large")
+    with pooled:
+        st.metric("All patients together: conf-ECE", f"{found.conf_ece:.3f}")
+        diagram(found, "confidence")
+        for sentence in hears(found, "confidence"):
+            st.markdown(f"> {sentence}")
+    with apart:
+        st.metric("Told the same disease: TL-ECE", f"{found.tl_ece:.3f}")
+        diagram(found, "top-label")
+        for sentence in hears(found, "top-label"):
+            st.markdown(f"> {sentence}")
+    st.caption(worst_words(found))
+
+
+def diagram(found: TwoPatients, notion: str) -> None:
+    """Draw one of the two diagrams."""
+    groups = found.groups(notion)
+    words = "all patients pooled" if notion == "confidence" else "patients a and b apart"
+    chart(
+        patients(groups, ("a", "b")),
+        f"patients-{notion}",
+        table=groups.frame(),
+        alt=f"Confidence told against how often it was right, {words}",
+    )
+
+
+def hears(found: TwoPatients, notion: str) -> list[str]:
+    """Say what a patient may conclude under a notion, a sentence for each group it compares."""
+    groups = found.groups(notion)
+    said = []
+    for problem, told, right in zip(groups.problem, groups.mean_score, groups.mean_outcome, strict=True):
+        if notion == "confidence":
+            said.append(
+                f"Of all patients told *some* disease with confidence {told:.2f}, **{right:.0%}** had the "
+                "disease they were told, whichever it was."
+            )
+        else:
+            said.append(
+                f"Patient {'ab'[problem]}: of all patients told **disease {problem + 1}**, like you, with "
+                f"confidence {told:.2f}, **{right:.0%}** had disease {problem + 1}."
+            )
+    return said
+
+
+def worst_words(found: TwoPatients) -> str:
+    """Explain what the worst case is for these shares and confidences."""
+    if found.confidence[0] != found.confidence[1]:
+        return (
+            "The confidences differ, so nobody is pooled and both errors agree: conf-ECE = 0 would need both "
+            "gaps to be 0. Give both patients the same confidence and the gaps can cancel."
+        )
+    accuracy = worst_accuracies(found.share, found.confidence)
+    most = two_patients_population(found.share, found.confidence, accuracy).tl_ece
+    told = found.confidence[0]
+    return (
+        "The worst case keeps conf-ECE at 0 and pushes the two gaps apart until one accuracy reaches 0 or 1. "
+        f"For P(X = a) = {found.share:.2f} and confidence {told:.2f} the largest TL-ECE is {most:.3f}; with "
+        f"the best choice of P(X = a) it is 2 \u00d7 {told:.2f} \u00d7 {1 - told:.2f} = "
+        f"{2 * told * (1 - told):.3f}. Example 1 of the paper."
+    )

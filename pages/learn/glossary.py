@@ -1,0 +1,36 @@
+"""Glossary: each symbol and metric of the app with its formula and the paper's section, and the references."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages._texts import GLOSSARY, REFERENCES
+
+NAMES = [term["name"] for term in GLOSSARY]
+
+st.title("Glossary", anchor=False)
+st.markdown(
+    "Each symbol and metric of the app. Sections and equations are those of Gupta & Ramdas (2022), except "
+    "where another source is named."
+)
+wanted = st.multiselect(
+    "Terms", NAMES, key="terms", bind="query-params", placeholder="All terms: type to search"
+)
+shown = [term for term in GLOSSARY if not wanted or term["name"] in wanted]
+for group in dict.fromkeys(term["group"] for term in shown):
+    st.header(group, anchor=False)
+    for term in shown:
+        if term["group"] != group:
+            continue
+        with st.container(border=True):
+            left, right = st.columns([2, 3], gap="medium")
+            left.markdown(f"**{term['name']}**")
+            left.caption(term["paper"])
+            if "formula" in term:
+                right.latex(term["formula"])
+            right.markdown(term["meaning"].replace("$", "\\$"))
+if not wanted:
+    st.header("References", anchor=False)
+    for work in REFERENCES:
+        st.markdown(f"- {work['cite']}  \n  :small[{work['takes']}.]")
+st.page_link("pages/learn/learn.py", label="Learn: the same in pictures", icon=":material/school:")

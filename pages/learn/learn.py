@@ -1,0 +1,70 @@
+"""Learn: the lesson that confidence calibration hides, in eight steps of one picture each."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.learn import (
+    _binning,
+    _jensen,
+    _noise,
+    _normalising,
+    _real_model,
+    _six_points,
+    _teaching,
+    _two_patients,
+)
+
+#: By the step's name in the address: its title and what shows it.
+STEPS = {
+    "two-patients": ("Two patients", _two_patients.show),
+    "jensen": ("Why it can only be worse", _jensen.show),
+    "six-points": ("Six points, five notions", _six_points.show),
+    "real-model": ("A real model", _real_model.show),
+    "noise": ("Noise game", _noise.show),
+    "binning": ("Binning by hand", _binning.show),
+    "normalising": ("The normalisation trap", _normalising.show),
+    "teaching": ("Exercises and notes", _teaching.show),
+}
+ORDER = list(STEPS)
+
+
+def go(step: str | None = None) -> None:
+    """Put a step into the address: the given one, or the one just chosen in the menu."""
+    st.query_params["step"] = step or st.session_state["lesson"]
+
+
+wanted = st.query_params.get("step", ORDER[0])
+step = wanted if wanted in STEPS else ORDER[0]
+st.session_state["lesson"] = step
+at = ORDER.index(step)
+title, show = STEPS[step]
+
+st.title("Learn", anchor=False)
+st.segmented_control(
+    "Step",
+    ORDER,
+    required=True,
+    format_func=lambda name: f"{ORDER.index(name) + 1} {STEPS[name][0]}",
+    key="lesson",
+    on_change=go,
+    label_visibility="collapsed",
+)
+st.header(f"{at + 1}. {title}", anchor=False)
+if step != "six-points":
+    st.query_params.pop("table", None)
+show()
+with st.container(horizontal=True, horizontal_alignment="distribute"):
+    if at > 0:
+        before = ORDER[at - 1]
+        st.button(f"{at}. {STEPS[before][0]}", on_click=go, args=(before,), icon=":material/arrow_back:")
+    if at + 1 < len(ORDER):
+        after = ORDER[at + 1]
+        st.button(
+            f"{at + 2}. {STEPS[after][0]}",
+            on_click=go,
+            args=(after,),
+            type="primary",
+            icon=":material/arrow_forward:",
+            icon_position="right",
+        )
