@@ -48,5 +48,11 @@ SECTIONS = {
             "pages/study/simplex.py", title="Simplex", icon=":material/change_history:", url_path="simplex"
         ),
     ],
+    "Learn": [
+        st.Page("pages/learn/learn.py", title="Learn", icon=":material/school:", url_path="learn"),
+        st.Page(
+            "pages/learn/glossary.py", title="Glossary", icon=":material/menu_book:", url_path="glossary"
+        ),
+    ],
 }
 st.navigation(SECTIONS).run()

@@ -11,7 +11,7 @@ from calib.guarantees import Guarantee, guarantee
 from calib.histogram import HistogramBinning
 from calib.metrics import accuracy, ece, sharpness
 from calib.multiclass import MulticlassToBinary
-from calib.predictions import Predictions, TopLabelPrediction
+from calib.predictions import Predictions, TopLabelPrediction, as_labels
 
 #: Fresh rows on which binned curves are judged.
 FRESH = 20_000
@@ -193,10 +193,11 @@ def normalisation_trap(calibration: Predictions, evaluation: Predictions, n_bins
         calibrator.fit(calibration.proba, calibration.labels)
         return calibrator.predict_proba(evaluation.proba)
 
+    labels = as_labels(evaluation.labels, evaluation.n_samples, evaluation.n_classes)
     plain, normalized = scores(False), scores(True)
     after = normalized.argmax(axis=1)
     moved = np.flatnonzero(after != evaluation.label)
-    was_right = evaluation.label[moved] == evaluation.labels[moved]
+    was_right = evaluation.label[moved] == labels[moved]
     changed = moved[np.argsort(~was_right, kind="stable")]
     base = evaluation.proba.astype(np.float64)
-    return Trap(base, plain, normalized, evaluation.labels, n_bins, changed)
+    return Trap(base, plain, normalized, labels, n_bins, changed)

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from calib.metrics import ece
 from calib.noise import noise_floor
-from calib.predictions import InputError, Predictions
+from calib.predictions import InputError, Predictions, as_labels
 
 #: Rows and classes for which the floor of a perfect model is drawn.
 ROW_COUNTS = (200, 500, 1_000, 2_000, 5_000, 10_000, 20_000)
@@ -88,11 +88,12 @@ def perfect_rows(n_samples: int, n_classes: int) -> Predictions:
 def perfect_curve(n_classes: int, *, n_bins: int = 10, n_resamples: int = 100) -> PerfectCurve:
     """Compute the noise floors of a perfect model with `n_classes` classes for each of `ROW_COUNTS`."""
     rows = perfect_rows(max(ROW_COUNTS), n_classes)
+    labels = as_labels(rows.labels, rows.n_samples, n_classes)
     floors = {
         (n, notion): noise_floor(
-            rows.labels[:n],
+            labels[:n],
             rows.proba[:n],
-            notion=notion,  # type: ignore[arg-type]
+            notion=notion,
             n_bins=n_bins,
             n_resamples=n_resamples,
             random_state=0,

@@ -12,13 +12,24 @@ import streamlit as st
 from calib.figures import template
 from calib.formats import write_csv
 from pages._session import Dataset, dataset
+from pages._texts import PAGE_TERMS
+
+GLOSSARY = "pages/learn/glossary.py"
 
 
 def heading(title: str, lead: str) -> None:
     """Show a page's title, one sentence on what it answers, and which data it is about."""
     st.title(title, anchor=False)
     st.markdown(lead)
-    about(dataset())
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        about(dataset())
+        glossary_link(title)
+
+
+def glossary_link(title: str) -> None:
+    """Link to the glossary, opened at the terms of the page with this title."""
+    terms = {"terms": PAGE_TERMS[title]}
+    st.page_link(GLOSSARY, label="Terms on this page", icon=":material/menu_book:", query_params=terms)
 
 
 def about(data: Dataset) -> None:

@@ -9,15 +9,16 @@ from typing import Any
 FOLDER = Path(__file__).parents[1] / "assets" / "lessons"
 
 
-def _read(name: str, part: str) -> list[dict[str, Any]]:
+def _read(name: str, part: str) -> Any:
     with (FOLDER / f"{name}.toml").open("rb") as file:
-        entries: list[dict[str, Any]] = tomllib.load(file)[part]
-    return entries
+        return tomllib.load(file)[part]
 
 
 #: Terms of the app: name, formula (LaTeX, may be missing), meaning, where the paper has it, group.
-GLOSSARY = _read("glossary", "term")
+GLOSSARY: list[dict[str, Any]] = _read("glossary", "term")
+#: Terms that the heading of each page links to, by the title of the page.
+PAGE_TERMS: dict[str, list[str]] = _read("glossary", "pages")
 #: Works cited: key, citation, what the app takes from it.
-REFERENCES = _read("references", "work")
+REFERENCES: list[dict[str, Any]] = _read("references", "work")
 #: What each step of Learn shows, a question to ask, and addresses that open it.
-NOTES = _read("notes", "step")
+NOTES: list[dict[str, Any]] = _read("notes", "step")

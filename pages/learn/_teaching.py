@@ -1,4 +1,4 @@
-"""Step 8: exercises with computed answers, what each step shows, and links that open it as a teacher needs it."""
+"""Step 8: exercises with computed answers, what each step shows, and links that open it with settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Glossary: each symbol and metric of the app with its formula and the paper's section, and the references."""
+"""Glossary: each symbol and metric with its formula and the paper's section, and the references."""
 
 from __future__ import annotations
 

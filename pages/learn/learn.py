@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages._parts import glossary_link
 from pages.learn import (
     _binning,
     _jensen,
@@ -40,7 +41,9 @@ st.session_state["lesson"] = step
 at = ORDER.index(step)
 title, show = STEPS[step]
 
-st.title("Learn", anchor=False)
+with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+    st.title("Learn", anchor=False, width="content")
+    glossary_link("Learn")
 st.segmented_control(
     "Step",
     ORDER,

@@ -14,7 +14,7 @@ from calib.noise import verdict
 from calib.persistence import dumps
 from calib.simplex import sample_rows
 from pages._covtype import covtype_panel
-from pages._parts import chart, download, literal
+from pages._parts import chart, download, glossary_link, literal
 from pages.study._simplex import EPSILON, KNOBS, SCHEMES, compare, make_scheme, work_out
 from pages.study._simplex_data import choose_view
 
@@ -24,6 +24,7 @@ st.markdown(
     "vectors into bins, and let each bin predict how often its rows had each label."
 )
 view = choose_view()
+glossary_link("Simplex")
 left, middle, right = st.columns(3)
 name = left.selectbox("Scheme", SCHEMES, key="scheme", bind="query-params")
 label, low, high, usual = KNOBS[name]
