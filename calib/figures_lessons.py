@@ -149,6 +149,8 @@ def signed_bars(share: float, gaps: tuple[float, float], pooled: float, apart: f
             y=[value],
             text=[f"{value:+.3f}" if name != "apart" else f"{value:.3f}"],
             textposition="outside",
+            textfont={"size": TEXT},
+            constraintext="none",
             cliponaxis=False,
             marker={"color": OKABE_ITO[colour], "pattern": {"shape": shape, "solidity": 0.25}},
             name=name,
@@ -247,6 +249,6 @@ def question(diagram: ReliabilityDiagram, bin_: int, *, answered: bool) -> go.Fi
         line={"color": OKABE_ITO["orange"], "width": 3, "dash": "solid"},
         fillcolor="rgba(230,159,0,0.10)",
         annotation={"text": f"bin {bin_ + 1}", "font": {"size": TEXT}},
-        annotation_position="top left" if bin_ >= diagram.n_bins / 2 else "top right",
+        annotation_position="outside top",
     )
     return figure.update_layout(font_size=TEXT, height=460)

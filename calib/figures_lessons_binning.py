@@ -53,9 +53,7 @@ def perfect_curves(
         hovertemplate="TL-ECE of one redraw %{y:.4f}<extra></extra>",
     )
     figure.update_layout(template=TEMPLATE, height=460, font_size=TEXT)
-    figure.update_xaxes(
-        title_text="Rows n (each step doubles or more)", type="log", tickvals=own["n_samples"].tolist()
-    )
+    figure.update_xaxes(title_text="Rows n", type="log", tickvals=own["n_samples"].tolist())
     figure.update_yaxes(title_text="TL-ECE of a perfect model", rangemode="tozero")
     return figure
 

@@ -149,7 +149,8 @@ class Trap:
     n_bins : int
         Bins per class.
     changed : (c,) int64 array
-        Rows whose largest entry moved to another class; those that were right before come first.
+        Rows whose largest entry moved to another class: those that were right before come first, and of
+        these the rows whose CW-HB scores are furthest from summing to 1.
     """
 
     base: np.ndarray
@@ -198,6 +199,7 @@ def normalisation_trap(calibration: Predictions, evaluation: Predictions, n_bins
     after = normalized.argmax(axis=1)
     moved = np.flatnonzero(after != evaluation.label)
     was_right = evaluation.label[moved] == labels[moved]
-    changed = moved[np.argsort(~was_right, kind="stable")]
+    off = np.abs(plain[moved].sum(axis=1) - 1.0)
+    changed = moved[np.lexsort((-off, ~was_right))]
     base = evaluation.proba.astype(np.float64)
     return Trap(base, plain, normalized, labels, n_bins, changed)

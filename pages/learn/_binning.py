@@ -12,7 +12,7 @@ from calib.lessons_binning import trade_off as trade_off_table
 from pages._parts import chart
 
 ROWS = (200, 500, 1_000, 2_000, 5_000)
-POINTS, BINS = "points per bin k", "number of bins B"
+POINTS, BINS = "Points per bin", "Number of bins"
 MOST_TICKS = 400
 
 
@@ -24,10 +24,10 @@ def show() -> None:
         "differ "
         "get one number."
     )
-    left, middle, right = st.columns([2, 2, 3])
+    left, middle, right = st.columns([2, 3, 3])
     n_rows = left.select_slider("Calibration rows n", ROWS, 1_000, key="rows", bind="query-params")
     by = middle.segmented_control(
-        "Drag the", [POINTS, BINS], default=POINTS, required=True, key="by", bind="query-params"
+        "Change the", [POINTS, BINS], default=POINTS, required=True, key="by", bind="query-params"
     )
     if by == POINTS:
         k = right.slider("Points per bin k", 5, 500, 50, 5, key="points", bind="query-params")

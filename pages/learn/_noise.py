@@ -34,13 +34,13 @@ def show() -> None:
         "The "
         "estimate is not: it rises with the number of classes and falls with the number of rows."
     )
-    left, middle, right = st.columns([2, 3, 1], vertical_alignment="bottom")
+    left, middle, count, right = st.columns([2, 2, 1, 1], vertical_alignment="bottom")
     classes = left.segmented_control(
         "Classes L", CLASS_COUNTS, default=10, required=True, key="L", bind="query-params"
     )
     n_rows = middle.select_slider("Rows n", ROW_COUNTS, 1_000, key="n", bind="query-params")
-    right.button("Redraw labels", on_click=one_more, args=("draws", MOST_DRAWS), type="primary")
-    draws = int(st.session_state.get("draws", st.query_params.get("draws", 1)))
+    right.button("Redraw", on_click=one_more, args=("draws", MOST_DRAWS), type="primary")
+    draws = int(count.number_input("Redraws", 1, MOST_DRAWS, 1, key="draws", bind="query-params"))
     curves = [_curve(count) for count in CLASS_COUNTS]
     values = _redraws(n_rows, classes, draws)
     own = curves[CLASS_COUNTS.index(classes)]
@@ -57,7 +57,6 @@ def show() -> None:
         table=pd.concat(frames),
         alt="TL-ECE of a perfect model against the number of rows, a line per number of classes",
     )
-    st.number_input("Redraws shown", 1, MOST_DRAWS, 1, key="draws", bind="query-params", width=180)
     st.subheader("Miscalibrated, or only noise?", anchor=False)
     game()
 

@@ -27,7 +27,7 @@ def show() -> None:
     inside = diagram.zoom(bin_ - 1)
     st.markdown(
         f"In the framed bin the model says **{inside.mean_confidence:.2f}** and is right "
-        f"**{inside.accuracy:.2f}** of the time, all classes together. It looks calibrated. "
+        f"**{inside.accuracy:.2f}** of the time, all classes together. "
         "**Which predicted class would you trust most there?**"
     )
     listed = [names[code] for code in sorted(inside.label.tolist())]
@@ -51,15 +51,15 @@ def show() -> None:
 
     def says(at: int) -> str:
         return (
-            f"{literal(names[inside.label[at]])} is right **{inside.class_accuracy[at]:.2f}** of the time "
+            f"{literal(names[inside.label[at]])}, right **{inside.class_accuracy[at]:.2f}** of the time "
             f"(n = {inside.class_count[at]:,})"
         )
 
     with right:
         st.markdown(
-            f"You chose {says(place)}. Most: {says(ranked[-1])}. Least: {says(ranked[0])}. All are announced "
-            f"with about {inside.mean_confidence:.2f}. The \\+ on the left shows what the \u2605 averages "
-            "away."
+            f"You chose {says(place)}. Most often right is {says(ranked[-1])}, least often "
+            f"{says(ranked[0])}. All are announced with about {inside.mean_confidence:.2f}: the \\+ shows "
+            "what the \u2605 averages away."
         )
         chart(
             zoom(inside, names).update_layout(font_size=TEXT),

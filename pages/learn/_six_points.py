@@ -101,24 +101,24 @@ def edited() -> Predictions | None:
     """
     written = st.query_params.get("table", "")
     if st.session_state.get("six-written") != written:
-        st.session_state["six-start"] = written
-        st.session_state["six-written"] = written
+        start_from(written)
     start = decode(st.session_state["six-start"])
     with st.expander("Change the numbers", icon=":material/edit:"):
         number = st.column_config.NumberColumn(min_value=0.0, max_value=1.0, format="%.2f", required=True)
         table = st.data_editor(
             start,
-            key=f"six-{st.session_state['six-start']}",
+            key=f"six-{st.session_state['six-version']}",
             column_config={name: number for name in COLUMNS}
             | {"Y": st.column_config.SelectboxColumn("true class", options=list(CLASSES), required=True)},
             row_height=38,
         )
-        st.button("The original numbers", on_click=forget)
+        st.button("The original numbers", on_click=start_from, args=("",))
     now = encode(table)
     if now != encode(decode("")):
         st.query_params["table"] = st.session_state["six-written"] = now
     elif written:
-        forget()
+        st.query_params.pop("table", None)
+        st.session_state["six-written"] = ""
     proba = table[COLUMNS].to_numpy(dtype=np.float64)
     sums = proba.sum(axis=1)
     for row in rows_off(proba):
@@ -134,10 +134,12 @@ def edited() -> Predictions | None:
         return None
 
 
-def forget() -> None:
-    """Go back to the original table."""
-    st.query_params.pop("table", None)
-    st.session_state["six-written"] = ""
+def start_from(written: str) -> None:
+    """Begin again from the table of an address (or, if empty, the original one), without edits."""
+    if not written:
+        st.query_params.pop("table", None)
+    st.session_state["six-start"] = st.session_state["six-written"] = written
+    st.session_state["six-version"] = st.session_state.get("six-version", 0) + 1
 
 
 def encode(table: pd.DataFrame) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from calib.lessons_exercises import EXERCISES
 from pages._texts import NOTES
-
-LEARN = "pages/learn/learn.py"
 
 
 def show() -> None:
@@ -33,5 +32,5 @@ def show() -> None:
 
 
 def link(label: str, view: Mapping[str, str]) -> None:
-    """Link to a step with its settings."""
-    st.page_link(LEARN, label=label, icon=":material/open_in_new:", query_params=dict(view))
+    """Link to a step with its settings, in a tab of its own: a class can have several views open."""
+    st.link_button(label, f"learn?{urlencode(view)}", icon=":material/open_in_new:")

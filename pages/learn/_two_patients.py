@@ -46,9 +46,8 @@ def show() -> None:
     left, middle, right = st.columns(3)
     with left:
         share = knob("share")
-        with st.container(horizontal=True):
-            st.button("Find the worst case", on_click=worst, type="primary")
-            st.button("The paper's numbers", on_click=put, kwargs=PAPER)
+        st.button("Find the worst case", on_click=worst, type="primary", width="stretch")
+        st.button("The paper's numbers", on_click=put, kwargs=PAPER, width="stretch")
     with middle:
         told_a, right_a = knob("told_a"), knob("right_a")
     with right:
@@ -57,14 +56,14 @@ def show() -> None:
     pooled, apart = st.columns(2, gap="large")
     with pooled:
         st.metric("All patients together: conf-ECE", f"{found.conf_ece:.3f}")
-        diagram(found, "confidence")
         for sentence in hears(found, "confidence"):
-            st.markdown(f"> {sentence}")
+            st.markdown(sentence)
+        diagram(found, "confidence")
     with apart:
         st.metric("Told the same disease: TL-ECE", f"{found.tl_ece:.3f}")
-        diagram(found, "top-label")
         for sentence in hears(found, "top-label"):
-            st.markdown(f"> {sentence}")
+            st.markdown(sentence)
+        diagram(found, "top-label")
     st.caption(worst_words(found))
 
 
@@ -87,13 +86,13 @@ def hears(found: TwoPatients, notion: str) -> list[str]:
     for problem, told, right in zip(groups.problem, groups.mean_score, groups.mean_outcome, strict=True):
         if notion == "confidence":
             said.append(
-                f"Of all patients told *some* disease with confidence {told:.2f}, **{right:.0%}** had the "
-                "disease they were told, whichever it was."
+                f"Each patient hears: of all patients told *some* disease with confidence {told:.2f}, "
+                f"**{100 * right:.4g} %** had the disease they were told, whichever it was."
             )
         else:
             said.append(
-                f"Patient {'ab'[problem]}: of all patients told **disease {problem + 1}**, like you, with "
-                f"confidence {told:.2f}, **{right:.0%}** had disease {problem + 1}."
+                f"Patient {'ab'[problem]} hears: of all patients told **disease {problem + 1}** with "
+                f"confidence {told:.2f}, like you, **{100 * right:.4g} %** had disease {problem + 1}."
             )
     return said
 

@@ -1,0 +1,76 @@
+"""The lesson in a real browser: every step by its buttons and by its address, on a projector and a phone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from browser.screen import keep_picture, settled
+
+TITLES = (
+    "Two patients",
+    "Why it can only be worse",
+    "Six points, five notions",
+    "A real model",
+    "Noise game",
+    "Binning by hand",
+    "The normalisation trap",
+    "Exercises and notes",
+)
+
+
+def heading(page) -> str:
+    return page.get_by_test_id("stMain").get_by_role("heading", level=2).first.inner_text()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_walking_through_every_step(open_page, width, scheme):
+    page = open_page("learn", width=width, scheme=scheme)
+    for number, title in enumerate(TITLES, start=1):
+        assert heading(page) == f"{number}. {title}"
+        keep_picture(page, f"learn-{number}-{scheme}-{width}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        if number < len(TITLES):
+            page.get_by_role("button", name=re.compile(f"^{number + 1}\\. ")).click()
+            page.get_by_role("heading", level=2, name=f"{number + 1}. {TITLES[number]}").wait_for()
+            settled(page)
+    assert "step=teaching" in page.url
+    page.go_back()
+    page.get_by_role("heading", level=2, name=f"7. {TITLES[6]}").wait_for()
+
+
+def test_the_worst_case_by_keyboard_and_its_address(open_page):
+    page = open_page("learn")
+    share = page.get_by_test_id("stSlider").filter(has_text="P(X = a)").locator("input[type=range]")
+    share.focus()
+    for _ in range(10):
+        page.keyboard.press("ArrowLeft")
+    settled(page)
+    page.get_by_role("button", name="Find the worst case").focus()
+    page.keyboard.press("Enter")
+    settled(page)
+    # P(a) = 0.4, h = 0.6: raise b to 1, 0.6 * 0.4 = 0.24 = 0.4 * 0.6, so a falls to 0 and TL-ECE is 0.48.
+    values = page.get_by_test_id("stMetricValue").all_inner_texts()
+    assert values == ["0.000", "0.480"]
+    assert "share=0.4" in page.url
+    again = open_page(page.url.split("/", 3)[3])
+    assert again.get_by_test_id("stMetricValue").all_inner_texts() == values
+
+
+def test_links_from_a_heading_and_from_the_notes(open_page):
+    page = open_page("reliability")
+    page.get_by_role("link", name="Terms on this page").click()
+    page.get_by_role("heading", level=1, name="Glossary").wait_for()
+    settled(page)
+    assert page.get_by_text("Top-label ECE: mean gap").is_visible()
+    assert page.get_by_text("Bretagnolle").count() == 0
+
+    page = open_page("learn?step=teaching")
+    with page.expect_popup() as popup:
+        page.get_by_role("link", name="Canonical").click()
+    page = popup.value
+    page.get_by_role("heading", level=2, name="3. Six points, five notions").wait_for()
+    settled(page)
+    assert page.get_by_text("6 different vectors for six points").is_visible()
+    assert "notion=canonical" in page.url
