@@ -116,7 +116,7 @@ def measure(page: Page, url: str, example: str, repeats: int) -> None:
     )
     names = [f"{code:03d}" for code in range(11, 11 + repeats)]
     report(
-        "Classes: choose a class by name",
+        "Classes: choose a class (open list, type, Enter)",
         [wait_for_change(page, lambda name=name: pick_option(page, "Class", name)) for name in names],
     )
     report(
