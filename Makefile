@@ -16,12 +16,13 @@ run: $(VENV)/app.stamp
 	@$(BIN)/python -c "$$FIRST_SESSION" "http://$(ADDRESS):$(PORT)" & \
 	exec $(BIN)/python -m streamlit run app.py --server.address "$(ADDRESS)" --server.port "$(PORT)"
 
+# One thread each: there is a test process per core, and waiting BLAS threads of one starve the others.
 test: $(VENV)/dev.stamp
 	@$(BIN)/python tests/browser/chromium.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 clean:
 	rm -rf $(VENV) test-output
