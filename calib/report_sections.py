@@ -14,15 +14,18 @@ from calib.classes import class_heat, class_table
 from calib.diagrams import FEW_ROWS, bin_zoom, ece_sweep, reliability_diagram, worst_cells
 from calib.figures_classes import heat
 from calib.figures_html import figure_html
-from calib.guarantees_card import guarantee_card
+from calib.figures_noise import Promise
+from calib.figures_noise import validity as draw_validity
+from calib.guarantees_card import GuaranteeCard, guarantee_card
 from calib.multiclass import MulticlassToBinary
 from calib.noise import noise_floor_of, verdict
 from calib.noise_cells import consistency_band
-from calib.predictions import Predictions
-from calib.reductions import reduce_to_binary
+from calib.predictions import Predictions, TopLabelPrediction
+from calib.reductions import reduce_to_binary, top_label
 from calib.report_input import ReportInput
 from calib.report_parts import bullets, paragraph, table, text
 from calib.summary import assessment, calibrated_scores, summarize, summary_frame
+from calib.validity import validity_curve
 
 #: Classes a table lists, those that matter most first.
 MOST_CLASSES = 1_000
@@ -218,6 +221,7 @@ def comparison_section(about: ReportInput) -> list[str]:
 def guarantee_section(about: ReportInput) -> list[str]:
     """Promises of each histogram-binning calibrator, for any distribution."""
     parts: list[str] = []
+    drawn: list[str] = []
     assumptions: dict[str, None] = {}
     for name, calibrator in about.calibrators.items():
         if not isinstance(calibrator, MulticlassToBinary):
@@ -237,9 +241,47 @@ def guarantee_section(about: ReportInput) -> list[str]:
             )
         )
         assumptions |= dict.fromkeys(card.assumptions)
+        if not drawn and card.notion in ("confidence", "top-label"):
+            drawn = _validity(about, name, calibrator, card)
     if assumptions:
         parts += [paragraph("This rests on:"), bullets(text(assumption) for assumption in assumptions)]
-    return parts
+    return parts + drawn
+
+
+def _validity(
+    about: ReportInput, name: str, calibrator: MulticlassToBinary, card: GuaranteeCard
+) -> list[str]:
+    """Share of rows announced within epsilon of the truth, before and after, with what is promised."""
+    rows = about.evaluation
+    scores = calibrated_scores(calibrator, rows)
+    announced = TopLabelPrediction(*top_label(scores if hasattr(scores, "label") else np.asarray(scores)))
+    curve = partial(
+        validity_curve,
+        rows.labels,
+        notion=card.notion,  # type: ignore[arg-type]
+        n_bins=about.n_bins,
+        strategy=assessment(calibrator),
+        n_resamples=min(about.n_resamples, 200),
+        random_state=about.random_state,
+    )
+    curves = {_BASE: curve(scores=rows, reference=announced), name: curve(scores=announced)}
+    promises = [
+        Promise(f"{symbol} = {epsilon:.3f}", epsilon, share)
+        for symbol, epsilon, share in (
+            ("\u03b5\u2081", card.worst_marginal, 1.0 - card.alpha),
+            ("\u03b5\u2082", card.worst_conditional, 1.0),
+        )
+        if epsilon < 1.0
+    ]
+    shares = ", ".join(f"{found.at(0.05):.1%} for {method}" for method, found in curves.items())
+    sentence = (
+        f"Share of rows announced within 0.05 of what was observed in their cell: {shares}. Dotted: what "
+        "the same cells would show if every announcement were exactly true."
+    )
+    return [
+        paragraph(text(sentence)),
+        figure_html(draw_validity(curves, promises=promises), "validity", sentence),
+    ]
 
 
 def _printed(value: object) -> str:

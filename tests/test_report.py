@@ -98,7 +98,7 @@ def test_names_of_users_are_text(full):
         assert name in outline.text
     # Inside figures: JSON in a script, where "<" is written as an escape.
     scripts = re.findall(r"<script>\(f => Plotly\.newPlot\(.*?\)\)\((.*?)\);</script>", page)
-    assert len(scripts) == 6
+    assert len(scripts) == 7
     for script in scripts:
         assert "<" not in script
         assert set(json.loads(script)) >= {"data", "layout"}

@@ -30,7 +30,7 @@ def test_report_opens_offline(browser, tmp_path):
         "() => document.querySelectorAll('.figure').length === "
         "document.querySelectorAll('.figure .plot-container').length"
     )
-    assert figures.count() == drawn.count() == 6
+    assert figures.count() == drawn.count() == 7
     page.locator("#reliability-0 .main-svg").first.hover(position={"x": 300, "y": 250})
     page.get_by_role("link", name="Guarantee").click()
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
