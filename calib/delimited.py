@@ -19,9 +19,11 @@ from calib.predictions import InputError
 from calib.tables import Limits, Progress, Source, Table, check_distinct, packed_table
 
 #: Bytes parsed at a time: enough to keep the threads of pyarrow busy, small beside the result.
-CHUNK = 16 << 20
-#: Bytes looked at to find delimiter, decimal sign, header and column types.
-HEAD = 1 << 20
+CHUNK = 8 << 20
+#: Bytes looked at to find delimiter, decimal sign, header and column types: 20,000 long names fit in.
+HEAD = 4 << 20
+#: Cells looked at for that, once the header is known.
+SNIFFED_CELLS = 100_000
 DELIMITERS = ",;\t| :^~#&\x1f\x01"
 NULLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "NAN", "null", "NULL", "None", "#N/A", "<NA>"]
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)
@@ -31,7 +33,7 @@ EXACT_DIGITS = 15
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a text is laid out: what the first megabyte shows."""
+    """How a text is laid out: what its first lines show."""
 
     delimiter: str
     decimal: str
@@ -152,6 +154,7 @@ def _sniff(text: str, complete: bool) -> Dialect:
         raise InputError("the file holds no rows")
     delimiter = delimiter or max(DELIMITERS, key=lambda d: _fit(lines[:30], d))
     rows = _split(lines, delimiter)
+    rows = rows[: max(20, SNIFFED_CELLS // len(rows[0]))]
     body = rows[1:] or rows
     cells = [cell for row in body[:50] for cell in row]
     commas = sum("," in cell and _is_number(cell) for cell in cells)
@@ -229,7 +232,9 @@ def _chunks(reader: Expander, encoding: str, dialect: Dialect) -> Iterator[bytes
             return
         cut = max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1
         if cut == 0 and len(data) > 4 * CHUNK:
-            raise InputError("the file has a line of more than 64 MiB: it is not a table of predictions")
+            raise InputError(
+                f"the file has a line of more than {4 * CHUNK >> 20} MiB: it is not a table of predictions"
+            )
         lines, rest = data[:cut], data[cut:]
         if lines and not lines.isspace():
             yield lines
@@ -257,12 +262,15 @@ def _read(
     # Positions as names inside pyarrow: real names may hold anything.
     keys = [str(j) for j in range(len(dialect.names))]
     floats = [key for key, is_number in zip(keys, numeric, strict=True) if is_number]
-    texts = [key for key in keys if key not in set(floats)]
+    texts = [key for key, is_number in zip(keys, numeric, strict=True) if not is_number]
+    types = dict.fromkeys(floats, pa.float64()) | dict.fromkeys(texts, pa.string())
+    # Few columns are converted side by side in small blocks; many columns give each thread its own.
+    block = 1 << 20 if len(keys) < 100 else 2 * CHUNK
     options: dict[str, Any] = {
-        "read_options": pa_csv.ReadOptions(column_names=keys),
+        "read_options": pa_csv.ReadOptions(column_names=keys, block_size=block),
         "parse_options": pa_csv.ParseOptions(delimiter=dialect.delimiter),
         "convert_options": pa_csv.ConvertOptions(
-            column_types={key: pa.float64() if key in set(floats) else pa.string() for key in keys},
+            column_types=types,
             null_values=NULLS,
             decimal_point=dialect.decimal if dialect.decimal != dialect.delimiter else ".",
         ),
@@ -304,14 +312,11 @@ def _read(
 
 
 def _side_by_side(part: pa.Table, keys: list[str]) -> np.ndarray:
-    block = np.empty((part.num_rows, len(keys)))
-    start = 0
-    for batch in part.to_batches():
-        stop = start + batch.num_rows
-        for j, key in enumerate(keys):
-            block[start:stop, j] = batch.column(key).to_numpy(zero_copy_only=False)
-        start = stop
-    return block
+    blocks = [
+        np.array([column.to_numpy(zero_copy_only=False) for column in batch.columns], ndmin=2).T
+        for batch in part.select(keys).to_batches()
+    ]
+    return np.concatenate(blocks) if keys and blocks else np.empty((part.num_rows, len(keys)))
 
 
 def _text_or_numbers(column: pa.ChunkedArray) -> np.ndarray:
