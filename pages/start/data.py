@@ -53,12 +53,15 @@ with upload_tab:
     reading = None
     if evaluation is not None:
         reading = read(evaluation, labels, calibration, calibration_labels)
-    if reading is not None:
+    if reading is not None and st.session_state.get("in_use") == (reading, data):
+        st.success("These files are in use on every page.")
+    elif reading is not None:
         show_roles(reading)
         show_findings(reading)
     if st.button("Use these files", type="primary", disabled=evaluation is None) and reading is not None:
         try:
             use(accepted(reading, share / 100))
+            st.session_state["in_use"] = (reading, dataset())
             st.rerun()
         except InputError as error:
             st.error(f"Not loaded: {error}")
