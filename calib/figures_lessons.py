@@ -13,7 +13,9 @@ from calib.figures import OKABE_ITO, TEMPLATE, reliability, unit_axes
 
 TEXT = 16
 #: Fills that dark text is readable on, one per class; a cell also carries its problem's name as text.
-FILLS = ("#56B4E9", "#E69F00", "#3CC99B", "#DDA0BF", "#F0E442", "#B8C4CC")
+FILLS = ("#56B4E9", "#E69F00", "#3CC99B", "#DDA0BF")
+#: Over the fill, one per rank.
+PATTERNS = ("", "/", "\\", "x")
 INK = "#14181C"
 #: Colour and symbol of patients a and b (problem 0 and 1), and of both pooled.
 SIDES = (("vermillion", "circle"), ("green", "square"))
@@ -176,7 +178,7 @@ def cell_table(
     labels : (n,) array
         True classes; a tick stands beside the probability of the true class.
     cells : (n, L) array
-        0 where a number is not used, else a number that decides the colour.
+        0 where a number is not used, else the number of its problem: it decides colour and pattern.
     names : sequence of str
         Name of cell value v at v - 1, written under the number.
     points : sequence of str
@@ -191,7 +193,17 @@ def cell_table(
             y=np.full(len(rows), 0.9),
             base=rows - 0.45,
             width=0.94,
-            marker={"color": FILLS[(value - 1) % len(FILLS)], "line": {"color": INK, "width": 1.5}},
+            marker={
+                "color": FILLS[(value - 1) % n_classes],
+                "line": {"color": INK, "width": 1.5},
+                "pattern": {
+                    "shape": PATTERNS[(value - 1) // n_classes % len(PATTERNS)],
+                    "fillmode": "overlay",
+                    "fgcolor": "rgba(20,24,28,0.35)",
+                    "size": 7,
+                    "solidity": 0.12,
+                },
+            },
             name=names[value - 1],
             hoverinfo="skip",
             showlegend=False,
@@ -251,4 +263,4 @@ def question(diagram: ReliabilityDiagram, bin_: int, *, answered: bool) -> go.Fi
         annotation={"text": f"bin {bin_ + 1}", "font": {"size": TEXT}},
         annotation_position="outside top",
     )
-    return figure.update_layout(font_size=TEXT, height=460)
+    return figure.update_layout(font_size=TEXT, height=480, legend_y=1.1)

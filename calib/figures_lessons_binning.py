@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from calib.figures import BARS, OKABE_ITO, TEMPLATE, escape, unit_axes
-from calib.figures_lessons import INK, TEXT
+from calib.figures_lessons import TEXT
 
 
 def perfect_curves(
@@ -170,11 +170,12 @@ def one_row(
             marker={
                 "color": OKABE_ITO[colour],
                 "pattern": {"shape": shape, "solidity": 0.25},
-                "line": {
-                    "color": INK,
-                    "width": np.where(np.arange(len(scores)) == scores.argmax(), 2.5, 0),
-                },
             },
+            text=["max" if code == scores.argmax() else "" for code in range(len(scores))],
+            textposition="outside",
+            textfont={"size": TEXT},
+            constraintext="none",
+            cliponaxis=False,
             hovertemplate=f"{name}: %{{y:.3f}}<extra></extra>",
         )
     ticks = [

@@ -149,7 +149,7 @@ def used_cells(proba: np.ndarray, notion: str, top_k: int = 2) -> np.ndarray:
     """Tell which binary problem each probability enters: its index + 1, or 0 where it is not used.
 
     For "canonical", which is no M2B notion, every row is one unit: its entries carry the number of their
-    row's distinct vector.
+    row's distinct vector, counted from the first row.
 
     Parameters
     ----------
@@ -170,7 +170,8 @@ def used_cells(proba: np.ndarray, notion: str, top_k: int = 2) -> np.ndarray:
     if notion == "class-wise":
         cells[:] = np.arange(1, n_classes + 1)
     elif notion == "canonical":
-        cells[:] = np.unique(proba, axis=0, return_inverse=True)[1].reshape(-1, 1) + 1
+        _, first, inverse = np.unique(proba, axis=0, return_index=True, return_inverse=True)
+        cells[:] = (np.argsort(np.argsort(first)) + 1)[inverse.reshape(-1, 1)]
     else:
         ranks = top_k if notion.startswith("top-k") else 1
         ranked, _ = ranked_classes(proba, ranks)

@@ -15,6 +15,7 @@ from pages._session import Dataset, dataset
 from pages._texts import PAGE_TERMS
 
 GLOSSARY = "pages/learn/glossary.py"
+ARROW = ":material/arrow_forward:"
 
 
 def heading(title: str, lead: str) -> None:

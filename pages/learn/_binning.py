@@ -9,7 +9,7 @@ import streamlit as st
 from calib.figures_lessons_binning import binned_curve, trade_off
 from calib.lessons_binning import BinnedCurve, Curve, bent_curve, bin_curve, true_curve
 from calib.lessons_binning import trade_off as trade_off_table
-from pages._parts import chart
+from pages._parts import ARROW, chart
 
 ROWS = (200, 500, 1_000, 2_000, 5_000)
 POINTS, BINS = "Points per bin", "Number of bins"
@@ -72,6 +72,7 @@ def show() -> None:
         "means that "
         "the announced numbers tell more rows apart."
     )
+    st.page_link("pages/repair/calibrate.py", label="The same for your data: Calibrate", icon=ARROW)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

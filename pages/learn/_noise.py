@@ -20,7 +20,7 @@ from calib.lessons_noise import (
     riddle,
 )
 from calib.noise import LEVEL, NoiseFloor, noise_floor, verdict
-from pages._parts import chart
+from pages._parts import ARROW, chart
 
 N_BINS = 10
 MOST_DRAWS = 30
@@ -59,6 +59,7 @@ def show() -> None:
     )
     st.subheader("Miscalibrated, or only noise?", anchor=False)
     game()
+    st.page_link("pages/diagnose/noise.py", label="The same for your data: Noise", icon=ARROW)
 
 
 def one_more(key: str, most: int) -> None:
@@ -121,7 +122,10 @@ def score(answers: dict[tuple[int, int], str]) -> None:
     you, machine = st.columns(2)
     you.metric("You", f"{mine} of {len(answers)}", border=True)
     machine.metric(
-        "Noise floor", f"{test} of {len(answers)}", border=True, help="Miscalibrated where p is at most 0.05"
+        "The noise floor",
+        f"{test} of {len(answers)}",
+        border=True,
+        help="Miscalibrated where p is at most 0.05",
     )
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 from calib.figures_lessons_binning import one_row
 from calib.lessons_binning import Trap, normalisation_trap
-from pages._parts import chart, literal
+from pages._parts import ARROW, chart, literal
 from pages._session import from_example
 
 EXAMPLES = {"resnet": "simulated ResNet", "digits": "handwritten digits (real)"}
@@ -57,7 +57,7 @@ def show() -> None:
     st.markdown(
         f"Row {row:,}: the base model announces {literal(before)}, N-HB {literal(after)}; true is "
         f"{literal(true)} "
-        "(\u2713). The largest bar of each method is outlined."
+        "(\u2713). The largest bar of each method is marked max."
     )
     series = [
         ("Base model", found.base[row]),
@@ -88,6 +88,7 @@ def show() -> None:
         "class "
         "by class, and keep the base model's label."
     )
+    st.page_link("pages/repair/compare.py", label="The same for your data: Compare", icon=ARROW)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Binning each class ...")

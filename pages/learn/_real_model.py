@@ -8,7 +8,7 @@ import streamlit as st
 from calib.diagrams import FEW_ROWS, reliability_diagram
 from calib.figures import zoom
 from calib.figures_lessons import TEXT, question
-from pages._parts import chart, literal
+from pages._parts import ARROW, chart, literal
 from pages._session import from_example
 
 N_BINS = 10
@@ -61,9 +61,11 @@ def show() -> None:
             f"{says(ranked[0])}. All are announced with about {inside.mean_confidence:.2f}: the \\+ shows "
             "what the \u2605 averages away."
         )
+        figure = zoom(inside, names).update_layout(font_size=TEXT)
         chart(
-            zoom(inside, names).update_layout(font_size=TEXT),
+            figure.update_xaxes(dtick=0.5, range=[-0.02, 1.04], row=1, col=1),
             "real-model-zoom",
             table=inside.frame(names),
             alt="Mean confidence and accuracy of every predicted class in the framed bin",
         )
+    st.page_link("pages/diagnose/reliability.py", label="The same for your data: Reliability", icon=ARROW)

@@ -18,7 +18,7 @@ NOTIONS = {
     "class-wise": "All numbers, column by column: one problem per class, each with all six points.",
     "top-k-confidence": "The largest, the second largest, ... number of each row: one problem per rank.",
     "top-k-label": "The same numbers, split by rank and by the class announced at that rank.",
-    "canonical": "Whole rows: a point counts with others only if all four numbers agree. No two rows do, so "
+    "canonical": "Whole rows: points count together only if all four numbers agree. Hardly any two do, so "
     "there is nothing to average. This is no binary notion, and why it is out of reach beyond few classes.",
 }
 CLASSES = ("1", "2", "3", "4")
@@ -31,23 +31,26 @@ def show() -> None:
         "Six points, four classes; \u2713 marks the true class. Choose what to verify and see exactly which "
         "numbers are used, and the binary problems they become. Testing and calibrating use the same ones."
     )
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        notion = st.segmented_control(
-            "Notion", list(NOTIONS), default="top-label", required=True, key="notion", bind="query-params"
-        )
-        top_k = 2
-        if notion.startswith("top-k"):
-            top_k = int(st.number_input("K", 1, 4, 2, key="K", bind="query-params", width=140))
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        st.markdown(NOTIONS[notion])
-        picture = st.container()
-        rows = edited()
+    notion = st.segmented_control(
+        "Notion",
+        list(NOTIONS),
+        default="top-label",
+        required=True,
+        key="notion",
+        bind="query-params",
+        wrap=True,
+    )
+    top_k = 2
+    if notion.startswith("top-k"):
+        top_k = int(st.number_input("K", 1, 4, 2, key="K", bind="query-params", width=140))
+    rows = edited()
     if rows is None:
         return
+    left, right = st.columns([3, 2], gap="large")
     cells = used_cells(rows.proba, notion, top_k)
     named = [problem_name(notion, index) for index in range(int(cells.max()))]
-    with picture:
+    with left:
+        st.markdown(NOTIONS[notion])
         table = pd.DataFrame(rows.proba, columns=COLUMNS)
         chart(
             cell_table(rows.proba, rows.labels, cells, named, POINTS),
@@ -64,13 +67,15 @@ def show() -> None:
             return
         tables = binary_tables(rows, notion, top_k=top_k)
         st.markdown(f"**{len(tables)} binary problem{'s' if len(tables) > 1 else ''}**")
-        for index, problem in tables.items():
-            st.markdown(f"{problem_name(notion, index)}: score *g* and outcome {outcome(notion, index)}")
+        places = st.columns(2) if len(tables) > 4 else [right]
+        for place, (index, problem) in enumerate(tables.items()):
+            where = places[place % len(places)]
+            where.markdown(f"{problem_name(notion, index)}: score *g* and outcome {outcome(notion, index)}")
             shown = problem.T.assign(
                 score=[f"{score:.2f}" for score in problem.loc["score"]],
                 outcome=[str(int(happened)) for happened in problem.loc["outcome"]],
             )
-            st.table(shown.T)
+            where.table(shown.T)
 
 
 def problem_name(notion: str, index: int) -> str:
@@ -95,7 +100,7 @@ def outcome(notion: str, index: int) -> str:
 
 
 def edited() -> Predictions | None:
-    """Return the points as edited below the picture; None, with words, where they are no probabilities.
+    """Return the points as edited; None, with words, where they are no probabilities.
 
     The address carries edited tables. A row that does not sum to 1 is named, and shown rescaled.
     """
@@ -109,6 +114,7 @@ def edited() -> Predictions | None:
             start,
             key=f"six-{st.session_state['six-version']}",
             column_config={name: number for name in COLUMNS}
+            | {"point": st.column_config.Column(disabled=True)}
             | {"Y": st.column_config.SelectboxColumn("true class", options=list(CLASSES), required=True)},
             row_height=38,
         )
@@ -125,7 +131,7 @@ def edited() -> Predictions | None:
         st.warning(
             f"Row {POINTS[row]} sums to {sums[row]:.2f}, not 1"
             + (": shown divided by its sum." if sums[row] > 0 else ".")
-            + " Change it under the picture."
+            + " Change it in the table."
         )
     try:
         return Predictions(proba / sums[:, None], table["Y"].astype(int) - 1, CLASSES)

@@ -40,8 +40,9 @@ def knob(name: str, help_: str | None = None) -> float:
 def show() -> None:
     """Show the step."""
     st.markdown(
-        "Two kinds of patients, a and b, are each told one disease with a confidence. Judge the confidence "
-        "over all patients together, then for those who were told the same disease."
+        "A confidence of 0.6 should mean: right 60 % of the time. **But among whom?** Patients a are told "
+        "disease 1, patients b disease 2. Judge what they hear over all patients together, then over those "
+        "who were told the same disease."
     )
     left, middle, right = st.columns(3)
     with left:
@@ -54,15 +55,18 @@ def show() -> None:
         told_b, right_b = knob("told_b"), knob("right_b")
     found = two_patients_population(share, (told_a, told_b), (right_a, right_b))
     pooled, apart = st.columns(2, gap="large")
+    pooled_picture, apart_picture = st.columns(2, gap="large")
     with pooled:
         st.metric("All patients together: conf-ECE", f"{found.conf_ece:.3f}")
         for sentence in hears(found, "confidence"):
             st.markdown(sentence)
+    with pooled_picture:
         diagram(found, "confidence")
     with apart:
         st.metric("Told the same disease: TL-ECE", f"{found.tl_ece:.3f}")
         for sentence in hears(found, "top-label"):
             st.markdown(sentence)
+    with apart_picture:
         diagram(found, "top-label")
     st.caption(worst_words(found))
 

@@ -23,7 +23,7 @@ for group in dict.fromkeys(term["group"] for term in shown):
         if term["group"] != group:
             continue
         with st.container(border=True):
-            left, right = st.columns([2, 3], gap="medium")
+            left, right = st.columns([1, 2], gap="medium")
             left.markdown(f"**{term['name']}**")
             left.caption(term["paper"])
             if "formula" in term:
