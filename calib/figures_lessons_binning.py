@@ -118,7 +118,15 @@ def binned_curve(
         customdata=np.repeat(binned["count"].to_numpy(), 2)[:, None].tolist(),
         hovertemplate="announces %{y:.3f}, from %{customdata[0]:,} rows<extra></extra>",
     )
-    figure = unit_axes(figure, "Score of the model", "Right", 480)
+    figure.add_scatter(
+        x=binned[["lower", "upper"]].to_numpy().mean(axis=1),
+        y=binned["true_mean"].to_numpy(),
+        mode="markers",
+        marker={"symbol": "diamond-open", "size": 9, "color": OKABE_ITO["green"], "line": {"width": 2}},
+        name="truth, mean of each bin",
+        hovertemplate="truly right %{y:.3f} in this bin<extra></extra>",
+    )
+    figure = unit_axes(figure, "Score of the model", "Right", 500)
     figure.update_yaxes(range=[-0.07, 1.07])
     return figure.update_layout(font_size=TEXT)
 

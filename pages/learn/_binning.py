@@ -38,10 +38,12 @@ def show() -> None:
     curve, binned, table = _work_out(n_rows, k)
     promise = binned.promise
     st.markdown(
-        f"**{len(binned.value)} bins of {k} points or more.** With probability 90 %, a new row's announced "
-        f"number is within \u03b5\u2081 = **{promise.marginal:.3f}** of the truth, whatever the data; the "
-        f"expected ECE is at most {promise.expected_ece:.3f}. Here, where the truth is known, the ECE is "
-        f"**{binned.error:.3f}**; sharpness {binned.sharpness:.3f}."
+        f"**{len(binned.value)} bin{'s' if len(binned.value) > 1 else ''} of {k} points or more.** With "
+        "probability 90 %, the number announced for "
+        f"a new row is within \u03b5\u2081 = **{promise.marginal:.3f}** of the true frequency of its bin, "
+        f"whatever the data; the expected ECE is at most {promise.expected_ece:.3f}. Here, where the truth "
+        "is "
+        f"known, the ECE is **{binned.error:.3f}**; sharpness {binned.sharpness:.3f}."
     )
     fit, against = st.columns(2, gap="large")
     with fit:

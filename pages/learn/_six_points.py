@@ -46,7 +46,7 @@ def show() -> None:
     rows = edited()
     if rows is None:
         return
-    left, right = st.columns([3, 2], gap="large")
+    left, right = st.columns([1, 1] if notion == "top-k-label" else [3, 2], gap="large")
     cells = used_cells(rows.proba, notion, top_k)
     named = [problem_name(notion, index) for index in range(int(cells.max()))]
     with left:
