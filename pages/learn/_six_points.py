@@ -58,6 +58,11 @@ def show() -> None:
             table=table.assign(point=POINTS, Y=rows.labels + 1),
             alt=f"Table of six predictions; filled cells are used by {notion} calibration",
         )
+        if "table" not in st.query_params:
+            st.caption(
+                "The labels of a, b and f are those of Figure 3; the probabilities are ours: the paper prints "
+                "them as a picture."
+            )
     with right:
         if notion == "canonical":
             units = len(np.unique(rows.proba, axis=0))
