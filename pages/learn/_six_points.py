@@ -60,8 +60,8 @@ def show() -> None:
         )
         if "table" not in st.query_params:
             st.caption(
-                "The labels of a, b and f are those of Figure 3; the probabilities are ours: the paper prints "
-                "them as a picture."
+                "The labels of a, b and f are those of Figure 3; the probabilities are ours: the paper "
+                "prints them as a picture."
             )
     with right:
         if notion == "canonical":
