@@ -123,7 +123,7 @@ class HistogramBinning(BaseEstimator):
         if self.ties == "randomize":
             values = (values + self.delta * random.random(len(values))) / (1.0 + self.delta)
         below, above = scores[cuts[1:-1] - 1], scores[cuts[1:-1]]
-        halfway = below + (above - below) / 2
+        halfway = (below + above) / 2
         self.edges_ = np.where(halfway > below, halfway, above)
         self.values_ = _distinct(values)
         self.counts_ = np.diff(cuts)

@@ -91,6 +91,14 @@ def test_equal_means_are_told_apart_in_the_order_of_their_bins():
         assert hb.values_.tolist() == expected
 
 
+def test_a_score_on_the_edge_belongs_to_the_upper_bin():
+    """Scores printed with one digit often lie halfway between others: (0.1 + 0.3) / 2 == 0.2."""
+    for below, on, above in ((0.1, 0.2, 0.3), (0.2, 0.4, 0.6), (0.5, 0.7, 0.9), (0.01, 0.02, 0.03)):
+        hb = HistogramBinning(n_bins=2).fit([below, above], [0, 1])
+        assert hb.edges_.tolist() == [(below + above) / 2]
+        assert hb.predict([on])[0] == float(on >= (below + above) / 2)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_neighbouring_floats_are_kept_apart(dtype):
     """No float lies between the two scores, so the edge is the upper one."""
