@@ -134,6 +134,7 @@ def floors(by_metric: Mapping[str, NoiseFloor]) -> go.Figure:
             y=place[shown],
             mode="markers",
             marker={"size": 13, "color": OKABE_ITO[colour], "symbol": symbol},
+            cliponaxis=False,
             name=words,
             customdata=[row for row, kept in zip(values, shown, strict=True) if kept],
             hovertemplate=hover,

@@ -25,6 +25,10 @@ BLOCK_ELEMENTS = 4_000_000
 #: Up to this many claims a row's class is drawn claim by claim.
 FEW_CLAIMS = 32
 
+#: Rows whose class is drawn by one binary search among many claims: more leave the cache, fewer start more
+#: searches than they save.
+SEARCHED_ROWS = 600
+
 #: Scores of one row may sum to this much above 1 and still be drawn as one categorical outcome.
 JOINT_TOLERANCE = 1e-3
 
@@ -156,9 +160,10 @@ def _joint(problems: BinaryProblems, cells: BinStatistics) -> Draw:
 
     def draw(generator: np.random.Generator, size: int) -> np.ndarray:
         sums = np.zeros((n_cells, size), dtype=np.int64)
-        # The rows of a block fit int16, in which `_add_by_claim` sums.
-        step = int(np.clip(BLOCK_ELEMENTS // (4 * max(n_claims, size)), 1, 2**15 - 1))
-        add = _add_by_claim if n_claims <= FEW_CLAIMS else _add_by_search
+        few = n_claims <= FEW_CLAIMS
+        add = _add_by_claim if few else _add_by_search
+        # Rows drawn by claim are summed in int16.
+        step = min(max(BLOCK_ELEMENTS // (4 * size), 1), 2**15 - 1) if few else SEARCHED_ROWS
         for first in range(0, n_samples, step):
             reach = np.cumsum(score_at[first : first + step], axis=1, dtype=np.float64)
             add(sums, cell_at[first : first + step], np.minimum(reach, 1.0, out=reach), generator)

@@ -1,0 +1,63 @@
+"""How long do noise floors and bootstrap intervals take? `python benchmarks/noise_speed.py [--large]`.
+
+Perfectly calibrated simulated predictions, 1,000 redraws or resamples, 15 bins; reduction not counted.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+
+import numpy as np
+
+from calib.bootstrap import bootstrap_interval
+from calib.noise import noise_floor_of
+from calib.noise_cells import problem_floors
+from calib.reductions import reduce_to_binary
+
+SIZES = [(10_000, 10), (100_000, 100)]
+LARGE = [(50_000, 1_000)]
+
+
+def simulated(n_rows, n_classes):
+    random = np.random.default_rng(0)
+    proba = random.standard_normal((n_rows, n_classes), dtype=np.float32) * 3
+    proba -= proba.max(axis=1, keepdims=True)
+    np.exp(proba, out=proba)
+    proba /= proba.sum(axis=1, keepdims=True)
+    labels = (proba.cumsum(axis=1) < random.random((n_rows, 1))).sum(axis=1)
+    return proba, labels.clip(0, n_classes - 1)
+
+
+def clock(task):
+    start = time.perf_counter()
+    result = task()
+    return time.perf_counter() - start, result
+
+
+def main():
+    print("| rows x classes | notion | floor, s | floors of all classes, s | interval, s | p | peak, MB |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for n_rows, n_classes in SIZES + (LARGE if "--large" in sys.argv else []):
+        proba, labels = simulated(n_rows, n_classes)
+        for notion in ("confidence", "top-label", "class-wise"):
+            problems = reduce_to_binary(labels, proba, notion)
+            whole, floor = clock(lambda p=problems: noise_floor_of(p, random_state=0))
+            each, _ = clock(lambda p=problems: problem_floors(p, random_state=0))
+            sure = "-"
+            if notion != "class-wise" or n_rows * n_classes <= 1_000_000:
+                taken, _ = clock(
+                    lambda y=labels, s=proba, n=notion: bootstrap_interval(y, s, notion=n, random_state=0)
+                )
+                sure = f"{taken:.2f}"
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+            print(
+                f"| {n_rows:,} x {n_classes:,} | {notion} | {whole:.2f} | {each:.2f} | {sure} | "
+                f"{floor.p_value:.2f} | {peak:,} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
