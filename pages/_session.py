@@ -45,6 +45,8 @@ class Dataset:
         Key of the built-in example.
     log : tuple of str
         What was changed in the uploaded file, and accepted by the user.
+    split : float or None
+        Share of the uploaded rows that calib drew, with seed 0, for calibration; None if it drew none.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Dataset:
     truth: np.ndarray | None = None
     example: str | None = None
     log: tuple[str, ...] = ()
+    split: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

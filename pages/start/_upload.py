@@ -180,7 +180,8 @@ def accepted(reading: Reading, split: float) -> Dataset:
             f"the calibration rows have {held.n_classes} classes, the evaluation rows {rows.n_classes}"
         )
     log = tuple(f"{part} rows: {line}" for part, report in reading.reports.items() for line in report.log)
-    return Dataset(reading.name, f"Uploaded: {how}.", False, held, rows, log=log)
+    drawn = split if split > 0 and "calibration" not in reading.reports else None
+    return Dataset(reading.name, f"Uploaded: {how}.", False, held, rows, log=log, split=drawn)
 
 
 def _examine_again(reading: Reading) -> None:
