@@ -217,7 +217,7 @@ def zoom(diagram: BinZoom, class_names: Sequence[str]) -> go.Figure:
         "95 % interval %{customdata[3]:.3f} to %{customdata[4]:.3f}<br>%{customdata[5]:,} rows<extra></extra>"
     )
     figure = make_subplots(
-        cols=2, rows=1, shared_yaxes=True, column_widths=[0.72, 0.28], horizontal_spacing=0.03
+        cols=2, rows=1, shared_yaxes=True, column_widths=[0.72, 0.28], horizontal_spacing=0.05
     )
     figure.add_scatter(
         x=np.column_stack([says, right, np.full(len(says), np.nan)]).ravel(),
@@ -293,7 +293,15 @@ def zoom(diagram: BinZoom, class_names: Sequence[str]) -> go.Figure:
     figure.update_yaxes(
         tickvals=[0, *place], ticktext=["all classes", *names], range=[len(label) + 0.6, -0.6], showgrid=False
     )
-    figure.update_xaxes(title_text="Says, and is right", range=[-0.02, 1.02], dtick=0.2, row=1, col=1)
+    figure.update_xaxes(
+        title_text="Says, is right",
+        range=[-0.02, 1.02],
+        dtick=0.5,
+        tickangle=0,
+        minor={"dtick": 0.1, "showgrid": True},
+        row=1,
+        col=1,
+    )
     figure.update_xaxes(title_text="Rows", rangemode="tozero", nticks=3, row=1, col=2)
     return figure
 

@@ -156,7 +156,7 @@ def score_parts(by_method: Mapping[str, Decomposition], score: str) -> go.Figure
     place = np.arange(len(by_method))
     found = list(by_method.values())
     for name, colour, words in (
-        ("refinement", "grey", "refinement: stays, whatever the calibrator"),
+        ("refinement", "grey", "refinement: what these cells cannot tell apart"),
         ("calibration", "vermillion", "calibration: what recalibration can remove"),
     ):
         values = [getattr(parts, name) for parts in found]

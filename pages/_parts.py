@@ -11,7 +11,7 @@ import streamlit as st
 
 from calib.figures import template
 from calib.formats import write_csv
-from pages._session import Dataset, dataset
+from pages._session import DEFAULT_BINS, Dataset, dataset
 from pages._texts import PAGE_TERMS
 
 GLOSSARY = "pages/learn/glossary.py"
@@ -118,3 +118,8 @@ def download(table: pd.DataFrame, file: str, *, label: str = "Table (CSV)", key:
         type="tertiary",
         icon=":material/download:",
     )
+
+
+def bins_slider(label: str = "Equal-width bins B") -> int:
+    """Show the slider of the number of bins, which all pages share, and return its value."""
+    return st.slider(label, 2, 50, DEFAULT_BINS, key="bins", bind="query-params", persist_state="session")

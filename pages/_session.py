@@ -19,6 +19,8 @@ from calib.summary import Summary, assessment, calibrated_scores, summarize
 
 BASE = "Base model"
 DEFAULT_EXAMPLE = "resnet"
+#: Equal-width bins of every page until the user moves one of the sliders; the paper's tables use 15.
+DEFAULT_BINS = 15
 #: Above this many scores (rows x classes), class-wise numbers are computed only when asked for.
 MANY_SCORES = 5_000_000
 
@@ -100,6 +102,7 @@ def dataset() -> Dataset:
 
 def use(data: Dataset) -> None:
     """Put other data on screen; what was there before can be brought back with `undo`."""
+    st.session_state.pop("dropped", None)
     if "dataset" in st.session_state:
         st.session_state["previous"] = (st.session_state["dataset"], st.session_state["methods"])
     st.session_state["dataset"] = data
@@ -116,6 +119,7 @@ def previous() -> Dataset | None:
 
 def undo() -> None:
     """Swap the data on screen, and its fitted calibrators, with those before."""
+    st.session_state.pop("dropped", None)
     now = (st.session_state["dataset"], st.session_state["methods"])
     st.session_state["dataset"], st.session_state["methods"] = st.session_state["previous"]
     st.session_state["previous"] = now

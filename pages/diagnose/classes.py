@@ -8,7 +8,7 @@ from streamlit.column_config import CheckboxColumn, NumberColumn
 from calib import figures_classes as figures
 from calib.classes import class_heat
 from pages._class_panel import class_panel
-from pages._parts import chart, download, heading, literal
+from pages._parts import bins_slider, chart, download, heading, literal
 from pages._session import dataset, methods
 from pages._studies import classes, heat_cells
 
@@ -45,7 +45,8 @@ heading("Classes", "Which predicted classes are miscalibrated, beyond what their
 data, known = dataset(), methods()
 names = data.evaluation.class_names
 left, right = st.columns([2, 1])
-n_bins = left.slider("Equal-width bins B", 2, 50, 10, key="bins", bind="query-params")
+with left:
+    n_bins = bins_slider()
 method = known[right.selectbox("Model", list(known), key="model")]
 found = classes(method, n_bins)
 announced = int((found.predicted > 0).sum())

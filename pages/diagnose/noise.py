@@ -8,7 +8,7 @@ import streamlit as st
 from calib import figures_noise as figures
 from calib.noise import verdict
 from pages._noise_studies import NUMBERS, difference, errors, estimates, floors, interval, parts, resamples
-from pages._parts import chart, download, heading, literal
+from pages._parts import bins_slider, chart, download, heading, literal
 from pages._session import BASE, Method, dataset, methods
 
 #: Beyond this many rows the intervals are computed only when asked for.
@@ -46,7 +46,7 @@ heading("Noise", "How much of each error is miscalibration, and how much would a
 data, known = dataset(), methods()
 left, right = st.columns([2, 1])
 with left:
-    n_bins = st.slider("Equal-width bins B", 2, 50, 15, key="bins", bind="query-params")
+    n_bins = bins_slider()
 with right:
     method = known[st.selectbox("Model", list(known), key="model")]
 
@@ -97,14 +97,18 @@ base = pieces[BASE]
 st.markdown(
     f"Of the base model's {rule} of **{base.score:.4f}** (is the announced class right?), "
     f"**{base.calibration:.4f}** is calibration, noise included; **{base.refinement:.4f}** is refinement, "
-    f"which no recalibration within these cells can change. Announcing the overall accuracy to everyone "
-    f"would cost {base.uncertainty:.4f}."
+    f"which no recalibration of these cells can change, and {base.binning:+.4f} is what scores that differ "
+    f"inside a bin leave over. Announcing the overall accuracy to everyone would cost {base.uncertainty:.4f}."
 )
 chart(
     figures.score_parts(pieces, rule),
     "score-parts",
     table=pd.concat([piece.frame().assign(model=name) for name, piece in pieces.items()]),
     alt="Calibration and refinement of each model's score",
+)
+st.caption(
+    "Each model is judged in its own cells: histogram binning merges scores, which moves some of the score "
+    "from calibration to refinement. What differing scores inside a bin leave over is only in the CSV."
 )
 if len(known) > SHOWN:
     st.caption(f"The first {SHOWN} of {len(known)} models.")

@@ -12,7 +12,7 @@ from calib.diagrams import FEW_ROWS
 from calib.noise import verdict
 from calib.noise_cells import consistency_band
 from calib.reductions import top_label
-from pages._parts import chart, heading, literal
+from pages._parts import bins_slider, chart, heading, literal
 from pages._session import BASE, dataset, floor, methods, problems, reliability
 
 
@@ -31,7 +31,7 @@ heading(
 data, known = dataset(), methods()
 left, right = st.columns([2, 1])
 with left:
-    n_bins = st.slider("Equal-width bins B", 2, 50, 10, key="bins", bind="query-params")
+    n_bins = bins_slider()
 with right:
     method = known[st.selectbox("Model", list(known), key="model")]
 with st.container(horizontal=True):

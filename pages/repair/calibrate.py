@@ -7,7 +7,7 @@ import streamlit as st
 
 from calib import InputError, figures
 from calib.summary import summary_frame
-from pages._parts import chart, download, heading, need_calibration
+from pages._parts import bins_slider, chart, download, heading, need_calibration
 from pages._planner import planner
 from pages._session import BASE, dataset, fit, forget, keep, methods, reliability, summary
 from pages.repair._choose import choose_calibrator
@@ -55,7 +55,8 @@ if st.session_state.get("chosen") not in known:
     st.session_state["chosen"] = list(known)[-1]
 chosen = known[st.selectbox("Calibrator", list(known), key="chosen")]
 base = methods()[BASE]
-before, after = summary(base), summary(chosen)
+n_bins = bins_slider("Equal-width bins B of the estimates")
+before, after = summary(base, n_bins), summary(chosen, n_bins)
 changed = after.accuracy - before.accuracy
 st.markdown(
     f"TL-ECE goes from **{before.tl_ece:.4f}** to **{after.tl_ece:.4f}**, conf-ECE from "
@@ -65,7 +66,14 @@ st.markdown(
         if changed
         else "is unchanged: no label is touched."
     )
+    + f" The Brier score of the announced class goes from {before.top_brier:.4f} to {after.top_brier:.4f}, "
+    f"its log loss from {before.top_log_loss:.4f} to {after.top_log_loss:.4f}."
 )
+if after.top_log_loss > before.top_log_loss and after.strategy == "discrete":
+    st.caption(
+        "A bin whose calibration rows were all right announces 1, and a single miss at 1 costs 36 nats: log "
+        "loss punishes histogram binning for values of exactly 0 or 1, however close to the truth they are."
+    )
 table = summary_frame([before, after]).set_index("Method").T.rename_axis("Metric").reset_index()
 numbers = table.set_index("Metric").drop(index="Bins").astype(float)
 st.dataframe(
@@ -74,10 +82,14 @@ st.dataframe(
     height="content",
 )
 download(numbers.reset_index(), "before-after", key="before-after-csv")
+st.caption(
+    f"Errors in {n_bins} equal-width bins; those of histogram-binned scores at each of their values. The "
+    f"diagrams below use {n_bins} bins for both."
+)
 for column, method in zip(st.columns(2), (base, chosen), strict=True):
     with column:
         st.markdown(f"**{method.name}**")
-        diagram = reliability(method, 10)
+        diagram = reliability(method, n_bins)
         chart(
             figures.reliability(diagram),
             f"calibrate-{'before' if method is base else 'after'}",

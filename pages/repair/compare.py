@@ -7,7 +7,7 @@ import streamlit as st
 
 from calib import InputError, figures
 from calib.leaderboard import Entry, Leaderboard, named_methods
-from pages._parts import chart, heading, literal, need_calibration
+from pages._parts import bins_slider, chart, heading, literal, need_calibration
 from pages._session import BASE, dataset, fit, methods, summary, sweeps
 from pages.repair._add_model import add_model
 from pages.repair._leaderboard import show_leaderboard, show_pair
@@ -34,7 +34,8 @@ wanted = left.multiselect("Methods", names, default=PAPER if small else ["TS", "
 by = right.segmented_control(
     "Histogram binning by", ["Bins per problem", "Points per bin"], default="Bins per problem", required=True
 )
-n_bins = right.slider("Bins B, of calibrators and estimates", 2, 50, 15, key="bins", bind="query-params")
+with right:
+    n_bins = bins_slider("Bins B, of calibrators and estimates")
 points = right.slider("Points per bin k", 5, 500, 50, 5) if by == "Points per bin" else 50
 available = named_methods(n_bins if by == "Bins per problem" else None, points)
 n_rows, n_classes = data.calibration.proba.shape
@@ -65,6 +66,9 @@ def board(chosen: list[str]) -> Leaderboard:
 
 if not small and not st.toggle("Fit and compare now", key="go"):
     st.info(f"{n_rows:,} x {n_classes:,} calibration probabilities: choose the methods, then switch this on.")
+    st.stop()
+if not wanted:
+    st.info("Choose at least one method to compare with the base model.")
     st.stop()
 made = board(wanted)
 table = made.frame()

@@ -7,7 +7,7 @@ import streamlit as st
 from calib.diagrams import worst_cells
 from calib.noise import verdict
 from calib.summary import SUMMARY_COLUMNS, summary_frame
-from pages._parts import download, heading, literal
+from pages._parts import bins_slider, download, heading, literal
 from pages._session import BASE, cells, dataset, floor, methods, summary
 from pages.start._report import offer_report
 
@@ -18,7 +18,7 @@ ABOUT = {
 }
 
 heading("Overview", "How far can the announced confidence be trusted, and for which predicted classes?")
-n_bins = st.slider("Equal-width bins B", 2, 50, 15, key="bins", bind="query-params")
+n_bins = bins_slider()
 data, known = dataset(), methods()
 base = known[BASE]
 now = summary(base, n_bins)
