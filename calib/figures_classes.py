@@ -12,12 +12,15 @@ from calib.classes_detail import ClassDiagram
 from calib.diagrams import FEW_ROWS
 from calib.figures import BARS, OKABE_ITO, TEMPLATE, escape, unit_axes
 
-#: Vermillion is overconfident, blue underconfident; what lies between shows the page through.
+#: Orange-red is overconfident, blue underconfident; what lies between shows the page through.
 GAP_COLOURS = [
     [0.0, OKABE_ITO["vermillion"]],
     [0.5, "rgba(138,144,153,0.16)"],
     [1.0, OKABE_ITO["blue"]],
 ]
+
+#: Pixels of the colour bar: its length, and the height it takes with title and ticks.
+SCALE_LENGTH, SCALE_HEIGHT = 220, 64
 
 
 def heat(diagram: ClassHeat, class_names: Sequence[str]) -> go.Figure:
@@ -44,6 +47,16 @@ def heat(diagram: ClassHeat, class_names: Sequence[str]) -> go.Figure:
             xgap=2,
             ygap=2,
             colorbar={
+                # Below the map, so that the map has the width also on a telephone.
+                "orientation": "h",
+                "x": 0,
+                "xanchor": "left",
+                "y": 0,
+                "yref": "container",
+                "yanchor": "bottom",
+                "len": SCALE_LENGTH,
+                "lenmode": "pixels",
+                "ypad": 4,
                 "title": {"text": "right \u2212 says", "side": "top"},
                 "thickness": 12,
                 "outlinewidth": 0,
@@ -81,7 +94,8 @@ def heat(diagram: ClassHeat, class_names: Sequence[str]) -> go.Figure:
         ),
         showlegend=False,
     )
-    figure.update_layout(template=TEMPLATE, height=100 + 24 * max(n_rows, 3), hoverdistance=40)
+    height = 64 + SCALE_HEIGHT + 24 * max(n_rows, 3)
+    figure.update_layout(template=TEMPLATE, height=height, hoverdistance=40, margin={"b": 52 + SCALE_HEIGHT})
     figure.update_yaxes(
         tickvals=place,
         ticktext=[escape(shorten(class_names[code])) for code in diagram.label],

@@ -95,7 +95,7 @@ if pages > 1:
 if len(codes):
     diagram = class_heat(heat_cells(method, n_bins), codes[(page - 1) * HEAT_ROWS : page * HEAT_ROWS])
     st.markdown(
-        "Vermillion: right less often than announced. Blue: more often. Paler cells hold under 20 rows. "
+        "Orange-red: right less often than announced. Blue: more often. Paler cells hold under 20 rows. "
         "Click a cell to open its class."
     )
     chart(
