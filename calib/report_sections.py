@@ -11,7 +11,7 @@ import pandas as pd
 from calib import figures
 from calib.binning import BinStatistics, Notion, Strategy, bin_statistics
 from calib.classes import class_heat, class_table
-from calib.diagrams import FEW_ROWS, bin_zoom, ece_sweep, reliability_diagram, worst_cells
+from calib.diagrams import FEW_ROWS, ReliabilityDiagram, ece_sweep, reliability_diagram, worst_cells
 from calib.figures_classes import heat
 from calib.figures_html import figure_html
 from calib.figures_noise import Promise
@@ -104,25 +104,31 @@ def verdict_section(about: ReportInput) -> list[str]:
 def reliability_section(about: ReportInput) -> list[str]:
     """Reliability diagram of every method, and the classes inside the base model's worst bin."""
     rows = about.evaluation
-    parts = []
+    parts = [
+        paragraph(
+            f"All in {about.n_bins} equal-width bins, also methods that are assessed at each of their values."
+        )
+    ]
     methods: dict[str, Any] = {_BASE: rows}
     for name, calibrator in list(about.calibrators.items())[: MOST_DIAGRAMS - 1]:
         methods[name] = calibrated_scores(calibrator, rows)
     for place, (name, scores) in enumerate(methods.items()):
-        diagram = reliability_diagram(rows.labels, scores, n_bins=10)
+        diagram = reliability_diagram(rows.labels, scores, n_bins=about.n_bins)
         band = None
         if place == 0:
             problems = reduce_to_binary(rows.labels, rows, "confidence")
             found = consistency_band(
-                problems, n_bins=10, n_resamples=about.n_resamples, random_state=about.random_state
+                problems,
+                n_bins=about.n_bins,
+                n_resamples=about.n_resamples,
+                random_state=about.random_state,
             )
             band = (found.lower, found.upper)
-        enough = diagram.count >= min(max(FEW_ROWS, rows.n_samples / 200), diagram.count.max())
-        most = int(np.argmax(np.where(enough, diagram.delta, -1.0)))
+        most = _adds_most(diagram)
         sentence = (
-            f"Most off at {diagram.lower[most]:.2f} to {diagram.upper[most]:.2f}: it says "
-            f"{diagram.mean_confidence[most]:.3f} and is right {diagram.accuracy[most]:.3f}; class by class "
-            f"it is off by {diagram.delta[most]:.3f} on average (n = {diagram.count[most]:,})."
+            f"The bin that adds most to TL-ECE, {diagram.lower[most]:.2f} to {diagram.upper[most]:.2f}: it "
+            f"says {diagram.mean_confidence[most]:.3f} and is right {diagram.accuracy[most]:.3f}; class by "
+            f"class it is off by {diagram.delta[most]:.3f} on average (n = {diagram.count[most]:,})."
         )
         drawn = figures.reliability(diagram, band=band)
         parts += [
@@ -131,7 +137,7 @@ def reliability_section(about: ReportInput) -> list[str]:
             figure_html(drawn, f"reliability-{place}", sentence),
         ]
         if place == 0:
-            zoomed = bin_zoom(rows.labels, rows, int(diagram.bin[most]), n_bins=10)
+            zoomed = diagram.zoom(int(diagram.bin[most]))
             inside = (
                 f"The classes announced in that bin, {zoomed.count:,} rows: what it says and what is true."
             )
@@ -171,8 +177,8 @@ def classes_section(about: ReportInput) -> list[str]:
     formats = dict.fromkeys(three, ".3f") | {"Announced": ",d", "Share": ".1%"}
     announced = int((found.predicted > 0).sum())
     sentence = (
-        f"{flagged:,} of {announced:,} announced classes are above noise (false discovery rate 5 %); the "
-        "others are not distinguishable from noise."
+        f"{flagged:,} of {announced:,} announced classes are above noise (false discovery rate 5 %, "
+        f"{about.n_bins} equal-width bins); the others are not distinguishable from noise."
     )
     top = found.ranked[:MOST_DRAWN]
     top = top[found.predicted[top] > 0]
@@ -208,6 +214,7 @@ def comparison_section(about: ReportInput) -> list[str]:
         "conf-ECE hides what TL-ECE shows."
     )
     return [
+        *_nothing_fitted(about),
         paragraph(
             "Histogram-binned scores are assessed at each of their values, all others in equal-width bins "
             "(Remark 1 of the paper). A dash: the method gives no score per class."
@@ -281,6 +288,28 @@ def _validity(
     return [
         paragraph(text(sentence)),
         figure_html(draw_validity(curves, promises=promises), "validity", sentence),
+    ]
+
+
+def _adds_most(diagram: ReliabilityDiagram) -> int:
+    """Place of the bin with the largest share of TL-ECE, among those of 20 rows or more if there are any."""
+    enough = diagram.count >= min(FEW_ROWS, diagram.count.max())
+    return int(np.argmax(np.where(enough, diagram.delta * diagram.count, -1.0)))
+
+
+def _nothing_fitted(about: ReportInput) -> list[str]:
+    """Why only the base model is listed, and what to pass."""
+    if about.calibrators:
+        return []
+    if about.calibration is not None:
+        return [
+            paragraph("No calibrator was given, so only the base model is listed and nothing is promised.")
+        ]
+    return [
+        paragraph(
+            "Without calibration rows only the base model is listed and nothing is promised: pass "
+            "<code>--split 0.5</code> or a file with calibration rows, or split the rows on the Data page."
+        )
     ]
 
 

@@ -82,7 +82,7 @@ def test_page_is_well_formed_and_fetches_nothing(full):
             assert attributes["href"].startswith(("#", "data:,"))
     (policy,) = [a["content"] for t, a in outline.tags if t == "meta" and "http-equiv" in a]
     assert policy.startswith("default-src 'none'")
-    allowed = "html head meta link title style script body h1 h2 h3 p span nav a section div bdi b ul li"
+    allowed = "html head meta link title style script body h1 h2 h3 p span nav a section div bdi b ul li code"
     allowed += " table thead tbody tr th td"
     assert {tag for tag, _ in outline.tags} <= set(re.findall(r"\w+", allowed))
 
@@ -139,7 +139,21 @@ def test_numbers_are_those_of_the_library(full):
 def test_base_model_alone_makes_a_report():
     outline = Outline(report_html(ReportInput(rows(40), n_resamples=50)))
     assert "40 evaluation rows" in outline.text
+    assert "pass --split 0.5 or a file with calibration rows" in outline.text
     assert "guarantee" not in [attributes.get("id") for _, attributes in outline.tags]
+
+
+def test_bins_are_the_same_everywhere_and_the_named_one_adds_most():
+    # Bin 2 of 4 is off by 0.4 in 100 rows, bin 3 by 0.95 in 10 rows only: too few to name.
+    score = np.repeat([0.6, 0.95], [100, 10])
+    labels = np.repeat([0, 1, 1], [20, 80, 10])
+    about = ReportInput(Predictions(np.column_stack([score, 1 - score]), labels), n_bins=4, n_resamples=20)
+    words = Outline(report_html(about)).text
+    assert "The bin that adds most to TL-ECE, 0.50 to 0.75: it says 0.600 and is right 0.200" in words
+    assert "(n = 100)" in words
+    assert "All in 4 equal-width bins" in words
+    assert "The base model, in 4 equal-width bins" in words
+    assert "10 equal-width" not in words
 
 
 @pytest.mark.parametrize("example", ["two-patients", "three-classes"])
