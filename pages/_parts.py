@@ -50,6 +50,16 @@ def literal(text: str) -> str:
     return "`` " + str(text).replace("`", "'").replace("\n", " ").replace("\r", " ") + " ``"
 
 
+def plain(text: object) -> str:
+    """Return text that may hold a user's words as Markdown that shows exactly these words.
+
+    Every mark that Markdown or Streamlit could act on is escaped, and no address becomes a link; for names
+    alone, `literal`.
+    """
+    unlinked = str(text).replace("\n", " ").replace("://", ":\u200b//").replace("www.", "www\u200b.")
+    return re.sub(r"([\\`*_{}\[\]()<>#+.!|~$:-])", r"\\\1", unlinked)
+
+
 def need_calibration(what: str) -> None:
     """Stop the page, saying what to do, when there are no calibration rows."""
     if dataset().calibration is None:

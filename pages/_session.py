@@ -156,6 +156,9 @@ def fit(name: str, calibrator: Any) -> Method:
     data: Dataset = st.session_state["dataset"]
     assert data.calibration is not None, "pages ask for calibration rows before they offer to fit"
     key = f"{data.evaluation.fingerprint}/{data.calibration.fingerprint}/{calibrator!r}"
+    held: Method | None = st.session_state["methods"].get(name)
+    if held is not None and held.key == key:
+        return held
     fitted, scores = _fitted(key, calibrator, data.calibration, data.evaluation)
     return keep(Method(name, scores, assessment(fitted), key, fitted))
 
@@ -205,7 +208,12 @@ def floor(method: Method, notion: str, n_bins: int = 15, metric: str = "ece") ->
 
 def sweeps(method: Method) -> dict[str, EceSweep]:
     """Return TL-ECE and conf-ECE for B = 5 to 25; histogram binning by B is refitted with every B."""
-    return _sweeps(method.key, method)
+    data = dataset()
+    by_bins = method.strategy == "discrete" and method.calibrator.binary.n_bins is not None
+    if by_bins and data.calibration is not None:
+        return _refitted(method.key, method.calibrator, data.calibration, data.evaluation)
+    kinds = ("top-label", "confidence")
+    return {kind: _sweep((method.key, kind, method.strategy), problems(method, kind)) for kind in kinds}
 
 
 def cells(method: Method, notion: str, n_bins: int = 15) -> Any:
@@ -214,7 +222,8 @@ def cells(method: Method, notion: str, n_bins: int = 15) -> Any:
 
 
 # Caches are keyed on digests (arguments with an underscore are not hashed): Streamlit samples large arrays
-# when it hashes them, and two different matrices could hit the same entry.
+# when it hashes them, and two different matrices could hit the same entry. What holds rows is cached per
+# session and goes with it; what is shared by all sessions holds summaries only.
 
 
 @st.cache_resource(max_entries=6, show_spinner="Making the example ...")
@@ -222,7 +231,7 @@ def _example(name: str) -> Example:
     return load_example(name)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Fitting the calibrator ...")
+@st.cache_resource(max_entries=16, scope="session", show_spinner="Fitting the calibrator ...")
 def _fitted(
     key: str, _calibrator: Any, _calibration: Predictions, _evaluation: Predictions
 ) -> tuple[Any, TopLabelPrediction | np.ndarray]:
@@ -241,7 +250,7 @@ def _reliability(key: str, n_bins: int, _evaluation: Predictions, _scores: Any) 
     return reliability_diagram(_evaluation.labels, _scores, n_bins=n_bins)
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
+@st.cache_resource(max_entries=24, scope="session", show_spinner=False)
 def _problems(
     key: str, notion: str, options: tuple[tuple[str, Any], ...], _evaluation: Predictions, _scores: Any
 ) -> BinaryProblems:
@@ -254,13 +263,13 @@ def _floor(key: tuple[str, str, int, Strategy, str], _problems: BinaryProblems) 
     return noise_floor_of(_problems, n_bins=n_bins, strategy=strategy, metric=metric, random_state=0)
 
 
-@st.cache_resource(max_entries=64, show_spinner="Sweeping the number of bins ...")
-def _sweeps(key: str, _method: Method) -> dict[str, EceSweep]:
-    data = dataset()
-    by_bins = _method.strategy == "discrete" and _method.calibrator.binary.n_bins is not None
-    if by_bins and data.calibration is not None:
-        return binned_sweeps(_method.calibrator, data.calibration, data.evaluation)
-    return {
-        notion: ece_sweep(None, problems(_method, notion), strategy=_method.strategy)
-        for notion in ("top-label", "confidence")
-    }
+@st.cache_resource(max_entries=64, show_spinner="Refitting with every number of bins ...")
+def _refitted(
+    key: str, _calibrator: Any, _calibration: Predictions, _evaluation: Predictions
+) -> dict[str, EceSweep]:
+    return binned_sweeps(_calibrator, _calibration, _evaluation)
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _sweep(key: tuple[str, str, Strategy], _problems: BinaryProblems) -> EceSweep:
+    return ece_sweep(None, _problems, strategy=key[2])

@@ -12,7 +12,7 @@ from calib.binning import BinaryProblems, Notion
 from calib.guarantees_card import GuaranteeCard, guarantee_card
 from calib.reductions import top_label
 from calib.validity import ValidityCurve, validity_curve
-from pages._session import BASE, Method, methods, problems
+from pages._session import BASE, Method, class_wise, methods, problems
 
 #: Redraws for the curve of a perfect model: its shares are averages, 200 give them to within 1 %.
 REDRAWS = 200
@@ -21,12 +21,13 @@ REDRAWS = 200
 def own_notion(method: Method) -> Notion:
     """Return the scalar notion a method is calibrated in; "top-label" where it is none of them."""
     notion = getattr(method.calibrator, "notion", "top-label")
-    return notion if notion in ("confidence", "class-wise") and serves(method, notion) else "top-label"
+    return notion if notion in notions(method) else "top-label"
 
 
 def notions(method: Method) -> list[Notion]:
-    """Return the notions a method can be judged by."""
-    return [notion for notion in ("top-label", "confidence", "class-wise") if serves(method, notion)]
+    """Return the notions a method can be judged by; class-wise on very large data only when asked for."""
+    every: list[Notion] = ["top-label", "confidence"]
+    return [*every, "class-wise"] if class_wise() and serves(method, "class-wise") else every
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from calib import figures_noise as figures
 from calib.figures_noise import Promise
 from calib.guarantees_card import GuaranteeCard
 from calib.validity import ValidityCurve
-from pages._parts import chart, download, heading, literal
+from pages._parts import chart, download, heading, literal, plain
 from pages._session import Method, dataset, methods
 from pages._validity_studies import card, cells_for, notions, own_notion, validity
 
@@ -68,7 +68,7 @@ cells = cells_for(chosen, notion, of_class)
 try:
     curves = validity(chosen, notion, cells, n_bins)
 except InputError as error:
-    st.info(f"Nothing to show: {error}.")
+    st.info(f"Nothing to show: {plain(error)}.")
     st.stop()
 found = card(chosen, alpha)
 promises = promised(found, notion, of_class)

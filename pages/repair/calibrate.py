@@ -7,7 +7,7 @@ import streamlit as st
 
 from calib import InputError, figures
 from calib.summary import summary_frame
-from pages._parts import bins_slider, chart, download, heading, need_calibration
+from pages._parts import bins_slider, chart, download, heading, need_calibration, plain
 from pages._planner import planner
 from pages._session import BASE, dataset, fit, forget, keep, methods, reliability, summary
 from pages.repair._choose import choose_calibrator
@@ -41,7 +41,7 @@ if st.button("Fit", type="primary"):
         fit(name, chosen_calibrator)
         st.session_state["chosen"] = name
     except InputError as error:
-        st.error(f"Not fitted: {error}")
+        st.error(f"Not fitted: {plain(error)}")
 
 known = {name: method for name, method in methods().items() if method.calibrator is not None}
 if "dropped" in st.session_state:

@@ -34,7 +34,9 @@ def offer_report(n_bins: int) -> None:
         settings=settings,
         n_bins=n_bins,
     )
-    page = _page("/".join([data.name, str(n_bins), *(one.key for one in known.values())]), about)
+    held = data.calibration.fingerprint if data.calibration is not None else ""
+    made_of = [f"{name}={one.key}" for name, one in known.items()]
+    page = _page(repr((data.name, data.description, data.log, held, n_bins, made_of)), about)
     file = re.sub(r"[^A-Za-z0-9]+", "-", data.name).strip("-").lower()[:60] or "report"
     st.download_button(
         f"Report (HTML, {len(page) / 1e6:.1f} MB)",
@@ -46,7 +48,7 @@ def offer_report(n_bins: int) -> None:
     )
 
 
-@st.cache_resource(max_entries=8, show_spinner="Writing the report ...")
+@st.cache_resource(max_entries=8, scope="session", show_spinner="Writing the report ...")
 def _page(key: str, _about: ReportInput) -> bytes:
     examinations: dict[str, Any] = {"evaluation": examine(_about.evaluation, calibration=_about.calibration)}
     return report_html(_about.examined(examinations)).encode()

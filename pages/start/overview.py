@@ -8,7 +8,7 @@ from calib.diagrams import worst_cells
 from calib.noise import verdict
 from calib.summary import SUMMARY_COLUMNS, summary_frame
 from pages._parts import bins_slider, download, heading, literal
-from pages._session import BASE, cells, dataset, floor, methods, summary
+from pages._session import BASE, MANY_SCORES, cells, dataset, floor, methods, summary
 from pages.start._report import offer_report
 
 ABOUT = {
@@ -47,10 +47,11 @@ for column, (name, (value, notion)) in zip(columns[1:], errors.items(), strict=F
         height="stretch",
         help=ABOUT[name] + " The small figure is the noise floor: what a perfect model of this size shows.",
     )
-if now.cw_ece is None:
+if data.evaluation.proba.size > MANY_SCORES:
     columns[3].toggle(
         "Compute CW-ECE",
         key="class_wise",
+        persist_state="session",
         help=f"It needs {data.evaluation.proba.size:,} scores sorted: this takes a while.",
     )
 for name, (_, notion) in errors.items():
