@@ -74,11 +74,6 @@ def escape(name: str) -> str:
     return html.escape(str(name), quote=False).replace("%{", "%\u200b{")
 
 
-def percent(share: float) -> str:
-    """Return a share as a short percentage; never 0 % for something above 0."""
-    return "under 0.1 %" if 0 < share < 0.001 else f"{100 * share:.1f} %"
-
-
 def unit_axes(figure: go.Figure, x_title: str, y_title: str, height: int = 480) -> go.Figure:
     """Set both axes to [0, 1], draw the diagonal where prediction equals truth, and set the titles."""
     figure.add_shape(type="line", x0=0, y0=0, x1=1, y1=1, layer="below")
