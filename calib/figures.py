@@ -288,15 +288,8 @@ def zoom(diagram: BinZoom, class_names: Sequence[str]) -> go.Figure:
     figure.update_yaxes(
         tickvals=[0, *place], ticktext=["all classes", *names], range=[len(label) + 0.6, -0.6], showgrid=False
     )
-    figure.update_xaxes(
-        title_text="Says, is right",
-        range=[-0.02, 1.02],
-        dtick=0.5,
-        tickangle=0,
-        minor={"dtick": 0.1, "showgrid": True},
-        row=1,
-        col=1,
-    )
+    half = {"range": [-0.02, 1.02], "dtick": 0.5, "tickangle": 0, "minor": {"dtick": 0.1, "showgrid": True}}
+    figure.update_xaxes(title_text="Says, is right", row=1, col=1, **half)
     figure.update_xaxes(title_text="Rows", rangemode="tozero", nticks=3, row=1, col=2)
     return figure
 
