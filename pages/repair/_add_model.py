@@ -4,29 +4,58 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calib import InputError, Predictions, read_predictions
+from calib import InputError, Predictions
 from pages._session import Method, dataset, keep
+from pages.start._findings import show_faults
+from pages.start._upload import read, rows_of
 
 
 def add_model() -> None:
     """Show the upload; a file that is not about the same rows is refused with the reason."""
     with st.expander("Add another model"):
-        st.markdown("Its predictions for the same evaluation rows, in the same order, with labels.")
+        st.markdown(
+            "Its predictions for the same evaluation rows, in the same order, with labels."
+            + (
+                " A file with all rows of the upload is divided in the same way."
+                if dataset().split is not None
+                else ""
+            )
+        )
         other = st.file_uploader("Predictions of another model", key="other-model")
-        if st.button("Add this model", disabled=other is None):
+        reading = None if other is None else read(other, place="other-reading")
+        if reading is not None:
+            show_faults(reading, labelled=True)
+        if st.button("Add this model", disabled=reading is None) and reading is not None:
             try:
-                keep(Method(other.name, same_rows(read_predictions(other)), "uniform", other.file_id))
+                rows = same_rows(rows_of(reading.reports["evaluation"]))
+                keep(Method(reading.name, rows, "uniform", rows.fingerprint))
+                st.success("Added.")
             except InputError as error:
                 st.error(f"Not added: {error}")
 
 
 def same_rows(rows: Predictions) -> Predictions:
-    """Return predictions that are about the evaluation rows, or raise InputError with the reason."""
-    loaded = dataset().evaluation
-    if rows.proba.shape != loaded.proba.shape:
+    """Return predictions for the evaluation rows, or raise InputError with the reason.
+
+    Where calib drew calibration rows from the upload, a file with as many rows as the upload is divided
+    by the same draw.
+    """
+    data = dataset()
+    loaded, held = data.evaluation, data.calibration
+    if rows.n_classes != loaded.n_classes:
+        raise InputError(f"it has {rows.n_classes:,} classes; the loaded model has {loaded.n_classes:,}")
+    total = loaded.n_samples + (held.n_samples if held is not None else 0)
+    divided = data.split is not None and rows.n_samples == total
+    if divided and data.split is not None:
+        if rows.labels is None:
+            raise InputError(
+                "its rows cannot be divided as the loaded ones were, because it has no true labels; add them"
+            )
+        rows = rows.split(data.split, random_state=0)[1]
+    if rows.n_samples != loaded.n_samples:
         raise InputError(
-            f"it has {rows.n_samples:,} rows and {rows.n_classes:,} classes; the loaded model has "
-            f"{loaded.n_samples:,} and {loaded.n_classes:,}"
+            f"it has {rows.n_samples:,} rows; the loaded model has {loaded.n_samples:,} for evaluation"
+            + (f" of {total:,} in its file" if data.split is not None else "")
         )
     if rows.labels is not None and (rows.labels != loaded.labels).any():
         raise InputError("its true labels differ from the loaded ones, so these are not the same rows")

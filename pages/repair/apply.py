@@ -6,11 +6,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calib import InputError, read_predictions, summarize
+from calib import InputError, summarize
 from calib.persistence import aligned, loads
 from calib.summary import applied_frame, assessment, calibrated_scores, summary_frame
 from pages._parts import download, heading
 from pages._session import dataset, methods
+from pages.start._findings import show_faults
+from pages.start._upload import read, without_labels
 
 PREVIEW_ROWS = 100
 
@@ -34,15 +36,18 @@ try:
 except InputError as error:
     left.error(str(error))
 new = right.file_uploader("New predictions (probabilities per class)", key="apply-file")
+reading = None if new is None else read(new, place="apply-reading")
 predictions = None
-if new is not None:
-    try:
-        with st.spinner("Reading ..."):
-            predictions = read_predictions(new)
-    except InputError as error:
-        right.error(f"Not read: {error}")
+if reading is not None and show_faults(reading, labelled=False):
+    predictions, left_out = without_labels(reading)
+    if left_out:
+        st.info("The labels in this file cannot be used as they are (see above), so they are left out.")
 if calibrator is None or predictions is None:
-    st.info("Choose a calibrator and upload predictions: the calibrated ones appear here.")
+    st.info(
+        "Choose a calibrator and upload predictions: the calibrated ones appear here."
+        if reading is None or predictions is not None
+        else "These predictions cannot be used yet: see above what is wrong with them."
+    )
     st.stop()
 try:
     predictions = aligned(predictions, calibrator)

@@ -1,4 +1,4 @@
-"""Uploading: files are read and examined, fixes are offered, and nothing is used before it is accepted."""
+"""Uploading: files are read and examined, and nothing is used before it is accepted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from calib import InputError
+from calib import InputError, Predictions
 from calib.doctor import Report, examine
 from calib.formats import divide, with_labels
 from calib.readers import read_table
@@ -16,10 +16,10 @@ from calib.roles_guess import guess_roles
 from calib.tables import Table
 from pages._session import Dataset
 
-COLOURS = {"error": "red", "warning": "orange", "note": "blue"}
-#: More columns than this are not listed one by one for correction.
-LISTED_COLUMNS = 60
-NOBODY = "(none)"
+#: Findings that are about the true labels alone.
+LABEL_CODES = ("labels_missing", "label_names_unmatched", "labels_one_based", "label_out_of_range")
+#: Where the session keeps what is on its way to all pages; other uploads have a place of their own.
+PENDING = "reading"
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +40,8 @@ class Reading:
         "evaluation", and "calibration" where there are such rows.
     roles : Roles or None
         What each column is taken for; None for arrays.
+    place : str
+        Key of the session it is kept under.
     """
 
     key: tuple[Any, ...]
@@ -50,20 +52,41 @@ class Reading:
     calibration_labels: Any
     reports: dict[str, Report]
     roles: Roles | None
+    place: str = PENDING
 
 
-def read(evaluation: Any, labels: Any, calibration: Any, calibration_labels: Any) -> Reading | None:
-    """Return the examined upload, read once per set of files; None if it cannot be read (and says why)."""
-    files = (evaluation, labels, calibration, calibration_labels)
-    key = tuple(None if file is None else file.file_id for file in files)
-    held: Reading | None = st.session_state.get("reading")
-    if held is not None and held.key == key:
+def read(
+    evaluation: Any,
+    labels: Any = None,
+    calibration: Any = None,
+    calibration_labels: Any = None,
+    *,
+    place: str = PENDING,
+) -> Reading | None:
+    """Return the examined upload, read once per set of files; None if it cannot be read (and says why).
+
+    Without an `evaluation` file it is the one read before at this `place` of the session, with the other
+    files that are given now.
+    """
+    held: Reading | None = st.session_state.get(place)
+    files = [evaluation, labels, calibration, calibration_labels]
+    key = [None if file is None else file.file_id for file in files]
+    if evaluation is None:
+        if held is None:
+            return None
+        earlier = (None, held.labels, held.calibration, held.calibration_labels)
+        files = [now or before for now, before in zip(files, earlier, strict=True)]
+        key = [now or before for now, before in zip(key, held.key, strict=True)]
+    if held is not None and held.key == tuple(key):
         return held
     bar = st.progress(0.0, "Reading ...")
     try:
-        table = read_table(evaluation, progress=bar.progress)
-        roles = guess_roles(table) if table.tabular and not table.matrices else None
-        reading = Reading(key, evaluation.name, table, labels, calibration, calibration_labels, {}, roles)
+        if evaluation is None and held is not None:
+            name, table, roles = held.name, held.table, held.roles
+        else:
+            name, table = evaluation.name, read_table(evaluation, progress=bar.progress)
+            roles = _guess(table)
+        reading = Reading(tuple(key), name, table, *files[1:], {}, roles, place)
         reading = replace(reading, reports=examined(reading, bar.progress))
     except InputError as error:
         st.error(f"Not loaded: {error}")
@@ -71,8 +94,19 @@ def read(evaluation: Any, labels: Any, calibration: Any, calibration_labels: Any
         return None
     finally:
         bar.empty()
-    st.session_state["reading"] = reading
+    st.session_state[place] = reading
     return reading
+
+
+def pending() -> bool:
+    """Whether an upload was read, and neither used nor dismissed."""
+    held = st.session_state.get(PENDING)
+    return held is not None and st.session_state.get("in_use", (None,))[0] is not held
+
+
+def dismiss() -> None:
+    """Forget the upload that was read."""
+    st.session_state.pop(PENDING, None)
 
 
 def examined(reading: Reading, progress: Any = None) -> dict[str, Report]:
@@ -90,6 +124,8 @@ def examined(reading: Reading, progress: Any = None) -> dict[str, Report]:
             other = with_labels(other, reading.calibration_labels)
         drafts["calibration"] = other
     reports = {}
+    if reading.place != PENDING:  # calibration rows are of use only with the data of all pages
+        drafts = {part: draft for part, draft in drafts.items() if part == "evaluation"}
     if "calibration" in drafts:
         reports["calibration"] = examine(drafts["calibration"])
     if "evaluation" not in drafts:
@@ -99,60 +135,32 @@ def examined(reading: Reading, progress: Any = None) -> dict[str, Report]:
     return reports
 
 
-def show_roles(reading: Reading) -> None:
-    """Show what each column was taken for, and let the user correct it."""
-    roles, names = reading.roles, list(reading.table.columns)
-    if roles is None:
-        return
-    classes = len(roles.probabilities)
-    with st.expander(f"Columns: {classes:,} of {len(names):,} are taken for class scores"):
-        others = [NOBODY, *names] if len(names) <= LISTED_COLUMNS else [NOBODY, *_not_scores(roles, names)]
-        left, right = st.columns(2)
-        given = roles.label[0] if len(roles.label) == 1 else NOBODY
-        label = left.selectbox("True label", others, others.index(given), key="role-label")
-        chosen_id = right.selectbox("Row id", others, others.index(roles.id or NOBODY), key="role-id")
-        split = left.selectbox("Split", others, others.index(roles.split or NOBODY), key="role-split")
-        scores = list(roles.probabilities)
-        if len(names) <= LISTED_COLUMNS:
-            scores = st.multiselect("Class scores, in class order", names, scores, key="role-scores")
-        if st.button("Read again with these columns", disabled=len(scores) < 1):
-            same = tuple(scores) == roles.probabilities
-            changed = replace(
-                roles,
-                probabilities=tuple(scores),
-                class_names=roles.class_names if same else tuple(scores),
-                label=roles.label if label == given else () if label == NOBODY else (label,),
-                id=None if chosen_id == NOBODY else chosen_id,
-                split=None if split == NOBODY else split,
-            )
-            _examine_again(replace(reading, roles=changed))
+def in_words(line: str) -> str:
+    """Return a line of a report's log without the underscores of its code."""
+    code, _, effect = line.partition(": ")
+    return f"{code.replace('_', ' ')}: {effect}"
 
 
-def show_findings(reading: Reading) -> None:
-    """List what was noticed, each with what its fix would change; a fix is applied only when accepted."""
-    total = sum(len(report.findings) for report in reading.reports.values())
-    if not total:
-        st.success("Nothing suspicious was found in this file.")
-    st.caption("Not in use yet: the other pages show it once you press the button below.")
-    for part, report in reading.reports.items():
-        for line in report.log:
-            st.badge("Fixed", color="green")
-            st.text(f"{part} rows: {line}")
-        for finding in report.findings:
-            with st.container(border=True):
-                left, right = st.columns([5, 1], vertical_alignment="center")
-                left.badge(f"{finding.severity.capitalize()}, {part} rows", color=COLOURS[finding.severity])
-                left.text(finding.message[:1].upper() + finding.message[1:])
-                if finding.fix is None:
-                    continue
-                effect = report.effect(finding.code)
-                left.caption(f"The fix changes: {effect}")
-                if right.button("Apply fix", key=f"fix-{part}-{finding.code}"):
-                    reports = {**reading.reports, part: report.fix(finding.code)}
-                    st.session_state["reading"] = replace(reading, reports=reports)
-                    st.rerun()
-    if any(report.log for report in reading.reports.values()) and st.button("Undo all fixes"):
-        _examine_again(reading)
+def without_labels(reading: Reading) -> tuple[Predictions, bool]:
+    """Return the rows of an upload without labels that cannot be used, and whether there were any."""
+    report = reading.reports["evaluation"]
+    unusable = any(finding.code in LABEL_CODES for finding in report.errors)
+    draft = replace(report.draft, labels=None) if unusable else report.draft
+    return draft.predictions(), unusable
+
+
+def rows_of(report: Report) -> Predictions:
+    """Return examined rows.
+
+    Raises
+    ------
+    InputError
+        If an error stands in the way.
+    """
+    for finding in report.errors:
+        hint = " Accept it above." if finding.fix is not None else ""
+        raise InputError(finding.message + hint)
+    return report.predictions()
 
 
 def accepted(reading: Reading, split: float) -> Dataset:
@@ -163,8 +171,8 @@ def accepted(reading: Reading, split: float) -> Dataset:
     InputError
         If an error stands in the way, labels are missing, or the two parts have different classes.
     """
-    rows = reading.reports["evaluation"].predictions()
-    held = reading.reports["calibration"].predictions() if "calibration" in reading.reports else None
+    rows = rows_of(reading.reports["evaluation"])
+    held = rows_of(reading.reports["calibration"]) if "calibration" in reading.reports else None
     if rows.labels is None:
         raise InputError("there are no true labels; add a label column or upload a file of labels")
     if held is not None and held.labels is None:
@@ -179,14 +187,17 @@ def accepted(reading: Reading, split: float) -> Dataset:
         raise InputError(
             f"the calibration rows have {held.n_classes} classes, the evaluation rows {rows.n_classes}"
         )
-    log = tuple(f"{part} rows: {line}" for part, report in reading.reports.items() for line in report.log)
+    log = tuple(
+        f"{part} rows: {in_words(line)}" for part, report in reading.reports.items() for line in report.log
+    )
     drawn = split if split > 0 and "calibration" not in reading.reports else None
     return Dataset(reading.name, f"Uploaded: {how}.", False, held, rows, log=log, split=drawn)
 
 
-def _examine_again(reading: Reading) -> None:
+def examine_again(reading: Reading) -> None:
+    """Examine an upload from its files: roles of columns as they are now, no fixes."""
     try:
-        st.session_state["reading"] = replace(reading, reports=examined(reading))
+        st.session_state[reading.place] = replace(reading, reports=examined(reading))
         st.rerun()
     except InputError as error:
         st.error(f"These columns cannot be used: {error}")
@@ -194,8 +205,3 @@ def _examine_again(reading: Reading) -> None:
 
 def _guess(table: Table) -> Roles | None:
     return guess_roles(table) if table.tabular and not table.matrices else None
-
-
-def _not_scores(roles: Roles, names: list[str]) -> list[str]:
-    scores = set(roles.probabilities)
-    return [name for name in names if name not in scores]

@@ -11,10 +11,17 @@ from calib.datasets import EXAMPLE_TITLES
 from calib.figures import class_shares
 from pages._parts import chart, heading, literal
 from pages._session import dataset, from_example, previous, undo, use
-from pages.start._upload import accepted, read, show_findings, show_roles
+from pages.start._findings import show_findings, show_roles
+from pages.start._upload import accepted, dismiss, pending, read
 
 PREVIEW_ROWS = 100
 PREVIEW_CLASSES = 20
+
+
+def forget_removed() -> None:
+    """Forget the upload whose file the user took out of the field."""
+    if st.session_state["up"] is None:
+        dismiss()
 
 
 def choose_example() -> None:
@@ -24,7 +31,8 @@ def choose_example() -> None:
 
 heading("Data", "Predicted probabilities and true labels go in here; every other page is about them.")
 data = dataset()
-example_tab, upload_tab = st.tabs(["Built-in example", "Upload your own"])
+tabs = ["Built-in example", "Upload your own"]
+example_tab, upload_tab = st.tabs(tabs, default=tabs[pending() or data.example is None])
 with example_tab:
     names = list(EXAMPLE_TITLES)
     st.session_state["choice"] = data.example or st.session_state.get("choice", names[0])
@@ -39,7 +47,9 @@ with upload_tab:
         "Feather, NPY or NPZ. Files stay in this session's memory and are never written to disk."
     )
     left, right = st.columns(2)
-    evaluation = left.file_uploader("Predictions (with labels, or with calibration and test sets)", key="up")
+    evaluation = left.file_uploader(
+        "Predictions (with labels, or with calibration and test sets)", key="up", on_change=forget_removed
+    )
     labels = right.file_uploader("Labels, if they are in a file of their own", key="up-labels")
     with st.expander("Calibration rows"):
         st.markdown(
@@ -51,14 +61,19 @@ with upload_tab:
         calibration_labels = right.file_uploader("Calibration labels", key="up-calibration-labels")
         share = st.slider("Share set aside when there are none (%)", 0, 90, 50, 5, key="split")
     reading = None
-    if evaluation is not None:
+    if evaluation is not None or pending():
         reading = read(evaluation, labels, calibration, calibration_labels)
     if reading is not None and st.session_state.get("in_use") == (reading, data):
         st.success("These files are in use on every page.")
     elif reading is not None:
+        if evaluation is None:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.text(f"{reading.name}, uploaded earlier")
+                st.button("Dismiss this file", on_click=dismiss, icon=":material/close:")
         show_roles(reading)
         show_findings(reading)
-    if st.button("Use these files", type="primary", disabled=evaluation is None) and reading is not None:
+    nothing = evaluation is None and reading is None
+    if st.button("Use these files", type="primary", disabled=nothing) and reading is not None:
         try:
             use(accepted(reading, share / 100))
             st.session_state["in_use"] = (reading, dataset())
