@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, figures
+from calib.methods import name_of
 from calib.summary import summary_frame
 from pages._parts import bins_slider, chart, download, heading, need_calibration, plain
 from pages._planner import planner
@@ -34,12 +35,11 @@ need_calibration("Fitting a calibrator")
 data = dataset()
 assert data.calibration is not None
 
-name, chosen_calibrator = choose_calibrator()
+wanted = choose_calibrator()
 planner()
 if st.button("Fit", type="primary"):
     try:
-        fit(name, chosen_calibrator)
-        st.session_state["chosen"] = name
+        st.session_state["chosen"] = fit(name_of(wanted), wanted).name
     except InputError as error:
         st.error(f"Not fitted: {plain(error)}")
 

@@ -1,0 +1,49 @@
+"""The Compare page in a real browser: the leaderboard's numbers, another model, and a figure per method."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+
+from browser.screen import keep_picture, settled
+from browser.steps import give
+from calib import ece
+from calib.datasets import load_example
+from calib.leaderboard import compare, named_methods
+
+
+def downloaded(page, button: str) -> bytes:
+    """Press a download button and return the file."""
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name=button, exact=True).click()
+    with open(waiting.value.path(), "rb") as file:
+        return file.read()
+
+
+def test_compare(open_page, tmp_path):
+    example = load_example("resnet")
+    page = open_page("compare")
+    page.get_by_role("button", name="LaTeX", exact=True).wait_for()
+    settled(page)
+    table = pd.read_csv(io.BytesIO(downloaded(page, "Table (CSV)"))).set_index("Method")
+    paper = {name: named_methods()[name] for name in ("TS", "VS", "DS", "N-HB", "TL-HB", "CW-HB")}
+    mine = compare(example.calibration, example.evaluation, paper).frame().set_index("Method")
+    assert list(table.index) == ["Base model", *paper]
+    for head in ("Accuracy", "conf-ECE", "TL-ECE", "TL-MCE (bin)", "Brier, top label"):
+        np.testing.assert_allclose(table[head], mine[head], rtol=1e-9)
+    assert b"\\textbf{" in downloaded(page, "LaTeX")
+    assert b"**" in downloaded(page, "Markdown")
+
+    softened = example.evaluation.proba**0.5
+    softened /= softened.sum(axis=1, keepdims=True)
+    other = tmp_path / "other.npz"
+    np.savez(other, proba=softened, labels=example.evaluation.labels)
+    page.get_by_text("Add another model", exact=True).click()
+    give(page, "Predictions of another model", other)
+    page.get_by_role("button", name="Add this model", exact=True).click()
+    settled(page)
+    table = pd.read_csv(io.BytesIO(downloaded(page, "Table (CSV)"))).set_index("Method")
+    assert table.loc["other.npz", "TL-ECE"] == np.float64(ece(example.evaluation.labels, softened))
+    keep_picture(page, "compare-two-models")
