@@ -153,7 +153,7 @@ def class_panels(
         figure.update_xaxes(range=[0, eps], nticks=4, row=row, col=2)
         figure.update_yaxes(range=[-0.03, 1.05], dtick=0.5, row=row, col=2)
     figure.update_xaxes(title_text="says", row=len(codes), col=1)
-    figure.update_xaxes(title_text="eps", row=len(codes), col=2)
+    figure.update_xaxes(title_text="\u03b5", row=len(codes), col=2)
     figure.update_layout(template=TEMPLATE, height=130 + 210 * len(codes))
     figure.update_layout(legend={"y": 1 + 34 / (210 * len(codes))}, margin={"t": 56})
     figure.update_annotations(font_size=13)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
+
+from calib import Predictions
+from pages._session import Dataset
 
 ROOT = Path(__file__).parents[1]
 
@@ -54,10 +58,20 @@ def test_imbalance_says_what_happened_to_the_rarest_classes():
     app = open_page("pages/study/imbalance.py", "covtype-simulated")
     text = words(app)
     assert "4 Cottonwood/Willow" in text
-    assert "with 100 points per bin" in text
+    assert text.count("a perfect model would show") == 2
+    assert "with 100 points per bin: **" in text
     assert len(app.get("plotly_chart")) == 4
     app.slider(key="k").set_value(200).run()
     assert "k = 200 points per bin: 1 of 7 announced classes" in words(app)
+
+
+def test_imbalance_says_when_nothing_is_calibrated():
+    rows = Predictions(np.random.default_rng(0).dirichlet(np.ones(3), 40), np.arange(40) % 3)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    app.session_state["dataset"] = Dataset("small", "", False, rows, rows)
+    text = words(app.switch_page("pages/study/imbalance.py").run())
+    assert "Nothing is calibrated**: no announced class has 50 calibration rows" in text
+    assert "rarest calibrated" not in text
 
 
 def test_plan_of_bins_opens_on_request():

@@ -16,8 +16,8 @@ MAX_PANELS = 6
 
 heading(
     "Imbalance",
-    "Rare classes have few calibration rows. Should a calibrator fix the rows in each bin, or the number of "
-    "bins for each class?",
+    "Histogram binning (HB) repairs each predicted class on its own, and rare classes have few calibration "
+    "rows. Should it fix the rows in each bin, or the number of bins for each class?",
 )
 covtype_panel()
 need_calibration("Comparing two ways to choose bins")
@@ -37,17 +37,26 @@ by_frequency = announced[np.argsort(-shares[announced], kind="stable")]
 helped = (sides[0].n_bins + sides[1].n_bins)[by_frequency] > 0
 binned = by_frequency[helped] if helped.any() else by_frequency
 rarest = binned[-min(max(len(binned) // 2, 1), 3) :]
-base, by_points, by_bins, floor_points, floor_bins = (
-    float(np.mean(errors[rarest]))
-    for errors in (sides[0].base_ece, sides[0].ece, sides[1].ece, sides[0].floor, sides[1].floor)
-)
-listed = ", ".join(literal(names[code]) for code in rarest)
-st.markdown(
-    f"The rarest calibrated classes ({listed}; {shares[rarest].sum():.2%} of the rows): "
-    f"mean TL-ECE **{base:.3f}** before, **{by_points:.3f}** with {k} points per bin, **{by_bins:.3f}** with "
-    f"{n_bins} bins per class. A perfect model would show {floor_points:.3f} and {floor_bins:.3f} on these "
-    "bins."
-)
+if helped.any():
+    listed = ", ".join(literal(names[code]) for code in rarest)
+    st.markdown(
+        f"The rarest calibrated classes ({listed}; {shares[rarest].sum():.2%} of the rows), mean TL-ECE:"
+    )
+    for side, how in zip(sides, (f"{k} points per bin", f"{n_bins} bins per class"), strict=True):
+        before, after, floor = (float(np.mean(e[rarest])) for e in (side.base_ece, side.ece, side.floor))
+        if side.n_bins[rarest].any():
+            outcome = (
+                f"**{before:.3f}** before, **{after:.3f}** after; a perfect model would show {floor:.3f}"
+            )
+        else:
+            outcome = f"**{before:.3f}**, unchanged: none of them has enough calibration rows"
+        st.markdown(f"- with {how}: {outcome}.")
+    st.caption("The base model is judged in the cells of each calibrator, so it has a TL-ECE for each.")
+else:
+    st.markdown(
+        f"**Nothing is calibrated**: no announced class has {min(k, n_bins):,} calibration rows, so all keep "
+        "their scores."
+    )
 for side, needed in zip(sides, (k, n_bins), strict=True):
     without = int((side.n_bins[announced] == 0).sum())
     if without:
@@ -100,6 +109,6 @@ if chosen:
             )
 st.caption(
     "Base model and HB are assessed on the same cells: the rows of one class that HB sends to one value "
-    "(Appendix F of the paper). V(eps), right of each pair, is the share of rows whose cell is off by at "
-    "most eps. Cells under 20 rows are lighter."
+    "(Appendix F of the paper). V(\u03b5), right of each pair, is the share of rows whose cell is off by at "
+    "most \u03b5. Cells under 20 rows are lighter."
 )
