@@ -61,6 +61,14 @@ class RecalibrationMap:
         """L1 length of every arrow, (m,), in [0, 2]."""
         return np.abs(self.head - self.tail).sum(axis=1)
 
+    @property
+    def error_share(self) -> np.ndarray | None:
+        """Share of every cell in the canonical-ECE (L1) of the base model, (m,); None without labels."""
+        if self.observed is None:
+            return None
+        part = np.abs(self.observed - self.tail).sum(axis=1) * self.count
+        return np.divide(part, part.sum(), out=np.zeros_like(part), where=part.sum() > 0.0)
+
     def frame(self) -> pd.DataFrame:
         """Return one row per occupied cell, for CSV downloads."""
         columns: dict[str, np.ndarray] = {
@@ -70,6 +78,8 @@ class RecalibrationMap:
             "arrow_length_l1": self.length,
             f"bound_l1_alpha_{self.alpha:g}": self.bound,
         }
+        if self.error_share is not None:
+            columns["share_of_canonical_ece"] = self.error_share
         parts = {"base_mean": self.tail, "recalibrated": self.head}
         if self.observed is not None:
             parts["observed"] = self.observed

@@ -230,23 +230,32 @@ class SchemeComparison:
     Attributes
     ----------
     names : tuple of str
-        Names of the schemes.
+        Names of the schemes that could be fitted.
     calibrators : tuple of CanonicalBinning
         Fitted, in the order of `names`.
     epsilon : float
         Distance at which V is reported.
     table : DataFrame
-        One row per scheme; see `frame`.
+        One row per scheme of `names`; see `frame`.
+    left_out : dict of str to str
+        Schemes that refused the calibration rows, for example because these are too few, and why.
     """
 
     names: tuple[str, ...]
     calibrators: tuple[CanonicalBinning, ...]
     epsilon: float
     table: pd.DataFrame
+    left_out: dict[str, str]
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per scheme: bins, smallest bin, and errors and scores before and after."""
-        return self.table
+        """Return one row per scheme: bins, smallest bin, and errors and scores before and after.
+
+        Schemes that were left out come last, with the reason in a column of its own and no numbers.
+        """
+        if not self.left_out:
+            return self.table
+        reasons = pd.DataFrame({"scheme": list(self.left_out), "left out": list(self.left_out.values())})
+        return pd.concat([self.table.convert_dtypes(), reasons], ignore_index=True)
 
 
 def compare_schemes(
@@ -260,12 +269,24 @@ def compare_schemes(
 
     The base model's V(eps) and canonical-ECE depend on the scheme, whose cells they are computed on.
     "zero probability" counts evaluation rows whose true class was given probability 0; each costs 36 nats of
-    log loss, where `log_loss` clips.
+    log loss, where `log_loss` clips. A scheme that refuses these calibration rows is left out, with why.
+
+    Raises
+    ------
+    InputError
+        If labels are missing.
     """
-    calibrators, rows = [], []
+    calibrators: dict[str, CanonicalBinning] = {}
+    left_out: dict[str, str] = {}
+    rows = []
     labels = _needed(evaluation.labels)
+    learnt = _needed(calibration.labels)
     for name, scheme in schemes.items():
-        calibrator = CanonicalBinning(scheme).fit(calibration.proba, calibration.labels)
+        try:
+            calibrator = CanonicalBinning(scheme).fit(calibration.proba, learnt)
+        except InputError as error:
+            left_out[name] = str(error)
+            continue
         cells = calibrator.assign(evaluation.proba)
         after = calibrator.value_of(cells)
         row: dict[str, Any] = {
@@ -282,9 +303,11 @@ def compare_schemes(
             row[f"log loss {when}"] = log_loss(labels, proba)
             row[f"Brier {when}"] = brier_score(labels, proba)
             row[f"accuracy {when}"] = accuracy(labels, proba)
-        calibrators.append(calibrator)
+        calibrators[name] = calibrator
         rows.append(row)
-    return SchemeComparison(tuple(schemes), tuple(calibrators), epsilon, pd.DataFrame(rows))
+    return SchemeComparison(
+        tuple(calibrators), tuple(calibrators.values()), epsilon, pd.DataFrame(rows), left_out
+    )
 
 
 def _length(vectors: np.ndarray, norm: int) -> np.ndarray:

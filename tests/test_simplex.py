@@ -71,7 +71,12 @@ def test_arrows_by_hand():
     frame = result.frame()
     assert frame.loc[1, "base_mean: a"] == 0.4
     assert frame["bound_l1_alpha_0.1"].tolist() == [pytest.approx(result.bound[0]), 2.0]
-    assert recalibration_map(calibrator, Predictions(evaluation.proba)).observed is None
+    # Two rows off by |0.5 - 0.8| + |0.5 - 0.1| + 0.1 = 0.8, one by 0.4 + 0.3 + 0.7 = 1.4.
+    np.testing.assert_allclose(result.error_share, [1.6 / 3, 1.4 / 3])
+    assert frame["share_of_canonical_ece"].sum() == pytest.approx(1.0)
+    unlabelled = recalibration_map(calibrator, Predictions(evaluation.proba))
+    assert unlabelled.observed is None
+    assert unlabelled.error_share is None
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=repr)
@@ -214,6 +219,18 @@ def test_comparison_agrees_with_the_parts():
         share = means.count[means.distance() <= 0.2].sum() / 2000
         assert frame.loc["grid", f"V(0.2) {when}"] == pytest.approx(share)
     assert (frame["canonical-ECE after"] < frame["canonical-ECE before"]).all()
+
+
+def test_a_scheme_that_needs_more_rows_leaves_the_others_in():
+    few, evaluation = simulated(8, seed=1), simulated(200, seed=2)
+    schemes = {"cuts": ProjectionScheme(27), "grid": GridScheme(5)}
+    found = compare_schemes(few, evaluation, schemes)
+    assert found.names == ("grid",)
+    assert "at least 26 calibration rows; got 8" in found.left_out["cuts"]
+    frame = found.frame().set_index("scheme")
+    assert frame.index.tolist() == ["grid", "cuts"]
+    assert frame.loc["grid", "bins"] == 25
+    assert frame.loc["cuts", "left out"] == found.left_out["cuts"]
 
 
 def test_labels_are_required_where_they_are_used():

@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from calib import CanonicalBinning, GridScheme, Predictions, ProjectionScheme, SierpinskiScheme
 from calib.persistence import dumps, loads
+from pages._session import Dataset
 
 APP = Path(__file__).parents[1] / "app.py"
 
@@ -34,6 +35,40 @@ def test_two_classes_are_told_why_not(monkeypatch):
     app = AppTest.from_function(show_binary, default_timeout=60).run()
     assert not app.exception
     assert "a simplex starts with three" in app.info[0].value
+
+
+def test_a_scheme_that_needs_more_rows_is_named_and_the_others_are_compared():
+    proba = np.random.default_rng(0).dirichlet(np.ones(3), 40)
+    rows = Predictions(proba, np.arange(40) % 3)
+    app = AppTest.from_file(str(APP), default_timeout=60).run()
+    app.session_state["dataset"] = Dataset("tiny", "", False, rows.take(np.arange(8)), rows)
+    app.switch_page("pages/study/simplex.py").run()
+    assert not app.exception
+    needed = "Projection with 27 bins needs 26 calibration rows; there are 8."
+    assert f"Projection, rotating: not compared. {needed}" in [one.value for one in app.caption]
+    bins, schemes = (one.value for one in app.dataframe)
+    assert schemes.loc["Bins"].to_dict() == {
+        "Sierpinski": "13",
+        "Grid": "25",
+        "Projection, rotating": "\u2013",
+        "Projection, random": "\u2013",
+    }
+    assert schemes.index[-1] == "Share of rows within 0.1 (L1), after"
+    heads = ["Bin", "Evaluation rows", "Calibration rows", "Arrow length (L1)", "Bound (L1, \u03b1 = 0.1)"]
+    assert bins.columns[:6].tolist() == [*heads, "Share of canonical-ECE (%)"]
+
+    app.selectbox(key="scheme").set_value("Projection, rotating").run()
+    assert app.error[0].value == f"Not shown: {needed}"
+
+
+def test_the_bin_that_is_named_has_the_largest_share_of_the_error():
+    app = AppTest.from_file(str(APP), default_timeout=120).run().switch_page("pages/study/simplex.py").run()
+    bins = app.dataframe[0].value
+    drawn = bins[bins[["Evaluation rows", "Calibration rows"]].min(axis=1) >= 20]
+    most = drawn.loc[drawn["Share of canonical-ECE (%)"].idxmax()]
+    (said,) = [one.value for one in app.markdown if "adds most" in one.value]
+    assert f"bin {most['Bin']:.0f} adds most" in said
+    assert f"{most['Share of canonical-ECE (%)']:.0f}% of it, {most['Evaluation rows']:,.0f} rows" in said
 
 
 @pytest.mark.parametrize("how", ["Two classes, all others merged", "Three classes, renormalised"])

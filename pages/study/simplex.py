@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.column_config import TextColumn
 
 from calib import InputError, cell_outlines, multinomial_bound
 from calib.figures_simplex import recalibration, validity
@@ -17,6 +18,7 @@ from pages._covtype import covtype_panel
 from pages._parts import chart, download, glossary_link, literal
 from pages.study._simplex import EPSILON, KNOBS, SCHEMES, compare, make_scheme, work_out
 from pages.study._simplex_data import choose_view
+from pages.study._simplex_tables import bins_table, comparison_table, why_not
 
 st.title("Simplex", anchor=False)
 st.markdown(
@@ -33,10 +35,11 @@ seed = 0
 if name == "Projection, random":
     seed = int(left.number_input("Seed of the directions", 0, 9999, 0, key="seed", bind="query-params"))
 few = right.slider("Leave out arrows of fewer rows than", 0, 500, 20, 5, key="few", bind="query-params")
+scheme = make_scheme(name, size, seed)
 try:
-    found = work_out(view, make_scheme(name, size, seed))
+    found = work_out(view, scheme)
 except InputError as error:
-    st.error(f"Not shown: {error}")
+    st.error(f"Not shown: {why_not(scheme, view.calibration.n_samples, error)}.")
     st.stop()
 rows, arrows, calibrator = view.evaluation, found.arrows, found.calibrator
 names = [literal(class_name) for class_name in rows.class_names]
@@ -44,11 +47,13 @@ names = [literal(class_name) for class_name in rows.class_names]
 st.subheader("Where recalibration moves the predictions", anchor=False)
 enough = np.minimum(arrows.count, arrows.fitted_count) >= few
 if enough.any():
-    at = int(np.argmax(arrows.length * arrows.count * enough))
+    adds = arrows.error_share
+    at = int(np.argmax(np.where(enough, adds, -1.0)))
     vectors = zip(names, arrows.tail[at], arrows.head[at], arrows.observed[at], strict=True)
     parts = [f"{n} says {a:.2f}, becomes **{b:.2f}**, true {c:.2f}" for n, a, b, c in vectors]
     st.markdown(
-        f"The arrow that moves most, bin {arrows.cell[at]} of {arrows.count[at]:,} rows: {'; '.join(parts)}."
+        f"Of the bins with an arrow, bin {arrows.cell[at]} adds most to the base model's canonical-ECE (L1): "
+        f"{adds[at]:.0%} of it, {arrows.count[at]:,} rows. {'; '.join(parts)}."
     )
 points = sample_rows(rows.n_samples)
 chart(
@@ -86,30 +91,32 @@ for (when, norm), floor in found.floors.items():
 st.subheader("The bins and what is guaranteed", anchor=False)
 alpha = st.slider("Miscoverage \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
 bound = multinomial_bound(arrows.fitted_count, 3, alpha=alpha)
-bins = replace(arrows, alpha=alpha, bound=bound).frame()
+bounded = replace(arrows, alpha=alpha, bound=bound)
+bins, formats = bins_table(bounded)
 st.markdown(
     f"With probability {1 - alpha:.0%}, the recalibrated vector of a bin is within its bound (L1, at most 2) "
     "of the true label frequencies, one bin at a time (Bretagnolle-Huber-Carol inequality)."
 )
-st.dataframe(bins.round(4), hide_index=True)
-download(bins, "bins", key="bins-csv")
+st.dataframe(bins, hide_index=True, column_config=formats)
+download(bounded.frame(), "bins", key="bins-csv")
 
 st.subheader("The schemes side by side", anchor=False)
 schemes = {other: make_scheme(other, KNOBS[other][3]) for other in SCHEMES}
-schemes[name] = make_scheme(name, size, seed)
-try:
-    comparison, by_scheme = compare(view, schemes)
-except InputError as error:
-    st.error(f"Not compared: {error}")
-else:
-    st.markdown("The scheme above with its settings, the others with the paper's. All on the same rows.")
-    written = comparison.frame().astype(object).set_index("scheme").T
-    st.dataframe(
-        written.map(lambda value: f"{value:.4f}" if isinstance(value, float) else f"{value:,}"),
-        height="content",
-    )
-    download(comparison.frame(), "schemes", key="schemes-csv")
-    chart(validity(by_scheme), "schemes-validity", alt="V of the recalibrated vectors, by scheme")
+schemes[name] = scheme
+comparison, by_scheme = compare(view, schemes)
+st.markdown("The scheme above with its settings, the others with the paper's. All on the same rows.")
+written = comparison_table(comparison)
+right = dict.fromkeys(written.columns, TextColumn(alignment="right"))
+st.dataframe(written, height="content", column_config=right)
+for other, reason in comparison.left_out.items():
+    st.caption(f"{other}: not compared. {why_not(schemes[other], view.calibration.n_samples, reason)}.")
+download(comparison.frame(), "schemes", key="schemes-csv")
+chart(
+    validity(by_scheme),
+    "schemes-validity",
+    table=pd.concat([curve.frame().assign(scheme=other) for other, curve in by_scheme.items()]),
+    alt="V of the recalibrated vectors, by scheme",
+)
 
 st.subheader("Take it away", anchor=False)
 st.download_button(
