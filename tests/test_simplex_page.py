@@ -47,6 +47,7 @@ def test_a_scheme_that_needs_more_rows_is_named_and_the_others_are_compared():
     needed = "Projection with 27 bins needs 26 calibration rows; there are 8."
     assert f"Projection, rotating: not compared. {needed}" in [one.value for one in app.caption]
     bins, schemes = (one.value for one in app.dataframe)
+    schemes = schemes.set_index("Measure")
     assert schemes.loc["Bins"].to_dict() == {
         "Sierpinski": "13",
         "Grid": "25",

@@ -50,14 +50,16 @@ def bins_table(arrows: RecalibrationMap) -> tuple[pd.DataFrame, dict[str, Number
 
 
 def comparison_table(found: SchemeComparison) -> pd.DataFrame:
-    """Return one column of written numbers per scheme, a dash for those that could not be fitted."""
+    """Return a row per measure and a column of written numbers per scheme, dashes for those left out."""
     measures = MEASURES | {f"V({found.epsilon:g})": f"Share of rows within {found.epsilon:g} (L1)"}
     heads = ROWS | {
         f"{name} {when}": f"{head}, {when}" for name, head in measures.items() for when in ("before", "after")
     }
     table = found.table.astype(object).set_index("scheme").T.reindex(list(heads))
     written = table.map(lambda value: f"{value:.4f}" if isinstance(value, float) else f"{value:,}")
-    return written.rename(index=heads).assign(**dict.fromkeys(found.left_out, "\u2013"))
+    written = written.assign(**dict.fromkeys(found.left_out, "\u2013"))
+    # A column and not the index, which would stay in place and fill a telephone's screen.
+    return written.rename(index=heads).rename_axis("Measure").reset_index()
 
 
 def why_not(scheme: SimplexScheme, n_rows: int, reason: object) -> str:

@@ -106,8 +106,8 @@ schemes[name] = scheme
 comparison, by_scheme = compare(view, schemes)
 st.markdown("The scheme above with its settings, the others with the paper's. All on the same rows.")
 written = comparison_table(comparison)
-right = dict.fromkeys(written.columns, TextColumn(alignment="right"))
-st.dataframe(written, height="content", column_config=right)
+right = dict.fromkeys(written.columns[1:], TextColumn(alignment="right"))
+st.dataframe(written, hide_index=True, height="content", column_config=right)
 for other, reason in comparison.left_out.items():
     st.caption(f"{other}: not compared. {why_not(schemes[other], view.calibration.n_samples, reason)}.")
 download(comparison.frame(), "schemes", key="schemes-csv")
