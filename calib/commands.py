@@ -54,6 +54,8 @@ def metrics(options: Namespace) -> Outcome:
 
 def fit(options: Namespace) -> Outcome:
     """Fit a calibrator on the calibration rows, write its file, and compare on the evaluation rows."""
+    if options.n_bins is not None and options.points_per_bin is not None:
+        raise InputError("--n-bins and --points-per-bin exclude each other; give one of the two")
     calibration, evaluation = read_sets(options)
     if options.evaluate:
         calibration, evaluation = calibration or evaluation, read_predictions(options.evaluate)

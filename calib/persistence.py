@@ -160,6 +160,11 @@ def loads(data: bytes) -> Any:
         raise
     except RecursionError:
         raise CalibratorFileError("calibrator file: values are nested too deeply") from None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise CalibratorFileError(
+            "this is not a calibrator file: it is not JSON; give the file that calib wrote when the "
+            "calibrator was saved"
+        ) from None
     except ValueError as error:
         raise CalibratorFileError(f"this is not a calibrator file: {short(str(error))}") from None
     kind, params, state, names, origin = _decode(document)

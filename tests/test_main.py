@@ -380,10 +380,25 @@ def test_report_is_written(capsys, table, percent, tmp_path):
     assert data["bytes"] == len(content.encode()) < 10_000_000
     assert "report" in content
     assert "--fix percent --calibrator" in content
-    assert "percent: rows 400" in content
+    assert "percent: row sums 100" in content
     _, split, _ = run(
         capsys, "report", table, "--split", 0.5, "--points-per-bin", 20, "--resamples", 50, "-o", page
     )
     assert split["calibrators"] == ["TL-HB", "Conf-HB", "CW-HB", "N-HB", "TS"]
     _, bare, _ = run(capsys, "report", table, "--resamples", 50, "-o", page)
     assert bare["calibrators"] == []
+
+
+def test_options_that_exclude_each_other_are_refused(capsys, table, tmp_path):
+    code, _, err = run(
+        capsys, "fit", table, "--n-bins", 5, "--points-per-bin", 9, "-o", tmp_path / "cal.json"
+    )
+    assert code == 2
+    assert "--n-bins and --points-per-bin" in err
+    assert not (tmp_path / "cal.json").exists()
+
+
+def test_table_in_place_of_a_calibrator_is_refused_plainly(capsys, table, tmp_path):
+    code, _, err = run(capsys, "apply", table, table, "-o", tmp_path / "out.csv")
+    assert code == 2
+    assert "not a calibrator file: it is not JSON" in err
