@@ -10,6 +10,7 @@ from typing import Any
 from calib.binning import Strategy
 from calib.commands_input import Outcome, calibrator_for, fix_codes, read_sets, rows_to_assess
 from calib.doctor import check as check_file
+from calib.doctor_findings import counted
 from calib.gate import gate as hold_against
 from calib.gate import parse_limits
 from calib.leaderboard import named_methods
@@ -28,7 +29,9 @@ def check(options: Namespace) -> Outcome:
     lines, data = [], {}
     for part, report in sorted(reports.items()):
         draft = report.draft
-        lines.append(f"{part}: {draft.n_samples:,} rows, {draft.n_classes:,} columns of scores")
+        lines.append(
+            f"{part}: {counted(draft.n_samples, 'row')}, {counted(draft.n_classes, 'column')} of scores"
+        )
         lines += [f"  fixed {line}" for line in report.log]
         for one in report.findings:
             hint = f" [--fix {one.code}]" if one.fix is not None else ""

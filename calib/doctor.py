@@ -118,8 +118,8 @@ class Report:
             If an error stands in the way; the message is the finding's.
         """
         for finding in self.errors:
-            hint = f" (accept the fix {finding.code})" if finding.fix is not None else ""
-            raise InputError(f"{finding.code}: {finding.message}{hint}")
+            hint = f" Accept it with report.fix({finding.code!r})." if finding.fix is not None else ""
+            raise InputError(finding.message + hint)
         return self.draft.predictions(scores)
 
     def frame(self) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from calib.doctor_findings import Finding, some
+from calib.doctor_findings import Finding, counted, some
 from calib.doctor_scale import are_log_probabilities
 from calib.drafts import LOG_SUM_TOLERANCE, Draft, row_sums
 from calib.roles_guess import is_row_number
@@ -113,7 +113,8 @@ def find_not_finite(draft: Draft) -> Finding | None:
     return Finding(
         "not_finite",
         "error",
-        f"{int(cells.sum()):,} values are NaN or infinite, in {len(rows):,} of {len(bad):,} rows "
+        f"{counted(int(cells.sum()), 'value', ('is', 'are'))} NaN or infinite, in {len(rows):,} of "
+        f"{counted(len(bad), 'row')} "
         f"({some(rows)}). "
         + ("Every row has one; look at the columns." if bad.all() else "The fix removes those rows."),
         rows,

@@ -101,11 +101,12 @@ class Effect:
     row_sums: tuple[tuple[float, float], tuple[float, float]]
 
     def __str__(self) -> str:
-        before, after = ("{:.6g}..{:.6g}".format(*pair) for pair in self.row_sums)
-        return (
-            f"rows {self.rows[0]:,} -> {self.rows[1]:,}, accuracy {self.accuracy[0]:.4f} -> "
-            f"{self.accuracy[1]:.4f}, row sums {before} -> {after}"
-        )
+        rows = [f"{n:,}" for n in self.rows]
+        accuracy = ["unknown" if np.isnan(share) else f"{share:.4f}" for share in self.accuracy]
+        sums = [" to ".join(dict.fromkeys(f"{end:.6g}" for end in pair)) for pair in self.row_sums]
+        pairs = {"rows": rows, "accuracy": accuracy, "row sums": sums}
+        changes = [f"{what} {a} -> {b}" for what, (a, b) in pairs.items() if a != b]
+        return ", ".join(changes) or "neither rows, accuracy nor row sums"
 
     def frame(self) -> pd.DataFrame:
         """Return a table with a row before and a row after."""
@@ -147,6 +148,16 @@ def _sum_range(draft: Draft) -> tuple[float, float]:
 def top_columns(matrix: np.ndarray) -> np.ndarray:
     """Return the column of the largest score of each row, (n,); ties go to the lowest."""
     return map_row_blocks(lambda block: block.argmax(axis=1), matrix)
+
+
+def counted(n: int, noun: str, verb: tuple[str, str] | None = None) -> str:
+    """Return a number and its noun, with "s" unless there is one, and the (singular, plural) verb.
+
+    >>> counted(1, "value", ("is", "are")), counted(2000, "row")
+    ('1 value is', '2,000 rows')
+    """
+    phrase = f"{n:,} {noun}{'s' * (n != 1)}"
+    return phrase if verb is None else f"{phrase} {verb[n != 1]}"
 
 
 def some(rows: np.ndarray) -> str:

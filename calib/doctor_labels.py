@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
-from calib.doctor_findings import Finding, some, some_names, top_columns
+from calib.doctor_findings import Finding, counted, some, some_names, top_columns
 from calib.doctor_order import STANDARD_ERRORS, count_pairs, find_order_fault, minus_one, whole_numbers
 from calib.drafts import Draft, missing_labels
 from calib.roles import plain
@@ -35,8 +35,8 @@ def find_label_faults(draft: Draft) -> list[Finding]:
             Finding(
                 "labels_missing",
                 "error",
-                f"{len(rows):,} of {len(missing):,} rows have no label ({some(rows)}). The fix removes "
-                "those rows.",
+                f"{len(rows):,} of {counted(len(missing), 'row')} {'has' if len(rows) == 1 else 'have'} no "
+                f"label ({some(rows)}). The fix removes {'that row' if len(rows) == 1 else 'those rows'}.",
                 rows,
                 repair=_labelled,
             )
@@ -72,18 +72,22 @@ def _unknown_labels(draft: Draft, unknown: np.ndarray) -> Finding:
             rows,
             repair=minus_one,
         )
-    values = pd.unique(draft.labels[rows])
-    listed = ", ".join(f"{value}" for value in values[:5]) + (", ..." if len(values) > 5 else "")
+    values = pd.unique(numbers[rows])
+    listed = ", ".join(f"{value:.15g}" for value in values[:5]) + (", ..." if len(values) > 5 else "")
     drop = None if len(rows) == draft.n_samples else lambda data: data.take(~_unknown(data))
-    return Finding(
-        "label_out_of_range",
-        "error",
-        f"{len(rows):,} of {draft.n_samples:,} labels are outside 0..{draft.n_classes - 1}, the classes of "
-        f"the {draft.n_classes} columns: {listed} ({some(rows)}). "
-        + ("The fix removes those rows." if drop else "Use codes that count columns, or names."),
-        rows,
-        repair=drop,
-    )
+    of_all = f"{len(rows):,} of {counted(draft.n_samples, 'label')}"
+    be = "is" if len(rows) == 1 else "are"
+    if draft.numbered_names:
+        what = f"{of_all} {be} none of the classes {some_names(draft.names)}: {listed} ({some(rows)}). "
+        advice = "Name the columns like the labels, or correct the labels."
+    else:
+        what = (
+            f"{of_all} {be} outside 0..{draft.n_classes - 1}, the classes of the "
+            f"{counted(draft.n_classes, 'column')}: {listed} ({some(rows)}). "
+        )
+        advice = "Use codes that count columns, or names."
+    how = f"The fix removes {'that row' if len(rows) == 1 else 'those rows'}." if drop else advice
+    return Finding("label_out_of_range", "error", what + how, rows, repair=drop)
 
 
 def _unknown(data: Draft) -> np.ndarray:
@@ -101,7 +105,10 @@ def _unmatched_names(draft: Draft, rows: np.ndarray) -> Finding:
     stray = [label for label in seen if label not in names]
     loose = {plain(name): name for name in draft.names}
     fuzzy = {label: loose.get(plain(label)) for label in stray}
-    seen_text = f"{len(stray)} label name(s) match no class: {some_names(stray)}; the classes are"
+    seen_text = (
+        f"{counted(len(stray), 'label name', ('matches', 'match'))} no class: {some_names(stray)}; the "
+        "classes are"
+    )
     listed = f"{some_names(draft.names)}."
     if all(fuzzy.values()) and len(loose) == draft.n_classes:
         return Finding(

@@ -165,7 +165,8 @@ def find_class_faults(
                 Finding(
                     "class_never_true",
                     "warning" if odd.any() else "note",
-                    f"{len(absent)} of {size} classes are never the true label: {some_names(names[absent])}."
+                    f"{len(absent)} of {size} classes {be(absent)} never the true label: "
+                    f"{some_names(names[absent])}."
                     + (
                         f" The scores expect {expected.max():,.0f} rows of "
                         f"{most!r}: are labels missing, or columns "
@@ -182,8 +183,8 @@ def find_class_faults(
             Finding(
                 "class_never_predicted",
                 "note",
-                f"{len(never)} of {size} classes are never predicted: {some_names(names[never])}. They "
-                "have no top-label diagram and cannot be calibrated by predicted class.",
+                f"{len(never)} of {size} classes {be(never)} never predicted: {some_names(names[never])}. "
+                "What is never predicted has no top-label diagram and no calibration by predicted class.",
                 columns=tuple(names[never]),
             )
         )
@@ -194,7 +195,7 @@ def find_class_faults(
             Finding(
                 "class_rare",
                 "note",
-                f"{len(rare)} of {size} classes are predicted fewer than {points_per_bin} times "
+                f"{len(rare)} of {size} classes {be(rare)} predicted fewer than {points_per_bin} times "
                 f"({names[fewest][:40]!r} {predicted[fewest]} times): {some_names(names[rare])}. That does "
                 f"not fill one bin of {points_per_bin} points; histogram binning leaves their scores as "
                 "they are.",
@@ -213,3 +214,8 @@ def find_class_faults(
             )
         )
     return found
+
+
+def be(some: np.ndarray) -> str:
+    """Return the verb for so many classes."""
+    return "is" if len(some) == 1 else "are"

@@ -63,8 +63,8 @@ def find_scale(draft: Draft) -> Finding | None:
             return _scale_finding(
                 draft,
                 "logits",
-                f"scores run from {low:.4g} to {high:.4g} and rows sum to anything from {sums.min():.4g} "
-                f"to {sums.max():.4g}: these are logits, not probabilities. The fix applies softmax.",
+                f"scores run from {low:.4g} to {high:.4g} and rows do not sum to 1 but to {_range(sums)}: "
+                "these are logits, not probabilities. The fix applies softmax.",
                 _softmax_of,
             )
         return _bad_sums(draft, ~sane, sums)
@@ -91,7 +91,7 @@ def find_scale(draft: Draft) -> Finding | None:
     return Finding(
         "sigmoid_scores",
         "error",
-        f"scores lie in [0, 1], but rows sum to anything from {sums.min():.4g} to {sums.max():.4g}: these "
+        f"scores lie in [0, 1], and rows do not sum to 1 but to {_range(sums)}: these "
         "are independent sigmoids, one per class (or a class column is missing). The fix turns them back "
         "into logits and applies softmax.",
         repair=_softmax_of_log_odds,
@@ -101,8 +101,18 @@ def find_scale(draft: Draft) -> Finding | None:
 def _scale_finding(draft: Draft, code: str, message: str, repair: Repair) -> Finding:
     named = draft.scale == code
     if named:
-        message = message.split(": ")[0] + ", as the names say. They are turned into probabilities."
+        low, high = float(draft.proba.min()), float(draft.proba.max())
+        message = (
+            f"the file names its scores {code.replace('log_', 'log-')} (they run from {low:.4g} to "
+            f"{high:.4g}); they are turned into probabilities."
+        )
     return Finding(code, "note" if named else "error", message, repair=repair)
+
+
+def _range(sums: np.ndarray) -> str:
+    """Smallest and largest sum in words."""
+    low, high = f"{sums.min():.4g}", f"{sums.max():.4g}"
+    return low if low == high else f"between {low} and {high}"
 
 
 def _exponentials(data: Draft) -> Draft:

@@ -103,14 +103,23 @@ class Draft:
 
     @property
     def labels_are_names(self) -> bool:
-        """Whether numeric labels are meant as names: all names are integers and hold every label."""
+        """Whether numeric labels are meant as names: all are integers, more labels are names than codes."""
         numbers = _as_integers(self.class_names or ())
         if not numbers or self.labels is None or self.labels.dtype == object:
             return False
         values = self.labels[np.isfinite(self.labels)] if self.labels.dtype.kind == "f" else self.labels
         if not len(values):
             return False
-        return bool(np.isin(pd.unique(values), numbers).all())
+        found = pd.unique(values)
+        named = int(np.isin(found, numbers).sum())
+        coded = int(((found >= 0) & (found < self.n_classes)).sum())
+        return named == len(found) or named > coded
+
+    @property
+    def numbered_names(self) -> bool:
+        """Whether all names are whole numbers, and not just 0, 1, ... as codes count."""
+        numbers = _as_integers(self.class_names or ())
+        return bool(numbers) and sorted(numbers) != list(range(self.n_classes))
 
     def predictions(self, scores: str = "auto") -> Predictions:
         """Check everything and return `Predictions`.

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from calib import InputError, Predictions, check, examine
 from calib.doctor_findings import CODES
+from calib.drafts import Draft
 
 NAMES = tuple(f"class {letter}" for letter in "abcdefghij")
 
@@ -135,7 +136,7 @@ def test_rows_that_do_not_sum_to_one_are_named_without_a_fix():
     report = examine(changed([5, 6], [1, 1], 0.9), Y)
     finding = report["rounding"]
     assert (finding.severity, finding.rows.tolist(), finding.fix) == ("error", [5, 6], None)
-    with pytest.raises(InputError, match="rounding: 2 of 2,000 rows"):
+    with pytest.raises(InputError, match="^2 of 2,000 rows"):
         report.predictions()
 
 
@@ -353,7 +354,7 @@ def test_several_faults_at_once_are_all_seen_and_mended_in_any_order():
     np.testing.assert_allclose(fixed.predictions().proba, P, atol=1e-15)
     np.testing.assert_array_equal(fixed.predictions().labels, Y)
     assert [line.split(":")[0] for line in fixed.log] == ["index_column", "percent", "labels_one_based"]
-    assert "row sums 100..100 -> 1..1" in fixed.log[1]
+    assert "row sums 100 -> 1" in fixed.log[1]
     alone = report["percent"].fix()
     np.testing.assert_allclose(alone.proba, P, atol=1e-15)
 
@@ -504,3 +505,23 @@ def test_predictions_and_frames_are_accepted_too():
     assert examine((P, Y)).codes == ()
     assert examine(pd.DataFrame(P, columns=NAMES), labels=TEXT).codes == ()
     assert examine(P.tolist(), np.eye(10)[Y]).codes == ()
+
+
+def test_labels_that_are_none_of_numbered_classes_are_named_by_the_classes():
+    names = ("1", "2", "3", "4")
+    report = examine(np.full((8, 4), 0.25), np.arange(8) % 4 + 5.0, class_names=names)
+    message = report["label_out_of_range"].message
+    assert message.startswith("8 of 8 labels are none of the classes '1', '2', '3', '4': 5, 6, 7, 8 (rows 0")
+    # One stray label does not turn the others from names into codes.
+    stray = Draft(np.full((5, 4), 0.25), np.array([1, 2, 3, 4, 9]), names)
+    assert stray.codes().tolist() == [0, 1, 2, 3, -1]
+
+
+def test_effect_leaves_out_what_does_not_change():
+    effect = examine(100 * P, Y).effect("percent")
+    assert str(effect) == "row sums 100 -> 1"
+
+
+def test_scores_named_logits_are_said_to_be_so_plainly():
+    report = examine(Draft(np.log(P), Y, scale="logits"))
+    assert "anything" not in " ".join(one.message for one in report.findings)
