@@ -59,6 +59,9 @@ def bin_statistics(
     kept = stop > start
     start, stop, problem, bin_ = start[kept], stop[kept], problem[kept], bin_[kept]
     count = stop - start
+    mean_score = (problems.score_sums[stop] - problems.score_sums[start]) / count
+    if strategy == "discrete":  # one value per cell: its mean needs no rounding
+        mean_score = problems.scores[start].astype(np.float64)
     if strategy == "uniform":
         lower, upper = bin_ / n_bins, (bin_ + 1) / n_bins
     else:
@@ -80,7 +83,7 @@ def bin_statistics(
         lower=lower,
         upper=upper,
         count=count,
-        mean_score=(problems.score_sums[stop] - problems.score_sums[start]) / count,
+        mean_score=mean_score,
         mean_outcome=(problems.outcome_sums[stop] - problems.outcome_sums[start]) / count,
     )
 
@@ -123,6 +126,13 @@ def equal_mass_cuts(group_ends: np.ndarray, n_bins: int) -> np.ndarray:
             break
         cuts.append(stop)
     return np.array([*cuts, total], dtype=np.int64)
+
+
+def check_norm(norm: float) -> float:
+    """Return p of an l_p error, a finite number >= 1, or raise `InputError`."""
+    if not 1 <= norm < np.inf:
+        raise InputError(f"norm must be a number of at least 1 (the maximum is `mce`); got {norm!r}")
+    return norm
 
 
 def check_count(value: object, name: str) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.fft import dct, idct
 
-from calib.binning import BinaryProblems, Notion, Strategy, bin_statistics, equal_mass_cuts
+from calib.binning import BinaryProblems, Notion, Strategy, bin_statistics, check_norm, equal_mass_cuts
 from calib.reductions import as_problems
 
 #: Most bins the sweep tries. Only problems with next to no outcome of one kind stay monotone for longer.
@@ -101,7 +101,8 @@ def debiased_ece(
     -----
     Kumar, Liang & Ma (2019), "Verified uncertainty calibration", definition 5.1: from each squared gap the
     estimated variance of the outcome frequency, f (1 - f) / (count - 1), is taken off. Cells with one row,
-    whose variance cannot be estimated, add nothing. The square is unbiased (but for those); its root is not.
+    whose variance cannot be estimated, add nothing. The square is unbiased (but for those) where scores are
+    constant in a cell, and a little too small where they vary; its root is not unbiased.
     """
     problems = as_problems(y_true, scores, notion, top_k)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
@@ -126,6 +127,7 @@ def sweep_ece(
     problem gets its own B, at most `MAX_BINS`. Equal scores are never split over two bins, so B is at most
     the number of distinct scores, too.
     """
+    check_norm(norm)
     problems = as_problems(y_true, scores, notion, top_k)
     ends = np.append(problems.tie_starts[1:], len(problems.scores))
     first = np.searchsorted(ends, problems.offsets, side="right")

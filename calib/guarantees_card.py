@@ -21,9 +21,14 @@ ASSUMPTIONS = (
 )
 
 
-#: One more, for calibrators that keep equal scores together.
+#: One more, by the rule for equal scores.
 GROUPED_TIES = (
-    "Equal scores are rare: the theorems break ties by noise (ties='randomize'), here they share a bin."
+    "The theorems are stated for distinct scores. Here equal scores share a bin (ties='group'), so a bin may "
+    "hold more than its share of rows, never fewer."
+)
+RANDOMIZED_TIES = (
+    "No two calibration rows have equal scores: ties='randomize' spreads equal scores over several bins in "
+    "fit, predict sends them all to one, and the promise can fail. Use ties='group' for such scores."
 )
 
 
@@ -170,7 +175,7 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> Guaran
         conditional=conditional,
         expected_ece=expected,
         covered=float(entries[covered].sum() / entries.sum()),
-        assumptions=ASSUMPTIONS if delta else (*ASSUMPTIONS, GROUPED_TIES),
+        assumptions=(*ASSUMPTIONS, RANDOMIZED_TIES if delta else GROUPED_TIES),
     )
 
 

@@ -30,7 +30,8 @@ class HistogramBinning(BaseEstimator):
         "group" never splits equal scores over two bins: a bin is closed at the first distinct score that
         fills its share, so every bin keeps at least floor(n/B) points. "randomize" is the paper's rule:
         scores get uniform noise of size `delta` before they are cut, and so do the bin values. Noise is
-        drawn in `fit` only: `predict` is always a function of the score.
+        drawn in `fit` only: `predict` is always a function of the score. Scores with ties need "group": with
+        "randomize" a tied score is fitted in several bins but predicted in one, and the guarantee is void.
     random_state : int, Generator or None
         Seed of the noise.
 

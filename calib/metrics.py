@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from calib.binning import Notion, Strategy
+from calib.binning import Notion, Strategy, check_norm
 from calib.parallel import map_row_blocks
-from calib.predictions import InputError, TopLabelPrediction, as_labels, score_matrix
+from calib.predictions import TopLabelPrediction, as_labels, score_matrix
 from calib.reductions import cell_statistics, top_label
 
 
@@ -65,8 +65,7 @@ def ece(
     >>> round(ece(y, top, notion="confidence"), 12), round(ece(y, top), 12)
     (0.0, 0.4)
     """
-    if not 1 <= norm < np.inf:
-        raise InputError(f"norm must be a number of at least 1 (the maximum is `mce`); got {norm!r}")
+    check_norm(norm)
     cells = cell_statistics(y_true, scores, notion, n_bins=n_bins, strategy=strategy, top_k=top_k)
     return cells.ece(norm)
 

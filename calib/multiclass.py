@@ -16,6 +16,10 @@ from calib.parallel import map_threads
 from calib.predictions import InputError, Predictions, TopLabelPrediction, score_matrix
 from calib.reductions import ranked_classes, reduce_to_binary, top_label
 
+#: Calibrated scores that are all below this are rows of zeros: histogram binning tells several bins of value
+#: 0 apart by multiples of 2.2e-16, or by noise of 1e-10.
+NOTHING = 1e-9
+
 
 @dataclass(frozen=True)
 class Fallback:
@@ -217,7 +221,7 @@ class MulticlassToBinary(BaseEstimator):
         rest = matrix.astype(np.float64)
         rest[rows, top.label] = 0.0
         sums = rest.sum(axis=1)
-        empty = sums == 0.0  # the base model gave everything to one class: share evenly
+        empty = sums < 1e-300  # the base model gave everything to one class: share evenly
         rest[empty] = 1.0
         rest[rows[empty], top.label[empty]] = 0.0
         sums[empty] = rest.shape[1] - 1
@@ -293,7 +297,8 @@ class MulticlassToBinary(BaseEstimator):
         map_threads(calibrate, range(matrix.shape[1]))
         if self.normalize:
             sums = result.sum(axis=1, keepdims=True)
-            result[sums[:, 0] == 0.0] = 1.0
-            sums[sums == 0.0] = self.n_classes_
+            empty = sums[:, 0] <= NOTHING * self.n_classes_
+            result[empty] = 1.0
+            sums[empty] = self.n_classes_
             result /= sums
         return result

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from calib.binning import BinaryProblems, BinStatistics, Notion, Strategy, bin_statistics
+from calib.binning import BinaryProblems, BinStatistics, Notion, Strategy, bin_statistics, check_norm
 from calib.noise_draws import Progress, perfect_sums, resample
 from calib.predictions import InputError
 from calib.reductions import reduce_to_binary
@@ -54,8 +54,9 @@ class NoiseFloor:
     def p_value(self) -> float:
         """(1 + redraws at or above the observed) / (1 + redraws), in (0, 1].
 
-        Uniform for a perfect model; where few rows decide the metric (MCE), redraws tie with the observed
-        value and p errs on the large side.
+        Uniform for a perfect model whose outcomes are drawn jointly. Where few rows decide the metric (MCE),
+        redraws tie with the observed value and p errs on the large side; where rows of class-wise or top-K
+        scores sum to more than 1, classes are drawn independently, and the spread, hence p, is approximate.
         """
         return float(p_values(np.array([self.observed]), self.samples[None])[0])
 
@@ -208,14 +209,14 @@ def verdict(floor: NoiseFloor, name: str) -> str:
     upper = floor.quantile(1.0 - LEVEL)
     for digits in range(3, 7):
         observed, mean = round(floor.observed, digits), round(floor.mean, digits)
-        most = np.ceil(upper * 10**digits - 1e-9) / 10**digits
+        most = np.ceil(upper * 10**digits - 1e-9) / 10**digits + 0.0  # no negative zero
         if mean < most and (observed > most) == above:
             break
     sentence = (
         f"{name} {observed:.{digits}f}, {words} (a perfect model of this size shows {mean:.{digits}f}, "
         f"at most {most:.{digits}f} in {round(100 * (1.0 - LEVEL))} of 100 cases)"
     )
-    if floor.observed < floor.quantile(TOO_LOW):
+    if len(floor.samples) >= 1 / TOO_LOW and floor.observed < floor.quantile(TOO_LOW):
         sentence += "; lower than chance allows: were these rows used for fitting?"
     return sentence
 
@@ -232,9 +233,7 @@ class CellMetric:
             raise InputError(f'metric must be "ece" or "mce"; got {metric!r}')
         if aggregate not in ("cell", "bin"):
             raise InputError(f'aggregate must be "cell" or "bin"; got {aggregate!r}')
-        if not norm >= 1:
-            raise InputError(f"norm must be a number of at least 1; got {norm!r}")
-        self.metric, self.norm, self.aggregate = metric, norm, aggregate
+        self.metric, self.norm, self.aggregate = metric, check_norm(norm), aggregate
         if metric == "ece":
             self.adder = adder(cells.claim, cells.count / cells.n_samples, cells.n_claims)
         elif aggregate == "bin":

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from calib.multiclass import NOTHING
 from calib.onnx_graph import Graph
 from calib.onnx_simplex import canonical
 from calib.predictions import InputError
@@ -126,7 +127,7 @@ def _multiclass(graph: Graph, data: dict[str, Any], proba: str) -> None:
         matrix = _calibrated(graph, data, owner, proba)
         if data["normalize"]:
             sums = graph.sums(matrix)
-            empty = graph.op("Equal", sums, graph.number(0.0))
+            empty = graph.op("LessOrEqual", sums, graph.number(NOTHING * n_classes))
             shared = graph.op("Div", matrix, graph.op("Where", empty, graph.number(1.0), sums))
             matrix = graph.op("Where", empty, graph.number(1.0 / n_classes), shared)
         _give_matrix(graph, matrix, n_classes)

@@ -53,7 +53,9 @@ def _multiclass(proba):
         matrix = np.stack(columns, axis=1)
         if DATA["normalize"]:
             sums = matrix.sum(axis=1, keepdims=True)
-            matrix = np.divide(matrix, sums, out=np.full_like(matrix, 1.0 / n_classes), where=sums > 0)
+            matrix = np.divide(
+                matrix, sums, out=np.full_like(matrix, 1.0 / n_classes), where=sums > 1e-9 * n_classes
+            )
         return _with_label(matrix)
     if notion in ("top-k-confidence", "top-k-label"):
         labels = np.argsort(-proba, axis=1, kind="stable")[:, : DATA["ranks"]]
@@ -69,7 +71,7 @@ def _multiclass(proba):
     rest = proba.astype(np.float64)
     rest[rows, label] = 0.0
     sums = rest.sum(axis=1)
-    empty = sums == 0.0
+    empty = sums < 1e-300
     rest[empty] = 1.0
     rest[rows[empty], label[empty]] = 0.0
     sums[empty] = n_classes - 1

@@ -14,6 +14,9 @@ from calib.noise_draws import independent_sums, resample
 from calib.predictions import InputError
 from calib.reductions import as_problems
 
+#: A gap counts as equal to an epsilon within this: 0.4 - 0.3 is 0.1 to a reader, not 0.10000000000000003.
+ROUNDING = 1e-12
+
 #: Values of epsilon at which the curve of a perfect model is given.
 PERFECT_GRID = np.linspace(0.0, 1.0, 501)
 
@@ -83,11 +86,13 @@ class ValidityCurve:
 
     def at(self, epsilon: float) -> float:
         """V(epsilon), the share of entries whose cell is off by at most `epsilon`."""
-        return float(self.count[: np.searchsorted(self.gap, epsilon, side="right")].sum() / self.count.sum())
+        return float(
+            self.count[: np.searchsorted(self.gap, epsilon + ROUNDING, side="right")].sum() / self.count.sum()
+        )
 
     def cells_at(self, epsilon: float) -> float:
         """Share of cells that are off by at most `epsilon`."""
-        return float(np.searchsorted(self.gap, epsilon, side="right") / len(self.gap))
+        return float(np.searchsorted(self.gap, epsilon + ROUNDING, side="right") / len(self.gap))
 
     def frame(self) -> pd.DataFrame:
         """Return one row per cell, smallest gap first, with the curve."""
@@ -216,7 +221,7 @@ def _perfect(
     def block(generator: np.random.Generator, size: int) -> np.ndarray:
         gaps = np.abs(draw(generator, size) / count[:, None] - mean_score[:, None])
         # First grid point that covers each gap; the tolerance keeps 0.1 + 1e-17 at grid point 0.1.
-        at = np.searchsorted(grid, gaps.ravel() - 1e-12)
+        at = np.searchsorted(grid, gaps.ravel() - ROUNDING)
         entries = np.bincount(at, weights=np.repeat(count, size), minlength=len(grid))
         return np.stack([entries, np.bincount(at, minlength=len(grid))])
 

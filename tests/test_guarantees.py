@@ -132,7 +132,8 @@ def test_card_of_class_wise_is_theorem_2():
     assert card.n_bins.tolist() == [12, 12, 12]
     assert card.marginal == pytest.approx(theorem.marginal)
     assert card.conditional == pytest.approx(theorem.conditional)
-    assert len(card.assumptions) == 3
+    assert len(card.assumptions) == 4
+    assert "ties='group'" in card.assumptions[-1]
 
 
 @pytest.mark.parametrize("notion", ["confidence", "top-k-confidence", "top-k-label"])

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from calib import HistogramBinning, InputError, MulticlassToBinary, Predictions, TopLabelPrediction, accuracy
+from calib import (
+    HistogramBinning,
+    InputError,
+    MulticlassToBinary,
+    PlattScaling,
+    Predictions,
+    TopLabelPrediction,
+    accuracy,
+)
 
 EXACT = {"rtol": 0, "atol": 1e-12}
 seeds = st.integers(0, 2**32 - 1)
@@ -261,3 +269,25 @@ def test_wrong_number_of_columns_is_named():
     m2b = MulticlassToBinary(HistogramBinning(n_bins=2)).fit(proba, y)
     with pytest.raises(InputError, match="fitted on 4 classes; got 2 columns"):
         m2b.predict_top([[0.6, 0.4]])
+
+
+def test_rows_of_zeros_are_shared_evenly_when_normalised():
+    """Bins of value 0 are told apart by multiples of 2.2e-16; these must not become probabilities."""
+    random = np.random.default_rng(1)
+    y = np.repeat(np.arange(10), 100)
+    proba = random.uniform(0, 0.01, (1000, 10))
+    proba[np.arange(1000), y] = 0
+    proba[np.arange(1000), y] = 1 - proba.sum(axis=1)
+    fitted = MulticlassToBinary(HistogramBinning(points_per_bin=50), notion="class-wise", normalize=True)
+    fitted.fit(proba, y)
+    row = np.array([[0.4, 0.3, 0.2, 0.002, 0.003, 0.005, 0.006, 0.007, 0.008, 0.069]])
+    np.testing.assert_array_equal(fitted.predict_proba(row), np.full((1, 10), 0.1))
+
+
+def test_completed_rows_are_finite_when_the_rest_is_next_to_nothing():
+    random = np.random.default_rng(0)
+    proba = random.dirichlet(np.ones(3), 60)
+    fitted = MulticlassToBinary(PlattScaling(), complete="rescale").fit(proba, random.integers(0, 3, 60))
+    completed = fitted.predict_proba(np.array([[1.0, 4.9e-324, 0.0]]))
+    assert np.isfinite(completed).all()
+    assert completed.sum() == pytest.approx(1.0)

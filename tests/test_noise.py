@@ -282,7 +282,7 @@ def floor_of(observed, samples):
 
 
 def test_verdict_words():
-    samples = np.linspace(0.0, 0.01, 101)
+    samples = np.linspace(0.0, 0.01, 1001)
     assert verdict(floor_of(0.02, samples), "TL-ECE").startswith("TL-ECE 0.020, above noise (a perfect")
     quiet = verdict(floor_of(0.005, samples), "TL-ECE")
     assert "not distinguishable from noise" in quiet
