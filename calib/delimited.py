@@ -7,7 +7,7 @@ import csv
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
+from calib.delimited_quotes import breaks_lines, on_one_line
 from calib.predictions import InputError
 from calib.tables import Limits, Progress, Source, Table, check_distinct, packed_table
 
@@ -115,6 +116,10 @@ def read_delimited(source: Source, limits: Limits, progress: Progress | None = N
             f"{source.name!r} is neither text nor a format that can be read; use CSV, Parquet, Feather, NPY, "
             "NPZ or JSON"
         )
+    if breaks_lines(text):
+        joined = on_one_line(whole(source, limits).decode(encoding, errors="replace")).encode()
+        source, encoding = replace(source, size=len(joined), content=joined), "utf-8"
+        text = joined[:HEAD].decode(errors="replace")
     dialect = _sniff(text, complete=len(head) < HEAD)
     limits.check_columns(len(dialect.names))
     check_distinct(dialect.names)

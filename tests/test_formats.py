@@ -418,3 +418,19 @@ def test_csv_export_neutralises_formulas_and_leaves_numbers():
 def test_categories_and_missing_text_survive_the_export():
     frame = pd.DataFrame({"c": pd.Categorical(["=a", "b", None]), "n": [1, 2, 3]})
     assert write_csv(frame) == b"c,n\n'=a,1\nb,2\n,3\n"
+
+
+def test_quoted_cells_may_hold_line_breaks():
+    """RFC 4180, section 2, rule 6; names are shown on one line."""
+    for end in ("\n", "\r\n"):
+        cell = f'"tabby{end}cat, ""Tom"""'
+        rows = [f"{cell},dog,label", f"0.9,0.1,{cell}", "0.2,0.8,dog", f"0.3,0.7,{cell}", ""]
+        for data in (end.join(rows).encode(), gzip.compress(end.join(rows).encode())):
+            read = read_predictions(data)
+            assert read.class_names == ('tabby cat, "Tom"', "dog")
+            assert read.labels.tolist() == [0, 1, 0]
+
+
+def test_stray_quotes_do_not_join_lines():
+    read = read_predictions(b'5" disk,dog,label\n0.9,0.1,5" disk\n0.2,0.8,dog\n')
+    assert (read.class_names, read.labels.tolist()) == (('5" disk', "dog"), [0, 1])
