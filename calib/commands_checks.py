@@ -16,6 +16,7 @@ from calib.gate import parse_limits
 from calib.leaderboard import named_methods
 from calib.methods import name_of
 from calib.persistence import aligned, load
+from calib.predictions import InputError
 from calib.report import ReportInput, report_html
 from calib.summary import assessment, calibrated_scores
 
@@ -99,9 +100,14 @@ def report(options: Namespace) -> Outcome:
     calibrators: dict[str, Any] = {}
     for file in options.calibrator:
         calibrator = load(file)
-        rows = aligned(rows, calibrator)
+        before, rows = rows.class_names, aligned(rows, calibrator)
+        if calibrators and rows.class_names != before:
+            raise InputError(
+                f"{Path(file).name} has its classes in another order than the calibrator before it"
+            )
         calibrators[f"{name_of(calibrator)} ({Path(file).name})"] = calibrator
     if calibration is not None:
+        calibration = calibration.in_order_of(rows.class_names)
         methods = named_methods(None, options.points_per_bin)
         for name in _REPORTED:
             calibrators[name] = methods[name].fit(calibration.proba, calibration.labels)

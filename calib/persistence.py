@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from calib.persistence_fields import CalibratorFileError, closed, closed_schema, short
@@ -192,19 +191,7 @@ def aligned(predictions: Predictions, calibrator: Any) -> Predictions:
         raise InputError(
             f"the calibrator was fitted on {n_classes} classes, the predictions have {predictions.n_classes}"
         )
-    numbers = tuple(str(code) for code in range(n_classes))
-    if names in (None, numbers, predictions.class_names) or predictions.class_names == numbers:
-        return predictions
-    strange = sorted(set(predictions.class_names) - set(names))
-    if strange:
-        raise InputError(
-            f"class {strange[0]!r} of the predictions is none of the calibrator's, which are "
-            f"{', '.join(repr(name) for name in names[:5])}{', ...' * (n_classes > 5)}"
-        )
-    place = {name: code for code, name in enumerate(predictions.class_names)}
-    order = np.array([place[name] for name in names])
-    labels = None if predictions.labels is None else np.argsort(order)[predictions.labels]
-    return Predictions(predictions.proba[:, order], labels, names)
+    return predictions if names is None else predictions.in_order_of(names)
 
 
 def checksum(document: dict[str, Any]) -> str:

@@ -192,6 +192,32 @@ class Predictions:
         new._set(proba, None if self.labels is None else self.labels[rows], self.class_names)
         return new
 
+    def in_order_of(self, class_names: Sequence[str]) -> Predictions:
+        """Put the columns in the order of other class names, so that both sets can be used together.
+
+        Where both sides name their classes, names decide; the default names "0", "1", ... are no names, and
+        columns are then taken to be in order. Predictions that are in order are returned as they are.
+
+        Raises
+        ------
+        InputError
+            If the number of classes differs, or a class is none of `class_names`.
+        """
+        names = tuple(class_names)
+        if len(names) != self.n_classes:
+            raise InputError(f"there are {self.n_classes} classes where {len(names)} were expected")
+        numbers = tuple(str(code) for code in range(self.n_classes))
+        if names in (numbers, self.class_names) or self.class_names == numbers:
+            return self
+        strange = sorted(set(self.class_names) - set(names))
+        if strange:
+            listed = ", ".join(repr(name) for name in names[:5]) + ", ..." * (len(names) > 5)
+            raise InputError(f"class {strange[0]!r} is none of the expected classes {listed}")
+        place = {name: code for code, name in enumerate(self.class_names)}
+        order = np.array([place[name] for name in names])
+        labels = None if self.labels is None else np.argsort(order)[self.labels]
+        return Predictions(self.proba[:, order], labels, names)
+
     def split(
         self, calibration: float = 0.5, random_state: int | np.random.Generator | None = 0
     ) -> tuple[Predictions, Predictions]:

@@ -225,7 +225,7 @@ def test_apply_refuses_other_endings_and_other_classes(capsys, table, tmp_path):
     code, _, err = run(
         capsys, "apply", tmp_path / "cal.json", tmp_path / "hen.csv", "-o", tmp_path / "out.csv"
     )
-    assert (code, "'hen' of the predictions is none of the calibrator's" in err) == (2, True)
+    assert (code, "class 'hen' is none of the expected classes" in err) == (2, True)
 
 
 @pytest.mark.parametrize(

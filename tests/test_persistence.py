@@ -177,7 +177,7 @@ def test_columns_follow_the_calibrators_class_names():
     assert np.array_equal(restored.labels, y)
     unnamed = Predictions(proba)
     assert aligned(unnamed, calibrator) is unnamed
-    with pytest.raises(InputError, match="'x' of the predictions is none of the calibrator's"):
+    with pytest.raises(InputError, match="class 'x' is none of the expected classes"):
         aligned(Predictions(proba, class_names=["a", "b", "c", "x"]), calibrator)
     with pytest.raises(InputError, match="4 classes, the predictions have 3"):
         aligned(Predictions(np.full((1, 3), 1 / 3)), calibrator)

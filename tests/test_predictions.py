@@ -274,3 +274,16 @@ def test_scores_need_not_sum_to_one():
 def test_representation_names_the_shape():
     assert repr(Predictions(PROBA)) == "<Predictions: 3 rows x 3 classes, without labels>"
     assert repr(Predictions(PROBA, [0, 1, 2])) == "<Predictions: 3 rows x 3 classes, with labels>"
+
+
+def test_columns_are_put_in_the_order_of_other_names():
+    mine = Predictions([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3]], [0, 2], ["c", "a", "b"])
+    ordered = mine.in_order_of(["a", "b", "c"])
+    np.testing.assert_array_equal(ordered.proba, [[0.2, 0.1, 0.7], [0.6, 0.3, 0.1]])
+    assert ordered.labels.tolist() == [2, 1]
+    assert mine.in_order_of(["c", "a", "b"]) is mine
+    assert mine.in_order_of(["0", "1", "2"]) is mine  # the default names are no names
+    with pytest.raises(InputError, match="class 'b' is none of the expected"):
+        mine.in_order_of(["a", "c", "d"])
+    with pytest.raises(InputError, match="3 classes where 2 were expected"):
+        mine.in_order_of(["a", "b"])
