@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Sequence
 
 from calib import __version__, commands
+from calib.drafts import RemedyError
 from calib.gate import METRICS as LIMITS
 from calib.methods import METHODS
 from calib.predictions import InputError
@@ -106,6 +107,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _say_warning
             outcome = getattr(commands, options.command)(options)
+    except RemedyError as error:
+        return _refuse(options.command, f"{error.fact}; {error.options}")
     except InputError as error:
         return _refuse(options.command, str(error))
     except OSError as error:

@@ -21,7 +21,7 @@ from calib.doctor_sample import (
     find_overlap,
 )
 from calib.doctor_scale import find_scale
-from calib.drafts import Draft, row_sums
+from calib.drafts import Draft, RemedyError, row_sums
 from calib.formats import divide, with_labels
 from calib.predictions import InputError, Predictions
 from calib.readers import read_table
@@ -118,8 +118,13 @@ class Report:
             If an error stands in the way; the message is the finding's.
         """
         for finding in self.errors:
-            hint = f" Accept it with report.fix({finding.code!r})." if finding.fix is not None else ""
-            raise InputError(finding.message + hint)
+            if finding.fix is None:
+                raise InputError(finding.message)
+            raise RemedyError(
+                finding.message.removesuffix("."),
+                f"Accept it with report.fix({finding.code!r}).",
+                f"add --fix {finding.code}",
+            )
         return self.draft.predictions(scores)
 
     def frame(self) -> pd.DataFrame:

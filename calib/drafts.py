@@ -20,6 +20,22 @@ SCALES = ("auto", "probabilities", "logits", "log_probabilities")
 LOG_SUM_TOLERANCE = 0.02
 
 
+class RemedyError(InputError):
+    """Input that a fix or an option makes usable.
+
+    Attributes
+    ----------
+    fact : str
+        What is wrong, a sentence without its full stop.
+    options : str
+        What to do on the command line; the message itself says what to do in Python.
+    """
+
+    def __init__(self, fact: str, advice: str, options: str) -> None:
+        super().__init__(f"{fact}. {advice}")
+        self.fact, self.options = fact, options
+
+
 @dataclass(frozen=True, eq=False)
 class Draft:
     """Scores and labels as they were found.
@@ -136,12 +152,14 @@ class Draft:
         """
         if scores not in SCALES:
             raise InputError(f"scores must be one of {', '.join(SCALES)}; got {scores!r}")
-        labels = self._checked_labels()
         if self.n_classes < 2:
-            raise InputError(
-                "there is one column of scores; Predictions needs one per class. If it is the probability of "
-                "class 1, accept the fix binary_input of calib.examine, or add a column with 1 - p"
+            raise RemedyError(
+                "there is one column of scores, and one per class is needed",
+                "If it is the probability of class 1, accept the fix binary_input of calib.examine, or add a "
+                "column with 1 - p",
+                "if it is the probability of class 1, add --fix binary_input",
             )
+        labels = self._checked_labels()
         scale = self.scale if scores == "auto" else scores
         probable = _rows_are_probabilities(self.proba)
         if scores == "auto" and scale in ("logits", "log_probabilities") and probable:
@@ -170,10 +188,12 @@ class Draft:
             raise InputError(f"there are {len(self.labels):,} labels for {self.n_samples:,} rows of scores")
         if codes is not None and (codes < 0).any():
             row = int((codes < 0).argmax())
+            label = self.labels[row]
+            text = f"{label:.15g}" if isinstance(label, np.floating) else str(label)[:60]
             raise InputError(
-                f"label {str(self.labels[row])[:60]!r} in row {row} names no class; the classes are "
+                f"label {text!r} in row {row} names no class; the classes are "
                 f"{', '.join(repr(name[:40]) for name in self.names[:5])}{', ...' * (self.n_classes > 5)} "
-                f"({int((codes < 0).sum()):,} such rows)"
+                f"({int((codes < 0).sum()):,} such row{'s' * (int((codes < 0).sum()) != 1)})"
             )
         return codes
 
@@ -303,17 +323,21 @@ def _refuse_other_scales(matrix: np.ndarray) -> None:
     low, high = float(matrix.min()), float(matrix.max())
     sums = row_sums(matrix)
     if low >= 0.0 and high > 1.0 and np.median(np.abs(sums - 100.0)) < 1.0:
-        raise InputError(
-            f"the scores are percentages: rows sum to {np.median(sums):.4g}. Divide them by 100, or accept "
-            "the fix percent of calib.examine"
+        raise RemedyError(
+            f"the scores are percentages: rows sum to {np.median(sums):.4g}",
+            "Divide them by 100, or accept the fix percent of calib.examine",
+            "add --fix percent",
         )
     if high <= 0.0 and np.median(np.abs(np.exp(matrix[:1000]).sum(axis=1) - 1.0)) < LOG_SUM_TOLERANCE:
-        raise InputError(
-            'the scores are log-probabilities: none is above 0. Pass scores="log_probabilities", or accept '
-            "the fix log_probabilities of calib.examine"
+        raise RemedyError(
+            "the scores are log-probabilities: none is above 0",
+            'Pass scores="log_probabilities", or accept the fix log_probabilities of calib.examine',
+            "add --scores log_probabilities",
         )
     if low < 0.0 or high > 1.0 + 1e-6:
-        raise InputError(
+        raise RemedyError(
             f"the scores look like logits: they run from {low:.4g} to {high:.4g}, and probabilities lie in "
-            '[0, 1]. Pass scores="logits" to apply softmax, or let calib.examine find out what they are'
+            "[0, 1]",
+            'Pass scores="logits" to apply softmax, or let calib.examine find out what they are',
+            "add --scores logits to apply softmax, or let `python -m calib check` find out what they are",
         )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.drafts import Draft, draft_of, from_one_hot, names_that_fit
+from calib.drafts import Draft, RemedyError, draft_of, from_one_hot, names_that_fit
 from calib.predictions import InputError, Predictions
 from calib.readers import read_table
 from calib.roles import ID_NAMES, INDEX_NAMES, LABEL_NAMES, Roles, plain
@@ -97,9 +97,10 @@ def read_pair(
     drafts = divide(table, roles)
     calibration = drafts.get("calibration")
     if "evaluation" not in drafts:
-        raise InputError(
-            "the file names calibration rows but no evaluation rows (test or evaluation); read the "
-            'calibration rows with read_predictions(..., split="calibration")'
+        raise RemedyError(
+            "the file names calibration rows but no evaluation rows (test or evaluation)",
+            'Read the calibration rows with read_predictions(..., split="calibration")',
+            "add --part calibration to use the calibration rows",
         )
     evaluation = drafts["evaluation"].predictions(scores)
     if calibration is None:
@@ -128,7 +129,11 @@ def read_draft(
     name = "evaluation" if split is None else split
     if name not in drafts:
         listed = ", ".join(repr(part) for part in drafts)
-        raise InputError(f"the file has no part {name!r}; it has {listed}: pass one of them as split")
+        raise RemedyError(
+            f"the file has no part {name!r}; it has {listed}",
+            "Pass one of them as split",
+            "name one of them with --part",
+        )
     draft = drafts[name]
     return draft if labels is None else with_labels(draft, labels, limits=limits)
 

@@ -322,7 +322,7 @@ BAD = {
     "percent": (b"a,b\n50,50\n90,10\n", "percentages: rows sum to 100"),
     "not finite": (b"a,b\nnan,0.5\n0.5,0.5\n", "NaN or infinite"),
     "unknown label": (b"a,b,label\n0.5,0.5,c\n", "label 'c' in row 0 names no class"),
-    "label out of range": (b"a,b,label\n0.5,0.5,2\n", "label '2.0' in row 0 names no class"),
+    "label out of range": (b"a,b,label\n0.5,0.5,2\n", "label '2' in row 0 names no class"),
     "label missing": (b"a,b,label\n0.5,0.5,a\n0.5,0.5,\n", "1 of 2 rows have no label, first row 1"),
 }
 
