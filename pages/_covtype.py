@@ -9,6 +9,7 @@ import streamlit as st
 
 from calib import InputError
 from calib.datasets import EXAMPLE_TITLES, Example, Stopped, covtype
+from pages._parts import plain
 from pages._session import Dataset, dataset, from_example, use
 
 SIMULATED = "covtype-simulated"
@@ -137,7 +138,9 @@ def _follow() -> None:
         use(Dataset(example.title, example.description, False, example.calibration, example.evaluation))
         st.rerun()
     else:
-        st.error(job.error or "The work ended without a result. The server's log says why.")
+        st.error(
+            plain(job.error) if job.error else "The work ended without a result. The server's log says why."
+        )
         if st.button("Close"):
             del st.session_state["covtype-job"]
             st.rerun()

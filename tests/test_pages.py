@@ -7,6 +7,7 @@ import pickle
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -98,3 +99,30 @@ def test_calibrator_that_is_none_is_refused_in_words():
     app.file_uploader(key="calibrator-file").upload("cal.json", b'{"format": "x"}', "application/json").run()
     assert not app.exception
     assert len(app.error) == 1
+
+
+def test_calibration_columns_follow_the_names_of_the_evaluation_columns():
+    random = np.random.default_rng(0)
+    proba = random.dirichlet([3.0, 2.0, 1.0], 400)
+    labels = np.array([random.choice(3, p=row) for row in proba])
+    names = np.array(["a", "b", "c"])
+    rows = pd.DataFrame(proba, columns=names).assign(label=names[labels])
+    app = open_page("pages/start/data.py", example="digits")
+    app.file_uploader(key="up").upload("rows.csv", rows.to_csv(index=False).encode(), "text/csv").run()
+    moved = rows[["c", "a", "b", "label"]].to_csv(index=False).encode()
+    app.file_uploader(key="up-calibration").upload("held.csv", moved, "text/csv").run()
+    press(app, "Use these files")
+    assert not app.exception
+    loaded = app.session_state["dataset"]
+    assert loaded.calibration.class_names == loaded.evaluation.class_names == ("a", "b", "c")
+    np.testing.assert_allclose(loaded.calibration.proba, loaded.evaluation.proba)
+    np.testing.assert_array_equal(loaded.calibration.labels, labels)
+
+
+def test_words_of_a_bad_file_are_shown_as_they_are():
+    hostile = b"![x](http://example.com/x.png),![x](http://example.com/x.png),label\n0.5,0.5,0\n0.4,0.6,1\n"
+    app = open_page("pages/start/data.py", example="digits")
+    app.file_uploader(key="up").upload("bad.csv", hostile, "text/csv").run()
+    assert len(app.error) == 1
+    assert r"\!\[x\]" in app.error[0].value
+    assert "://" not in app.error[0].value

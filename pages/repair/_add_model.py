@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from calib import InputError, Predictions
-from pages._session import Method, dataset, keep
+from pages._parts import plain
+from pages._session import BASE, Method, dataset, keep, methods
 from pages.start._findings import show_faults
 from pages.start._upload import read, rows_of
 
@@ -27,11 +28,15 @@ def add_model() -> None:
             show_faults(reading, labelled=True)
         if st.button("Add this model", disabled=reading is None) and reading is not None:
             try:
+                taken = methods().get(reading.name)
+                if taken is not None and (taken.calibrator is not None or taken.name == BASE):
+                    raise InputError("a method of this name is there already; give the file another name")
                 rows = same_rows(rows_of(reading.reports["evaluation"]))
-                keep(Method(reading.name, rows, "uniform", rows.fingerprint))
+                key = f"{dataset().evaluation.fingerprint}/{rows.fingerprint}"
+                keep(Method(reading.name, rows, "uniform", key))
                 st.success("Added.")
             except InputError as error:
-                st.error(f"Not added: {error}")
+                st.error(f"Not added: {plain(error)}")
 
 
 def same_rows(rows: Predictions) -> Predictions:
@@ -44,19 +49,17 @@ def same_rows(rows: Predictions) -> Predictions:
     loaded, held = data.evaluation, data.calibration
     if rows.n_classes != loaded.n_classes:
         raise InputError(f"it has {rows.n_classes:,} classes; the loaded model has {loaded.n_classes:,}")
+    rows = rows.in_order_of(loaded.class_names)
+    if rows.labels is None:
+        raise InputError("it has no true labels, so nothing shows that these are the same rows; add them")
     total = loaded.n_samples + (held.n_samples if held is not None else 0)
-    divided = data.split is not None and rows.n_samples == total
-    if divided and data.split is not None:
-        if rows.labels is None:
-            raise InputError(
-                "its rows cannot be divided as the loaded ones were, because it has no true labels; add them"
-            )
+    if data.split is not None and rows.n_samples == total:
         rows = rows.split(data.split, random_state=0)[1]
     if rows.n_samples != loaded.n_samples:
         raise InputError(
             f"it has {rows.n_samples:,} rows; the loaded model has {loaded.n_samples:,} for evaluation"
             + (f" of {total:,} in its file" if data.split is not None else "")
         )
-    if rows.labels is not None and (rows.labels != loaded.labels).any():
+    if (rows.labels != loaded.labels).any():
         raise InputError("its true labels differ from the loaded ones, so these are not the same rows")
     return rows

@@ -9,7 +9,7 @@ import streamlit as st
 from calib import InputError, summarize
 from calib.persistence import aligned, loads
 from calib.summary import applied_frame, assessment, calibrated_scores, summary_frame
-from pages._parts import download, heading
+from pages._parts import download, heading, plain
 from pages._session import dataset, methods
 from pages.start._findings import show_faults
 from pages.start._upload import read, without_labels
@@ -34,7 +34,7 @@ try:
     else:
         left.info("None is fitted: the Calibrate page fits one.")
 except InputError as error:
-    left.error(str(error))
+    left.error(plain(error))
 new = right.file_uploader("New predictions (probabilities per class)", key="apply-file")
 reading = None if new is None else read(new, place="apply-reading")
 predictions = None
@@ -50,11 +50,13 @@ if calibrator is None or predictions is None:
     )
     st.stop()
 try:
+    if source != "From a file":  # calibrators of this session follow the loaded columns
+        predictions = predictions.in_order_of(data.evaluation.class_names)
     predictions = aligned(predictions, calibrator)
     names = getattr(calibrator, "class_names_", None) or predictions.class_names
     table = applied_frame(calibrator, predictions, names)
 except InputError as error:
-    st.error(f"These two do not fit together: {error}")
+    st.error(f"These two do not fit together: {plain(error)}")
     st.stop()
 
 st.subheader("Calibrated predictions", anchor=False)

@@ -14,6 +14,7 @@ from calib.readers import read_table
 from calib.roles import Roles
 from calib.roles_guess import guess_roles
 from calib.tables import Table
+from pages._parts import plain
 from pages._session import Dataset
 
 #: Findings that are about the true labels alone.
@@ -89,7 +90,7 @@ def read(
         reading = Reading(tuple(key), name, table, *files[1:], {}, roles, place)
         reading = replace(reading, reports=examined(reading, bar.progress))
     except InputError as error:
-        st.error(f"Not loaded: {error}")
+        st.error(f"Not loaded: {plain(error)}")
         st.caption("What was loaded before is still in place.")
         return None
     finally:
@@ -183,10 +184,11 @@ def accepted(reading: Reading, split: float) -> Dataset:
         if split > 0:
             held, rows = rows.split(split, random_state=0)
             how = f"{split:.0%} of the rows, drawn at random within each class (seed 0), are for calibration"
-    if held is not None and held.n_classes != rows.n_classes:
-        raise InputError(
-            f"the calibration rows have {held.n_classes} classes, the evaluation rows {rows.n_classes}"
-        )
+    if held is not None:
+        try:
+            held = held.in_order_of(rows.class_names)
+        except InputError as error:
+            raise InputError(f"the calibration rows do not fit the evaluation rows: {error}") from None
     log = tuple(
         f"{part} rows: {in_words(line)}" for part, report in reading.reports.items() for line in report.log
     )
@@ -200,7 +202,7 @@ def examine_again(reading: Reading) -> None:
         st.session_state[reading.place] = replace(reading, reports=examined(reading))
         st.rerun()
     except InputError as error:
-        st.error(f"These columns cannot be used: {error}")
+        st.error(f"These columns cannot be used: {plain(error)}")
 
 
 def _guess(table: Table) -> Roles | None:

@@ -9,7 +9,7 @@ import streamlit as st
 from calib import InputError, accuracy
 from calib.datasets import EXAMPLE_TITLES
 from calib.figures import class_shares
-from pages._parts import chart, heading, literal
+from pages._parts import chart, heading, literal, plain
 from pages._session import dataset, from_example, previous, undo, use
 from pages.start._findings import show_findings, show_roles
 from pages.start._upload import accepted, dismiss, pending, read
@@ -79,7 +79,7 @@ with upload_tab:
             st.session_state["in_use"] = (reading, dataset())
             st.rerun()
         except InputError as error:
-            st.error(f"Not loaded: {error}")
+            st.error(f"Not loaded: {plain(error)}")
             st.caption("What was loaded before is still in place.")
 
 if before := previous():
