@@ -11,7 +11,7 @@ from typing import Any
 from calib.binning import Notion, Strategy
 from calib.commands_checks import check, gate, report
 from calib.commands_input import Outcome, calibrator_for, read_sets, rows_to_assess
-from calib.formats import read_predictions, write_csv
+from calib.formats import write_csv
 from calib.methods import make_calibrator, name_of
 from calib.noise import NoiseFloor, noise_floor, verdict
 from calib.persistence import aligned, dumps, loads
@@ -58,7 +58,9 @@ def fit(options: Namespace) -> Outcome:
         raise InputError("--n-bins and --points-per-bin exclude each other; give one of the two")
     calibration, evaluation = read_sets(options)
     if options.evaluate:
-        calibration, evaluation = calibration or evaluation, read_predictions(options.evaluate)
+        calibration = calibration or evaluation
+        other = Namespace(**{**vars(options), "file": options.evaluate, "labels": None})
+        evaluation = read_sets(other)[1].in_order_of(calibration.class_names)
     how = "calibration rows named by the file" if not options.evaluate else "rows of the file"
     rest: Predictions | None = evaluation
     if calibration is None:

@@ -420,3 +420,9 @@ def test_refusals_name_options_of_the_command_line(capsys, table, tmp_path, scal
     assert options in err
     assert 'scores="' not in err
     assert "calib.examine" not in err
+
+
+def test_evaluation_file_is_read_like_the_other(capsys, percent, tmp_path):
+    out = tmp_path / "cal.json"
+    code, data, err = run(capsys, "fit", percent, "--fix", "percent", "--evaluate", percent, "-o", out)
+    assert (code, err) == (0, "")
