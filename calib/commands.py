@@ -10,7 +10,7 @@ from typing import Any
 
 from calib.binning import Notion, Strategy
 from calib.commands_checks import check, gate, report
-from calib.commands_input import Outcome, calibrator_for, read_sets, rows_to_assess
+from calib.commands_input import Outcome, calibrator_for, fixes_log, read_sets, rows_to_assess
 from calib.formats import write_csv
 from calib.methods import make_calibrator, name_of
 from calib.noise import NoiseFloor, noise_floor, verdict
@@ -84,7 +84,7 @@ def fit(options: Namespace) -> Outcome:
         random_state=options.seed,
     )
     calibrator.fit(calibration.proba, calibration.labels)
-    content = dumps(calibrator, fitted_on=calibration)
+    content = dumps(calibrator, fitted_on=calibration, log=fixes_log(options))
     calibrator = loads(content)
     notes = [f"{name_of(calibrator)} fitted on {calibration.n_samples:,} rows: {how}"]
     fallbacks = _fallbacks(calibrator, calibration.class_names)

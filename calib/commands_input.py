@@ -66,6 +66,14 @@ def read_sets(options: Namespace, *, labelled: bool = True) -> tuple[Predictions
     return calibration, rows
 
 
+def fixes_log(options: Namespace) -> tuple[str, ...]:
+    """Return one line per fix that `read_sets` applies, for exports to carry."""
+    if not options.fix:
+        return ()
+    reports = check_file(options.file, labels=options.labels, fix=fix_codes(options), format=options.format)
+    return tuple(f"{part} rows: {line}" for part, report in reports.items() for line in report.log)
+
+
 def rows_to_assess(options: Namespace) -> Predictions:
     """Return the evaluation rows, or with `split` those that `fit` with this share and seed did not use."""
     calibration, rows = read_sets(options)

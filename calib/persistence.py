@@ -44,6 +44,7 @@ def save(
     *,
     class_names: Sequence[str] | None = None,
     fitted_on: Predictions | None = None,
+    log: Sequence[str] = (),
 ) -> None:
     """Write a fitted calibrator to a JSON file that `load` reads back to the last bit.
 
@@ -58,6 +59,8 @@ def save(
         `class_names_`, else "0", "1", ...
     fitted_on : Predictions, optional
         The calibration rows; their number and fingerprint are recorded, nothing else of them.
+    log : sequence of str
+        Fixes accepted in these rows before (`Report.log`), one line each.
 
     Raises
     ------
@@ -72,7 +75,7 @@ def save(
     -----
     Seeds that are generators are written as null: they play no part in predictions.
     """
-    data = dumps(calibrator, class_names=class_names, fitted_on=fitted_on)
+    data = dumps(calibrator, class_names=class_names, fitted_on=fitted_on, log=log)
     if isinstance(file, (str, os.PathLike)):
         Path(file).write_bytes(data)
     else:
@@ -107,7 +110,11 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
 
 
 def dumps(
-    calibrator: Any, *, class_names: Sequence[str] | None = None, fitted_on: Predictions | None = None
+    calibrator: Any,
+    *,
+    class_names: Sequence[str] | None = None,
+    fitted_on: Predictions | None = None,
+    log: Sequence[str] = (),
 ) -> bytes:
     """Return what `save` writes, as bytes."""
     kind = kind_of(calibrator)
@@ -120,7 +127,7 @@ def dumps(
         "params": kind.encode_params(calibrator),
         "state": kind.encode_state(calibrator),
         "classes": encode_names(calibrator, n_classes, class_names, fitted_on),
-        "fitted_on": encode_origin(calibrator, fitted_on),
+        "fitted_on": encode_origin(calibrator, fitted_on, log),
     }
     _decode(document)
     document["checksum"] = checksum(document)

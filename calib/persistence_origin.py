@@ -14,6 +14,8 @@ from calib.predictions import InputError, Predictions
 
 #: Longest class name in a file, in characters.
 MAX_NAME = 1_000
+#: Most fixes a file tells of.
+MAX_FIXES = 100
 
 _DATE = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -32,12 +34,15 @@ class FittedOn:
         When it was first saved, UTC, like "2026-01-31T12:00:00Z".
     calib_version : str
         Version of calib that saved it.
+    log : tuple of str
+        Fixes that were accepted in the calibration data before; empty, and then not in the file, if none.
     """
 
     n_samples: int | None
     fingerprint: str | None
     date: str
     calib_version: str
+    log: tuple[str, ...] = ()
 
 
 def decode_names(raw: Any, n_classes: int | None) -> tuple[str, ...] | None:
@@ -60,7 +65,16 @@ def decode_names(raw: Any, n_classes: int | None) -> tuple[str, ...] | None:
 
 def decode_origin(raw: Any, n_points: int | None) -> FittedOn:
     """Return the checked origin; `n_points` are the rows that the state counts, where it does."""
-    closed(raw, ("n", "fingerprint", "date", "calib_version"), "fitted_on")
+    optional = ("log",) if isinstance(raw, dict) and "log" in raw else ()
+    closed(raw, ("n", "fingerprint", "date", "calib_version", *optional), "fitted_on")
+    log = raw.get("log", [""])
+    if not isinstance(log, list) or not 0 < len(log) <= MAX_FIXES:
+        raise CalibratorFileError.at("fitted_on.log", f"a list of 1 to {MAX_FIXES} texts", log)
+    for index, line in enumerate(log):
+        if not isinstance(line, str) or len(line) > MAX_NAME or re.search("[\ud800-\udfff]", line):
+            raise CalibratorFileError.at(
+                f"fitted_on.log[{index}]", f"a text of at most {MAX_NAME} characters", line
+            )
     n = Maybe(Whole()).decode(raw["n"], "fitted_on.n", {})
     if None not in (n, n_points) and n != n_points:
         raise CalibratorFileError.at("fitted_on.n", f"{n_points:,}, the rows that state counts", n)
@@ -75,7 +89,7 @@ def decode_origin(raw: Any, n_points: int | None) -> FittedOn:
         sound = False
     if not sound:
         raise CalibratorFileError.at("fitted_on.date", "a UTC time like 2026-01-31T12:00:00Z", date)
-    return FittedOn(n, digest, date, version)
+    return FittedOn(n, digest, date, version, tuple(log) if optional else ())
 
 
 def encode_names(
@@ -102,7 +116,7 @@ def encode_names(
     return [str(name) for name in names]
 
 
-def encode_origin(calibrator: Any, fitted_on: Predictions | None) -> dict[str, Any]:
+def encode_origin(calibrator: Any, fitted_on: Predictions | None, log: Sequence[str] = ()) -> dict[str, Any]:
     """Return the origin to store: of `fitted_on`, else what the calibrator was loaded with."""
     known = getattr(calibrator, "fitted_on_", None)
     if fitted_on is not None or known is None:
@@ -112,12 +126,14 @@ def encode_origin(calibrator: Any, fitted_on: Predictions | None) -> dict[str, A
             datetime.now(UTC).strftime(_DATE),
             calib.__version__,
         )
-    return {
+    origin = {
         "n": known.n_samples,
         "fingerprint": known.fingerprint,
         "date": known.date,
         "calib_version": known.calib_version,
     }
+    lines = [str(line)[:MAX_NAME] for line in (*log, *known.log)][:MAX_FIXES]
+    return {**origin, "log": lines} if lines else origin
 
 
 def names_schema() -> dict[str, Any]:
@@ -129,7 +145,7 @@ def names_schema() -> dict[str, Any]:
 
 def origin_schema() -> dict[str, Any]:
     """Return the JSON Schema of the origin."""
-    return closed_schema(
+    schema = closed_schema(
         {
             "n": Maybe(Whole()).schema(),
             "fingerprint": {"anyOf": [{"type": "null"}, {"type": "string", "pattern": "^[0-9a-f]{32}$"}]},
@@ -137,3 +153,6 @@ def origin_schema() -> dict[str, Any]:
             "calib_version": {"type": "string", "pattern": "^[0-9A-Za-z.+!_-]{1,40}$"},
         }
     )
+    line = {"type": "string", "maxLength": MAX_NAME}
+    schema["properties"]["log"] = {"type": "array", "items": line, "minItems": 1, "maxItems": MAX_FIXES}
+    return schema

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
@@ -100,12 +101,13 @@ def chart(
             "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
         },
     )
+    log = dataset().log
     with st.container(horizontal=True, horizontal_alignment="right", gap="small"):
         if table is not None:
             download(table, file, label="Data (CSV)", key=f"{key}-csv")
         st.download_button(
             "Figure (HTML)",
-            data=lambda: figure.to_html(include_plotlyjs=True, full_html=True).encode(),
+            data=lambda: page_of(figure, log),
             file_name=f"{file}.html",
             mime="text/html",
             key=f"{key}-html",
@@ -116,11 +118,28 @@ def chart(
         )
 
 
+def page_of(figure: go.Figure, log: tuple[str, ...]) -> bytes:
+    """Return a figure as a self-contained page, with the fixes accepted in the data below it."""
+    page = figure.to_html(include_plotlyjs=True, full_html=True)
+    fixes = "".join(f"<p>Fixed in the data: {html.escape(line)}</p>" for line in log)
+    head, tail = page.rsplit("</body>", 1)
+    return f"{head}{fixes}</body>{tail}".encode()
+
+
+def with_log(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table, with the fixes accepted in the data, if any, in a last column's first row."""
+    log = dataset().log
+    if not log or table.empty:
+        return table
+    return table.assign(input_fixes=["; ".join(log), *[""] * (len(table) - 1)])
+
+
 def download(table: pd.DataFrame, file: str, *, label: str = "Table (CSV)", key: str) -> None:
     """Offer a table as CSV; cells a spreadsheet would run as formulas are neutralised."""
+    logged = with_log(table)  # the file is made outside the session
     st.download_button(
         label,
-        data=lambda: write_csv(table),
+        data=lambda: write_csv(logged),
         file_name=f"{file}.csv",
         mime="text/csv",
         key=key,

@@ -426,3 +426,4 @@ def test_evaluation_file_is_read_like_the_other(capsys, percent, tmp_path):
     out = tmp_path / "cal.json"
     code, data, err = run(capsys, "fit", percent, "--fix", "percent", "--evaluate", percent, "-o", out)
     assert (code, err) == (0, "")
+    assert load(out).fitted_on_.log[0].startswith("evaluation rows: percent: ")

@@ -520,3 +520,21 @@ def test_files_of_version_1_are_still_written_the_same(name):
 def test_a_file_of_every_type_is_kept():
     types = {json.loads(file.read_bytes()).get("type") for file in OLD.glob("*.json")}
     assert types - {None} == set(KINDS)
+
+
+def test_file_tells_of_accepted_fixes_and_only_of_those(tmp_path):
+    calibrator = HistogramBinning(n_bins=2).fit([0.1, 0.4, 0.6, 0.9], [0, 1, 1, 1])
+    plain, logged = (
+        json.loads(dumps(calibrator)),
+        json.loads(dumps(calibrator, log=["percent: divided by 100"])),
+    )
+    assert "log" not in plain["fitted_on"]
+    assert logged["fitted_on"]["log"] == ["percent: divided by 100"]
+    assert loads(json.dumps(logged).encode()).fitted_on_.log == ("percent: divided by 100",)
+    again = json.loads(dumps(loads(json.dumps(logged).encode())))
+    assert again["fitted_on"]["log"] == ["percent: divided by 100"]
+    for wrong in ([], "text", [1], ["x" * 2_000], [None] * 3, ["x"] * 101):
+        logged["fitted_on"]["log"] = wrong
+        logged["checksum"] = checksum({key: value for key, value in logged.items() if key != "checksum"})
+        with pytest.raises(CalibratorFileError, match=r"fitted_on\.log"):
+            loads(json.dumps(logged).encode())

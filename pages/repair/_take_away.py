@@ -22,7 +22,7 @@ def show_take_away(method: Method) -> None:
     st.subheader("Take it away", anchor=False)
     st.download_button(
         "Calibrator file (JSON)",
-        data=lambda: dumps(method.calibrator, class_names=names, fitted_on=data.calibration),
+        data=lambda: dumps(method.calibrator, class_names=names, fitted_on=data.calibration, log=data.log),
         file_name="calibrator.json",
         mime="application/json",
         on_click="ignore",

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from calib import InputError
-from pages._parts import about, need_calibration
+from pages._parts import about, need_calibration, plain
 from pages._session import DEFAULT_EXAMPLE, dataset, from_example
 from pages.study._simplex import MERGE, RENORMALISE, View, three_class_view
 
@@ -48,7 +48,7 @@ def choose_view() -> View:
     try:
         view = three_class_view(calibration, rows, how, classes)
     except InputError as error:
-        st.info(f"Nothing to show yet: {error}.")
+        st.info(f"Nothing to show yet: {plain(error)}.")
         st.stop()
     if view.evaluation.n_samples < rows.n_samples:
         st.caption(
