@@ -34,8 +34,14 @@ def glossary_link(title: str) -> None:
     st.page_link(GLOSSARY, label="Terms on this page", icon=":material/menu_book:", query_params=terms)
 
 
-def about(data: Dataset) -> None:
-    """Show which data a page is about: name, rows and classes, and whether they are simulated."""
+def about(data: Dataset | None) -> None:
+    """Show which data a page is about: name, rows and classes, and whether they are simulated.
+
+    What the page exports carries the fixes accepted in these data; None is for pages with data of their own.
+    """
+    st.session_state["fixes"] = () if data is None else data.log
+    if data is None:
+        return
     n, classes = data.evaluation.n_samples, data.evaluation.n_classes
     rows = f"{n:,} evaluation rows, {classes:,} classes"
     if data.calibration is not None:
@@ -101,7 +107,7 @@ def chart(
             "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
         },
     )
-    log = dataset().log
+    log = st.session_state.get("fixes", ())
     with st.container(horizontal=True, horizontal_alignment="right", gap="small"):
         if table is not None:
             download(table, file, label="Data (CSV)", key=f"{key}-csv")
@@ -128,7 +134,7 @@ def page_of(figure: go.Figure, log: tuple[str, ...]) -> bytes:
 
 def with_log(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table, with the fixes accepted in the data, if any, in a last column's first row."""
-    log = dataset().log
+    log = st.session_state.get("fixes", ())
     if not log or table.empty:
         return table
     return table.assign(input_fixes=["; ".join(log), *[""] * (len(table) - 1)])

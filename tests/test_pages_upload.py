@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -111,3 +112,17 @@ def test_refusals_in_the_app_have_no_codes():
     press(app, "Use these files")
     assert "label_out_of_range" not in said(app)
     assert "Not loaded:" in app.error[0].value
+
+
+def test_exports_carry_the_fixes_of_the_data_their_page_is_about():
+    app = open_page("pages/start/data.py", example="resnet")
+    loaded = app.session_state["dataset"]
+    app.session_state["dataset"] = replace(loaded, log=("evaluation rows: percent: row sums 100 -> 1",))
+    app.switch_page("pages/diagnose/reliability.py").run()
+    assert app.session_state["fixes"] == ("evaluation rows: percent: row sums 100 -> 1",)
+    app.switch_page("pages/study/simplex.py").run()  # opens on three classes of its own
+    assert app.session_state["fixes"] == ()
+    app.switch_page("pages/diagnose/reliability.py").run()
+    app.switch_page("pages/learn/learn.py").run()
+    assert app.session_state["fixes"] == ()
+    assert not app.exception

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages._parts import glossary_link
+from pages._parts import about, glossary_link
 from pages.learn import (
     _binning,
     _jensen,
@@ -43,6 +43,7 @@ title, show = STEPS[step]
 
 with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
     st.title("Learn", anchor=False, width="content")
+    about(None)
     glossary_link("Learn")
 st.segmented_control(
     "Step",
