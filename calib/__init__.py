@@ -46,10 +46,10 @@ from calib.simplex_error import (
 )
 from calib.summary import Summary, calibrated_scores, summarize
 from calib.validity import ValidityCurve, validity_curve
-
-__version__ = "0.1.0"
+from calib.version import __version__
 
 __all__ = [
+    "__version__",
     "datasets",
     "BetaCalibration",
     "BinStatistics",

@@ -9,12 +9,13 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from calib import __version__, commands
+import calib.commands as commands
 from calib.drafts import RemedyError
 from calib.gate import METRICS as LIMITS
 from calib.methods import METHODS
 from calib.predictions import InputError
 from calib.reductions import NOTIONS
+from calib.version import __version__
 
 EXIT_CODES = """\
 exit codes:

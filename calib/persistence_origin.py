@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import calib
 from calib.persistence_fields import CalibratorFileError, Maybe, Whole, closed, closed_schema
 from calib.predictions import InputError, Predictions
+from calib.version import __version__
 
 #: Longest class name in a file, in characters.
 MAX_NAME = 1_000
@@ -124,7 +124,7 @@ def encode_origin(calibrator: Any, fitted_on: Predictions | None, log: Sequence[
             None if fitted_on is None else fitted_on.n_samples,
             None if fitted_on is None else fitted_on.fingerprint,
             datetime.now(UTC).strftime(_DATE),
-            calib.__version__,
+            __version__,
         )
     origin = {
         "n": known.n_samples,

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 
-import calib
 from calib.figures_html import plotly_script
 from calib.predictions import InputError
 from calib.report_input import ReportInput
@@ -20,6 +19,7 @@ from calib.report_sections import (
     reliability_section,
     verdict_section,
 )
+from calib.version import __version__
 
 __all__ = ["ReportInput", "report_html"]
 
@@ -92,7 +92,7 @@ def _settings(about: ReportInput) -> list[str]:
         ("Equal-width bins", about.n_bins),
         ("Noise floors", f"{about.n_resamples:,} redraws, seed {about.random_state}"),
         ("Written", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
-        ("calib", calib.__version__),
+        ("calib", __version__),
         ("Python", platform.python_version()),
         *((name, version(name)) for name in LIBRARIES),
     ]

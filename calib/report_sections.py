@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib import figures
+import calib.figures as figures
 from calib.binning import BinStatistics, Notion, Strategy, bin_statistics
 from calib.classes import class_heat, class_table
 from calib.diagrams import FEW_ROWS, ReliabilityDiagram, ece_sweep, reliability_diagram, worst_cells
