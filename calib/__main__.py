@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Sequence
 
 import calib.commands as commands
-from calib.drafts import RemedyError
+from calib.formats.drafts import RemedyError
 from calib.gate import METRICS as LIMITS
 from calib.methods import METHODS
 from calib.predictions import InputError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calib.doctor import check as check_file
-from calib.formats import read_pair, read_predictions
+from calib.formats.predictions import read_pair, read_predictions
 from calib.persistence import aligned, load
 from calib.predictions import InputError, Predictions
 

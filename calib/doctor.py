@@ -21,12 +21,12 @@ from calib.doctor_sample import (
     find_overlap,
 )
 from calib.doctor_scale import find_scale
-from calib.drafts import Draft, RemedyError, row_sums
-from calib.formats import divide, with_labels
+from calib.formats.drafts import Draft, RemedyError, row_sums
+from calib.formats.predictions import divide, with_labels
+from calib.formats.reading import read_table
+from calib.formats.roles import Roles
+from calib.formats.tables import Limits, Progress
 from calib.predictions import InputError, Predictions
-from calib.readers import read_table
-from calib.roles import Roles
-from calib.tables import Limits, Progress
 
 
 @dataclass(frozen=True, eq=False)

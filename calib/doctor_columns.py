@@ -9,8 +9,8 @@ import pandas as pd
 
 from calib.doctor_findings import Finding, counted, some
 from calib.doctor_scale import are_log_probabilities
-from calib.drafts import LOG_SUM_TOLERANCE, Draft, row_sums
-from calib.roles_guess import is_row_number
+from calib.formats.drafts import LOG_SUM_TOLERANCE, Draft, row_sums
+from calib.formats.roles_guess import is_row_number
 
 
 def find_index_column(draft: Draft) -> Finding | None:

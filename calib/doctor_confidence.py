@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from calib.doctor_findings import Finding, some_names
-from calib.drafts import Draft
+from calib.formats.drafts import Draft
 from calib.parallel import map_row_blocks
 
 #: Applying softmax to probabilities confines them; undoing it must give probabilities within this.

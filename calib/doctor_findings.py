@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from calib.drafts import Draft, row_sums
+from calib.formats.drafts import Draft, row_sums
 from calib.parallel import map_row_blocks
 
 #: Every code a finding can have, in the order in which faults are looked for and fixes are applied.

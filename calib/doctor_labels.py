@@ -11,8 +11,8 @@ from scipy.optimize import linear_sum_assignment
 
 from calib.doctor_findings import Finding, counted, some, some_names, top_columns
 from calib.doctor_order import STANDARD_ERRORS, count_pairs, find_order_fault, minus_one, whole_numbers
-from calib.drafts import Draft, missing_labels
-from calib.roles import plain
+from calib.formats.drafts import Draft, missing_labels
+from calib.formats.roles import plain
 
 
 def find_label_faults(draft: Draft) -> list[Finding]:

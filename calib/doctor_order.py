@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
 from calib.doctor_findings import Finding, top_columns
-from calib.drafts import Draft
+from calib.formats.drafts import Draft
 
 #: Another reading of the labels must raise accuracy by this much (and by 4 standard errors) on rows
 #: that were not used to find it; biased models gain less when their columns are renamed.

@@ -8,7 +8,7 @@ from scipy import stats
 
 from calib.doctor_findings import Finding, some, some_names, top_columns
 from calib.doctor_scale import printed_decimals
-from calib.drafts import Draft
+from calib.formats.drafts import Draft
 
 #: Rows a cell (class, bin) should have on average for its accuracy to mean something (+-0.4 at 5 rows).
 ROWS_PER_CELL = 5

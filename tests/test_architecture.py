@@ -37,18 +37,6 @@ LAYERS = (
 ORDER = [name for layer in LAYERS for name in layer]
 #: Modules that still wait to be moved into their package.
 FORMER = {
-    "tables": "formats",
-    "delimited": "formats",
-    "delimited_quotes": "formats",
-    "readers": "formats",
-    "readers_arrow": "formats",
-    "arrow_messages": "formats",
-    "readers_numpy": "formats",
-    "readers_json": "formats",
-    "roles": "formats",
-    "roles_arrays": "formats",
-    "roles_guess": "formats",
-    "drafts": "formats",
     "doctor_input": "doctor",
     "doctor_findings": "doctor",
     "doctor_columns": "doctor",

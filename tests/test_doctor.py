@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from calib import InputError, Predictions, check, examine
 from calib.doctor_findings import CODES
-from calib.drafts import Draft
+from calib.formats.drafts import Draft
 
 NAMES = tuple(f"class {letter}" for letter in "abcdefghij")
 

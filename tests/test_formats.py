@@ -15,8 +15,8 @@ import pytest
 
 from calib import InputError, read_pair, read_predictions
 from calib.formats import divide, read_draft, read_table, with_labels, write_csv
-from calib.roles_guess import guess_roles
-from calib.tables import Limits
+from calib.formats.roles_guess import guess_roles
+from calib.formats.tables import Limits
 
 NAMES = ("cat", "dog, small", "Ötter")
 
@@ -275,14 +275,14 @@ def test_progress_ends_at_one(frame):
 
 
 def test_chunks_join_without_a_seam(monkeypatch, truth):
-    monkeypatch.setattr("calib.delimited.CHUNK", 100)
+    monkeypatch.setattr("calib.formats.text.CHUNK", 100)
     text = pd.DataFrame(truth[0], columns=NAMES).assign(label=np.array(NAMES)[truth[1]])
     check(read_predictions(text.to_csv(index=False).encode()), truth)
     check(read_predictions(text.to_csv(index=False, lineterminator="\r\n").encode("utf-16")), truth)
 
 
 def test_column_that_turns_out_to_be_text(monkeypatch):
-    monkeypatch.setattr("calib.delimited.CHUNK", 4096)
+    monkeypatch.setattr("calib.formats.text.CHUNK", 4096)
     rows = ["0.5,0.5,1"] * 1000 + ["0.5,0.5,b"]
     draft = read_draft(("a,b,label\n" + "\n".join(rows)).encode())
     assert draft.labels[[0, -1]].tolist() == ["1", "b"]

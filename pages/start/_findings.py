@@ -8,7 +8,7 @@ from dataclasses import replace
 import streamlit as st
 
 from calib.doctor import Finding
-from calib.roles import Roles
+from calib.formats.roles import Roles
 from pages.start._upload import LABEL_CODES, PENDING, Reading, examine_again, in_words
 
 COLOURS = {"error": "red", "warning": "orange", "note": "blue"}

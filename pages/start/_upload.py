@@ -10,10 +10,10 @@ import streamlit as st
 from calib import InputError, Predictions
 from calib.doctor import Report, examine
 from calib.formats import divide, with_labels
-from calib.readers import read_table
-from calib.roles import Roles
-from calib.roles_guess import guess_roles
-from calib.tables import Table
+from calib.formats.reading import read_table
+from calib.formats.roles import Roles
+from calib.formats.roles_guess import guess_roles
+from calib.formats.tables import Table
 from pages._parts import plain
 from pages._session import Dataset
 

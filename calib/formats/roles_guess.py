@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from calib.predictions import InputError
-from calib.roles import (
+from calib.formats.roles import (
     GROUP_NAMES,
     ID_NAMES,
     INDEX_NAMES,
@@ -20,8 +19,9 @@ from calib.roles import (
     listed,
     plain,
 )
-from calib.roles_arrays import roles_of_arrays
-from calib.tables import Table
+from calib.formats.roles_arrays import roles_of_arrays
+from calib.formats.tables import Table
+from calib.predictions import InputError
 
 #: Words before a class name in column names, longest first so that "prob_" does not leave "a_".
 PREFIX = re.compile(

@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from calib.delimited import Expander, read_delimited
+from calib.formats.arrow import read_feather, read_parquet
+from calib.formats.json import read_json
+from calib.formats.numpy import read_npy, read_npz
+from calib.formats.tables import Limits, Progress, Source, Table, frozen, open_source
+from calib.formats.text import Expander, read_delimited
 from calib.predictions import InputError
-from calib.readers_arrow import read_feather, read_parquet
-from calib.readers_json import read_json
-from calib.readers_numpy import read_npy, read_npz
-from calib.tables import Limits, Progress, Source, Table, frozen, open_source
 
 NPY_MAGIC = b"\x93NUMPY"
 #: First bytes of files that people pass by mistake, and what to do instead.

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.formats.roles import Roles
+from calib.formats.roles_guess import one_hot_values
+from calib.formats.tables import Table, frozen
 from calib.parallel import map_row_blocks
 from calib.predictions import InputError, Predictions
-from calib.roles import Roles
-from calib.roles_guess import one_hot_values
-from calib.tables import Table, frozen
 
 SCALES = ("auto", "probabilities", "logits", "log_probabilities")
 #: exp of log-probabilities sums to 1 as well as the logarithms were printed.

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from calib.predictions import InputError
-from calib.roles import (
+from calib.formats.roles import (
     GROUP_NAMES,
     ID_NAMES,
     LABEL_NAMES,
@@ -19,7 +18,8 @@ from calib.roles import (
     plain,
     words_of,
 )
-from calib.tables import Table
+from calib.formats.tables import Table
+from calib.predictions import InputError
 
 CLASS_NAMES = words_of("class_names classes names categories label_names target_names")
 SCORE_NAMES = {

@@ -12,10 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pq
 
-from calib.arrow_messages import expanded_size
-from calib.delimited import whole
-from calib.predictions import InputError
-from calib.tables import (
+from calib.formats.arrow_messages import expanded_size
+from calib.formats.tables import (
     Limits,
     Progress,
     Source,
@@ -25,6 +23,8 @@ from calib.tables import (
     check_distinct,
     table_from_columns,
 )
+from calib.formats.text import whole
+from calib.predictions import InputError
 
 
 def read_parquet(source: Source, limits: Limits, progress: Progress | None = None) -> Table:

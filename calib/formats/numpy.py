@@ -9,9 +9,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from calib.delimited import whole
+from calib.formats.tables import Limits, Progress, Source, Table, as_numbers, check_distinct, open_source
+from calib.formats.text import whole
 from calib.predictions import InputError
-from calib.tables import Limits, Progress, Source, Table, as_numbers, check_distinct, open_source
 
 
 def read_npy(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
