@@ -14,7 +14,7 @@ from calib.classes_detail import class_diagram, confusions
 from calib.debiased import SmoothEstimate, SweepEstimate, debiased_ece, smooth_ece, sweep_ece
 from calib.decomposition import CorpCurve, Decomposition, corp_curve, decomposition
 from calib.diagrams import bin_zoom, ece_sweep, reliability_diagram, worst_cells
-from calib.doctor import Finding, Report, check, examine
+from calib.doctor.examination import Finding, Report, check, examine
 from calib.formats.predictions import read_pair, read_predictions
 from calib.guarantees import (
     ClassWiseGuarantee,

@@ -9,8 +9,8 @@ from typing import Any
 
 from calib.binning import Strategy
 from calib.commands_input import Outcome, calibrator_for, fix_codes, read_sets, rows_to_assess
-from calib.doctor import check as check_file
-from calib.doctor_findings import counted
+from calib.doctor.examination import check as check_file
+from calib.doctor.findings import counted
 from calib.gate import gate as hold_against
 from calib.gate import parse_limits
 from calib.leaderboard import named_methods

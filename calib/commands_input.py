@@ -6,7 +6,7 @@ from argparse import Namespace
 from dataclasses import dataclass, field
 from typing import Any
 
-from calib.doctor import check as check_file
+from calib.doctor.examination import check as check_file
 from calib.formats.predictions import read_pair, read_predictions
 from calib.persistence import aligned, load
 from calib.predictions import InputError, Predictions

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from calib.doctor import Report as Examination
+from calib.doctor.examination import Report as Examination
 from calib.predictions import Predictions
 
 

@@ -37,14 +37,6 @@ LAYERS = (
 ORDER = [name for layer in LAYERS for name in layer]
 #: Modules that still wait to be moved into their package.
 FORMER = {
-    "doctor_input": "doctor",
-    "doctor_findings": "doctor",
-    "doctor_columns": "doctor",
-    "doctor_confidence": "doctor",
-    "doctor_labels": "doctor",
-    "doctor_order": "doctor",
-    "doctor_sample": "doctor",
-    "doctor_scale": "doctor",
     "debiased": "metrics",
     "decomposition": "metrics",
     "noise_cells": "noise",

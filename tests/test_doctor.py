@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calib import InputError, Predictions, check, examine
-from calib.doctor_findings import CODES
+from calib.doctor.findings import CODES
 from calib.formats.drafts import Draft
 
 NAMES = tuple(f"class {letter}" for letter in "abcdefghij")

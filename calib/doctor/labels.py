@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
-from calib.doctor_findings import Finding, counted, some, some_names, top_columns
-from calib.doctor_order import STANDARD_ERRORS, count_pairs, find_order_fault, minus_one, whole_numbers
+from calib.doctor.findings import Finding, counted, some, some_names, top_columns
+from calib.doctor.order import STANDARD_ERRORS, count_pairs, find_order_fault, minus_one, whole_numbers
 from calib.formats.drafts import Draft, missing_labels
 from calib.formats.roles import plain
 

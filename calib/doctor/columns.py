@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from calib.doctor_findings import Finding, counted, some
-from calib.doctor_scale import are_log_probabilities
+from calib.doctor.findings import Finding, counted, some
+from calib.doctor.scale import are_log_probabilities
 from calib.formats.drafts import LOG_SUM_TOLERANCE, Draft, row_sums
 from calib.formats.roles_guess import is_row_number
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from calib.doctor_findings import Finding, Repair, some
+from calib.doctor.findings import Finding, Repair, some
 from calib.formats.drafts import LOG_SUM_TOLERANCE, Draft, exp_normalised, row_sums
 from calib.parallel import map_row_blocks
 from calib.predictions import ROW_SUM_TOLERANCE, Predictions

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from calib.doctor_findings import Finding, some, some_names, top_columns
-from calib.doctor_scale import printed_decimals
+from calib.doctor.findings import Finding, some, some_names, top_columns
+from calib.doctor.scale import printed_decimals
 from calib.formats.drafts import Draft
 
 #: Rows a cell (class, bin) should have on average for its accuracy to mean something (+-0.4 at 5 rows).

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.doctor_columns import find_binary, find_index_column, find_not_finite
-from calib.doctor_confidence import find_confidence_faults, find_double_softmax
-from calib.doctor_findings import CODES, SEVERITIES, Effect, Finding, Repair, effect_of
-from calib.doctor_input import draft_from
-from calib.doctor_labels import find_label_faults
-from calib.doctor_sample import (
+from calib.doctor.columns import find_binary, find_index_column, find_not_finite
+from calib.doctor.confidence import find_confidence_faults, find_double_softmax
+from calib.doctor.findings import CODES, SEVERITIES, Effect, Finding, Repair, effect_of
+from calib.doctor.input import draft_from
+from calib.doctor.labels import find_label_faults
+from calib.doctor.sample import (
     find_class_faults,
     find_duplicate_ids,
     find_mix_shift,
     find_overlap,
 )
-from calib.doctor_scale import find_scale
+from calib.doctor.scale import find_scale
 from calib.formats.drafts import Draft, RemedyError, row_sums
 from calib.formats.predictions import divide, with_labels
 from calib.formats.reading import read_table

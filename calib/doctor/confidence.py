@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from calib.doctor_findings import Finding, some_names
+from calib.doctor.findings import Finding, some_names
 from calib.formats.drafts import Draft
 from calib.parallel import map_row_blocks
 

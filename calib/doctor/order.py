@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
-from calib.doctor_findings import Finding, top_columns
+from calib.doctor.findings import Finding, top_columns
 from calib.formats.drafts import Draft
 
 #: Another reading of the labels must raise accuracy by this much (and by 4 standard errors) on rows

@@ -1,0 +1,11 @@
+"""What is wrong, or worth knowing, about a file: findings in words, each with a fix where there is one."""
+
+from calib.doctor.examination import Report, check, examine
+from calib.doctor.findings import Finding
+
+__all__ = [
+    "Finding",
+    "Report",
+    "check",
+    "examine",
+]
