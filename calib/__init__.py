@@ -11,8 +11,6 @@ from calib.bootstrap import Interval, PairedInterval, bootstrap_interval, paired
 from calib.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.classes import class_heat, class_table
 from calib.classes_detail import class_diagram, confusions
-from calib.debiased import SmoothEstimate, SweepEstimate, debiased_ece, smooth_ece, sweep_ece
-from calib.decomposition import CorpCurve, Decomposition, corp_curve, decomposition
 from calib.diagrams import bin_zoom, ece_sweep, reliability_diagram, worst_cells
 from calib.doctor.examination import Finding, Report, check, examine
 from calib.formats.predictions import read_pair, read_predictions
@@ -27,7 +25,9 @@ from calib.guarantees import (
 from calib.guarantees_card import GuaranteeCard, guarantee_card
 from calib.histogram import HistogramBinning
 from calib.imbalance import class_binning, plan_bins
-from calib.metrics import accuracy, brier_score, ece, log_loss, mce, sharpness
+from calib.metrics.debiased import SmoothEstimate, SweepEstimate, debiased_ece, smooth_ece, sweep_ece
+from calib.metrics.decomposition import CorpCurve, Decomposition, corp_curve, decomposition
+from calib.metrics.errors import accuracy, brier_score, ece, log_loss, mce, sharpness
 from calib.model import CalibratedModel
 from calib.multiclass import Fallback, MulticlassToBinary
 from calib.noise import NoiseFloor, noise_floor, noise_floor_of, verdict

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from calib.decomposition import Decomposition
 from calib.figures import METHOD_COLOURS, OKABE_ITO, TEMPLATE, escape
+from calib.metrics.decomposition import Decomposition
 from calib.noise import NoiseFloor
 from calib.validity import ValidityCurve
 

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from calib.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.diagrams import EceSweep
 from calib.histogram import HistogramBinning
-from calib.metrics import ece
+from calib.metrics.errors import ece
 from calib.multiclass import MulticlassToBinary
 from calib.predictions import InputError, Predictions
 from calib.scaling import DirichletScaling, TemperatureScaling, VectorScaling

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from calib.binning import BinaryProblems, BinStatistics, bin_statistics
-from calib.metrics import ece
+from calib.metrics.errors import ece
 from calib.predictions import InputError, Predictions, TopLabelPrediction
 from calib.reductions import ranked_classes, reduce_to_binary
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from calib.guarantees import Guarantee, guarantee
 from calib.histogram import HistogramBinning
-from calib.metrics import accuracy, ece, sharpness
+from calib.metrics.errors import accuracy, ece, sharpness
 from calib.multiclass import MulticlassToBinary
 from calib.predictions import Predictions, TopLabelPrediction, as_labels
 

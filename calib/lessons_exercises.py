@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from calib.guarantees import guarantee, points_needed, points_sentence
 from calib.lessons import POINTS, SIX_POINTS, binary_tables, two_patients_population, worst_accuracies
-from calib.metrics import ece
+from calib.metrics.errors import ece
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from calib.metrics import ece
+from calib.metrics.errors import ece
 from calib.noise import noise_floor
 from calib.predictions import InputError, Predictions, as_labels
 

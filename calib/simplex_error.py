@@ -11,7 +11,7 @@ import pandas as pd
 
 from calib.binning import check_count
 from calib.canonical import CanonicalBinning, SimplexScheme
-from calib.metrics import accuracy, brier_score, log_loss
+from calib.metrics.errors import accuracy, brier_score, log_loss
 from calib.noise import NoiseFloor
 from calib.parallel import map_threads
 from calib.predictions import InputError, Predictions, as_labels, as_scores

@@ -11,7 +11,7 @@ import pandas as pd
 
 from calib.binning import Strategy, bin_statistics
 from calib.histogram import HistogramBinning
-from calib.metrics import accuracy, brier_score, ece, log_loss
+from calib.metrics.errors import accuracy, brier_score, ece, log_loss
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary, top_label
 

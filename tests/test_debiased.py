@@ -7,7 +7,7 @@ import pytest
 
 from calib import TopLabelPrediction, debiased_ece, ece, reduce_to_binary, smooth_ece, sweep_ece
 from calib.binning import equal_mass_cuts
-from calib.debiased import _even_cuts
+from calib.metrics.debiased import _even_cuts
 
 
 def binary(n=2000, seed=5, power=1.5):

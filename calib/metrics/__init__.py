@@ -1,0 +1,23 @@
+"""Calibration errors, proper scores, debiased estimates and decompositions."""
+
+from calib.metrics.debiased import SmoothEstimate, SweepEstimate, debiased_ece, smooth_ece, sweep_ece
+from calib.metrics.decomposition import CorpCurve, Decomposition, corp_curve, decomposition
+from calib.metrics.errors import accuracy, brier_score, ece, log_loss, mce, sharpness
+
+__all__ = [
+    "CorpCurve",
+    "Decomposition",
+    "SmoothEstimate",
+    "SweepEstimate",
+    "accuracy",
+    "brier_score",
+    "corp_curve",
+    "debiased_ece",
+    "decomposition",
+    "ece",
+    "log_loss",
+    "mce",
+    "sharpness",
+    "smooth_ece",
+    "sweep_ece",
+]
