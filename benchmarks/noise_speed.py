@@ -11,9 +11,9 @@ import time
 
 import numpy as np
 
-from calib.bootstrap import bootstrap_interval
 from calib.noise import noise_floor_of
-from calib.noise_cells import problem_floors
+from calib.noise.bands import problem_floors
+from calib.noise.bootstrap import bootstrap_interval
 from calib.reductions import reduce_to_binary
 
 SIZES = [(10_000, 10), (100_000, 100)]

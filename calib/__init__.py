@@ -7,7 +7,6 @@ reductions" (ICLR 2022). Nothing here imports Streamlit.
 from calib import datasets
 from calib.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.binning import BinaryProblems, BinStatistics, bin_statistics
-from calib.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
 from calib.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.classes import class_heat, class_table
 from calib.classes_detail import class_diagram, confusions
@@ -30,8 +29,9 @@ from calib.metrics.decomposition import CorpCurve, Decomposition, corp_curve, de
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss, mce, sharpness
 from calib.model import CalibratedModel
 from calib.multiclass import Fallback, MulticlassToBinary
-from calib.noise import NoiseFloor, noise_floor, noise_floor_of, verdict
-from calib.noise_cells import ConsistencyBand, ProblemFloors, consistency_band, problem_floors
+from calib.noise.bands import ConsistencyBand, ProblemFloors, consistency_band, problem_floors
+from calib.noise.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
+from calib.noise.floor import NoiseFloor, noise_floor, noise_floor_of, verdict
 from calib.persistence import CalibratorFileError, load, save
 from calib.predictions import InputError, Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary

@@ -13,7 +13,7 @@ from calib.commands_checks import check, gate, report
 from calib.commands_input import Outcome, calibrator_for, fixes_log, read_sets, rows_to_assess
 from calib.formats.predictions import write_csv
 from calib.methods import make_calibrator, name_of
-from calib.noise import NoiseFloor, noise_floor, verdict
+from calib.noise.floor import NoiseFloor, noise_floor, verdict
 from calib.persistence import aligned, dumps, loads
 from calib.predictions import InputError, Predictions
 from calib.summary import Summary, applied_frame, assessment, calibrated_scores, summarize

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from calib.figures import METHOD_COLOURS, OKABE_ITO, TEMPLATE, escape
 from calib.metrics.decomposition import Decomposition
-from calib.noise import NoiseFloor
+from calib.noise.floor import NoiseFloor
 from calib.validity import ValidityCurve
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from calib.binning import Notion, Strategy
-from calib.noise import LEVEL, NoiseFloor, noise_floor
+from calib.noise.floor import LEVEL, NoiseFloor, noise_floor
 from calib.predictions import InputError
 from calib.summary import SUMMARY_COLUMNS, Summary, summarize
 

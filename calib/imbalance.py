@@ -12,8 +12,8 @@ from sklearn.base import clone
 from calib.binning import BinaryProblems, assign_bins, uniform_edges
 from calib.histogram import HistogramBinning
 from calib.metrics.errors import ece
-from calib.noise import noise_floor_of
-from calib.noise_draws import independent_sums, resample
+from calib.noise.draws import independent_sums, resample
+from calib.noise.floor import noise_floor_of
 from calib.predictions import InputError, Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary
 

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import ndtr
 
 from calib.metrics.errors import ece
-from calib.noise import noise_floor
+from calib.noise.floor import noise_floor
 from calib.predictions import InputError, Predictions, as_labels
 
 #: Rows and classes for which the floor of a perfect model is drawn.

@@ -18,8 +18,8 @@ from calib.figures_noise import Promise
 from calib.figures_noise import validity as draw_validity
 from calib.guarantees_card import GuaranteeCard, guarantee_card
 from calib.multiclass import MulticlassToBinary
-from calib.noise import noise_floor_of, verdict
-from calib.noise_cells import consistency_band
+from calib.noise.bands import consistency_band
+from calib.noise.floor import noise_floor_of, verdict
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary, top_label
 from calib.report_input import ReportInput

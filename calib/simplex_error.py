@@ -12,7 +12,7 @@ import pandas as pd
 from calib.binning import check_count
 from calib.canonical import CanonicalBinning, SimplexScheme
 from calib.metrics.errors import accuracy, brier_score, log_loss
-from calib.noise import NoiseFloor
+from calib.noise.floor import NoiseFloor
 from calib.parallel import map_threads
 from calib.predictions import InputError, Predictions, as_labels, as_scores
 

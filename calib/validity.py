@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.binning import BinaryProblems, Notion, Strategy, bin_statistics
-from calib.noise_draws import independent_sums, resample
+from calib.noise.draws import independent_sums, resample
 from calib.predictions import InputError
 from calib.reductions import as_problems
 

@@ -11,10 +11,10 @@ import streamlit as st
 
 from calib import TopLabelPrediction
 from calib.binning import BinaryProblems, Notion, Strategy, bin_statistics
-from calib.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
 from calib.metrics.debiased import debiased_ece, smooth_ece, sweep_ece
 from calib.metrics.decomposition import Decomposition, decomposition
 from calib.noise import NoiseFloor, noise_floor_of
+from calib.noise.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
 from calib.reductions import top_label
 from pages._session import Method, class_wise, dataset, problems
 from pages._validity_studies import notions, serves

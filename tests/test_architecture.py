@@ -37,9 +37,6 @@ LAYERS = (
 ORDER = [name for layer in LAYERS for name in layer]
 #: Modules that still wait to be moved into their package.
 FORMER = {
-    "noise_cells": "noise",
-    "noise_draws": "noise",
-    "bootstrap": "noise",
     "histogram": "calibrators",
     "binary": "calibrators",
     "multiclass": "calibrators",

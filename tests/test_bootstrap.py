@@ -19,7 +19,7 @@ from calib import (
     mce,
     paired_interval,
 )
-from calib.bootstrap import PairedInterval, _statistic
+from calib.noise.bootstrap import PairedInterval, _statistic
 
 
 def model_of(n, n_classes=3, seed=0):

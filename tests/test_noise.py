@@ -24,7 +24,7 @@ from calib import (
     verdict,
 )
 from calib.noise import NoiseFloor
-from calib.noise_draws import independent_sums, perfect_sums
+from calib.noise.draws import independent_sums, perfect_sums
 
 NOTIONS = ["confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"]
 

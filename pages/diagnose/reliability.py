@@ -10,7 +10,7 @@ from calib.binning import assign_bins, uniform_edges
 from calib.diagrams import FEW_ROWS
 from calib.metrics.decomposition import corp_curve
 from calib.noise import verdict
-from calib.noise_cells import consistency_band
+from calib.noise.bands import consistency_band
 from calib.reductions import top_label
 from pages._parts import bins_slider, chart, heading, literal
 from pages._session import BASE, dataset, floor, methods, problems, reliability

@@ -11,8 +11,8 @@ import pandas as pd
 from scipy import sparse
 
 from calib.binning import BinaryProblems, BinStatistics, Notion, Strategy, bin_statistics
-from calib.noise import CellMetric, adder
-from calib.noise_draws import Progress, resample
+from calib.noise.draws import Progress, resample
+from calib.noise.floor import CellMetric, adder
 from calib.predictions import InputError, TopLabelPrediction, as_labels, as_scores
 from calib.reductions import reduce_to_binary, top_label
 

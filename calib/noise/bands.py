@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
-from calib.noise import adder, p_values
-from calib.noise_draws import Progress, independent_sums, resample
+from calib.noise.draws import Progress, independent_sums, resample
+from calib.noise.floor import adder, p_values
 from calib.predictions import InputError
 
 

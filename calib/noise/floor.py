@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import sparse
 
 from calib.binning import BinaryProblems, BinStatistics, Notion, Strategy, bin_statistics, check_norm
-from calib.noise_draws import Progress, perfect_sums, resample
+from calib.noise.draws import Progress, perfect_sums, resample
 from calib.predictions import InputError
 from calib.reductions import reduce_to_binary
 
@@ -130,7 +130,7 @@ def noise_floor(
 
     Notes
     -----
-    For how sums are drawn, and what is approximate, see `calib.noise_draws`.
+    For how sums are drawn, and what is approximate, see `calib.noise.draws`.
 
     Examples
     --------

@@ -1,0 +1,35 @@
+"""What chance alone does: noise floors, redraws of outcomes, consistency bands and bootstrap intervals."""
+
+from calib.noise.bands import ConsistencyBand, ProblemFloors, consistency_band, problem_floors
+from calib.noise.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
+from calib.noise.floor import (
+    LEVEL,
+    TOO_LOW,
+    CellMetric,
+    NoiseFloor,
+    adder,
+    noise_floor,
+    noise_floor_of,
+    p_values,
+    verdict,
+)
+
+__all__ = [
+    "CellMetric",
+    "ConsistencyBand",
+    "Interval",
+    "LEVEL",
+    "NoiseFloor",
+    "PairedInterval",
+    "ProblemFloors",
+    "TOO_LOW",
+    "adder",
+    "bootstrap_interval",
+    "consistency_band",
+    "noise_floor",
+    "noise_floor_of",
+    "p_values",
+    "paired_interval",
+    "problem_floors",
+    "verdict",
+]
