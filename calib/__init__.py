@@ -5,9 +5,18 @@ reductions" (ICLR 2022). Nothing here imports Streamlit.
 """
 
 from calib import datasets
-from calib.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.binning import BinaryProblems, BinStatistics, bin_statistics
-from calib.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
+from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
+from calib.calibrators.calibrated_model import CalibratedModel
+from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
+from calib.calibrators.histogram import HistogramBinning
+from calib.calibrators.multiclass import Fallback, MulticlassToBinary
+from calib.calibrators.scaling import (
+    DirichletScaling,
+    TemperatureScaling,
+    TooManyParametersWarning,
+    VectorScaling,
+)
 from calib.classes import class_heat, class_table
 from calib.classes_detail import class_diagram, confusions
 from calib.diagrams import bin_zoom, ece_sweep, reliability_diagram, worst_cells
@@ -22,20 +31,16 @@ from calib.guarantees import (
     points_sentence,
 )
 from calib.guarantees_card import GuaranteeCard, guarantee_card
-from calib.histogram import HistogramBinning
 from calib.imbalance import class_binning, plan_bins
 from calib.metrics.debiased import SmoothEstimate, SweepEstimate, debiased_ece, smooth_ece, sweep_ece
 from calib.metrics.decomposition import CorpCurve, Decomposition, corp_curve, decomposition
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss, mce, sharpness
-from calib.model import CalibratedModel
-from calib.multiclass import Fallback, MulticlassToBinary
 from calib.noise.bands import ConsistencyBand, ProblemFloors, consistency_band, problem_floors
 from calib.noise.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
 from calib.noise.floor import NoiseFloor, noise_floor, noise_floor_of, verdict
 from calib.persistence import CalibratorFileError, load, save
 from calib.predictions import InputError, Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary
-from calib.scaling import DirichletScaling, TemperatureScaling, TooManyParametersWarning, VectorScaling
 from calib.simplex import cell_outlines, merge_classes, recalibration_map, renormalise_classes
 from calib.simplex_error import (
     canonical_ece,

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from calib.binning import Notion, Strategy
+from calib.calibrators.catalogue import make_calibrator, name_of
 from calib.commands_checks import check, gate, report
 from calib.commands_input import Outcome, calibrator_for, fixes_log, read_sets, rows_to_assess
 from calib.formats.predictions import write_csv
-from calib.methods import make_calibrator, name_of
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
 from calib.persistence import aligned, dumps, loads
 from calib.predictions import InputError, Predictions

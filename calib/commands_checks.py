@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from calib.binning import Strategy
+from calib.calibrators.catalogue import name_of
 from calib.commands_input import Outcome, calibrator_for, fix_codes, read_sets, rows_to_assess
 from calib.doctor.examination import check as check_file
 from calib.doctor.findings import counted
 from calib.gate import gate as hold_against
 from calib.gate import parse_limits
 from calib.leaderboard import named_methods
-from calib.methods import name_of
 from calib.persistence import aligned, load
 from calib.predictions import InputError
 from calib.report import ReportInput, report_html

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from calib.calibrators.histogram import HistogramBinning
+from calib.calibrators.multiclass import MulticlassToBinary
 from calib.guarantees import check_alpha, deviation
-from calib.histogram import HistogramBinning
-from calib.multiclass import MulticlassToBinary
 
 #: What the theorems assume, for a reader who has not seen the paper.
 ASSUMPTIONS = (

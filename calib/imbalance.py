@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from calib.binning import BinaryProblems, assign_bins, uniform_edges
-from calib.histogram import HistogramBinning
+from calib.calibrators.histogram import HistogramBinning
 from calib.metrics.errors import ece
 from calib.noise.draws import independent_sums, resample
 from calib.noise.floor import noise_floor_of

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from calib.binary import BetaCalibration, IsotonicCalibration, PlattScaling
+from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
+from calib.calibrators.histogram import HistogramBinning
+from calib.calibrators.multiclass import MulticlassToBinary
+from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.diagrams import EceSweep
-from calib.histogram import HistogramBinning
 from calib.metrics.errors import ece
-from calib.multiclass import MulticlassToBinary
 from calib.predictions import InputError, Predictions
-from calib.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.summary import SUMMARY_COLUMNS, Summary, assessment, calibrated_scores, summarize
 
 #: Columns where a larger number is better; None: neither is.

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from calib.calibrators.histogram import HistogramBinning
+from calib.calibrators.multiclass import MulticlassToBinary
 from calib.guarantees import Guarantee, guarantee
-from calib.histogram import HistogramBinning
 from calib.metrics.errors import accuracy, ece, sharpness
-from calib.multiclass import MulticlassToBinary
 from calib.predictions import Predictions, TopLabelPrediction, as_labels
 
 #: Fresh rows on which binned curves are judged.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calib.multiclass import NOTHING
+from calib.calibrators.multiclass import NOTHING
 from calib.onnx_graph import Graph
 from calib.onnx_simplex import canonical
 from calib.predictions import InputError

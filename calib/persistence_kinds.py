@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from calib.histogram import HistogramBinning
-from calib.multiclass import Fallback
+from calib.calibrators.histogram import HistogramBinning
+from calib.calibrators.multiclass import Fallback
 from calib.persistence_fields import CalibratorFileError, Field, Sizes, closed, closed_schema
 
 Values = dict[str, Any]

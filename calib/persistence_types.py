@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from calib.binary import BetaCalibration, IsotonicCalibration, PlattScaling
-from calib.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
-from calib.histogram import HistogramBinning
-from calib.multiclass import MulticlassToBinary
+from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
+from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
+from calib.calibrators.histogram import HistogramBinning
+from calib.calibrators.multiclass import MulticlassToBinary
+from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
+from calib.calibrators.temperature import LEAST_FLOOR, MOST_FLOOR
 from calib.persistence_fields import (
     Array,
     CalibratorFileError,
@@ -26,8 +28,6 @@ from calib.persistence_fields import (
 )
 from calib.persistence_kinds import Kind, MulticlassKind, Part, Values
 from calib.reductions import NOTIONS
-from calib.scaling import DirichletScaling, TemperatureScaling, VectorScaling
-from calib.scaling_temperature import LEAST_FLOOR, MOST_FLOOR
 
 
 def _check_histogram(params: Values, state: Values, where: str, sizes: Sizes) -> None:

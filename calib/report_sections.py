@@ -10,6 +10,7 @@ import pandas as pd
 
 import calib.figures as figures
 from calib.binning import BinStatistics, Notion, Strategy, bin_statistics
+from calib.calibrators.multiclass import MulticlassToBinary
 from calib.classes import class_heat, class_table
 from calib.diagrams import FEW_ROWS, ReliabilityDiagram, ece_sweep, reliability_diagram, worst_cells
 from calib.figures_classes import heat
@@ -17,7 +18,6 @@ from calib.figures_html import figure_html
 from calib.figures_noise import Promise
 from calib.figures_noise import validity as draw_validity
 from calib.guarantees_card import GuaranteeCard, guarantee_card
-from calib.multiclass import MulticlassToBinary
 from calib.noise.bands import consistency_band
 from calib.noise.floor import noise_floor_of, verdict
 from calib.predictions import Predictions, TopLabelPrediction

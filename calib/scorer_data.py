@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from calib.binary import BetaCalibration, IsotonicCalibration, PlattScaling
-from calib.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
-from calib.histogram import HistogramBinning
-from calib.multiclass import MulticlassToBinary
+from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
+from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
+from calib.calibrators.histogram import HistogramBinning
+from calib.calibrators.multiclass import MulticlassToBinary
+from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.predictions import InputError
-from calib.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 
 #: What can be written as a scorer or an ONNX graph.
 _BINARY = (HistogramBinning, IsotonicCalibration, PlattScaling, BetaCalibration)

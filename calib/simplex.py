@@ -8,7 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from calib.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme, SimplexScheme
+from calib.calibrators.canonical import (
+    CanonicalBinning,
+    GridScheme,
+    ProjectionScheme,
+    SierpinskiScheme,
+    SimplexScheme,
+)
 from calib.predictions import InputError, Predictions
 from calib.simplex_error import cell_means, multinomial_bound
 

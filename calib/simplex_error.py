@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.binning import check_count
-from calib.canonical import CanonicalBinning, SimplexScheme
+from calib.calibrators.canonical import CanonicalBinning, SimplexScheme
 from calib.metrics.errors import accuracy, brier_score, log_loss
 from calib.noise.floor import NoiseFloor
 from calib.parallel import map_threads

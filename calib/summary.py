@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.binning import Strategy, bin_statistics
-from calib.histogram import HistogramBinning
+from calib.calibrators.histogram import HistogramBinning
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary, top_label

@@ -37,16 +37,6 @@ LAYERS = (
 ORDER = [name for layer in LAYERS for name in layer]
 #: Modules that still wait to be moved into their package.
 FORMER = {
-    "histogram": "calibrators",
-    "binary": "calibrators",
-    "multiclass": "calibrators",
-    "scaling": "calibrators",
-    "scaling_temperature": "calibrators",
-    "likelihood": "calibrators",
-    "canonical": "calibrators",
-    "canonical_schemes": "calibrators",
-    "model": "calibrators",
-    "methods": "calibrators",
     "guarantees_card": "guarantees",
     "classes": "diagrams",
     "classes_detail": "diagrams",

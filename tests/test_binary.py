@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from calib.binary import SCORE_CLIP, BetaCalibration, IsotonicCalibration, PlattScaling
+from calib.calibrators.binary import SCORE_CLIP, BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.predictions import InputError
 
 ALL = [IsotonicCalibration, PlattScaling, BetaCalibration]

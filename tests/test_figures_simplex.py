@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calib import InputError, Predictions
-from calib.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
+from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
 from calib.figures_simplex import recalibration, validity
 from calib.simplex import cell_outlines, recalibration_map, sample_rows, to_plane
 from calib.simplex_error import canonical_validity

@@ -14,7 +14,7 @@ import pytest
 
 from calib import MulticlassToBinary, Predictions, ece, load, save
 from calib.__main__ import METRICS, main
-from calib.methods import METHODS, make_calibrator, name_of
+from calib.calibrators.catalogue import METHODS, make_calibrator, name_of
 from calib.predictions import InputError
 
 NAMES = ("cat", "dog", "=cow()")

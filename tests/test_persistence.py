@@ -29,11 +29,11 @@ from calib import (
     load,
     save,
 )
-from calib.binary import BetaCalibration, IsotonicCalibration, PlattScaling
+from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
+from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.persistence import MAX_BYTES, MAX_VALUES, aligned, checksum, dumps, loads, schema
 from calib.persistence_types import KINDS
 from calib.reductions import NOTIONS
-from calib.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.scorer_data import largest_difference, outputs
 
 L = 4

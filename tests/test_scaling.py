@@ -11,10 +11,15 @@ from scipy.special import log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-import calib.likelihood
-import calib.scaling
+import calib.calibrators.likelihood
+import calib.calibrators.scaling
+from calib.calibrators.scaling import (
+    DirichletScaling,
+    TemperatureScaling,
+    TooManyParametersWarning,
+    VectorScaling,
+)
 from calib.predictions import InputError, Predictions
-from calib.scaling import DirichletScaling, TemperatureScaling, TooManyParametersWarning, VectorScaling
 
 ALL = [TemperatureScaling(), TemperatureScaling(objective="conf_ece"), VectorScaling(), DirichletScaling()]
 AFFINE = [VectorScaling, DirichletScaling]
@@ -142,14 +147,14 @@ def test_strong_l2_leaves_the_model_as_it_is(scaling):
 def test_lbfgs_and_newton_agree(scaling, monkeypatch):
     proba, labels = simulated()
     newton = scaling(l2=1e-3).fit(proba, labels).predict_proba(proba)
-    monkeypatch.setattr(calib.likelihood, "NEWTON_LIMIT", 0)
+    monkeypatch.setattr(calib.calibrators.likelihood, "NEWTON_LIMIT", 0)
     np.testing.assert_allclose(scaling(l2=1e-3).fit(proba, labels).predict_proba(proba), newton, atol=1e-5)
 
 
 def test_early_stop_is_said(monkeypatch):
     proba, labels = simulated(n=60, n_classes=3)
-    monkeypatch.setattr(calib.likelihood, "NEWTON_LIMIT", 0)
-    monkeypatch.setattr(calib.likelihood, "LBFGS_ITERATIONS", 2)
+    monkeypatch.setattr(calib.calibrators.likelihood, "NEWTON_LIMIT", 0)
+    monkeypatch.setattr(calib.calibrators.likelihood, "LBFGS_ITERATIONS", 2)
     with pytest.warns(ConvergenceWarning, match="after 2 iterations"):
         DirichletScaling().fit(proba, labels)
 
@@ -220,8 +225,8 @@ def test_more_parameters_than_rows_is_said_before_the_fit(scaling, monkeypatch):
     def never(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(calib.scaling, "full_softmax_fit", never)
-    monkeypatch.setattr(calib.scaling, "diagonal_softmax_fit", never)
+    monkeypatch.setattr(calib.calibrators.scaling, "full_softmax_fit", never)
+    monkeypatch.setattr(calib.calibrators.scaling, "diagonal_softmax_fit", never)
     proba, labels = simulated(n=5, n_classes=4)
     expected = f"{scaling.n_parameters(4)} parameters for 5 rows of 4 classes"
     with pytest.warns(TooManyParametersWarning, match=expected), pytest.raises(KeyboardInterrupt):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calib import InputError, Predictions
-from calib.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
+from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.metrics import log_loss
 from calib.simplex import cell_outlines, merge_classes, recalibration_map, renormalise_classes
 from calib.simplex_error import (

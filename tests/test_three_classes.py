@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calib import accuracy
-from calib.canonical import CanonicalBinning, SierpinskiScheme
+from calib.calibrators.canonical import CanonicalBinning, SierpinskiScheme
 from calib.datasets import load_example, three_classes
 from calib.simplex_error import canonical_ece, canonical_noise_floor
 

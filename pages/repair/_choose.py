@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from calib import HistogramBinning, MulticlassToBinary
-from calib.binary import BetaCalibration, IsotonicCalibration, PlattScaling
+from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 
 REDUCTIONS = {
     "Top-label": ("top-label", False),

@@ -21,7 +21,7 @@ from calib import (
     recalibration_map,
     renormalise_classes,
 )
-from calib.canonical import SimplexScheme
+from calib.calibrators.canonical import SimplexScheme
 from calib.noise import NoiseFloor
 from calib.simplex import RecalibrationMap
 from calib.simplex_error import CanonicalValidity, SchemeComparison

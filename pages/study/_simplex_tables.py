@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from streamlit.column_config import NumberColumn
 
-from calib.canonical import ProjectionScheme, SimplexScheme
+from calib.calibrators.canonical import ProjectionScheme, SimplexScheme
 from calib.simplex import RecalibrationMap
 from calib.simplex_error import SchemeComparison
 

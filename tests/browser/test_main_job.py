@@ -13,8 +13,8 @@ from playwright.sync_api import Page
 from browser.screen import keep_picture, settled
 from browser.steps import give, go
 from calib import MulticlassToBinary, Predictions, ece, load, read_pair, reliability_diagram
+from calib.calibrators.histogram import HistogramBinning
 from calib.datasets import load_example
-from calib.histogram import HistogramBinning
 
 #: Where on the screen the mark of bin `bin` lies, in the first trace that carries bins.
 MARK_OF_BIN = """([chart, bin]) => {

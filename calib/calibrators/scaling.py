@@ -11,10 +11,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from calib.likelihood import LEAST_RIDGE, diagonal_softmax_fit, full_softmax_fit
+from calib.calibrators.likelihood import LEAST_RIDGE, diagonal_softmax_fit, full_softmax_fit
+from calib.calibrators.temperature import LogScaling, TemperatureScaling, as_problem, floor_of, log_floored
 from calib.parallel import map_row_blocks
 from calib.predictions import InputError
-from calib.scaling_temperature import LogScaling, TemperatureScaling, as_problem, floor_of, log_floored
 
 __all__ = ["DirichletScaling", "TemperatureScaling", "TooManyParametersWarning", "VectorScaling"]
 

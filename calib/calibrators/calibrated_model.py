@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, indexable
 
-from calib.multiclass import MulticlassToBinary
+from calib.calibrators.multiclass import MulticlassToBinary
 from calib.predictions import InputError, TopLabelPrediction
 
 

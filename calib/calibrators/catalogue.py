@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from calib.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.binning import Notion
-from calib.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
-from calib.histogram import HistogramBinning
-from calib.multiclass import MulticlassToBinary
+from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
+from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
+from calib.calibrators.histogram import HistogramBinning
+from calib.calibrators.multiclass import MulticlassToBinary
+from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.predictions import InputError
-from calib.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 
 #: Binary calibrators by name, with the abbreviation that tables use.
 BINARY: dict[str, tuple[type, str]] = {

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from calib.canonical_schemes import GridScheme, ProjectionScheme, SierpinskiScheme, SimplexScheme
+from calib.calibrators.schemes import GridScheme, ProjectionScheme, SierpinskiScheme, SimplexScheme
 from calib.predictions import InputError, Predictions, TopLabelPrediction
 
 __all__ = ["CanonicalBinning", "GridScheme", "ProjectionScheme", "SierpinskiScheme", "SimplexScheme"]

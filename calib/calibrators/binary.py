@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
-from calib.histogram import check_binary
-from calib.likelihood import logistic_fit
+from calib.calibrators.histogram import check_binary
+from calib.calibrators.likelihood import logistic_fit
 from calib.predictions import as_scores
 
 #: Scores are taken this far inside (0, 1) before their log-odds: half the gap between 1 and the float32

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from calib.binning import BinaryProblems, Notion, check_count
-from calib.histogram import HistogramBinning
+from calib.calibrators.histogram import HistogramBinning
 from calib.parallel import map_threads
 from calib.predictions import InputError, Predictions, TopLabelPrediction, score_matrix
 from calib.reductions import ranked_classes, reduce_to_binary, top_label

@@ -1,0 +1,28 @@
+"""Calibrators: binary, multiclass-to-binary, scalings and binning of the simplex."""
+
+from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
+from calib.calibrators.calibrated_model import CalibratedModel
+from calib.calibrators.canonical import CanonicalBinning
+from calib.calibrators.histogram import HistogramBinning
+from calib.calibrators.multiclass import Fallback, MulticlassToBinary
+from calib.calibrators.scaling import DirichletScaling, TooManyParametersWarning, VectorScaling
+from calib.calibrators.schemes import GridScheme, ProjectionScheme, SierpinskiScheme
+from calib.calibrators.temperature import TemperatureScaling
+
+__all__ = [
+    "BetaCalibration",
+    "CalibratedModel",
+    "CanonicalBinning",
+    "DirichletScaling",
+    "Fallback",
+    "GridScheme",
+    "HistogramBinning",
+    "IsotonicCalibration",
+    "MulticlassToBinary",
+    "PlattScaling",
+    "ProjectionScheme",
+    "SierpinskiScheme",
+    "TemperatureScaling",
+    "TooManyParametersWarning",
+    "VectorScaling",
+]
