@@ -22,7 +22,8 @@ from calib.classes_detail import class_diagram, confusions
 from calib.diagrams import bin_zoom, ece_sweep, reliability_diagram, worst_cells
 from calib.doctor.examination import Finding, Report, check, examine
 from calib.formats.predictions import read_pair, read_predictions
-from calib.guarantees import (
+from calib.guarantees.card import GuaranteeCard, guarantee_card
+from calib.guarantees.theorems import (
     ClassWiseGuarantee,
     Guarantee,
     guarantee,
@@ -30,7 +31,6 @@ from calib.guarantees import (
     points_needed,
     points_sentence,
 )
-from calib.guarantees_card import GuaranteeCard, guarantee_card
 from calib.imbalance import class_binning, plan_bins
 from calib.metrics.debiased import SmoothEstimate, SweepEstimate, debiased_ece, smooth_ece, sweep_ece
 from calib.metrics.decomposition import CorpCurve, Decomposition, corp_curve, decomposition

@@ -9,7 +9,7 @@ import pandas as pd
 
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
-from calib.guarantees import Guarantee, guarantee
+from calib.guarantees.theorems import Guarantee, guarantee
 from calib.metrics.errors import accuracy, ece, sharpness
 from calib.predictions import Predictions, TopLabelPrediction, as_labels
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from calib.guarantees import guarantee, points_needed, points_sentence
+from calib.guarantees.theorems import guarantee, points_needed, points_sentence
 from calib.lessons import POINTS, SIX_POINTS, binary_tables, two_patients_population, worst_accuracies
 from calib.metrics.errors import ece
 

@@ -17,7 +17,7 @@ from calib.figures_classes import heat
 from calib.figures_html import figure_html
 from calib.figures_noise import Promise
 from calib.figures_noise import validity as draw_validity
-from calib.guarantees_card import GuaranteeCard, guarantee_card
+from calib.guarantees.card import GuaranteeCard, guarantee_card
 from calib.noise.bands import consistency_band
 from calib.noise.floor import noise_floor_of, verdict
 from calib.predictions import Predictions, TopLabelPrediction

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from calib.binning import BinaryProblems, Notion
-from calib.guarantees_card import GuaranteeCard, guarantee_card
+from calib.guarantees.card import GuaranteeCard, guarantee_card
 from calib.reductions import top_label
 from calib.validity import ValidityCurve, validity_curve
 from pages._session import BASE, Method, class_wise, methods, problems

@@ -10,7 +10,7 @@ import streamlit as st
 from calib import InputError
 from calib import figures_noise as figures
 from calib.figures_noise import Promise
-from calib.guarantees_card import GuaranteeCard
+from calib.guarantees.card import GuaranteeCard
 from calib.validity import ValidityCurve
 from pages._parts import chart, download, heading, literal, plain
 from pages._session import Method, dataset, methods

@@ -9,7 +9,7 @@ import streamlit as st
 
 from calib import MulticlassToBinary
 from calib.guarantees import points_sentence
-from calib.guarantees_card import guarantee_card
+from calib.guarantees.card import guarantee_card
 from pages._parts import download
 from pages._session import dataset
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
-from calib.guarantees import check_alpha, deviation
+from calib.guarantees.theorems import check_alpha, deviation
 
 #: What the theorems assume, for a reader who has not seen the paper.
 ASSUMPTIONS = (

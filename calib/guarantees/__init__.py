@@ -1,0 +1,26 @@
+"""Distribution-free guarantees of histogram binning: the theorems, and the card of a fitted calibrator."""
+
+from calib.guarantees.card import GuaranteeCard, guarantee_card
+from calib.guarantees.theorems import (
+    ClassWiseGuarantee,
+    Guarantee,
+    check_alpha,
+    deviation,
+    guarantee,
+    guarantee_class_wise,
+    points_needed,
+    points_sentence,
+)
+
+__all__ = [
+    "ClassWiseGuarantee",
+    "Guarantee",
+    "GuaranteeCard",
+    "check_alpha",
+    "deviation",
+    "guarantee",
+    "guarantee_card",
+    "guarantee_class_wise",
+    "points_needed",
+    "points_sentence",
+]
