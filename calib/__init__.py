@@ -17,9 +17,19 @@ from calib.calibrators.scaling import (
     TooManyParametersWarning,
     VectorScaling,
 )
-from calib.classes import class_heat, class_table
-from calib.classes_detail import class_diagram, confusions
-from calib.diagrams import bin_zoom, ece_sweep, reliability_diagram, worst_cells
+from calib.diagrams.canonical_error import (
+    canonical_ece,
+    canonical_noise_floor,
+    canonical_validity,
+    compare_schemes,
+    multinomial_bound,
+)
+from calib.diagrams.class_detail import class_diagram, confusions
+from calib.diagrams.classes import class_heat, class_table
+from calib.diagrams.imbalance import class_binning, plan_bins
+from calib.diagrams.reliability import bin_zoom, ece_sweep, reliability_diagram, worst_cells
+from calib.diagrams.simplex import cell_outlines, merge_classes, recalibration_map, renormalise_classes
+from calib.diagrams.validity import ValidityCurve, validity_curve
 from calib.doctor.examination import Finding, Report, check, examine
 from calib.formats.predictions import read_pair, read_predictions
 from calib.guarantees.card import GuaranteeCard, guarantee_card
@@ -31,7 +41,6 @@ from calib.guarantees.theorems import (
     points_needed,
     points_sentence,
 )
-from calib.imbalance import class_binning, plan_bins
 from calib.metrics.debiased import SmoothEstimate, SweepEstimate, debiased_ece, smooth_ece, sweep_ece
 from calib.metrics.decomposition import CorpCurve, Decomposition, corp_curve, decomposition
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss, mce, sharpness
@@ -41,16 +50,7 @@ from calib.noise.floor import NoiseFloor, noise_floor, noise_floor_of, verdict
 from calib.persistence import CalibratorFileError, load, save
 from calib.predictions import InputError, Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary
-from calib.simplex import cell_outlines, merge_classes, recalibration_map, renormalise_classes
-from calib.simplex_error import (
-    canonical_ece,
-    canonical_noise_floor,
-    canonical_validity,
-    compare_schemes,
-    multinomial_bound,
-)
 from calib.summary import Summary, calibrated_scores, summarize
-from calib.validity import ValidityCurve, validity_curve
 from calib.version import __version__
 
 __all__ = [

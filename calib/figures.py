@@ -13,7 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from calib.diagrams import FEW_ROWS, BinZoom, EceSweep, ReliabilityDiagram
+from calib.diagrams.reliability import FEW_ROWS, BinZoom, EceSweep, ReliabilityDiagram
 
 #: Okabe & Ito (2008), safe for colour-blind readers.
 OKABE_ITO = {

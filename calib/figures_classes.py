@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from calib.classes import ClassHeat
-from calib.classes_detail import ClassDiagram
-from calib.diagrams import FEW_ROWS
+from calib.diagrams.class_detail import ClassDiagram
+from calib.diagrams.classes import ClassHeat
+from calib.diagrams.reliability import FEW_ROWS
 from calib.figures import BARS, OKABE_ITO, TEMPLATE, escape, unit_axes
 
 #: Orange-red is overconfident, blue underconfident; what lies between shows the page through.

@@ -8,10 +8,10 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from calib.diagrams import FEW_ROWS
+from calib.diagrams.imbalance import BinPlan, ClassBinning
+from calib.diagrams.reliability import FEW_ROWS
 from calib.figures import OKABE_ITO, TEMPLATE, escape
 from calib.figures_classes import shorten
-from calib.imbalance import BinPlan, ClassBinning
 
 _BASE, _HB = OKABE_ITO["orange"], OKABE_ITO["green"]
 

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from calib.binning import BinStatistics
-from calib.diagrams import ReliabilityDiagram
+from calib.diagrams.reliability import ReliabilityDiagram
 from calib.figures import OKABE_ITO, TEMPLATE, reliability, unit_axes
 
 TEXT = 16

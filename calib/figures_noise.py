@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
+from calib.diagrams.validity import ValidityCurve
 from calib.figures import METHOD_COLOURS, OKABE_ITO, TEMPLATE, escape
 from calib.metrics.decomposition import Decomposition
 from calib.noise.floor import NoiseFloor
-from calib.validity import ValidityCurve
 
 
 @dataclass(frozen=True)

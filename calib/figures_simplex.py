@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import plotly.graph_objects as go
 
+from calib.diagrams.canonical_error import CanonicalValidity
+from calib.diagrams.simplex import RecalibrationMap, to_plane
 from calib.figures import METHOD_COLOURS, OKABE_ITO, TEMPLATE, escape
 from calib.predictions import InputError
-from calib.simplex import RecalibrationMap, to_plane
-from calib.simplex_error import CanonicalValidity
 
 #: Cells are coloured in turn; their outlines tell two cells of one colour apart.
 CELL_COLOURS = tuple(OKABE_ITO.values())
@@ -36,7 +36,7 @@ def recalibration(
     proba : (n, 3) array
         Base predictions of the evaluation rows.
     rows : (k,) int array
-        Which of them to draw as points, as from `calib.simplex.sample_rows`.
+        Which of them to draw as points, as from `calib.diagrams.simplex.sample_rows`.
     outlines : dict of int to (c, 3) array
         From `cell_outlines`.
     min_count : int

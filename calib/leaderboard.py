@@ -15,7 +15,7 @@ from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, Platt
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
-from calib.diagrams import EceSweep
+from calib.diagrams.reliability import EceSweep
 from calib.metrics.errors import ece
 from calib.predictions import InputError, Predictions
 from calib.summary import SUMMARY_COLUMNS, Summary, assessment, calibrated_scores, summarize

@@ -11,8 +11,15 @@ import pandas as pd
 import calib.figures as figures
 from calib.binning import BinStatistics, Notion, Strategy, bin_statistics
 from calib.calibrators.multiclass import MulticlassToBinary
-from calib.classes import class_heat, class_table
-from calib.diagrams import FEW_ROWS, ReliabilityDiagram, ece_sweep, reliability_diagram, worst_cells
+from calib.diagrams.classes import class_heat, class_table
+from calib.diagrams.reliability import (
+    FEW_ROWS,
+    ReliabilityDiagram,
+    ece_sweep,
+    reliability_diagram,
+    worst_cells,
+)
+from calib.diagrams.validity import validity_curve
 from calib.figures_classes import heat
 from calib.figures_html import figure_html
 from calib.figures_noise import Promise
@@ -25,7 +32,6 @@ from calib.reductions import reduce_to_binary, top_label
 from calib.report_input import ReportInput
 from calib.report_parts import bullets, paragraph, table, text
 from calib.summary import assessment, calibrated_scores, summarize, summary_frame
-from calib.validity import validity_curve
 
 #: Classes a table lists, those that matter most first.
 MOST_CLASSES = 1_000

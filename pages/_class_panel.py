@@ -6,8 +6,8 @@ import streamlit as st
 
 from calib import TopLabelPrediction
 from calib import figures_classes as figures
-from calib.classes import ClassTable
-from calib.classes_detail import class_diagram, confusions
+from calib.diagrams.class_detail import class_diagram, confusions
+from calib.diagrams.classes import ClassTable
 from calib.reductions import top_label
 from pages._parts import chart, literal
 from pages._session import Method, dataset

@@ -8,8 +8,8 @@ import streamlit as st
 
 from calib import Predictions
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
-from calib.classes import ClassTable, class_table
-from calib.imbalance import BinPlan, ClassBinning, class_binning, plan_bins
+from calib.diagrams.classes import ClassTable, class_table
+from calib.diagrams.imbalance import BinPlan, ClassBinning, class_binning, plan_bins
 from pages._session import Method, dataset, problems
 
 

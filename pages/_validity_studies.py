@@ -9,9 +9,9 @@ import numpy as np
 import streamlit as st
 
 from calib.binning import BinaryProblems, Notion
+from calib.diagrams.validity import ValidityCurve, validity_curve
 from calib.guarantees.card import GuaranteeCard, guarantee_card
 from calib.reductions import top_label
-from calib.validity import ValidityCurve, validity_curve
 from pages._session import BASE, Method, class_wise, methods, problems
 
 #: Redraws for the curve of a perfect model: its shares are averages, 200 give them to within 1 %.

@@ -37,12 +37,6 @@ LAYERS = (
 ORDER = [name for layer in LAYERS for name in layer]
 #: Modules that still wait to be moved into their package.
 FORMER = {
-    "classes": "diagrams",
-    "classes_detail": "diagrams",
-    "validity": "diagrams",
-    "imbalance": "diagrams",
-    "simplex": "diagrams",
-    "simplex_error": "diagrams",
     "summary": "assessment",
     "leaderboard": "assessment",
     "gate": "assessment",

@@ -4,9 +4,9 @@ import pytest
 from calib import bin_statistics, datasets, reduce_to_binary
 from calib import figures_classes as figures
 from calib import figures_imbalance as imbalance_figures
-from calib.classes import class_heat
-from calib.classes_detail import class_diagram, confusions
-from calib.imbalance import class_binning, plan_bins
+from calib.diagrams.class_detail import class_diagram, confusions
+from calib.diagrams.classes import class_heat
+from calib.diagrams.imbalance import class_binning, plan_bins
 
 
 @pytest.fixture(scope="module")

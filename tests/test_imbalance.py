@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from calib import HistogramBinning, InputError, MulticlassToBinary, Predictions, datasets, ece
-from calib.imbalance import class_binning, plan_bins
+from calib.diagrams.imbalance import class_binning, plan_bins
 
 
 @pytest.fixture(scope="module")

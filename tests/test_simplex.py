@@ -5,9 +5,7 @@ import pytest
 
 from calib import InputError, Predictions
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
-from calib.metrics import log_loss
-from calib.simplex import cell_outlines, merge_classes, recalibration_map, renormalise_classes
-from calib.simplex_error import (
+from calib.diagrams.canonical_error import (
     canonical_ece,
     canonical_noise_floor,
     canonical_validity,
@@ -15,6 +13,8 @@ from calib.simplex_error import (
     compare_schemes,
     multinomial_bound,
 )
+from calib.diagrams.simplex import cell_outlines, merge_classes, recalibration_map, renormalise_classes
+from calib.metrics import log_loss
 
 SCHEMES = [
     SierpinskiScheme(1),

@@ -9,9 +9,9 @@ import streamlit as st
 
 from calib import InputError
 from calib import figures_noise as figures
+from calib.diagrams.validity import ValidityCurve
 from calib.figures_noise import Promise
 from calib.guarantees.card import GuaranteeCard
-from calib.validity import ValidityCurve
 from pages._parts import chart, download, heading, literal, plain
 from pages._session import Method, dataset, methods
 from pages._validity_studies import card, cells_for, notions, own_notion, validity

@@ -22,9 +22,9 @@ from calib import (
     renormalise_classes,
 )
 from calib.calibrators.canonical import SimplexScheme
+from calib.diagrams.canonical_error import CanonicalValidity, SchemeComparison
+from calib.diagrams.simplex import RecalibrationMap
 from calib.noise import NoiseFloor
-from calib.simplex import RecalibrationMap
-from calib.simplex_error import CanonicalValidity, SchemeComparison
 
 MERGE, RENORMALISE = "Two classes, all others merged", "Three classes, renormalised"
 #: Label, smallest, largest and usual size of each scheme; the usual one is the paper's.

@@ -6,8 +6,8 @@ import pandas as pd
 from streamlit.column_config import NumberColumn
 
 from calib.calibrators.canonical import ProjectionScheme, SimplexScheme
-from calib.simplex import RecalibrationMap
-from calib.simplex_error import SchemeComparison
+from calib.diagrams.canonical_error import SchemeComparison
+from calib.diagrams.simplex import RecalibrationMap
 
 #: Heads of the comparison by the name in its CSV; "before" and "after" recalibration come behind.
 ROWS = {

@@ -10,10 +10,10 @@ import streamlit as st
 from streamlit.column_config import TextColumn
 
 from calib import InputError, cell_outlines, multinomial_bound
+from calib.diagrams.simplex import sample_rows
 from calib.figures_simplex import recalibration, validity
 from calib.noise import verdict
 from calib.persistence import dumps
-from calib.simplex import sample_rows
 from pages._covtype import covtype_panel
 from pages._parts import chart, download, glossary_link, literal
 from pages.study._simplex import EPSILON, KNOBS, SCHEMES, compare, make_scheme, work_out

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.stats import false_discovery_control
 
 from calib.binning import BinaryProblems, BinStatistics, Strategy
-from calib.diagrams import FEW_ROWS
+from calib.diagrams.reliability import FEW_ROWS
 from calib.noise.bands import ProblemFloors, problem_floors
 from calib.predictions import InputError, TopLabelPrediction, as_labels
 from calib.reductions import reduce_to_binary

@@ -15,8 +15,8 @@ from calib.calibrators.canonical import (
     SierpinskiScheme,
     SimplexScheme,
 )
+from calib.diagrams.canonical_error import cell_means, multinomial_bound
 from calib.predictions import InputError, Predictions
-from calib.simplex_error import cell_means, multinomial_bound
 
 
 @dataclass(frozen=True, eq=False)

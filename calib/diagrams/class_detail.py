@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from calib.binning import bin_statistics
-from calib.diagrams import wilson_interval
+from calib.diagrams.reliability import wilson_interval
 from calib.predictions import InputError, TopLabelPrediction, as_labels
 from calib.reductions import reduce_to_binary, top_label
 
