@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 import calib
-from calib.summary import assessment, calibrated_scores, summarize
+from calib.assessment.summary import assessment, calibrated_scores, summarize
 
 N_BINS = 15
 

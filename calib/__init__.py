@@ -5,6 +5,7 @@ reductions" (ICLR 2022). Nothing here imports Streamlit.
 """
 
 from calib import datasets
+from calib.assessment.summary import Summary, calibrated_scores, summarize
 from calib.binning import BinaryProblems, BinStatistics, bin_statistics
 from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.calibrators.calibrated_model import CalibratedModel
@@ -50,7 +51,6 @@ from calib.noise.floor import NoiseFloor, noise_floor, noise_floor_of, verdict
 from calib.persistence import CalibratorFileError, load, save
 from calib.predictions import InputError, Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary
-from calib.summary import Summary, calibrated_scores, summarize
 from calib.version import __version__
 
 __all__ = [

@@ -10,9 +10,9 @@ import warnings
 from collections.abc import Sequence
 
 import calib.commands as commands
+from calib.assessment.gate import METRICS as LIMITS
 from calib.calibrators.catalogue import METHODS
 from calib.formats.drafts import RemedyError
-from calib.gate import METRICS as LIMITS
 from calib.predictions import InputError
 from calib.reductions import NOTIONS
 from calib.version import __version__

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from calib.assessment.summary import Summary, applied_frame, assessment, calibrated_scores, summarize
 from calib.binning import Notion, Strategy
 from calib.calibrators.catalogue import make_calibrator, name_of
 from calib.commands_checks import check, gate, report
@@ -16,7 +17,6 @@ from calib.formats.predictions import write_csv
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
 from calib.persistence import aligned, dumps, loads
 from calib.predictions import InputError, Predictions
-from calib.summary import Summary, applied_frame, assessment, calibrated_scores, summarize
 
 __all__ = ["apply", "check", "fit", "gate", "metrics", "report"]
 

@@ -7,18 +7,18 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from calib.assessment.gate import gate as hold_against
+from calib.assessment.gate import parse_limits
+from calib.assessment.leaderboard import named_methods
+from calib.assessment.summary import assessment, calibrated_scores
 from calib.binning import Strategy
 from calib.calibrators.catalogue import name_of
 from calib.commands_input import Outcome, calibrator_for, fix_codes, read_sets, rows_to_assess
 from calib.doctor.examination import check as check_file
 from calib.doctor.findings import counted
-from calib.gate import gate as hold_against
-from calib.gate import parse_limits
-from calib.leaderboard import named_methods
 from calib.persistence import aligned, load
 from calib.predictions import InputError
 from calib.report import ReportInput, report_html
-from calib.summary import assessment, calibrated_scores
 
 #: Methods of `named_methods` that a report compares: one per reduction, and temperature scaling.
 _REPORTED = ("TL-HB", "Conf-HB", "CW-HB", "N-HB", "TS")

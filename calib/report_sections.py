@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 import calib.figures as figures
+from calib.assessment.summary import assessment, calibrated_scores, summarize, summary_frame
 from calib.binning import BinStatistics, Notion, Strategy, bin_statistics
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.diagrams.classes import class_heat, class_table
@@ -31,7 +32,6 @@ from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary, top_label
 from calib.report_input import ReportInput
 from calib.report_parts import bullets, paragraph, table, text
-from calib.summary import assessment, calibrated_scores, summarize, summary_frame
 
 #: Classes a table lists, those that matter most first.
 MOST_CLASSES = 1_000

@@ -9,13 +9,13 @@ import numpy as np
 import streamlit as st
 
 from calib import HistogramBinning, MulticlassToBinary, Predictions, TopLabelPrediction
+from calib.assessment.leaderboard import binned_sweeps
+from calib.assessment.summary import Summary, assessment, calibrated_scores, summarize
 from calib.binning import BinaryProblems, Strategy, bin_statistics
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
 from calib.diagrams import EceSweep, ReliabilityDiagram, ece_sweep, reliability_diagram
-from calib.leaderboard import binned_sweeps
 from calib.noise import NoiseFloor, noise_floor_of
 from calib.reductions import reduce_to_binary
-from calib.summary import Summary, assessment, calibrated_scores, summarize
 
 BASE = "Base model"
 DEFAULT_EXAMPLE = "resnet"

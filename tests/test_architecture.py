@@ -37,9 +37,6 @@ LAYERS = (
 ORDER = [name for layer in LAYERS for name in layer]
 #: Modules that still wait to be moved into their package.
 FORMER = {
-    "summary": "assessment",
-    "leaderboard": "assessment",
-    "gate": "assessment",
     "figures_html": "figures",
     "figures_classes": "figures",
     "figures_imbalance": "figures",

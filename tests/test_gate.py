@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calib import InputError, Predictions, TopLabelPrediction, summarize
-from calib.gate import METRICS, gate, parse_limits
+from calib.assessment.gate import METRICS, gate, parse_limits
 
 
 def perfect(n: int) -> Predictions:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import calib
+from calib.assessment.leaderboard import Entry, Leaderboard, binned_sweeps, compare, named_methods
 from calib.datasets import resnet_shaped
-from calib.leaderboard import Entry, Leaderboard, binned_sweeps, compare, named_methods
 
 
 class Failing:

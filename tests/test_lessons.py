@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from calib import InputError, ece, noise_floor, reduce_to_binary
+from calib.assessment.summary import SUMMARY_COLUMNS
 from calib.datasets import load_example
 from calib.lessons import (
     SIX_POINTS,
@@ -23,7 +24,6 @@ from calib.lessons import (
 from calib.lessons_binning import bent_curve, bin_curve, normalisation_trap, trade_off, true_curve
 from calib.lessons_exercises import EXERCISES
 from calib.lessons_noise import STRENGTHS, draw_labels, perfect_curve, perfect_rows, redraws, riddle
-from calib.summary import SUMMARY_COLUMNS
 from pages._texts import GLOSSARY, NOTES, PAGE_TERMS, REFERENCES
 
 ROOT = Path(__file__).parents[1]

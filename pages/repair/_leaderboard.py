@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from calib.leaderboard import Leaderboard
+from calib.assessment.leaderboard import Leaderboard
 from pages._noise_studies import NUMBERS, difference
 from pages._parts import download, literal
 from pages._session import Method, floor, methods

@@ -7,8 +7,8 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, summarize
+from calib.assessment.summary import applied_frame, assessment, calibrated_scores, summary_frame
 from calib.persistence import aligned, loads
-from calib.summary import applied_frame, assessment, calibrated_scores, summary_frame
 from pages._parts import download, heading, plain
 from pages._session import dataset, methods
 from pages.start._findings import show_faults

@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, figures
+from calib.assessment.summary import summary_frame
 from calib.calibrators.catalogue import name_of
-from calib.summary import summary_frame
 from pages._parts import bins_slider, chart, download, heading, need_calibration, plain
 from pages._planner import planner
 from pages._session import BASE, dataset, fit, forget, keep, methods, reliability, summary

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, figures
-from calib.leaderboard import Entry, Leaderboard, named_methods
+from calib.assessment.leaderboard import Entry, Leaderboard, named_methods
 from pages._parts import bins_slider, chart, heading, literal, need_calibration
 from pages._session import BASE, dataset, fit, methods, summary, sweeps
 from pages.repair._add_model import add_model

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from calib.assessment.summary import SUMMARY_COLUMNS, summary_frame
 from calib.diagrams import worst_cells
 from calib.noise import verdict
-from calib.summary import SUMMARY_COLUMNS, summary_frame
 from pages._parts import bins_slider, download, heading, literal
 from pages._session import BASE, MANY_SCORES, cells, dataset, floor, methods, summary
 from pages.start._report import offer_report

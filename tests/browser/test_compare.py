@@ -10,8 +10,8 @@ import pandas as pd
 from browser.screen import keep_picture, settled
 from browser.steps import give
 from calib import ece
+from calib.assessment.leaderboard import compare, named_methods
 from calib.datasets import load_example
-from calib.leaderboard import compare, named_methods
 
 
 def downloaded(page, button: str) -> bytes:

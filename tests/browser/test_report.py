@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from browser.screen import OUTPUT
+from calib.assessment.leaderboard import named_methods
 from calib.datasets import load_example
-from calib.leaderboard import named_methods
 from calib.report import ReportInput, report_html
 
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from calib.assessment.summary import SUMMARY_COLUMNS, Summary, summarize
 from calib.binning import Notion, Strategy
 from calib.noise.floor import LEVEL, NoiseFloor, noise_floor
 from calib.predictions import InputError
-from calib.summary import SUMMARY_COLUMNS, Summary, summarize
 
 #: Metrics that can be limited: every number of `Summary`.
 METRICS = tuple(name for name in SUMMARY_COLUMNS if name not in ("method", "strategy", "n_distinct"))

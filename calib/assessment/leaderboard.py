@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from calib.assessment.summary import SUMMARY_COLUMNS, Summary, assessment, calibrated_scores, summarize
 from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
@@ -18,7 +19,6 @@ from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, Vect
 from calib.diagrams.reliability import EceSweep
 from calib.metrics.errors import ece
 from calib.predictions import InputError, Predictions
-from calib.summary import SUMMARY_COLUMNS, Summary, assessment, calibrated_scores, summarize
 
 #: Columns where a larger number is better; None: neither is.
 HIGHER_IS_BETTER: Mapping[str, bool | None] = {"accuracy": True, "n_distinct": None}
