@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 
-from calib.figures_html import plotly_script
+from calib.figures.html import plotly_script
 from calib.predictions import InputError
 from calib.report_input import ReportInput
 from calib.report_parts import bullets, page, paragraph, section, table, text

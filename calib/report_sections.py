@@ -21,10 +21,10 @@ from calib.diagrams.reliability import (
     worst_cells,
 )
 from calib.diagrams.validity import validity_curve
-from calib.figures_classes import heat
-from calib.figures_html import figure_html
-from calib.figures_noise import Promise
-from calib.figures_noise import validity as draw_validity
+from calib.figures.classes import heat
+from calib.figures.html import figure_html
+from calib.figures.noise import Promise
+from calib.figures.noise import validity as draw_validity
 from calib.guarantees.card import GuaranteeCard, guarantee_card
 from calib.noise.bands import consistency_band
 from calib.noise.floor import noise_floor_of, verdict

@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from calib import TopLabelPrediction
-from calib import figures_classes as figures
 from calib.diagrams.class_detail import class_diagram, confusions
 from calib.diagrams.classes import ClassTable
+from calib.figures import classes as figures
 from calib.reductions import top_label
 from pages._parts import chart, literal
 from pages._session import Method, dataset

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from calib import figures_imbalance as figures
+from calib.figures import imbalance as figures
 from pages._parts import chart, download
 from pages._session import dataset
 from pages._studies import plan

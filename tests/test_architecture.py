@@ -37,13 +37,6 @@ LAYERS = (
 ORDER = [name for layer in LAYERS for name in layer]
 #: Modules that still wait to be moved into their package.
 FORMER = {
-    "figures_html": "figures",
-    "figures_classes": "figures",
-    "figures_imbalance": "figures",
-    "figures_lessons": "figures",
-    "figures_lessons_binning": "figures",
-    "figures_noise": "figures",
-    "figures_simplex": "figures",
     "persistence_fields": "persistence",
     "persistence_kinds": "persistence",
     "persistence_types": "persistence",

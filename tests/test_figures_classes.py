@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from calib import bin_statistics, datasets, reduce_to_binary
-from calib import figures_classes as figures
-from calib import figures_imbalance as imbalance_figures
 from calib.diagrams.class_detail import class_diagram, confusions
 from calib.diagrams.classes import class_heat
 from calib.diagrams.imbalance import class_binning, plan_bins
+from calib.figures import classes as figures
+from calib.figures import imbalance as imbalance_figures
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from calib import InputError, Predictions
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
 from calib.diagrams.canonical_error import canonical_validity
 from calib.diagrams.simplex import cell_outlines, recalibration_map, sample_rows, to_plane
-from calib.figures_simplex import recalibration, validity
+from calib.figures.simplex import recalibration, validity
 
 
 def drawn(min_count=20, names=("a", "b", "c")):

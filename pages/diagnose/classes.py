@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.column_config import CheckboxColumn, NumberColumn
 
-from calib import figures_classes as figures
 from calib.diagrams.classes import class_heat
+from calib.figures import classes as figures
 from pages._class_panel import class_panel
 from pages._parts import bins_slider, chart, download, heading, literal
 from pages._session import dataset, methods

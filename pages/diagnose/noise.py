@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from calib import figures_noise as figures
+from calib.figures import noise as figures
 from calib.noise import verdict
 from pages._noise_studies import NUMBERS, difference, errors, estimates, floors, interval, parts, resamples
 from pages._parts import bins_slider, chart, download, heading, literal

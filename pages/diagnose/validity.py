@@ -8,9 +8,9 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError
-from calib import figures_noise as figures
 from calib.diagrams.validity import ValidityCurve
-from calib.figures_noise import Promise
+from calib.figures import noise as figures
+from calib.figures.noise import Promise
 from calib.guarantees.card import GuaranteeCard
 from pages._parts import chart, download, heading, literal, plain
 from pages._session import Method, dataset, methods

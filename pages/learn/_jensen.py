@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from calib.figures_lessons import jensen, signed_bars
+from calib.figures.lessons import jensen, signed_bars
 from calib.lessons import two_patients_population
 from pages._parts import chart
 

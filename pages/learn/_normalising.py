@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from calib.figures_lessons_binning import one_row
+from calib.figures.lessons_binning import one_row
 from calib.lessons_binning import Trap, normalisation_trap
 from pages._parts import ARROW, chart, literal
 from pages._session import from_example

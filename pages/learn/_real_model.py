@@ -7,7 +7,7 @@ import streamlit as st
 
 from calib.diagrams import FEW_ROWS, reliability_diagram
 from calib.figures import zoom
-from calib.figures_lessons import TEXT, question
+from calib.figures.lessons import TEXT, question
 from pages._parts import ARROW, chart, literal
 from pages._session import from_example
 

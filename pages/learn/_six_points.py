@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, Predictions
-from calib.figures_lessons import cell_table
+from calib.figures.lessons import cell_table
 from calib.lessons import POINTS, SIX_POINTS, binary_tables, rows_off, used_cells
 from pages._parts import chart, plain
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calib.figures_lessons import patients
+from calib.figures.lessons import patients
 from calib.lessons import TwoPatients, two_patients_population, worst_accuracies
 from pages._parts import chart
 

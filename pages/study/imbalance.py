@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from calib import figures_imbalance as figures
+from calib.figures import imbalance as figures
 from pages._covtype import covtype_panel
 from pages._parts import chart, heading, literal, need_calibration
 from pages._session import dataset

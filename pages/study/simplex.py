@@ -11,7 +11,7 @@ from streamlit.column_config import TextColumn
 
 from calib import InputError, cell_outlines, multinomial_bound
 from calib.diagrams.simplex import sample_rows
-from calib.figures_simplex import recalibration, validity
+from calib.figures.simplex import recalibration, validity
 from calib.noise import verdict
 from calib.persistence import dumps
 from pages._covtype import covtype_panel

@@ -10,8 +10,8 @@ from plotly.subplots import make_subplots
 
 from calib.diagrams.imbalance import BinPlan, ClassBinning
 from calib.diagrams.reliability import FEW_ROWS
-from calib.figures import OKABE_ITO, TEMPLATE, escape
-from calib.figures_classes import shorten
+from calib.figures.classes import shorten
+from calib.figures.reliability import OKABE_ITO, TEMPLATE, escape
 
 _BASE, _HB = OKABE_ITO["orange"], OKABE_ITO["green"]
 
