@@ -48,7 +48,7 @@ from calib.metrics.errors import accuracy, brier_score, ece, log_loss, mce, shar
 from calib.noise.bands import ConsistencyBand, ProblemFloors, consistency_band, problem_floors
 from calib.noise.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
 from calib.noise.floor import NoiseFloor, noise_floor, noise_floor_of, verdict
-from calib.persistence import CalibratorFileError, load, save
+from calib.persistence.document import CalibratorFileError, load, save
 from calib.predictions import InputError, Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary
 from calib.version import __version__

@@ -15,7 +15,7 @@ from calib.commands_checks import check, gate, report
 from calib.commands_input import Outcome, calibrator_for, fixes_log, read_sets, rows_to_assess
 from calib.formats.predictions import write_csv
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
-from calib.persistence import aligned, dumps, loads
+from calib.persistence.document import aligned, dumps, loads
 from calib.predictions import InputError, Predictions
 
 __all__ = ["apply", "check", "fit", "gate", "metrics", "report"]

@@ -16,7 +16,7 @@ from calib.calibrators.catalogue import name_of
 from calib.commands_input import Outcome, calibrator_for, fix_codes, read_sets, rows_to_assess
 from calib.doctor.examination import check as check_file
 from calib.doctor.findings import counted
-from calib.persistence import aligned, load
+from calib.persistence.document import aligned, load
 from calib.predictions import InputError
 from calib.report import ReportInput, report_html
 

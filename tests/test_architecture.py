@@ -37,10 +37,6 @@ LAYERS = (
 ORDER = [name for layer in LAYERS for name in layer]
 #: Modules that still wait to be moved into their package.
 FORMER = {
-    "persistence_fields": "persistence",
-    "persistence_kinds": "persistence",
-    "persistence_types": "persistence",
-    "persistence_origin": "persistence",
     "scorer": "export",
     "scorer_data": "export",
     "scorer_runtime": "export",

@@ -32,7 +32,7 @@ from calib import (
 from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.persistence import MAX_BYTES, MAX_VALUES, aligned, checksum, dumps, loads, schema
-from calib.persistence_types import KINDS
+from calib.persistence.types import KINDS
 from calib.reductions import NOTIONS
 from calib.scorer_data import largest_difference, outputs
 
@@ -249,9 +249,9 @@ def test_what_cannot_be_saved_is_refused(tmp_path):
 
 
 def test_shipped_schema_is_that_of_the_code():
-    shipped = Path(calib.__file__).parent / "calibrator.schema.json"
+    shipped = Path(calib.__file__).parent / "persistence" / "calibrator.schema.json"
     assert json.loads(shipped.read_text(encoding="utf-8")) == schema(), (
-        "write json.dumps(calib.persistence.schema(), indent=1) to calib/calibrator.schema.json"
+        "write json.dumps(calib.persistence.schema(), indent=1) to calib/persistence/calibrator.schema.json"
     )
     jsonschema.Draft202012Validator.check_schema(schema())
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import Fallback
-from calib.persistence_fields import CalibratorFileError, Field, Sizes, closed, closed_schema
+from calib.persistence.fields import CalibratorFileError, Field, Sizes, closed, closed_schema
 
 Values = dict[str, Any]
 Check = Callable[[Values, Values, str, Sizes], None]

@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 
 from sklearn.utils.validation import check_is_fitted
 
-from calib.persistence_fields import CalibratorFileError, closed, closed_schema, short
-from calib.persistence_origin import (
+from calib.persistence.fields import CalibratorFileError, closed, closed_schema, short
+from calib.persistence.origin import (
     FittedOn,
     decode_names,
     decode_origin,
@@ -22,7 +22,7 @@ from calib.persistence_origin import (
     names_schema,
     origin_schema,
 )
-from calib.persistence_types import KINDS, Kind, kind_of
+from calib.persistence.types import KINDS, Kind, kind_of
 from calib.predictions import InputError, Predictions
 
 __all__ = ["CalibratorFileError", "FittedOn", "aligned", "dumps", "load", "loads", "save", "schema"]

@@ -14,7 +14,7 @@ from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.calibrators.temperature import LEAST_FLOOR, MOST_FLOOR
-from calib.persistence_fields import (
+from calib.persistence.fields import (
     Array,
     CalibratorFileError,
     Choice,
@@ -26,7 +26,7 @@ from calib.persistence_fields import (
     Sizes,
     Whole,
 )
-from calib.persistence_kinds import Kind, MulticlassKind, Part, Values
+from calib.persistence.kinds import Kind, MulticlassKind, Part, Values
 from calib.reductions import NOTIONS
 
 

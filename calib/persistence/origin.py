@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from calib.persistence_fields import CalibratorFileError, Maybe, Whole, closed, closed_schema
+from calib.persistence.fields import CalibratorFileError, Maybe, Whole, closed, closed_schema
 from calib.predictions import InputError, Predictions
 from calib.version import __version__
 

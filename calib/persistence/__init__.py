@@ -1,0 +1,35 @@
+"""Calibrator files: JSON that anyone can read, nobody can execute, and that is checked before use."""
+
+from calib.persistence.document import (
+    FORMAT,
+    KEYS,
+    MAX_BYTES,
+    MAX_CONTAINERS,
+    MAX_VALUES,
+    VERSION,
+    aligned,
+    checksum,
+    dumps,
+    load,
+    loads,
+    save,
+    schema,
+)
+from calib.persistence.fields import CalibratorFileError
+
+__all__ = [
+    "CalibratorFileError",
+    "FORMAT",
+    "KEYS",
+    "MAX_BYTES",
+    "MAX_CONTAINERS",
+    "MAX_VALUES",
+    "VERSION",
+    "aligned",
+    "checksum",
+    "dumps",
+    "load",
+    "loads",
+    "save",
+    "schema",
+]
