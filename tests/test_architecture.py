@@ -37,12 +37,6 @@ LAYERS = (
 ORDER = [name for layer in LAYERS for name in layer]
 #: Modules that still wait to be moved into their package.
 FORMER = {
-    "scorer": "export",
-    "scorer_data": "export",
-    "scorer_runtime": "export",
-    "onnx_export": "export",
-    "onnx_graph": "export",
-    "onnx_simplex": "export",
     "lessons_binning": "lessons",
     "lessons_exercises": "lessons",
     "lessons_noise": "lessons",

@@ -31,10 +31,10 @@ from calib import (
 )
 from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
+from calib.export.numbers import largest_difference, outputs
 from calib.persistence import MAX_BYTES, MAX_VALUES, aligned, checksum, dumps, loads, schema
 from calib.persistence.types import KINDS
 from calib.reductions import NOTIONS
-from calib.scorer_data import largest_difference, outputs
 
 L = 4
 

@@ -11,9 +11,9 @@ import pytest
 from test_persistence import BINARY, MULTICLASS, fitted, rows
 
 from calib import HistogramBinning, InputError, MulticlassToBinary
+from calib.export.numbers import largest_difference, outputs
+from calib.export.scorer import scorer, verify_scorer
 from calib.persistence import dumps, loads
-from calib.scorer import scorer, verify_scorer
-from calib.scorer_data import largest_difference, outputs
 
 EXACT = [
     name

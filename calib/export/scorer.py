@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from calib.export.numbers import largest_difference, outputs, plain_data
 from calib.predictions import InputError
-from calib.scorer_data import largest_difference, outputs, plain_data
 
-_RUNTIME = Path(__file__).with_name("scorer_runtime.py")
+_RUNTIME = Path(__file__).with_name("runtime.py")
 _EMPTY = "DATA = _arrays({})\n"
 
 #: What stands around the entries of the literal.

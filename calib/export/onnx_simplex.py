@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calib.onnx_graph import Graph
+from calib.export.onnx_graph import Graph
 
 
 def canonical(graph: Graph, data: dict[str, Any], proba: str) -> str:
