@@ -37,9 +37,6 @@ LAYERS = (
 ORDER = [name for layer in LAYERS for name in layer]
 #: Modules that still wait to be moved into their package.
 FORMER = {
-    "lessons_binning": "lessons",
-    "lessons_exercises": "lessons",
-    "lessons_noise": "lessons",
     "report_input": "report",
     "report_parts": "report",
     "report_sections": "report",

@@ -9,7 +9,7 @@ import streamlit as st
 from calib import figures, reliability_diagram
 from calib.figures.lessons import TEXT
 from calib.figures.lessons_binning import perfect_curves
-from calib.lessons_noise import (
+from calib.lessons.noise import (
     CLASS_COUNTS,
     ROW_COUNTS,
     STRENGTHS,

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from calib.figures.lessons_binning import one_row
-from calib.lessons_binning import Trap, normalisation_trap
+from calib.lessons.binning import Trap, normalisation_trap
 from pages._parts import ARROW, chart, literal
 from pages._session import from_example
 

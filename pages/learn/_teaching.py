@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from calib.lessons_exercises import EXERCISES
+from calib.lessons.exercises import EXERCISES
 from pages._texts import NOTES
 
 

@@ -6,7 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from calib.guarantees.theorems import guarantee, points_needed, points_sentence
-from calib.lessons import POINTS, SIX_POINTS, binary_tables, two_patients_population, worst_accuracies
+from calib.lessons.populations import (
+    POINTS,
+    SIX_POINTS,
+    binary_tables,
+    two_patients_population,
+    worst_accuracies,
+)
 from calib.metrics.errors import ece
 
 
