@@ -18,7 +18,7 @@ from calib.doctor.examination import check as check_file
 from calib.doctor.findings import counted
 from calib.persistence.document import aligned, load
 from calib.predictions import InputError
-from calib.report import ReportInput, report_html
+from calib.report.page import ReportInput, report_html
 
 #: Methods of `named_methods` that a report compares: one per reduction, and temperature scaling.
 _REPORTED = ("TL-HB", "Conf-HB", "CW-HB", "N-HB", "TS")

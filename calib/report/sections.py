@@ -30,8 +30,8 @@ from calib.noise.bands import consistency_band
 from calib.noise.floor import noise_floor_of, verdict
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary, top_label
-from calib.report_input import ReportInput
-from calib.report_parts import bullets, paragraph, table, text
+from calib.report.html import bullets, paragraph, table, text
+from calib.report.input import ReportInput
 
 #: Classes a table lists, those that matter most first.
 MOST_CLASSES = 1_000

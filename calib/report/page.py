@@ -9,9 +9,9 @@ from importlib.metadata import version
 
 from calib.figures.html import plotly_script
 from calib.predictions import InputError
-from calib.report_input import ReportInput
-from calib.report_parts import bullets, page, paragraph, section, table, text
-from calib.report_sections import (
+from calib.report.html import bullets, page, paragraph, section, table, text
+from calib.report.input import ReportInput
+from calib.report.sections import (
     classes_section,
     comparison_section,
     data_section,
@@ -31,7 +31,7 @@ def report_html(about: ReportInput) -> str:
     """Return a report as one HTML page of about 5 MB: interactive figures, no network, no server.
 
     Its size does not depend on the number of rows: only tables of classes and bins go in, of at most
-    `calib.report_sections.MOST_CLASSES` classes.
+    `calib.report.sections.MOST_CLASSES` classes.
 
     Raises
     ------
