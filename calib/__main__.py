@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-import calib.commands as commands
+import calib.cli.commands as commands
 from calib.assessment.gate import METRICS as LIMITS
 from calib.calibrators.catalogue import METHODS
 from calib.formats.drafts import RemedyError

@@ -37,9 +37,6 @@ LAYERS = (
 ORDER = [name for layer in LAYERS for name in layer]
 #: Modules that still wait to be moved into their package.
 FORMER = {
-    "commands": "cli",
-    "commands_checks": "cli",
-    "commands_input": "cli",
     "predictions_checks": "predictions",
     "binning_tables": "binning",
 }

@@ -13,7 +13,7 @@ from calib.assessment.leaderboard import named_methods
 from calib.assessment.summary import assessment, calibrated_scores
 from calib.binning import Strategy
 from calib.calibrators.catalogue import name_of
-from calib.commands_input import Outcome, calibrator_for, fix_codes, read_sets, rows_to_assess
+from calib.cli.input import Outcome, calibrator_for, fix_codes, read_sets, rows_to_assess
 from calib.doctor.examination import check as check_file
 from calib.doctor.findings import counted
 from calib.persistence.document import aligned, load

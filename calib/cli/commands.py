@@ -11,8 +11,8 @@ from typing import Any
 from calib.assessment.summary import Summary, applied_frame, assessment, calibrated_scores, summarize
 from calib.binning import Notion, Strategy
 from calib.calibrators.catalogue import make_calibrator, name_of
-from calib.commands_checks import check, gate, report
-from calib.commands_input import Outcome, calibrator_for, fixes_log, read_sets, rows_to_assess
+from calib.cli.checks import check, gate, report
+from calib.cli.input import Outcome, calibrator_for, fixes_log, read_sets, rows_to_assess
 from calib.formats.predictions import write_csv
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
 from calib.persistence.document import aligned, dumps, loads
