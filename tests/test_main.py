@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from calib import MulticlassToBinary, Predictions, ece, load, save
-from calib.__main__ import METRICS, main
 from calib.calibrators.catalogue import METHODS, make_calibrator, name_of
+from calib.cli.parser import METRICS, main
 from calib.predictions import InputError
 
 NAMES = ("cat", "dog", "=cow()")

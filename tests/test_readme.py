@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from calib.__main__ import main
+from calib.cli.parser import main
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

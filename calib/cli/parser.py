@@ -1,0 +1,271 @@
+"""Command line: ``python -m calib COMMAND FILE``; `--help` of each command shows examples."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+
+import calib.cli.commands as commands
+from calib.assessment.gate import METRICS as LIMITS
+from calib.calibrators.catalogue import METHODS
+from calib.formats.drafts import RemedyError
+from calib.predictions import InputError
+from calib.reductions import NOTIONS
+from calib.version import __version__
+
+EXIT_CODES = """\
+exit codes:
+  0  done
+  1  a check failed (check, gate)
+  2  the options or a file cannot be used; one sentence on stderr says why
+"""
+
+METRICS = """\
+examples:
+  python -m calib metrics predictions.csv
+  python -m calib metrics logits.npz --bins 20 --json
+  python -m calib metrics predictions.parquet --calibrator cal.json
+  python -m calib metrics predictions.csv --calibrator cal.json --split 0.5 --seed 0
+
+A file with calibration and evaluation rows (a column 'split', or arrays such as val_logits and
+test_logits) is assessed on its evaluation rows, any other on all its rows: after `fit` divided such a
+file, --split and --seed as given to `fit` assess the rows that it did not use.
+
+"""
+
+FIT = """\
+examples:
+  python -m calib fit predictions.csv --points-per-bin 50 -o cal.json
+  python -m calib fit logits.npz --notion class-wise --normalize --n-bins 15 -o n-hb.json
+  python -m calib fit val.csv --evaluate test.csv --method temperature -o ts.json
+
+Fits on the calibration rows and compares before and after on the evaluation rows. A file that names no
+calibration rows is divided at random, stratified by label: --split of it to fit, the rest to compare.
+--split 1 fits on all rows and compares nothing. The same --seed divides in the same way.
+
+"""
+
+APPLY = """\
+examples:
+  python -m calib apply cal.json new.csv -o calibrated.csv
+  python -m calib apply cal.json new.parquet -o calibrated.parquet --json
+
+Columns with the calibrator's class names are put in its order; labels are not needed.
+
+"""
+
+
+CHECK = """\
+examples:
+  python -m calib check predictions.csv
+  python -m calib check predictions.csv --fix percent,labels_one_based
+  python -m calib metrics predictions.csv --fix percent,labels_one_based
+
+Exits with 1 if an error is left that stands in the way of using the file.
+
+"""
+
+
+GATE = """\
+examples:
+  python -m calib gate predictions.csv --max tl_ece=0.03
+  python -m calib gate predictions.csv --max tl_ece=0.03 --above-noise --json
+  python -m calib gate predictions.csv --max conf_ece=0 --above-noise
+  python -m calib gate logits.npz --calibrator cal.json --max tl_ece=0.02 --min accuracy=0.9
+
+Exits with 1 if a limit is broken. With --above-noise a calibration error above its limit fails only if
+it is also above noise (p at most 0.05): on few rows even a perfect model shows errors. A limit of 0 with
+--above-noise fails exactly what is above noise.
+
+metrics: {metrics}
+
+"""
+
+
+REPORT = """\
+examples:
+  python -m calib report predictions.csv -o report.html
+  python -m calib report predictions.csv --split 0.5 -o report.html
+  python -m calib report logits.npz --calibrator cal.json -o report.html
+
+The page needs no network and no server. It is about the evaluation rows. Where the file names calibration
+rows, or --split takes a share of its rows for them, TL-HB, Conf-HB, CW-HB, N-HB and TS are fitted and
+compared; calibrator files can be added. The page states versions, seeds and this command.
+
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    options = _parser().parse_args(given)
+    options.arguments = given[1:]
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _say_warning
+            outcome = getattr(commands, options.command)(options)
+    except RemedyError as error:
+        return _refuse(options.command, f"{error.fact}; {error.options}")
+    except InputError as error:
+        return _refuse(options.command, str(error))
+    except OSError as error:
+        known = error.filename is not None and error.strerror is not None
+        return _refuse(options.command, f"{error.filename}: {error.strerror}" if known else str(error))
+    except KeyboardInterrupt:
+        _refuse(options.command, "stopped")
+        return 130
+    try:
+        text = json.dumps(outcome.data, indent=1, allow_nan=False) if options.json else outcome.text
+        print(_printable(text), flush=True)
+    except BrokenPipeError:  # `| head` has read enough; Python would complain again when it closes stdout
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return outcome.code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m calib",
+        description="Calibration of classifiers: metrics, calibrators and checks.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"calib {__version__}")
+    commands_ = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    metrics = _command(commands_, "metrics", "print calibration errors and scores of predictions", METRICS)
+    _add_file(metrics)
+    metrics.add_argument("--calibrator", metavar="CAL.JSON", help="also assess the file through this one")
+    _add_bins(metrics)
+    _add_noise(metrics)
+    _add_rest(metrics)
+
+    fit = _command(commands_, "fit", "fit a calibrator and write its file", FIT)
+    _add_file(fit)
+    fit.add_argument("--evaluate", metavar="FILE", help="compare before and after on the rows of this file")
+    fit.add_argument("-o", "--output", required=True, metavar="CAL.JSON", help="calibrator file to write")
+    fit.add_argument("--method", choices=METHODS, default="histogram", help="default: histogram")
+    fit.add_argument("--notion", choices=NOTIONS, help="default: top-label")
+    fit.add_argument("--points-per-bin", type=int, metavar="K", help="histogram: default 50")
+    fit.add_argument("--n-bins", type=int, metavar="B", help="histogram: bins per problem, instead of K")
+    fit.add_argument("--ties", choices=("group", "randomize"), help="histogram: default group")
+    fit.add_argument("--top-k", type=int, metavar="K", help="ranks of the top-k notions")
+    fit.add_argument("--normalize", action="store_true", help="class-wise: divide each row by its sum")
+    fit.add_argument("--fallback", choices=("identity", "pooled"), help="classes with too few rows")
+    fit.add_argument("--complete", action="store_true", help="also spread 1 - h over the other classes")
+    fit.add_argument("--split", type=_share, default=0.5, metavar="SHARE", help="default 0.5")
+    fit.add_argument("--seed", type=int, default=0, help="default 0")
+    _add_bins(fit)
+
+    apply = _command(commands_, "apply", "calibrate new predictions with a calibrator file", APPLY)
+    apply.add_argument("calibrator", metavar="CAL.JSON")
+    _add_file(apply)
+    apply.add_argument("-o", "--output", required=True, metavar="OUT", help=".csv or .parquet")
+
+    check = _command(commands_, "check", "say what is wrong with a file, and what --fix would do", CHECK)
+    _add_file(check)
+
+    examples = GATE.format(metrics=", ".join(LIMITS))
+    gate = _command(commands_, "gate", "exit with 1 if predictions break a limit", examples)
+    _add_file(gate)
+    gate.add_argument("--max", action="append", default=[], metavar="METRIC=X", help="largest value allowed")
+    gate.add_argument("--min", action="append", default=[], metavar="METRIC=X", help="smallest value allowed")
+    gate.add_argument("--above-noise", action="store_true", help="let noise excuse a calibration error")
+    gate.add_argument("--calibrator", metavar="CAL.JSON", help="hold what this one announces to the limits")
+    _add_bins(gate)
+    _add_noise(gate)
+    _add_rest(gate)
+
+    report = _command(commands_, "report", "write one self-contained HTML page", REPORT)
+    _add_file(report)
+    report.add_argument("-o", "--output", required=True, metavar="OUT.HTML", help="page to write")
+    report.add_argument(
+        "--calibrator", action="append", default=[], metavar="CAL.JSON", help="show this one too; repeatable"
+    )
+    report.add_argument(
+        "--split", type=_share, metavar="SHARE", help="share of the rows to fit calibrators on"
+    )
+    report.add_argument("--points-per-bin", type=int, default=50, metavar="K", help="default 50")
+    _add_bins(report)
+    _add_noise(report)
+    return parser
+
+
+def _command(
+    parsers: argparse._SubParsersAction, name: str, what: str, examples: str
+) -> argparse.ArgumentParser:
+    command = parsers.add_parser(
+        name,
+        help=what,
+        description=what[0].upper() + what[1:] + ".",
+        epilog=examples + EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("--json", action="store_true", help="print the result as JSON")
+    return command
+
+
+def _add_file(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", metavar="FILE", help="CSV, TSV, Parquet, Feather, NPY, NPZ or JSON")
+    command.add_argument("--labels", metavar="FILE", help="true labels, where FILE has none")
+    command.add_argument("--format", metavar="NAME", help="format of FILE; default: recognised")
+    command.add_argument(
+        "--part", metavar="NAME", help="rows to use: calibration, evaluation or a split's value"
+    )
+    command.add_argument("--fix", default="", metavar="CODES", help="fixes of `check` to apply, by commas")
+    command.add_argument(
+        "--scores",
+        choices=("auto", "probabilities", "logits", "log_probabilities"),
+        default="auto",
+        help="what FILE holds; default: by its names",
+    )
+
+
+def _add_bins(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--bins", type=int, default=15, metavar="B", help="equal-width bins; default 15")
+
+
+def _add_noise(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--resamples", type=int, default=1000, metavar="R", help="redraws of the noise floor; 0 for none"
+    )
+    command.add_argument("--seed", type=int, default=0, help="of the redraws; default 0")
+
+
+def _add_rest(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--split",
+        type=_share,
+        metavar="SHARE",
+        help="only the rows that `fit --split SHARE` with this --seed leaves for evaluation",
+    )
+
+
+def _share(text: str) -> float:
+    share = float(text)
+    if not 0.0 < share <= 1.0:
+        raise argparse.ArgumentTypeError(f"a share above 0 and at most 1, got {text}")
+    return share
+
+
+def _refuse(command: str, message: str) -> int:
+    print(f"python -m calib {command}: {_one_line(message)}", file=sys.stderr)
+    return 2
+
+
+def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
+    print(f"warning: {_one_line(message)}", file=sys.stderr)
+
+
+def _one_line(message: object) -> str:
+    return _printable(" ".join(str(message).split()))
+
+
+def _printable(text: str) -> str:
+    """Escape what a terminal would obey, and what it cannot show: names come from users' files."""
+    encoding = sys.stdout.encoding or "utf-8"
+    shown = "".join(c if c == "\n" or c.isprintable() else ascii(c)[1:-1] for c in text)
+    return shown.encode(encoding, errors="backslashreplace").decode(encoding)
