@@ -12,12 +12,7 @@ from calib.calibrators.calibrated_model import CalibratedModel
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import Fallback, MulticlassToBinary
-from calib.calibrators.scaling import (
-    DirichletScaling,
-    TemperatureScaling,
-    TooManyParametersWarning,
-    VectorScaling,
-)
+from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.diagrams.canonical_error import (
     canonical_ece,
     canonical_noise_floor,
@@ -32,6 +27,7 @@ from calib.diagrams.reliability import bin_zoom, ece_sweep, reliability_diagram,
 from calib.diagrams.simplex import cell_outlines, merge_classes, recalibration_map, renormalise_classes
 from calib.diagrams.validity import ValidityCurve, validity_curve
 from calib.doctor.examination import Finding, Report, check, examine
+from calib.exceptions import CalibratorFileError, InputError, TooManyParametersWarning
 from calib.formats.predictions import read_pair, read_predictions
 from calib.guarantees.card import GuaranteeCard, guarantee_card
 from calib.guarantees.theorems import (
@@ -48,8 +44,8 @@ from calib.metrics.errors import accuracy, brier_score, ece, log_loss, mce, shar
 from calib.noise.bands import ConsistencyBand, ProblemFloors, consistency_band, problem_floors
 from calib.noise.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
 from calib.noise.floor import NoiseFloor, noise_floor, noise_floor_of, verdict
-from calib.persistence.document import CalibratorFileError, load, save
-from calib.predictions import InputError, Predictions, TopLabelPrediction
+from calib.persistence.document import load, save
+from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary
 from calib.version import __version__
 

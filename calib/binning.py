@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from calib.binning_tables import BinaryProblems, BinStatistics, Notion, Strategy, stack_problems
-from calib.predictions import InputError
+from calib.exceptions import InputError
+from calib.validation import check_count
 
 __all__ = [
     "BinStatistics",
@@ -126,20 +127,6 @@ def equal_mass_cuts(group_ends: np.ndarray, n_bins: int) -> np.ndarray:
             break
         cuts.append(stop)
     return np.array([*cuts, total], dtype=np.int64)
-
-
-def check_norm(norm: float) -> float:
-    """Return p of an l_p error, a finite number >= 1, or raise `InputError`."""
-    if not 1 <= norm < np.inf:
-        raise InputError(f"norm must be a number of at least 1 (the maximum is `mce`); got {norm!r}")
-    return norm
-
-
-def check_count(value: object, name: str) -> int:
-    """Return a whole number >= 1 as int, or raise `InputError`."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InputError(f"{name} must be a whole number of at least 1; got {value!r}")
-    return int(value)
 
 
 def _uniform_cells(problems: BinaryProblems, n_bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

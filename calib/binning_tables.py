@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from calib.predictions import InputError
+from calib.exceptions import InputError
 
 Notion = Literal["confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"]
 Strategy = Literal["uniform", "quantile", "discrete"]

@@ -10,18 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from calib.exceptions import InputError
 from calib.parallel import map_row_blocks, map_threads, row_slices
-from calib.predictions_checks import InputError, as_finite, as_labels, as_names, as_scores, label_codes
+from calib.validation import as_finite, as_labels, as_names, as_scores, label_codes
 
-__all__ = [
-    "InputError",
-    "Predictions",
-    "TopLabelPrediction",
-    "as_labels",
-    "as_scores",
-    "highest",
-    "score_matrix",
-]
+__all__ = ["Predictions", "TopLabelPrediction", "highest", "score_matrix"]
 
 #: A row of probabilities may miss 1 by this much before it is refused. Softmax in float16 over 1,000
 #: classes misses by about 5e-4; probabilities printed with two or three digits miss by more, and

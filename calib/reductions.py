@@ -6,17 +6,11 @@ from typing import Any, get_args
 
 import numpy as np
 
-from calib.binning import (
-    BinaryProblems,
-    BinStatistics,
-    Notion,
-    Strategy,
-    bin_statistics,
-    check_count,
-    stack_problems,
-)
+from calib.binning import BinaryProblems, BinStatistics, Notion, Strategy, bin_statistics, stack_problems
+from calib.exceptions import InputError
 from calib.parallel import map_row_blocks, map_threads, row_slices
-from calib.predictions import InputError, TopLabelPrediction, as_labels, highest, score_matrix
+from calib.predictions import TopLabelPrediction, highest, score_matrix
+from calib.validation import as_labels, check_count
 
 __all__ = [
     "BinaryProblems",

@@ -37,7 +37,6 @@ LAYERS = (
 ORDER = [name for layer in LAYERS for name in layer]
 #: Modules that still wait to be moved into their package.
 FORMER = {
-    "predictions_checks": "predictions",
     "binning_tables": "binning",
 }
 MODULES = sorted(LIBRARY.rglob("*.py"))

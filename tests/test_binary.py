@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from calib.calibrators.binary import SCORE_CLIP, BetaCalibration, IsotonicCalibration, PlattScaling
-from calib.predictions import InputError
+from calib.exceptions import InputError
 
 ALL = [IsotonicCalibration, PlattScaling, BetaCalibration]
 EVERYWHERE = np.concatenate([[0.0, 1e-12], np.linspace(0.01, 0.99, 50), [1.0 - 1e-12, 1.0]])

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calib import InputError, TopLabelPrediction, bin_statistics, reduce_to_binary
-from calib.binning import assign_bins, check_count, equal_mass_cuts, uniform_edges
+from calib.binning import assign_bins, equal_mass_cuts, uniform_edges
+from calib.validation import check_count
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from calib import HistogramBinning, InputError
-from calib.calibrators.histogram import check_binary
+from calib.validation import check_binary
 
 seeds = st.integers(0, 2**32 - 1)
 samples = st.lists(st.tuples(st.integers(0, 20), st.booleans()), min_size=1, max_size=60)

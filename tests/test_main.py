@@ -15,7 +15,7 @@ import pytest
 from calib import MulticlassToBinary, Predictions, ece, load, save
 from calib.calibrators.catalogue import METHODS, make_calibrator, name_of
 from calib.cli.parser import METRICS, main
-from calib.predictions import InputError
+from calib.exceptions import InputError
 
 NAMES = ("cat", "dog", "=cow()")
 

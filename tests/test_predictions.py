@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from calib import InputError, Predictions, TopLabelPrediction
-from calib.predictions import as_labels, as_scores
+from calib.validation import as_labels, as_scores
 
 seeds = st.integers(0, 2**32 - 1)
 PROBA = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8], [0.4, 0.4, 0.2]])

@@ -13,13 +13,9 @@ from sklearn.linear_model import LogisticRegression
 
 import calib.calibrators.likelihood
 import calib.calibrators.scaling
-from calib.calibrators.scaling import (
-    DirichletScaling,
-    TemperatureScaling,
-    TooManyParametersWarning,
-    VectorScaling,
-)
-from calib.predictions import InputError, Predictions
+from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
+from calib.exceptions import InputError, TooManyParametersWarning
+from calib.predictions import Predictions
 
 ALL = [TemperatureScaling(), TemperatureScaling(objective="conf_ece"), VectorScaling(), DirichletScaling()]
 AFFINE = [VectorScaling, DirichletScaling]

@@ -9,8 +9,8 @@ from typing import Any
 
 from calib.assessment.summary import SUMMARY_COLUMNS, Summary, summarize
 from calib.binning import Notion, Strategy
+from calib.exceptions import InputError
 from calib.noise.floor import LEVEL, NoiseFloor, noise_floor
-from calib.predictions import InputError
 
 #: Metrics that can be limited: every number of `Summary`.
 METRICS = tuple(name for name in SUMMARY_COLUMNS if name not in ("method", "strategy", "n_distinct"))

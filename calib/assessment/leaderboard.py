@@ -17,8 +17,9 @@ from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.diagrams.reliability import EceSweep
+from calib.exceptions import InputError
 from calib.metrics.errors import ece
-from calib.predictions import InputError, Predictions
+from calib.predictions import Predictions
 
 #: Columns where a larger number is better; None: neither is.
 HIGHER_IS_BETTER: Mapping[str, bool | None] = {"accuracy": True, "n_distinct": None}

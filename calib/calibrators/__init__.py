@@ -5,9 +5,10 @@ from calib.calibrators.calibrated_model import CalibratedModel
 from calib.calibrators.canonical import CanonicalBinning
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import Fallback, MulticlassToBinary
-from calib.calibrators.scaling import DirichletScaling, TooManyParametersWarning, VectorScaling
+from calib.calibrators.scaling import DirichletScaling, VectorScaling
 from calib.calibrators.schemes import GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.temperature import TemperatureScaling
+from calib.exceptions import TooManyParametersWarning
 
 __all__ = [
     "BetaCalibration",

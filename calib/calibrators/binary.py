@@ -15,9 +15,8 @@ from sklearn.base import BaseEstimator
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
-from calib.calibrators.histogram import check_binary
 from calib.calibrators.likelihood import logistic_fit
-from calib.predictions import as_scores
+from calib.validation import as_scores, check_binary
 
 #: Scores are taken this far inside (0, 1) before their log-odds: half the gap between 1 and the float32
 #: number below it, so that a saturated score means the same in float32 and in float64.

@@ -13,7 +13,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, indexable
 
 from calib.calibrators.multiclass import MulticlassToBinary
-from calib.predictions import InputError, TopLabelPrediction
+from calib.exceptions import InputError
+from calib.predictions import TopLabelPrediction
 
 
 def _calibrator_has(method: str) -> Any:

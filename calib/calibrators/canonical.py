@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from calib.calibrators.schemes import GridScheme, ProjectionScheme, SierpinskiScheme, SimplexScheme
-from calib.predictions import InputError, Predictions, TopLabelPrediction
+from calib.exceptions import InputError
+from calib.predictions import Predictions, TopLabelPrediction
 
 __all__ = ["CanonicalBinning", "GridScheme", "ProjectionScheme", "SierpinskiScheme", "SimplexScheme"]
 

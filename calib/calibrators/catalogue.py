@@ -10,7 +10,7 @@ from calib.calibrators.canonical import CanonicalBinning, GridScheme, Projection
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
-from calib.predictions import InputError
+from calib.exceptions import InputError
 
 #: Binary calibrators by name, with the abbreviation that tables use.
 BINARY: dict[str, tuple[type, str]] = {

@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from calib.binning import assign_bins, check_count, equal_mass_cuts
-from calib.predictions import InputError, as_scores
+from calib.binning import assign_bins, equal_mass_cuts
+from calib.exceptions import InputError
+from calib.validation import as_scores, check_binary, check_count
 
 
 class HistogramBinning(BaseEstimator):
@@ -154,18 +155,3 @@ def _distinct(values: np.ndarray) -> np.ndarray:
     moved = np.empty_like(values)
     moved[order] = ordered + np.where(ordered < 0.5, up, -down) * np.finfo(np.float64).eps
     return moved
-
-
-def check_binary(scores: Any, outcomes: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return (n,) float64 scores in [0, 1] and (n,) bool outcomes, or raise `InputError`."""
-    checked = as_scores(scores, ndim=1, what="scores").astype(np.float64)
-    happened = np.asarray(outcomes)
-    if happened.shape != checked.shape:
-        raise InputError(
-            f"outcomes must hold one value per score: expected shape {checked.shape}, got {happened.shape}"
-        )
-    if happened.dtype != bool:
-        if not np.isin(happened, (0, 1)).all():
-            raise InputError("outcomes must be 0 or 1 (or booleans)")
-        happened = happened.astype(bool)
-    return checked, happened

@@ -10,11 +10,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from calib.binning import BinaryProblems, Notion, check_count
+from calib.binning import BinaryProblems, Notion
 from calib.calibrators.histogram import HistogramBinning
+from calib.exceptions import InputError
 from calib.parallel import map_threads
-from calib.predictions import InputError, Predictions, TopLabelPrediction, score_matrix
+from calib.predictions import Predictions, TopLabelPrediction, score_matrix
 from calib.reductions import ranked_classes, reduce_to_binary, top_label
+from calib.validation import check_count
 
 #: Calibrated scores that are all below this are rows of zeros: histogram binning tells several bins of value
 #: 0 apart by multiples of 2.2e-16, or by noise of 1e-10.

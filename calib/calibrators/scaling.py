@@ -13,14 +13,10 @@ import numpy as np
 
 from calib.calibrators.likelihood import LEAST_RIDGE, diagonal_softmax_fit, full_softmax_fit
 from calib.calibrators.temperature import LogScaling, TemperatureScaling, as_problem, floor_of, log_floored
+from calib.exceptions import InputError, TooManyParametersWarning
 from calib.parallel import map_row_blocks
-from calib.predictions import InputError
 
 __all__ = ["DirichletScaling", "TemperatureScaling", "TooManyParametersWarning", "VectorScaling"]
-
-
-class TooManyParametersWarning(UserWarning):
-    """A fit is about to start that has more parameters than calibration rows."""
 
 
 class VectorScaling(LogScaling):

@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from calib.binning import check_count
+from calib.exceptions import InputError
 from calib.parallel import map_row_blocks
-from calib.predictions import InputError, Predictions
+from calib.predictions import Predictions
+from calib.validation import check_count
 
 #: Cells are numbered in int64; schemes with more cells than this are refused.
 MOST_CELLS = 2**62

@@ -10,8 +10,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calib.binning import assign_bins, uniform_edges
+from calib.exceptions import InputError
 from calib.parallel import map_row_blocks, map_threads
-from calib.predictions import InputError, TopLabelPrediction, as_labels, as_scores
+from calib.predictions import TopLabelPrediction
+from calib.validation import as_labels, as_scores
 
 #: Lowest and highest `floor_`: the smallest normal float32, so that zeros mean the same in float32 and in
 #: float64, and, divided by the number of classes, so that zeros never take more than this of a row.

@@ -16,8 +16,8 @@ from calib.calibrators.catalogue import name_of
 from calib.cli.input import Outcome, calibrator_for, fix_codes, read_sets, rows_to_assess
 from calib.doctor.examination import check as check_file
 from calib.doctor.findings import counted
+from calib.exceptions import InputError
 from calib.persistence.document import aligned, load
-from calib.predictions import InputError
 from calib.report.page import ReportInput, report_html
 
 #: Methods of `named_methods` that a report compares: one per reduction, and temperature scaling.

@@ -13,10 +13,11 @@ from calib.binning import Notion, Strategy
 from calib.calibrators.catalogue import make_calibrator, name_of
 from calib.cli.checks import check, gate, report
 from calib.cli.input import Outcome, calibrator_for, fixes_log, read_sets, rows_to_assess
+from calib.exceptions import InputError
 from calib.formats.predictions import write_csv
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
 from calib.persistence.document import aligned, dumps, loads
-from calib.predictions import InputError, Predictions
+from calib.predictions import Predictions
 
 __all__ = ["apply", "check", "fit", "gate", "metrics", "report"]
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import calib.cli.commands as commands
 from calib.assessment.gate import METRICS as LIMITS
 from calib.calibrators.catalogue import METHODS
+from calib.exceptions import InputError
 from calib.formats.drafts import RemedyError
-from calib.predictions import InputError
 from calib.reductions import NOTIONS
 from calib.version import __version__
 

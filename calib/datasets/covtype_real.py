@@ -24,7 +24,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from calib.datasets.example import Example
-from calib.predictions import InputError, Predictions
+from calib.exceptions import InputError
+from calib.predictions import Predictions
 
 #: Cover types in the order of their codes 1..7.
 COVER_TYPES = (

@@ -8,7 +8,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from calib.predictions import Predictions, as_scores
+from calib.predictions import Predictions
+from calib.validation import as_scores
 
 #: Menu titles by example name: known before anything is computed, in the order of a menu.
 EXAMPLE_TITLES: Mapping[str, str] = MappingProxyType(

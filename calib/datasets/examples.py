@@ -13,7 +13,8 @@ from calib.datasets.covtype_shape import covtype_simulated
 from calib.datasets.example import EXAMPLE_TITLES, Example
 from calib.datasets.simulated import many_classes, perfect, resnet_shaped
 from calib.datasets.three_classes import three_classes
-from calib.predictions import InputError, Predictions
+from calib.exceptions import InputError
+from calib.predictions import Predictions
 
 
 def load_example(name: str) -> Example:

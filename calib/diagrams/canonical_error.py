@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.binning import check_count
 from calib.calibrators.canonical import CanonicalBinning, SimplexScheme
+from calib.exceptions import InputError
 from calib.metrics.errors import accuracy, brier_score, log_loss
 from calib.noise.floor import NoiseFloor
 from calib.parallel import map_threads
-from calib.predictions import InputError, Predictions, as_labels, as_scores
+from calib.predictions import Predictions
+from calib.validation import as_labels, as_scores, check_count
 
 #: Resamples drawn from one random stream; the streams run on several threads.
 RESAMPLES_PER_STREAM = 16

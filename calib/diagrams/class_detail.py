@@ -10,8 +10,10 @@ import pandas as pd
 
 from calib.binning import bin_statistics
 from calib.diagrams.reliability import wilson_interval
-from calib.predictions import InputError, TopLabelPrediction, as_labels
+from calib.exceptions import InputError
+from calib.predictions import TopLabelPrediction
 from calib.reductions import reduce_to_binary, top_label
+from calib.validation import as_labels
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,11 @@ from sklearn.base import clone
 
 from calib.binning import BinaryProblems, assign_bins, uniform_edges
 from calib.calibrators.histogram import HistogramBinning
+from calib.exceptions import InputError
 from calib.metrics.errors import ece
 from calib.noise.draws import independent_sums, resample
 from calib.noise.floor import noise_floor_of
-from calib.predictions import InputError, Predictions, TopLabelPrediction
+from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary
 
 #: Equal-width bins that stand in for the calibrator's own where a class has none, and for `plan_bins`.

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from calib.binning import BinaryProblems, BinStatistics, Notion, Strategy, bin_statistics
-from calib.predictions import InputError
+from calib.exceptions import InputError
 from calib.reductions import reduce_to_binary
 
 #: Cells with fewer rows than this are drawn lighter: their 95 % interval is wider than +-0.2.

@@ -16,7 +16,8 @@ from calib.calibrators.canonical import (
     SimplexScheme,
 )
 from calib.diagrams.canonical_error import cell_means, multinomial_bound
-from calib.predictions import InputError, Predictions
+from calib.exceptions import InputError
+from calib.predictions import Predictions
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from calib.binning import BinaryProblems, Notion, Strategy, bin_statistics
+from calib.exceptions import InputError
 from calib.noise.draws import independent_sums, resample
-from calib.predictions import InputError
 from calib.reductions import as_problems
 
 #: A gap counts as equal to an epsilon within this: 0.4 - 0.3 is 0.1 to a reader, not 0.10000000000000003.

@@ -21,12 +21,13 @@ from calib.doctor.sample import (
     find_overlap,
 )
 from calib.doctor.scale import find_scale
+from calib.exceptions import InputError
 from calib.formats.drafts import Draft, RemedyError, row_sums
 from calib.formats.predictions import divide, with_labels
 from calib.formats.reading import read_table
 from calib.formats.roles import Roles
 from calib.formats.tables import Limits, Progress
-from calib.predictions import InputError, Predictions
+from calib.predictions import Predictions
 
 
 @dataclass(frozen=True, eq=False)

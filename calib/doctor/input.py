@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.exceptions import InputError
 from calib.formats.drafts import Draft, draft_of
 from calib.formats.predictions import divide, with_labels
 from calib.formats.reading import read_table
 from calib.formats.roles import Roles
 from calib.formats.tables import Limits, Progress, Table, as_numbers, table_from_columns, table_from_frame
-from calib.predictions import InputError, Predictions
+from calib.predictions import Predictions
 
 
 def draft_from(

@@ -12,7 +12,7 @@ from calib.calibrators.canonical import CanonicalBinning, GridScheme, Sierpinski
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
-from calib.predictions import InputError
+from calib.exceptions import InputError
 
 #: What can be written as a scorer or an ONNX graph.
 _BINARY = (HistogramBinning, IsotonicCalibration, PlattScaling, BetaCalibration)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from calib.calibrators.multiclass import NOTHING
+from calib.exceptions import InputError
 from calib.export.numbers import largest_difference, outputs, plain_data
 from calib.export.onnx_graph import Graph
 from calib.export.onnx_simplex import canonical
-from calib.predictions import InputError
 
 #: Rows replayed at a time.
 _BLOCK = 10_000

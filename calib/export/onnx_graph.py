@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calib.predictions import InputError
+from calib.exceptions import InputError
 
 try:
     import onnx

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from calib.exceptions import InputError
 from calib.export.numbers import largest_difference, outputs, plain_data
-from calib.predictions import InputError
 
 _RUNTIME = Path(__file__).with_name("runtime.py")
 _EMPTY = "DATA = _arrays({})\n"

@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 
 from calib.diagrams.canonical_error import CanonicalValidity
 from calib.diagrams.simplex import RecalibrationMap, to_plane
+from calib.exceptions import InputError
 from calib.figures.reliability import METHOD_COLOURS, OKABE_ITO, TEMPLATE, escape
-from calib.predictions import InputError
 
 #: Cells are coloured in turn; their outlines tell two cells of one colour apart.
 CELL_COLOURS = tuple(OKABE_ITO.values())

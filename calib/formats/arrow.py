@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pq
 
+from calib.exceptions import InputError
 from calib.formats.arrow_messages import expanded_size
 from calib.formats.tables import (
     Limits,
@@ -24,7 +25,6 @@ from calib.formats.tables import (
     table_from_columns,
 )
 from calib.formats.text import whole
-from calib.predictions import InputError
 
 
 def read_parquet(source: Source, limits: Limits, progress: Progress | None = None) -> Table:

@@ -10,7 +10,7 @@ import struct
 
 import pyarrow as pa
 
-from calib.predictions import InputError
+from calib.exceptions import InputError
 
 DICTIONARY, RECORDS = 2, 3
 

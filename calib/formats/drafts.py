@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.exceptions import InputError
 from calib.formats.roles import Roles
 from calib.formats.roles_guess import one_hot_values
 from calib.formats.tables import Table, frozen
 from calib.parallel import map_row_blocks
-from calib.predictions import InputError, Predictions
+from calib.predictions import Predictions
 
 SCALES = ("auto", "probabilities", "logits", "log_probabilities")
 #: exp of log-probabilities sums to 1 as well as the logarithms were printed.

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from calib.exceptions import InputError
 from calib.formats.tables import Limits, Progress, Source, Table, as_float_column, as_text, table_from_columns
 from calib.formats.text import whole
-from calib.predictions import InputError
 
 
 def read_json(source: Source, limits: Limits, progress: Progress | None = None) -> Table:

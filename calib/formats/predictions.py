@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.exceptions import InputError
 from calib.formats.drafts import Draft, RemedyError, draft_of, from_one_hot, names_that_fit
 from calib.formats.reading import read_table
 from calib.formats.roles import ID_NAMES, INDEX_NAMES, LABEL_NAMES, Roles, plain
 from calib.formats.roles_arrays import part_of, part_tables
 from calib.formats.roles_guess import guess_roles
 from calib.formats.tables import Limits, Progress, Table, table_from_frame
-from calib.predictions import InputError, Predictions
+from calib.predictions import Predictions
 
 #: A cell that starts with one of these is run as a formula by spreadsheets (OWASP, "CSV injection").
 FORMULA = re.compile(r"\s*[=+\-@\t\r\n]")

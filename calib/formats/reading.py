@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from calib.exceptions import InputError
 from calib.formats.arrow import read_feather, read_parquet
 from calib.formats.json import read_json
 from calib.formats.numpy import read_npy, read_npz
 from calib.formats.tables import Limits, Progress, Source, Table, frozen, open_source
 from calib.formats.text import Expander, read_delimited
-from calib.predictions import InputError
 
 NPY_MAGIC = b"\x93NUMPY"
 #: First bytes of files that people pass by mistake, and what to do instead.

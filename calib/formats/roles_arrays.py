@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from calib.exceptions import InputError
 from calib.formats.roles import (
     GROUP_NAMES,
     ID_NAMES,
@@ -19,7 +20,6 @@ from calib.formats.roles import (
     words_of,
 )
 from calib.formats.tables import Table
-from calib.predictions import InputError
 
 CLASS_NAMES = words_of("class_names classes names categories label_names target_names")
 SCORE_NAMES = {

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from calib.exceptions import InputError
 from calib.formats.roles import (
     GROUP_NAMES,
     ID_NAMES,
@@ -21,7 +22,6 @@ from calib.formats.roles import (
 )
 from calib.formats.roles_arrays import roles_of_arrays
 from calib.formats.tables import Table
-from calib.predictions import InputError
 
 #: Words before a class name in column names, longest first so that "prob_" does not leave "a_".
 PREFIX = re.compile(

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 
-from calib.predictions import InputError
+from calib.exceptions import InputError
 
 #: Called with the share done (0..1) and a few words about the step.
 Progress = Callable[[float, str], None]

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
+from calib.exceptions import InputError
 from calib.formats.quotes import breaks_lines, on_one_line
 from calib.formats.tables import Limits, Progress, Source, Table, check_distinct, packed_table
-from calib.predictions import InputError
 
 #: Bytes parsed at a time: enough to keep the threads of pyarrow busy, small beside the result.
 CHUNK = 8 << 20

@@ -4,13 +4,13 @@ from calib.guarantees.card import GuaranteeCard, guarantee_card
 from calib.guarantees.theorems import (
     ClassWiseGuarantee,
     Guarantee,
-    check_alpha,
     deviation,
     guarantee,
     guarantee_class_wise,
     points_needed,
     points_sentence,
 )
+from calib.validation import check_alpha
 
 __all__ = [
     "ClassWiseGuarantee",

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
-from calib.guarantees.theorems import check_alpha, deviation
+from calib.guarantees.theorems import deviation
+from calib.validation import check_alpha
 
 #: What the theorems assume, for a reader who has not seen the paper.
 ASSUMPTIONS = (

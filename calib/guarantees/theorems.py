@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from calib.binning import check_count
-from calib.predictions import InputError
+from calib.exceptions import InputError
+from calib.validation import check_alpha, check_count
 
 
 @dataclass(frozen=True)
@@ -217,13 +217,6 @@ def _check_points(points_per_bin: object) -> int:
     if points < 2:
         raise InputError("points_per_bin must be at least 2 for a guarantee; got 1")
     return points
-
-
-def check_alpha(alpha: float) -> float:
-    """Return a failure probability inside (0, 1), or raise `InputError`."""
-    if not 0.0 < alpha < 1.0:
-        raise InputError(f"alpha must be inside (0, 1), for example 0.1; got {alpha!r}")
-    return float(alpha)
 
 
 def _check_delta(delta: float) -> None:

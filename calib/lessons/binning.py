@@ -11,7 +11,8 @@ from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.guarantees.theorems import Guarantee, guarantee
 from calib.metrics.errors import accuracy, ece, sharpness
-from calib.predictions import Predictions, TopLabelPrediction, as_labels
+from calib.predictions import Predictions, TopLabelPrediction
+from calib.validation import as_labels
 
 #: Fresh rows on which binned curves are judged.
 FRESH = 20_000

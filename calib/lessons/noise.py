@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
+from calib.exceptions import InputError
 from calib.metrics.errors import ece
 from calib.noise.floor import noise_floor
-from calib.predictions import InputError, Predictions, as_labels
+from calib.predictions import Predictions
+from calib.validation import as_labels
 
 #: Rows and classes for which the floor of a perfect model is drawn.
 ROW_COUNTS = (200, 500, 1_000, 2_000, 5_000, 10_000, 20_000)

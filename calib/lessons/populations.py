@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from calib.binning import BinaryProblems, BinStatistics, bin_statistics
+from calib.exceptions import InputError
 from calib.metrics.errors import ece
-from calib.predictions import InputError, Predictions, TopLabelPrediction
+from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import ranked_classes, reduce_to_binary
 
 #: Rows of the two-patient population: shares and accuracies in hundredths come out exact.

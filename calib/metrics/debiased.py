@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 from scipy.fft import dct, idct
 
-from calib.binning import BinaryProblems, Notion, Strategy, bin_statistics, check_norm, equal_mass_cuts
+from calib.binning import BinaryProblems, Notion, Strategy, bin_statistics, equal_mass_cuts
 from calib.reductions import as_problems
+from calib.validation import check_norm
 
 #: Most bins the sweep tries. Only problems with next to no outcome of one kind stay monotone for longer.
 MAX_BINS = 1000

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.optimize import isotonic_regression
 
 from calib.binning import BinaryProblems, Notion, Strategy, bin_statistics
-from calib.predictions import InputError
+from calib.exceptions import InputError
 from calib.reductions import as_problems
 
 #: Probabilities are clipped below at this in a logarithm, as in `calib.log_loss`.

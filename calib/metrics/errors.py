@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from calib.binning import Notion, Strategy, check_norm
+from calib.binning import Notion, Strategy
 from calib.parallel import map_row_blocks
-from calib.predictions import TopLabelPrediction, as_labels, score_matrix
+from calib.predictions import TopLabelPrediction, score_matrix
 from calib.reductions import cell_statistics, top_label
+from calib.validation import as_labels, check_norm
 
 
 def ece(

@@ -10,7 +10,7 @@ import pandas as pd
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.noise.draws import Progress, independent_sums, resample
 from calib.noise.floor import adder, p_values
-from calib.predictions import InputError
+from calib.validation import check_level
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +119,7 @@ def problem_floors(
         count=entries,
         observed=observed,
         mean=samples.mean(axis=1),
-        upper=np.quantile(samples, _check_level(level), axis=1),
+        upper=np.quantile(samples, check_level(level), axis=1),
         p_value=p_values(observed, samples),
         level=level,
     )
@@ -153,7 +153,7 @@ def consistency_band(
         If an argument cannot be used.
     """
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
-    tail = (1.0 - _check_level(level)) / 2.0
+    tail = (1.0 - check_level(level)) / 2.0
     draw, width = independent_sums(problems.scores, cells.start, cells.count)
     drawn = resample(draw, width, n_resamples=n_resamples, random_state=random_state)
     frequency = np.concatenate([sums / cells.count[:, None] for sums in drawn], axis=1)
@@ -170,9 +170,3 @@ def consistency_band(
         delta_upper=np.quantile(deltas, level, axis=1),
         level=level,
     )
-
-
-def _check_level(level: float) -> float:
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level must be inside (0, 1), for example 0.95; got {level!r}")
-    return float(level)

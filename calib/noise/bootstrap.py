@@ -11,10 +11,12 @@ import pandas as pd
 from scipy import sparse
 
 from calib.binning import BinaryProblems, BinStatistics, Notion, Strategy, bin_statistics
+from calib.exceptions import InputError
 from calib.noise.draws import Progress, resample
 from calib.noise.floor import CellMetric, adder
-from calib.predictions import InputError, TopLabelPrediction, as_labels, as_scores
+from calib.predictions import TopLabelPrediction
 from calib.reductions import reduce_to_binary, top_label
+from calib.validation import as_labels, as_scores
 
 Metric = Literal["ece", "mce", "accuracy", "brier", "log_loss"]
 

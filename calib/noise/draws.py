@@ -12,8 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
-from calib.binning import BinaryProblems, BinStatistics, check_count
+from calib.binning import BinaryProblems, BinStatistics
 from calib.parallel import map_threads
+from calib.validation import check_count
 
 #: Cells with at most this many entries are drawn entry by entry; larger ones as a matched binomial.
 #: Fits int8, in which the small cells are summed.

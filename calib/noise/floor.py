@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from calib.binning import BinaryProblems, BinStatistics, Notion, Strategy, bin_statistics, check_norm
+from calib.binning import BinaryProblems, BinStatistics, Notion, Strategy, bin_statistics
+from calib.exceptions import InputError
 from calib.noise.draws import Progress, perfect_sums, resample
-from calib.predictions import InputError
 from calib.reductions import reduce_to_binary
+from calib.validation import check_norm
 
 #: p-values up to this level are called "above noise".
 LEVEL = 0.05

@@ -1,5 +1,6 @@
 """Calibrator files: JSON that anyone can read, nobody can execute, and that is checked before use."""
 
+from calib.exceptions import CalibratorFileError
 from calib.persistence.document import (
     FORMAT,
     KEYS,
@@ -15,7 +16,6 @@ from calib.persistence.document import (
     save,
     schema,
 )
-from calib.persistence.fields import CalibratorFileError
 
 __all__ = [
     "CalibratorFileError",

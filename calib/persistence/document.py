@@ -12,7 +12,8 @@ from typing import Any, BinaryIO
 
 from sklearn.utils.validation import check_is_fitted
 
-from calib.persistence.fields import CalibratorFileError, closed, closed_schema, short
+from calib.exceptions import CalibratorFileError, InputError
+from calib.persistence.fields import closed, closed_schema, mismatch, short
 from calib.persistence.origin import (
     FittedOn,
     decode_names,
@@ -23,7 +24,7 @@ from calib.persistence.origin import (
     origin_schema,
 )
 from calib.persistence.types import KINDS, Kind, kind_of
-from calib.predictions import InputError, Predictions
+from calib.predictions import Predictions
 
 __all__ = ["CalibratorFileError", "FittedOn", "aligned", "dumps", "load", "loads", "save", "schema"]
 
@@ -154,7 +155,7 @@ def loads(data: bytes) -> Any:
                 f'this is not a calibrator file: it is no JSON object with "format": "{FORMAT}"'
             )
         if type(document.get("version")) is not int or document["version"] != VERSION:
-            raise CalibratorFileError.at("version", f"{VERSION} for this calib", document.get("version"))
+            raise mismatch("version", f"{VERSION} for this calib", document.get("version"))
         closed(document, KEYS, "the file")
         stored = document.pop("checksum")
         if stored != checksum(document):
@@ -234,7 +235,7 @@ def _decode(document: dict[str, Any]) -> tuple[Kind, dict, dict, tuple[str, ...]
     """Check every value of a document and return what a calibrator is built from."""
     name = document["type"]
     if not isinstance(name, str) or name not in KINDS:
-        raise CalibratorFileError.at("type", "one of " + ", ".join(KINDS), name)
+        raise mismatch("type", "one of " + ", ".join(KINDS), name)
     kind = KINDS[name]
     sizes: dict[str, int] = {}
     params = kind.decode_params(document["params"], "params", sizes)

@@ -13,22 +13,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from calib.predictions import InputError
+from calib.exceptions import CalibratorFileError
 
 #: Whole numbers in a file are at most this, so that they fit an int64 array with room to add.
 LARGEST = 2**62
 
 #: Named sizes found so far: "L" is the number of classes.
 Sizes = dict[str, int]
-
-
-class CalibratorFileError(InputError):
-    """A calibrator file that cannot be trusted; the message says what is wrong and where in the file."""
-
-    @classmethod
-    def at(cls, where: str, expected: str, value: Any) -> CalibratorFileError:
-        """Say what was expected at a place in the file, and what is there."""
-        return cls(f"calibrator file: {where} must be {expected}; got {short(value)}")
 
 
 def short(value: Any) -> str:
@@ -39,6 +30,11 @@ def short(value: Any) -> str:
         return "a whole number out of range"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def mismatch(where: str, expected: str, value: Any) -> CalibratorFileError:
+    """Return the error that says what was expected at a place in the file, and what is there."""
+    return CalibratorFileError(f"calibrator file: {where} must be {expected}; got {short(value)}")
 
 
 class Field(Protocol):
@@ -69,9 +65,9 @@ class Whole:
     def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
         """Check type and range."""
         if type(value) is not int or not self.low <= value <= self.high:
-            raise CalibratorFileError.at(where, f"a whole number from {self.low} to {self.high}", value)
+            raise mismatch(where, f"a whole number from {self.low} to {self.high}", value)
         if self.size is not None and sizes.setdefault(self.size, value) != value:
-            raise CalibratorFileError.at(where, f"{sizes[self.size]}, the {self.size} of the rest", value)
+            raise mismatch(where, f"{sizes[self.size]}, the {self.size} of the rest", value)
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -95,7 +91,7 @@ class Real:
         sound = type(value) is float and math.isfinite(value)
         sound |= type(value) is int and abs(value) <= LARGEST
         if not sound or not self.low <= value <= self.high:
-            raise CalibratorFileError.at(where, f"a finite number from {self.low} to {self.high}", value)
+            raise mismatch(where, f"a finite number from {self.low} to {self.high}", value)
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -114,7 +110,7 @@ class Flag:
     def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
         """Check the type."""
         if type(value) is not bool:
-            raise CalibratorFileError.at(where, "true or false", value)
+            raise mismatch(where, "true or false", value)
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -135,7 +131,7 @@ class Choice:
     def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
         """Check that the word is one of them."""
         if not isinstance(value, str) or value not in self.words:
-            raise CalibratorFileError.at(where, "one of " + ", ".join(map(repr, self.words)), value)
+            raise mismatch(where, "one of " + ", ".join(map(repr, self.words)), value)
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -206,17 +202,15 @@ class Array:
         """Check type, shape, finiteness, range and order."""
         rows = [value] if len(self.dims) == 1 else value
         if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-            raise CalibratorFileError.at(
-                where, f"a list of {'numbers' if rows is not value else 'rows'}", value
-            )
+            raise mismatch(where, f"a list of {'numbers' if rows is not value else 'rows'}", value)
         wanted = int if self.whole else float
         for row in rows:
             if any(type(number) is not wanted for number in row):
                 wrong = next(number for number in row if type(number) is not wanted)
                 kind = "whole numbers" if self.whole else "numbers with a decimal point"
-                raise CalibratorFileError.at(where, f"a list of {kind}", wrong)
+                raise mismatch(where, f"a list of {kind}", wrong)
             if self.whole and any(abs(number) > LARGEST for number in row):
-                raise CalibratorFileError.at(where, f"at most {LARGEST} everywhere", row)
+                raise mismatch(where, f"at most {LARGEST} everywhere", row)
         if len(self.dims) == 2:
             _bind(self.dims[0], len(rows), where, sizes)
         for row in rows:
@@ -231,7 +225,7 @@ class Array:
         outside = array[(array < self.low) | (array > self.high)]
         if len(outside):
             bounds = f"from {self.low} to {self.high}"
-            raise CalibratorFileError.at(where, f"numbers {bounds}", outside[0].item())
+            raise mismatch(where, f"numbers {bounds}", outside[0].item())
         steps = np.diff(array)
         if (self.order == "increasing" and (steps <= 0).any()) or (self.order and (steps < 0).any()):
             at = int(steps.argmin())
@@ -262,7 +256,7 @@ def _bind(name: str, size: int, where: str, sizes: Sizes) -> None:
 def closed(value: Any, names: Any, where: str) -> dict[str, Any]:
     """Return `value` if it is an object with exactly these keys, or raise `CalibratorFileError`."""
     if not isinstance(value, dict):
-        raise CalibratorFileError.at(where, "an object", value)
+        raise mismatch(where, "an object", value)
     for name in names:
         if name not in value:
             raise CalibratorFileError(f"calibrator file: {where} lacks {name!r}")

@@ -10,7 +10,8 @@ import numpy as np
 
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import Fallback
-from calib.persistence.fields import CalibratorFileError, Field, Sizes, closed, closed_schema
+from calib.exceptions import CalibratorFileError
+from calib.persistence.fields import Field, Sizes, closed, closed_schema, mismatch
 
 Values = dict[str, Any]
 Check = Callable[[Values, Values, str, Sizes], None]
@@ -82,7 +83,7 @@ class Part:
         """Return type, params and state."""
         kind = self._kind(type(value).__name__, "the type of a part")
         if kind.make is not type(value):
-            raise CalibratorFileError.at("the type of a part", f"calib's own {kind.make.__name__}", value)
+            raise mismatch("the type of a part", f"calib's own {kind.make.__name__}", value)
         coded = {"type": kind.make.__name__, "params": kind.encode_params(value)}
         return coded | ({"state": kind.encode_state(value)} if self.fitted else {})
 
@@ -101,7 +102,7 @@ class Part:
 
     def _kind(self, name: Any, where: str) -> Kind:
         if not isinstance(name, str) or name not in self.kinds:
-            raise CalibratorFileError.at(where, "one of " + ", ".join(self.kinds), name)
+            raise mismatch(where, "one of " + ", ".join(self.kinds), name)
         return self.kinds[name]
 
 
@@ -181,7 +182,7 @@ class MulticlassKind(Kind):
     def _binary_kind(self, binary: Any) -> Kind:
         kind = self.binary.get(type(_binary(binary)).__name__)
         if kind is None or kind.make is not type(_binary(binary)):
-            raise CalibratorFileError.at("params.binary", "one of " + ", ".join(self.binary), binary)
+            raise mismatch("params.binary", "one of " + ", ".join(self.binary), binary)
         return kind
 
     def _binary_states(
@@ -189,7 +190,7 @@ class MulticlassKind(Kind):
     ) -> list[Any | None]:
         """Return a calibrator per entry: one exactly where there are at least `needed` points."""
         if not isinstance(raw, list) or len(raw) != len(n_points):
-            raise CalibratorFileError.at(where, f"a list of {len(n_points):,}", raw)
+            raise mismatch(where, f"a list of {len(n_points):,}", raw)
         binary = _binary(params["binary"])
         kind = self._binary_kind(binary)
         own = binary.get_params(deep=False)
@@ -198,9 +199,7 @@ class MulticlassKind(Kind):
             place = f"{where}[{index}]"
             if (state is None) != (n < needed):
                 wanted = "null" if n < needed else "an object"
-                raise CalibratorFileError.at(
-                    place, f"{wanted} (it has {n:,} points, {needed:,} needed)", state
-                )
+                raise mismatch(place, f"{wanted} (it has {n:,} points, {needed:,} needed)", state)
             calibrators.append(
                 None if state is None else kind.build(own, kind.decode_state(own, state, place, {"n": n}))
             )
@@ -234,7 +233,7 @@ def _count_problems(params: Values, n_classes: int, where: str) -> tuple[int, in
             raise CalibratorFileError(f"calibrator file: params.{name} does not belong to notion {notion!r}")
     k = (min(n_classes, 5) if top_k is None else top_k) if ranked else 1
     if k > n_classes:
-        raise CalibratorFileError.at("params.top_k", f"at most the number of classes, {n_classes}", k)
+        raise mismatch("params.top_k", f"at most the number of classes, {n_classes}", k)
     if notion == "class-wise":
         return n_classes, n_classes
     return k, k if notion in ("confidence", "top-k-confidence") else k * n_classes

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from calib.persistence.fields import CalibratorFileError, Maybe, Whole, closed, closed_schema
-from calib.predictions import InputError, Predictions
+from calib.exceptions import CalibratorFileError, InputError
+from calib.persistence.fields import Maybe, Whole, closed, closed_schema, mismatch
+from calib.predictions import Predictions
 from calib.version import __version__
 
 #: Longest class name in a file, in characters.
@@ -49,15 +50,13 @@ def decode_names(raw: Any, n_classes: int | None) -> tuple[str, ...] | None:
     """Return the checked names, None for a binary calibrator (`n_classes` None)."""
     if n_classes is None:
         if raw is not None:
-            raise CalibratorFileError.at("classes", "null for a binary calibrator", raw)
+            raise mismatch("classes", "null for a binary calibrator", raw)
         return None
     if not isinstance(raw, list) or len(raw) != n_classes:
-        raise CalibratorFileError.at("classes", f"a list of {n_classes:,} names", raw)
+        raise mismatch("classes", f"a list of {n_classes:,} names", raw)
     for index, name in enumerate(raw):
         if not isinstance(name, str) or len(name) > MAX_NAME or re.search("[\ud800-\udfff]", name):
-            raise CalibratorFileError.at(
-                f"classes[{index}]", f"a text of at most {MAX_NAME} characters", name
-            )
+            raise mismatch(f"classes[{index}]", f"a text of at most {MAX_NAME} characters", name)
     if len(set(raw)) != len(raw):
         raise CalibratorFileError("calibrator file: classes must be distinct; a name is there twice")
     return tuple(raw)
@@ -69,26 +68,24 @@ def decode_origin(raw: Any, n_points: int | None) -> FittedOn:
     closed(raw, ("n", "fingerprint", "date", "calib_version", *optional), "fitted_on")
     log = raw.get("log", [""])
     if not isinstance(log, list) or not 0 < len(log) <= MAX_FIXES:
-        raise CalibratorFileError.at("fitted_on.log", f"a list of 1 to {MAX_FIXES} texts", log)
+        raise mismatch("fitted_on.log", f"a list of 1 to {MAX_FIXES} texts", log)
     for index, line in enumerate(log):
         if not isinstance(line, str) or len(line) > MAX_NAME or re.search("[\ud800-\udfff]", line):
-            raise CalibratorFileError.at(
-                f"fitted_on.log[{index}]", f"a text of at most {MAX_NAME} characters", line
-            )
+            raise mismatch(f"fitted_on.log[{index}]", f"a text of at most {MAX_NAME} characters", line)
     n = Maybe(Whole()).decode(raw["n"], "fitted_on.n", {})
     if None not in (n, n_points) and n != n_points:
-        raise CalibratorFileError.at("fitted_on.n", f"{n_points:,}, the rows that state counts", n)
+        raise mismatch("fitted_on.n", f"{n_points:,}, the rows that state counts", n)
     digest, version, date = raw["fingerprint"], raw["calib_version"], raw["date"]
     if digest is not None and not (isinstance(digest, str) and re.fullmatch("[0-9a-f]{32}", digest)):
-        raise CalibratorFileError.at("fitted_on.fingerprint", "null or 32 hex digits", digest)
+        raise mismatch("fitted_on.fingerprint", "null or 32 hex digits", digest)
     if not isinstance(version, str) or not re.fullmatch(r"[0-9A-Za-z.+!_-]{1,40}", version):
-        raise CalibratorFileError.at("fitted_on.calib_version", "a version number", version)
+        raise mismatch("fitted_on.calib_version", "a version number", version)
     try:
         sound = isinstance(date, str) and datetime.strptime(date, _DATE).strftime(_DATE) == date
     except ValueError:
         sound = False
     if not sound:
-        raise CalibratorFileError.at("fitted_on.date", "a UTC time like 2026-01-31T12:00:00Z", date)
+        raise mismatch("fitted_on.date", "a UTC time like 2026-01-31T12:00:00Z", date)
     return FittedOn(n, digest, date, version, tuple(log) if optional else ())
 
 

@@ -14,18 +14,8 @@ from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.calibrators.temperature import LEAST_FLOOR, MOST_FLOOR
-from calib.persistence.fields import (
-    Array,
-    CalibratorFileError,
-    Choice,
-    Field,
-    Flag,
-    Maybe,
-    Real,
-    Seed,
-    Sizes,
-    Whole,
-)
+from calib.exceptions import CalibratorFileError
+from calib.persistence.fields import Array, Choice, Field, Flag, Maybe, Real, Seed, Sizes, Whole, mismatch
 from calib.persistence.kinds import Kind, MulticlassKind, Part, Values
 from calib.reductions import NOTIONS
 
@@ -33,21 +23,21 @@ from calib.reductions import NOTIONS
 def _check_histogram(params: Values, state: Values, where: str, sizes: Sizes) -> None:
     total = int(state["counts_"].sum())
     if total != sizes.setdefault("n", total):
-        raise CalibratorFileError.at(f"{where}.counts_", f"counts that sum to {sizes['n']:,}", total)
+        raise mismatch(f"{where}.counts_", f"counts that sum to {sizes['n']:,}", total)
     most = params["n_bins"] or max(total // params["points_per_bin"], 1)
     if len(state["values_"]) > most:
-        raise CalibratorFileError.at(f"{where}.values_", f"at most {most:,} bins", state["values_"].tolist())
+        raise mismatch(f"{where}.values_", f"at most {most:,} bins", state["values_"].tolist())
     edges = state["edges_"]
     noise = params["delta"] if params["ties"] == "randomize" else 0.0
     if len(edges) and edges[-1] > 1.0 + noise:
-        raise CalibratorFileError.at(f"{where}.edges_", f"at most {1.0 + noise}", float(edges[-1]))
+        raise mismatch(f"{where}.edges_", f"at most {1.0 + noise}", float(edges[-1]))
     if noise == 0.0 and params["ties"] == "group" and (np.diff(edges) <= 0).any():
         raise CalibratorFileError(f"calibrator file: {where}.edges_ must be increasing")
 
 
 def _check_isotonic(params: Values, state: Values, where: str, sizes: Sizes) -> None:
     if not len(state["scores_"]):
-        raise CalibratorFileError.at(f"{where}.scores_", "a list of at least one number", [])
+        raise mismatch(f"{where}.scores_", "a list of at least one number", [])
 
 
 def _check_grid(params: Values, state: Values, where: str, sizes: Sizes) -> None:
@@ -74,7 +64,7 @@ def _same_cells(
     n_classes, n_bins = state["n_classes_"], state["n_bins_"]
     expected = cells(n_classes) if log_size(n_classes) < _HOPELESS else -1
     if n_bins != expected:
-        raise CalibratorFileError.at(f"{where}.n_bins_", "the number of cells of the scheme", n_bins)
+        raise mismatch(f"{where}.n_bins_", "the number of cells of the scheme", n_bins)
 
 
 def _log_comb(cells: int, n_classes: int) -> float:
@@ -91,9 +81,7 @@ def _check_canonical(params: Values, state: Values, where: str, sizes: Sizes) ->
         raise CalibratorFileError(f"calibrator file: {where}.scheme_ must be the fitted params.scheme")
     cells, values = state["cells_"], state["values_"]
     if len(cells) and cells[-1] >= state["n_bins_"]:
-        raise CalibratorFileError.at(
-            f"{where}.cells_", f"cell numbers below {state['n_bins_']:,}", int(cells[-1])
-        )
+        raise mismatch(f"{where}.cells_", f"cell numbers below {state['n_bins_']:,}", int(cells[-1]))
     if (np.abs(values.sum(axis=1) - 1.0) > 1e-9).any():
         raise CalibratorFileError(f"calibrator file: {where}.values_ must have rows that sum to 1")
     sizes["n"] = int(state["counts_"].sum()) + state["n_boundary_"]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 
+from calib.exceptions import InputError
 from calib.figures.html import plotly_script
-from calib.predictions import InputError
 from calib.report.html import bullets, page, paragraph, section, table, text
 from calib.report.input import ReportInput
 from calib.report.sections import (

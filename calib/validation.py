@@ -1,4 +1,4 @@
-"""Arrays checked once at the boundary: scores, class codes and class names; inside, they are trusted."""
+"""Arguments checked once at the boundary: scores, labels, names, counts, levels; inside, they are trusted."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from calib.exceptions import InputError
 from calib.parallel import map_threads, row_slices
-
-
-class InputError(ValueError):
-    """Input that cannot be used as it is; the message says what was received and what to do."""
 
 
 def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
@@ -96,6 +93,49 @@ def label_codes(labels: Any, names: tuple[str, ...]) -> np.ndarray:
             f"the classes are {listed}. Pass class_names in column order."
         )
     return np.array([known[label] for label in flat], dtype=np.int64).reshape(array.shape)
+
+
+def check_norm(norm: float) -> float:
+    """Return p of an l_p error, a finite number >= 1, or raise `InputError`."""
+    if not 1 <= norm < np.inf:
+        raise InputError(f"norm must be a number of at least 1 (the maximum is `mce`); got {norm!r}")
+    return norm
+
+
+def check_count(value: object, name: str) -> int:
+    """Return a whole number >= 1 as int, or raise `InputError`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InputError(f"{name} must be a whole number of at least 1; got {value!r}")
+    return int(value)
+
+
+def check_binary(scores: Any, outcomes: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return (n,) float64 scores in [0, 1] and (n,) bool outcomes, or raise `InputError`."""
+    checked = as_scores(scores, ndim=1, what="scores").astype(np.float64)
+    happened = np.asarray(outcomes)
+    if happened.shape != checked.shape:
+        raise InputError(
+            f"outcomes must hold one value per score: expected shape {checked.shape}, got {happened.shape}"
+        )
+    if happened.dtype != bool:
+        if not np.isin(happened, (0, 1)).all():
+            raise InputError("outcomes must be 0 or 1 (or booleans)")
+        happened = happened.astype(bool)
+    return checked, happened
+
+
+def check_alpha(alpha: float) -> float:
+    """Return a failure probability inside (0, 1), or raise `InputError`."""
+    if not 0.0 < alpha < 1.0:
+        raise InputError(f"alpha must be inside (0, 1), for example 0.1; got {alpha!r}")
+    return float(alpha)
+
+
+def check_level(level: float) -> float:
+    """Return a confidence level inside (0, 1), or raise `InputError`."""
+    if not 0.0 < level < 1.0:
+        raise InputError(f"level must be inside (0, 1), for example 0.95; got {level!r}")
+    return float(level)
 
 
 def _as_floats(values: Any, *, ndim: int, what: str) -> np.ndarray:
