@@ -35,10 +35,6 @@ LAYERS = (
     ("__main__",),
 )
 ORDER = [name for layer in LAYERS for name in layer]
-#: Modules that still wait to be moved into their package.
-FORMER = {
-    "binning_tables": "binning",
-}
 MODULES = sorted(LIBRARY.rglob("*.py"))
 NAMES = [path.relative_to(ROOT).as_posix() for path in MODULES]
 PAGES = sorted((ROOT / "pages").rglob("*.py"))
@@ -66,7 +62,6 @@ def dotted(path: Path) -> str:
 def component(name: str) -> str:
     """Module or package of `LAYERS` that a dotted name such as `calib.noise.floor` belongs to."""
     top = name.split(".")[1]
-    top = FORMER.get(top, top)
     assert top in ORDER, f"{name} has no place in LAYERS: add it where it belongs"
     return top
 
@@ -103,7 +98,7 @@ def test_no_two_modules_import_each_other():
 def test_library_knows_neither_streamlit_nor_plotly(path):
     packages = {name.split(".")[0] for name in imported(path)}
     assert "streamlit" not in packages
-    assert "plotly" not in packages or path.relative_to(LIBRARY).parts[0].startswith("figures")
+    assert "plotly" not in packages or path.relative_to(LIBRARY).parts[0] == "figures"
 
 
 def test_pages_stand_in_section_folders():
