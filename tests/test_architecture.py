@@ -101,6 +101,18 @@ def test_library_knows_neither_streamlit_nor_plotly(path):
     assert "plotly" not in packages or path.relative_to(LIBRARY).parts[0] == "figures"
 
 
+@pytest.mark.parametrize("path", PAGES, ids=[path.relative_to(ROOT).as_posix() for path in PAGES])
+def test_pages_share_only_through_their_shared_package(path):
+    others = [name for name in imported(path) if name.startswith("pages.")]
+    assert not [name for name in others if not name.startswith("pages.shared")]
+
+
+@pytest.mark.parametrize("path", [*MODULES, *PAGES], ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_nothing_imports_a_private_name(path):
+    leaves = {name.split(".")[-1] for name in imported(path) if name.startswith(("calib", "pages"))}
+    assert not [name for name in leaves if name.startswith("_") and not name.startswith("__")]
+
+
 def test_pages_stand_in_section_folders():
     """Streamlit runs pages/*.py on its own, without app.py; only helpers it must not show may stand there."""
     assert not [path for path in (ROOT / "pages").glob("*.py") if not path.name.startswith("_")]

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from calib import Predictions
-from pages._session import Dataset
+from pages.shared.session import Dataset
 
 ROOT = Path(__file__).parents[1]
 

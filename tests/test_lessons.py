@@ -24,7 +24,7 @@ from calib.lessons import (
 from calib.lessons.binning import bent_curve, bin_curve, normalisation_trap, trade_off, true_curve
 from calib.lessons.exercises import EXERCISES
 from calib.lessons.noise import STRENGTHS, draw_labels, perfect_curve, perfect_rows, redraws, riddle
-from pages._texts import GLOSSARY, NOTES, PAGE_TERMS, REFERENCES
+from pages.shared.texts import GLOSSARY, NOTES, PAGE_TERMS, REFERENCES
 
 ROOT = Path(__file__).parents[1]
 LEARN = "pages/learn/learn.py"

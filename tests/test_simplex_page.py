@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from calib import CanonicalBinning, GridScheme, Predictions, ProjectionScheme, SierpinskiScheme
 from calib.persistence import dumps, loads
-from pages._session import Dataset
+from pages.shared.session import Dataset
 
 APP = Path(__file__).parents[1] / "app.py"
 
@@ -22,7 +22,7 @@ def show_binary() -> None:
     import numpy as np
 
     from calib import Predictions
-    from pages._session import Dataset, use
+    from pages.shared.session import Dataset, use
 
     score = np.linspace(0.01, 0.99, 40)
     rows = Predictions(np.column_stack([1 - score, score]), np.arange(40) % 2)

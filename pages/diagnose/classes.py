@@ -7,10 +7,10 @@ from streamlit.column_config import CheckboxColumn, NumberColumn
 
 from calib.diagrams.classes import class_heat
 from calib.figures import classes as figures
-from pages._class_panel import class_panel
-from pages._parts import bins_slider, chart, download, heading, literal
-from pages._session import dataset, methods
-from pages._studies import classes, heat_cells
+from pages.shared.panels.class_detail import class_panel
+from pages.shared.session import dataset, methods
+from pages.shared.studies import classes, heat_cells
+from pages.shared.widgets import bins_slider, chart, download, heading, literal
 
 HEAT_ROWS = 20
 COLUMNS = {

@@ -7,9 +7,18 @@ import streamlit as st
 
 from calib.figures import noise as figures
 from calib.noise import verdict
-from pages._noise_studies import NUMBERS, difference, errors, estimates, floors, interval, parts, resamples
-from pages._parts import bins_slider, chart, download, heading, literal
-from pages._session import BASE, Method, dataset, methods
+from pages.shared.noise_studies import (
+    NUMBERS,
+    difference,
+    errors,
+    estimates,
+    floors,
+    interval,
+    parts,
+    resamples,
+)
+from pages.shared.session import BASE, Method, dataset, methods
+from pages.shared.widgets import bins_slider, chart, download, heading, literal
 
 #: Beyond this many rows the intervals are computed only when asked for.
 AT_ONCE = 20_000

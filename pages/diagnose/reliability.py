@@ -12,8 +12,8 @@ from calib.metrics.decomposition import corp_curve
 from calib.noise import verdict
 from calib.noise.bands import consistency_band
 from calib.reductions import top_label
-from pages._parts import bins_slider, chart, heading, literal
-from pages._session import BASE, dataset, floor, methods, problems, reliability
+from pages.shared.session import BASE, dataset, floor, methods, problems, reliability
+from pages.shared.widgets import bins_slider, chart, heading, literal
 
 
 def pick_bin() -> None:

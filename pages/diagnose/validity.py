@@ -12,9 +12,9 @@ from calib.diagrams.validity import ValidityCurve
 from calib.figures import noise as figures
 from calib.figures.noise import Promise
 from calib.guarantees.card import GuaranteeCard
-from pages._parts import chart, download, heading, literal, plain
-from pages._session import Method, dataset, methods
-from pages._validity_studies import card, cells_for, notions, own_notion, validity
+from pages.shared.session import Method, dataset, methods
+from pages.shared.validity_studies import card, cells_for, notions, own_notion, validity
+from pages.shared.widgets import chart, download, heading, literal, plain
 
 
 def promised(found: GuaranteeCard | None, notion: str, label: int | None) -> list[Promise]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages._texts import GLOSSARY, REFERENCES
+from pages.shared.texts import GLOSSARY, REFERENCES
 
 NAMES = [term["name"] for term in GLOSSARY]
 

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages._parts import about, glossary_link
-from pages.learn import (
-    _binning,
-    _jensen,
-    _noise,
-    _normalising,
-    _real_model,
-    _six_points,
-    _teaching,
-    _two_patients,
+from pages.shared.lesson_steps import (
+    binning,
+    jensen,
+    noise,
+    normalising,
+    real_model,
+    six_points,
+    teaching,
+    two_patients,
 )
+from pages.shared.widgets import about, glossary_link
 
 #: By the step's name in the address: its title and what shows it.
 STEPS = {
-    "two-patients": ("Two patients", _two_patients.show),
-    "jensen": ("Why it can only be worse", _jensen.show),
-    "six-points": ("Six points, five notions", _six_points.show),
-    "real-model": ("A real model", _real_model.show),
-    "noise": ("Noise game", _noise.show),
-    "binning": ("Binning by hand", _binning.show),
-    "normalising": ("The normalisation trap", _normalising.show),
-    "teaching": ("Exercises and notes", _teaching.show),
+    "two-patients": ("Two patients", two_patients.show),
+    "jensen": ("Why it can only be worse", jensen.show),
+    "six-points": ("Six points, five notions", six_points.show),
+    "real-model": ("A real model", real_model.show),
+    "noise": ("Noise game", noise.show),
+    "binning": ("Binning by hand", binning.show),
+    "normalising": ("The normalisation trap", normalising.show),
+    "teaching": ("Exercises and notes", teaching.show),
 }
 ORDER = list(STEPS)
 

@@ -9,10 +9,10 @@ import streamlit as st
 from calib import InputError, summarize
 from calib.assessment.summary import applied_frame, assessment, calibrated_scores, summary_frame
 from calib.persistence import aligned, loads
-from pages._parts import download, heading, plain
-from pages._session import dataset, methods
-from pages.start._findings import show_faults
-from pages.start._upload import read, without_labels
+from pages.shared.panels.findings import show_faults
+from pages.shared.session import dataset, methods
+from pages.shared.uploads import read, without_labels
+from pages.shared.widgets import download, heading, plain
 
 PREVIEW_ROWS = 100
 

@@ -8,12 +8,12 @@ import streamlit as st
 from calib import InputError, figures
 from calib.assessment.summary import summary_frame
 from calib.calibrators.catalogue import name_of
-from pages._parts import bins_slider, chart, download, heading, need_calibration, plain
-from pages._planner import planner
-from pages._session import BASE, dataset, fit, forget, keep, methods, reliability, summary
-from pages.repair._choose import choose_calibrator
-from pages.repair._guarantee import show_guarantee
-from pages.repair._take_away import show_take_away
+from pages.shared.panels.bin_planner import planner
+from pages.shared.panels.choose_calibrator import choose_calibrator
+from pages.shared.panels.guarantee import show_guarantee
+from pages.shared.panels.take_away import show_take_away
+from pages.shared.session import BASE, dataset, fit, forget, keep, methods, reliability, summary
+from pages.shared.widgets import bins_slider, chart, download, heading, need_calibration, plain
 
 
 def bring_back() -> None:

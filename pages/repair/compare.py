@@ -7,10 +7,10 @@ import streamlit as st
 
 from calib import InputError, figures
 from calib.assessment.leaderboard import Entry, Leaderboard, named_methods
-from pages._parts import bins_slider, chart, heading, literal, need_calibration
-from pages._session import BASE, dataset, fit, methods, summary, sweeps
-from pages.repair._add_model import add_model
-from pages.repair._leaderboard import show_leaderboard, show_pair
+from pages.shared.panels.add_model import add_model
+from pages.shared.panels.leaderboard import show_leaderboard, show_pair
+from pages.shared.session import BASE, dataset, fit, methods, summary, sweeps
+from pages.shared.widgets import bins_slider, chart, heading, literal, need_calibration
 
 PAPER = ["TS", "VS", "DS", "N-HB", "TL-HB", "CW-HB"]
 #: Above this many calibration probabilities nothing is fitted before the user asks for it.

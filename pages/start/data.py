@@ -9,10 +9,10 @@ import streamlit as st
 from calib import InputError, accuracy
 from calib.datasets import EXAMPLE_TITLES
 from calib.figures import class_shares
-from pages._parts import chart, heading, literal, plain
-from pages._session import dataset, from_example, previous, undo, use
-from pages.start._findings import show_findings, show_roles
-from pages.start._upload import accepted, dismiss, pending, read
+from pages.shared.panels.findings import show_findings, show_roles
+from pages.shared.session import dataset, from_example, previous, undo, use
+from pages.shared.uploads import accepted, dismiss, pending, read
+from pages.shared.widgets import chart, heading, literal, plain
 
 PREVIEW_ROWS = 100
 PREVIEW_CLASSES = 20

@@ -7,9 +7,9 @@ import streamlit as st
 from calib.assessment.summary import SUMMARY_COLUMNS, summary_frame
 from calib.diagrams import worst_cells
 from calib.noise import verdict
-from pages._parts import bins_slider, download, heading, literal
-from pages._session import BASE, MANY_SCORES, cells, dataset, floor, methods, summary
-from pages.start._report import offer_report
+from pages.shared.panels.report import offer_report
+from pages.shared.session import BASE, MANY_SCORES, cells, dataset, floor, methods, summary
+from pages.shared.widgets import bins_slider, download, heading, literal
 
 ABOUT = {
     "conf-ECE": "Mean gap between announced confidence and accuracy, all classes pooled.",

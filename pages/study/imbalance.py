@@ -6,10 +6,10 @@ import numpy as np
 import streamlit as st
 
 from calib.figures import imbalance as figures
-from pages._covtype import covtype_panel
-from pages._parts import chart, heading, literal, need_calibration
-from pages._session import dataset
-from pages._studies import binning
+from pages.shared.panels.covtype import covtype_panel
+from pages.shared.session import dataset
+from pages.shared.studies import binning
+from pages.shared.widgets import chart, heading, literal, need_calibration
 
 MAX_BARS = 20
 MAX_PANELS = 6

@@ -14,11 +14,11 @@ from calib.diagrams.simplex import sample_rows
 from calib.figures.simplex import recalibration, validity
 from calib.noise import verdict
 from calib.persistence import dumps
-from pages._covtype import covtype_panel
-from pages._parts import chart, download, glossary_link, literal
-from pages.study._simplex import EPSILON, KNOBS, SCHEMES, compare, make_scheme, work_out
-from pages.study._simplex_data import choose_view
-from pages.study._simplex_tables import bins_table, comparison_table, why_not
+from pages.shared.panels.covtype import covtype_panel
+from pages.shared.panels.simplex import EPSILON, KNOBS, SCHEMES, compare, make_scheme, work_out
+from pages.shared.panels.simplex_data import choose_view
+from pages.shared.panels.simplex_tables import bins_table, comparison_table, why_not
+from pages.shared.widgets import chart, download, glossary_link, literal
 
 st.title("Simplex", anchor=False)
 st.markdown(

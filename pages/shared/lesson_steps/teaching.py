@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from calib.lessons.exercises import EXERCISES
-from pages._texts import NOTES
+from pages.shared.texts import NOTES
 
 
 def show() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from calib import InputError, Predictions
-from pages._parts import plain
-from pages._session import BASE, Method, dataset, keep, methods
-from pages.start._findings import show_faults
-from pages.start._upload import read, rows_of
+from pages.shared.panels.findings import show_faults
+from pages.shared.session import BASE, Method, dataset, keep, methods
+from pages.shared.uploads import read, rows_of
+from pages.shared.widgets import plain
 
 
 def add_model() -> None:

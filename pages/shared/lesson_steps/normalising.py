@@ -7,8 +7,8 @@ import streamlit as st
 
 from calib.figures.lessons_binning import one_row
 from calib.lessons.binning import Trap, normalisation_trap
-from pages._parts import ARROW, chart, literal
-from pages._session import from_example
+from pages.shared.session import from_example
+from pages.shared.widgets import ARROW, chart, literal
 
 EXAMPLES = {"resnet": "simulated ResNet", "digits": "handwritten digits (real)"}
 

@@ -14,8 +14,8 @@ from calib.formats.reading import read_table
 from calib.formats.roles import Roles
 from calib.formats.roles_guess import guess_roles
 from calib.formats.tables import Table
-from pages._parts import plain
-from pages._session import Dataset
+from pages.shared.session import Dataset
+from pages.shared.widgets import plain
 
 #: Findings that are about the true labels alone.
 LABEL_CODES = ("labels_missing", "label_names_unmatched", "labels_one_based", "label_out_of_range")

@@ -6,9 +6,9 @@ import numpy as np
 import streamlit as st
 
 from calib import InputError
-from pages._parts import about, need_calibration, plain
-from pages._session import DEFAULT_EXAMPLE, dataset, from_example
-from pages.study._simplex import MERGE, RENORMALISE, View, three_class_view
+from pages.shared.panels.simplex import MERGE, RENORMALISE, View, three_class_view
+from pages.shared.session import DEFAULT_EXAMPLE, dataset, from_example
+from pages.shared.widgets import about, need_calibration, plain
 
 BUILT_IN, LOADED = "Three-class example", "Loaded predictions"
 

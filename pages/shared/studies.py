@@ -1,4 +1,4 @@
-"""Cached results of the class pages, keyed on digests like those of `_session`."""
+"""Cached results of the class pages, keyed on digests like those of `session`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from calib import Predictions
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.diagrams.classes import ClassTable, class_table
 from calib.diagrams.imbalance import BinPlan, ClassBinning, class_binning, plan_bins
-from pages._session import Method, dataset, problems
+from pages.shared.session import Method, dataset, problems
 
 
 def classes(method: Method, n_bins: int) -> ClassTable:

@@ -12,8 +12,8 @@ import streamlit as st
 
 from calib.figures import template
 from calib.formats import write_csv
-from pages._session import DEFAULT_BINS, Dataset, dataset
-from pages._texts import PAGE_TERMS
+from pages.shared.session import DEFAULT_BINS, Dataset, dataset
+from pages.shared.texts import PAGE_TERMS
 
 GLOSSARY = "pages/learn/glossary.py"
 ARROW = ":material/arrow_forward:"

@@ -8,8 +8,8 @@ import streamlit as st
 from calib.diagrams import FEW_ROWS, reliability_diagram
 from calib.figures import zoom
 from calib.figures.lessons import TEXT, question
-from pages._parts import ARROW, chart, literal
-from pages._session import from_example
+from pages.shared.session import from_example
+from pages.shared.widgets import ARROW, chart, literal
 
 N_BINS = 10
 

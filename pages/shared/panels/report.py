@@ -9,7 +9,7 @@ import streamlit as st
 
 from calib.doctor import examine
 from calib.report import ReportInput, report_html
-from pages._session import dataset, methods
+from pages.shared.session import dataset, methods
 
 
 def offer_report(n_bins: int) -> None:

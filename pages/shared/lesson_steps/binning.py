@@ -9,7 +9,7 @@ import streamlit as st
 from calib.figures.lessons_binning import binned_curve, trade_off
 from calib.lessons.binning import BinnedCurve, Curve, bent_curve, bin_curve, true_curve
 from calib.lessons.binning import trade_off as trade_off_table
-from pages._parts import ARROW, chart
+from pages.shared.widgets import ARROW, chart
 
 ROWS = (200, 500, 1_000, 2_000, 5_000)
 POINTS, BINS = "Points per bin", "Number of bins"

@@ -9,7 +9,7 @@ import streamlit as st
 
 from calib.export.scorer import scorer, verify_scorer
 from calib.persistence import dumps
-from pages._session import Method, dataset
+from pages.shared.session import Method, dataset
 
 #: Rows of the evaluation set that a scorer is replayed on while the page waits.
 REPLAYED_ROWS = 100_000

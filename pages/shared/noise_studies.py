@@ -1,4 +1,4 @@
-"""Cached results of the Noise page, keyed on digests like those of `_session`."""
+"""Cached results of the Noise page, keyed on digests like those of `session`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from calib.metrics.decomposition import Decomposition, decomposition
 from calib.noise import NoiseFloor, noise_floor_of
 from calib.noise.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
 from calib.reductions import top_label
-from pages._session import Method, class_wise, dataset, problems
-from pages._validity_studies import notions, serves
+from pages.shared.session import Method, class_wise, dataset, problems
+from pages.shared.validity_studies import notions, serves
 
 #: Every calibration error shown: notion, metric, aggregate.
 ERRORS: dict[str, tuple[Notion, str, str]] = {

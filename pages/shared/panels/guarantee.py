@@ -10,8 +10,8 @@ import streamlit as st
 from calib import MulticlassToBinary
 from calib.guarantees import points_sentence
 from calib.guarantees.card import guarantee_card
-from pages._parts import download
-from pages._session import dataset
+from pages.shared.session import dataset
+from pages.shared.widgets import download
 
 
 def show_guarantee(calibrator: Any) -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from calib.figures.lessons import jensen, signed_bars
 from calib.lessons import two_patients_population
-from pages._parts import chart
+from pages.shared.widgets import chart
 
 #: The confidence both classes are announced with: gaps of either sign up to 1/2 fit.
 TOLD = 0.5

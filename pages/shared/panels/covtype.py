@@ -9,8 +9,8 @@ import streamlit as st
 
 from calib import InputError
 from calib.datasets import EXAMPLE_TITLES, Example, Stopped, covtype
-from pages._parts import plain
-from pages._session import Dataset, dataset, from_example, use
+from pages.shared.session import Dataset, dataset, from_example, use
+from pages.shared.widgets import plain
 
 SIMULATED = "covtype-simulated"
 #: By model: title of the panel, what it says, and the label of its button.

@@ -9,7 +9,7 @@ import streamlit as st
 from calib import InputError, Predictions
 from calib.figures.lessons import cell_table
 from calib.lessons import POINTS, SIX_POINTS, binary_tables, rows_off, used_cells
-from pages._parts import chart, plain
+from pages.shared.widgets import chart, plain
 
 NOTIONS = {
     "confidence": "The largest number of each row, and whether its class was right. All in one problem: the "

@@ -9,7 +9,7 @@ import streamlit as st
 
 from calib.doctor import Finding
 from calib.formats.roles import Roles
-from pages.start._upload import LABEL_CODES, PENDING, Reading, examine_again, in_words
+from pages.shared.uploads import LABEL_CODES, PENDING, Reading, examine_again, in_words
 
 COLOURS = {"error": "red", "warning": "orange", "note": "blue"}
 #: More columns than this are not listed one by one for correction.

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parents[1] / "assets" / "lessons"
+FOLDER = Path(__file__).parents[2] / "assets" / "lessons"
 
 
 def _read(name: str, part: str) -> Any:

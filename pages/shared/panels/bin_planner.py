@@ -6,9 +6,9 @@ import pandas as pd
 import streamlit as st
 
 from calib.figures import imbalance as figures
-from pages._parts import chart, download
-from pages._session import dataset
-from pages._studies import plan
+from pages.shared.session import dataset
+from pages.shared.studies import plan
+from pages.shared.widgets import chart, download
 
 
 @st.fragment

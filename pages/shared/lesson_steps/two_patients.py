@@ -6,7 +6,7 @@ import streamlit as st
 
 from calib.figures.lessons import patients
 from calib.lessons import TwoPatients, two_patients_population, worst_accuracies
-from pages._parts import chart
+from pages.shared.widgets import chart
 
 PAPER = {"share": 0.5, "told_a": 0.6, "told_b": 0.6, "right_a": 0.2, "right_b": 1.0}
 LABELS = {

@@ -20,7 +20,7 @@ from calib.lessons.noise import (
     riddle,
 )
 from calib.noise import LEVEL, NoiseFloor, noise_floor, verdict
-from pages._parts import ARROW, chart
+from pages.shared.widgets import ARROW, chart
 
 N_BINS = 10
 MOST_DRAWS = 30

@@ -7,9 +7,9 @@ from typing import Any
 import streamlit as st
 
 from calib.assessment.leaderboard import Leaderboard
-from pages._noise_studies import NUMBERS, difference
-from pages._parts import download, literal
-from pages._session import Method, floor, methods
+from pages.shared.noise_studies import NUMBERS, difference
+from pages.shared.session import Method, floor, methods
+from pages.shared.widgets import download, literal
 
 PINNED = st.column_config.TextColumn(pinned=True)
 ABOVE, NOISE = "above noise", "not distinguishable from noise"

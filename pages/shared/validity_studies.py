@@ -1,4 +1,4 @@
-"""Cached results of the Validity page, keyed on digests like those of `_session`."""
+"""Cached results of the Validity page, keyed on digests like those of `session`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from calib.binning import BinaryProblems, Notion
 from calib.diagrams.validity import ValidityCurve, validity_curve
 from calib.guarantees.card import GuaranteeCard, guarantee_card
 from calib.reductions import top_label
-from pages._session import BASE, Method, class_wise, methods, problems
+from pages.shared.session import BASE, Method, class_wise, methods, problems
 
 #: Redraws for the curve of a perfect model: its shares are averages, 200 give them to within 1 %.
 REDRAWS = 200

@@ -9,8 +9,8 @@ from calib.diagrams.class_detail import class_diagram, confusions
 from calib.diagrams.classes import ClassTable
 from calib.figures import classes as figures
 from calib.reductions import top_label
-from pages._parts import chart, literal
-from pages._session import Method, dataset
+from pages.shared.session import Method, dataset
+from pages.shared.widgets import chart, literal
 
 
 @st.fragment
