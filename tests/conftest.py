@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-ROOT = Path(__file__).parents[1]
+from tests import ROOT
 
 settings.register_profile(
     "fast",

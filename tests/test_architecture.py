@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests import ROOT
+
 LIBRARY = ROOT / "calib"
 
 #: Modules and packages of calib from the ground up. Each may import those before its own, never those after.

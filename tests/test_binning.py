@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 
-import literal
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from calib import InputError, TopLabelPrediction, bin_statistics, reduce_to_binary
 from calib.binning import assign_bins, equal_mass_cuts, uniform_edges
 from calib.validation import check_count
+from tests import oracles
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -37,7 +37,7 @@ def around_edges(n_bins, dtype):
 def test_scores_on_and_beside_the_edges(n_bins, dtype):
     scores = around_edges(n_bins, dtype)
     if n_bins <= 100:
-        expected = [literal.uniform_bin(float(score), n_bins) for score in scores]
+        expected = [oracles.uniform_bin(float(score), n_bins) for score in scores]
     else:
         expected = [sum(float(score) >= j / n_bins for j in range(1, n_bins)) for score in scores]
     assert assign_bins(scores, uniform_edges(n_bins)).tolist() == expected
@@ -83,7 +83,7 @@ def test_equal_mass_bins_hold_their_share_and_never_split_equal_scores(sizes, n_
     assert set(cuts[1:]) <= set(ends)
     assert np.diff(cuts).min() >= max(ends[-1] // n_bins, 1)
     scores = np.repeat(np.arange(len(sizes)), sizes).tolist()
-    groups = literal.equal_mass_groups(scores, n_bins)
+    groups = oracles.equal_mass_groups(scores, n_bins)
     assert np.diff(cuts).tolist() == [sum(scores.count(value) for value in group) for group in groups]
 
 
@@ -94,14 +94,14 @@ def test_equal_mass_bins_without_ties_are_those_of_array_split(n_samples, n_bins
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("notion", "strategy"), list(itertools.product(literal.NOTIONS, literal.STRATEGIES)))
+@pytest.mark.parametrize(("notion", "strategy"), list(itertools.product(oracles.NOTIONS, oracles.STRATEGIES)))
 def test_cells_equal_the_literal_loops(notion, strategy, dtype):
-    proba, y = literal.random_predictions(np.random.default_rng(3), 140, 6, digits=2, dtype=dtype)
+    proba, y = oracles.random_predictions(np.random.default_rng(3), 140, 6, digits=2, dtype=dtype)
     cells = bin_statistics(reduce_to_binary(y, proba, notion), n_bins=9, strategy=strategy)
     expected = [
         (problem, bin_, *values)
-        for problem, own in enumerate(itertools.chain.from_iterable(literal.claims(y, proba, notion)))
-        for bin_, values in literal.cells(own, 9, strategy).items()
+        for problem, own in enumerate(itertools.chain.from_iterable(oracles.claims(y, proba, notion)))
+        for bin_, values in oracles.cells(own, 9, strategy).items()
     ]
     found = zip(cells.problem, cells.bin, cells.count, cells.mean_score, cells.mean_outcome, strict=True)
     for one, other in zip(found, expected, strict=True):
@@ -109,9 +109,9 @@ def test_cells_equal_the_literal_loops(notion, strategy, dtype):
     assert cells.n_bins == (max(b for _, b, *_ in expected) + 1 if strategy == "discrete" else 9)
 
 
-@given(seeds, st.integers(1, 50), st.sampled_from(literal.NOTIONS), st.sampled_from(literal.STRATEGIES))
+@given(seeds, st.integers(1, 50), st.sampled_from(oracles.NOTIONS), st.sampled_from(oracles.STRATEGIES))
 def test_cells_partition_the_entries(seed, n_samples, notion, strategy):
-    proba, y = literal.random_predictions(np.random.default_rng(seed), n_samples, 5, digits=1)
+    proba, y = oracles.random_predictions(np.random.default_rng(seed), n_samples, 5, digits=1)
     problems = reduce_to_binary(y, proba, notion)
     cells = bin_statistics(problems, n_bins=4, strategy=strategy)
     assert cells.count.sum() == n_samples * problems.n_claims

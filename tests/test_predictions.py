@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 
-import literal
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 from calib import InputError, Predictions, TopLabelPrediction
 from calib.validation import as_labels, as_scores
+from tests import oracles
 
 seeds = st.integers(0, 2**32 - 1)
 PROBA = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8], [0.4, 0.4, 0.2]])
@@ -32,7 +32,7 @@ def test_top_label_and_confidence_by_hand(dtype):
 def test_top_label_is_the_first_of_the_ranking(seed, n_samples, n_classes):
     counts = np.random.default_rng(seed).multinomial(6, np.full(n_classes, 1 / n_classes), size=n_samples)
     p = Predictions(counts / 6)
-    assert p.label.tolist() == [literal.ranking(row)[0] for row in counts.tolist()]
+    assert p.label.tolist() == [oracles.ranking(row)[0] for row in counts.tolist()]
     assert p.confidence.tolist() == (counts.max(axis=1) / 6).tolist()
 
 
@@ -216,7 +216,7 @@ def test_fingerprint_sees_every_difference():
 @given(seeds, st.integers(2, 80), st.floats(0.05, 0.95))
 def test_split_gives_every_class_its_share_to_within_one_row(seed, n_samples, share):
     rng = np.random.default_rng(seed)
-    proba, y = literal.random_predictions(rng, n_samples, 4)
+    proba, y = oracles.random_predictions(rng, n_samples, 4)
     proba = proba + np.arange(n_samples)[:, None] * 1e-9  # rows can be told apart
     p = Predictions(proba, y)
     assume(1 <= share * n_samples <= n_samples - 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 
-import literal
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from calib import InputError, Predictions, TopLabelPrediction, bin_statistics, reduce_to_binary
 from calib.reductions import _sorted_entries, cell_statistics, ranked_classes, top_label
+from tests import oracles
 
 
 def entries(problems):
@@ -22,13 +22,13 @@ def entries(problems):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("notion", literal.NOTIONS)
+@pytest.mark.parametrize("notion", oracles.NOTIONS)
 @pytest.mark.parametrize("shape", [(1, 2), (50, 2), (70, 4), (40, 30)])
 @pytest.mark.parametrize("digits", [None, 1], ids=["continuous", "tied"])
 def test_problems_are_those_of_table_1(notion, shape, digits, dtype):
-    proba, y = literal.random_predictions(np.random.default_rng(1), *shape, digits=digits, dtype=dtype)
+    proba, y = oracles.random_predictions(np.random.default_rng(1), *shape, digits=digits, dtype=dtype)
     problems = reduce_to_binary(y, proba, notion)
-    claims = literal.claims(y, proba, notion)
+    claims = oracles.claims(y, proba, notion)
     expected = [sorted(zip(*problem, strict=True)) for problem in itertools.chain.from_iterable(claims)]
     assert entries(problems) == expected
     assert (problems.n_samples, problems.n_classes, problems.n_claims) == (*shape, len(claims))
@@ -40,14 +40,14 @@ def test_problems_are_those_of_table_1(notion, shape, digits, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("notion", literal.NOTIONS)
+@pytest.mark.parametrize("notion", oracles.NOTIONS)
 @pytest.mark.parametrize(
     ("n_samples", "digits"), [(400, None), (400, 1), (50_000, 3)], ids=["continuous", "tied", "many blocks"]
 )
 def test_scores_outcomes_and_rows_belong_together(notion, n_samples, digits, dtype):
     """Scores ascend, every row is there once per claim, and gives its entry's problem, score and outcome."""
     rng = np.random.default_rng(4)
-    proba, y = literal.random_predictions(rng, n_samples, 5, digits=digits, dtype=dtype)
+    proba, y = oracles.random_predictions(rng, n_samples, 5, digits=digits, dtype=dtype)
     problems = reduce_to_binary(y, proba, notion)
     ranked = np.argsort(-proba, axis=1, kind="stable")
     seen = []
@@ -68,7 +68,7 @@ def test_scores_outcomes_and_rows_belong_together(notion, n_samples, digits, dty
 
 @pytest.mark.parametrize("notion", ["confidence", "top-label"])
 def test_top_label_prediction_gives_the_problems_of_its_matrix(notion):
-    proba, y = literal.random_predictions(np.random.default_rng(2), 80, 4, digits=1)
+    proba, y = oracles.random_predictions(np.random.default_rng(2), 80, 4, digits=1)
     top = Predictions(proba / proba.sum(axis=1, keepdims=True), y).top
     matrix = np.zeros((80, 4))
     matrix[np.arange(80), top.label] = top.confidence
@@ -100,7 +100,7 @@ def test_ranked_classes_are_the_stable_descending_order(seed, n_classes, data):
     scores = np.random.default_rng(seed).integers(0, 5, size=(20, n_classes)) / 5
     before = scores.copy()
     labels, confidences = ranked_classes(scores, k)
-    expected = [literal.ranking(row)[:k] for row in scores.tolist()]
+    expected = [oracles.ranking(row)[:k] for row in scores.tolist()]
     assert labels.tolist() == expected
     assert confidences.tolist() == [
         [row[code] for code in codes] for row, codes in zip(scores.tolist(), expected, strict=True)
@@ -128,7 +128,7 @@ def test_float64_scores_are_told_apart_beyond_float32(notion):
     problems = reduce_to_binary(y, proba, notion)
     expected = [
         sorted(zip(*problem, strict=True))
-        for problem in itertools.chain.from_iterable(literal.claims(y, proba, notion))
+        for problem in itertools.chain.from_iterable(oracles.claims(y, proba, notion))
     ]
     assert entries(problems) == expected
     for index in range(problems.n_problems):
@@ -150,10 +150,10 @@ def test_entries_too_many_for_one_word_are_sorted_all_the_same(dtype):
         assert pairs == sorted(pairs)
 
 
-@pytest.mark.parametrize("notion", literal.NOTIONS)
-@pytest.mark.parametrize("strategy", literal.STRATEGIES)
+@pytest.mark.parametrize("notion", oracles.NOTIONS)
+@pytest.mark.parametrize("strategy", oracles.STRATEGIES)
 def test_reducing_and_binning_in_one_go_changes_nothing(notion, strategy):
-    proba, y = literal.random_predictions(np.random.default_rng(3), 300, 6, digits=2)
+    proba, y = oracles.random_predictions(np.random.default_rng(3), 300, 6, digits=2)
     problems = reduce_to_binary(y, proba, notion)
     expected = bin_statistics(problems, n_bins=7, strategy=strategy)
     found = cell_statistics(y, proba, notion, n_bins=7, strategy=strategy)
@@ -166,9 +166,9 @@ def test_reducing_and_binning_in_one_go_changes_nothing(notion, strategy):
 
 
 def test_the_input_is_left_alone():
-    proba, y = literal.random_predictions(np.random.default_rng(0), 30, 3)
+    proba, y = oracles.random_predictions(np.random.default_rng(0), 30, 3)
     before = proba.copy(), y.copy()
-    for notion in literal.NOTIONS:
+    for notion in oracles.NOTIONS:
         reduce_to_binary(y, proba, notion)
     assert (proba == before[0]).all()
     assert (y == before[1]).all()

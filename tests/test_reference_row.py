@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import calib
-
-ROOT = Path(__file__).parents[1]
+from tests import ROOT
 
 
 def test_command_reproduces_every_number(shared_data):

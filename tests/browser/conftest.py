@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
-from browser.chromium import HOW_TO, find
-from browser.screen import OUTPUT, settled
+from tests import ROOT
+from tests.browser.chromium import HOW_TO, find
+from tests.browser.screen import OUTPUT, settled
 
-ROOT = Path(__file__).parents[2]
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-ROOT = Path(__file__).parents[2]
+from tests import PAGE_FILES, ROOT
+
 OUTPUT = ROOT / "test-output"
-#: Name of every page; files that begin with an underscore are helpers of pages.
-PAGES = sorted(path.stem.capitalize() for path in (ROOT / "pages").glob("*/[!_]*.py"))
+#: Name of every page.
+PAGES = sorted(path.stem.capitalize() for path in PAGE_FILES)
 
 #: Settled: connected, no script running, no skeleton left and every chart drawn, for `calm` ms on end.
 SETTLED = """calm => {

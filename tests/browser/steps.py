@@ -6,7 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from browser.screen import settled
+from tests.browser.screen import settled
 
 
 def go(page: Page, name: str) -> None:

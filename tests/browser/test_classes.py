@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import expect
 
-from browser.screen import settled
+from tests.browser.screen import settled
 
 
 def test_cell_and_row_open_their_class(open_page):

@@ -7,11 +7,11 @@ import io
 import numpy as np
 import pandas as pd
 
-from browser.screen import keep_picture, settled
-from browser.steps import give
 from calib import ece
 from calib.assessment.leaderboard import compare, named_methods
 from calib.datasets import load_example
+from tests.browser.screen import keep_picture, settled
+from tests.browser.steps import give
 
 
 def downloaded(page, button: str) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from browser.screen import PAGES, keep_picture, settled
+from tests.browser.screen import PAGES, keep_picture, settled
 
 #: Elements of the page that reach beyond its right edge, where nothing scrolls.
 CUT_OFF = """() => {

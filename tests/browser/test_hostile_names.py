@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from browser.screen import PAGES, settled
-from browser.steps import give, go
+from tests.browser.screen import PAGES, settled
+from tests.browser.steps import give, go
 
 NAMES = (
     "![x](http://example.com/x.png)",

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from browser.screen import keep_picture, settled
+from tests.browser.screen import keep_picture, settled
 
 TITLES = (
     "Two patients",

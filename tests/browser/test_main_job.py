@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Page
 
-from browser.screen import keep_picture, settled
-from browser.steps import give, go
 from calib import MulticlassToBinary, Predictions, ece, load, read_pair, reliability_diagram
 from calib.calibrators.histogram import HistogramBinning
 from calib.datasets import load_example
+from tests.browser.screen import keep_picture, settled
+from tests.browser.steps import give, go
 
 #: Where on the screen the mark of bin `bin` lies, in the first trace that carries bins.
 MARK_OF_BIN = """([chart, bin]) => {

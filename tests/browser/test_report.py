@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from browser.screen import OUTPUT
 from calib.assessment.leaderboard import named_methods
 from calib.datasets import load_example
 from calib.report import ReportInput, report_html
+from tests.browser.screen import OUTPUT
 
 
 def test_report_opens_offline(browser, tmp_path):

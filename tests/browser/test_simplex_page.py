@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 from playwright.sync_api import Page
 
-from browser.screen import keep_picture, settled
 from calib import load
 from calib.datasets import load_example
+from tests.browser.screen import keep_picture, settled
 
 
 def choose(page: Page, label: str, option: str) -> None:

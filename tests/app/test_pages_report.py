@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from test_pages import open_page
+from tests.app.running import open_page
 
 
 def test_overview_makes_a_report():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import literal
 import numpy as np
 import pytest
 from hypothesis import given
@@ -21,11 +20,12 @@ from calib import (
     mce,
     sharpness,
 )
+from tests import oracles
 
 EXACT = {"rel": 0, "abs": 1e-11}
 seeds = st.integers(0, 2**32 - 1)
-notions = st.sampled_from(literal.NOTIONS)
-strategies = st.sampled_from(literal.STRATEGIES)
+notions = st.sampled_from(oracles.NOTIONS)
+strategies = st.sampled_from(oracles.STRATEGIES)
 
 
 @pytest.fixture(scope="module", params=["float32", "float64"])
@@ -40,7 +40,7 @@ def test_two_patients_hear_the_same_but_live_differently():
     """
     proba = np.array([[0.6, 0.4, 0, 0]] * 5 + [[0.4, 0.6, 0, 0]] * 5)
     y = [0, 2, 2, 2, 2, 1, 1, 1, 1, 1]
-    for strategy in literal.STRATEGIES:
+    for strategy in oracles.STRATEGIES:
         assert ece(y, proba, notion="confidence", strategy=strategy) == pytest.approx(0.0, **EXACT)
         assert ece(y, proba, notion="top-label", strategy=strategy) == pytest.approx(0.4, **EXACT)
         assert mce(y, proba, notion="confidence", strategy=strategy) == pytest.approx(0.0, **EXACT)
@@ -76,27 +76,27 @@ def test_class_wise_error_is_the_mean_over_classes_by_hand():
     assert mce([0, 1], proba, notion="class-wise", n_bins=1) == pytest.approx(0.25, **EXACT)
 
 
-@pytest.mark.parametrize("notion", literal.NOTIONS)
-@pytest.mark.parametrize("strategy", literal.STRATEGIES)
+@pytest.mark.parametrize("notion", oracles.NOTIONS)
+@pytest.mark.parametrize("strategy", oracles.STRATEGIES)
 @pytest.mark.parametrize("digits", [None, 2], ids=["continuous", "tied"])
 def test_errors_equal_the_literal_loops(notion, strategy, digits, dtype):
     rng = np.random.default_rng(5)
     for n_samples, n_classes, n_bins in ((1, 2, 3), (60, 2, 1), (150, 4, 7), (120, 7, 15), (40, 5, 60)):
-        proba, y = literal.random_predictions(rng, n_samples, n_classes, digits=digits, dtype=dtype)
+        proba, y = oracles.random_predictions(rng, n_samples, n_classes, digits=digits, dtype=dtype)
         options = {"notion": notion, "n_bins": n_bins, "strategy": strategy}
         for norm in (1, 2, 3.5):
-            expected = literal.ece(y, proba, norm=norm, **options)
+            expected = oracles.ece(y, proba, norm=norm, **options)
             assert ece(y, proba, norm=norm, **options) == pytest.approx(expected, **EXACT)
         for aggregate in ("cell", "bin"):
-            expected = literal.mce(y, proba, aggregate=aggregate, **options)
+            expected = oracles.mce(y, proba, aggregate=aggregate, **options)
             assert mce(y, proba, aggregate=aggregate, **options) == pytest.approx(expected, **EXACT)
 
 
 @pytest.mark.parametrize("notion", ["top-k-confidence", "top-k-label"])
 @pytest.mark.parametrize("top_k", [1, 3, 4])
 def test_top_k_errors_equal_the_literal_loops(notion, top_k):
-    proba, y = literal.random_predictions(np.random.default_rng(2), 90, 4, digits=1)
-    expected = literal.ece(y, proba, notion, 8, "uniform", 1, top_k)
+    proba, y = oracles.random_predictions(np.random.default_rng(2), 90, 4, digits=1)
+    expected = oracles.ece(y, proba, notion, 8, "uniform", 1, top_k)
     assert ece(y, proba, notion=notion, n_bins=8, top_k=top_k) == pytest.approx(expected, **EXACT)
     if top_k == 1:
         scalar = {"top-k-confidence": "confidence", "top-k-label": "top-label"}[notion]
@@ -105,18 +105,18 @@ def test_top_k_errors_equal_the_literal_loops(notion, top_k):
 
 @pytest.mark.parametrize("n_classes", [100, 1000])
 def test_many_classes_equal_the_literal_loops(n_classes, dtype):
-    proba, y = literal.random_predictions(np.random.default_rng(7), 25, n_classes, dtype=dtype)
+    proba, y = oracles.random_predictions(np.random.default_rng(7), 25, n_classes, dtype=dtype)
     for notion in ("confidence", "top-label", "class-wise"):
         options = {"notion": notion, "n_bins": 10, "strategy": "uniform"}
-        expected = literal.ece(y, proba, norm=1, **options)
+        expected = oracles.ece(y, proba, norm=1, **options)
         assert ece(y, proba, **options) == pytest.approx(expected, **EXACT)
 
 
-@pytest.mark.parametrize("notion", literal.NOTIONS)
+@pytest.mark.parametrize("notion", oracles.NOTIONS)
 def test_large_samples_lose_no_digits(notion, dtype):
     """Cells of few rows among 100,000: sums by `math.fsum` and bins by counting edges, vectorised."""
     rng = np.random.default_rng(11)
-    proba, y = literal.random_predictions(rng, 100_000, 3, dtype=dtype)
+    proba, y = oracles.random_predictions(rng, 100_000, 3, dtype=dtype)
     proba[:5] = [[1.0, 0.0, 0.0], [0.4, 0.3, 0.3], [0.4, 0.3, 0.3], [0.34, 0.33, 0.33], [0.3, 0.3, 0.4]]
     gaps, shares = [], []
     ranked = np.argsort(-proba, axis=1, kind="stable")
@@ -140,7 +140,7 @@ def test_large_samples_lose_no_digits(notion, dtype):
 @given(seeds, st.integers(1, 80), st.integers(2, 6), st.integers(1, 20), strategies)
 def test_confidence_error_never_exceeds_top_label_error(seed, n_samples, n_classes, n_bins, strategy):
     """Proposition 1, for every shared binning; equal-mass and discrete bins are made per problem."""
-    proba, y = literal.random_predictions(np.random.default_rng(seed), n_samples, n_classes, digits=2)
+    proba, y = oracles.random_predictions(np.random.default_rng(seed), n_samples, n_classes, digits=2)
     options = {"n_bins": n_bins, "strategy": strategy}
     if strategy != "quantile":
         assert ece(y, proba, notion="confidence", **options) <= ece(y, proba, **options) + 1e-12
@@ -151,12 +151,12 @@ def test_confidence_error_never_exceeds_top_label_error(seed, n_samples, n_class
     seeds,
     st.integers(1, 60),
     st.integers(2, 6),
-    st.sampled_from(literal.NOTIONS),
-    st.sampled_from(literal.STRATEGIES),
+    st.sampled_from(oracles.NOTIONS),
+    st.sampled_from(oracles.STRATEGIES),
 )
 def test_errors_are_ordered_bounded_and_blind_to_row_order(seed, n_samples, n_classes, notion, strategy):
     rng = np.random.default_rng(seed)
-    proba, y = literal.random_predictions(rng, n_samples, n_classes, digits=2)
+    proba, y = oracles.random_predictions(rng, n_samples, n_classes, digits=2)
     options = {"notion": notion, "n_bins": 9, "strategy": strategy}
     low, high = ece(y, proba, **options), mce(y, proba, **options)
     assert 0.0 <= low <= ece(y, proba, norm=2, **options) + 1e-12 <= high + 2e-12 <= 1.0 + 3e-12
@@ -170,7 +170,7 @@ def test_errors_are_ordered_bounded_and_blind_to_row_order(seed, n_samples, n_cl
 def test_errors_follow_renamed_classes(seed, n_classes, notion):
     """Permuting columns and codes together changes nothing where no two scores of a row tie."""
     rng = np.random.default_rng(seed)
-    proba, y = literal.random_predictions(rng, 50, n_classes)
+    proba, y = oracles.random_predictions(rng, 50, n_classes)
     place = rng.permutation(n_classes)
     moved = np.empty_like(proba)
     moved[:, place] = proba
@@ -179,9 +179,9 @@ def test_errors_follow_renamed_classes(seed, n_classes, notion):
 
 @given(seeds, notions)
 def test_float32_is_read_as_the_float64_of_the_same_value(seed, notion):
-    proba, y = literal.random_predictions(np.random.default_rng(seed), 80, 4, digits=2, dtype=np.float32)
+    proba, y = oracles.random_predictions(np.random.default_rng(seed), 80, 4, digits=2, dtype=np.float32)
     wide = proba.astype(np.float64)
-    for strategy in literal.STRATEGIES:
+    for strategy in oracles.STRATEGIES:
         options = {"notion": notion, "n_bins": 10, "strategy": strategy}
         assert ece(y, proba, **options) == pytest.approx(ece(y, wide, **options), **EXACT)
 
@@ -197,14 +197,14 @@ def test_zeros_of_either_sign_are_one_value(scores, dtype):
 def test_perfect_and_worst_predictions():
     y = np.array([0, 1, 2, 1])
     perfect, worst = np.eye(3)[y], np.eye(3)[(y + 1) % 3]
-    for notion in literal.NOTIONS:
+    for notion in oracles.NOTIONS:
         assert ece(y, perfect, notion=notion) == 0.0
         assert mce(y, perfect, notion=notion) == 0.0
     assert ece(y, worst) == mce(y, worst) == ece(y, worst, notion="confidence") == 1.0
 
 
 def test_same_number_from_matrix_predictions_and_top_label():
-    proba, y = literal.random_predictions(np.random.default_rng(0), 200, 5)
+    proba, y = oracles.random_predictions(np.random.default_rng(0), 200, 5)
     predictions = Predictions(proba, y)
     for notion in ("confidence", "top-label"):
         expected = ece(y, proba, notion=notion)
@@ -235,7 +235,7 @@ def test_scores_stay_finite_at_zero_probability():
 
 @pytest.mark.parametrize("width", [3, 200_001])
 def test_scores_equal_their_definition_in_one_block_or_many(width, dtype):
-    proba, y = literal.random_predictions(np.random.default_rng(3), width, 3, dtype=dtype)
+    proba, y = oracles.random_predictions(np.random.default_rng(3), width, 3, dtype=dtype)
     wide = proba.astype(np.float64)
     assert brier_score(y, proba) == pytest.approx(
         np.mean(np.sum((wide - np.eye(3)[y]) ** 2, axis=1)), abs=1e-12

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import literal
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from calib import HistogramBinning, InputError
 from calib.validation import check_binary
+from tests import oracles
 
 seeds = st.integers(0, 2**32 - 1)
 samples = st.lists(st.tuples(st.integers(0, 20), st.booleans()), min_size=1, max_size=60)
@@ -49,7 +49,7 @@ def test_a_fixed_number_of_bins_has_the_sizes_of_array_split():
 def test_prediction_equals_the_literal_loops(pairs, n_bins):
     scores, outcomes = columns(pairs)
     hb = HistogramBinning(n_bins=n_bins).fit(scores, outcomes)
-    literal_hb = literal.fit_histogram(scores.tolist(), outcomes.tolist(), n_bins)
+    literal_hb = oracles.fit_histogram(scores.tolist(), outcomes.tolist(), n_bins)
     for score in (*scores, 0.0, 0.013, 0.51, 1.0):
         assert hb.predict([score])[0] == pytest.approx(literal_hb(score)[0], rel=0, abs=1e-13)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from calib import Predictions
 from pages.shared.session import Dataset
-
-ROOT = Path(__file__).parents[1]
+from tests import ROOT
 
 
 def open_page(page: str, example: str = "resnet") -> AppTest:

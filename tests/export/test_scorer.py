@@ -8,12 +8,13 @@ import sys
 
 import numpy as np
 import pytest
-from test_persistence import BINARY, MULTICLASS, fitted, rows
 
 from calib import HistogramBinning, InputError, MulticlassToBinary
 from calib.export.numbers import largest_difference, outputs
 from calib.export.scorer import scorer, verify_scorer
 from calib.persistence import dumps, loads
+from tests.populations import rows
+from tests.sample_calibrators import BINARY, MULTICLASS, fitted
 
 EXACT = [
     name

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from test_pages import open_page, press
 
 from calib import MulticlassToBinary
 from calib.persistence import dumps
+from tests.app.running import open_page, press
 
 RNG = np.random.default_rng(0)
 LOGITS = RNG.normal(size=(240, 3)) * 2

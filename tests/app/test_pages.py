@@ -9,25 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from calib.datasets import EXAMPLE_TITLES
-
-ROOT = Path(__file__).parents[1]
-PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "pages").glob("*/[!_]*.py"))
-
-
-def open_page(page: str, **query: str) -> AppTest:
-    """Run the app at a page's address; `query` are the parameters of the address."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    for name, value in query.items():
-        app.query_params[name] = value
-    return app.switch_page(page).run()
-
-
-def words(app: AppTest) -> str:
-    """All prose of a page."""
-    return "\n".join(element.value for element in [*app.markdown, *app.caption, *app.info, *app.warning])
+from tests.app.running import PAGES, ROOT, open_page, press, words
 
 
 def test_navigation_lists_every_page_file():
@@ -87,11 +71,6 @@ def test_bad_file_gives_one_sentence_and_loses_nothing(name):
     app = app.switch_page("pages/start/overview.py").run()
     assert "Handwritten digits" in words(app)
     assert "Handwritten digits" in before
-
-
-def press(app: AppTest, label: str) -> None:
-    """Press the button that reads `label`."""
-    next(button for button in app.button if button.label == label).click().run()
 
 
 def test_calibrator_that_is_none_is_refused_in_words():

@@ -12,7 +12,7 @@ from calib import CanonicalBinning, GridScheme, Predictions, ProjectionScheme, S
 from calib.persistence import dumps, loads
 from pages.shared.session import Dataset
 
-APP = Path(__file__).parents[1] / "app.py"
+APP = Path(__file__).parents[2] / "app.py"
 
 
 def show_binary() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_persistence import BINARY, MULTICLASS, fitted, rows
+
+from tests.populations import rows
+from tests.sample_calibrators import BINARY, MULTICLASS, fitted
 
 onnx = pytest.importorskip("onnx", reason="the onnx extra is not installed")
 pytest.importorskip("onnxruntime", reason="the onnx extra is not installed")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import literal
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,6 +18,7 @@ from calib import (
     TopLabelPrediction,
     accuracy,
 )
+from tests import oracles
 
 EXACT = {"rtol": 0, "atol": 1e-12}
 seeds = st.integers(0, 2**32 - 1)
@@ -26,8 +26,8 @@ seeds = st.integers(0, 2**32 - 1)
 
 def data(seed, n_classes=4, n_samples=160, digits=2, dtype=float):
     rng = np.random.default_rng(seed)
-    proba, y = literal.random_predictions(rng, n_samples, n_classes, digits=digits, dtype=dtype)
-    test, _ = literal.random_predictions(rng, 70, n_classes, digits=digits, dtype=dtype)
+    proba, y = oracles.random_predictions(rng, n_samples, n_classes, digits=digits, dtype=dtype)
+    test, _ = oracles.random_predictions(rng, 70, n_classes, digits=digits, dtype=dtype)
     return proba, y, test
 
 
@@ -43,13 +43,13 @@ def outputs(calibrator, test):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("fallback", ["identity", "pooled"])
 @pytest.mark.parametrize("size", [{"points_per_bin": 20}, {"n_bins": 3}], ids=["fixed k", "fixed B"])
-@pytest.mark.parametrize("notion", literal.NOTIONS)
+@pytest.mark.parametrize("notion", oracles.NOTIONS)
 @pytest.mark.parametrize("n_classes", [2, 4, 7])
 def test_calibrated_scores_equal_the_literal_algorithm(notion, size, fallback, n_classes, dtype):
     """Algorithms 1, 2, 3, 6 and 7 with histogram binning."""
     proba, y, test = data(n_classes, n_classes, dtype=dtype)
     m2b = MulticlassToBinary(HistogramBinning(**size), notion=notion, fallback=fallback).fit(proba, y)
-    expected = literal.histogram_m2b(proba, y, test, notion, fallback=fallback, **size)
+    expected = oracles.histogram_m2b(proba, y, test, notion, fallback=fallback, **size)
     np.testing.assert_allclose(outputs(m2b, test), expected, **EXACT)
 
 
@@ -59,8 +59,8 @@ def test_top_k_gives_the_ranked_classes_and_their_scores(notion, top_k):
     proba, y, test = data(1)
     m2b = MulticlassToBinary(HistogramBinning(n_bins=4), notion=notion, top_k=top_k).fit(proba, y)
     labels, confidences = m2b.predict_top_k(test)
-    assert labels.tolist() == [literal.ranking(row)[:top_k] for row in test.tolist()]
-    expected = literal.histogram_m2b(proba, y, test, notion, n_bins=4, top_k=top_k)
+    assert labels.tolist() == [oracles.ranking(row)[:top_k] for row in test.tolist()]
+    expected = oracles.histogram_m2b(proba, y, test, notion, n_bins=4, top_k=top_k)
     np.testing.assert_allclose(confidences.T, expected, **EXACT)
 
 
@@ -69,7 +69,7 @@ def test_top_k_gives_the_ranked_classes_and_their_scores(notion, top_k):
 def test_many_classes(notion, n_classes):
     proba, y, test = data(3, n_classes, n_samples=60, digits=3)
     m2b = MulticlassToBinary(HistogramBinning(points_per_bin=25), notion=notion, fallback="pooled")
-    expected = literal.histogram_m2b(proba, y, test, notion, fallback="pooled", points_per_bin=25)
+    expected = oracles.histogram_m2b(proba, y, test, notion, fallback="pooled", points_per_bin=25)
     np.testing.assert_allclose(outputs(m2b.fit(proba, y), test), expected, **EXACT)
 
 
@@ -188,13 +188,13 @@ def test_each_notion_has_only_its_own_outputs():
 
 def test_matrix_and_predictions_give_the_same_calibrator():
     proba, y, test = data(2, digits=None)
-    for notion in literal.NOTIONS:
+    for notion in oracles.NOTIONS:
         one = MulticlassToBinary(HistogramBinning(n_bins=3), notion=notion).fit(proba, y)
         other = MulticlassToBinary(HistogramBinning(n_bins=3), notion=notion).fit(Predictions(proba, y), y)
         assert (outputs(one, test) == outputs(other, Predictions(test))).all()
 
 
-@pytest.mark.parametrize("notion", literal.NOTIONS)
+@pytest.mark.parametrize("notion", oracles.NOTIONS)
 def test_row_order_absent_classes_and_input_are_respected(notion):
     proba, y, test = data(9)
     before = proba.copy(), y.copy(), test.copy()

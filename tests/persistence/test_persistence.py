@@ -18,64 +18,20 @@ from sklearn.exceptions import NotFittedError
 import calib
 from calib import (
     CalibratorFileError,
-    CanonicalBinning,
-    GridScheme,
     HistogramBinning,
     InputError,
     MulticlassToBinary,
     Predictions,
-    ProjectionScheme,
-    SierpinskiScheme,
     load,
     save,
 )
 from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
-from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.export.numbers import largest_difference, outputs
 from calib.persistence import MAX_BYTES, MAX_VALUES, aligned, checksum, dumps, loads, schema
 from calib.persistence.types import KINDS
 from calib.reductions import NOTIONS
-
-L = 4
-
-
-def rows(seed: int, n: int = 300, n_classes: int = L) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities with one class almost never predicted, and labels with the last class absent."""
-    random = np.random.default_rng(seed)
-    proba = random.dirichlet(np.array([1.0] * (n_classes - 1) + [0.1]), n)
-    return proba, random.integers(0, n_classes - 1, n)
-
-
-BINARY = {
-    "default": None,
-    "isotonic": IsotonicCalibration(),
-    "platt": PlattScaling(),
-    "beta": BetaCalibration(),
-    "bins": HistogramBinning(n_bins=4),
-    "noise": HistogramBinning(points_per_bin=20, ties="randomize", delta=1e-3, random_state=3),
-}
-MULTICLASS = {
-    **{
-        f"{notion}/{name}": MulticlassToBinary(binary, notion=notion)
-        for notion in ("confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label")
-        for name, binary in BINARY.items()
-    },
-    "normalized": MulticlassToBinary(HistogramBinning(n_bins=3), notion="class-wise", normalize=True),
-    "pooled": MulticlassToBinary(fallback="pooled"),
-    "pooled top-k": MulticlassToBinary(notion="top-k-label", top_k=2, fallback="pooled", min_points=90),
-    "completed": MulticlassToBinary(complete="rescale", min_points=1),
-    "TS": TemperatureScaling(objective="conf_ece"),
-    "VS": VectorScaling(),
-    "DS": DirichletScaling(l2=0.01),
-    "sierpinski": CanonicalBinning(SierpinskiScheme(depth=3)),
-    "grid": CanonicalBinning(GridScheme(cells=7)),
-    "rotating": CanonicalBinning(ProjectionScheme(n_bins=9)),
-    "random": CanonicalBinning(ProjectionScheme(n_bins=5, directions="random", random_state=0)),
-}
-
-
-def fitted(name: str):
-    return copy.deepcopy(MULTICLASS[name]).fit(*rows(1))
+from tests.populations import rows
+from tests.sample_calibrators import BINARY, MULTICLASS, fitted
 
 
 def answers(calibrator, proba: np.ndarray) -> list[np.ndarray]:
@@ -493,7 +449,7 @@ def test_every_type_of_the_table_is_tested():
 
 # --- old files ------------------------------------------------------------------------------------
 
-OLD = Path(__file__).parent / "fixtures" / "calibrators-v1"
+OLD = Path(__file__).parent / "calibrators-v1"
 OLD_ANSWERS = json.loads((OLD / "answers.json").read_text(encoding="utf-8"))
 
 

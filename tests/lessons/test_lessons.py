@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -25,8 +23,8 @@ from calib.lessons.binning import bent_curve, bin_curve, normalisation_trap, tra
 from calib.lessons.exercises import EXERCISES
 from calib.lessons.noise import STRENGTHS, draw_labels, perfect_curve, perfect_rows, redraws, riddle
 from pages.shared.texts import GLOSSARY, NOTES, PAGE_TERMS, REFERENCES
+from tests import PAGE_FILES, ROOT
 
-ROOT = Path(__file__).parents[1]
 LEARN = "pages/learn/learn.py"
 STEPS = ("two-patients", "jensen", "six-points", "real-model", "noise", "binning", "normalising", "teaching")
 NOTIONS = ("confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label")
@@ -218,7 +216,7 @@ def test_glossary_covers_every_metric_and_every_page():
         assert any(stem in name or name.startswith(stem) for name in names), head
     listed = {term for terms in PAGE_TERMS.values() for term in terms}
     assert listed <= set(names)
-    titles = {path.stem.capitalize() for path in (ROOT / "pages").glob("*/[!_]*.py")}
+    titles = {path.stem.capitalize() for path in PAGE_FILES}
     assert titles - {"Glossary"} == set(PAGE_TERMS)
 
 

@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from test_pages import open_page, words
 
 from calib import (
     bootstrap_interval,
@@ -18,6 +17,7 @@ from calib import (
     verdict,
 )
 from calib.datasets import load_example
+from tests.app.running import open_page, words
 
 PAGE = "pages/diagnose/noise.py"
 

@@ -6,10 +6,10 @@ import json
 import re
 
 import pytest
-from test_pages import open_page, words
 
 from calib import MulticlassToBinary, guarantee_card, validity_curve
 from calib.datasets import load_example
+from tests.app.running import open_page, words
 
 PAGE = "pages/diagnose/validity.py"
 
