@@ -39,7 +39,7 @@ from calib.guarantees.theorems import (
     points_sentence,
 )
 from calib.metrics.debiased import SmoothEstimate, SweepEstimate, debiased_ece, smooth_ece, sweep_ece
-from calib.metrics.decomposition import CorpCurve, Decomposition, corp_curve, decomposition
+from calib.metrics.decompositions import CorpCurve, Decomposition, corp_curve, decomposition
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss, mce, sharpness
 from calib.noise.bands import ConsistencyBand, ProblemFloors, consistency_band, problem_floors
 from calib.noise.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval

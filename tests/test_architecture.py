@@ -102,6 +102,20 @@ def test_library_knows_neither_streamlit_nor_plotly(path):
     assert "plotly" not in packages or path.relative_to(LIBRARY).parts[0] == "figures"
 
 
+def test_no_package_hides_a_module_behind_a_function():
+    """`from package import name` must not depend on which of the two was imported last."""
+    clashes = []
+    for face in LIBRARY.rglob("__init__.py"):
+        modules = {path.stem for path in face.parent.glob("*.py")} | {
+            path.name for path in face.parent.iterdir()
+        }
+        tree = ast.parse(face.read_text(encoding="utf-8"))
+        names = {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+        subpackages = {name for name in names if (face.parent / name / "__init__.py").is_file()}
+        clashes += [f"{face.parent.name}.{name}" for name in names & modules - subpackages]
+    assert not clashes
+
+
 @pytest.mark.parametrize("path", PAGES, ids=[path.relative_to(ROOT).as_posix() for path in PAGES])
 def test_pages_share_only_through_their_shared_package(path):
     others = [name for name in imported(path) if name.startswith("pages.")]

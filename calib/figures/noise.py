@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from calib.diagrams.validity import ValidityCurve
 from calib.figures.reliability import METHOD_COLOURS, OKABE_ITO, TEMPLATE, escape
-from calib.metrics.decomposition import Decomposition
+from calib.metrics.decompositions import Decomposition
 from calib.noise.floor import NoiseFloor
 
 

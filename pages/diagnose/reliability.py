@@ -8,7 +8,7 @@ import streamlit as st
 from calib import figures
 from calib.binning import assign_bins, uniform_edges
 from calib.diagrams import FEW_ROWS
-from calib.metrics.decomposition import corp_curve
+from calib.metrics.decompositions import corp_curve
 from calib.noise import verdict
 from calib.noise.bands import consistency_band
 from calib.reductions import top_label

@@ -12,7 +12,7 @@ import streamlit as st
 from calib import TopLabelPrediction
 from calib.binning import BinaryProblems, Notion, Strategy, bin_statistics
 from calib.metrics.debiased import debiased_ece, smooth_ece, sweep_ece
-from calib.metrics.decomposition import Decomposition, decomposition
+from calib.metrics.decompositions import Decomposition, decomposition
 from calib.noise import NoiseFloor, noise_floor_of
 from calib.noise.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
 from calib.reductions import top_label
