@@ -5,7 +5,7 @@ from calib.datasets.covtype_shape import covtype_simulated
 from calib.datasets.example import EXAMPLE_TITLES, Example
 from calib.datasets.examples import digits, load_example, two_patients
 from calib.datasets.simulated import many_classes, perfect, resnet_shaped
-from calib.datasets.three_classes import three_classes
+from calib.datasets.three_class_problem import three_classes
 
 __all__ = [
     "EXAMPLE_TITLES",

@@ -12,7 +12,7 @@ from sklearn.naive_bayes import BernoulliNB
 from calib.datasets.covtype_shape import covtype_simulated
 from calib.datasets.example import EXAMPLE_TITLES, Example
 from calib.datasets.simulated import many_classes, perfect, resnet_shaped
-from calib.datasets.three_classes import three_classes
+from calib.datasets.three_class_problem import three_classes
 from calib.exceptions import InputError
 from calib.predictions import Predictions
 

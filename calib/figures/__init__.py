@@ -1,6 +1,6 @@
 """Figures of computed diagrams; the only package that imports plotly."""
 
-from calib.figures.reliability import (
+from calib.figures.reliability_figures import (
     BARS,
     FONT,
     MAX_NAMED,

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from calib.diagrams.class_detail import ClassDiagram
 from calib.diagrams.classes import ClassHeat
 from calib.diagrams.reliability import FEW_ROWS
-from calib.figures.reliability import BARS, OKABE_ITO, TEMPLATE, escape, unit_axes
+from calib.figures.reliability_figures import BARS, OKABE_ITO, TEMPLATE, escape, unit_axes
 
 #: Orange-red is overconfident, blue underconfident; what lies between shows the page through.
 GAP_COLOURS = [

@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 from calib.diagrams.imbalance import BinPlan, ClassBinning
 from calib.diagrams.reliability import FEW_ROWS
 from calib.figures.classes import shorten
-from calib.figures.reliability import OKABE_ITO, TEMPLATE, escape
+from calib.figures.reliability_figures import OKABE_ITO, TEMPLATE, escape
 
 _BASE, _HB = OKABE_ITO["orange"], OKABE_ITO["green"]
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from calib.binning import BinStatistics
 from calib.diagrams.reliability import ReliabilityDiagram
-from calib.figures.reliability import OKABE_ITO, TEMPLATE, reliability, unit_axes
+from calib.figures.reliability_figures import OKABE_ITO, TEMPLATE, reliability, unit_axes
 
 TEXT = 16
 #: Fills that dark text is readable on, one per class; a cell also carries its problem's name as text.

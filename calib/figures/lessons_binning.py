@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from calib.figures.lessons import TEXT
-from calib.figures.reliability import BARS, OKABE_ITO, TEMPLATE, escape, unit_axes
+from calib.figures.reliability_figures import BARS, OKABE_ITO, TEMPLATE, escape, unit_axes
 
 
 def perfect_curves(

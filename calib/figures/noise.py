@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from calib.diagrams.validity import ValidityCurve
-from calib.figures.reliability import METHOD_COLOURS, OKABE_ITO, TEMPLATE, escape
+from calib.figures.reliability_figures import METHOD_COLOURS, OKABE_ITO, TEMPLATE, escape
 from calib.metrics.decompositions import Decomposition
 from calib.noise.floor import NoiseFloor
 

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from calib.diagrams.canonical_error import CanonicalValidity
 from calib.diagrams.simplex import RecalibrationMap, to_plane
 from calib.exceptions import InputError
-from calib.figures.reliability import METHOD_COLOURS, OKABE_ITO, TEMPLATE, escape
+from calib.figures.reliability_figures import METHOD_COLOURS, OKABE_ITO, TEMPLATE, escape
 
 #: Cells are coloured in turn; their outlines tell two cells of one colour apart.
 CELL_COLOURS = tuple(OKABE_ITO.values())

@@ -11,12 +11,12 @@ from calib import (
     bootstrap_interval,
     debiased_ece,
     decomposition,
-    figures_noise,
     noise_floor,
     smooth_ece,
     verdict,
 )
 from calib.datasets import load_example
+from calib.figures import noise as figures_noise
 from tests.app.running import open_page, words
 
 PAGE = "pages/diagnose/noise.py"
