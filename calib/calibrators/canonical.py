@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from calib.calibrators.schemes import GridScheme, ProjectionScheme, SierpinskiScheme, SimplexScheme
+from calib.calibrators.simplex_cells import find_cells
 from calib.exceptions import InputError
 from calib.predictions import Predictions, TopLabelPrediction
 
@@ -111,10 +112,7 @@ class CanonicalBinning(BaseEstimator):
 
     def _find(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self, "values_")
-        at = np.searchsorted(self.cells_, cells)
-        known = at < len(self.cells_)
-        known[known] = self.cells_[at[known]] == np.asarray(cells)[known]
-        return at, known
+        return find_cells(np.asarray(cells), self.cells_)
 
     def predict_proba(self, proba: Any) -> np.ndarray:
         """Return the (n, L) float64 recalibrated vectors of the (n, L) probabilities; rows sum to 1."""

@@ -9,6 +9,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from calib.calibrators.simplex_cells import (
+    grid_cells,
+    grid_ranks,
+    grid_tuples,
+    project,
+    projection_cells,
+    sierpinski_cells,
+)
 from calib.exceptions import InputError
 from calib.parallel import map_row_blocks
 from calib.predictions import Predictions
@@ -121,20 +129,7 @@ class SierpinskiScheme(SimplexScheme):
         self.n_bins_ = self._numbered((self.n_classes_ ** (depth + 1) - 1) // (self.n_classes_ - 1))
 
     def _assign(self, block: np.ndarray) -> np.ndarray:
-        cells = np.zeros(len(block), dtype=np.int64)
-        rows = np.arange(len(block))
-        local = block.astype(np.float64)
-        cells_in_corner = (self.n_bins_ - 1) // self.n_classes_
-        for _ in range(self.depth):
-            corner = local.argmax(axis=1)
-            inside = np.take_along_axis(local, corner[:, None], axis=1)[:, 0] > 0.5
-            cells[rows[~inside]] += self.n_classes_ * cells_in_corner
-            rows, corner = rows[inside], corner[inside]
-            cells[rows] += corner * cells_in_corner
-            local = 2.0 * local[inside]
-            local[np.arange(len(rows)), corner] -= 1.0
-            cells_in_corner = (cells_in_corner - 1) // self.n_classes_
-        return cells
+        return sierpinski_cells(block, self.depth)
 
 
 class GridScheme(SimplexScheme):
@@ -166,29 +161,23 @@ class GridScheme(SimplexScheme):
 
     def tuples(self, proba: Any) -> np.ndarray:
         """Return the (n, L) int64 tuple k of every row's cell."""
-        return map_row_blocks(self._tuples, self._checked(proba))
+        return map_row_blocks(lambda block: grid_tuples(block, self.cells), self._checked(proba))
 
     def rank(self, tuples: np.ndarray) -> np.ndarray:
         """Return the (n,) int64 cell numbers of (n, L) tuples k: their lexicographic ranks from 0."""
         check_is_fitted(self, "n_bins_")
-        rank = np.zeros(len(tuples), dtype=np.int64)
-        used = np.zeros(len(tuples), dtype=np.int64)
-        for column in range(self.n_classes_):
-            # Tuples that share the first entries and are smaller here: a difference of two counts of
-            # tuples with bounded sum (the hockey-stick identity), so no cell is ever listed.
-            after = used + tuples[:, column] - 1
-            counts = self.tuples_left(self.n_classes_ - column)
-            rank += counts[used] - counts[after]
-            used = after
-        return rank
+        return grid_ranks(np.asarray(tuples), self.ways_left())
 
-    def tuples_left(self, width: int) -> np.ndarray:
-        """Return the (cells,) int64 counts of ways to go on with `width` entries, by the sum spent so far."""
+    def ways_left(self) -> np.ndarray:
+        """Return the (L, cells) int64 counts of ways to go on from a column, by the sum spent before it."""
         low, high = max(0, self.cells + 1 - self.n_classes_), self.cells - 1
         return np.array(
             [
-                _bounded_sums(width, high - spent) - _bounded_sums(width, low - 1 - spent)
-                for spent in range(self.cells)
+                [
+                    _bounded_sums(width, high - spent) - _bounded_sums(width, low - 1 - spent)
+                    for spent in range(self.cells)
+                ]
+                for width in range(self.n_classes_, 0, -1)
             ],
             dtype=np.int64,
         )
@@ -200,19 +189,8 @@ class GridScheme(SimplexScheme):
             _bounded_sums(n_classes, cells - 1) - _bounded_sums(n_classes, cells - n_classes)
         )
 
-    def _tuples(self, block: np.ndarray) -> np.ndarray:
-        tolerance = 4 * self.cells * np.finfo(block.dtype).eps
-        scaled = block / block.sum(axis=1, keepdims=True, dtype=np.float64) * self.cells
-        whole = np.rint(scaled)
-        tuples = np.where(np.abs(scaled - whole) <= tolerance, whole, np.ceil(scaled)).astype(np.int64)
-        np.maximum(tuples, 1, out=tuples)
-        # The smallest candidates sum to K only if every K s_l is whole and positive; the one step up that
-        # is missing raises the order least in the last entry.
-        tuples[tuples.sum(axis=1) == self.cells, -1] += 1
-        return tuples
-
     def _assign(self, block: np.ndarray) -> np.ndarray:
-        return self.rank(self._tuples(block))
+        return grid_cells(block, self.cells, self.ways_left())
 
 
 class ProjectionScheme(SimplexScheme):
@@ -292,30 +270,13 @@ class ProjectionScheme(SimplexScheme):
         raise InputError(f'directions must be "rotating" or "random"; got {self.directions!r}')
 
     def _assign(self, block: np.ndarray) -> np.ndarray:
-        cells = np.full(len(block), self.n_bins_ - 1, dtype=np.int64)
-        rows = np.arange(len(block))
-        for cell in range(self.n_bins_ - 1):
-            taken = project(block[rows], self.directions_[cell]) < self.thresholds_[cell]
-            cells[rows[taken]] = cell
-            rows = rows[~taken]
-        return cells
+        return projection_cells(block, self.directions_, self.thresholds_)
 
     def _interior(self, block: np.ndarray) -> np.ndarray:
         inside = np.ones(len(block), dtype=bool)
         for direction, threshold in zip(self.directions_, self.thresholds_, strict=True):
             inside &= project(block, direction) != threshold
         return inside
-
-
-def project(matrix: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """Return `matrix @ direction` in float64, each row's value independent of the rows around it.
-
-    A BLAS product may round a row differently in another batch; a row on a cut would then leave it.
-    """
-    total = np.zeros(len(matrix))
-    for column in np.flatnonzero(direction):
-        total += matrix[:, column] * direction[column]
-    return total
 
 
 def _bounded_sums(width: int, largest: int) -> int:

@@ -158,7 +158,6 @@ def _canonical(calibrator: CanonicalBinning) -> dict[str, Any]:
     if isinstance(scheme, SierpinskiScheme):
         return data | {"scheme": "sierpinski", "depth": int(scheme.depth)}
     if isinstance(scheme, GridScheme):
-        left = [scheme.tuples_left(n_classes - column).tolist() for column in range(n_classes)]
-        return data | {"scheme": "grid", "side": int(scheme.cells), "left": left}
+        return data | {"scheme": "grid", "side": int(scheme.cells), "left": scheme.ways_left().tolist()}
     directions, thresholds = scheme.directions_.tolist(), scheme.thresholds_.tolist()
     return data | {"scheme": "projection", "directions": directions, "thresholds": thresholds}

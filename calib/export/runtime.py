@@ -12,6 +12,8 @@ This text is the same for every calibrator. What was fitted is the literal `DATA
 
 import numpy as np
 
+from calib.calibrators.simplex_cells import find_cells, grid_cells, projection_cells, sierpinski_cells
+
 
 def calibrate(proba):
     """Return the calibrated outputs for (n, L) probabilities, float32 or float64."""
@@ -109,60 +111,16 @@ def _binary(index, scores):
 
 def _canonical(proba):
     """Mean label vector of each row's simplex cell; 1/L in cells without calibration rows."""
-    assign = {"sierpinski": _sierpinski, "grid": _grid, "projection": _projection}[DATA["scheme"]]
-    cells = assign(proba)
+    if DATA["scheme"] == "sierpinski":
+        cells = sierpinski_cells(proba, DATA["depth"])
+    elif DATA["scheme"] == "grid":
+        cells = grid_cells(proba, DATA["side"], DATA["left"])
+    else:
+        cells = projection_cells(proba, DATA["directions"], DATA["thresholds"])
+    at, known = find_cells(cells, DATA["cells"])
     result = np.full(proba.shape, 1.0 / proba.shape[1])
-    at = np.searchsorted(DATA["cells"], cells)
-    known = at < len(DATA["cells"])
-    known[known] = DATA["cells"][at[known]] == cells[known]
     result[known] = DATA["values"][at[known]]
     return result
-
-
-def _sierpinski(proba):
-    n_classes = proba.shape[1]
-    cells = np.zeros(len(proba), dtype=np.int64)
-    rows, local = np.arange(len(proba)), proba.astype(np.float64)
-    in_corner = (DATA["n_bins"] - 1) // n_classes
-    for _ in range(DATA["depth"]):
-        corner = local.argmax(axis=1)
-        inside = local[np.arange(len(rows)), corner] > 0.5
-        cells[rows[~inside]] += n_classes * in_corner
-        rows, corner = rows[inside], corner[inside]
-        cells[rows] += corner * in_corner
-        local = 2.0 * local[inside]
-        local[np.arange(len(rows)), corner] -= 1.0
-        in_corner = (in_corner - 1) // n_classes
-    return cells
-
-
-def _grid(proba):
-    side = DATA["side"]
-    scaled = proba / proba.sum(axis=1, keepdims=True, dtype=np.float64) * side
-    whole = np.rint(scaled)
-    on_face = np.abs(scaled - whole) <= 4 * side * np.finfo(proba.dtype).eps
-    tuples = np.maximum(np.where(on_face, whole, np.ceil(scaled)).astype(np.int64), 1)
-    tuples[tuples.sum(axis=1) == side, -1] += 1
-    rank = np.zeros(len(proba), dtype=np.int64)
-    used = np.zeros(len(proba), dtype=np.int64)
-    for column in range(proba.shape[1]):
-        after = used + tuples[:, column] - 1
-        rank += DATA["left"][column][used] - DATA["left"][column][after]
-        used = after
-    return rank
-
-
-def _projection(proba):
-    last = len(DATA["thresholds"]) - 1
-    cells, rows = np.full(len(proba), last, dtype=np.int64), np.arange(len(proba))
-    for cell in range(last):
-        total = np.zeros(len(rows))
-        for column in np.flatnonzero(DATA["directions"][cell]):
-            total += proba[rows, column] * DATA["directions"][cell][column]
-        taken = total < DATA["thresholds"][cell]
-        cells[rows[taken]] = cell
-        rows = rows[~taken]
-    return cells
 
 
 def _softmax(logits):

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from calib.calibrators import simplex_cells
 from calib.exceptions import InputError
+from calib.export import runtime
 from calib.export.numbers import largest_difference, outputs, plain_data
 
-_RUNTIME = Path(__file__).with_name("runtime.py")
+#: The two texts a scorer file is made of, and what of them it leaves out.
+_RUNTIME, _CELLS = Path(runtime.__file__), Path(simplex_cells.__file__)
+_IMPORT = re.compile(r"\nfrom calib\..*\n")
 _EMPTY = "DATA = _arrays({})\n"
 
 #: What stands around the entries of the literal.
@@ -24,8 +29,9 @@ _BLOCK = 10_000
 def scorer(calibrator: Any) -> str:
     """Return the text of a Python file with a function `calibrate(proba)` that replays a calibrator.
 
-    The code is the same for every calibrator (`calib/scorer_runtime.py`); what was fitted follows it as
-    one literal of numbers. Nothing a user typed is in it: no class names, no file names.
+    The code is the same for every calibrator: `calib/export/runtime.py` and the cells of the simplex from
+    `calib/calibrators/simplex_cells.py`. What was fitted follows as one literal of numbers. Nothing a user
+    typed is in it: no class names, no file names.
 
     Parameters
     ----------
@@ -113,4 +119,7 @@ def _written(packed: dict[str, Any]) -> str:
 
 
 def _template() -> str:
-    return _RUNTIME.read_text(encoding="utf-8").removesuffix(_EMPTY)
+    """Return the code of every scorer: what `runtime` imports from calib stands in it as text."""
+    code = _IMPORT.sub("", _RUNTIME.read_text(encoding="utf-8")).removesuffix(_EMPTY)
+    _, _, cells = _CELLS.read_text(encoding="utf-8").partition("import numpy as np\n\n\n")
+    return f"{code}{cells}\n\n"
