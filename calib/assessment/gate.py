@@ -8,21 +8,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from calib.assessment.summary import SUMMARY_COLUMNS, Summary, summarize
-from calib.binning import Notion, Strategy
+from calib.binning import Strategy
 from calib.exceptions import InputError
+from calib.metrics.catalogue import MEASURES
 from calib.noise.floor import LEVEL, NoiseFloor, noise_floor
 
 #: Metrics that can be limited: every number of `Summary`.
-METRICS = tuple(name for name in SUMMARY_COLUMNS if name not in ("method", "strategy", "n_distinct"))
-
-#: Calibration errors, whose noise floor is known: (notion, metric, aggregate).
-_ERRORS: Mapping[str, tuple[Notion, str, str]] = {
-    "conf_ece": ("confidence", "ece", "cell"),
-    "tl_ece": ("top-label", "ece", "cell"),
-    "cw_ece": ("class-wise", "ece", "cell"),
-    "tl_mce_cell": ("top-label", "mce", "cell"),
-    "tl_mce_bin": ("top-label", "mce", "bin"),
-}
+METRICS = tuple(name for name in SUMMARY_COLUMNS if name in MEASURES)
 
 
 @dataclass(frozen=True)
@@ -139,17 +131,14 @@ def gate(
         raise InputError(f"these scores give no {title}: it needs a probability for every class")
 
     def floor(name: str) -> NoiseFloor | None:
-        if name not in _ERRORS or not n_resamples:
+        if not MEASURES[name].is_error or not n_resamples:
             return None
-        notion, metric, aggregate = _ERRORS[name]
         return noise_floor(
             y_true,
             scores,
-            notion=notion,
+            **MEASURES[name].options,
             n_bins=n_bins,
             strategy=strategy,
-            metric=metric,
-            aggregate=aggregate,
             n_resamples=n_resamples,
             random_state=random_state,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -11,26 +11,10 @@ import pandas as pd
 
 from calib.binning import Strategy, bin_statistics
 from calib.calibrators.histogram import HistogramBinning
+from calib.metrics.catalogue import MEASURES
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary, top_label
-
-#: Column heads of a summary table, in the field's terms.
-SUMMARY_COLUMNS = {
-    "method": "Method",
-    "accuracy": "Accuracy",
-    "conf_ece": "conf-ECE",
-    "tl_ece": "TL-ECE",
-    "tl_mce_cell": "TL-MCE (cell)",
-    "tl_mce_bin": "TL-MCE (bin)",
-    "cw_ece": "CW-ECE",
-    "top_brier": "Brier, top label",
-    "top_log_loss": "Log loss, top label",
-    "brier": "Brier",
-    "log_loss": "Log loss",
-    "n_distinct": "Distinct scores",
-    "strategy": "Bins",
-}
 
 
 @dataclass(frozen=True)
@@ -76,6 +60,15 @@ class Summary:
     brier: float | None
     log_loss: float | None
     n_distinct: int
+
+
+#: Column heads of a summary table, in the field's terms.
+SUMMARY_COLUMNS = {
+    "method": "Method",
+    **{field.name: MEASURES[field.name].title for field in fields(Summary) if field.name in MEASURES},
+    "n_distinct": "Distinct scores",
+    "strategy": "Bins",
+}
 
 
 def summarize(

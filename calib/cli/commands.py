@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from calib.assessment.gate import METRICS
 from calib.assessment.summary import Summary, applied_frame, assessment, calibrated_scores, summarize
 from calib.binning import Notion, Strategy
 from calib.calibrators.catalogue import make_calibrator, name_of
@@ -15,6 +16,7 @@ from calib.cli.checks import check, gate, report
 from calib.cli.input import Outcome, calibrator_for, fixes_log, read_sets, rows_to_assess
 from calib.exceptions import InputError
 from calib.formats.predictions import write_csv
+from calib.metrics.catalogue import ECES, MEASURES
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
 from calib.persistence.document import aligned, dumps, loads
 from calib.predictions import Predictions
@@ -46,7 +48,7 @@ def metrics(options: Namespace) -> Outcome:
         ],
     }
     verdicts = [
-        f"{method.method}: {verdict(floor, _NOTIONS[notion])}"
+        f"{method.method}: {verdict(floor, ECES[notion].title)}"
         for method, known in zip(methods, floors, strict=True)
         for notion, floor in known.items()
     ]
@@ -142,8 +144,8 @@ def _after(calibrator: Any, rows: Predictions, n_bins: int) -> Summary:
     return _summary(rows, scores, name_of(calibrator), n_bins, assessment(calibrator))
 
 
-#: Notions whose noise floor is computed, with the name of their error.
-_NOTIONS: dict[Notion, str] = {"confidence": "conf-ECE", "top-label": "TL-ECE"}
+#: Notions whose noise floor is computed.
+_NOTIONS: tuple[Notion, ...] = ("confidence", "top-label")
 
 
 def _floors(
@@ -188,31 +190,15 @@ def _fallbacks(calibrator: Any, names: Sequence[str]) -> list[dict[str, Any]]:
     ]
 
 
-_LINES = (
-    ("accuracy", "Accuracy", ".4f"),
-    ("conf_ece", "conf-ECE", ".4f"),
-    ("tl_ece", "TL-ECE", ".4f"),
-    ("cw_ece", "CW-ECE x 100", ".4f"),
-    ("tl_mce_bin", "TL-MCE, classes averaged in bins", ".4f"),
-    ("tl_mce_cell", "TL-MCE, worst (class, bin) cell", ".4f"),
-    ("brier", "Brier", ".4f"),
-    ("log_loss", "Log loss (nats)", ".4f"),
-    ("top_brier", "Brier, top label", ".4f"),
-    ("top_log_loss", "Log loss, top label (nats)", ".4f"),
-)
-
-
 def _table(methods: Sequence[Summary]) -> str:
     """One line per metric, one column per method."""
     width = max(12, *(len(method.method) for method in methods))
-    lines = [" " * 34 + "".join(f"{method.method:>{width + 2}}" for method in methods)]
-    for name, title, form in _LINES:
-        cells = []
-        for method in methods:
-            value = getattr(method, name)
-            scaled = value * 100 if value is not None and name == "cw_ece" else value
-            cells.append(f"{'-' if scaled is None else format(scaled, form):>{width + 2}}")
-        lines.append(f"{title:<34}" + "".join(cells))
+    lines = [" " * 20 + "".join(f"{method.method:>{width + 2}}" for method in methods)]
+    for name in METRICS:
+        scale, unit = (100, " x 100") if name == "cw_ece" else (1, "")
+        values = [getattr(method, name) for method in methods]
+        cells = [f"{'-' if value is None else f'{scale * value:.4f}':>{width + 2}}" for value in values]
+        lines.append(f"{MEASURES[name].title + unit:<20}" + "".join(cells))
     return "\n".join(lines)
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 import calib.figures as figures
 from calib.assessment.summary import assessment, calibrated_scores, summarize, summary_frame
-from calib.binning import BinStatistics, Notion, Strategy, bin_statistics
+from calib.binning import BinStatistics, Strategy, bin_statistics
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.diagrams.classes import class_heat, class_table
 from calib.diagrams.reliability import (
@@ -26,8 +26,9 @@ from calib.figures.html import figure_html
 from calib.figures.noise import Promise
 from calib.figures.noise import validity as draw_validity
 from calib.guarantees.card import GuaranteeCard, guarantee_card
+from calib.metrics.catalogue import ECES
 from calib.noise.bands import consistency_band
-from calib.noise.floor import noise_floor_of, verdict
+from calib.noise.floor import noise_floor, verdict
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary, top_label
 from calib.report.html import bullets, paragraph, table, text
@@ -79,19 +80,19 @@ def data_section(evaluation: Predictions, calibration: Predictions | None) -> li
 def verdict_section(about: ReportInput) -> list[str]:
     """Errors of the base model beside what noise alone shows, and the cells that add most."""
     rows = about.evaluation
-    notions: dict[Notion, str] = {"confidence": "conf-ECE", "top-label": "TL-ECE"}
-    if rows.proba.size <= MOST_SCORES:
-        notions["class-wise"] = "CW-ECE"
     sentences = []
-    for notion, name in notions.items():
-        problems = reduce_to_binary(rows.labels, rows, notion)
-        floor = noise_floor_of(
-            problems,
+    for notion, one in ECES.items():
+        if notion == "class-wise" and rows.proba.size > MOST_SCORES:
+            continue
+        floor = noise_floor(
+            rows.labels,
+            rows,
+            **one.options,
             n_bins=about.n_bins,
             n_resamples=about.n_resamples,
             random_state=about.random_state,
         )
-        sentences.append(text(verdict(floor, name)))
+        sentences.append(text(verdict(floor, one.title)))
     worst: list[dict[Any, Any]] = worst_cells(_cells(about), 5).to_dict("records")
     cells = [
         f"Predicted {text(rows.class_names[cell['label']])} at {cell['lower']:.2f} to {cell['upper']:.2f}: "

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from calib.figures import noise as figures
+from calib.metrics.catalogue import MEASURES
 from calib.noise import verdict
 from pages.shared.noise_studies import (
     NUMBERS,
@@ -28,7 +29,7 @@ RULES = {"Brier score": "brier", "log loss": "log_loss"}
 
 def intervals(method: Method) -> pd.DataFrame:
     """Every number with its interval, with progress."""
-    wanted = [name for name in NUMBERS if name in errors(method) or NUMBERS[name][1] not in ("ece", "mce")]
+    wanted = [name for name, one in NUMBERS.items() if name in errors(method) or not one.is_error]
     bar = st.progress(0.0)
     rows = []
     for place, name in enumerate(wanted):
@@ -60,9 +61,9 @@ with right:
     method = known[st.selectbox("Model", list(known), key="model")]
 
 by_error = floors(method, n_bins)
-for name in ("conf-ECE", "TL-ECE", "CW-ECE"):
-    if name in by_error:
-        st.markdown("- " + verdict(by_error[name], name))
+for name, floor in by_error.items():
+    if floor.metric == "ece":
+        st.markdown("- " + verdict(floor, name))
 chart(
     figures.floors(by_error),
     "noise-floors",
@@ -93,8 +94,7 @@ if data.evaluation.n_samples <= AT_ONCE or st.toggle("Resample the rows now", ke
     others = [name for name in known if name != method.name]
     if others:
         other = known[st.selectbox("Compare on the same rows with", others, key="other")]
-        shared = [name for name in ("TL-ECE", "conf-ECE", "Brier, top label") if name in NUMBERS]
-        for name in shared:
+        for name in (MEASURES[key].title for key in ("tl_ece", "conf_ece", "top_brier")):
             paired = difference(other, method, name, n_bins)
             st.markdown(f"- {name}: " + paired.words(literal(other.name), literal(method.name)))
 

@@ -8,6 +8,7 @@ import streamlit as st
 from calib import figures
 from calib.binning import assign_bins, uniform_edges
 from calib.diagrams import FEW_ROWS
+from calib.metrics.catalogue import ECES
 from calib.metrics.decompositions import corp_curve
 from calib.noise import verdict
 from calib.noise.bands import consistency_band
@@ -69,8 +70,8 @@ chart(
     alt="Reliability diagram: announced confidence against accuracy, pooled and per predicted class",
     on_select=pick_bin,
 )
-for label, notion in (("conf-ECE", "confidence"), ("TL-ECE", "top-label")):
-    st.markdown("- " + verdict(floor(method, notion, n_bins), label))
+for notion in ("confidence", "top-label"):
+    st.markdown("- " + verdict(floor(method, notion, n_bins), ECES[notion].title))
 if method.strategy == "discrete":
     st.caption("The verdicts judge this calibrator at each of its values, not in the bins drawn.")
 

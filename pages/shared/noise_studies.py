@@ -11,6 +11,7 @@ import streamlit as st
 
 from calib import TopLabelPrediction
 from calib.binning import BinaryProblems, Notion, Strategy, bin_statistics
+from calib.metrics.catalogue import MEASURES, Measure
 from calib.metrics.debiased import debiased_ece, smooth_ece, sweep_ece
 from calib.metrics.decompositions import Decomposition, decomposition
 from calib.noise import NoiseFloor, noise_floor_of
@@ -19,22 +20,10 @@ from calib.reductions import top_label
 from pages.shared.session import Method, class_wise, dataset, problems
 from pages.shared.validity_studies import notions, serves
 
-#: Every calibration error shown: notion, metric, aggregate.
-ERRORS: dict[str, tuple[Notion, str, str]] = {
-    "conf-ECE": ("confidence", "ece", "cell"),
-    "TL-ECE": ("top-label", "ece", "cell"),
-    "CW-ECE": ("class-wise", "ece", "cell"),
-    "conf-MCE": ("confidence", "mce", "cell"),
-    "TL-MCE (bin)": ("top-label", "mce", "bin"),
-    "TL-MCE (cell)": ("top-label", "mce", "cell"),
-}
-#: Every number with an interval.
-NUMBERS: dict[str, tuple[Notion, str, str]] = {
-    "Accuracy": ("top-label", "accuracy", "cell"),
-    "Brier, top label": ("top-label", "brier", "cell"),
-    "Log loss, top label": ("top-label", "log_loss", "cell"),
-    **ERRORS,
-}
+#: Every calibration error shown, by its title.
+ERRORS = {one.title: one for one in MEASURES.values() if one.is_error}
+#: Every number with an interval: accuracy, scores of the predicted class, and errors.
+NUMBERS = {one.title: one for one in MEASURES.values() if one.notion is not None}
 ESTIMATES = (
     "Plug-in, root mean square",
     "Debiased, root mean square (Kumar et al. 2019)",
@@ -43,22 +32,23 @@ ESTIMATES = (
 )
 
 
-def errors(method: Method) -> dict[str, tuple[Notion, str, str]]:
-    """Return notion, metric and aggregate of every calibration error that a method can be judged by."""
+def errors(method: Method) -> dict[str, Measure]:
+    """Return every calibration error that a method can be judged by, by its title."""
     return {
-        name: parts
-        for name, parts in ERRORS.items()
-        if parts[0] != "class-wise" or (class_wise() and serves(method, "class-wise"))
+        name: one
+        for name, one in ERRORS.items()
+        if one.notion != "class-wise" or (class_wise() and serves(method, "class-wise"))
     }
 
 
 def floors(method: Method, n_bins: int) -> dict[str, NoiseFloor]:
     """Return the noise floor of every calibration error of a method, by name."""
     found = {}
-    for name, (notion, metric, aggregate) in errors(method).items():
-        reduced = problems(method, notion)
-        options = {"n_bins": n_bins, "strategy": method.strategy, "metric": metric, "aggregate": aggregate}
-        key = ("floor", method.key, notion, *options.values())
+    for name, one in errors(method).items():
+        reduced = problems(method, str(one.notion))
+        options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy}
+        options |= {"metric": one.metric, "aggregate": one.aggregate}
+        key = ("floor", method.key, one.notion, *options.values())
         found[name] = _kept(key, partial(noise_floor_of, reduced, random_state=0, **options))
     return found
 
@@ -105,12 +95,11 @@ def parts(method: Method, notion: Notion, rule: str, n_bins: int) -> Decompositi
 
 
 def _options(name: str, n_bins: int) -> dict[str, Any]:
-    named = dict(zip(("notion", "metric", "aggregate"), NUMBERS[name], strict=True))
-    return {**named, "n_bins": n_bins, "n_resamples": resamples()}
+    return {**NUMBERS[name].options, "n_bins": n_bins, "n_resamples": resamples()}
 
 
 def _row_scores(method: Method, options: dict[str, Any]) -> Any:
-    """Scores for a metric; Brier score and log loss are of the event that the announced class is right."""
+    """Scores for a metric; Brier score and log loss are of the event that the predicted class is right."""
     if options["metric"] in ("ece", "mce") or isinstance(method.scores, TopLabelPrediction):
         return method.scores
     return TopLabelPrediction(*top_label(getattr(method.scores, "proba", method.scores)))

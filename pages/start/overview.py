@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calib.assessment.summary import SUMMARY_COLUMNS, summary_frame
+from calib.assessment.summary import summary_frame
 from calib.diagrams import worst_cells
+from calib.metrics.catalogue import ECES, MEASURES
 from calib.noise import verdict
 from pages.shared.panels.report import offer_report
 from pages.shared.session import BASE, MANY_SCORES, cells, dataset, floor, methods, summary
 from pages.shared.widgets import bins_slider, download, heading, literal
-
-ABOUT = {
-    "conf-ECE": "Mean gap between announced confidence and accuracy, all classes pooled.",
-    "TL-ECE": "The same gap for each predicted class alone: what someone who hears the class can rely on.",
-    "CW-ECE": "Mean over classes of the gap of each class's score, announced or not.",
-}
 
 heading("Overview", "How far can the announced confidence be trusted, and for which predicted classes?")
 n_bins = bins_slider()
@@ -27,25 +22,27 @@ names = data.evaluation.class_names
 st.subheader("The base model", anchor=False)
 columns = st.columns(4)
 columns[0].metric(
-    "Accuracy",
+    MEASURES["accuracy"].title,
     f"{now.accuracy:.3f}",
     border=True,
     height="stretch",
-    help="Share of rows whose announced class is the true class.",
+    help=MEASURES["accuracy"].about,
 )
-errors = {"conf-ECE": (now.conf_ece, "confidence"), "TL-ECE": (now.tl_ece, "top-label")}
-if now.cw_ece is not None:
-    errors["CW-ECE"] = (now.cw_ece, "class-wise")
-for column, (name, (value, notion)) in zip(columns[1:], errors.items(), strict=False):
+floors = {
+    one: floor(base, notion, n_bins)
+    for notion, one in ECES.items()
+    if notion != "class-wise" or now.cw_ece is not None
+}
+for column, (one, noise) in zip(columns[1:], floors.items(), strict=False):
     column.metric(
-        name,
-        f"{value:.4f}",
-        delta=f"{floor(base, notion, n_bins).mean:.4f} from noise alone",
+        one.title,
+        f"{noise.observed:.4f}",
+        delta=f"{noise.mean:.4f} from noise alone",
         delta_color="off",
         delta_arrow="off",
         border=True,
         height="stretch",
-        help=ABOUT[name] + " The small figure is the noise floor: what a perfect model of this size shows.",
+        help=f"{one.about} The small figure is the noise floor: what a perfect model of this size shows.",
     )
 if data.evaluation.proba.size > MANY_SCORES:
     columns[3].toggle(
@@ -54,8 +51,8 @@ if data.evaluation.proba.size > MANY_SCORES:
         persist_state="session",
         help=f"It needs {data.evaluation.proba.size:,} scores sorted: this takes a while.",
     )
-for name, (_, notion) in errors.items():
-    st.markdown("- " + verdict(floor(base, notion, n_bins), name))
+for one, noise in floors.items():
+    st.markdown("- " + verdict(noise, one.title))
 
 st.subheader("Where it goes wrong most", anchor=False)
 worst = worst_cells(cells(base, "top-label", n_bins))
@@ -85,8 +82,8 @@ st.dataframe(
 download(table, "overview", key="overview-csv")
 st.caption(
     "Histogram-binned scores are assessed at each of their values, all others in equal-width bins (Remark 1 "
-    f"of the paper). {SUMMARY_COLUMNS['top_brier']}: squared error of the event 'the announced class is "
-    "right', which every method can be compared on. Empty cells: the method gives no score per class."
+    f"of the paper). {MEASURES['top_brier'].title}: {MEASURES['top_brier'].about} Empty cells: the method "
+    "gives no score per class."
 )
 st.page_link(
     "pages/diagnose/noise.py",
