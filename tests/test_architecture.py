@@ -33,6 +33,7 @@ LAYERS = (
     ("figures",),
     ("report",),
     ("cli",),
+    ("scorer", "onnx_export"),
     ("__main__",),
 )
 ORDER = [name for layer in LAYERS for name in layer]

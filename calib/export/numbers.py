@@ -14,8 +14,8 @@ from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.exceptions import InputError
 
-#: What can be written as a scorer or an ONNX graph.
-_BINARY = (HistogramBinning, IsotonicCalibration, PlattScaling, BetaCalibration)
+#: Binary calibrators that can be written as a scorer or an ONNX graph.
+BINARY = (HistogramBinning, IsotonicCalibration, PlattScaling, BetaCalibration)
 
 
 def plain_data(calibrator: Any) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def plain_data(calibrator: Any) -> dict[str, Any]:
         If it is not fitted.
     """
     check_is_fitted(calibrator)
-    if type(calibrator) in _BINARY:
+    if type(calibrator) in BINARY:
         return {"kind": "binary", "calibrators": [0], **_binaries([calibrator])}
     if type(calibrator) is MulticlassToBinary:
         return _multiclass(calibrator)
@@ -45,52 +45,6 @@ def plain_data(calibrator: Any) -> dict[str, Any]:
     kind = "vector" if type(calibrator) is VectorScaling else "dirichlet"
     weights, biases = calibrator.weights_.tolist(), calibrator.biases_.tolist()
     return {"kind": kind, **shared, "weights": weights, "biases": biases}
-
-
-def outputs(calibrator: Any, proba: np.ndarray) -> dict[str, np.ndarray]:
-    """Return what the calibrator itself says, under the names that scorers and ONNX graphs use.
-
-    "label" and "confidence" (n,); "labels" and "confidences" (n, K); "probabilities" (n, L) and "label"; or
-    "scores" (n,) for a binary calibrator.
-    """
-    if type(calibrator) in _BINARY:
-        return {"scores": calibrator.predict(proba)}
-    if hasattr(calibrator, "predict_top_k"):
-        labels, confidences = calibrator.predict_top_k(proba)
-        return {"labels": labels, "confidences": confidences}
-    notion = getattr(calibrator, "notion", None)
-    found = {}
-    if hasattr(calibrator, "predict_proba"):
-        found["probabilities"] = calibrator.predict_proba(proba)
-        found["label"] = found["probabilities"].argmax(axis=1)
-    if notion in ("confidence", "top-label"):
-        top = calibrator.predict_top(proba)
-        found |= {"label": top.label, "confidence": top.confidence}
-    return found
-
-
-def largest_difference(said: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> float:
-    """Return the largest absolute difference between two sets of outputs, infinite where they disagree.
-
-    Labels taken from a matrix may differ where two of its probabilities do by rounding; they count with
-    the difference of those two.
-    """
-    if said.keys() != wanted.keys() or any(said[name].shape != wanted[name].shape for name in wanted):
-        return float("inf")
-    largest = 0.0
-    for name, values in wanted.items():
-        if name in ("label", "labels"):
-            other = np.flatnonzero((said[name] != values).reshape(len(values), -1).any(axis=1))
-            if len(other) and ("probabilities" not in wanted or "confidence" in wanted):
-                return float("inf")
-            if len(other):
-                matrix = wanted["probabilities"][other]
-                rows = np.arange(len(other))
-                gaps = matrix[rows, values[other]] - matrix[rows, said[name][other]]
-                largest = max(largest, float(gaps.max()))
-        elif values.size:
-            largest = max(largest, float(np.abs(said[name] - values).max()))
-    return largest
 
 
 def _multiclass(calibrator: MulticlassToBinary) -> dict[str, Any]:

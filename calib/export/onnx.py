@@ -12,12 +12,9 @@ import numpy as np
 
 from calib.calibrators.multiclass import NOTHING
 from calib.exceptions import InputError
-from calib.export.numbers import largest_difference, outputs, plain_data
+from calib.export.numbers import plain_data
 from calib.export.onnx_graph import Graph
-from calib.export.onnx_simplex import canonical
-
-#: Rows replayed at a time.
-_BLOCK = 10_000
+from calib.export.replay import replay
 
 
 def to_onnx(calibrator: Any) -> bytes:
@@ -48,7 +45,7 @@ def to_onnx(calibrator: Any) -> bytes:
     if data["kind"] == "multiclass":
         _multiclass(graph, data, proba)
     elif data["kind"] == "canonical":
-        _give_matrix(graph, canonical(graph, data, proba), data["n_classes"])
+        _give_matrix(graph, _canonical(graph, data, proba), data["n_classes"])
     else:
         _give_matrix(graph, _scaled(graph, data, proba), data["n_classes"])
     return graph.serialised()
@@ -85,13 +82,11 @@ def verify_onnx(model: bytes, calibrator: Any, proba: Any) -> float:
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     (source,) = session.get_inputs()
     names = [output.name for output in session.get_outputs()]
-    matrix = np.asarray(getattr(proba, "proba", proba), dtype=np.float32)
-    largest = 0.0
-    for start in range(0, len(matrix), _BLOCK):
-        block = matrix[start : start + _BLOCK]
-        said = dict(zip(names, session.run(names, {source.name: block}), strict=True))
-        largest = max(largest, largest_difference(said, outputs(calibrator, block)))
-    return largest
+
+    def run(block: np.ndarray) -> dict[str, np.ndarray]:
+        return dict(zip(names, session.run(names, {source.name: block}), strict=True))
+
+    return replay(run, calibrator, np.asarray(getattr(proba, "proba", proba), dtype=np.float32))
 
 
 def _give_matrix(graph: Graph, matrix: str, n_classes: int) -> None:
@@ -206,13 +201,7 @@ def _looked_up(graph: Graph, data: dict[str, Any], index: str, scores: str) -> s
         values[row, : len(own)] = own
     flat_knots, flat_values = graph.array(padded.ravel()), graph.array(values.ravel())
     base = graph.op("Mul", index, graph.array(np.int64(width)))
-    # `place` counts the knots <= score: the bit of each step is kept where the last knot it adds is.
-    place = graph.op("Mul", index, graph.array(np.int64(0)))
-    for step in range(steps - 1, -1, -1):
-        further = graph.op("Add", place, graph.array(np.int64(2**step)))
-        last = graph.op("Sub", graph.op("Add", base, further), graph.array(np.int64(1)))
-        reached = graph.op("LessOrEqual", graph.op("Gather", flat_knots, last), scores)
-        place = graph.op("Where", reached, further, place)
+    place = _place(graph, flat_knots, steps, scores, graph.op("Mul", index, graph.array(np.int64(0))), base)
     if data["binary"] == "histogram":
         return graph.op("Gather", flat_values, graph.op("Add", base, place))
     final = graph.op("Gather", graph.array(sizes - 1), index)
@@ -230,4 +219,107 @@ def _looked_up(graph: Graph, data: dict[str, Any], index: str, scores: str) -> s
     return graph.op("Add", graph.op("Mul", slope, graph.op("Sub", scores, at["x", "left"])), at["y", "left"])
 
 
-__all__ = ["InputError", "to_onnx", "verify_onnx"]
+def _place(
+    graph: Graph,
+    table: str,
+    steps: int,
+    value: str,
+    place: str,
+    base: str | None = None,
+    compare: str = "LessOrEqual",
+) -> str:
+    """Count the entries of an ascending table of 2**steps that compare with the value, by binary search.
+
+    `place` starts as zeros; the bit of each step is kept where the last entry it adds still compares.
+    `base` is where each value's own table starts among several.
+    """
+    for step in range(steps - 1, -1, -1):
+        further = graph.op("Add", place, graph.array(np.int64(2**step)))
+        end = further if base is None else graph.op("Add", base, further)
+        last = graph.op("Sub", end, graph.array(np.int64(1)))
+        reached = graph.op(compare, graph.op("Gather", table, last), value)
+        place = graph.op("Where", reached, further, place)
+    return place
+
+
+def _canonical(graph: Graph, data: dict[str, Any], proba: str) -> str:
+    """Add the nodes of a `CanonicalBinning` and return its (n, L) probabilities."""
+    assign = {"sierpinski": _sierpinski, "grid": _grid, "projection": _projection}[data["scheme"]]
+    cell = assign(graph, data, proba)
+    cells = np.array(data["cells"], dtype=np.int64)
+    n_classes = data["n_classes"]
+    values = np.vstack([np.reshape(data["values"], (-1, n_classes)), np.full(n_classes, 1.0 / n_classes)])
+    width = 2 ** len(cells).bit_length()
+    padded = np.full(width, np.iinfo(np.int64).max)
+    padded[: len(cells)] = cells
+    table = graph.array(padded)
+    place = graph.op("Mul", cell, graph.array(np.int64(0)))
+    place = _place(graph, table, len(cells).bit_length(), cell, place, compare="Less")
+    found = graph.op("Equal", graph.op("Gather", table, place), cell)
+    row = graph.op("Where", found, place, graph.array(np.int64(len(cells))))
+    return graph.op("Gather", graph.array(values), row)
+
+
+def _sierpinski(graph: Graph, data: dict[str, Any], proba: str) -> str:
+    n_classes = data["n_classes"]
+    one_hot_of = graph.array(np.arange(n_classes))
+    column = graph.array(np.array([1]))
+    local = proba
+    active = graph.op("Greater", graph.op("ReduceMax", proba, axes=[1], keepdims=0), graph.number(-1.0))
+    cell = graph.op("Mul", graph.top(proba), graph.array(np.int64(0)))
+    in_corner = (data["n_bins"] - 1) // n_classes
+    for _ in range(data["depth"]):
+        corner = graph.top(local)
+        inside = graph.op("Greater", graph.op("ReduceMax", local, axes=[1], keepdims=0), graph.number(0.5))
+        moved = graph.op("Where", inside, corner, graph.array(np.int64(n_classes)))
+        added = graph.op("Mul", moved, graph.array(np.int64(in_corner)))
+        cell = graph.op("Where", active, graph.op("Add", cell, added), cell)
+        active = graph.op("And", active, inside)
+        top = graph.op("Equal", graph.op("Unsqueeze", corner, column), one_hot_of)
+        doubled = graph.op("Add", local, local)
+        less = graph.op("Sub", doubled, graph.cast(top, "DOUBLE"))
+        # A row that stopped is not used again; its numbers are kept as they are so that none overflows.
+        local = graph.op("Where", graph.op("Unsqueeze", active, column), less, local)
+        in_corner = (in_corner - 1) // n_classes
+    return cell
+
+
+def _grid(graph: Graph, data: dict[str, Any], proba: str) -> str:
+    side, n_classes = data["side"], data["n_classes"]
+    scaled = graph.op("Mul", graph.op("Div", proba, graph.sums(proba)), graph.number(side))
+    whole = graph.op("Round", scaled)
+    gap = graph.op("Abs", graph.op("Sub", scaled, whole))
+    on_face = graph.op("LessOrEqual", gap, graph.number(4 * side * np.finfo(np.float32).eps))
+    chosen = graph.op("Where", on_face, whole, graph.op("Ceil", scaled))
+    tuples = graph.op("Max", graph.cast(chosen, "INT64"), graph.array(np.int64(1)))
+    corner = graph.op("Equal", graph.sums(tuples), graph.array(np.int64(side)))
+    last = graph.array(np.eye(n_classes, dtype=np.int64)[-1])
+    tuples = graph.op("Add", tuples, graph.op("Mul", graph.cast(corner, "INT64"), last))
+    # Used before and after each column: running sums of k - 1.
+    spent = graph.op("Sub", tuples, graph.array(np.int64(1)))
+    offset = np.arange(n_classes) * side
+    table = graph.array(np.array(data["left"], dtype=np.int64).ravel())
+    axis = graph.array(np.int64(1))
+    before = graph.op("CumSum", spent, axis, exclusive=1)
+    after = graph.op("CumSum", spent, axis)
+    counts = [
+        graph.op("Gather", table, graph.op("Add", used, graph.array(offset))) for used in (before, after)
+    ]
+    ranks = graph.op("Sub", *counts)
+    return graph.op("ReduceSum", ranks, graph.array(np.array([1])), keepdims=0)
+
+
+def _projection(graph: Graph, data: dict[str, Any], proba: str) -> str:
+    """First cut that takes the row; columns are added one by one, in the library's order."""
+    directions, thresholds = np.array(data["directions"]), np.array(data["thresholds"])
+
+    def part(column: int) -> str:
+        scores = graph.columns(proba, column, column + 1)
+        return graph.op("Mul", scores, graph.array(directions[:, column]))
+
+    total = part(0)
+    for column in range(1, data["n_classes"]):
+        total = graph.op("Add", total, part(column))
+    taken = graph.cast(graph.op("Less", total, graph.array(thresholds)), "INT64")
+    # The last column is 1.01, above every projection: every row is taken by some cut.
+    return graph.op("ArgMax", taken, axis=1, keepdims=0)

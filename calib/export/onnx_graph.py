@@ -8,14 +8,6 @@ import numpy as np
 
 from calib.exceptions import InputError
 
-try:
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
-
-    INSTALLED = True
-except ImportError:  # an extra; Graph says so
-    INSTALLED = False
-
 #: Version of the operator set, understood by onnxruntime 1.12 and later.
 OPSET = 17
 
@@ -26,8 +18,12 @@ class Graph:
     n_classes: int
 
     def __init__(self) -> None:
-        if not INSTALLED:
-            raise InputError("the onnx package is not installed; install calib[onnx]")
+        try:  # an extra, and slow to import: only graphs need it
+            from onnx import TensorProto, checker, helper, numpy_helper
+        except ImportError:
+            raise InputError("the onnx package is not installed; install calib[onnx]") from None
+        self._helper, self._types = helper, TensorProto
+        self._stored, self._check = numpy_helper.from_array, checker.check_model
         self._nodes: list[Any] = []
         self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self._initializers: list[Any] = []
@@ -36,16 +32,16 @@ class Graph:
 
     def input(self, name: str, shape: list[Any]) -> str:
         """Declare a float32 input and return it as float64, at most 1."""
-        self._inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+        self._inputs.append(self._helper.make_tensor_value_info(name, self._types.FLOAT, shape))
         if len(shape) == 2:
             self.n_classes = shape[1]
         return self.cast(self.op("Min", name, self.array(np.float32(1.0))), "DOUBLE")
 
     def output(self, name: str, value: str, shape: list[Any], *, whole: bool = False) -> None:
         """Declare an output: float64, or int64 where `whole`."""
-        kind = TensorProto.INT64 if whole else TensorProto.DOUBLE
-        self._nodes.append(helper.make_node("Identity", [value], [name]))
-        self._outputs.append(helper.make_tensor_value_info(name, kind, shape))
+        kind = self._types.INT64 if whole else self._types.DOUBLE
+        self._nodes.append(self._helper.make_node("Identity", [value], [name]))
+        self._outputs.append(self._helper.make_tensor_value_info(name, kind, shape))
 
     def op(self, operator: str, *inputs: str, **attributes: Any) -> str:
         """Add a node with one result."""
@@ -54,7 +50,7 @@ class Graph:
     def op_many(self, operator: str, n_results: int, *inputs: str, **attributes: Any) -> list[str]:
         """Add a node with several results."""
         results = [f"v{len(self._nodes)}_{place}" for place in range(n_results)]
-        self._nodes.append(helper.make_node(operator, list(inputs), results, **attributes))
+        self._nodes.append(self._helper.make_node(operator, list(inputs), results, **attributes))
         return results
 
     def array(self, values: Any) -> str:
@@ -64,7 +60,7 @@ class Graph:
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._constants:
             self._constants[key] = f"c{len(self._constants)}"
-            self._initializers.append(numpy_helper.from_array(array, self._constants[key]))
+            self._initializers.append(self._stored(array, self._constants[key]))
         return self._constants[key]
 
     def number(self, value: float) -> str:
@@ -73,7 +69,7 @@ class Graph:
 
     def cast(self, value: str, kind: str) -> str:
         """Convert to "DOUBLE" or "INT64"."""
-        return self.op("Cast", value, to=getattr(TensorProto, kind))
+        return self.op("Cast", value, to=getattr(self._types, kind))
 
     def top(self, matrix: str) -> str:
         """Column of the largest entry of each row, the first of equals."""
@@ -89,9 +85,12 @@ class Graph:
 
     def serialised(self) -> bytes:
         """Check the model and return its bytes."""
-        graph = helper.make_graph(self._nodes, "calib", self._inputs, self._outputs, self._initializers)
-        model = helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8, producer_name="calib"
+        graph = self._helper.make_graph(self._nodes, "calib", self._inputs, self._outputs, self._initializers)
+        model = self._helper.make_model(
+            graph,
+            opset_imports=[self._helper.make_opsetid("", OPSET)],
+            ir_version=8,
+            producer_name="calib",
         )
-        onnx.checker.check_model(model)
+        self._check(model)
         return model.SerializeToString()

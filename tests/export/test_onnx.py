@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ onnx = pytest.importorskip("onnx", reason="the onnx extra is not installed")
 pytest.importorskip("onnxruntime", reason="the onnx extra is not installed")
 
 from calib import HistogramBinning, InputError, MulticlassToBinary  # noqa: E402
-from calib.export.onnx import to_onnx, verify_onnx  # noqa: E402
+from calib.export import to_onnx, verify_onnx  # noqa: E402
 
 
 @pytest.mark.parametrize("name", MULTICLASS)
@@ -64,6 +66,6 @@ def test_another_calibrator_shows_as_a_difference():
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("calib.export.onnx_graph.INSTALLED", False)
+    monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(InputError, match=r"install calib\[onnx\]"):
         to_onnx(fitted("TS"))

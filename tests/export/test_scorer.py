@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from calib import HistogramBinning, InputError, MulticlassToBinary
-from calib.export.numbers import largest_difference, outputs
-from calib.export.scorer import scorer, verify_scorer
+from calib.export import scorer, verify_scorer
+from calib.export.replay import largest_difference, outputs
 from calib.persistence import dumps, loads
 from tests.populations import rows
 from tests.sample_calibrators import BINARY, MULTICLASS, fitted

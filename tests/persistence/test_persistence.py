@@ -26,7 +26,7 @@ from calib import (
     save,
 )
 from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
-from calib.export.numbers import largest_difference, outputs
+from calib.export.replay import largest_difference, outputs
 from calib.persistence import MAX_BYTES, MAX_VALUES, aligned, checksum, dumps, loads, schema
 from calib.persistence.types import KINDS
 from calib.reductions import NOTIONS

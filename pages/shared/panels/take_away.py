@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from calib.export.scorer import scorer, verify_scorer
+from calib.export import scorer, to_onnx, verify_onnx, verify_scorer
 from calib.persistence import dumps
 from pages.shared.session import Method, dataset
 
@@ -56,7 +56,5 @@ def _scorer(key: str, _calibrator: Any, _proba: Any) -> tuple[str, float]:
 
 @st.cache_resource(max_entries=16, show_spinner="Writing and replaying the ONNX graph ...")
 def _graph(key: str, _calibrator: Any, _proba: Any) -> tuple[bytes, float]:
-    from calib.export.onnx import to_onnx, verify_onnx
-
     graph = to_onnx(_calibrator)
     return graph, verify_onnx(graph, _calibrator, _proba)

@@ -11,27 +11,24 @@ import numpy as np
 
 from calib.calibrators import simplex_cells
 from calib.exceptions import InputError
-from calib.export import runtime
-from calib.export.numbers import largest_difference, outputs, plain_data
+from calib.export.numbers import plain_data
+from calib.export.replay import replay
 
 #: The two texts a scorer file is made of, and what of them it leaves out.
-_RUNTIME, _CELLS = Path(runtime.__file__), Path(simplex_cells.__file__)
+_TEMPLATE, _CELLS = Path(__file__).with_name("scorer_template.py"), Path(simplex_cells.__file__)
 _IMPORT = re.compile(r"\nfrom calib\..*\n")
 _EMPTY = "DATA = _arrays({})\n"
 
 #: What stands around the entries of the literal.
 _BEFORE, _AFTER = "DATA = _arrays({\n", "})\n"
 
-#: Rows replayed at a time.
-_BLOCK = 10_000
-
 
 def scorer(calibrator: Any) -> str:
     """Return the text of a Python file with a function `calibrate(proba)` that replays a calibrator.
 
-    The code is the same for every calibrator: `calib/export/runtime.py` and the cells of the simplex from
-    `calib/calibrators/simplex_cells.py`. What was fitted follows as one literal of numbers. Nothing a user
-    typed is in it: no class names, no file names.
+    The code is the same for every calibrator: `calib/export/scorer_template.py`, and the cells of the
+    simplex from `calib/calibrators/simplex_cells.py`. What was fitted follows as one literal of numbers.
+    Nothing a user typed is in it: no class names, no file names.
 
     Parameters
     ----------
@@ -97,12 +94,7 @@ def verify_scorer(code: str, calibrator: Any, proba: Any) -> float:
         raise InputError("the data of this scorer are not one literal; it was not run")
     space: dict[str, Any] = {"__name__": "scorer"}
     exec(compile(code, "<scorer>", "exec"), space)  # noqa: S102 (our template and a literal, checked above)
-    matrix = np.asarray(getattr(proba, "proba", proba))
-    largest = 0.0
-    for start in range(0, len(matrix), _BLOCK):
-        block = matrix[start : start + _BLOCK]
-        largest = max(largest, largest_difference(space["calibrate"](block), outputs(calibrator, block)))
-    return largest
+    return replay(space["calibrate"], calibrator, np.asarray(getattr(proba, "proba", proba)))
 
 
 def _packed(value: Any) -> Any:
@@ -119,7 +111,7 @@ def _written(packed: dict[str, Any]) -> str:
 
 
 def _template() -> str:
-    """Return the code of every scorer: what `runtime` imports from calib stands in it as text."""
-    code = _IMPORT.sub("", _RUNTIME.read_text(encoding="utf-8")).removesuffix(_EMPTY)
+    """Return the code of every scorer: what the template imports from calib stands in it as text."""
+    code = _IMPORT.sub("", _TEMPLATE.read_text(encoding="utf-8")).removesuffix(_EMPTY)
     _, _, cells = _CELLS.read_text(encoding="utf-8").partition("import numpy as np\n\n\n")
     return f"{code}{cells}\n\n"
