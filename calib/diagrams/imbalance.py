@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
-from calib.binning import BinaryProblems, assign_bins, uniform_edges
+from calib.binning import assign_bins, uniform_edges
 from calib.calibrators.histogram import HistogramBinning
+from calib.calibrators.multiclass import MulticlassToBinary
+from calib.diagrams.validity import ValidityCurve
 from calib.exceptions import InputError
 from calib.metrics.errors import ece
 from calib.noise.draws import independent_sums, resample
 from calib.noise.floor import noise_floor_of
-from calib.predictions import Predictions, TopLabelPrediction
+from calib.predictions import Predictions
 from calib.reductions import reduce_to_binary
 
 #: Equal-width bins that stand in for the calibrator's own where a class has none, and for `plan_bins`.
@@ -87,10 +88,11 @@ class ClassBinning:
             Steps of V, starting at (0, 0); V(eps) is the share at the last step <= eps.
         """
         own = np.ones(len(self.label), bool) if label is None else self.label == label
-        gap = np.abs(self.accuracy - (self.base_confidence if base else self.confidence))[own]
-        order = np.argsort(gap, kind="stable")
-        share = np.cumsum(self.count[own][order]) / max(self.count[own].sum(), 1)
-        return np.append(0.0, gap[order]), np.append(0.0, share)
+        said = self.base_confidence if base else self.confidence
+        curve = ValidityCurve.of_cells(
+            "top-label", self.label[own], self.count[own], said[own], self.accuracy[own]
+        )
+        return curve.steps(max_points=len(curve.gap) + 1)
 
     def frame(self, class_names: tuple[str, ...]) -> pd.DataFrame:
         """Return one row per class."""
@@ -207,15 +209,14 @@ def class_binning(
         name, binary = f"B = {n_bins} bins per class", HistogramBinning(n_bins=n_bins)
     else:
         name, binary = f"k = {points_per_bin} points per bin", HistogramBinning(points_per_bin=points_per_bin)
-    n_classes = evaluation.n_classes
-    learnt, problems = _problems(calibration), _problems(evaluation)
-    bins, calibrated = _recalibrate(learnt, problems, binary, n_classes)
-    sizes = _sizes(problems, n_classes)
-    owner = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
+    fitted, bins = _fit(calibration, binary)
+    problems = reduce_to_binary(_labels(evaluation), evaluation, "top-label")
+    calibrated = fitted.predict_top(evaluation).confidence[problems.rows]
+    n_classes, sizes = evaluation.n_classes, np.diff(problems.offsets)
+    owner = np.repeat(np.arange(n_classes), sizes)
     bin_of = assign_bins(problems.scores, uniform_edges(N_BINS))
     cell = np.where(bins[owner] > 0, calibrated, bin_of)
-    new = np.append(True, (owner[1:] != owner[:-1]) | (cell[1:] != cell[:-1]))
-    start = np.flatnonzero(new)
+    start = np.flatnonzero(np.append(True, (owner[1:] != owner[:-1]) | (cell[1:] != cell[:-1])))
     count = np.diff(np.append(start, len(owner)))
     label = owner[start]
     base, right = (
@@ -239,7 +240,7 @@ def class_binning(
 
     return ClassBinning(
         name=name,
-        n_calibration=_sizes(learnt, n_classes),
+        n_calibration=fitted.n_points_,
         n_bins=bins,
         n_evaluation=sizes,
         base_ece=by_class(np.abs(right - base)),
@@ -271,23 +272,19 @@ def plan_bins(
     InputError
         If labels are missing or a k is not a whole number of at least 1.
     """
-    n_classes = evaluation.n_classes
     tried = np.array(list(points_per_bin), dtype=np.int64)
-    learnt, problems = _problems(calibration), _problems(evaluation)
-    owner = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
+    problems = reduce_to_binary(_labels(evaluation), evaluation, "top-label")
     bins, covered, errors = [], [], []
     for k in tried:
-        counts, calibrated = _recalibrate(
-            learnt, problems, HistogramBinning(points_per_bin=int(k)), n_classes
-        )
-        bins.append(counts)
-        covered.append(np.mean(counts[owner] > 0))
-        errors.append(_tl_ece(owner, calibrated, problems.outcomes, n_classes))
+        fitted, n_bins = _fit(calibration, HistogramBinning(points_per_bin=int(k)))
+        bins.append(n_bins)
+        covered.append(np.mean(n_bins[evaluation.label] > 0))
+        errors.append(ece(evaluation.labels, fitted.predict_top(evaluation), n_bins=N_BINS))
     base = noise_floor_of(problems, n_bins=N_BINS, n_resamples=200, random_state=0)
     return BinPlan(
         points_per_bin=tried,
         n_bins=np.array(bins),
-        n_calibration=_sizes(learnt, n_classes),
+        n_calibration=np.bincount(calibration.label, minlength=calibration.n_classes),
         covered=np.array(covered),
         tl_ece=np.array(errors),
         base_tl_ece=base.observed,
@@ -295,40 +292,14 @@ def plan_bins(
     )
 
 
-def _problems(predictions: Predictions) -> BinaryProblems:
-    """Top-label problems; classes beyond the highest announced or true one have none."""
+def _labels(predictions: Predictions) -> np.ndarray:
     if predictions.labels is None:
         raise InputError("these predictions have no labels; calibration and evaluation rows need them")
-    return reduce_to_binary(predictions.labels, predictions.top, "top-label")
+    return predictions.labels
 
 
-def _recalibrate(
-    learnt: BinaryProblems, problems: BinaryProblems, binary: HistogramBinning, n_classes: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Calibrate `problems` class by class (Algorithm 2 of the paper), leaving sparse classes as they are.
-
-    Returns the bins of each class, (L,), and the calibrated score of each entry of `problems`.
-    """
-    bins = np.zeros(n_classes, dtype=np.int64)
-    calibrated = problems.scores.astype(np.float64)
-    for code in np.flatnonzero(np.diff(learnt.offsets) >= binary.min_points).tolist():
-        one = clone(binary).fit(*learnt.problem(code))
-        bins[code] = len(one.values_)
-        if code < problems.n_problems:
-            own = slice(problems.offsets[code], problems.offsets[code + 1])
-            if own.stop > own.start:
-                calibrated[own] = one.predict(problems.scores[own])
-    return bins, calibrated
-
-
-def _sizes(problems: BinaryProblems, n_classes: int) -> np.ndarray:
-    sizes = np.zeros(n_classes, dtype=np.int64)
-    sizes[: problems.n_problems] = np.diff(problems.offsets)
-    return sizes
-
-
-def _tl_ece(owner: np.ndarray, scores: np.ndarray, outcomes: np.ndarray, n_classes: int) -> float:
-    """TL-ECE over `N_BINS` equal-width bins of announced classes, scores and outcomes."""
-    # A class code that is never announced stands for every wrong announcement.
-    truth = np.where(outcomes, owner, n_classes)
-    return ece(truth, TopLabelPrediction(owner, scores), n_bins=N_BINS)
+def _fit(calibration: Predictions, binary: HistogramBinning) -> tuple[MulticlassToBinary, np.ndarray]:
+    """Fit top-label calibration (Algorithm 2 of the paper), and count the bins of each class, (L,)."""
+    fitted = MulticlassToBinary(binary).fit(calibration, _labels(calibration))
+    bins = [0 if one is None else len(one.values_) for one in fitted.calibrators_]
+    return fitted, np.array(bins, dtype=np.int64)

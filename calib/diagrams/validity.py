@@ -52,6 +52,22 @@ class ValidityCurve:
     perfect_share: np.ndarray
     perfect_cell_share: np.ndarray
 
+    @classmethod
+    def of_cells(
+        cls,
+        notion: str,
+        label: np.ndarray,
+        count: np.ndarray,
+        mean_score: np.ndarray,
+        mean_outcome: np.ndarray,
+        perfect: Sequence[np.ndarray] = (np.empty(0),) * 3,
+    ) -> ValidityCurve:
+        """Order cells by their gap, as the fields are; `perfect` holds the last three fields."""
+        gap = np.abs(mean_outcome - mean_score)
+        order = np.argsort(gap, kind="stable")
+        arrays = (array[order] for array in (gap, label, count, mean_score, mean_outcome))
+        return cls(notion, *arrays, *perfect)
+
     @property
     def share(self) -> np.ndarray:
         """V at each `gap`: share of entries in cells that are off by at most as much, ending at 1."""
@@ -156,25 +172,15 @@ def validity_curve(
     kept = np.ones(len(cells.count), dtype=bool) if label is None else np.isin(cells.label, label)
     if not kept.any():
         raise InputError(f"no cell is about class {label!r} with notion {problems.notion!r}")
-    gap = np.abs(cells.mean_outcome - mean_score)
-    order = np.flatnonzero(kept)[np.argsort(gap[kept], kind="stable")]
-    count = cells.count[order]
-    perfect = np.empty((3, 0))
+    count, mean_score = cells.count[kept], mean_score[kept]
+    perfect: Sequence[np.ndarray] = (np.empty(0),) * 3
     if n_resamples:
         chosen = np.repeat(kept, cells.count)
-        counts, means = cells.count[kept], mean_score[kept]
-        starts = np.cumsum(counts) - counts
-        perfect = _perfect(own[chosen], starts, counts, means, n_resamples, random_state)
-    return ValidityCurve(
-        notion=problems.notion,
-        gap=gap[order],
-        label=cells.label[order],
-        count=count,
-        mean_score=mean_score[order],
-        mean_outcome=cells.mean_outcome[order],
-        perfect_epsilon=perfect[0],
-        perfect_share=perfect[1],
-        perfect_cell_share=perfect[2],
+        perfect = _perfect(
+            own[chosen], np.cumsum(count) - count, count, mean_score, n_resamples, random_state
+        )
+    return ValidityCurve.of_cells(
+        problems.notion, cells.label[kept], count, mean_score, cells.mean_outcome[kept], perfect
     )
 
 
@@ -213,7 +219,7 @@ def _perfect(
     mean_score: np.ndarray,
     n_resamples: int,
     random_state: int | np.random.Generator | None,
-) -> np.ndarray:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Average the curves over redraws: epsilon, share of entries, share of cells."""
     draw, width = independent_sums(scores, start, count)
     grid = PERFECT_GRID
@@ -227,4 +233,4 @@ def _perfect(
 
     blocks = resample(block, 2 * width, n_resamples=n_resamples, random_state=random_state)
     curves = np.cumsum(np.sum(blocks, axis=0), axis=1) / n_resamples
-    return np.stack([grid, curves[0] / count.sum(), curves[1] / len(count)])
+    return grid, curves[0] / count.sum(), curves[1] / len(count)
