@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.binning import Strategy, bin_statistics
-from calib.calibrators.histogram import HistogramBinning
+from calib.calibrators.binary import Steps
 from calib.metrics.catalogue import MEASURES
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss
 from calib.predictions import Predictions, TopLabelPrediction
@@ -152,9 +152,10 @@ def assessment(calibrator: Any) -> Strategy:
     """
     if not hasattr(calibrator, "notion"):
         return "discrete" if hasattr(calibrator, "scheme") else "uniform"
-    binned = calibrator.binary is None or isinstance(calibrator.binary, HistogramBinning)
-    mixed = calibrator.normalize or calibrator.complete is not None
-    return "discrete" if binned and not mixed and not calibrator.fallbacks_ else "uniform"
+    if calibrator.normalize or calibrator.complete is not None or calibrator.fallbacks_:
+        return "uniform"
+    binned = all(isinstance(getattr(one, "curve_", None), Steps) for one in calibrator.calibrators_)
+    return "discrete" if binned else "uniform"
 
 
 def summary_frame(summaries: Sequence[Summary]) -> pd.DataFrame:

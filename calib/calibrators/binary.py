@@ -1,13 +1,14 @@
-"""Continuous binary calibrators: isotonic regression, Platt scaling and beta calibration.
+"""Binary calibrators: what all of them share, and isotonic regression, Platt scaling and beta calibration.
 
-Each maps a score in [0, 1] to a calibrated probability of the outcome 1. They differ from
-`calib.HistogramBinning` in that their output takes (nearly) as many values as their input, so their
-calibration error cannot be estimated without binning and carries no distribution-free guarantee.
+Each maps a score in [0, 1] to a calibrated probability of the outcome 1, along one of three kinds of curve.
+The three here differ from `calib.HistogramBinning` in that their output takes (nearly) as many values as
+their input, so their calibration error cannot be estimated without binning and carries no distribution-free
+guarantee.
 """
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import expit
@@ -15,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
+from calib.binning import assign_bins
 from calib.calibrators.likelihood import logistic_fit
 from calib.validation import as_scores, check_binary
 
@@ -23,7 +25,121 @@ from calib.validation import as_scores, check_binary
 SCORE_CLIP = 2.0**-24
 
 
-class IsotonicCalibration(BaseEstimator):
+class Steps(NamedTuple):
+    """A curve that is constant in each bin: ``values[j]`` for ``knots[j - 1] <= score < knots[j]``.
+
+    Attributes
+    ----------
+    knots : (b - 1,) float64 array
+        Interior edges of the bins, non-decreasing.
+    values : (b,) float64 array
+        Probability of each bin.
+    """
+
+    knots: np.ndarray
+    values: np.ndarray
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Probabilities, (n,) float64, of (n,) scores."""
+        return self.values[assign_bins(scores, self.knots)]
+
+
+class Lines(NamedTuple):
+    """A curve of straight lines from each (knot, value) to the next, constant outside the first and last.
+
+    Attributes
+    ----------
+    knots : (m,) float64 array
+        Increasing scores.
+    values : (m,) float64 array
+        Probabilities there.
+    """
+
+    knots: np.ndarray
+    values: np.ndarray
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Probabilities, (n,) float64, of (n,) scores."""
+        return np.clip(np.interp(scores, self.knots, self.values), 0.0, 1.0)
+
+
+class Logistic(NamedTuple):
+    """The curve ``expit(a * log(s) - b * log(1 - s) + c)``, s clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`].
+
+    Attributes
+    ----------
+    a, b, c : float
+    """
+
+    a: float
+    b: float
+    c: float
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Probabilities, (n,) float64, of (n,) scores."""
+        log_p, log_q = _clipped_logs(scores)
+        # With one slope the log-odds are taken first: one rounding less.
+        logit = self.a * (log_p - log_q) if self.a == self.b else self.a * log_p - self.b * log_q
+        return expit(logit + self.c)
+
+
+Curve = Steps | Lines | Logistic
+
+
+class BinaryCalibrator(BaseEstimator):
+    """What binary calibrators share: `fit` learns a curve from score to probability, `predict` follows it.
+
+    A calibrator gives `_fit`, which sets its fitted attributes, and `curve_`, which says them as a curve.
+    Files hold the attributes; scorers and ONNX graphs are written from the curve, whatever the calibrator.
+
+    Attributes
+    ----------
+    curve_ : Steps, Lines or Logistic
+        The fitted curve.
+    """
+
+    @property
+    def curve_(self) -> Curve:
+        """The fitted curve."""
+        raise NotImplementedError
+
+    def fit(self, scores: Any, outcomes: Any) -> Self:
+        """Fit to the scores and outcomes of one event.
+
+        Parameters
+        ----------
+        scores : (n,) array_like of float
+            Scores in [0, 1].
+        outcomes : (n,) array_like of bool or 0/1
+            Whether the event happened.
+
+        Raises
+        ------
+        InputError
+            If a parameter cannot be used, a score is not in [0, 1], an outcome is not 0 or 1, or the lengths
+            differ.
+        """
+        self._fit(*check_binary(scores, outcomes))
+        return self
+
+    def predict(self, scores: Any) -> np.ndarray:
+        """Calibrated probabilities, (n,) float64 in [0, 1], of (n,) scores.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        InputError
+            If a score is not in [0, 1].
+        """
+        check_is_fitted(self)
+        return self.curve_(as_scores(scores, ndim=1, what="scores").astype(np.float64, copy=False))
+
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray) -> None:
+        raise NotImplementedError
+
+
+class IsotonicCalibration(BinaryCalibrator):
     """Isotonic regression of the outcome on the score (Zadrozny & Elkan, 2002).
 
     The non-decreasing function with the least squared error on the calibration rows, linear between
@@ -37,28 +153,18 @@ class IsotonicCalibration(BaseEstimator):
         Its values there, non-decreasing, in [0, 1].
     """
 
-    def fit(self, scores: Any, outcomes: Any) -> Self:
-        """Fit to (n,) scores in [0, 1] and (n,) outcomes 0/1.
-
-        Raises
-        ------
-        InputError
-            If a score is not in [0, 1], an outcome is not 0 or 1, or the lengths differ.
-        """
-        score, outcome = check_binary(scores, outcomes)
-        regression = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(score, outcome)
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray) -> None:
+        regression = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, outcomes)
         self.scores_ = np.asarray(regression.X_thresholds_, dtype=np.float64)
         self.values_ = np.asarray(regression.y_thresholds_, dtype=np.float64)
-        return self
 
-    def predict(self, scores: Any) -> np.ndarray:
-        """Calibrated probabilities, (n,) float64 in [0, 1], of (n,) scores."""
-        check_is_fitted(self)
-        score = as_scores(scores, ndim=1, what="scores").astype(np.float64)
-        return np.clip(np.interp(score, self.scores_, self.values_), 0.0, 1.0)
+    @property
+    def curve_(self) -> Lines:
+        """The fitted curve."""
+        return Lines(self.scores_, self.values_)
 
 
-class PlattScaling(BaseEstimator):
+class PlattScaling(BinaryCalibrator):
     """Logistic regression of the outcome on the log-odds of the score (Platt, 1999).
 
     The probability is ``expit(slope * log(s / (1 - s)) + intercept)``. Instead of 0 and 1 it is fitted to
@@ -76,32 +182,22 @@ class PlattScaling(BaseEstimator):
     Scores are clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`] before the log-odds.
     """
 
-    def fit(self, scores: Any, outcomes: Any) -> Self:
-        """Fit to (n,) scores in [0, 1] and (n,) outcomes 0/1.
-
-        Raises
-        ------
-        InputError
-            If a score is not in [0, 1], an outcome is not 0 or 1, or the lengths differ.
-        """
-        score, outcome = check_binary(scores, outcomes)
-        ones = int(outcome.sum())
-        targets = np.where(outcome, (ones + 1.0) / (ones + 2.0), 1.0 / (len(outcome) - ones + 2.0))
-        log_p, log_q = _clipped_logs(score)
-        features = (log_p - log_q)[:, None] if _varies(score) else np.empty((len(score), 0))
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray) -> None:
+        ones = int(outcomes.sum())
+        targets = np.where(outcomes, (ones + 1.0) / (ones + 2.0), 1.0 / (len(outcomes) - ones + 2.0))
+        log_p, log_q = _clipped_logs(scores)
+        features = (log_p - log_q)[:, None] if _varies(scores) else np.empty((len(scores), 0))
         theta, _ = logistic_fit(features, targets)
         self.slope_ = float(theta[0]) if len(theta) > 1 else 0.0
         self.intercept_ = float(theta[-1])
-        return self
 
-    def predict(self, scores: Any) -> np.ndarray:
-        """Calibrated probabilities, (n,) float64 in [0, 1], of (n,) scores."""
-        check_is_fitted(self)
-        log_p, log_q = _clipped_logs(as_scores(scores, ndim=1, what="scores"))
-        return expit(self.slope_ * (log_p - log_q) + self.intercept_)
+    @property
+    def curve_(self) -> Logistic:
+        """The fitted curve."""
+        return Logistic(self.slope_, self.slope_, self.intercept_)
 
 
-class BetaCalibration(BaseEstimator):
+class BetaCalibration(BinaryCalibrator):
     """Beta calibration with three parameters (Kull, Silva Filho & Flach, AISTATS 2017).
 
     The probability is ``expit(a * log(s) - b * log(1 - s) + c)`` with a, b >= 0, which makes it
@@ -121,20 +217,12 @@ class BetaCalibration(BaseEstimator):
     (outcomes all alike, or separated by the score) `LEAST_RIDGE` keeps a, b and c finite.
     """
 
-    def fit(self, scores: Any, outcomes: Any) -> Self:
-        """Fit to (n,) scores in [0, 1] and (n,) outcomes 0/1.
-
-        Raises
-        ------
-        InputError
-            If a score is not in [0, 1], an outcome is not 0 or 1, or the lengths differ.
-        """
-        score, outcome = check_binary(scores, outcomes)
-        log_p, log_q = _clipped_logs(score)
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray) -> None:
+        log_p, log_q = _clipped_logs(scores)
         features = np.column_stack([log_p, -log_q])
-        targets = outcome.astype(np.float64)
+        targets = outcomes.astype(np.float64)
         best, best_loss = np.zeros(3), np.inf
-        for columns in ([0, 1], [0], [1], []) if _varies(score) else ([],):
+        for columns in ([0, 1], [0], [1], []) if _varies(scores) else ([],):
             theta, loss = logistic_fit(features[:, columns], targets)
             if (theta[:-1] >= 0.0).all() and loss < best_loss:
                 best, best_loss = np.zeros(3), loss
@@ -142,20 +230,18 @@ class BetaCalibration(BaseEstimator):
                 if len(columns) == 2:
                     break
         self.a_, self.b_, self.c_ = (float(value) for value in best)
-        return self
 
-    def predict(self, scores: Any) -> np.ndarray:
-        """Calibrated probabilities, (n,) float64 in [0, 1], of (n,) scores."""
-        check_is_fitted(self)
-        log_p, log_q = _clipped_logs(as_scores(scores, ndim=1, what="scores"))
-        return expit(self.a_ * log_p - self.b_ * log_q + self.c_)
+    @property
+    def curve_(self) -> Logistic:
+        """The fitted curve."""
+        return Logistic(self.a_, self.b_, self.c_)
 
 
-def _clipped_logs(score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    clipped = np.clip(score.astype(np.float64), SCORE_CLIP, 1.0 - SCORE_CLIP)
+def _clipped_logs(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    clipped = np.clip(scores, SCORE_CLIP, 1.0 - SCORE_CLIP)
     return np.log(clipped), np.log1p(-clipped)
 
 
-def _varies(score: np.ndarray) -> bool:
-    clipped = np.clip(score, SCORE_CLIP, 1.0 - SCORE_CLIP)
+def _varies(scores: np.ndarray) -> bool:
+    clipped = np.clip(scores, SCORE_CLIP, 1.0 - SCORE_CLIP)
     return bool(clipped.min() < clipped.max())

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from calib.binning import assign_bins, equal_mass_cuts
+from calib.binning import equal_mass_cuts
+from calib.calibrators.binary import BinaryCalibrator, Steps
 from calib.exceptions import InputError
-from calib.validation import as_scores, check_binary, check_count
+from calib.validation import check_count
 
 
-class HistogramBinning(BaseEstimator):
+class HistogramBinning(BinaryCalibrator):
     """Binary calibration by uniform-mass histogram binning (Gupta & Ramdas 2021, Algorithm 2).
 
     Sorted scores are cut into B bins of about n/B points and each bin predicts the mean of its outcomes.
@@ -86,22 +83,12 @@ class HistogramBinning(BaseEstimator):
             return check_count(self.points_per_bin, "points_per_bin")
         return check_count(self.n_bins, "n_bins")
 
-    def fit(self, scores: Any, outcomes: Any) -> HistogramBinning:
-        """Cut the scores into bins and average the outcomes in each.
+    @property
+    def curve_(self) -> Steps:
+        """The fitted curve."""
+        return Steps(self.edges_, self.values_)
 
-        Parameters
-        ----------
-        scores : (n,) array_like of float
-            Scores in [0, 1].
-        outcomes : (n,) array_like of bool or 0/1
-            Whether the event happened.
-
-        Raises
-        ------
-        InputError
-            If a parameter, a score or an outcome cannot be used.
-        """
-        scores, outcomes = check_binary(scores, outcomes)
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray) -> None:
         if self.ties not in ("group", "randomize"):
             raise InputError(f'ties must be "group" or "randomize"; got {self.ties!r}')
         points_per_bin = check_count(self.points_per_bin, "points_per_bin")
@@ -129,20 +116,6 @@ class HistogramBinning(BaseEstimator):
         self.edges_ = np.where(halfway > below, halfway, above)
         self.values_ = _distinct(values)
         self.counts_ = np.diff(cuts)
-        return self
-
-    def predict(self, scores: Any) -> np.ndarray:
-        """Calibrated scores, (n,) float64.
-
-        Raises
-        ------
-        NotFittedError
-            If `fit` has not been called.
-        InputError
-            If the scores are not in [0, 1].
-        """
-        check_is_fitted(self)
-        return self.values_[assign_bins(as_scores(scores, ndim=1, what="scores"), self.edges_)]
 
 
 def _distinct(values: np.ndarray) -> np.ndarray:
