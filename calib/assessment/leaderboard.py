@@ -12,10 +12,6 @@ import pandas as pd
 from sklearn.base import clone
 
 from calib.assessment.summary import SUMMARY_COLUMNS, Summary, assessment, calibrated_scores, summarize
-from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
-from calib.calibrators.histogram import HistogramBinning
-from calib.calibrators.multiclass import MulticlassToBinary
-from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.diagrams.reliability import EceSweep
 from calib.exceptions import InputError
 from calib.metrics.errors import ece
@@ -119,39 +115,6 @@ class Leaderboard:
         return [escape("Method"), *(escape(head) for head in heads)], body
 
 
-def named_methods(n_bins: int | None = 15, points_per_bin: int = 50) -> dict[str, Any]:
-    """Return every method of the comparison by its short name, unfitted.
-
-    Histogram binning uses `n_bins` bins per problem, as the paper's tables do, or `points_per_bin` points
-    per bin where `n_bins` is None. The first six are the paper's.
-    """
-    hb = HistogramBinning(n_bins=n_bins, points_per_bin=points_per_bin)
-    m2b = MulticlassToBinary
-    methods: dict[str, Any] = {
-        "TS": TemperatureScaling(),
-        "VS": VectorScaling(),
-        "DS": DirichletScaling(),
-        "N-HB": m2b(hb, notion="class-wise", normalize=True),
-        "TL-HB": m2b(hb, notion="top-label"),
-        "CW-HB": m2b(hb, notion="class-wise"),
-        "TS (conf-ECE grid)": TemperatureScaling(objective="conf_ece"),
-        "Conf-HB": m2b(hb, notion="confidence"),
-    }
-    for short, notion, normalize in (
-        ("Conf", "confidence", False),
-        ("TL", "top-label", False),
-        ("CW", "class-wise", False),
-        ("N", "class-wise", True),
-    ):
-        for name, binary in (
-            ("isotonic", IsotonicCalibration()),
-            ("Platt", PlattScaling()),
-            ("beta", BetaCalibration()),
-        ):
-            methods[f"{short}-{name}"] = m2b(binary, notion=notion, normalize=normalize)  # type: ignore[arg-type]
-    return methods
-
-
 def compare(
     calibration: Predictions,
     evaluation: Predictions,
@@ -167,7 +130,7 @@ def compare(
     calibration, evaluation : Predictions
         Labelled rows.
     methods : mapping of str to unfitted calibrator
-        For example from `named_methods`.
+        For example from `calib.calibrators.catalogue.named_methods`.
     n_bins : int
         Equal-width bins for methods that are not histogram-binned.
     progress : callable, optional

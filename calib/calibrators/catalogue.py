@@ -1,8 +1,13 @@
-"""Calibrators by short names: how a command or a page makes one, and what it calls one it was given."""
+"""The catalogue of calibrators: what each is called on the command line, in tables and in menus.
+
+Command line, pages, leaderboard, report, calibrator files and scorers read these tables. A new binary
+calibrator is a `BinaryCalibrator` with one line in `BINARY`, and one in `calib.persistence.types`.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from inspect import signature
+from typing import Any, NamedTuple
 
 from calib.binning import Notion
 from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
@@ -12,114 +17,168 @@ from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.exceptions import InputError
 
-#: Binary calibrators by name, with the abbreviation that tables use.
-BINARY: dict[str, tuple[type, str]] = {
-    "histogram": (HistogramBinning, "HB"),
-    "isotonic": (IsotonicCalibration, "isotonic"),
-    "platt": (PlattScaling, "Platt"),
-    "beta": (BetaCalibration, "beta"),
+
+class Method(NamedTuple):
+    """One line of the catalogue: the class of a calibrator (or scheme), its name in tables and in menus."""
+
+    make: type
+    short: str
+    title: str
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Names of the parameters that its constructor takes."""
+        return tuple(signature(self.make).parameters)
+
+
+class Reduction(NamedTuple):
+    """A notion, normalised or not, that binary calibrators are fitted for: its names in tables and menus."""
+
+    notion: Notion
+    normalize: bool
+    short: str
+    title: str
+
+
+#: Binary calibrators, fitted per problem of a notion.
+BINARY = {
+    "histogram": Method(HistogramBinning, "HB", "Histogram binning"),
+    "isotonic": Method(IsotonicCalibration, "isotonic", "Isotonic regression"),
+    "platt": Method(PlattScaling, "Platt", "Platt scaling"),
+    "beta": Method(BetaCalibration, "beta", "Beta calibration"),
 }
 
-#: Calibrators of the whole vector by name, with the abbreviation that tables use.
-VECTOR: dict[str, tuple[type, str]] = {
-    "temperature": (TemperatureScaling, "TS"),
-    "vector": (VectorScaling, "VS"),
-    "dirichlet": (DirichletScaling, "DS"),
+#: Calibrators of the whole vector.
+VECTOR = {
+    "temperature": Method(TemperatureScaling, "TS", "Temperature scaling"),
+    "vector": Method(VectorScaling, "VS", "Vector scaling"),
+    "dirichlet": Method(DirichletScaling, "DS", "Dirichlet scaling"),
 }
 
-#: Partitions of the simplex by name.
-SCHEMES: dict[str, tuple[type, str]] = {
-    "sierpinski": (SierpinskiScheme, "Sierpinski"),
-    "grid": (GridScheme, "Grid"),
-    "projection": (ProjectionScheme, "Projection"),
+#: Partitions of the simplex, for `CanonicalBinning`.
+SCHEMES = {
+    "sierpinski": Method(SierpinskiScheme, "Sierpinski", "Sierpinski"),
+    "grid": Method(GridScheme, "Grid", "Grid"),
+    "projection": Method(ProjectionScheme, "Projection", "Projection"),
 }
 
-#: Every name `make_calibrator` knows.
-METHODS = (*BINARY, *VECTOR, *SCHEMES)
+#: Every method by the name that the command line knows it by.
+METHODS = BINARY | VECTOR | SCHEMES
 
-_NOTIONS = {
-    "confidence": "Conf",
-    "top-label": "TL",
-    "class-wise": "CW",
-    "top-k-confidence": "Top-K-conf",
-    "top-k-label": "Top-K-label",
-}
+REDUCTIONS = (
+    Reduction("top-label", False, "TL", "Top-label"),
+    Reduction("confidence", False, "Conf", "Confidence"),
+    Reduction("class-wise", False, "CW", "Class-wise"),
+    Reduction("class-wise", True, "N", "Class-wise, normalised"),
+    Reduction("top-k-label", False, "Top-K-label", "Top-K label"),
+    Reduction("top-k-confidence", False, "Top-K-conf", "Top-K confidence"),
+)
+
+#: The methods of the paper's Tables 2 to 5, in their order.
+PAPER = ("TS", "VS", "DS", "N-HB", "TL-HB", "CW-HB")
+
+#: What a report fits and compares: one method per reduction, and temperature scaling.
+REPORTED = ("TL-HB", "Conf-HB", "CW-HB", "N-HB", "TS")
 
 
-def make_calibrator(
-    method: str = "histogram",
-    *,
-    notion: Notion | None = None,
-    points_per_bin: int | None = None,
-    n_bins: int | None = None,
-    ties: str | None = None,
-    random_state: int | None = None,
-    **multiclass: Any,
-) -> Any:
-    """Return an unfitted calibrator; options left None take the calibrator's default.
+def make_calibrator(method: str = "histogram", *, random_state: int | None = None, **options: Any) -> Any:
+    """Return an unfitted calibrator; options left out, None or False take the calibrator's default.
 
     Parameters
     ----------
     method : str
-        One of `METHODS`: a binary calibrator, fitted per problem of `notion`, or one of the whole vector.
-    notion : str, optional
-        For binary calibrators, default "top-label".
-    points_per_bin, n_bins, ties, random_state
-        Of histogram binning; `n_bins` also of the projection scheme.
-    **multiclass
-        top_k, normalize, fallback, min_points, complete of `MulticlassToBinary`.
+        One of `METHODS`: a binary calibrator, fitted per problem of a notion, or one of the whole vector.
+    random_state : int, optional
+        Seed of the methods that draw.
+    **options
+        Parameters of the calibrator or scheme (points_per_bin, n_bins, ties, ...) and, for binary
+        calibrators, of `MulticlassToBinary` (notion, top_k, normalize, fallback, min_points, complete).
 
     Raises
     ------
     InputError
         If the method is unknown or an option does not belong to it.
     """
-    bins = {"points_per_bin": points_per_bin, "n_bins": n_bins, "ties": ties}
-    given = [name for name, value in {**bins, "notion": notion, **multiclass}.items() if value]
-    if method == "histogram":
-        allowed: set[str] = {*bins, "notion", *multiclass}
-    elif method in BINARY:
-        allowed = {"notion", *multiclass}
-    elif method in VECTOR or method in SCHEMES:
-        allowed = {"n_bins"} if method == "projection" else set()
-    else:
+    if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
-    wrong = [name for name in given if name not in allowed]
+    own = METHODS[method].options
+    given = {name: value for name, value in options.items() if value is not None and value is not False}
+    reduction = set(signature(MulticlassToBinary).parameters) - {"binary"} if method in BINARY else set()
+    wrong = [name for name in given if name not in own and name not in reduction]
     if wrong:
         raise InputError(f"{wrong[0]} does not belong to method {method!r}; leave it out")
-    if method in VECTOR:
-        return VECTOR[method][0]()
-    if method in SCHEMES:
-        options: dict[str, Any] = {"n_bins": n_bins} if n_bins else {}
-        if method == "projection":
-            options["random_state"] = random_state
-        return CanonicalBinning(SCHEMES[method][0](**options))
-    kept: dict[str, Any] = {name: value for name, value in bins.items() if value is not None}
-    if method == "histogram":
-        kept["random_state"] = random_state
-    chosen = {name: value for name, value in multiclass.items() if value is not None}
-    return MulticlassToBinary(BINARY[method][0](**kept), notion=notion or "top-label", **chosen)
+    given_own = {name: given.pop(name) for name in own if name in given}
+    if "random_state" in own:
+        given_own["random_state"] = random_state
+    made = METHODS[method].make(**given_own)
+    if method in BINARY:
+        return MulticlassToBinary(made, **given)
+    return CanonicalBinning(made) if method in SCHEMES else made
+
+
+def named_methods(n_bins: int | None = 15, points_per_bin: int = 50) -> dict[str, Any]:
+    """Return every method of a comparison by its short name, unfitted; those of the `PAPER` come first.
+
+    Histogram binning uses `n_bins` bins per problem, as the paper's tables do, or `points_per_bin` points
+    per bin where `n_bins` is None.
+    """
+    made = [make_calibrator(name) for name in VECTOR]
+    made.append(TemperatureScaling(objective="conf_ece"))
+    bins = {"n_bins": n_bins, "points_per_bin": points_per_bin}
+    made += [
+        make_calibrator(
+            name,
+            notion=reduction.notion,
+            normalize=reduction.normalize,
+            **{option: bins[option] for option in method.options if option in bins},
+        )
+        for reduction in REDUCTIONS
+        if not reduction.notion.startswith("top-k")
+        for name, method in BINARY.items()
+    ]
+    named = {short_name(calibrator): calibrator for calibrator in made}
+    return {name: named[name] for name in (*PAPER, *named)}
+
+
+def method_of(calibrator: Any) -> str | None:
+    """Return the name in `METHODS` of a calibrator or scheme by its exact type, None for any other."""
+    return next((name for name, method in METHODS.items() if method.make is type(calibrator)), None)
+
+
+def short_name(calibrator: Any) -> str:
+    """Return the name of a calibrator without its settings, such as "TL-HB" or "TS".
+
+    >>> short_name(MulticlassToBinary(IsotonicCalibration(), notion="class-wise"))
+    'CW-isotonic'
+    """
+    if isinstance(calibrator, CanonicalBinning):
+        return short_name(calibrator.scheme)
+    if isinstance(calibrator, MulticlassToBinary):
+        kind = (calibrator.notion, bool(calibrator.normalize))
+        reduction = next(one for one in REDUCTIONS if (one.notion, one.normalize) == kind)
+        binary = HistogramBinning() if calibrator.binary is None else calibrator.binary
+        return f"{reduction.short}-{short_name(binary)}"
+    method = method_of(calibrator)
+    short = type(calibrator).__name__ if method is None else METHODS[method].short
+    return f"{short} (conf-ECE grid)" if getattr(calibrator, "objective", None) == "conf_ece" else short
 
 
 def name_of(calibrator: Any) -> str:
-    """Return a short name for tables and drawings, such as "TL-HB, k = 50" or "TS".
+    """Return the name of a calibrator for tables and drawings, such as "TL-HB, k = 50" or "TS".
 
     >>> name_of(MulticlassToBinary(HistogramBinning(n_bins=15), notion="class-wise", normalize=True))
     'N-HB, B = 15'
     """
-    if isinstance(calibrator, CanonicalBinning):
-        return next(short for make, short in SCHEMES.values() if isinstance(calibrator.scheme, make))
-    if not isinstance(calibrator, MulticlassToBinary):
-        known = {make.__name__: short for make, short in (*VECTOR.values(), *BINARY.values())}
-        return known.get(type(calibrator).__name__, type(calibrator).__name__)
-    binary = HistogramBinning() if calibrator.binary is None else calibrator.binary
-    short = name_of(binary)
-    notion = "N" if calibrator.normalize else _NOTIONS[calibrator.notion]
-    parts = [f"{notion}-{short}"]
-    if isinstance(binary, HistogramBinning):
-        parts.append(f"k = {binary.points_per_bin}" if binary.n_bins is None else f"B = {binary.n_bins}")
-    if calibrator.fallback == "pooled":
-        parts.append("pooled")
-    if calibrator.complete:
-        parts.append("completed")
-    return ", ".join(parts)
+    settings = [short_name(calibrator)]
+    if isinstance(calibrator, MulticlassToBinary):
+        binary = HistogramBinning() if calibrator.binary is None else calibrator.binary
+        n_bins, points = getattr(binary, "n_bins", None), getattr(binary, "points_per_bin", None)
+        if n_bins is not None:
+            settings.append(f"B = {n_bins}")
+        elif points is not None:
+            settings.append(f"k = {points}")
+        if calibrator.fallback == "pooled":
+            settings.append("pooled")
+        if calibrator.complete:
+            settings.append("completed")
+    return ", ".join(settings)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import calib.cli.commands as commands
 from calib.assessment.gate import METRICS as LIMITS
-from calib.calibrators.catalogue import METHODS
+from calib.calibrators.catalogue import METHODS, REPORTED
 from calib.exceptions import InputError
 from calib.formats.drafts import RemedyError
 from calib.reductions import NOTIONS
@@ -93,7 +93,7 @@ examples:
   python -m calib report logits.npz --calibrator cal.json -o report.html
 
 The page needs no network and no server. It is about the evaluation rows. Where the file names calibration
-rows, or --split takes a share of its rows for them, TL-HB, Conf-HB, CW-HB, N-HB and TS are fitted and
+rows, or --split takes a share of its rows for them, {methods} are fitted and
 compared; calibrator files can be added. The page states versions, seeds and this command.
 
 """
@@ -147,7 +147,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_file(fit)
     fit.add_argument("--evaluate", metavar="FILE", help="compare before and after on the rows of this file")
     fit.add_argument("-o", "--output", required=True, metavar="CAL.JSON", help="calibrator file to write")
-    fit.add_argument("--method", choices=METHODS, default="histogram", help="default: histogram")
+    fit.add_argument("--method", choices=tuple(METHODS), default="histogram", help="default: histogram")
     fit.add_argument("--notion", choices=NOTIONS, help="default: top-label")
     fit.add_argument("--points-per-bin", type=int, metavar="K", help="histogram: default 50")
     fit.add_argument("--n-bins", type=int, metavar="B", help="histogram: bins per problem, instead of K")
@@ -179,7 +179,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_noise(gate)
     _add_rest(gate)
 
-    report = _command(commands_, "report", "write one self-contained HTML page", REPORT)
+    examples = REPORT.format(methods=" and ".join([", ".join(REPORTED[:-1]), REPORTED[-1]]))
+    report = _command(commands_, "report", "write one self-contained HTML page", examples)
     _add_file(report)
     report.add_argument("-o", "--output", required=True, metavar="OUT.HTML", help="page to write")
     report.add_argument(

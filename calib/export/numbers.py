@@ -7,15 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
+from calib.calibrators.binary import Logistic, Steps
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
-from calib.calibrators.histogram import HistogramBinning
+from calib.calibrators.catalogue import BINARY, VECTOR, method_of
 from calib.calibrators.multiclass import MulticlassToBinary
-from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.exceptions import InputError
-
-#: Binary calibrators that can be written as a scorer or an ONNX graph.
-BINARY = (HistogramBinning, IsotonicCalibration, PlattScaling, BetaCalibration)
 
 
 def plain_data(calibrator: Any) -> dict[str, Any]:
@@ -31,20 +27,19 @@ def plain_data(calibrator: Any) -> dict[str, Any]:
         If it is not fitted.
     """
     check_is_fitted(calibrator)
-    if type(calibrator) in BINARY:
-        return {"kind": "binary", "calibrators": [0], **_binaries([calibrator])}
     if type(calibrator) is MulticlassToBinary:
         return _multiclass(calibrator)
     if type(calibrator) is CanonicalBinning:
         return _canonical(calibrator)
-    if type(calibrator) not in (TemperatureScaling, VectorScaling, DirichletScaling):
-        raise InputError(f"a {type(calibrator).__name__} cannot be written as a scorer")
-    shared = {"n_classes": calibrator.n_classes_, "floor": calibrator.floor_}
-    if type(calibrator) is TemperatureScaling:
-        return {"kind": "temperature", **shared, "temperature": calibrator.temperature_}
-    kind = "vector" if type(calibrator) is VectorScaling else "dirichlet"
-    weights, biases = calibrator.weights_.tolist(), calibrator.biases_.tolist()
-    return {"kind": kind, **shared, "weights": weights, "biases": biases}
+    kind = method_of(calibrator)
+    if kind not in VECTOR:
+        return {"kind": "binary", "calibrators": [0], **_curves([calibrator])}
+    fitted = {
+        name: np.asarray(getattr(calibrator, f"{name}_")).tolist()
+        for name in ("n_classes", "floor", "temperature", "weights", "biases")
+        if hasattr(calibrator, f"{name}_")
+    }
+    return {"kind": kind, **fitted}
 
 
 def _multiclass(calibrator: MulticlassToBinary) -> dict[str, Any]:
@@ -65,26 +60,22 @@ def _multiclass(calibrator: MulticlassToBinary) -> dict[str, Any]:
         "normalize": bool(calibrator.normalize),
         "complete": calibrator.complete is not None,
         "calibrators": [-1 if one is None else place[id(one)] for one in calibrator.calibrators_],
-        **_binaries(distinct),
+        **_curves(distinct),
     }
 
 
-def _binaries(calibrators: list[Any]) -> dict[str, Any]:
-    """Knots and values of several calibrators of one type, end to end, or their logistic weights."""
-    make = type(calibrators[0]) if calibrators else HistogramBinning
-    if make in (PlattScaling, BetaCalibration):
-        weights = [
-            [one.slope_, one.slope_, one.intercept_] if make is PlattScaling else [one.a_, one.b_, one.c_]
-            for one in calibrators
-        ]
-        return {"binary": "logistic", "weights": weights}
-    if make not in (HistogramBinning, IsotonicCalibration):
-        raise InputError(f"a {make.__name__} cannot be written as a scorer")
-    binned = make is HistogramBinning
-    knots = [one.edges_ if binned else one.scores_ for one in calibrators]
-    values = [one.values_ for one in calibrators]
+def _curves(calibrators: list[Any]) -> dict[str, Any]:
+    """Return the curves of binary calibrators of one type: weights, or knots and values end to end."""
+    for one in calibrators:
+        if method_of(one) not in BINARY:
+            raise InputError(f"a {type(one).__name__} cannot be written as a scorer")
+    curves = [one.curve_ for one in calibrators]
+    kind = type(curves[0]) if curves else Steps
+    if kind is Logistic:
+        return {"curve": "logistic", "weights": [list(curve) for curve in curves]}
+    knots, values = [curve.knots for curve in curves], [curve.values for curve in curves]
     return {
-        "binary": "histogram" if binned else "isotonic",
+        "curve": kind.__name__.lower(),
         "knots": _joined(knots),
         "knots_from": _starts(knots),
         "values": _joined(values),

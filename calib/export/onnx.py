@@ -168,7 +168,7 @@ def _calibrated(graph: Graph, data: dict[str, Any], owner: str, scores: str) -> 
     known = graph.op("Max", index, graph.array(np.int64(0)))
     if not (table >= 0).any():
         return graph.op("Identity", scores)
-    if data["binary"] == "logistic":
+    if data["curve"] == "logistic":
         fitted = _logistic(graph, np.array(data["weights"]), known, scores)
     else:
         fitted = _looked_up(graph, data, known, scores)
@@ -187,7 +187,7 @@ def _logistic(graph: Graph, weights: np.ndarray, index: str, scores: str) -> str
 
 
 def _looked_up(graph: Graph, data: dict[str, Any], index: str, scores: str) -> str:
-    """Histogram or isotonic values, by a binary search in a table with one padded row per calibrator."""
+    """Values of steps or lines, by a binary search in a table with one padded row per calibrator."""
     starts, knots = np.array(data["knots_from"]), np.array(data["knots"])
     sizes = np.diff(starts)
     steps = int(sizes.max()).bit_length()
@@ -202,7 +202,7 @@ def _looked_up(graph: Graph, data: dict[str, Any], index: str, scores: str) -> s
     flat_knots, flat_values = graph.array(padded.ravel()), graph.array(values.ravel())
     base = graph.op("Mul", index, graph.array(np.int64(width)))
     place = _place(graph, flat_knots, steps, scores, graph.op("Mul", index, graph.array(np.int64(0))), base)
-    if data["binary"] == "histogram":
+    if data["curve"] == "steps":
         return graph.op("Gather", flat_values, graph.op("Add", base, place))
     final = graph.op("Gather", graph.array(sizes - 1), index)
     left = graph.op("Max", graph.op("Sub", place, graph.array(np.int64(1))), graph.array(np.int64(0)))

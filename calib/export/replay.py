@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calib.export.numbers import BINARY
+from calib.calibrators.binary import BinaryCalibrator
 
 #: Rows replayed at a time.
 BLOCK = 10_000
@@ -25,7 +25,7 @@ def outputs(calibrator: Any, proba: np.ndarray) -> dict[str, np.ndarray]:
     "label" and "confidence" (n,); "labels" and "confidences" (n, K); "probabilities" (n, L) and "label"; or
     "scores" (n,) for a binary calibrator.
     """
-    if type(calibrator) in BINARY:
+    if isinstance(calibrator, BinaryCalibrator):
         return {"scores": calibrator.predict(proba)}
     if hasattr(calibrator, "predict_top_k"):
         labels, confidences = calibrator.predict_top_k(proba)

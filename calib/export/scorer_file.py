@@ -48,7 +48,7 @@ def scorer(calibrator: Any) -> str:
     DATA = _arrays({
         'kind': 'binary',
         'calibrators': ('int', (1,), '0'),
-        'binary': 'histogram',
+        'curve': 'steps',
         'knots': ('float', (1,), '0.5'),
         'knots_from': ('int', (2,), '0 1'),
         'values': ('float', (2,), '0.5 1.0'),

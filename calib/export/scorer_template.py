@@ -95,8 +95,7 @@ def _calibrated(owner, scores):
 
 
 def _binary(index, scores):
-    binary = DATA["binary"]
-    if binary == "logistic":
+    if DATA["curve"] == "logistic":
         slope, slope_below, intercept = DATA["weights"][index]
         clipped = np.clip(scores, 2.0**-24, 1.0 - 2.0**-24)
         logit = slope * np.log(clipped) - slope_below * np.log1p(-clipped) + intercept
@@ -104,7 +103,7 @@ def _binary(index, scores):
         return np.where(logit >= 0.0, 1.0, small) / (1.0 + small)
     knots = DATA["knots"][DATA["knots_from"][index] : DATA["knots_from"][index + 1]]
     values = DATA["values"][DATA["values_from"][index] : DATA["values_from"][index + 1]]
-    if binary == "histogram":
+    if DATA["curve"] == "steps":
         return values[np.searchsorted(knots, scores, side="right")]
     return np.clip(np.interp(scores, knots, values), 0.0, 1.0)
 

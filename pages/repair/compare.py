@@ -6,13 +6,13 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, figures
-from calib.assessment.leaderboard import Entry, Leaderboard, named_methods
+from calib.assessment.leaderboard import Entry, Leaderboard
+from calib.calibrators.catalogue import PAPER, named_methods
 from pages.shared.panels.add_model import add_model
 from pages.shared.panels.leaderboard import show_leaderboard, show_pair
 from pages.shared.session import BASE, dataset, fit, methods, summary, sweeps
 from pages.shared.widgets import bins_slider, chart, heading, literal, need_calibration
 
-PAPER = ["TS", "VS", "DS", "N-HB", "TL-HB", "CW-HB"]
 #: Above this many calibration probabilities nothing is fitted before the user asks for it.
 AT_ONCE = 200_000
 CURVES = 6

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from calib import HistogramBinning, MulticlassToBinary, Predictions, TopLabelPrediction
+from calib import Predictions, TopLabelPrediction
 from calib.assessment.leaderboard import binned_sweeps
 from calib.assessment.summary import Summary, assessment, calibrated_scores, summarize
 from calib.binning import BinaryProblems, Strategy, bin_statistics
+from calib.calibrators.catalogue import make_calibrator, name_of
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
 from calib.diagrams import EceSweep, ReliabilityDiagram, ece_sweep, reliability_diagram
 from calib.noise import NoiseFloor, noise_floor_of
@@ -109,7 +110,8 @@ def use(data: Dataset) -> None:
     base = Method(BASE, data.evaluation, "uniform", data.evaluation.fingerprint)
     st.session_state["methods"] = {BASE: base}
     if data.calibration is not None:
-        fit("TL-HB, k = 50", MulticlassToBinary(HistogramBinning(points_per_bin=50)))
+        usual = make_calibrator()
+        fit(name_of(usual), usual)
 
 
 def previous() -> Dataset | None:
@@ -209,7 +211,7 @@ def floor(method: Method, notion: str, n_bins: int = 15, metric: str = "ece") ->
 def sweeps(method: Method) -> dict[str, EceSweep]:
     """Return TL-ECE and conf-ECE for B = 5 to 25; histogram binning by B is refitted with every B."""
     data = dataset()
-    by_bins = method.strategy == "discrete" and method.calibrator.binary.n_bins is not None
+    by_bins = method.strategy == "discrete" and getattr(method.calibrator.binary, "n_bins", None) is not None
     if by_bins and data.calibration is not None:
         return _refitted(method.key, method.calibrator, data.calibration, data.evaluation)
     kinds = ("top-label", "confidence")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import calib
-from calib.assessment.leaderboard import Entry, Leaderboard, binned_sweeps, compare, named_methods
+from calib.assessment.leaderboard import Entry, Leaderboard, binned_sweeps, compare
+from calib.calibrators.catalogue import named_methods
 from calib.datasets import resnet_shaped
 
 

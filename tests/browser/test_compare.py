@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from calib import ece
-from calib.assessment.leaderboard import compare, named_methods
+from calib.assessment.leaderboard import compare
+from calib.calibrators.catalogue import PAPER, named_methods
 from calib.datasets import load_example
 from tests.browser.screen import keep_picture, settled
 from tests.browser.steps import give
@@ -28,7 +29,7 @@ def test_compare(open_page, tmp_path):
     page.get_by_role("button", name="LaTeX", exact=True).wait_for()
     settled(page)
     table = pd.read_csv(io.BytesIO(downloaded(page, "Table (CSV)"))).set_index("Method")
-    paper = {name: named_methods()[name] for name in ("TS", "VS", "DS", "N-HB", "TL-HB", "CW-HB")}
+    paper = {name: named_methods()[name] for name in PAPER}
     mine = compare(example.calibration, example.evaluation, paper).frame().set_index("Method")
     assert list(table.index) == ["Base model", *paper]
     for head in ("Accuracy", "conf-ECE", "TL-ECE", "TL-MCE (bin)", "Brier, top label"):

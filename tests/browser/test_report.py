@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calib.assessment.leaderboard import named_methods
+from calib.calibrators.catalogue import named_methods
 from calib.datasets import load_example
 from calib.report import ReportInput, report_html
 from tests.browser.screen import OUTPUT
