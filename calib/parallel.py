@@ -1,11 +1,12 @@
-"""Thread pools over row blocks and items: NumPy releases the GIL inside its loops."""
+"""One pool of threads for row blocks and items: NumPy releases the GIL inside its loops."""
 
 from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,33 +14,77 @@ import numpy as np
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: Arrays below this many elements are done in one piece: starting threads would cost more.
+#: Arrays below this many elements are done in one piece: waking threads would cost more.
 SMALL = 200_000
 
-#: Threads at a time, one per processor.
-WORKERS = os.cpu_count() or 1
+#: Threads at a time, one per processor that this process may run on.
+WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
-_thread = threading.local()
+
+class _Pool:
+    """The threads that all calls share, started when first needed, and which threads are inside a call."""
+
+    def __init__(self) -> None:
+        self.forget()
+        if hasattr(os, "register_at_fork"):  # threads do not live on in a forked child
+            os.register_at_fork(after_in_child=self.forget)
+
+    def forget(self) -> None:
+        """Start over without threads."""
+        self.lock = threading.Lock()
+        self.executor: ThreadPoolExecutor | None = None
+        self.inside = threading.local()
+
+    def submit(self, work: Callable[[], None], times: int) -> list[Future[None]]:
+        """Let up to so many threads run `work`; fewer where no more threads can be started."""
+        with self.lock:
+            if self.executor is None:
+                self.executor = ThreadPoolExecutor(max(WORKERS - 1, 1), thread_name_prefix="calib")
+        futures: list[Future[None]] = []
+        try:
+            for _ in range(times):
+                futures.append(self.executor.submit(work))
+        except RuntimeError:
+            return futures  # the interpreter shuts down, or the system is out of threads: the caller goes on
+        return futures
+
+
+_pool = _Pool()
 
 
 def map_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """Apply `function` to every item on a thread pool and return the results in order.
+    """Apply `function` to every item on several threads and return the results in order.
 
-    Each task takes every p-th item, so a thousand small items cost no more than a few large ones. Inside
-    a worker the items are done one by one: the processors are busy already.
+    The calling thread works along with threads of one pool that all calls share, so a call never waits for
+    another one to end. Inside `function`, further calls do their items one by one: the processors are busy
+    already. The first error stops the call and reaches the caller.
     """
     listed = list(items)
     workers = min(WORKERS, len(listed))
-    if workers <= 1 or getattr(_thread, "is_worker", False):
+    if workers <= 1 or getattr(_pool.inside, "a_call", False):
         return [function(item) for item in listed]
-    pieces = min(4 * workers, len(listed))
     results: list[Any] = [None] * len(listed)
+    stops = [None] * workers
+    waiting: deque[tuple[int, Item] | None] = deque([*enumerate(listed), *stops])
 
-    def work(piece: int) -> None:
-        results[piece::pieces] = [function(item) for item in listed[piece::pieces]]
+    def work() -> None:
+        _pool.inside.a_call = True
+        try:
+            for index, item in iter(waiting.popleft, None):
+                results[index] = function(item)
+        except BaseException:
+            waiting.extendleft(stops)
+            raise
+        finally:
+            _pool.inside.a_call = False
 
-    with ThreadPoolExecutor(workers, initializer=setattr, initargs=(_thread, "is_worker", True)) as pool:
-        list(pool.map(work, range(pieces)))
+    helpers = _pool.submit(work, workers - 1)
+    try:
+        work()
+    finally:
+        started = wait([helper for helper in helpers if not helper.cancel()]).done
+    for helper in started:
+        helper.result()
     return results
 
 

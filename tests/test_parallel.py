@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from calib.parallel import SMALL, map_row_blocks, map_threads, row_slices
+from calib.parallel import SMALL, WORKERS, map_row_blocks, map_threads, row_slices
+from tests import ROOT
+
+
+def run(script: str) -> list[str]:
+    """Lines that a script prints in a process of its own, which imports one module and not all of calib."""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=ROOT / "calib", capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout.splitlines()
 
 
 @pytest.mark.parametrize("n_items", [0, 1, 2, 5, 1000])
@@ -33,6 +45,82 @@ def test_threads_do_not_start_threads():
         return {threading.get_ident(), *map_threads(inner, range(50))}
 
     assert all(len(identities) == 1 for identities in map_threads(outer, range(20)))
+
+
+def test_all_calls_share_one_pool():
+    names = {name for _ in range(20) for name in map_threads(lambda _: threading.current_thread(), range(50))}
+    assert len(names) <= max(WORKERS, 2)  # the caller and the pool, whatever the number of calls
+
+
+def test_a_call_does_not_wait_for_another_to_end():
+    second_done = threading.Event()
+
+    def first(item):
+        return second_done.wait(30)
+
+    def second(item):
+        return item
+
+    with ThreadPoolExecutor(1) as session:
+        waiting = session.submit(map_threads, first, range(2 * WORKERS))
+        assert map_threads(second, range(100)) == list(range(100))
+        second_done.set()
+        assert waiting.result() == [True] * 2 * WORKERS
+
+
+def test_an_error_stops_the_call():
+    done = []
+
+    def fail_at_once(item):
+        done.append(item)
+        raise IndexError("at once")
+
+    with pytest.raises(IndexError, match="at once"):
+        map_threads(fail_at_once, range(1000))
+    assert len(done) <= WORKERS
+    assert map_threads(abs, range(100)) == list(range(100))
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no processor affinity on this system")
+def test_workers_are_the_processors_this_process_may_use():
+    restrict = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
+    assert run(restrict + "import parallel; print(parallel.WORKERS)") == ["1"]
+    assert len(os.sched_getaffinity(0)) == WORKERS
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_makes_threads_of_its_own():
+    script = """
+import os
+import parallel
+from parallel import map_threads
+parallel.WORKERS = 3
+print(sum(map_threads(abs, range(100))), flush=True)
+
+def in_child(item):
+    if item == 5:  # fork in the middle of a call, in whatever thread this is
+        child = os.fork()
+        if child == 0:
+            print(sum(map_threads(abs, range(200))), flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
+    return item
+
+print(sum(map_threads(in_child, range(50))))
+"""
+    assert run(script) == ["4950", "19900", "1225"]
+
+
+def test_a_call_at_the_end_of_the_program_is_done_by_its_caller():
+    script = """
+import atexit
+import parallel
+from parallel import map_threads
+parallel.WORKERS = 3
+atexit.register(lambda: print(sum(map_threads(abs, range(10)))))
+print(sum(map_threads(abs, range(100))))
+"""
+    assert run(script) == ["4950", "45"]
 
 
 @pytest.mark.parametrize(
