@@ -11,7 +11,7 @@ from calib.assessment.summary import SUMMARY_COLUMNS, Summary, summarize
 from calib.binning import Strategy
 from calib.exceptions import InputError
 from calib.metrics.catalogue import MEASURES
-from calib.noise.floor import LEVEL, NoiseFloor, noise_floor
+from calib.noise.floor import WITHIN_NOISE, NoiseFloor, noise_floor
 
 #: Metrics that can be limited: every number of `Summary`.
 METRICS = tuple(name for name in SUMMARY_COLUMNS if name in MEASURES)
@@ -174,12 +174,8 @@ def _check(
     sentence = f"{title} {value:.4g} is {'' if kept else 'not '}{words} {limit:g}"
     excused = False
     if floor is not None and not kept:
-        excused = above_noise and bound == "max" and floor.p_value > LEVEL
-        noise = "above noise" if floor.p_value <= LEVEL else "not distinguishable from noise"
-        sentence += (
-            f", {'but' if excused else 'and'} {noise} (a perfect model of this size shows {floor.mean:.4g}, "
-            f"at most {floor.quantile(1.0 - LEVEL):.4g} in 95 of 100 cases)"
-        )
+        excused = above_noise and bound == "max" and floor.verdict == WITHIN_NOISE
+        sentence += f", {'but' if excused else 'and'} {floor.words}"
     return Check(
         metric=name,
         value=value,

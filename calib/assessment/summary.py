@@ -61,6 +61,11 @@ class Summary:
     log_loss: float | None
     n_distinct: int
 
+    @property
+    def bins(self) -> str:
+        """How the scores were binned, in words."""
+        return f"{self.n_bins} equal-width" if self.strategy == "uniform" else "one per value"
+
 
 #: Column heads of a summary table, in the field's terms.
 SUMMARY_COLUMNS = {
@@ -158,9 +163,17 @@ def assessment(calibrator: Any) -> Strategy:
     return "discrete" if binned else "uniform"
 
 
+def how_assessed(n_bins: int) -> str:
+    """Say in which bins the methods of a table are assessed; `assessment` decides for each."""
+    return (
+        f"Histogram-binned scores are assessed at each of their values, all others in {n_bins} equal-width "
+        "bins (Remark 1 of the paper)."
+    )
+
+
 def summary_frame(summaries: Sequence[Summary]) -> pd.DataFrame:
-    """Return one row per method under the heads of `SUMMARY_COLUMNS`."""
-    rows = [asdict(summary) for summary in summaries]
+    """Return one row per method under the heads of `SUMMARY_COLUMNS`, how it was binned in words."""
+    rows = [asdict(summary) | {"strategy": summary.bins} for summary in summaries]
     return pd.DataFrame(rows)[list(SUMMARY_COLUMNS)].rename(columns=SUMMARY_COLUMNS)
 
 

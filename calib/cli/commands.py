@@ -312,9 +312,4 @@ def _table(methods: Sequence[Summary]) -> str:
 
 
 def _how(methods: Sequence[Summary]) -> str:
-    return "; ".join(
-        f"{method.method}: {method.n_bins} equal-width bins"
-        if method.strategy == "uniform"
-        else f"{method.method}: one bin per distinct score ({method.n_distinct:,})"
-        for method in methods
-    )
+    return "Bins: " + "; ".join(f"{method.method}, {method.bins}" for method in methods)

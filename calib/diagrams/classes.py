@@ -14,9 +14,25 @@ from calib.binning import BinaryProblems, BinStatistics, Strategy
 from calib.diagrams.reliability import FEW_ROWS
 from calib.exceptions import InputError
 from calib.noise.bands import ProblemFloors, problem_floors
+from calib.noise.floor import ABOVE_NOISE, WITHIN_NOISE, perfect_words
 from calib.predictions import TopLabelPrediction
 from calib.reductions import reduce_to_binary
 from calib.validation import as_labels
+
+#: Columns of `ClassTable.frame` with the head and the meaning that tables print.
+CLASS_COLUMNS = {
+    "class": ("Class", "Name of the class"),
+    "predicted": ("Predicted", "Rows where the class is predicted"),
+    "true": ("True", "Rows where it is the true class"),
+    "accuracy": ("Right", "Share of its predictions that are right"),
+    "confidence": ("Says", "Mean confidence where it is predicted"),
+    "class_ece": ("TL-ECE", "TL-ECE of this class alone"),
+    "floor": ("Floor", "Mean TL-ECE of a perfect model of this size"),
+    "floor_upper": ("Floor, 95 %", "TL-ECE that a perfect model stays below in 95 of 100 cases"),
+    "p_value": ("p", "Chance that a perfect model shows as much"),
+    "flagged": ("Above noise", "At the false discovery rate over all classes"),
+    "share": ("Share", "Share of the TL-ECE of all classes"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +85,26 @@ class ClassTable:
     def ranked(self) -> np.ndarray:
         """Class codes, largest share of the TL-ECE first; ties and silent classes by code."""
         return np.argsort(-self.share, kind="stable")
+
+    def words(self, strong: str = "{}") -> str:
+        """Say how many announced classes are above noise; `strong` as for `cell_words`."""
+        announced = int((self.predicted > 0).sum())
+        return (
+            f"{strong.format(f'{int(self.flagged.sum()):,} of {announced:,}')} announced classes are "
+            f"{ABOVE_NOISE} (false discovery rate {100 * self.fdr:g} %)"
+        )
+
+    def class_words(self, label: int, name: str, strong: str = "{}") -> str:
+        """Say what is known about one announced class; `strong` as for `cell_words`."""
+        verdict = ABOVE_NOISE if self.flagged[label] else WITHIN_NOISE
+        if self.p_value[label] <= self.fdr and not self.flagged[label]:
+            verdict += " among this many classes"
+        says, right = (strong.format(f"{value[label]:.3f}") for value in (self.confidence, self.accuracy))
+        return (
+            f"{name} is announced for {self.predicted[label]:,} rows: says {says}, right {right}. Its TL-ECE "
+            f"is {self.class_ece[label]:.4f}, {verdict} "
+            f"({perfect_words(self.floor[label], self.floor_upper[label])}; p = {self.p_value[label]:.2g})."
+        )
 
     def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
         """Return one row per class, ranked by share of the TL-ECE."""

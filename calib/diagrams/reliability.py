@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +68,21 @@ class ReliabilityDiagram:
     def share(self) -> np.ndarray:
         """Share of all rows in each bin."""
         return self.count / self.n_samples
+
+    @property
+    def adds_most(self) -> int:
+        """Place of the bin with the largest share of TL-ECE, of those with `FEW_ROWS` if there are any."""
+        enough = self.count >= min(FEW_ROWS, self.count.max())
+        return int(np.argmax(np.where(enough, self.delta * self.count, -1.0)))
+
+    def words(self) -> str:
+        """Say which bin adds most to TL-ECE, and what is wrong in it."""
+        at = self.adds_most
+        return (
+            f"The bin that adds most to TL-ECE, {self.lower[at]:.2f} to {self.upper[at]:.2f}: it says "
+            f"{self.mean_confidence[at]:.3f} and is right {self.accuracy[at]:.3f}; class by class it is off "
+            f"by {self.delta[at]:.3f} on average (n = {self.count[at]:,})."
+        )
 
     def zoom(self, bin_: int) -> BinZoom:
         """Return the predicted classes inside one bin; see `bin_zoom`."""
@@ -135,6 +150,19 @@ class BinZoom:
     class_accuracy: np.ndarray
     class_lower: np.ndarray
     class_upper: np.ndarray
+
+    def words(self, class_names: Sequence[str], strong: str = "{}") -> str:
+        """Say which class is furthest off, of those with `FEW_ROWS` if there are any, and how all do.
+
+        `class_names` and the numbers in `strong` are written as they are given: see `cell_words`.
+        """
+        enough = self.class_count >= min(FEW_ROWS, self.class_count.max())
+        at = int(np.argmax(enough * np.abs(self.class_accuracy - self.class_confidence)))
+        one = cell_words(self.class_confidence[at], self.class_accuracy[at], self.class_count[at], strong)
+        return (
+            f"Predicted {class_names[self.label[at]]} at {self.lower:.3g} to {self.upper:.3g}: {one}. All "
+            f"classes together: {cell_words(self.mean_confidence, self.accuracy, self.count)}."
+        )
 
     def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
         """Return one row per predicted class, with its name where `class_names` are given."""
@@ -229,6 +257,42 @@ def bin_zoom(y_true: Any, scores: Any, bin: int, *, n_bins: int = 10) -> BinZoom
         If the bin holds no rows, or as for `reliability_diagram`.
     """
     return reliability_diagram(y_true, scores, n_bins=n_bins).zoom(bin)
+
+
+def cell_words(says: float, right: float, count: int, strong: str = "{}") -> str:
+    """Put a cell into words: what it announces, how often that is right, and its rows.
+
+    Parameters
+    ----------
+    says, right : float
+        Mean score and frequency of the outcome.
+    count : int
+        Rows.
+    strong : str
+        Format of the two numbers: "**{}**" for Markdown, "<b>{}</b>" for HTML.
+
+    Examples
+    --------
+    >>> cell_words(0.55, 0.2, 31)
+    'says 0.550, right 0.200, n = 31'
+    """
+    return f"says {strong.format(f'{says:.3f}')}, right {strong.format(f'{right:.3f}')}, n = {count:,}"
+
+
+def worst_cells_words(
+    cells: BinStatistics, class_names: Sequence[str], n_cells: int = 3, *, strong: str = "{}"
+) -> list[str]:
+    """Put each of `worst_cells` into words, with names as they are given; none where no cell is large enough.
+
+    Names that come from a user must already be escaped for where the words are shown.
+    """
+    rows: list[dict[Any, Any]] = worst_cells(cells, n_cells).to_dict("records")
+    return [
+        f"Predicted {class_names[cell['label']]} at {cell['lower']:.2f} to {cell['upper']:.2f}: "
+        + cell_words(cell["mean_score"], cell["mean_outcome"], cell["count"], strong)
+        + f" ({'overconfident' if cell['gap'] < 0 else 'underconfident'})"
+        for cell in rows
+    ]
 
 
 def worst_cells(cells: BinStatistics, n_cells: int = 3, min_count: int = FEW_ROWS) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,9 @@ import pandas as pd
 
 from calib.binning import BinaryProblems, Notion, Strategy, bin_statistics
 from calib.exceptions import InputError
+from calib.guarantees.card import guarantee_card
 from calib.noise.draws import independent_sums, resample
-from calib.reductions import as_problems
+from calib.reductions import as_problems, top_label
 
 #: A gap counts as equal to an epsilon within this: 0.4 - 0.3 is 0.1 to a reader, not 0.10000000000000003.
 ROUNDING = 1e-12
@@ -116,6 +117,97 @@ class ValidityCurve:
         return pd.DataFrame({name: getattr(self, name) for name in names}).rename(
             columns={"gap": "epsilon", "share": "validity", "cell_share": "cell_validity"}
         )
+
+
+@dataclass(frozen=True)
+class ValidityCells:
+    """Which cells a validity curve compares a base model and its calibrator in.
+
+    Attributes
+    ----------
+    own : bool
+        In the calibrator's own cells, the base model too (Appendix F of the paper); else in equal-width bins.
+    labels : tuple of int or None
+        Classes whose cells are counted; None for all.
+    left_out : int
+        Classes that are not, because they fell back: they have no bins of their own.
+    """
+
+    own: bool
+    labels: tuple[int, ...] | None = None
+    left_out: int = 0
+
+    def words(self, n_bins: int) -> str:
+        """Say which cells these are."""
+        cells = (
+            "The base model is judged in the calibrator's own cells (Appendix F of the paper)."
+            if self.own
+            else f"Cells: {n_bins} equal-width bins."
+        )
+        left_out = (
+            f" Left out: {self.left_out:,} classes with too few calibration rows for a bin; nothing is "
+            "promised about them."
+        )
+        return cells + left_out * (self.left_out > 0)
+
+
+def validity_cells(
+    calibrator: Any,
+    base: Any,
+    scores: Any,
+    *,
+    notion: Notion,
+    strategy: Strategy,
+    label: int | None = None,
+) -> ValidityCells:
+    """Choose the cells: those of the calibrator, for the classes it binned, where the two can share them.
+
+    Parameters
+    ----------
+    calibrator : fitted calibrator or None
+        None for a base model.
+    base, scores : (n, L) array, Predictions or TopLabelPrediction
+        What the base model and the calibrator announce for the same rows.
+    notion, strategy : str
+        What the curve conditions on, and how the calibrator's scores are assessed.
+    label : int, optional
+        The only class that is counted.
+    """
+    one = None if label is None else (label,)
+    shared = notion == "class-wise" or np.array_equal(top_label(base)[0], top_label(scores)[0])
+    if strategy == "discrete" and shared:
+        return ValidityCells(own=True, labels=one)
+    fell_back = getattr(calibrator, "fallbacks_", ())
+    if not fell_back or notion not in ("top-label", "class-wise") or calibrator.notion != notion:
+        return ValidityCells(own=False, labels=one)
+    card = guarantee_card(calibrator)
+    binned = tuple(card.label[card.n_bins > 0].tolist())
+    if not binned or (label is not None and label not in binned):
+        return ValidityCells(own=False, labels=one)
+    left_out = 0 if one else len(card.label) - len(binned)
+    return ValidityCells(own=True, labels=one or binned, left_out=left_out)
+
+
+def validity_words(
+    curves: Mapping[str, ValidityCurve],
+    epsilon: float,
+    *,
+    conditional: bool = False,
+    strong: str = "{}",
+) -> str:
+    """Say which share of rows (or of cells, where `conditional`) is within epsilon, for each curve by name.
+
+    Names are written as they are given: a user's must already be escaped for where the words are shown.
+    `strong` formats the shares: "**{}**" for Markdown.
+    """
+    shares = [
+        f"{strong.format(f'{curve.cells_at(epsilon) if conditional else curve.at(epsilon):.1%}')} for {name}"
+        for name, curve in curves.items()
+    ]
+    return (
+        f"Share of {'cells' if conditional else 'rows'} announced within {epsilon:.3f} of the observed "
+        f"frequency: {', '.join(shares)}."
+    )
 
 
 def validity_curve(

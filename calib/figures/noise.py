@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
 
 from calib.diagrams.validity import ValidityCurve
 from calib.figures.reliability_figures import METHOD_COLOURS, OKABE_ITO, TEMPLATE, escape
+from calib.guarantees.card import Promise
 from calib.metrics.decompositions import Decomposition
 from calib.noise.floor import NoiseFloor
 
-
-@dataclass(frozen=True)
-class Promise:
-    """What a theorem promises, as a point on the validity plot.
-
-    Attributes
-    ----------
-    name : str
-        Legend entry.
-    epsilon : float
-        Where the curve should have reached `share`.
-    share : float
-        How much of the population it should have reached there.
-    """
-
-    name: str
-    epsilon: float
-    share: float
+#: How to read the dotted lines of `validity`.
+DOTTED = (
+    "Dotted: what the same cells would show if every announcement were exactly true, because observed "
+    "frequencies are noisy too. A curve on or above its dotted line shows no more than noise."
+)
 
 
 def validity(

@@ -33,6 +33,25 @@ RANDOMIZED_TIES = (
 )
 
 
+@dataclass(frozen=True)
+class Promise:
+    """What a theorem promises of V(epsilon), the share of rows within epsilon of the truth.
+
+    Attributes
+    ----------
+    name : str
+        Which epsilon it is, and its size.
+    epsilon : float
+        Distance from the truth.
+    share : float
+        The least share of rows that is within it.
+    """
+
+    name: str
+    epsilon: float
+    share: float
+
+
 @dataclass(frozen=True, eq=False)
 class GuaranteeCard:
     """The guarantee of a fitted calibrator, class by class; one entry per binary problem (P of them).
@@ -94,6 +113,37 @@ class GuaranteeCard:
     def worst_expected_ece(self) -> float:
         """Bound on the expected ECE of the notion over the covered problems, NaN if there is none."""
         return _largest(self.expected_ece)
+
+    @property
+    def theorem(self) -> str:
+        """Theorem of the paper that the numbers come from."""
+        return "Theorem 2" if self.notion == "class-wise" else "Theorem 1"
+
+    def promises(self, label: int | None = None) -> list[Promise]:
+        """Return eps_1 and eps_2 of one class, by default the worst; without those that exclude nothing."""
+        one = label is not None and self.notion != "confidence"
+        first = float(self.marginal[label]) if one else self.worst_marginal
+        second = float(self.conditional[label]) if one else self.worst_conditional
+        made = [
+            Promise(f"\u03b5\u2081 = {first:.3f}", first, 1.0 - self.alpha),
+            Promise(f"\u03b5\u2082 = {second:.3f}", second, 1.0),
+        ]
+        return [promise for promise in made if promise.epsilon < 1.0]
+
+    def words(self, strong: str = "{}") -> str:
+        """Say what is promised, or why nothing is; `strong` formats the bounds: "**{}**" for Markdown."""
+        if not self.applies:
+            return f"No guarantee: {self.why_not}."
+        first, second, expected = (
+            strong.format(f"{bound:.3f}")
+            for bound in (self.worst_marginal, self.worst_conditional, self.worst_expected_ece)
+        )
+        return (
+            f"With probability at least {1 - self.alpha:.0%}, whatever the distribution of the data, the "
+            f"announced confidence is within {first} (\u03b5\u2081) of the truth for a new row, and within "
+            f"{second} (\u03b5\u2082) for every announced value at once; the expected error is at most "
+            f"{expected} ({self.theorem}). This covers {self.covered:.1%} of the calibration rows."
+        )
 
     def frame(self) -> pd.DataFrame:
         """Return one row per problem, for tables and CSV downloads."""

@@ -18,6 +18,9 @@ from calib.validation import check_norm
 #: p-values up to this level are called "above noise".
 LEVEL = 0.05
 
+#: The two verdicts. No model is ever called calibrated: noise can hide an error.
+ABOVE_NOISE, WITHIN_NOISE = "above noise", "not distinguishable from noise"
+
 #: A calibration error this low in the floor's lower tail is suspicious: were the rows used for fitting?
 TOO_LOW = 0.005
 
@@ -60,6 +63,16 @@ class NoiseFloor:
         scores sum to more than 1, classes are drawn independently, and the spread, hence p, is approximate.
         """
         return float(p_values(np.array([self.observed]), self.samples[None])[0])
+
+    @property
+    def verdict(self) -> str:
+        """`ABOVE_NOISE` where the p-value is at most `LEVEL`, else `WITHIN_NOISE`."""
+        return ABOVE_NOISE if self.p_value <= LEVEL else WITHIN_NOISE
+
+    @property
+    def words(self) -> str:
+        """The verdict, and in brackets what a perfect model of this size shows."""
+        return f"{self.verdict} ({perfect_words(self.mean, *_printed_upper(self))})"
 
     def quantile(self, q: float) -> float:
         """Value that a perfect model of this size stays at or below with probability `q`."""
@@ -205,21 +218,30 @@ def verdict(floor: NoiseFloor, name: str) -> str:
         until the printed numbers bear out the words. An error so low that a perfect model would show it
         in fewer than 1 of 200 cases raises the question whether the rows were used for fitting.
     """
-    above = floor.p_value <= LEVEL
-    words = "above noise" if above else "not distinguishable from noise"
-    upper = floor.quantile(1.0 - LEVEL)
+    sentence = f"{name} {floor.observed:.{_printed_upper(floor)[1]}f}, {floor.words}"
+    if len(floor.samples) >= 1 / TOO_LOW and floor.observed < floor.quantile(TOO_LOW):
+        sentence += "; lower than chance allows: were these rows used for fitting?"
+    return sentence
+
+
+def perfect_words(mean: float, upper: float, digits: int = 4) -> str:
+    """Say what a perfect model of the same size shows: mean and 95 % quantile of its floor."""
+    cases = round(100 * (1.0 - LEVEL))
+    return (
+        f"a perfect model of this size shows {mean:.{digits}f}, at most {upper:.{digits}f} in {cases} of "
+        "100 cases"
+    )
+
+
+def _printed_upper(floor: NoiseFloor) -> tuple[float, int]:
+    """Round the 95 % quantile up, to as many digits as bear out the verdict; return it and their number."""
+    upper, above = floor.quantile(1.0 - LEVEL), floor.verdict == ABOVE_NOISE
     for digits in range(3, 7):
         observed, mean = round(floor.observed, digits), round(floor.mean, digits)
         most = np.ceil(upper * 10**digits - 1e-9) / 10**digits + 0.0  # no negative zero
         if mean < most and (observed > most) == above:
             break
-    sentence = (
-        f"{name} {observed:.{digits}f}, {words} (a perfect model of this size shows {mean:.{digits}f}, "
-        f"at most {most:.{digits}f} in {round(100 * (1.0 - LEVEL))} of 100 cases)"
-    )
-    if len(floor.samples) >= 1 / TOO_LOW and floor.observed < floor.quantile(TOO_LOW):
-        sentence += "; lower than chance allows: were these rows used for fitting?"
-    return sentence
+    return most, digits
 
 
 class CellMetric:

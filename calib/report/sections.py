@@ -9,28 +9,26 @@ import numpy as np
 import pandas as pd
 
 import calib.figures as figures
-from calib.assessment.summary import assessment, calibrated_scores, summarize, summary_frame
-from calib.binning import BinStatistics, Strategy, bin_statistics
+from calib.assessment.summary import assessment, calibrated_scores, how_assessed, summarize, summary_frame
+from calib.binning import BinStatistics, Notion, Strategy, bin_statistics
 from calib.calibrators.multiclass import MulticlassToBinary
-from calib.diagrams.classes import class_heat, class_table
+from calib.diagrams.classes import CLASS_COLUMNS, class_heat, class_table
 from calib.diagrams.reliability import (
-    FEW_ROWS,
-    ReliabilityDiagram,
     ece_sweep,
     reliability_diagram,
-    worst_cells,
+    worst_cells_words,
 )
-from calib.diagrams.validity import validity_curve
+from calib.diagrams.validity import validity_cells, validity_curve, validity_words
 from calib.figures.classes import heat
 from calib.figures.html import figure_html
-from calib.figures.noise import Promise
+from calib.figures.noise import DOTTED
 from calib.figures.noise import validity as draw_validity
 from calib.guarantees.card import GuaranteeCard, guarantee_card
 from calib.metrics.catalogue import ECES
 from calib.noise.bands import consistency_band
-from calib.noise.floor import noise_floor, verdict
-from calib.predictions import Predictions, TopLabelPrediction
-from calib.reductions import reduce_to_binary, top_label
+from calib.noise.floor import WITHIN_NOISE, noise_floor, verdict
+from calib.predictions import Predictions
+from calib.reductions import reduce_to_binary
 from calib.report.html import bullets, paragraph, table, text
 from calib.report.input import ReportInput
 
@@ -93,13 +91,7 @@ def verdict_section(about: ReportInput) -> list[str]:
             random_state=about.random_state,
         )
         sentences.append(text(verdict(floor, one.title)))
-    worst: list[dict[Any, Any]] = worst_cells(_cells(about), 5).to_dict("records")
-    cells = [
-        f"Predicted {text(rows.class_names[cell['label']])} at {cell['lower']:.2f} to {cell['upper']:.2f}: "
-        f"says {cell['mean_score']:.3f}, right {cell['mean_outcome']:.3f}, n = {cell['count']:,} "
-        f"({'overconfident' if cell['gap'] < 0 else 'underconfident'})"
-        for cell in worst
-    ]
+    cells = worst_cells_words(_cells(about), [text(name) for name in rows.class_names], 5)
     return [
         paragraph(f"The base model, in {about.n_bins} equal-width bins:"),
         bullets(sentences),
@@ -131,12 +123,7 @@ def reliability_section(about: ReportInput) -> list[str]:
                 random_state=about.random_state,
             )
             band = (found.lower, found.upper)
-        most = _adds_most(diagram)
-        sentence = (
-            f"The bin that adds most to TL-ECE, {diagram.lower[most]:.2f} to {diagram.upper[most]:.2f}: it "
-            f"says {diagram.mean_confidence[most]:.3f} and is right {diagram.accuracy[most]:.3f}; class by "
-            f"class it is off by {diagram.delta[most]:.3f} on average (n = {diagram.count[most]:,})."
-        )
+        sentence = diagram.words()
         drawn = figures.reliability(diagram, band=band)
         parts += [
             f"<h3>{text(name)}</h3>",
@@ -144,13 +131,12 @@ def reliability_section(about: ReportInput) -> list[str]:
             figure_html(drawn, f"reliability-{place}", sentence),
         ]
         if place == 0:
-            zoomed = diagram.zoom(int(diagram.bin[most]))
-            inside = (
-                f"The classes announced in that bin, {zoomed.count:,} rows: what it says and what is true."
-            )
+            zoomed = diagram.zoom(int(diagram.bin[diagram.adds_most]))
             parts += [
-                paragraph(text(inside)),
-                figure_html(figures.zoom(zoomed, rows.class_names), "zoom", inside),
+                paragraph(f"Inside that bin: {zoomed.words([text(name) for name in rows.class_names])}"),
+                figure_html(
+                    figures.zoom(zoomed, rows.class_names), "zoom", "The classes announced in that bin."
+                ),
             ]
     return parts
 
@@ -165,27 +151,12 @@ def classes_section(about: ReportInput) -> list[str]:
         n_resamples=about.n_resamples,
         random_state=about.random_state,
     )
-    flagged = int(found.flagged.sum())
-    frame = found.frame(rows.class_names).head(MOST_CLASSES)
-    heads = {
-        "class": "Class",
-        "predicted": "Announced",
-        "confidence": "Says",
-        "accuracy": "Right",
-        "class_ece": "TL-ECE",
-        "floor": "Noise floor",
-        "floor_upper": "its 95 %",
-        "p_value": "p",
-        "flagged": "Above noise",
-        "share": "Share",
-    }
-    shown = frame[list(heads)].rename(columns=heads)
-    three = ("Says", "Right", "TL-ECE", "Noise floor", "its 95 %", "p")
-    formats = dict.fromkeys(three, ".3f") | {"Announced": ",d", "Share": ".1%"}
-    announced = int((found.predicted > 0).sum())
+    heads = {name: head for name, (head, _) in CLASS_COLUMNS.items()}
+    shown = found.frame(rows.class_names).head(MOST_CLASSES)[list(heads)].rename(columns=heads)
+    formats = dict.fromkeys(heads.values(), ".3f") | {"Predicted": ",d", "True": ",d", "Share": ".1%"}
     sentence = (
-        f"{flagged:,} of {announced:,} announced classes are above noise (false discovery rate 5 %, "
-        f"{about.n_bins} equal-width bins); the others are not distinguishable from noise."
+        f"{found.words()} The others are {WITHIN_NOISE}. Each class is assessed in {about.n_bins} "
+        "equal-width bins."
     )
     top = found.ranked[:MOST_DRAWN]
     top = top[found.predicted[top] > 0]
@@ -205,7 +176,6 @@ def comparison_section(about: ReportInput) -> list[str]:
         if strategy == "uniform":
             curves[name] = (scores, strategy)
     frame = summary_frame(summaries)
-    frame["Bins"] = frame["Bins"].map({"uniform": f"{about.n_bins} equal-width", "discrete": "one per value"})
     frame["Distinct scores"] = [f"{one.n_distinct:,}" for one in summaries]
     turned = frame.set_index("Method").T.map(_printed)
     turned.insert(0, "", turned.index)
@@ -222,10 +192,7 @@ def comparison_section(about: ReportInput) -> list[str]:
     )
     return [
         *_nothing_fitted(about),
-        paragraph(
-            "Histogram-binned scores are assessed at each of their values, all others in equal-width bins "
-            "(Remark 1 of the paper). A dash: the method gives no score per class."
-        ),
+        paragraph(f"{how_assessed(about.n_bins)} A dash: the method gives no score per class."),
         table(turned, words=("",)),
         paragraph(sentence),
         figure_html(figures.ece_curves(sweeps), "sweep", sentence),
@@ -241,19 +208,9 @@ def guarantee_section(about: ReportInput) -> list[str]:
         if not isinstance(calibrator, MulticlassToBinary):
             continue
         card = guarantee_card(calibrator)
+        parts.append(paragraph(f"<b>{text(name)}</b>. {text(card.words())}"))
         if not card.applies:
-            parts.append(paragraph(f"{text(name)}: no guarantee; {text(card.why_not)}."))
             continue
-        theorem = "Theorem 2" if card.notion == "class-wise" else "Theorem 1"
-        parts.append(
-            paragraph(
-                f"{text(name)}: whatever the distribution, with probability at least "
-                f"{1 - card.alpha:.0%} the announced confidence is within {card.worst_marginal:.3f} of the "
-                f"truth for a new row, and within {card.worst_conditional:.3f} for every announced value at "
-                f"once; the expected error is at most {card.worst_expected_ece:.3f} ({theorem}). This "
-                f"covers {card.covered:.1%} of the calibration rows."
-            )
-        )
         assumptions |= dict.fromkeys(card.assumptions)
         if not drawn and card.notion in ("confidence", "top-label"):
             drawn = _validity(about, name, calibrator, card)
@@ -267,41 +224,27 @@ def _validity(
 ) -> list[str]:
     """Share of rows announced within epsilon of the truth, before and after, with what is promised."""
     rows = about.evaluation
-    scores = calibrated_scores(calibrator, rows)
-    announced = TopLabelPrediction(*top_label(scores if hasattr(scores, "label") else np.asarray(scores)))
+    scores, strategy = calibrated_scores(calibrator, rows), assessment(calibrator)
+    notion: Notion = card.notion  # type: ignore[assignment]
+    cells = validity_cells(calibrator, rows, scores, notion=notion, strategy=strategy)
     curve = partial(
         validity_curve,
         rows.labels,
-        notion=card.notion,  # type: ignore[arg-type]
+        notion=notion,
+        label=cells.labels,
         n_bins=about.n_bins,
-        strategy=assessment(calibrator),
+        strategy="discrete" if cells.own else "uniform",
         n_resamples=min(about.n_resamples, 200),
         random_state=about.random_state,
     )
-    curves = {_BASE: curve(scores=rows, reference=announced), name: curve(scores=announced)}
-    promises = [
-        Promise(f"{symbol} = {epsilon:.3f}", epsilon, share)
-        for symbol, epsilon, share in (
-            ("\u03b5\u2081", card.worst_marginal, 1.0 - card.alpha),
-            ("\u03b5\u2082", card.worst_conditional, 1.0),
-        )
-        if epsilon < 1.0
-    ]
-    shares = ", ".join(f"{found.at(0.05):.1%} for {method}" for method, found in curves.items())
-    sentence = (
-        f"Share of rows announced within 0.05 of what was observed in their cell: {shares}. Dotted: what "
-        "the same cells would show if every announcement were exactly true."
-    )
+    curves = {_BASE: curve(scores=rows, reference=scores if cells.own else None), name: curve(scores=scores)}
+    promises = card.promises()
+    epsilon = promises[0].epsilon if promises else 0.05
+    sentence = f"{validity_words(curves, epsilon)} {DOTTED} {cells.words(about.n_bins)}"
     return [
         paragraph(text(sentence)),
         figure_html(draw_validity(curves, promises=promises), "validity", sentence),
     ]
-
-
-def _adds_most(diagram: ReliabilityDiagram) -> int:
-    """Place of the bin with the largest share of TL-ECE, among those of 20 rows or more if there are any."""
-    enough = diagram.count >= min(FEW_ROWS, diagram.count.max())
-    return int(np.argmax(np.where(enough, diagram.delta * diagram.count, -1.0)))
 
 
 def _nothing_fitted(about: ReportInput) -> list[str]:

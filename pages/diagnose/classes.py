@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import streamlit as st
-from streamlit.column_config import CheckboxColumn, NumberColumn
+from streamlit.column_config import Column, NumberColumn
 
-from calib.diagrams.classes import class_heat
+from calib.diagrams.classes import CLASS_COLUMNS, class_heat
+from calib.diagrams.reliability import cell_words
 from calib.figures import classes as figures
 from pages.shared.panels.class_detail import class_panel
 from pages.shared.session import dataset, methods
@@ -13,17 +14,22 @@ from pages.shared.studies import classes, heat_cells
 from pages.shared.widgets import bins_slider, chart, download, heading, literal
 
 HEAT_ROWS = 20
+FORMATS = {
+    "predicted": "localized",
+    "true": "localized",
+    "accuracy": "%.3f",
+    "confidence": "%.3f",
+    "class_ece": "%.4f",
+    "floor": "%.4f",
+    "p_value": "%.2g",
+    "share": "percent",
+}
 COLUMNS = {
-    "class": "Class",
-    "predicted": NumberColumn("Predicted", format="localized", help="Rows where the class is announced"),
-    "true": NumberColumn("True", format="localized", help="Rows where it is the true class"),
-    "accuracy": NumberColumn("Right", format="%.3f", help="Share of its announcements that are right"),
-    "confidence": NumberColumn("Says", format="%.3f", help="Mean confidence where it is announced"),
-    "class_ece": NumberColumn("TL-ECE", format="%.4f", help="TL-ECE of this class alone"),
-    "floor": NumberColumn("Floor", format="%.4f", help="Mean TL-ECE of a perfect model of this size"),
-    "p_value": NumberColumn("p", format="%.2g", help="Chance that a perfect model shows as much"),
-    "flagged": CheckboxColumn("Above noise", help="At a false discovery rate of 5 % over all classes"),
-    "share": NumberColumn("Share", format="percent", help="Share of the TL-ECE of all classes"),
+    name: NumberColumn(head, format=FORMATS[name], help=meaning)
+    if name in FORMATS
+    else Column(head, help=meaning)
+    for name, (head, meaning) in CLASS_COLUMNS.items()
+    if name != "floor_upper"
 }
 
 
@@ -49,16 +55,13 @@ with left:
     n_bins = bins_slider()
 method = known[right.selectbox("Model", list(known), key="model")]
 found = classes(method, n_bins)
-announced = int((found.predicted > 0).sum())
-flagged = int(found.flagged.sum())
 worst = [code for code in found.ranked[:3].tolist() if found.predicted[code]]
 st.markdown(
-    f"**{flagged:,} of {announced:,}** announced classes are above noise (false discovery rate 5 %). "
-    "What adds most to the TL-ECE of "
-    f"**{found.tl_ece:.4f}**: "
+    f"{found.words('**{}**')} What adds most to the TL-ECE of **{found.tl_ece:.4f}**: "
     + "; ".join(
-        f"predicted {literal(names[code])} says {found.confidence[code]:.2f}, right "
-        f"{found.accuracy[code]:.2f}, n = {found.predicted[code]:,} ({found.share[code]:.0%} of it)"
+        f"predicted {literal(names[code])} "
+        + cell_words(found.confidence[code], found.accuracy[code], found.predicted[code])
+        + f" ({found.share[code]:.0%} of it)"
         for code in worst
     )
     + "."

@@ -89,14 +89,7 @@ chosen = st.selectbox(
 )
 zoom = diagram.zoom(chosen)
 names = data.evaluation.class_names
-enough = zoom.class_count >= min(FEW_ROWS, zoom.class_count.max())
-at = int(np.argmax(enough * np.abs(zoom.class_accuracy - zoom.class_confidence)))
-st.markdown(
-    f"Predicted {literal(names[zoom.label[at]])} at {edges[chosen]}: says "
-    f"**{zoom.class_confidence[at]:.2f}**, right **{zoom.class_accuracy[at]:.2f}**, "
-    f"n = {zoom.class_count[at]:,}. All classes together: says {zoom.mean_confidence:.2f}, right "
-    f"{zoom.accuracy:.2f}, n = {zoom.count:,}."
-)
+st.markdown(zoom.words([literal(name) for name in names], strong="**{}**"))
 chart(
     figures.zoom(zoom, names),
     "bin-zoom",

@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
 import streamlit as st
 
 from calib import InputError
-from calib.diagrams.validity import ValidityCurve
+from calib.diagrams.reliability import cell_words
+from calib.diagrams.validity import ValidityCurve, validity_words
 from calib.figures import noise as figures
-from calib.figures.noise import Promise
-from calib.guarantees.card import GuaranteeCard
 from pages.shared.session import Method, dataset, methods
 from pages.shared.validity_studies import card, cells_for, notions, own_notion, validity
 from pages.shared.widgets import chart, download, heading, literal, plain
-
-
-def promised(found: GuaranteeCard | None, notion: str, label: int | None) -> list[Promise]:
-    """Epsilons of the theorem, of one class or of the worst; none where they do not bind."""
-    if found is None or not found.applies or found.notion != notion:
-        return []
-    one = label is not None and notion != "confidence"
-    first = float(found.marginal[label]) if one else found.worst_marginal
-    second = float(found.conditional[label]) if one else found.worst_conditional
-    made = [
-        Promise(f"\u03b5\u2081 = {first:.3f}", first, 1.0 - found.alpha),
-        Promise(f"\u03b5\u2082 = {second:.3f}", second, 1.0),
-    ]
-    return [promise for promise in made if math.isfinite(promise.epsilon) and promise.epsilon < 1.0]
 
 
 def worst_cell(method: Method, curve: ValidityCurve) -> str:
@@ -36,8 +19,8 @@ def worst_cell(method: Method, curve: ValidityCurve) -> str:
     code = int(curve.label[-1])
     about = "All classes pooled" if code < 0 else f"Class {literal(names[code])}"
     return (
-        f"{literal(method.name)}: worst cell off by **{curve.worst:.3f}** ({about}: says "
-        f"{curve.mean_score[-1]:.3f}, happened {curve.mean_outcome[-1]:.3f}, n = {curve.count[-1]:,})"
+        f"{literal(method.name)}: worst cell off by **{curve.worst:.3f}** ({about}: "
+        f"{cell_words(curve.mean_score[-1], curve.mean_outcome[-1], curve.count[-1])})"
     )
 
 
@@ -71,15 +54,11 @@ except InputError as error:
     st.info(f"Nothing to show: {plain(error)}.")
     st.stop()
 found = card(chosen, alpha)
-promises = promised(found, notion, of_class)
-what = "cells" if conditional else "rows"
+promises = found.promises(of_class) if found is not None and found.notion == notion else []
 epsilon = promises[0].epsilon if promises else 0.05
-said = []
-for name, curve in curves.items():
-    share = curve.cells_at(epsilon) if conditional else curve.at(epsilon)
-    said.append(f"**{share:.1%}** for {literal(name)}")
+named = {literal(name): curve for name, curve in curves.items()}
 st.markdown(
-    f"Share of {what} announced within {epsilon:.3f} of the observed frequency: {', '.join(said)}."
+    validity_words(named, epsilon, conditional=conditional, strong="**{}**")
     + (
         f" The theorem promises at least {1 - alpha:.0%} at \u03b5\u2081 for new rows and exact frequencies, "
         "whatever the distribution."
@@ -94,21 +73,7 @@ chart(
     table=table,
     alt="Validity curves of the base model and the calibrator, with the theorem's epsilon",
 )
-st.caption(
-    "Dotted: what the same cells would show if every announcement were exactly true, because observed "
-    "frequencies are noisy too. A curve on or above its dotted line shows no more than noise. "
-    + (
-        "The base model is judged in the calibrator's own cells (Appendix F of the paper)."
-        if cells.own
-        else f"Cells: {n_bins} equal-width bins."
-    )
-    + (
-        f" Left out: {cells.left_out:,} classes with too few calibration rows for a bin; nothing is "
-        "promised about them."
-        if cells.left_out
-        else ""
-    )
-)
+st.caption(f"{figures.DOTTED} {cells.words(n_bins)}")
 for name, curve in curves.items():
     st.markdown("- " + worst_cell(known[name], curve))
 

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, figures
-from calib.assessment.summary import summary_frame
+from calib.assessment.summary import how_assessed, summary_frame
 from calib.calibrators.catalogue import name_of
 from pages.shared.panels.bin_planner import planner
 from pages.shared.panels.choose_calibrator import choose_calibrator
@@ -82,10 +82,7 @@ st.dataframe(
     height="content",
 )
 download(numbers.reset_index(), "before-after", key="before-after-csv")
-st.caption(
-    f"Errors in {n_bins} equal-width bins; those of histogram-binned scores at each of their values. The "
-    f"diagrams below use {n_bins} bins for both."
-)
+st.caption(f"{how_assessed(n_bins)} The diagrams below use {n_bins} equal-width bins for both.")
 for column, method in zip(st.columns(2), (base, chosen), strict=True):
     with column:
         st.markdown(f"**{method.name}**")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from calib.binning import BinaryProblems, Notion
-from calib.diagrams.validity import ValidityCurve, validity_curve
+from calib.diagrams.validity import ValidityCells, ValidityCurve, validity_cells, validity_curve
 from calib.guarantees.card import GuaranteeCard, guarantee_card
-from calib.reductions import top_label
 from pages.shared.session import BASE, Method, class_wise, methods, problems
 
 #: Redraws for the curve of a perfect model: its shares are averages, 200 give them to within 1 %.
@@ -30,42 +27,20 @@ def notions(method: Method) -> list[Notion]:
     return [*every, "class-wise"] if class_wise() and serves(method, "class-wise") else every
 
 
-@dataclass(frozen=True)
-class Cells:
-    """How a validity plot cuts the rows.
-
-    Attributes
-    ----------
-    own : bool
-        In the calibrator's own cells, the base model too (Appendix F of the paper); else in equal-width bins.
-    labels : tuple of int or None
-        The classes shown; None for all.
-    left_out : int
-        Classes left out because they fell back: they have no bins of their own.
-    """
-
-    own: bool
-    labels: tuple[int, ...] | None = None
-    left_out: int = 0
-
-
-def cells_for(method: Method, notion: Notion, label: int | None) -> Cells:
+def cells_for(method: Method, notion: Notion, label: int | None) -> ValidityCells:
     """Choose the cells: those of the calibrator for every class that it binned."""
-    one = None if label is None else (label,)
-    calibrator = method.calibrator
-    if method.strategy == "discrete" and _same_classes(method, notion):
-        return Cells(own=True, labels=one)
-    fell_back = getattr(calibrator, "fallbacks_", ())
-    if not fell_back or notion not in ("top-label", "class-wise") or calibrator.notion != notion:
-        return Cells(own=False, labels=one)
-    found = guarantee_card(calibrator)
-    binned = tuple(found.label[found.n_bins > 0].tolist())
-    if not binned or (label is not None and label not in binned):
-        return Cells(own=False, labels=one)
-    return Cells(own=True, labels=one or binned, left_out=0 if one else len(found.label) - len(binned))
+    base = methods()[BASE]
+    return validity_cells(
+        method.calibrator,
+        base.scores,
+        method.scores,
+        notion=notion,
+        strategy=method.strategy,
+        label=label,
+    )
 
 
-def validity(method: Method, notion: Notion, cells: Cells, n_bins: int) -> dict[str, ValidityCurve]:
+def validity(method: Method, notion: Notion, cells: ValidityCells, n_bins: int) -> dict[str, ValidityCurve]:
     """Return V(epsilon) of the base model and, if it is another, of a method, by name."""
     base = methods()[BASE]
     strategy = "discrete" if cells.own else "uniform"
@@ -82,13 +57,6 @@ def validity(method: Method, notion: Notion, cells: Cells, n_bins: int) -> dict[
 def card(method: Method, alpha: float) -> GuaranteeCard | None:
     """Return what a method's calibrator promises, None where it has no binary problems to promise about."""
     return guarantee_card(method.calibrator, alpha) if hasattr(method.calibrator, "fallbacks_") else None
-
-
-def _same_classes(method: Method, notion: Notion) -> bool:
-    """Whether base model and method announce the same classes: only then can they share cells."""
-    if notion == "class-wise":
-        return True
-    return np.array_equal(*(top_label(which.scores)[0] for which in (methods()[BASE], method)))
 
 
 def serves(method: Method, notion: str) -> bool:

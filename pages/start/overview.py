@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calib.assessment.summary import summary_frame
-from calib.diagrams import worst_cells
+from calib.assessment.summary import how_assessed, summary_frame
+from calib.diagrams.reliability import worst_cells_words
 from calib.metrics.catalogue import ECES, MEASURES
 from calib.noise import verdict
 from pages.shared.panels.report import offer_report
@@ -17,7 +17,7 @@ n_bins = bins_slider()
 data, known = dataset(), methods()
 base = known[BASE]
 now = summary(base, n_bins)
-names = data.evaluation.class_names
+names = [literal(name) for name in data.evaluation.class_names]
 
 st.subheader("The base model", anchor=False)
 columns = st.columns(4)
@@ -55,21 +55,16 @@ for one, noise in floors.items():
     st.markdown("- " + verdict(noise, one.title))
 
 st.subheader("Where it goes wrong most", anchor=False)
-worst = worst_cells(cells(base, "top-label", n_bins))
-if worst.empty:
+worst = worst_cells_words(cells(base, "top-label", n_bins), names, strong="**{}**")
+if not worst:
     st.markdown("No (class, bin) cell holds 20 rows or more: there is too little data to name one.")
-for cell in worst.itertuples():
-    side = "overconfident" if cell.gap < 0 else "underconfident"
-    st.markdown(
-        f"- Predicted {literal(names[cell.label])} at {cell.lower:.2f} to {cell.upper:.2f}: says "
-        f"**{cell.mean_score:.3f}**, right **{cell.mean_outcome:.3f}**, n = {cell.count:,} ({side})"
-    )
+for sentence in worst:
+    st.markdown(f"- {sentence}")
 st.caption("The (class, bin) cells that add most to TL-ECE: gap times rows, among cells of 20 rows or more.")
 
 st.subheader("Base model and fitted calibrators", anchor=False)
 table = summary_frame([summary(method, n_bins) for method in known.values()])
 table.insert(4, "TL-ECE noise floor", [floor(method, "top-label", n_bins).mean for method in known.values()])
-table["Bins"] = table["Bins"].map({"uniform": f"{n_bins} equal-width", "discrete": "one per value"})
 shown = st.column_config.NumberColumn(format="%.4f")
 heads = [head for head in table.columns if head not in ("Method", "Bins", "Distinct scores")]
 st.dataframe(
@@ -81,9 +76,8 @@ st.dataframe(
 )
 download(table, "overview", key="overview-csv")
 st.caption(
-    "Histogram-binned scores are assessed at each of their values, all others in equal-width bins (Remark 1 "
-    f"of the paper). {MEASURES['top_brier'].title}: {MEASURES['top_brier'].about} Empty cells: the method "
-    "gives no score per class."
+    f"{how_assessed(n_bins)} {MEASURES['top_brier'].title}: {MEASURES['top_brier'].about} Empty cells: the "
+    "method gives no score per class."
 )
 st.page_link(
     "pages/diagnose/noise.py",

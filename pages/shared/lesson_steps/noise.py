@@ -19,7 +19,8 @@ from calib.lessons.noise import (
     redraws,
     riddle,
 )
-from calib.noise import LEVEL, NoiseFloor, noise_floor, verdict
+from calib.noise import NoiseFloor, noise_floor, verdict
+from calib.noise.floor import ABOVE_NOISE, perfect_words
 from pages.shared.widgets import ARROW, chart
 
 N_BINS = 10
@@ -46,9 +47,8 @@ def show() -> None:
     own = curves[CLASS_COUNTS.index(classes)]
     at = ROW_COUNTS.index(n_rows)
     st.markdown(
-        f"Redraw {draws}: TL-ECE **{values[-1]:.3f}**. With {classes} classes and {n_rows:,} rows a perfect "
-        f"model shows {own.tl_mean[at]:.3f} on average, and at most {own.tl_upper[at]:.3f} in 95 of 100 "
-        "cases."
+        f"Redraw {draws}: TL-ECE **{values[-1]:.3f}**. With {classes} classes and {n_rows:,} rows "
+        f"{perfect_words(own.tl_mean[at], own.tl_upper[at], 3)}."
     )
     frames = [curve.frame() for curve in curves]
     chart(
@@ -118,7 +118,7 @@ def score(answers: dict[tuple[int, int], str]) -> None:
     for (level, number), answer in answers.items():
         found, floor = _riddle(number, level)
         mine += answer == (PERFECT if found.perfect else OFF)
-        test += (floor.p_value > LEVEL) == found.perfect
+        test += (floor.verdict != ABOVE_NOISE) == found.perfect
     you, machine = st.columns(2)
     you.metric("You", f"{mine} of {len(answers)}", border=True)
     machine.metric(

@@ -24,16 +24,7 @@ def class_panel(method: Method, found: ClassTable, n_bins: int) -> None:
     matrix = None if isinstance(method.scores, TopLabelPrediction) else method.scores
     pair = confusions(labels, top_label(method.scores)[0], code, n_classes=len(names))
     if pair.predicted:
-        verdict = "above noise" if found.flagged[code] else "not distinguishable from noise"
-        if found.p_value[code] <= found.fdr and not found.flagged[code]:
-            verdict += " among this many classes"
-        st.markdown(
-            f"{literal(names[code])} is announced for {pair.predicted:,} rows: says "
-            f"**{found.confidence[code]:.3f}**, right **{found.accuracy[code]:.3f}**. Its TL-ECE is "
-            f"{found.class_ece[code]:.4f}; a perfect model of this size shows {found.floor[code]:.4f}, at "
-            f"most {found.floor_upper[code]:.4f} in 95 of 100 cases (p = {found.p_value[code]:.2g}): "
-            f"{verdict}."
-        )
+        st.markdown(found.class_words(code, literal(names[code]), strong="**{}**"))
     else:
         st.markdown(f"{literal(names[code])} is never announced; it is the true class of {pair.true:,} rows.")
     for column, notion in zip(st.columns(2), ("top-label", "class-wise"), strict=True):

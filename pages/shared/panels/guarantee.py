@@ -10,6 +10,7 @@ import streamlit as st
 from calib import MulticlassToBinary
 from calib.guarantees import points_sentence
 from calib.guarantees.card import guarantee_card
+from calib.metrics.catalogue import MEASURES
 from pages.shared.session import dataset
 from pages.shared.widgets import download
 
@@ -24,17 +25,8 @@ def show_guarantee(calibrator: Any) -> None:
     alpha = left.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha")
     wanted = right.slider("Wanted bound on the expected error", 0.01, 0.2, 0.05, 0.01, key="wanted-ece")
     card = guarantee_card(calibrator, alpha)
-    if not card.applies:
-        st.info(f"No guarantee: {card.why_not}.")
-    else:
-        theorem = "Theorem 2" if card.notion == "class-wise" else "Theorem 1"
-        st.markdown(
-            f"Whatever the data's distribution, with probability at least {1 - alpha:.0%} the announced "
-            f"confidence is within **{card.worst_marginal:.3f}** (\u03b5\u2081) of the truth for a new row, "
-            f"and within **{card.worst_conditional:.3f}** (\u03b5\u2082) for every announced value at once; "
-            f"the expected error is at most **{card.worst_expected_ece:.3f}** ({theorem}). This covers "
-            f"{card.covered:.1%} of the calibration rows."
-        )
+    (st.markdown if card.applies else st.info)(card.words("**{}**"))
+    if card.applies:
         table = card.frame()
         names = np.asarray(dataset().evaluation.class_names, dtype=object)
         table.insert(2, "class", np.where(card.label >= 0, names[card.label], "all classes"))
@@ -56,7 +48,7 @@ def show_guarantee(calibrator: Any) -> None:
             column_config=dict.fromkeys(["\u03b5\u2081", "\u03b5\u2082", "Bound on expected ECE"], number),
         )
         download(table, "guarantee", key="guarantee-csv")
-    notion = "CW-ECE" if card.notion == "class-wise" else "TL-ECE"
-    st.markdown(points_sentence(wanted, name=notion))
+    error = MEASURES["cw_ece" if card.notion == "class-wise" else "tl_ece"].title
+    st.markdown(points_sentence(wanted, name=error))
     with st.expander("What the guarantee assumes"):
         st.markdown("\n".join(f"- {line}" for line in card.assumptions))

@@ -7,12 +7,12 @@ from typing import Any
 import streamlit as st
 
 from calib.assessment.leaderboard import Leaderboard
+from calib.assessment.summary import how_assessed
 from pages.shared.noise_studies import NUMBERS, difference
 from pages.shared.session import Method, floor, methods
 from pages.shared.widgets import download, literal
 
 PINNED = st.column_config.TextColumn(pinned=True)
-ABOVE, NOISE = "above noise", "not distinguishable from noise"
 BEST = "font-weight: bold; background-color: rgba(0,158,115,0.22)"
 
 
@@ -28,7 +28,7 @@ def show_leaderboard(made: Leaderboard, n_bins: int) -> None:
     ]
     place = list(shown.columns).index("TL-ECE") + 1
     shown.insert(place, "Noise floor", [one.mean if one else None for one in found])
-    words = [(ABOVE if one.p_value <= 0.05 else NOISE) if one else "" for one in found]
+    words = [one.verdict if one else "" for one in found]
     shown.insert(place + 1, "TL-ECE is", words)
 
     def mark_best(column: Any) -> list[str]:
@@ -53,9 +53,8 @@ def show_leaderboard(made: Leaderboard, n_bins: int) -> None:
             )
     st.caption(
         "Best of each column tinted. Noise floor: the TL-ECE that a perfect model with these scores shows on "
-        "average; above noise: more than it shows in 95 of 100 cases. Histogram-binned scores are assessed "
-        f"at each of their values, all others in {n_bins} equal-width bins. TL-MCE (cell) is the definition, "
-        "(bin) what the paper's tables print."
+        "average; above noise: more than it shows in 95 of 100 cases. "
+        f"{how_assessed(n_bins)} TL-MCE (cell) is the definition, (bin) what the paper's tables print."
     )
 
 
