@@ -1,52 +1,63 @@
-"""One calibrator of every type and option, for tests of files, scorers, ONNX graphs and contracts."""
+"""One calibrator of every type and option, for tests of files, scorers, ONNX graphs and contracts.
+
+What the catalogue lists is here of itself; options that matter are added by hand.
+"""
 
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 from calib import (
-    BetaCalibration,
     CanonicalBinning,
     DirichletScaling,
     GridScheme,
     HistogramBinning,
-    IsotonicCalibration,
     MulticlassToBinary,
-    PlattScaling,
     ProjectionScheme,
     SierpinskiScheme,
     TemperatureScaling,
-    VectorScaling,
 )
+from calib.calibrators import catalogue
+from calib.calibrators.binary import Logistic
+from calib.reductions import NOTIONS
 from tests.populations import rows
 
-BINARY = {
+#: Names of the binary calibrators besides histogram binning.
+CONTINUOUS = [name for name in catalogue.BINARY if name != "histogram"]
+BINARY: dict[str, Any] = {
     "default": None,
-    "isotonic": IsotonicCalibration(),
-    "platt": PlattScaling(),
-    "beta": BetaCalibration(),
+    **{name: catalogue.BINARY[name].make() for name in CONTINUOUS},
     "bins": HistogramBinning(n_bins=4),
     "noise": HistogramBinning(points_per_bin=20, ties="randomize", delta=1e-3, random_state=3),
 }
-MULTICLASS = {
+MULTICLASS: dict[str, Any] = {
     **{
         f"{notion}/{name}": MulticlassToBinary(binary, notion=notion)
-        for notion in ("confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label")
+        for notion in NOTIONS
         for name, binary in BINARY.items()
     },
     "normalized": MulticlassToBinary(HistogramBinning(n_bins=3), notion="class-wise", normalize=True),
     "pooled": MulticlassToBinary(fallback="pooled"),
     "pooled top-k": MulticlassToBinary(notion="top-k-label", top_k=2, fallback="pooled", min_points=90),
     "completed": MulticlassToBinary(complete="rescale", min_points=1),
+    **{method.short: method.make() for method in catalogue.VECTOR.values()},
     "TS": TemperatureScaling(objective="conf_ece"),
-    "VS": VectorScaling(),
     "DS": DirichletScaling(l2=0.01),
+    **{name: catalogue.make_calibrator(name) for name in catalogue.SCHEMES},
     "sierpinski": CanonicalBinning(SierpinskiScheme(depth=3)),
     "grid": CanonicalBinning(GridScheme(cells=7)),
-    "rotating": CanonicalBinning(ProjectionScheme(n_bins=9)),
+    "projection": CanonicalBinning(ProjectionScheme(n_bins=9)),
     "random": CanonicalBinning(ProjectionScheme(n_bins=5, directions="random", random_state=0)),
 }
 
 
 def fitted(name: str):
     return copy.deepcopy(MULTICLASS[name]).fit(*rows(1))
+
+
+def is_smooth(calibrator: Any) -> bool:
+    """Whether exp and log enter what a fitted calibrator says: they may round differently elsewhere."""
+    curves = [getattr(one, "curve_", None) for one in getattr(calibrator, "calibrators_", [calibrator])]
+    scaling = catalogue.method_of(calibrator) in catalogue.VECTOR
+    return scaling or any(isinstance(curve, Logistic) for curve in curves)

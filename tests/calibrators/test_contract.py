@@ -13,15 +13,12 @@ from sklearn.exceptions import NotFittedError
 
 import calib
 from calib.binning import Notion
+from calib.calibrators import catalogue
 from calib.reductions import NOTIONS
 
 L = 4
-BINARY = {
-    "HB": calib.HistogramBinning(points_per_bin=20),
-    "isotonic": calib.IsotonicCalibration(),
-    "Platt": calib.PlattScaling(),
-    "beta": calib.BetaCalibration(),
-}
+BINARY = {method.short: method.make() for method in catalogue.BINARY.values()}
+BINARY |= {"HB": calib.HistogramBinning(points_per_bin=20)}
 REDUCED = {
     f"{notion}-{name}": calib.MulticlassToBinary(binary, notion=notion)
     for notion in NOTIONS
@@ -39,16 +36,14 @@ REDUCED |= {
     "completed-HB": calib.MulticlassToBinary(BINARY["HB"], complete="rescale"),
     "top-2-HB": calib.MulticlassToBinary(BINARY["HB"], notion="top-k-label", top_k=2),
 }
-SCALINGS = {
-    "TS": calib.TemperatureScaling(),
+SCALINGS = {method.short: method.make() for method in catalogue.VECTOR.values()}
+SCALINGS |= {
     "TS-grid": calib.TemperatureScaling(objective="conf_ece"),
-    "VS": calib.VectorScaling(),
     "VS-l2": calib.VectorScaling(l2=0.01),
-    "DS": calib.DirichletScaling(),
     "DS-l2": calib.DirichletScaling(l2=0.01),
 }
-CANONICAL = {
-    "Sierpinski": calib.CanonicalBinning(calib.SierpinskiScheme(depth=2)),
+CANONICAL = {name: catalogue.make_calibrator(name) for name in catalogue.SCHEMES}
+CANONICAL |= {
     "grid": calib.CanonicalBinning(calib.GridScheme(cells=4)),
     "projection": calib.CanonicalBinning(calib.ProjectionScheme(n_bins=6)),
     "random-projection": calib.CanonicalBinning(

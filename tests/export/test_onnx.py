@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.populations import rows
-from tests.sample_calibrators import BINARY, MULTICLASS, fitted
+from tests.sample_calibrators import BINARY, MULTICLASS, fitted, is_smooth
 
 onnx = pytest.importorskip("onnx", reason="the onnx extra is not installed")
 pytest.importorskip("onnxruntime", reason="the onnx extra is not installed")
@@ -21,8 +21,7 @@ from calib.export import to_onnx, verify_onnx  # noqa: E402
 def test_graph_says_what_the_calibrator_says(name):
     calibrator = fitted(name)
     proba = np.concatenate([rows(5, 3_000)[0], np.eye(4), np.full((1, 4), 0.25)])
-    smooth = name in ("TS", "VS", "DS") or name.endswith(("platt", "beta"))
-    assert verify_onnx(to_onnx(calibrator), calibrator, proba) <= (1e-9 if smooth else 1e-15)
+    assert verify_onnx(to_onnx(calibrator), calibrator, proba) <= (1e-9 if is_smooth(calibrator) else 1e-15)
 
 
 @pytest.mark.parametrize("binary", [one for one in BINARY.values() if one is not None])
