@@ -130,7 +130,7 @@ def top_label(scores: Any) -> tuple[np.ndarray, np.ndarray]:
     """Predicted class c(x) and its score h(x), both (n,); ties go to the lowest index."""
     if hasattr(scores, "confidence"):
         return scores.label, scores.confidence
-    return highest(scores)
+    return highest(np.asarray(scores))
 
 
 def ranked_classes(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

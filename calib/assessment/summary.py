@@ -16,6 +16,9 @@ from calib.metrics.errors import accuracy, brier_score, ece, log_loss
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary, top_label
 
+#: What tables call the model whose scores no calibrator has changed.
+BASE = "Base model"
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -80,7 +83,7 @@ def summarize(
     y_true: Any,
     scores: Any,
     *,
-    method: str = "Base model",
+    method: str = BASE,
     n_bins: int = 15,
     strategy: Strategy = "uniform",
     class_wise: bool = True,
@@ -110,7 +113,7 @@ def summarize(
     pooled = bin_statistics(reduce_to_binary(y_true, scores, "confidence"), n_bins=n_bins, strategy=strategy)
     problems = reduce_to_binary(y_true, scores, "top-label")
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
-    top = TopLabelPrediction(*top_label(scores if hasattr(scores, "label") else np.asarray(scores)))
+    top = TopLabelPrediction(*top_label(scores))
     matrix = None if isinstance(scores, TopLabelPrediction) else getattr(scores, "proba", scores)
     sums_to_one = matrix is not None and bool(np.allclose(np.sum(matrix, axis=1), 1.0, atol=1e-3))
     return Summary(

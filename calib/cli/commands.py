@@ -11,7 +11,7 @@ from typing import Any
 
 from calib.assessment.gate import METRICS, parse_limits
 from calib.assessment.gate import gate as hold_against
-from calib.assessment.summary import Summary, applied_frame, assessment, calibrated_scores, summarize
+from calib.assessment.summary import BASE, Summary, applied_frame, assessment, calibrated_scores, summarize
 from calib.binning import Notion, Strategy
 from calib.calibrators.catalogue import REPORTED, make_calibrator, name_of, named_methods
 from calib.cli.input import Outcome, calibrator_for, fix_codes, fixes_log, read_sets, rows_to_assess
@@ -23,13 +23,13 @@ from calib.metrics.catalogue import ECES, MEASURES
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
 from calib.persistence.document import aligned, dumps, load, loads
 from calib.predictions import Predictions
-from calib.report.page import ReportInput, report_html
+from calib.report.sections import ReportInput, report_html
 
 
 def metrics(options: Namespace) -> Outcome:
     """Assess the evaluation rows of a file, as they are and through a calibrator file."""
     rows = rows_to_assess(options)
-    methods = [_summary(rows, rows.proba, "Base model", options.bins)]
+    methods = [_summary(rows, rows.proba, BASE, options.bins)]
     floors = [_floors(rows, rows.proba, options)]
     notes = [f"{rows.n_samples:,} rows, {rows.n_classes:,} classes"]
     if options.calibrator:

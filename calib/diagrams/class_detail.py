@@ -117,7 +117,7 @@ def class_diagram(
         If an argument cannot be used, or the class is never announced ("top-label").
     """
     if notion == "top-label":
-        announced, score = top_label(scores if hasattr(scores, "confidence") else np.asarray(scores))
+        announced, score = top_label(scores)
         own = announced == label
         if not own.any():
             raise InputError(f"class {label} is never announced, so it has no top-label diagram")

@@ -1,7 +1,6 @@
 """Reports: one self-contained HTML page."""
 
-from calib.report.input import ReportInput
-from calib.report.page import LIBRARIES, report_html
+from calib.report.sections import LIBRARIES, ReportInput, report_html
 
 __all__ = [
     "LIBRARIES",

@@ -1,16 +1,32 @@
-"""Sections of a report, each a list of ready HTML: one sentence, a figure, the numbers behind it."""
+"""Reports: one self-contained HTML page that a reviewer can read, keep, and repeat.
+
+Each section is a list of ready HTML: one sentence, a figure, the numbers behind it.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import calib.figures as figures
-from calib.assessment.summary import assessment, calibrated_scores, how_assessed, summarize, summary_frame
-from calib.binning import BinStatistics, Notion, Strategy, bin_statistics
+from calib.assessment.summary import (
+    BASE,
+    Summary,
+    assessment,
+    calibrated_scores,
+    how_assessed,
+    summarize,
+    summary_frame,
+)
+from calib.binning import BinStatistics, Notion
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.diagrams.classes import CLASS_COLUMNS, class_heat, class_table
 from calib.diagrams.reliability import (
@@ -19,18 +35,20 @@ from calib.diagrams.reliability import (
     worst_cells_words,
 )
 from calib.diagrams.validity import validity_cells, validity_curve, validity_words
+from calib.doctor.examination import Report as Examination
+from calib.exceptions import InputError
 from calib.figures.classes import heat
-from calib.figures.html import figure_html
+from calib.figures.html import figure_html, plotly_script
 from calib.figures.noise import DOTTED
 from calib.figures.noise import validity as draw_validity
 from calib.guarantees.card import GuaranteeCard, guarantee_card
 from calib.metrics.catalogue import ECES
 from calib.noise.bands import consistency_band
 from calib.noise.floor import WITHIN_NOISE, noise_floor, verdict
-from calib.predictions import Predictions
-from calib.reductions import reduce_to_binary
-from calib.report.html import bullets, paragraph, table, text
-from calib.report.input import ReportInput
+from calib.predictions import Predictions, TopLabelPrediction
+from calib.reductions import cell_statistics, reduce_to_binary, top_label
+from calib.report.html import bullets, page, paragraph, section, table, text
+from calib.version import __version__
 
 #: Classes a table lists, those that matter most first.
 MOST_CLASSES = 1_000
@@ -44,11 +62,108 @@ MOST_SCORES = 20_000_000
 #: Curves of a figure, and methods with a reliability diagram of their own.
 MOST_CURVES, MOST_DIAGRAMS = 6, 4
 
-_BASE = "Base model"
+#: Libraries whose versions a report states.
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "plotly")
 
 
-def data_section(evaluation: Predictions, calibration: Predictions | None) -> list[str]:
+@dataclass(frozen=True, eq=False)
+class ReportInput:
+    """What a report is about.
+
+    Attributes
+    ----------
+    evaluation : Predictions
+        Labelled rows everything is assessed on.
+    calibrators : mapping of str to fitted calibrator
+        By the name to show; none of them may have been fitted on the evaluation rows.
+    calibration : Predictions or None
+        Rows the calibrators were fitted on, where they are known.
+    title : str
+        Heading, for example the file's name.
+    simulated : bool
+        Whether the data are simulated; the report then says so on top.
+    examinations : mapping of str to `calib.doctor.Report`
+        What the doctor found in each part, and what was fixed.
+    log : sequence of str
+        Fixes that were applied before `examinations`, one line each.
+    settings : mapping of str to str
+        How to repeat it: the command, the split, the seed.
+    n_bins, n_resamples, random_state
+        Equal-width bins B, redraws of the noise floors, and their seed.
+    """
+
+    evaluation: Predictions
+    calibrators: Mapping[str, Any] = field(default_factory=dict)
+    calibration: Predictions | None = None
+    title: str = "Predictions"
+    simulated: bool = False
+    examinations: Mapping[str, Examination] = field(default_factory=dict)
+    log: Sequence[str] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    n_bins: int = 15
+    n_resamples: int = 1000
+    random_state: int = 0
+
+    @cached_property
+    def methods(self) -> dict[str, tuple[Summary, TopLabelPrediction]]:
+        """Metrics of the base model and each calibrator, and the class and confidence each announces."""
+        rows = self.evaluation
+        made = {BASE: (summarize(rows.labels, rows, method=BASE, n_bins=self.n_bins), rows.top)}
+        for name, calibrator in self.calibrators.items():
+            scores, strategy = calibrated_scores(calibrator, rows), assessment(calibrator)
+            found = summarize(rows.labels, scores, method=name, n_bins=self.n_bins, strategy=strategy)
+            made[name] = (found, TopLabelPrediction(*top_label(scores)))
+        return made
+
+    @property
+    def draws(self) -> dict[str, Any]:
+        """Options of everything that is redrawn."""
+        return {name: getattr(self, name) for name in ("n_bins", "n_resamples", "random_state")}
+
+    @cached_property
+    def cells(self) -> BinStatistics:
+        """Equal-width (predicted class, bin) cells of the base model."""
+        return cell_statistics(self.evaluation.labels, self.evaluation, "top-label", n_bins=self.n_bins)
+
+
+def report_html(about: ReportInput) -> str:
+    """Return a report as one HTML page of about 5 MB: interactive figures, no network, no server.
+
+    Its size does not depend on the number of rows: only tables of classes and bins go in, of at most
+    `calib.report.sections.MOST_CLASSES` classes.
+
+    Raises
+    ------
+    InputError
+        If the evaluation rows have no labels, or a calibrator was fitted on other classes.
+    """
+    if about.evaluation.labels is None:
+        raise InputError("a report needs true labels; these predictions have none")
+    named = {
+        "data": ("Data", data_section(about)),
+        "input": ("Input checks", checks_section(about)),
+        "verdicts": ("Verdicts", verdict_section(about)),
+        "reliability": ("Reliability", reliability_section(about)),
+        "classes": ("Classes", classes_section(about)),
+        "methods": ("Methods", comparison_section(about)),
+        "guarantee": ("Guarantee", guarantee_section(about)),
+        "repeat": ("Repeat it", repeat_section(about)),
+    }
+    links = "".join(f'<a href="#{key}">{title}</a>' for key, (title, parts) in named.items() if parts)
+    top = [f"<h1>{text(about.title)}</h1>"]
+    if about.simulated:
+        top.append(paragraph('<span class="simulated">Simulated data</span>'))
+    top.append(paragraph("Calibration report, after Gupta &amp; Ramdas (ICLR 2022)", "faint"))
+    body = "\n".join(
+        [*top, f"<nav>{links}</nav>"]
+        + [section(key, title, *parts) for key, (title, parts) in named.items() if parts]
+    )
+    return page(f"Calibration of {about.title}", body, plotly_script())
+
+
+def data_section(about: ReportInput) -> list[str]:
     """Sizes, accuracy and class shares of the rows."""
+    evaluation, calibration = about.evaluation, about.calibration
     labels = evaluation.labels
     assert labels is not None
     sizes = f"{evaluation.n_samples:,} evaluation rows of {evaluation.n_classes:,} classes"
@@ -75,6 +190,23 @@ def data_section(evaluation: Predictions, calibration: Predictions | None) -> li
     ]
 
 
+def checks_section(about: ReportInput) -> list[str]:
+    """List the findings about the input, and what was fixed."""
+    parts: list[str] = []
+    if about.log:
+        parts += [paragraph("Fixes that were applied:"), bullets(text(line) for line in about.log)]
+    for name, found in about.examinations.items():
+        parts.append(f"<h3>{text(name.capitalize())} rows</h3>")
+        if found.log:
+            parts += [paragraph("Fixes that were applied:"), bullets(text(line) for line in found.log)]
+        if found.findings:
+            frame = found.frame()[["severity", "code", "message"]]
+            parts.append(table(frame.rename(columns=str.capitalize)))
+        else:
+            parts.append(paragraph("Nothing was found."))
+    return parts
+
+
 def verdict_section(about: ReportInput) -> list[str]:
     """Errors of the base model beside what noise alone shows, and the cells that add most."""
     rows = about.evaluation
@@ -82,16 +214,9 @@ def verdict_section(about: ReportInput) -> list[str]:
     for notion, one in ECES.items():
         if notion == "class-wise" and rows.proba.size > MOST_SCORES:
             continue
-        floor = noise_floor(
-            rows.labels,
-            rows,
-            **one.options,
-            n_bins=about.n_bins,
-            n_resamples=about.n_resamples,
-            random_state=about.random_state,
-        )
+        floor = noise_floor(rows.labels, rows, **one.options, **about.draws)
         sentences.append(text(verdict(floor, one.title)))
-    cells = worst_cells_words(_cells(about), [text(name) for name in rows.class_names], 5)
+    cells = worst_cells_words(about.cells, [text(name) for name in rows.class_names], 5)
     return [
         paragraph(f"The base model, in {about.n_bins} equal-width bins:"),
         bullets(sentences),
@@ -108,29 +233,16 @@ def reliability_section(about: ReportInput) -> list[str]:
             f"All in {about.n_bins} equal-width bins, also methods that are assessed at each of their values."
         )
     ]
-    methods: dict[str, Any] = {_BASE: rows}
-    for name, calibrator in list(about.calibrators.items())[: MOST_DIAGRAMS - 1]:
-        methods[name] = calibrated_scores(calibrator, rows)
-    for place, (name, scores) in enumerate(methods.items()):
-        diagram = reliability_diagram(rows.labels, scores, n_bins=about.n_bins)
-        band = None
-        if place == 0:
-            problems = reduce_to_binary(rows.labels, rows, "confidence")
-            found = consistency_band(
-                problems,
-                n_bins=about.n_bins,
-                n_resamples=about.n_resamples,
-                random_state=about.random_state,
-            )
-            band = (found.lower, found.upper)
-        sentence = diagram.words()
-        drawn = figures.reliability(diagram, band=band)
+    perfect = consistency_band(reduce_to_binary(rows.labels, rows, "confidence"), **about.draws)
+    for place, (name, (_, top)) in enumerate(list(about.methods.items())[:MOST_DIAGRAMS]):
+        diagram = reliability_diagram(rows.labels, top, n_bins=about.n_bins)
+        drawn = figures.reliability(diagram, band=None if place else (perfect.lower, perfect.upper))
         parts += [
             f"<h3>{text(name)}</h3>",
-            paragraph(text(sentence)),
-            figure_html(drawn, f"reliability-{place}", sentence),
+            paragraph(text(diagram.words())),
+            figure_html(drawn, f"reliability-{place}", diagram.words()),
         ]
-        if place == 0:
+        if name == BASE:
             zoomed = diagram.zoom(int(diagram.bin[diagram.adds_most]))
             parts += [
                 paragraph(f"Inside that bin: {zoomed.words([text(name) for name in rows.class_names])}"),
@@ -144,13 +256,7 @@ def reliability_section(about: ReportInput) -> list[str]:
 def classes_section(about: ReportInput) -> list[str]:
     """Every predicted class with its error, noise floor and share, and class x bin cells."""
     rows = about.evaluation
-    found = class_table(
-        rows.labels,
-        rows,
-        n_bins=about.n_bins,
-        n_resamples=about.n_resamples,
-        random_state=about.random_state,
-    )
+    found = class_table(rows.labels, rows, **about.draws)
     heads = {name: head for name, (head, _) in CLASS_COLUMNS.items()}
     shown = found.frame(rows.class_names).head(MOST_CLASSES)[list(heads)].rename(columns=heads)
     formats = dict.fromkeys(heads.values(), ".3f") | {"Predicted": ",d", "True": ",d", "Share": ".1%"}
@@ -160,31 +266,26 @@ def classes_section(about: ReportInput) -> list[str]:
     )
     top = found.ranked[:MOST_DRAWN]
     top = top[found.predicted[top] > 0]
-    drawn = heat(class_heat(_cells(about), top), rows.class_names)
+    drawn = heat(class_heat(about.cells, top), rows.class_names)
     alt = f"Accuracy minus confidence by class and bin, the {len(top)} classes that add most to TL-ECE."
     return [paragraph(sentence), figure_html(drawn, "heat", alt), table(shown, formats)]
 
 
 def comparison_section(about: ReportInput) -> list[str]:
     """Leaderboard of the base model and the calibrators, and their errors against the number of bins."""
-    rows = about.evaluation
-    summaries = [summarize(rows.labels, rows, method=_BASE, n_bins=about.n_bins)]
-    curves: dict[str, tuple[Any, Strategy]] = {_BASE: (rows, "uniform")}
-    for name, calibrator in about.calibrators.items():
-        scores, strategy = calibrated_scores(calibrator, rows), assessment(calibrator)
-        summaries.append(summarize(rows.labels, scores, method=name, n_bins=about.n_bins, strategy=strategy))
-        if strategy == "uniform":
-            curves[name] = (scores, strategy)
+    summaries = [summary for summary, _ in about.methods.values()]
     frame = summary_frame(summaries)
     frame["Distinct scores"] = [f"{one.n_distinct:,}" for one in summaries]
     turned = frame.set_index("Method").T.map(_printed)
     turned.insert(0, "", turned.index)
+    swept = [summary.method for summary in summaries if summary.strategy == "uniform"]
+    sweep = partial(ece_sweep, about.evaluation.labels, n_bins=range(2, 51))
     sweeps = {
         name: {
-            notion: ece_sweep(rows.labels, scores, notion=notion, n_bins=range(2, 51))
-            for notion in ("top-label", "confidence")
+            "top-label": sweep(about.methods[name][1], notion="top-label"),
+            "confidence": sweep(about.methods[name][1], notion="confidence"),
         }
-        for name, (scores, _) in list(curves.items())[:MOST_CURVES]
+        for name in swept[:MOST_CURVES]
     }
     sentence = (
         "ECE against the number of equal-width bins, of the methods that are assessed in such bins; "
@@ -213,20 +314,18 @@ def guarantee_section(about: ReportInput) -> list[str]:
             continue
         assumptions |= dict.fromkeys(card.assumptions)
         if not drawn and card.notion in ("confidence", "top-label"):
-            drawn = _validity(about, name, calibrator, card)
+            drawn = _validity(about, name, card)
     if assumptions:
         parts += [paragraph("This rests on:"), bullets(text(assumption) for assumption in assumptions)]
     return parts + drawn
 
 
-def _validity(
-    about: ReportInput, name: str, calibrator: MulticlassToBinary, card: GuaranteeCard
-) -> list[str]:
+def _validity(about: ReportInput, name: str, card: GuaranteeCard) -> list[str]:
     """Share of rows announced within epsilon of the truth, before and after, with what is promised."""
     rows = about.evaluation
-    scores, strategy = calibrated_scores(calibrator, rows), assessment(calibrator)
+    summary, top = about.methods[name]
     notion: Notion = card.notion  # type: ignore[assignment]
-    cells = validity_cells(calibrator, rows, scores, notion=notion, strategy=strategy)
+    cells = validity_cells(about.calibrators[name], rows, top, notion=notion, strategy=summary.strategy)
     curve = partial(
         validity_curve,
         rows.labels,
@@ -237,7 +336,7 @@ def _validity(
         n_resamples=min(about.n_resamples, 200),
         random_state=about.random_state,
     )
-    curves = {_BASE: curve(scores=rows, reference=scores if cells.own else None), name: curve(scores=scores)}
+    curves = {BASE: curve(scores=rows, reference=top if cells.own else None), name: curve(scores=top)}
     promises = card.promises()
     epsilon = promises[0].epsilon if promises else 0.05
     sentence = f"{validity_words(curves, epsilon)} {DOTTED} {cells.words(about.n_bins)}"
@@ -269,6 +368,26 @@ def _printed(value: object) -> str:
     return f"{value:.4f}" if isinstance(value, float) and not np.isnan(value) else "\u2013"
 
 
-def _cells(about: ReportInput) -> BinStatistics:
-    problems = reduce_to_binary(about.evaluation.labels, about.evaluation, "top-label")
-    return bin_statistics(problems, n_bins=about.n_bins)
+def repeat_section(about: ReportInput) -> list[str]:
+    """Everything it takes to make the same report again."""
+    rows = about.evaluation
+    stated: list[tuple[str, object]] = [
+        *about.settings.items(),
+        ("Evaluation rows", f"{rows.n_samples:,}, fingerprint {rows.fingerprint}"),
+    ]
+    if about.calibration is not None:
+        held = about.calibration
+        stated.append(("Calibration rows", f"{held.n_samples:,}, fingerprint {held.fingerprint}"))
+    stated += [(name, repr(calibrator).replace("\n", " ")) for name, calibrator in about.calibrators.items()]
+    stated += [
+        ("Equal-width bins", about.n_bins),
+        ("Noise floors", f"{about.n_resamples:,} redraws, seed {about.random_state}"),
+        ("Written", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
+        ("calib", __version__),
+        ("Python", platform.python_version()),
+        *((name, version(name)) for name in LIBRARIES),
+    ]
+    return [
+        bullets(f"<b>{text(name)}</b>: {text(value)}" for name, value in stated),
+        paragraph("A fingerprint is the BLAKE2b digest of all probabilities, labels and names.", "faint"),
+    ]

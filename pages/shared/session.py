@@ -10,7 +10,7 @@ import streamlit as st
 
 from calib import Predictions, TopLabelPrediction
 from calib.assessment.leaderboard import binned_sweeps
-from calib.assessment.summary import Summary, assessment, calibrated_scores, summarize
+from calib.assessment.summary import BASE, Summary, assessment, calibrated_scores, summarize
 from calib.binning import BinaryProblems, Strategy, bin_statistics
 from calib.calibrators.catalogue import make_calibrator, name_of
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
@@ -18,7 +18,6 @@ from calib.diagrams import EceSweep, ReliabilityDiagram, ece_sweep, reliability_
 from calib.noise import NoiseFloor, noise_floor_of
 from calib.reductions import reduce_to_binary
 
-BASE = "Base model"
 DEFAULT_EXAMPLE = "resnet"
 #: Equal-width bins of every page until the user moves one of the sliders; the paper's tables use 15.
 DEFAULT_BINS = 15

@@ -164,8 +164,21 @@ def test_examples_have_reports(example):
 
 
 def test_one_row_and_rows_always_right():
-    report_html(ReportInput(Predictions([[0.3, 0.7]], [1]), n_resamples=20))
-    report_html(ReportInput(Predictions(np.eye(3)[[0, 1, 2, 0]], [0, 1, 2, 0]), n_resamples=20))
+    # One row, right at 0.7: every error is 0.3, and a perfect model is off by 0.3 or 0.7.
+    one = Outline(report_html(ReportInput(Predictions([[0.3, 0.7]], [1]), n_resamples=20))).text
+    # Four rows, each announced with 1 and right: no error, and none of a perfect model.
+    sure = Predictions(np.eye(3)[[0, 1, 2, 0]], [0, 1, 2, 0])
+    right = Outline(report_html(ReportInput(sure, n_resamples=20))).text
+    for words, n, n_classes, error in ((one, 1, 2, "0.300"), (right, 4, 3, "0.000000")):
+        said = f"{n} evaluation rows of {n_classes} classes; the announced class is right in 100.00%"
+        assert said in words
+        assert "Accuracy1.0000" in words
+        for name in ("conf-ECE", "TL-ECE", "CW-ECE"):
+            assert f"{name} {error}, not distinguishable from noise" in words
+            assert f"{name}{float(error):.4f}" in words
+        assert "none: no cell holds 20 rows" in words
+    assert "0 of 1 announced classes are above noise" in one
+    assert "0 of 3 announced classes are above noise" in right
 
 
 def test_size_does_not_grow_with_the_rows():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -51,4 +52,4 @@ def offer_report(n_bins: int) -> None:
 @st.cache_resource(max_entries=8, scope="session", show_spinner="Writing the report ...")
 def _page(key: str, _about: ReportInput) -> bytes:
     examinations: dict[str, Any] = {"evaluation": examine(_about.evaluation, calibration=_about.calibration)}
-    return report_html(_about.examined(examinations)).encode()
+    return report_html(replace(_about, examinations=examinations)).encode()
