@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.packages import imported
 from tests import ROOT
 
 LIBRARY = ROOT / "calib"
@@ -40,19 +41,6 @@ ORDER = [name for layer in LAYERS for name in layer]
 MODULES = sorted(LIBRARY.rglob("*.py"))
 NAMES = [path.relative_to(ROOT).as_posix() for path in MODULES]
 PAGES = sorted((ROOT / "pages").rglob("*.py"))
-
-
-def imported(path: Path) -> set[str]:
-    """Every module named by an import statement of a file, wherever in the file it stands."""
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: imports are absolute"
-            names.add(node.module)
-            names.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return names
 
 
 def dotted(path: Path) -> str:

@@ -1,0 +1,41 @@
+"""What docs/ and CONTRIBUTING.md say is true: the picture shows today's imports, what they name exists."""
+
+from __future__ import annotations
+
+import re
+from pkgutil import resolve_name
+from xml.etree import ElementTree
+
+import pytest
+
+from docs.packages import PICTURE, fewest_arrows, imports
+from tests import ROOT
+
+PROSE = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def test_picture_of_packages_shows_the_imports_of_today():
+    drawn = ElementTree.parse(PICTURE).getroot()
+    ways = {(way.get("data-from"), way.get("data-to")) for way in drawn.iter() if way.get("data-from")}
+    arrows = {(user, target) for user, targets in fewest_arrows(imports()).items() for target in targets}
+    assert ways == arrows, "run `python -m docs.packages`"
+
+
+def test_fewest_arrows_say_the_same():
+    edges = {"a": {"b", "c", "d"}, "b": {"c"}, "c": set(), "d": {"c"}}
+    assert fewest_arrows(edges) == {"a": {"b", "d"}, "b": {"c"}, "c": set(), "d": {"c"}}
+
+
+@pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)
+def test_prose_names_what_is_there(path):
+    """Files in backticks and links exist; names such as `calib.noise_floor` can be imported."""
+    text = path.read_text(encoding="utf-8")
+    code = re.findall(r"`([^`\n]+)`", text)
+    files = [word for word in code if re.fullmatch(r"[\w.-]+(/[\w.-]+)+/?|[\w-]+\.(py|md|toml|txt)", word)]
+    links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
+    assert files
+    assert [name for name in files if not (ROOT / name).exists()] == []
+    assert [name for name in links if not (path.parent / name).exists()] == []
+    for name in code:
+        if re.fullmatch(r"calib(\.\w+)+", name):
+            resolve_name(name)
