@@ -16,14 +16,40 @@ import numpy as np
 import pandas as pd
 
 from calib.exceptions import InputError
+from calib.notions import Notion, NotionShape
 from calib.validation import check_count
 
-Notion = Literal["confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"]
 Strategy = Literal["uniform", "quantile", "discrete"]
 
 
+class _Shaped:
+    """What has the shape of a notion says its parts by their own names."""
+
+    shape: NotionShape
+
+    @property
+    def notion(self) -> Notion:
+        """The M2B notion (Table 1 of the paper)."""
+        return self.shape.notion
+
+    @property
+    def n_classes(self) -> int:
+        """Classes L of the predictions."""
+        return self.shape.n_classes
+
+    @property
+    def n_claims(self) -> int:
+        """Claims about each row, see `NotionShape.n_claims`."""
+        return self.shape.n_claims
+
+    @property
+    def n_problems(self) -> int:
+        """Number of binary problems P: 1, L, K or K * L."""
+        return self.shape.n_problems
+
+
 @dataclass(frozen=True, eq=False)
-class BinaryProblems:
+class BinaryProblems(_Shaped):
     """Binary problems (score, outcome), sorted by (problem, score), with prefix sums.
 
     Any binning is then a few `searchsorted` per problem and differences of prefix sums: moving a slider
@@ -31,12 +57,11 @@ class BinaryProblems:
 
     Attributes
     ----------
-    notion : str
-        The M2B notion the problems came from (Table 1 of the paper).
-    n_samples, n_classes : int
-        Rows n and classes L of the predictions.
-    n_claims : int
-        Binary claims the notion verifies: 1 (confidence, top-label), L (class-wise) or K (top-K).
+    shape : NotionShape
+        The M2B notion the problems came from, and their numbers: `notion`, `n_classes`, `n_claims`,
+        `n_problems`.
+    n_samples : int
+        Rows n of the predictions.
     offsets : (P + 1,) int64 array
         Problem p owns the entries ``offsets[p]:offsets[p + 1]``.
     scores : (m,) float array
@@ -47,10 +72,8 @@ class BinaryProblems:
         Outcome of each entry.
     """
 
-    notion: Notion
+    shape: NotionShape
     n_samples: int
-    n_classes: int
-    n_claims: int
     offsets: np.ndarray
     scores: np.ndarray
     rows: np.ndarray
@@ -58,11 +81,6 @@ class BinaryProblems:
 
     def __post_init__(self) -> None:
         _freeze(self)
-
-    @property
-    def n_problems(self) -> int:
-        """Number of binary problems P: 1, L, K or K * L."""
-        return len(self.offsets) - 1
 
     @cached_property
     def score_sums(self) -> np.ndarray:
@@ -86,16 +104,6 @@ class BinaryProblems:
         starts[self.offsets[:-1][np.diff(self.offsets) > 0]] = True
         return np.flatnonzero(starts)
 
-    def labels_of(self, problem: np.ndarray) -> np.ndarray:
-        """Class code each problem is about, -1 where it pools all classes (confidence, top-K-confidence)."""
-        if self.notion in ("confidence", "top-k-confidence"):
-            return np.full(np.shape(problem), -1)
-        return np.asarray(problem) % self.n_classes
-
-    def claims_of(self, problem: np.ndarray) -> np.ndarray:
-        """Claim (0-based) each problem belongs to; problems of one claim share its rows."""
-        return np.asarray(problem) * self.n_claims // self.n_problems
-
     def problem(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         """Sorted scores and outcomes of one problem."""
         own = slice(self.offsets[index], self.offsets[index + 1])
@@ -103,17 +111,19 @@ class BinaryProblems:
 
 
 @dataclass(frozen=True, eq=False)
-class BinStatistics:
+class BinStatistics(_Shaped):
     """One row per non-empty cell (problem, bin), ordered by problem and bin.
 
     Attributes
     ----------
-    notion, strategy : str
-        What was reduced, and how it was binned.
+    shape : NotionShape
+        What was reduced: `notion`, `n_classes`, `n_claims`, `n_problems`.
+    strategy : str
+        How it was binned.
     n_bins : int
         Bins per problem asked for (for "discrete": the most distinct scores any problem has).
-    n_samples, n_classes, n_claims, n_problems : int
-        Sizes of the reduction, as in `BinaryProblems`.
+    n_samples : int
+        Rows n of the predictions.
     problem, bin : (C,) int64 arrays
         Which problem and which bin of it, 0-based.
     label : (C,) int64 array
@@ -130,13 +140,10 @@ class BinStatistics:
         Plug-in estimates of the mean score and of the frequency of the outcome.
     """
 
-    notion: Notion
+    shape: NotionShape
     strategy: Strategy
     n_bins: int
     n_samples: int
-    n_classes: int
-    n_claims: int
-    n_problems: int
     problem: np.ndarray
     bin: np.ndarray
     label: np.ndarray
@@ -200,19 +207,19 @@ class BinStatistics:
         )
 
 
-def stack_problems(parts: Sequence[BinStatistics]) -> BinStatistics:
-    """Join the cells of P one-problem tables over the same rows, one per claim, into one table."""
+def stack_problems(parts: Sequence[BinStatistics], shape: NotionShape) -> BinStatistics:
+    """Join the cells of P one-problem tables over the same rows, one per claim, into one table of `shape`."""
     own = np.repeat(np.arange(len(parts)), [len(part.count) for part in parts])
     joined: dict[str, Any] = {
         field.name: np.concatenate([getattr(part, field.name) for part in parts])
         for field in fields(BinStatistics)
         if isinstance(getattr(parts[0], field.name), np.ndarray)
     }
-    joined |= {"problem": own, "claim": own, "label": own}
+    joined |= {"problem": own, "claim": shape.claims_of(own), "label": shape.labels_of(own)}
     for name in ("start", "stop"):
         joined[name] = joined[name] + own * parts[0].n_samples
     n_bins = max(part.n_bins for part in parts)
-    return replace(parts[0], n_bins=n_bins, n_claims=len(parts), n_problems=len(parts), **joined)
+    return replace(parts[0], shape=shape, n_bins=n_bins, **joined)
 
 
 def _freeze(result: BinaryProblems | BinStatistics) -> None:
@@ -262,17 +269,14 @@ def bin_statistics(
     else:
         lower, upper = (problems.scores[at].astype(np.float64) for at in (start, stop - 1))
     return BinStatistics(
-        notion=problems.notion,
+        shape=problems.shape,
         strategy=strategy,
         n_bins=n_bins,
         n_samples=problems.n_samples,
-        n_classes=problems.n_classes,
-        n_claims=problems.n_claims,
-        n_problems=problems.n_problems,
         problem=problem,
         bin=bin_,
-        label=problems.labels_of(problem),
-        claim=problems.claims_of(problem),
+        label=problems.shape.labels_of(problem),
+        claim=problems.shape.claims_of(problem),
         start=start,
         stop=stop,
         lower=lower,

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from calib.binning import BinaryProblems, BinStatistics, Notion, Strategy, bin_statistics, stack_problems
+from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics, stack_problems
 from calib.exceptions import InputError
+from calib.notions import TOP_NOTIONS, Notion, NotionShape
 from calib.parallel import map_row_blocks, map_threads, row_slices
 from calib.predictions import TopLabelPrediction, highest, score_matrix
-from calib.validation import as_labels, check_count
-
-__all__ = [
-    "BinaryProblems",
-    "Notion",
-    "as_problems",
-    "bin_statistics",
-    "cell_statistics",
-    "ranked_classes",
-    "reduce_to_binary",
-    "top_label",
-]
-
-#: The notions of Table 1.
-NOTIONS: tuple[str, ...] = get_args(Notion)
+from calib.validation import as_labels
 
 
 def reduce_to_binary(y_true: Any, scores: Any, notion: Notion, *, top_k: int | None = None) -> BinaryProblems:
@@ -62,31 +49,28 @@ def reduce_to_binary(y_true: Any, scores: Any, notion: Notion, *, top_k: int | N
     Algorithm 7 of the paper (top-K-confidence) prints the outcome as 1{Y = l}; what is meant, and built
     here, is 1{Y = c^(k)(X)}.
     """
-    if notion not in NOTIONS:
-        raise InputError(f"notion must be one of {', '.join(NOTIONS)}; got {notion!r}")
-    if top_k is not None and not notion.startswith("top-k"):
-        raise InputError(f'top_k belongs to the top-K notions; got top_k={top_k!r} with notion "{notion}"')
     if isinstance(scores, TopLabelPrediction):
-        return _reduce_top(y_true, scores, notion)
+        labels = as_labels(y_true, len(scores), None)
+        shape = NotionShape.of(notion, int(max(scores.label.max(), labels.max())) + 1, top_k)
+        if notion not in TOP_NOTIONS:
+            raise InputError(
+                f'notion "{notion}" needs an (n, L) score matrix; a TopLabelPrediction serves only '
+                '"confidence" and "top-label"'
+            )
+        return _top_problems(shape, labels, scores.label, scores.confidence)
     matrix = score_matrix(scores)
     n_samples, n_classes = matrix.shape
     labels = as_labels(y_true, n_samples, n_classes)
+    shape = NotionShape.of(notion, n_classes, top_k)
     if notion == "class-wise":
-        return _reduce_class_wise(labels, matrix)
-    if notion in ("confidence", "top-label"):
-        predicted, confidence = top_label(scores if hasattr(scores, "proba") else matrix)
-        outcome = predicted == labels
-        owner = predicted if notion == "top-label" else None
-        return _sorted_problems(notion, n_classes, 1, n_classes, owner, confidence, outcome, n_samples)
-    ranked, confidences = ranked_classes(matrix, min(n_classes, 5) if top_k is None else top_k)
-    k = ranked.shape[1]
-    rank = np.repeat(np.arange(k), n_samples)
-    owner = rank if notion == "top-k-confidence" else rank * n_classes + ranked.T.ravel()
-    n_problems = k if notion == "top-k-confidence" else k * n_classes
-    outcome = (ranked == labels[:, None]).T.ravel()
-    return _sorted_problems(
-        notion, n_classes, k, n_problems, owner, confidences.T.ravel(), outcome, n_samples
-    )
+        return _class_wise_problems(shape, labels, matrix)
+    if notion in TOP_NOTIONS:
+        return _top_problems(shape, labels, *top_label(scores if hasattr(scores, "proba") else matrix))
+    ranked, confidences = ranked_classes(matrix, shape.n_ranks)
+    owner = shape.problems_of(ranked, np.arange(shape.n_ranks))
+    outcome = ranked == labels[:, None]
+    by_rank = (array.T.ravel() for array in (owner, confidences, outcome))
+    return _sorted_problems(shape, n_samples, *by_rank)
 
 
 def as_problems(y_true: Any, scores: Any, notion: Notion, top_k: int | None = None) -> BinaryProblems:
@@ -116,14 +100,13 @@ def cell_statistics(
     matrix = score_matrix(scores)
     n_samples, n_classes = matrix.shape
     labels = as_labels(y_true, n_samples, n_classes)
-    whole = np.array([0, n_samples])
+    whole, one = np.array([0, n_samples]), NotionShape("confidence", n_classes)
 
     def bin_class(code: int) -> BinStatistics:
-        entries = _sorted_class(labels, matrix, code)
-        problem = BinaryProblems(notion, n_samples, n_classes, 1, whole, *entries)
+        problem = BinaryProblems(one, n_samples, whole, *_sorted_class(labels, matrix, code))
         return bin_statistics(problem, n_bins=n_bins, strategy=strategy)
 
-    return stack_problems(map_threads(bin_class, range(n_classes)))
+    return stack_problems(map_threads(bin_class, range(n_classes)), NotionShape(notion, n_classes))
 
 
 def top_label(scores: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -134,12 +117,10 @@ def top_label(scores: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ranked_classes(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k highest classes of each row, best first, and their scores, both (n, k).
+    """Return the k <= L highest classes of each row, best first, and their scores, both (n, k).
 
-    Ties go to the lowest index. Raises `InputError` unless 1 <= k <= L.
+    Ties go to the lowest index.
     """
-    if check_count(k, "top_k") > scores.shape[1]:
-        raise InputError(f"top_k must be at most the number of classes, {scores.shape[1]}; got {k}")
     few = 8 * k <= scores.shape[1]
     ranked = map_row_blocks(
         lambda block: _best_by_rounds(block, k) if few else np.argsort(-block, axis=1, kind="stable")[:, :k],
@@ -158,38 +139,25 @@ def _best_by_rounds(block: np.ndarray, k: int) -> np.ndarray:
     return ranked
 
 
-def _reduce_top(y_true: Any, top: TopLabelPrediction, notion: Notion) -> BinaryProblems:
-    if notion not in ("confidence", "top-label"):
-        raise InputError(
-            f'notion "{notion}" needs an (n, L) score matrix; a TopLabelPrediction serves only '
-            '"confidence" and "top-label"'
-        )
-    labels = as_labels(y_true, len(top), None)
-    n_classes = int(max(top.label.max(), labels.max())) + 1
-    owner = top.label if notion == "top-label" else None
-    outcome = top.label == labels
-    return _sorted_problems(notion, n_classes, 1, n_classes, owner, top.confidence, outcome, len(labels))
+def _top_problems(
+    shape: NotionShape, labels: np.ndarray, predicted: np.ndarray, confidence: np.ndarray
+) -> BinaryProblems:
+    owner = shape.problems_of(predicted) if shape.n_problems > 1 else None
+    return _sorted_problems(shape, len(labels), owner, confidence, predicted == labels)
 
 
 def _sorted_problems(
-    notion: Notion,
-    n_classes: int,
-    n_claims: int,
-    n_problems: int,
-    owner: np.ndarray | None,
-    scores: np.ndarray,
-    outcomes: np.ndarray,
-    n_samples: int,
+    shape: NotionShape, n_samples: int, owner: np.ndarray | None, scores: np.ndarray, outcomes: np.ndarray
 ) -> BinaryProblems:
     """Sort entries and cut them into problems; entries beyond the first n are rows of the next claims."""
     if owner is None:
         offsets = np.array([0, len(scores)], dtype=np.int64)
     else:
-        counts = np.bincount(owner, minlength=n_problems)
+        counts = np.bincount(owner, minlength=shape.n_problems)
         offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     ordered, entries, happened = _sorted_entries(scores, outcomes, owner, offsets)
     rows = entries % n_samples if len(scores) > n_samples else entries
-    return BinaryProblems(notion, n_samples, n_classes, n_claims, offsets, ordered, rows, happened)
+    return BinaryProblems(shape, n_samples, offsets, ordered, rows, happened)
 
 
 def _sorted_entries(
@@ -245,7 +213,7 @@ def _sorted_entries(
     return ordered, entries, happened
 
 
-def _reduce_class_wise(labels: np.ndarray, matrix: np.ndarray) -> BinaryProblems:
+def _class_wise_problems(shape: NotionShape, labels: np.ndarray, matrix: np.ndarray) -> BinaryProblems:
     n_samples, n_classes = matrix.shape
     scores = np.empty(n_samples * n_classes, dtype=matrix.dtype)
     rows = np.empty(n_samples * n_classes, dtype=np.int32)
@@ -257,7 +225,7 @@ def _reduce_class_wise(labels: np.ndarray, matrix: np.ndarray) -> BinaryProblems
 
     map_threads(sort_class, range(n_classes))
     offsets = np.arange(n_classes + 1, dtype=np.int64) * n_samples
-    return BinaryProblems("class-wise", n_samples, n_classes, n_classes, offsets, scores, rows, outcomes)
+    return BinaryProblems(shape, n_samples, offsets, scores, rows, outcomes)
 
 
 def _sorted_class(

@@ -19,6 +19,7 @@ LAYERS = (
     ("version", "exceptions", "parallel"),
     ("validation",),
     ("predictions",),
+    ("notions",),
     ("binning",),
     ("reductions",),
     ("formats",),

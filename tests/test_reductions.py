@@ -34,7 +34,7 @@ def test_problems_are_those_of_table_1(notion, shape, digits, dtype):
     assert (problems.n_samples, problems.n_classes, problems.n_claims) == (*shape, len(claims))
     assert problems.scores.dtype == dtype
     per_claim = problems.n_problems // problems.n_claims
-    assert problems.claims_of(np.arange(problems.n_problems)).tolist() == [
+    assert problems.shape.claims_of(np.arange(problems.n_problems)).tolist() == [
         index // per_claim for index in range(problems.n_problems)
     ]
 
@@ -54,12 +54,12 @@ def test_scores_outcomes_and_rows_belong_together(notion, n_samples, digits, dty
     for index in range(problems.n_problems):
         own = slice(problems.offsets[index], problems.offsets[index + 1])
         rows, scores = problems.rows[own], problems.scores[own]
-        claim = problems.claims_of(np.array([index]))[0]
+        claim = problems.shape.claims_of(np.array([index]))[0]
         code = np.full(len(rows), index) if notion == "class-wise" else ranked[rows, claim]
         assert (scores == proba[rows, code]).all()
         assert (problems.outcomes[own] == (y[rows] == code)).all()
         assert (np.diff(scores) >= 0).all()
-        label = problems.labels_of(np.array([index]))[0]
+        label = problems.shape.labels_of(np.array([index]))[0]
         assert label == -1 if notion.endswith("confidence") else (code == label).all()
         seen.append(rows)
     counts = np.bincount(np.concatenate(seen), minlength=n_samples)
@@ -81,7 +81,7 @@ def test_classes_absent_everywhere_keep_their_problem():
     proba = [[0.7, 0.2, 0.1, 0.0], [0.6, 0.4, 0.0, 0.0]]
     problems = reduce_to_binary([1, 1], proba, "top-label")
     assert np.diff(problems.offsets).tolist() == [2, 0, 0, 0]
-    assert problems.labels_of(np.arange(4)).tolist() == [0, 1, 2, 3]
+    assert problems.shape.labels_of(np.arange(4)).tolist() == [0, 1, 2, 3]
     class_wise = reduce_to_binary([1, 1], proba, "class-wise")
     assert [int(class_wise.problem(code)[1].sum()) for code in range(4)] == [0, 2, 0, 0]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from inspect import signature
 from typing import Any, NamedTuple
 
-from calib.binning import Notion
 from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.exceptions import InputError
+from calib.notions import Notion
 
 
 class Method(NamedTuple):

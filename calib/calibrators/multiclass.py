@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from calib.binning import BinaryProblems, Notion
+from calib.binning import BinaryProblems
 from calib.calibrators.histogram import HistogramBinning
 from calib.exceptions import InputError
+from calib.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
 from calib.parallel import map_threads
 from calib.predictions import Predictions, TopLabelPrediction, score_matrix
 from calib.reductions import ranked_classes, reduce_to_binary, top_label
@@ -49,12 +51,31 @@ class Fallback:
     used: str
 
 
+def find_fallbacks(
+    shape: NotionShape, n_points: np.ndarray, needed: int, calibrators: Sequence[Any]
+) -> tuple[Fallback, ...]:
+    """List the problems with fewer than `needed` points, given what each uses (None: scores as they are)."""
+    short = np.flatnonzero(n_points < needed)
+    about = zip(short.tolist(), shape.labels_of(short).tolist(), shape.claims_of(short).tolist(), strict=True)
+    return tuple(
+        Fallback(
+            problem=problem,
+            label=label,
+            rank=claim,
+            n_points=int(n_points[problem]),
+            needed=needed,
+            used="identity" if calibrators[problem] is None else "pooled",
+        )
+        for problem, label, claim in about
+    )
+
+
 def _gives_top(calibrator: MulticlassToBinary) -> bool:
-    return calibrator.notion in ("confidence", "top-label")
+    return calibrator.notion in TOP_NOTIONS
 
 
 def _gives_top_k(calibrator: MulticlassToBinary) -> bool:
-    return calibrator.notion in ("top-k-confidence", "top-k-label")
+    return calibrator.notion in TOP_K_NOTIONS
 
 
 def _gives_proba(calibrator: MulticlassToBinary) -> bool:
@@ -145,38 +166,58 @@ class MulticlassToBinary(BaseEstimator):
         InputError
             If parameters contradict each other or the data cannot be used.
         """
-        self._check_params()
         scores = proba if isinstance(proba, Predictions) else score_matrix(proba, "proba")
+        shape = self.shape_for(scores.n_classes if isinstance(scores, Predictions) else scores.shape[1])
         problems = reduce_to_binary(y, scores, self.notion, top_k=self.top_k)
         binary = HistogramBinning() if self.binary is None else self.binary
-        needed = getattr(binary, "min_points", 1) if self.min_points is None else self.min_points
-        needed = check_count(needed, "min_points")
+        needed = self.least_points
         sizes = np.diff(problems.offsets)
-        pooled = [self._fit_pooled(problems, claim, binary, needed) for claim in range(problems.n_claims)]
-        claims = problems.claims_of(np.arange(problems.n_problems))
+        pooled = [self._fit_pooled(problems, claim, binary, needed) for claim in range(shape.n_claims)]
+        claims = shape.claims_of(np.arange(shape.n_problems))
 
         def fit_problem(index: int) -> Any:
             if sizes[index] >= needed:
                 return clone(binary).fit(*problems.problem(index))
             return pooled[claims[index]]
 
-        self.calibrators_ = tuple(map_threads(fit_problem, range(problems.n_problems)))
+        self.calibrators_ = tuple(map_threads(fit_problem, range(shape.n_problems)))
         self.pooled_ = tuple(pooled)
         self.n_points_ = sizes
-        self.n_classes_ = problems.n_classes
-        labels = problems.labels_of(np.arange(problems.n_problems))
-        self.fallbacks_ = tuple(
-            Fallback(
-                problem=int(index),
-                label=int(labels[index]),
-                rank=int(claims[index]),
-                n_points=int(sizes[index]),
-                needed=needed,
-                used="identity" if self.calibrators_[index] is None else "pooled",
-            )
-            for index in np.flatnonzero(sizes < needed)
-        )
+        self.n_classes_ = shape.n_classes
+        self.fallbacks_ = find_fallbacks(shape, sizes, needed, self.calibrators_)
         return self
+
+    @property
+    def least_points(self) -> int:
+        """Fewest calibration rows with which a problem gets a calibrator of its own."""
+        binary = HistogramBinning() if self.binary is None else self.binary
+        least = getattr(binary, "min_points", 1) if self.min_points is None else self.min_points
+        return check_count(least, "min_points")
+
+    def shape_for(self, n_classes: int) -> NotionShape:
+        """Return the binary problems of the notion for L classes; check that the parameters fit it.
+
+        Raises
+        ------
+        InputError
+            If parameters contradict each other or the number of classes.
+        """
+        shape = NotionShape.of(self.notion, n_classes, self.top_k)
+        if self.normalize and self.notion != "class-wise":
+            raise InputError(f'normalize=True needs notion "class-wise"; got "{self.notion}"')
+        if self.fallback not in ("identity", "pooled"):
+            raise InputError(f'fallback must be "identity" or "pooled"; got {self.fallback!r}')
+        if self.complete not in (None, "rescale"):
+            raise InputError(f'complete must be None or "rescale"; got {self.complete!r}')
+        if self.complete and not _gives_top(self):
+            raise InputError(f'complete belongs to "confidence" and "top-label"; got notion "{self.notion}"')
+        return shape
+
+    @property
+    def shape_(self) -> NotionShape:
+        """The binary problems it was fitted for."""
+        check_is_fitted(self)
+        return self.shape_for(self.n_classes_)
 
     @property
     def fallback_classes_(self) -> np.ndarray:
@@ -197,15 +238,14 @@ class MulticlassToBinary(BaseEstimator):
         """Announced class and calibrated confidence (confidence and top-label calibrators only)."""
         matrix = self._checked(proba)
         label, confidence = top_label(proba if isinstance(proba, Predictions) else matrix)
-        owner = np.zeros_like(label) if self.notion == "confidence" else label
-        return TopLabelPrediction(label, self._calibrated(owner, confidence))
+        return TopLabelPrediction(label, self._calibrated(self.shape_.problems_of(label), confidence))
 
     @available_if(_gives_top_k)
     def predict_top_k(self, proba: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the K highest classes of each row and their calibrated scores, both (n, K)."""
-        labels, scores = ranked_classes(self._checked(proba), self._n_ranks())
-        ranks = np.arange(labels.shape[1])
-        owner = ranks + 0 * labels if self.notion == "top-k-confidence" else ranks * self.n_classes_ + labels
+        n_ranks = self.shape_.n_ranks
+        labels, scores = ranked_classes(self._checked(proba), n_ranks)
+        owner = self.shape_.problems_of(labels, np.arange(n_ranks))
         return labels, self._calibrated(owner.ravel(), scores.ravel()).reshape(scores.shape)
 
     @available_if(_gives_proba)
@@ -241,20 +281,10 @@ class MulticlassToBinary(BaseEstimator):
             return 0
         return int(np.sum(top_label(self.predict_proba(matrix))[0] != top_label(matrix)[0]))
 
-    def _check_params(self) -> None:
-        if self.normalize and self.notion != "class-wise":
-            raise InputError(f'normalize=True needs notion "class-wise"; got "{self.notion}"')
-        if self.fallback not in ("identity", "pooled"):
-            raise InputError(f'fallback must be "identity" or "pooled"; got {self.fallback!r}')
-        if self.complete not in (None, "rescale"):
-            raise InputError(f'complete must be None or "rescale"; got {self.complete!r}')
-        if self.complete and not _gives_top(self):
-            raise InputError(f'complete belongs to "confidence" and "top-label"; got notion "{self.notion}"')
-
     def _fit_pooled(self, problems: BinaryProblems, claim: int, binary: Any, needed: int) -> Any:
-        if self.fallback != "pooled" or problems.n_problems == problems.n_claims:
+        per_claim = problems.shape.problems_per_claim
+        if self.fallback != "pooled" or per_claim == 1:
             return None
-        per_claim = problems.n_problems // problems.n_claims
         own = slice(problems.offsets[claim * per_claim], problems.offsets[(claim + 1) * per_claim])
         scores, outcomes = problems.scores[own], problems.outcomes[own]
         return clone(binary).fit(scores, outcomes) if len(scores) >= needed else None
@@ -267,10 +297,6 @@ class MulticlassToBinary(BaseEstimator):
                 f"this calibrator was fitted on {self.n_classes_} classes; got {matrix.shape[1]} columns"
             )
         return matrix
-
-    def _n_ranks(self) -> int:
-        per_rank = 1 if self.notion == "top-k-confidence" else self.n_classes_
-        return len(self.calibrators_) // per_rank
 
     def _calibrated(self, owner: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Send each score through the calibrator of the problem that owns it."""

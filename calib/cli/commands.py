@@ -12,7 +12,7 @@ from typing import Any
 from calib.assessment.gate import METRICS, parse_limits
 from calib.assessment.gate import gate as hold_against
 from calib.assessment.summary import BASE, Summary, applied_frame, assessment, calibrated_scores, summarize
-from calib.binning import Notion, Strategy
+from calib.binning import Strategy
 from calib.calibrators.catalogue import REPORTED, make_calibrator, name_of, named_methods
 from calib.cli.input import Outcome, calibrator_for, fix_codes, fixes_log, read_sets, rows_to_assess
 from calib.doctor.examination import check as check_file
@@ -21,6 +21,7 @@ from calib.exceptions import InputError
 from calib.formats.predictions import write_csv
 from calib.metrics.catalogue import ECES, MEASURES
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
+from calib.notions import Notion
 from calib.persistence.document import aligned, dumps, load, loads
 from calib.predictions import Predictions
 from calib.report.sections import ReportInput, report_html

@@ -14,7 +14,7 @@ from calib.assessment.gate import METRICS as LIMITS
 from calib.calibrators.catalogue import METHODS, REPORTED
 from calib.exceptions import InputError
 from calib.formats.drafts import RemedyError
-from calib.reductions import NOTIONS
+from calib.notions import NOTIONS
 from calib.version import __version__
 
 EXIT_CODES = """\

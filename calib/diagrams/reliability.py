@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from calib.binning import BinaryProblems, BinStatistics, Notion, Strategy, bin_statistics
+from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.exceptions import InputError
+from calib.notions import Notion
 from calib.reductions import reduce_to_binary
 
 #: Cells with fewer rows than this are drawn lighter: their 95 % interval is wider than +-0.2.

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.binning import BinaryProblems, Notion, Strategy, bin_statistics
+from calib.binning import BinaryProblems, Strategy, bin_statistics
 from calib.exceptions import InputError
 from calib.guarantees.card import guarantee_card
 from calib.noise.draws import independent_sums, resample
+from calib.notions import Notion
 from calib.reductions import as_problems, top_label
 
 #: A gap counts as equal to an epsilon within this: 0.4 - 0.3 is 0.1 to a reader, not 0.10000000000000003.
@@ -301,7 +302,9 @@ def _in_order_of(cut: BinaryProblems, problems: BinaryProblems) -> np.ndarray:
 def _keys(problems: BinaryProblems) -> tuple[np.ndarray, np.ndarray]:
     """(claim, row) of each entry as one number, and the class its problem is about."""
     owner = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
-    return problems.claims_of(owner) * problems.n_samples + problems.rows, problems.labels_of(owner)
+    return problems.shape.claims_of(owner) * problems.n_samples + problems.rows, problems.shape.labels_of(
+        owner
+    )
 
 
 def _perfect(

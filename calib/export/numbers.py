@@ -43,9 +43,6 @@ def plain_data(calibrator: Any) -> dict[str, Any]:
 
 
 def _multiclass(calibrator: MulticlassToBinary) -> dict[str, Any]:
-    n_classes = calibrator.n_classes_
-    ranked = calibrator.notion.startswith("top-k")
-    per_rank = n_classes if calibrator.notion == "top-k-label" else 1
     distinct: list[Any] = []
     place: dict[int, int] = {}
     for one in calibrator.calibrators_:
@@ -54,9 +51,9 @@ def _multiclass(calibrator: MulticlassToBinary) -> dict[str, Any]:
             distinct.append(one)
     return {
         "kind": "multiclass",
-        "n_classes": n_classes,
+        "n_classes": calibrator.n_classes_,
         "notion": calibrator.notion,
-        "ranks": len(calibrator.calibrators_) // per_rank if ranked else 1,
+        "ranks": calibrator.shape_.n_ranks,
         "normalize": bool(calibrator.normalize),
         "complete": calibrator.complete is not None,
         "calibrators": [-1 if one is None else place[id(one)] for one in calibrator.calibrators_],

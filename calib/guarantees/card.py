@@ -187,7 +187,8 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> Guaran
     check_is_fitted(calibrator)
     check_alpha(alpha)
     why_not = _why_no_guarantee(calibrator)
-    n_problems = len(calibrator.calibrators_)
+    shape = calibrator.shape_
+    n_problems = shape.n_problems
     n_bins, points = np.zeros(n_problems, dtype=np.int64), np.zeros(n_problems, dtype=np.int64)
     fell_back = {fallback.problem for fallback in calibrator.fallbacks_}
     if not why_not:
@@ -196,10 +197,7 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> Guaran
                 n_bins[index], points[index] = len(fitted.counts_), fitted.counts_.min()
     covered = points > 0
     problem = np.arange(n_problems)
-    scalar = calibrator.notion in ("confidence", "top-k-confidence")
-    per_claim = n_problems if calibrator.notion == "top-label" else 1
-    per_claim = calibrator.n_classes_ if calibrator.notion == "top-k-label" else per_claim
-    rank = problem // per_claim
+    rank = shape.claims_of(problem)
     together = np.bincount(rank, weights=n_bins)[rank]
     k = np.where(covered, points, 2)
     binary = calibrator.binary
@@ -217,7 +215,7 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> Guaran
         applies=not why_not and bool(covered.any()),
         why_not=why_not or ("" if covered.any() else "no class has enough calibration rows for one bin"),
         problem=problem,
-        label=np.full(n_problems, -1) if scalar else problem % calibrator.n_classes_,
+        label=shape.labels_of(problem),
         rank=rank,
         n_points=np.asarray(entries),
         n_bins=n_bins,

@@ -11,6 +11,7 @@ import pandas as pd
 from calib.binning import BinaryProblems, BinStatistics, bin_statistics
 from calib.exceptions import InputError
 from calib.metrics.errors import ece
+from calib.notions import TOP_K_NOTIONS, NotionShape
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import ranked_classes, reduce_to_binary
 
@@ -165,20 +166,17 @@ def used_cells(proba: np.ndarray, notion: str, top_k: int = 2) -> np.ndarray:
     -------
     (n, L) int64 array
     """
-    n_samples, n_classes = proba.shape
-    cells = np.zeros((n_samples, n_classes), dtype=np.int64)
-    rows = np.arange(n_samples)
-    if notion == "class-wise":
-        cells[:] = np.arange(1, n_classes + 1)
-    elif notion == "canonical":
+    n_classes = proba.shape[1]
+    cells = np.zeros(proba.shape, dtype=np.int64)
+    if notion == "canonical":
         _, first, inverse = np.unique(proba, axis=0, return_index=True, return_inverse=True)
         cells[:] = (np.argsort(np.argsort(first)) + 1)[inverse.reshape(-1, 1)]
+    elif notion == "class-wise":
+        cells[:] = np.arange(1, n_classes + 1)
     else:
-        ranks = top_k if notion.startswith("top-k") else 1
-        ranked, _ = ranked_classes(proba, ranks)
-        for rank in range(ranks):
-            by_label = rank * n_classes + ranked[:, rank] + 1
-            cells[rows, ranked[:, rank]] = by_label if notion in ("top-label", "top-k-label") else rank + 1
+        shape = NotionShape.of(notion, n_classes, top_k if notion in TOP_K_NOTIONS else None)
+        ranked, _ = ranked_classes(proba, shape.n_ranks)
+        np.put_along_axis(cells, ranked, shape.problems_of(ranked, np.arange(shape.n_ranks)) + 1, axis=1)
     return cells
 
 
@@ -190,7 +188,7 @@ def binary_tables(
     Each table has a column per point that enters the problem, in the order of `points`, and two rows:
     "score" and "outcome" (0 or 1). Problems without points are left out.
     """
-    ranks = top_k if notion.startswith("top-k") else None
+    ranks = top_k if notion in TOP_K_NOTIONS else None
     problems: BinaryProblems = reduce_to_binary(
         predictions.labels,
         predictions,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from calib.binning import Notion
+from calib.notions import Notion
 
 Metric = Literal["ece", "mce", "accuracy", "brier", "log_loss"]
 

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.fft import dct, idct
 
-from calib.binning import BinaryProblems, Notion, Strategy, bin_statistics, equal_mass_cuts
+from calib.binning import BinaryProblems, Strategy, bin_statistics, equal_mass_cuts
+from calib.notions import Notion
 from calib.reductions import as_problems
 from calib.validation import check_norm
 
@@ -230,6 +231,6 @@ def _residual_grid(scores: np.ndarray, outcomes: np.ndarray) -> np.ndarray:
 def _mean_over_claims(problems: BinaryProblems, owners: np.ndarray, errors: np.ndarray, norm: float) -> float:
     """Combine errors of problems: by rows inside a claim, evenly over claims, as `BinStatistics.ece` does."""
     weights = np.diff(problems.offsets)[owners] / problems.n_samples
-    claims = problems.claims_of(owners)
+    claims = problems.shape.claims_of(owners)
     per_claim = np.bincount(claims, weights=weights * errors**norm, minlength=problems.n_claims)
     return float(np.mean(per_claim ** (1.0 / norm)))

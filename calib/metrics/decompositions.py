@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import isotonic_regression
 
-from calib.binning import BinaryProblems, Notion, Strategy, bin_statistics
+from calib.binning import BinaryProblems, Strategy, bin_statistics
 from calib.exceptions import InputError
+from calib.notions import Notion
 from calib.reductions import as_problems
 
 #: Probabilities are clipped below at this in a logarithm, as in `calib.log_loss`.

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from calib.binning import Notion, Strategy
+from calib.binning import Strategy
+from calib.notions import Notion
 from calib.parallel import map_row_blocks
 from calib.predictions import TopLabelPrediction, score_matrix
 from calib.reductions import cell_statistics, top_label

@@ -115,7 +115,7 @@ def problem_floors(
     observed = per_problem @ np.abs(cells.gap)
     return ProblemFloors(
         problem=problem,
-        label=problems.labels_of(problem),
+        label=problems.shape.labels_of(problem),
         count=entries,
         observed=observed,
         mean=samples.mean(axis=1),

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from calib.binning import BinaryProblems, BinStatistics, Notion, Strategy, bin_statistics
+from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.exceptions import InputError
 from calib.noise.draws import Progress, resample
 from calib.noise.floor import CellMetric, adder
+from calib.notions import Notion
 from calib.predictions import TopLabelPrediction
 from calib.reductions import reduce_to_binary, top_label
 from calib.validation import as_labels, as_scores

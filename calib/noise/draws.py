@@ -147,7 +147,7 @@ def _joint(problems: BinaryProblems, cells: BinStatistics) -> Draw:
     """Draw one class or none per row, from each row's scores laid out by claim."""
     n_samples, n_claims, n_cells = problems.n_samples, problems.n_claims, len(cells.count)
     cell_of = np.repeat(np.arange(n_cells, dtype=np.int32), cells.count)
-    claims = problems.claims_of(np.arange(problems.n_problems))
+    claims = problems.shape.claims_of(np.arange(problems.n_problems))
     score_at = np.empty((n_samples, n_claims), dtype=problems.scores.dtype)
     cell_at = np.empty((n_samples, n_claims), dtype=np.int32)
 

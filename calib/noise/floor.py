@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from calib.binning import BinaryProblems, BinStatistics, Notion, Strategy, bin_statistics
+from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.exceptions import InputError
 from calib.noise.draws import Progress, perfect_sums, resample
+from calib.notions import Notion
 from calib.reductions import reduce_to_binary
 from calib.validation import check_norm
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from calib.calibrators.histogram import HistogramBinning
-from calib.calibrators.multiclass import Fallback
-from calib.exceptions import CalibratorFileError
+from calib.calibrators.multiclass import MulticlassToBinary, find_fallbacks
+from calib.exceptions import CalibratorFileError, InputError
 from calib.persistence.fields import Field, Sizes, closed, closed_schema, mismatch
 
 Values = dict[str, Any]
@@ -118,7 +118,7 @@ class MulticlassKind(Kind):
     def encode_state(self, estimator: Any) -> Values:
         """Return the fitted state as JSON types."""
         kind = self._binary_kind(estimator.binary)
-        needed = _needed(estimator.get_params(deep=False))
+        needed = estimator.least_points
         fitted = zip(estimator.n_points_.tolist(), estimator.calibrators_, strict=True)
         own = [None if n < needed else calibrator for n, calibrator in fitted]
         return super().encode_state(estimator) | {
@@ -130,18 +130,21 @@ class MulticlassKind(Kind):
         """Return the checked state, with what follows from it."""
         closed(raw, (*self.state, "calibrators_", "pooled_"), where)
         n_classes = self.state["n_classes_"].decode(raw["n_classes_"], f"{where}.n_classes_", sizes)
-        n_claims, n_problems = _count_problems(params, n_classes, where)
-        sizes["P"] = n_problems
+        calibrator = MulticlassToBinary(**params)
+        try:
+            shape, needed = calibrator.shape_for(n_classes), calibrator.least_points
+        except InputError as error:
+            raise CalibratorFileError(f"calibrator file: params: {error}") from None
+        sizes["P"] = shape.n_problems
         n_points = self.state["n_points_"].decode(raw["n_points_"], f"{where}.n_points_", sizes)
-        needed = _needed(params)
-        per_claim = n_points.reshape(n_claims, -1).sum(axis=1)
+        per_claim = n_points.reshape(shape.n_claims, -1).sum(axis=1)
         if (per_claim != per_claim[0]).any() or per_claim[0] < 1:
             raise CalibratorFileError(
                 f"calibrator file: {where}.n_points_ must add up to the same number of rows for every claim"
             )
         sizes["n"] = int(per_claim[0])
         own = self._binary_states(params, raw["calibrators_"], f"{where}.calibrators_", n_points, needed)
-        unused = params["fallback"] != "pooled" or n_problems == n_claims
+        unused = params["fallback"] != "pooled" or shape.problems_per_claim == 1
         pooled = self._binary_states(
             params,
             raw["pooled_"],
@@ -149,25 +152,16 @@ class MulticlassKind(Kind):
             np.zeros_like(per_claim) if unused else per_claim,
             needed,
         )
-        claim = [index * n_claims // n_problems for index in range(n_problems)]
-        about_class = params["notion"] not in ("confidence", "top-k-confidence")
+        claims = shape.claims_of(np.arange(shape.n_problems)).tolist()
+        calibrators = tuple(
+            pooled[claim] if one is None else one for one, claim in zip(own, claims, strict=True)
+        )
         return {
-            "calibrators_": tuple(pooled[claim[i]] if one is None else one for i, one in enumerate(own)),
+            "calibrators_": calibrators,
             "pooled_": tuple(pooled),
             "n_points_": n_points,
             "n_classes_": n_classes,
-            "fallbacks_": tuple(
-                Fallback(
-                    problem=i,
-                    label=i % n_classes if about_class else -1,
-                    rank=claim[i],
-                    n_points=int(n_points[i]),
-                    needed=needed,
-                    used="identity" if pooled[claim[i]] is None else "pooled",
-                )
-                for i, one in enumerate(own)
-                if one is None
-            ),
+            "fallbacks_": find_fallbacks(shape, n_points, needed, calibrators),
         }
 
     def state_schema(self) -> dict[str, Any]:
@@ -213,27 +207,3 @@ def _decoded(fields: dict[str, Field], raw: Any, where: str, sizes: Sizes) -> Va
 
 def _binary(binary: Any) -> Any:
     return HistogramBinning() if binary is None else binary
-
-
-def _needed(params: Values) -> int:
-    least = params["min_points"]
-    return max(int(getattr(_binary(params["binary"]), "min_points", 1) if least is None else least), 1)
-
-
-def _count_problems(params: Values, n_classes: int, where: str) -> tuple[int, int]:
-    """Return the numbers of claims and of problems, and check that the parameters fit the notion."""
-    notion, top_k = params["notion"], params["top_k"]
-    ranked = notion.startswith("top-k")
-    for name, allowed in (
-        ("top_k", ranked),
-        ("normalize", notion == "class-wise"),
-        ("complete", notion in ("confidence", "top-label")),
-    ):
-        if params[name] and not allowed:
-            raise CalibratorFileError(f"calibrator file: params.{name} does not belong to notion {notion!r}")
-    k = (min(n_classes, 5) if top_k is None else top_k) if ranked else 1
-    if k > n_classes:
-        raise mismatch("params.top_k", f"at most the number of classes, {n_classes}", k)
-    if notion == "class-wise":
-        return n_classes, n_classes
-    return k, k if notion in ("confidence", "top-k-confidence") else k * n_classes

@@ -15,9 +15,9 @@ from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.calibrators.temperature import LEAST_FLOOR, MOST_FLOOR
 from calib.exceptions import CalibratorFileError
+from calib.notions import NOTIONS
 from calib.persistence.fields import Array, Choice, Field, Flag, Maybe, Real, Seed, Sizes, Whole, mismatch
 from calib.persistence.kinds import Kind, MulticlassKind, Part, Values
-from calib.reductions import NOTIONS
 
 
 def _check_histogram(params: Values, state: Values, where: str, sizes: Sizes) -> None:

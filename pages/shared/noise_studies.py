@@ -10,12 +10,13 @@ import numpy as np
 import streamlit as st
 
 from calib import TopLabelPrediction
-from calib.binning import BinaryProblems, Notion, Strategy, bin_statistics
+from calib.binning import BinaryProblems, Strategy, bin_statistics
 from calib.metrics.catalogue import MEASURES, Measure
 from calib.metrics.debiased import debiased_ece, smooth_ece, sweep_ece
 from calib.metrics.decompositions import Decomposition, decomposition
 from calib.noise import NoiseFloor, noise_floor_of
 from calib.noise.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
+from calib.notions import Notion
 from calib.reductions import top_label
 from pages.shared.session import Method, class_wise, dataset, problems
 from pages.shared.validity_studies import notions, serves

@@ -6,9 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from calib.binning import BinaryProblems, Notion
+from calib.binning import BinaryProblems
 from calib.diagrams.validity import ValidityCells, ValidityCurve, validity_cells, validity_curve
 from calib.guarantees.card import GuaranteeCard, guarantee_card
+from calib.notions import Notion
 from pages.shared.session import BASE, Method, class_wise, methods, problems
 
 #: Redraws for the curve of a perfect model: its shares are averages, 200 give them to within 1 %.

@@ -12,9 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import calib
-from calib.binning import Notion
 from calib.calibrators import catalogue
-from calib.reductions import NOTIONS
+from calib.notions import NOTIONS, Notion
 
 L = 4
 BINARY = {method.short: method.make() for method in catalogue.BINARY.values()}

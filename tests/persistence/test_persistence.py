@@ -27,9 +27,9 @@ from calib import (
 )
 from calib.calibrators import catalogue
 from calib.export.replay import largest_difference, outputs
+from calib.notions import NOTIONS
 from calib.persistence import MAX_BYTES, MAX_VALUES, aligned, checksum, dumps, loads, schema
 from calib.persistence.types import KINDS
-from calib.reductions import NOTIONS
 from tests.populations import rows
 from tests.sample_calibrators import BINARY, CONTINUOUS, MULTICLASS, fitted, is_smooth
 
