@@ -20,7 +20,7 @@ from calib import (
 )
 from calib.calibrators import catalogue
 from calib.calibrators.binary import Logistic
-from calib.reductions import NOTIONS
+from calib.notions import NOTIONS
 from tests.populations import rows
 
 #: Names of the binary calibrators besides histogram binning.

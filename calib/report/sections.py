@@ -26,7 +26,7 @@ from calib.assessment.summary import (
     summarize,
     summary_frame,
 )
-from calib.binning import BinStatistics, Notion
+from calib.binning import BinStatistics
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.diagrams.classes import CLASS_COLUMNS, class_heat, class_table
 from calib.diagrams.reliability import (
@@ -45,6 +45,7 @@ from calib.guarantees.card import GuaranteeCard, guarantee_card
 from calib.metrics.catalogue import ECES
 from calib.noise.bands import consistency_band
 from calib.noise.floor import WITHIN_NOISE, noise_floor, verdict
+from calib.notions import Notion
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import cell_statistics, reduce_to_binary, top_label
 from calib.report.html import bullets, page, paragraph, section, table, text
