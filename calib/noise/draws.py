@@ -23,12 +23,11 @@ EXACT_UP_TO = 64
 #: Elements one block of draws may hold; bounds the memory of each thread.
 BLOCK_ELEMENTS = 4_000_000
 
-#: Up to this many claims a row's class is drawn claim by claim.
-FEW_CLAIMS = 32
+#: Numbers drawn at a time for outcomes that exclude each other: these stay in the cache.
+DRAWN_TOGETHER = 60_000
 
-#: Rows whose class is drawn by one binary search among many claims: more leave the cache, fewer start more
-#: searches than they save.
-SEARCHED_ROWS = 600
+#: Rows whose alias tables are filled together.
+ALIAS_ROWS = 2_000
 
 #: Scores of one row may sum to this much above 1 and still be drawn as one categorical outcome.
 JOINT_TOLERANCE = 1e-3
@@ -149,7 +148,8 @@ def _joint(problems: BinaryProblems, cells: BinStatistics) -> Draw:
     cell_of = np.repeat(np.arange(n_cells, dtype=np.int32), cells.count)
     claims = problems.shape.claims_of(np.arange(problems.n_problems))
     score_at = np.empty((n_samples, n_claims), dtype=problems.scores.dtype)
-    cell_at = np.empty((n_samples, n_claims), dtype=np.int32)
+    # A row without an outcome falls in a cell of its own, which is not counted.
+    cell_at = np.full((n_samples, n_claims + 1), n_cells, dtype=np.int32)
 
     def lay_out(claim: int) -> None:
         first, last = np.searchsorted(claims, [claim, claim + 1])
@@ -158,47 +158,84 @@ def _joint(problems: BinaryProblems, cells: BinStatistics) -> Draw:
         cell_at[problems.rows[own], claim] = cell_of[own]
 
     map_threads(lay_out, range(n_claims))
+    draw = exclusive_sums(score_at, cell_at, n_cells + 1)
+    return lambda generator, size: draw(generator, size)[:-1]
+
+
+def exclusive_sums(scores: np.ndarray, cells: np.ndarray, n_cells: int) -> Draw:
+    """Return a function that draws one of several outcomes per row and counts them in cells.
+
+    Parameters
+    ----------
+    scores : (n, w) float array
+        Chances of w outcomes that exclude each other; what is missing to 1 is the chance of another one.
+    cells : (n, w + 1) int32 array
+        Where each outcome of each row is counted, the other one last.
+    n_cells : int
+        Number of cells C.
+
+    Notes
+    -----
+    The alias method (Walker 1977; Vose 1991) draws with one random number and two look-ups whatever the
+    number of outcomes. Per row and redraw, class-wise, on one processor: 33 ns for 10,000 x 10, 39 ns for
+    100,000 x 100 and 34 ns for 1,000,000 x 10, where going through the classes one by one took 36, 390 and
+    45 ns, and a binary search 67, 143 and 84 ns. The tables take about 250 ns per score, once.
+    """
+    n_rows, width = cells.shape
+    stays = np.empty((n_rows, width), dtype=np.float32)
+    either = np.empty((n_rows, width, 2), dtype=np.int32)
+
+    def fill(first: int) -> None:
+        part = slice(first, first + ALIAS_ROWS)
+        reach = np.minimum(np.cumsum(scores[part], axis=1, dtype=np.float64), 1.0)
+        chance = np.diff(reach, axis=1, prepend=0.0, append=1.0)
+        stays[part], either[part, :, 1] = _alias_table(chance, cells[part])
+
+    either[:, :, 0] = cells
+    map_threads(fill, range(0, n_rows, ALIAS_ROWS))
+    flat_stays, flat_either = stays.ravel(), either.ravel()
 
     def draw(generator: np.random.Generator, size: int) -> np.ndarray:
-        sums = np.zeros((n_cells, size), dtype=np.int64)
-        few = n_claims <= FEW_CLAIMS
-        add = _add_by_claim if few else _add_by_search
-        # Rows drawn by claim are summed in int16.
-        step = min(max(BLOCK_ELEMENTS // (4 * size), 1), 2**15 - 1) if few else SEARCHED_ROWS
-        for first in range(0, n_samples, step):
-            reach = np.cumsum(score_at[first : first + step], axis=1, dtype=np.float64)
-            add(sums, cell_at[first : first + step], np.minimum(reach, 1.0, out=reach), generator)
-        return sums
+        sums = np.zeros(n_cells * size, dtype=np.int64)
+        columns = np.arange(size)
+        step = max(DRAWN_TOGETHER // size, 1)
+        for first in range(0, n_rows, step):
+            rows = np.arange(first, min(first + step, n_rows))
+            place = generator.random((len(rows), size))
+            place *= width
+            entry = place.astype(np.int64)
+            place -= entry
+            entry += rows[:, None] * width
+            entry = 2 * entry + (place >= flat_stays[entry])
+            np.add.at(sums, (flat_either[entry].astype(np.int64) * size + columns).ravel(), 1)
+        return sums.reshape(n_cells, size)
 
     return draw
 
 
-def _add_by_claim(
-    sums: np.ndarray, cells: np.ndarray, reach: np.ndarray, generator: np.random.Generator
-) -> None:
-    """Draw a class per row and add it to its cell, claim by claim: fastest for few claims."""
-    n_rows, n_claims = cells.shape
-    drawn = generator.random((n_rows, sums.shape[1]), dtype=np.float32)
-    before = np.zeros(drawn.shape, dtype=bool)
-    for claim in range(n_claims):
-        until = drawn < reach[:, claim, None].astype(np.float32)
-        ones = np.ones(n_rows, dtype=np.int16)
-        adder = sparse.csc_array((ones, cells[:, claim], np.arange(n_rows + 1)), shape=(len(sums), n_rows))
-        sums += adder @ (until ^ before).astype(np.int16)
-        before = until
+def _alias_table(chance: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Split each row's chances over its columns: a draw of a column stays there, or goes to another cell.
 
-
-def _add_by_search(
-    sums: np.ndarray, cells: np.ndarray, reach: np.ndarray, generator: np.random.Generator
-) -> None:
-    """Draw a class per row and add it to its cell, by one binary search for all rows: for many claims."""
-    n_rows, n_claims = cells.shape
-    size = sums.shape[1]
-    row = np.arange(n_rows)[:, None]
-    at = np.searchsorted((reach + row).ravel(), generator.random((n_rows, size)) + row, side="right")
-    happened = at < (row + 1) * n_claims  # beyond its last class, a row has no outcome
-    column = np.broadcast_to(np.arange(size), at.shape)[happened]
-    np.add.at(sums.reshape(-1), cells.ravel()[at[happened]].astype(np.int64) * size + column, 1)
+    Every column is drawn with equal chance. One with less than its share is filled up by one with more,
+    until that has less than its share, too, and is filled up by the next.
+    """
+    n_rows, width = chance.shape
+    weight, place = (chance * width).ravel(), cells.ravel()
+    first = np.arange(0, n_rows * width, width)
+    order = (first[:, None] + np.argsort(chance * width >= 1.0, axis=1, kind="stable")).ravel()
+    stays, other = np.ones(n_rows * width), place.copy()
+    light, heavy = first, first + width - 1
+    rest = weight[order[heavy]]
+    for _ in range(width - 1):
+        fills = rest >= 1.0
+        column = np.where(fills, order[light], order[heavy])
+        light = light + fills
+        heavy = heavy - ~fills
+        giver = order[heavy]
+        own = weight[column]
+        stays[column], other[column] = np.where(fills, own, rest), place[giver]
+        rest += np.where(fills, own, weight[giver]) - 1.0
+    return stays.reshape(n_rows, width), other.reshape(n_rows, width)
 
 
 def _matched_binomials(

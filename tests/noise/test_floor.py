@@ -24,7 +24,7 @@ from calib import (
     verdict,
 )
 from calib.noise import NoiseFloor
-from calib.noise.draws import independent_sums, perfect_sums
+from calib.noise.draws import exclusive_sums, independent_sums, perfect_sums
 
 NOTIONS = ["confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"]
 
@@ -151,6 +151,34 @@ def test_rows_are_drawn_jointly(n_classes):
     assert np.all(np.abs(sums.sum(axis=0) - 60) <= 1)  # rounding of a row's sum may lose a row, rarely
     expected = cells.count * cells.mean_score
     assert sums.mean(axis=1) == pytest.approx(expected, abs=5 * np.sqrt(expected.max() / 4000))
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [1.0],
+        [0.0, 0.0, 1.0],
+        [0.0, 0.0],  # the other outcome is certain
+        [0.25, 0.25, 0.25],
+        [0.7, 0.1],
+        [0.98, *np.full(20, 1e-3)],
+        np.geomspace(1e-5, 0.1, 60),
+        np.full(200, 0.004),
+    ],
+)
+def test_exclusive_outcomes_have_their_chances(scores):
+    """Ten equal rows: each outcome is counted as often as its chance says, and one per row and redraw."""
+    width, n_resamples = len(scores) + 1, 5_000
+    rows, cells = np.tile(scores, (10, 1)), np.tile(np.arange(width, dtype=np.int32), (10, 1))
+    sums = exclusive_sums(rows, cells, width)(np.random.default_rng(0), n_resamples)
+    assert np.all(sums.sum(axis=0) == 10)
+    chance = np.append(scores, max(1.0 - np.sum(scores), 0.0))
+    mean, variance = 10 * chance, 10 * chance * (1.0 - chance)
+    # A sample variance of counts this rare varies by about (variance + 2 variance^2) / draws.
+    assert np.all(np.abs(sums.mean(axis=1) - mean) <= 4.5 * np.sqrt(variance / n_resamples))
+    assert np.all(
+        np.abs(sums.var(axis=1) - variance) <= 4.5 * np.sqrt((variance + 2 * variance**2) / n_resamples)
+    )
 
 
 def test_two_classes_are_one_coin():
