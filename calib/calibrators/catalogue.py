@@ -156,8 +156,7 @@ def short_name(calibrator: Any) -> str:
     if isinstance(calibrator, MulticlassToBinary):
         kind = (calibrator.notion, bool(calibrator.normalize))
         reduction = next(one for one in REDUCTIONS if (one.notion, one.normalize) == kind)
-        binary = HistogramBinning() if calibrator.binary is None else calibrator.binary
-        return f"{reduction.short}-{short_name(binary)}"
+        return f"{reduction.short}-{short_name(calibrator.binary_calibrator)}"
     method = method_of(calibrator)
     short = type(calibrator).__name__ if method is None else METHODS[method].short
     return f"{short} (conf-ECE grid)" if getattr(calibrator, "objective", None) == "conf_ece" else short
@@ -171,7 +170,7 @@ def name_of(calibrator: Any) -> str:
     """
     settings = [short_name(calibrator)]
     if isinstance(calibrator, MulticlassToBinary):
-        binary = HistogramBinning() if calibrator.binary is None else calibrator.binary
+        binary = calibrator.binary_calibrator
         n_bins, points = getattr(binary, "n_bins", None), getattr(binary, "points_per_bin", None)
         if n_bins is not None:
             settings.append(f"B = {n_bins}")

@@ -169,8 +169,7 @@ class MulticlassToBinary(BaseEstimator):
         scores = proba if isinstance(proba, Predictions) else score_matrix(proba, "proba")
         shape = self.shape_for(scores.n_classes if isinstance(scores, Predictions) else scores.shape[1])
         problems = reduce_to_binary(y, scores, self.notion, top_k=self.top_k)
-        binary = HistogramBinning() if self.binary is None else self.binary
-        needed = self.least_points
+        binary, needed = self.binary_calibrator, self.least_points
         sizes = np.diff(problems.offsets)
         pooled = [self._fit_pooled(problems, claim, binary, needed) for claim in range(shape.n_claims)]
         claims = shape.claims_of(np.arange(shape.n_problems))
@@ -188,10 +187,16 @@ class MulticlassToBinary(BaseEstimator):
         return self
 
     @property
+    def binary_calibrator(self) -> Any:
+        """The unfitted binary calibrator: `binary`, or `HistogramBinning()` where it is None."""
+        return HistogramBinning() if self.binary is None else self.binary
+
+    @property
     def least_points(self) -> int:
         """Fewest calibration rows with which a problem gets a calibrator of its own."""
-        binary = HistogramBinning() if self.binary is None else self.binary
-        least = getattr(binary, "min_points", 1) if self.min_points is None else self.min_points
+        least = (
+            getattr(self.binary_calibrator, "min_points", 1) if self.min_points is None else self.min_points
+        )
         return check_count(least, "min_points")
 
     def shape_for(self, n_classes: int) -> NotionShape:

@@ -124,9 +124,12 @@ class SierpinskiScheme(SimplexScheme):
     def __init__(self, depth: int = 2) -> None:
         self.depth = depth
 
+    def count_cells(self, n_classes: int) -> int:
+        """Return the number of cells for L classes."""
+        return (n_classes ** (check_count(self.depth, "depth") + 1) - 1) // (n_classes - 1)
+
     def _fit(self, matrix: np.ndarray) -> None:
-        depth = check_count(self.depth, "depth")
-        self.n_bins_ = self._numbered((self.n_classes_ ** (depth + 1) - 1) // (self.n_classes_ - 1))
+        self.n_bins_ = self._numbered(self.count_cells(self.n_classes_))
 
     def _assign(self, block: np.ndarray) -> np.ndarray:
         return sierpinski_cells(block, self.depth)
@@ -182,12 +185,13 @@ class GridScheme(SimplexScheme):
             dtype=np.int64,
         )
 
-    def _fit(self, matrix: np.ndarray) -> None:
+    def count_cells(self, n_classes: int) -> int:
+        """Return the number of cells for L classes."""
         cells = check_count(self.cells, "cells")
-        n_classes = self.n_classes_
-        self.n_bins_ = self._numbered(
-            _bounded_sums(n_classes, cells - 1) - _bounded_sums(n_classes, cells - n_classes)
-        )
+        return _bounded_sums(n_classes, cells - 1) - _bounded_sums(n_classes, cells - n_classes)
+
+    def _fit(self, matrix: np.ndarray) -> None:
+        self.n_bins_ = self._numbered(self.count_cells(self.n_classes_))
 
     def _assign(self, block: np.ndarray) -> np.ndarray:
         return grid_cells(block, self.cells, self.ways_left())

@@ -229,7 +229,7 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> Guaran
 
 
 def _why_no_guarantee(calibrator: MulticlassToBinary) -> str:
-    if calibrator.binary is not None and not isinstance(calibrator.binary, HistogramBinning):
+    if not isinstance(calibrator.binary_calibrator, HistogramBinning):
         return f"{type(calibrator.binary).__name__} has no distribution-free guarantee; histogram binning has"
     if calibrator.normalize:
         return "normalising the class-wise scores voids the guarantee (paper, after Theorem 2)"

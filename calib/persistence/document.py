@@ -23,7 +23,7 @@ from calib.persistence.origin import (
     names_schema,
     origin_schema,
 )
-from calib.persistence.types import KINDS, Kind, kind_of
+from calib.persistence.types import TYPES, Layout, layout_named, layout_of
 from calib.predictions import Predictions
 
 __all__ = ["CalibratorFileError", "FittedOn", "aligned", "dumps", "load", "loads", "save", "schema"]
@@ -118,15 +118,13 @@ def dumps(
     log: Sequence[str] = (),
 ) -> bytes:
     """Return what `save` writes, as bytes."""
-    kind = kind_of(calibrator)
+    layout = layout_of(calibrator, TYPES)
     check_is_fitted(calibrator)
     n_classes = getattr(calibrator, "n_classes_", None)
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "type": type(calibrator).__name__,
-        "params": kind.encode_params(calibrator),
-        "state": kind.encode_state(calibrator),
+        **layout.encode(calibrator),
         "classes": encode_names(calibrator, n_classes, class_names, fitted_on),
         "fitted_on": encode_origin(calibrator, fitted_on, log),
     }
@@ -174,8 +172,8 @@ def loads(data: bytes) -> Any:
         ) from None
     except ValueError as error:
         raise CalibratorFileError(f"this is not a calibrator file: {short(str(error))}") from None
-    kind, params, state, names, origin = _decode(document)
-    calibrator = kind.build(params, state)
+    layout, params, state, names, origin = _decode(document)
+    calibrator = layout.build(params, state)
     calibrator.class_names_ = names
     calibrator.fitted_on_ = origin
     return calibrator
@@ -227,21 +225,18 @@ def schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "calib calibrator file, version 1",
-        "anyOf": [closed_schema(shared | kind.schema()["properties"]) for kind in KINDS.values()],
+        "anyOf": [closed_schema(shared | layout.schema()["properties"]) for layout in TYPES.values()],
     }
 
 
-def _decode(document: dict[str, Any]) -> tuple[Kind, dict, dict, tuple[str, ...] | None, FittedOn]:
+def _decode(document: dict[str, Any]) -> tuple[Layout, dict, dict, tuple[str, ...] | None, FittedOn]:
     """Check every value of a document and return what a calibrator is built from."""
-    name = document["type"]
-    if not isinstance(name, str) or name not in KINDS:
-        raise mismatch("type", "one of " + ", ".join(KINDS), name)
-    kind = KINDS[name]
+    layout = layout_named(document["type"], TYPES, "type")
     sizes: dict[str, int] = {}
-    params = kind.decode_params(document["params"], "params", sizes)
-    state = kind.decode_state(params, document["state"], "state", sizes)
+    params = layout.params.decode(document["params"], "params", sizes)
+    state = layout.decode_state(params, document["state"], "state", sizes)
     names = decode_names(document["classes"], sizes.get("L"))
-    return kind, params, state, names, decode_origin(document["fitted_on"], sizes.get("n"))
+    return layout, params, state, names, decode_origin(document["fitted_on"], sizes.get("n"))
 
 
 def _check_size(data: bytes | bytearray) -> None:

@@ -8,7 +8,8 @@ NumPy value (`decode`), and describes itself in JSON Schema (`schema`). `decode`
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -40,103 +41,94 @@ def mismatch(where: str, expected: str, value: Any) -> CalibratorFileError:
 class Field(Protocol):
     """One value of a file."""
 
+    @property
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema of the value."""
+
     def encode(self, value: Any) -> Any:
         """Return the value as JSON types."""
 
     def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
         """Return the checked value, or raise `CalibratorFileError`."""
 
-    def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of the value."""
-
 
 @dataclass(frozen=True)
-class Whole:
-    """A whole number from `low` to `high`; `size` names it for the dimensions of arrays."""
+class Scalar:
+    """A number, a text, or true or false.
 
-    low: int = 1
-    high: int = LARGEST
+    Parameters
+    ----------
+    expected : str
+        What the value must be, in words.
+    is_sound : callable
+        Whether a JSON value is that.
+    schema : dict
+        The same as JSON Schema.
+    encode : callable
+        Makes the JSON value.
+    size : str, optional
+        Name of the value for the dimensions of arrays, such as "L": it must be the same wherever it is named.
+    """
+
+    expected: str
+    is_sound: Callable[[Any], bool]
+    schema: dict[str, Any]
+    encode: Callable[[Any], Any]
     size: str | None = None
 
-    def encode(self, value: Any) -> Any:
-        """Return an int."""
-        return int(value)
-
     def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
-        """Check type and range."""
-        if type(value) is not int or not self.low <= value <= self.high:
-            raise mismatch(where, f"a whole number from {self.low} to {self.high}", value)
+        """Return the value if it is sound."""
+        if not self.is_sound(value):
+            raise mismatch(where, self.expected, value)
         if self.size is not None and sizes.setdefault(self.size, value) != value:
             raise mismatch(where, f"{sizes[self.size]}, the {self.size} of the rest", value)
         return value
 
-    def schema(self) -> dict[str, Any]:
-        """Return an integer with bounds."""
-        return {"type": "integer", "minimum": self.low, "maximum": self.high}
+
+def whole(low: int = 1, high: int = LARGEST, *, size: str | None = None) -> Scalar:
+    """Return the field of a whole number from `low` to `high`."""
+    return Scalar(
+        f"a whole number from {low} to {high}",
+        lambda value: type(value) is int and low <= value <= high,
+        {"type": "integer", "minimum": low, "maximum": high},
+        int,
+        size,
+    )
 
 
-@dataclass(frozen=True)
-class Real:
-    """A finite number from `low` to `high`."""
+def real(low: float = -math.inf, high: float = math.inf) -> Scalar:
+    """Return the field of a finite number from `low` to `high`."""
 
-    low: float = -math.inf
-    high: float = math.inf
+    def is_sound(value: Any) -> bool:
+        finite = (
+            math.isfinite(value) if type(value) is float else type(value) is int and abs(value) <= LARGEST
+        )
+        return finite and low <= value <= high
 
-    def encode(self, value: Any) -> Any:
-        """Return an int or a float."""
-        return value if type(value) is int else float(value)
-
-    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
-        """Check type, range and finiteness."""
-        sound = type(value) is float and math.isfinite(value)
-        sound |= type(value) is int and abs(value) <= LARGEST
-        if not sound or not self.low <= value <= self.high:
-            raise mismatch(where, f"a finite number from {self.low} to {self.high}", value)
-        return value
-
-    def schema(self) -> dict[str, Any]:
-        """Return a number with its bounds."""
-        return {"type": "number"} | _bounds(self.low, self.high)
+    return Scalar(
+        f"a finite number from {low} to {high}",
+        is_sound,
+        {"type": "number"} | _bounds(low, high),
+        lambda value: value if type(value) is int else float(value),
+    )
 
 
-@dataclass(frozen=True)
-class Flag:
-    """True or false."""
-
-    def encode(self, value: Any) -> Any:
-        """Return a bool."""
-        return bool(value)
-
-    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
-        """Check the type."""
-        if type(value) is not bool:
-            raise mismatch(where, "true or false", value)
-        return value
-
-    def schema(self) -> dict[str, Any]:
-        """Return a boolean."""
-        return {"type": "boolean"}
+def choice(*words: str) -> Scalar:
+    """Return the field of one of a few words."""
+    expected = "one of " + ", ".join(map(repr, words))
+    return Scalar(
+        expected, lambda value: isinstance(value, str) and value in words, {"enum": list(words)}, str
+    )
 
 
-@dataclass(frozen=True)
-class Choice:
-    """One of a few words."""
-
-    words: tuple[str, ...]
-
-    def encode(self, value: Any) -> Any:
-        """Return the word."""
-        return str(value)
-
-    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
-        """Check that the word is one of them."""
-        if not isinstance(value, str) or value not in self.words:
-            raise mismatch(where, "one of " + ", ".join(map(repr, self.words)), value)
-        return value
-
-    def schema(self) -> dict[str, Any]:
-        """Return an enumeration."""
-        return {"enum": list(self.words)}
+def text(expected: str, is_sound: Callable[[str], Any], **schema: Any) -> Scalar:
+    """Return the field of a text that `is_sound` accepts."""
+    return Scalar(
+        expected,
+        lambda value: isinstance(value, str) and bool(is_sound(value)),
+        {"type": "string"} | schema,
+        str,
+    )
 
 
 @dataclass(frozen=True)
@@ -144,6 +136,11 @@ class Maybe:
     """Null, or another field."""
 
     field: Field
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """Either of the two."""
+        return {"anyOf": [{"type": "null"}, self.field.schema]}
 
     def encode(self, value: Any) -> Any:
         """Return None or the other field's JSON."""
@@ -153,26 +150,13 @@ class Maybe:
         """Check what is there unless it is null."""
         return None if value is None else self.field.decode(value, where, sizes)
 
-    def schema(self) -> dict[str, Any]:
-        """Return either of the two."""
-        return {"anyOf": [{"type": "null"}, self.field.schema()]}
 
+FLAG = Scalar("true or false", lambda value: type(value) is bool, {"type": "boolean"}, bool)
 
-@dataclass(frozen=True)
-class Seed:
-    """A seed; generators, whose state says nothing about the fit, are written as null."""
-
-    def encode(self, value: Any) -> Any:
-        """Return an int, or None for everything else."""
-        return int(value) if isinstance(value, (int, np.integer)) else None
-
-    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
-        """Check the type."""
-        return Maybe(Whole(0)).decode(value, where, sizes)
-
-    def schema(self) -> dict[str, Any]:
-        """Return null or a whole number."""
-        return Maybe(Whole(0)).schema()
+#: A seed; generators, whose state says nothing about the fit, are written as null.
+SEED = Maybe(
+    replace(whole(0), encode=lambda seed: int(seed) if isinstance(seed, (int, np.integer)) else None)
+)
 
 
 @dataclass(frozen=True)
@@ -193,6 +177,13 @@ class Array:
     high: float = math.inf
     order: str = ""
     whole: bool = False
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """(Nested) arrays of bounded numbers; order and agreement of sizes are not in the schema."""
+        number = {"type": "integer" if self.whole else "number"} | _bounds(self.low, self.high)
+        inner = {"type": "array", "items": number}
+        return inner if len(self.dims) == 1 else {"type": "array", "items": inner}
 
     def encode(self, value: Any) -> Any:
         """Return nested lists."""
@@ -233,11 +224,28 @@ class Array:
                 f"calibrator file: {where} must be {self.order}; entries {at} and {at + 1} are not"
             )
 
+
+@dataclass(frozen=True)
+class Record:
+    """An object with exactly these keys; their values are checked in this order."""
+
+    fields: dict[str, Field]
+
+    @property
     def schema(self) -> dict[str, Any]:
-        """Return (nested) arrays of bounded numbers; order and agreement of sizes are not in the schema."""
-        number = {"type": "integer" if self.whole else "number"} | _bounds(self.low, self.high)
-        inner = {"type": "array", "items": number}
-        return inner if len(self.dims) == 1 else {"type": "array", "items": inner}
+        """An object with exactly these keys."""
+        return closed_schema({name: field.schema for name, field in self.fields.items()})
+
+    def encode(self, value: Any) -> dict[str, Any]:
+        """Return the attributes of these names as JSON types."""
+        return {name: field.encode(getattr(value, name)) for name, field in self.fields.items()}
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> dict[str, Any]:
+        """Check the keys, then each value."""
+        closed(value, self.fields, where)
+        return {
+            name: field.decode(value[name], f"{where}.{name}", sizes) for name, field in self.fields.items()
+        }
 
 
 def _bounds(low: float, high: float) -> dict[str, Any]:
@@ -253,7 +261,7 @@ def _bind(name: str, size: int, where: str, sizes: Sizes) -> None:
         )
 
 
-def closed(value: Any, names: Any, where: str) -> dict[str, Any]:
+def closed(value: Any, names: Collection[str], where: str) -> dict[str, Any]:
     """Return `value` if it is an object with exactly these keys, or raise `CalibratorFileError`."""
     if not isinstance(value, dict):
         raise mismatch(where, "an object", value)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from calib.exceptions import CalibratorFileError, InputError
-from calib.persistence.fields import Maybe, Whole, closed, closed_schema, mismatch
+from calib.persistence.fields import Maybe, Record, Scalar, mismatch, text, whole
 from calib.predictions import Predictions
 from calib.version import __version__
 
@@ -19,6 +19,33 @@ MAX_NAME = 1_000
 MAX_FIXES = 100
 
 _DATE = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def _is_date(date: str) -> bool:
+    try:
+        return datetime.strptime(date, _DATE).strftime(_DATE) == date
+    except ValueError:
+        return False
+
+
+def _matching(pattern: str, expected: str) -> Scalar:
+    return text(expected, re.compile(pattern).fullmatch, pattern=f"^{pattern}$")
+
+
+#: A line of text that a user or calib wrote: a name or a fix.
+_LINE = text(
+    f"a text of at most {MAX_NAME} characters",
+    lambda line: len(line) <= MAX_NAME and not re.search("[\ud800-\udfff]", line),
+    maxLength=MAX_NAME,
+)
+_ORIGIN = Record(
+    {
+        "n": Maybe(whole()),
+        "fingerprint": Maybe(_matching("[0-9a-f]{32}", "null or 32 hex digits")),
+        "date": text("a UTC time like 2026-01-31T12:00:00Z", _is_date, format="date-time"),
+        "calib_version": _matching("[0-9A-Za-z.+!_-]{1,40}", "a version number"),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -54,39 +81,25 @@ def decode_names(raw: Any, n_classes: int | None) -> tuple[str, ...] | None:
         return None
     if not isinstance(raw, list) or len(raw) != n_classes:
         raise mismatch("classes", f"a list of {n_classes:,} names", raw)
-    for index, name in enumerate(raw):
-        if not isinstance(name, str) or len(name) > MAX_NAME or re.search("[\ud800-\udfff]", name):
-            raise mismatch(f"classes[{index}]", f"a text of at most {MAX_NAME} characters", name)
-    if len(set(raw)) != len(raw):
+    names = _lines(raw, "classes")
+    if len(set(names)) != len(names):
         raise CalibratorFileError("calibrator file: classes must be distinct; a name is there twice")
-    return tuple(raw)
+    return names
 
 
 def decode_origin(raw: Any, n_points: int | None) -> FittedOn:
     """Return the checked origin; `n_points` are the rows that the state counts, where it does."""
-    optional = ("log",) if isinstance(raw, dict) and "log" in raw else ()
-    closed(raw, ("n", "fingerprint", "date", "calib_version", *optional), "fitted_on")
-    log = raw.get("log", [""])
-    if not isinstance(log, list) or not 0 < len(log) <= MAX_FIXES:
-        raise mismatch("fitted_on.log", f"a list of 1 to {MAX_FIXES} texts", log)
-    for index, line in enumerate(log):
-        if not isinstance(line, str) or len(line) > MAX_NAME or re.search("[\ud800-\udfff]", line):
-            raise mismatch(f"fitted_on.log[{index}]", f"a text of at most {MAX_NAME} characters", line)
-    n = Maybe(Whole()).decode(raw["n"], "fitted_on.n", {})
-    if None not in (n, n_points) and n != n_points:
-        raise mismatch("fitted_on.n", f"{n_points:,}, the rows that state counts", n)
-    digest, version, date = raw["fingerprint"], raw["calib_version"], raw["date"]
-    if digest is not None and not (isinstance(digest, str) and re.fullmatch("[0-9a-f]{32}", digest)):
-        raise mismatch("fitted_on.fingerprint", "null or 32 hex digits", digest)
-    if not isinstance(version, str) or not re.fullmatch(r"[0-9A-Za-z.+!_-]{1,40}", version):
-        raise mismatch("fitted_on.calib_version", "a version number", version)
-    try:
-        sound = isinstance(date, str) and datetime.strptime(date, _DATE).strftime(_DATE) == date
-    except ValueError:
-        sound = False
-    if not sound:
-        raise mismatch("fitted_on.date", "a UTC time like 2026-01-31T12:00:00Z", date)
-    return FittedOn(n, digest, date, version, tuple(log) if optional else ())
+    lines: tuple[str, ...] = ()
+    if isinstance(raw, dict) and "log" in raw:
+        raw = dict(raw)
+        log = raw.pop("log")
+        if not isinstance(log, list) or not 0 < len(log) <= MAX_FIXES:
+            raise mismatch("fitted_on.log", f"a list of 1 to {MAX_FIXES} texts", log)
+        lines = _lines(log, "fitted_on.log")
+    origin = _ORIGIN.decode(raw, "fitted_on", {})
+    if None not in (origin["n"], n_points) and origin["n"] != n_points:
+        raise mismatch("fitted_on.n", f"{n_points:,}, the rows that state counts", origin["n"])
+    return FittedOn(origin["n"], origin["fingerprint"], origin["date"], origin["calib_version"], lines)
 
 
 def encode_names(
@@ -135,21 +148,20 @@ def encode_origin(calibrator: Any, fitted_on: Predictions | None, log: Sequence[
 
 def names_schema() -> dict[str, Any]:
     """Return the JSON Schema of the names."""
-    name = {"type": "string", "maxLength": MAX_NAME}
-    names = {"type": "array", "items": name, "uniqueItems": True, "minItems": 2}
-    return {"anyOf": [{"type": "null"}, names]}
+    return {
+        "anyOf": [
+            {"type": "null"},
+            {"type": "array", "items": _LINE.schema, "uniqueItems": True, "minItems": 2},
+        ]
+    }
 
 
 def origin_schema() -> dict[str, Any]:
     """Return the JSON Schema of the origin."""
-    schema = closed_schema(
-        {
-            "n": Maybe(Whole()).schema(),
-            "fingerprint": {"anyOf": [{"type": "null"}, {"type": "string", "pattern": "^[0-9a-f]{32}$"}]},
-            "date": {"type": "string", "format": "date-time"},
-            "calib_version": {"type": "string", "pattern": "^[0-9A-Za-z.+!_-]{1,40}$"},
-        }
-    )
-    line = {"type": "string", "maxLength": MAX_NAME}
-    schema["properties"]["log"] = {"type": "array", "items": line, "minItems": 1, "maxItems": MAX_FIXES}
-    return schema
+    schema = _ORIGIN.schema
+    log = {"type": "array", "items": _LINE.schema, "minItems": 1, "maxItems": MAX_FIXES}
+    return schema | {"properties": schema["properties"] | {"log": log}}
+
+
+def _lines(raw: list[Any], where: str) -> tuple[str, ...]:
+    return tuple(_LINE.decode(line, f"{where}[{index}]", {}) for index, line in enumerate(raw))

@@ -1,23 +1,138 @@
-"""The closed table of calibrators that a file can hold, and what each one's params and state may be."""
+"""Every type a calibrator file may hold: its parameters and fitted state, and how these must agree."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
-from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
-from calib.calibrators.histogram import HistogramBinning
-from calib.calibrators.multiclass import MulticlassToBinary
-from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
+from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
+from calib.calibrators.catalogue import BINARY, SCHEMES, VECTOR, Method
+from calib.calibrators.multiclass import MulticlassToBinary, find_fallbacks
 from calib.calibrators.temperature import LEAST_FLOOR, MOST_FLOOR
-from calib.exceptions import CalibratorFileError
+from calib.exceptions import CalibratorFileError, InputError
 from calib.notions import NOTIONS
-from calib.persistence.fields import Array, Choice, Field, Flag, Maybe, Real, Seed, Sizes, Whole, mismatch
-from calib.persistence.kinds import Kind, MulticlassKind, Part, Values
+from calib.persistence.fields import (
+    FLAG,
+    SEED,
+    Array,
+    Field,
+    Maybe,
+    Record,
+    Sizes,
+    choice,
+    closed,
+    closed_schema,
+    mismatch,
+    real,
+    whole,
+)
+
+Values = dict[str, Any]
+Check = Callable[[Values, Values, str, Sizes], None]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One type of calibrator (or scheme) in a file.
+
+    Parameters
+    ----------
+    make : type
+        Its class.
+    params, state : Record
+        Constructor parameters and fitted attributes. A `whole` that names a size comes before arrays that
+        use it.
+    check : callable, optional
+        Raises `CalibratorFileError` where decoded params and state do not agree; may add to the sizes.
+    """
+
+    make: type
+    params: Record
+    state: Record
+    check: Check | None = None
+
+    def encode(self, estimator: Any, *, fitted: bool = True) -> Values:
+        """Return type, params and, where fitted, state as JSON types."""
+        coded = {"type": self.make.__name__, "params": self.params.encode(estimator)}
+        return coded | ({"state": self.encode_state(estimator)} if fitted else {})
+
+    def encode_state(self, estimator: Any) -> Values:
+        """Return the fitted state as JSON types."""
+        return self.state.encode(estimator)
+
+    def decode_state(self, params: Values, raw: Any, where: str, sizes: Sizes) -> Values:
+        """Return the checked state that belongs to checked params."""
+        state = self.state.decode(raw, where, sizes)
+        if self.check is not None:
+            self.check(params, state, where, sizes)
+        return state
+
+    def build(self, params: Values, state: Values) -> Any:
+        """Make the calibrator from checked values."""
+        estimator = self.make(**params)
+        for name, value in state.items():
+            setattr(estimator, name, value)
+        return estimator
+
+    @property
+    def state_schema(self) -> dict[str, Any]:
+        """JSON Schema of the state."""
+        return self.state.schema
+
+    def schema(self, *, fitted: bool = True) -> dict[str, Any]:
+        """Return the JSON Schema of an object with type, params and, where fitted, state."""
+        keys = {"type": {"const": self.make.__name__}, "params": self.params.schema}
+        return closed_schema(keys | ({"state": self.state_schema} if fitted else {}))
+
+
+Layouts = Mapping[str, Layout]
+
+
+def layout_named(name: Any, layouts: Layouts, where: str) -> Layout:
+    """Return the layout of the type that a file names, or raise `CalibratorFileError`."""
+    if not isinstance(name, str) or name not in layouts:
+        raise mismatch(where, "one of " + ", ".join(layouts), name)
+    return layouts[name]
+
+
+def layout_of(calibrator: Any, layouts: Layouts) -> Layout:
+    """Return the layout of an object's exact type, or raise `CalibratorFileError`."""
+    layout = layouts.get(type(calibrator).__name__)
+    if layout is None or layout.make is not type(calibrator):
+        raise CalibratorFileError(
+            f"a {type(calibrator).__name__} cannot be stored in a calibrator file here; it must be one of "
+            f"{', '.join(layouts)}"
+        )
+    return layout
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """An object inside a calibrator, of one of a few types: {type, params} and, if fitted, state."""
+
+    layouts: Layouts
+    fitted: bool = False
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """Any of the types."""
+        return {"anyOf": [layout.schema(fitted=self.fitted) for layout in self.layouts.values()]}
+
+    def encode(self, value: Any) -> Any:
+        """Return type, params and state."""
+        return layout_of(value, self.layouts).encode(value, fitted=self.fitted)
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Check all values and make the object."""
+        closed(value, ("type", "params", "state") if self.fitted else ("type", "params"), where)
+        layout = layout_named(value["type"], self.layouts, f"{where}.type")
+        params = layout.params.decode(value["params"], f"{where}.params", sizes)
+        if not self.fitted:
+            return layout.make(**params)
+        return layout.build(params, layout.decode_state(params, value["state"], f"{where}.state", sizes))
 
 
 def _check_histogram(params: Values, state: Values, where: str, sizes: Sizes) -> None:
@@ -40,39 +155,14 @@ def _check_isotonic(params: Values, state: Values, where: str, sizes: Sizes) -> 
         raise mismatch(f"{where}.scores_", "a list of at least one number", [])
 
 
-def _check_grid(params: Values, state: Values, where: str, sizes: Sizes) -> None:
-    _same_cells(
-        state,
-        where,
-        lambda n_classes: _log_comb(params["cells"], n_classes),
-        lambda n: _grid(params["cells"], n),
-    )
+def _check_cells(make: type) -> Check:
+    """Return the check of a scheme whose parameters fix the number of its cells."""
 
+    def check(params: Values, state: Values, where: str, sizes: Sizes) -> None:
+        if state["n_bins_"] != make(**params).count_cells(state["n_classes_"]):
+            raise mismatch(f"{where}.n_bins_", "the number of cells of the scheme", state["n_bins_"])
 
-def _check_sierpinski(params: Values, state: Values, where: str, sizes: Sizes) -> None:
-    depth = params["depth"]
-    _same_cells(state, where, lambda n: depth * math.log(n), lambda n: (n ** (depth + 1) - 1) // (n - 1))
-
-
-#: Natural logarithm above which a number of cells is not worked out: far above any that fits int64.
-_HOPELESS = 1_000.0
-
-
-def _same_cells(
-    state: Values, where: str, log_size: Callable[[int], float], cells: Callable[[int], int]
-) -> None:
-    n_classes, n_bins = state["n_classes_"], state["n_bins_"]
-    expected = cells(n_classes) if log_size(n_classes) < _HOPELESS else -1
-    if n_bins != expected:
-        raise mismatch(f"{where}.n_bins_", "the number of cells of the scheme", n_bins)
-
-
-def _log_comb(cells: int, n_classes: int) -> float:
-    return math.lgamma(cells + n_classes) - math.lgamma(cells) - math.lgamma(n_classes + 1)
-
-
-def _grid(cells: int, n: int) -> int:
-    return math.comb(cells - 1 + n, n) - (math.comb(cells, n) if cells >= n else 0)
+    return check
 
 
 def _check_canonical(params: Values, state: Values, where: str, sizes: Sizes) -> None:
@@ -87,125 +177,205 @@ def _check_canonical(params: Values, state: Values, where: str, sizes: Sizes) ->
     sizes["n"] = int(state["counts_"].sum()) + state["n_boundary_"]
 
 
+def _layouts(methods: Mapping[str, Method], rows: Mapping[str, tuple[Any, ...]]) -> dict[str, Layout]:
+    """Return the layouts of methods of the catalogue, from a row (params, state, check if any) for each."""
+    return {
+        methods[name].make.__name__: Layout(methods[name].make, Record(params), Record(state), *check)
+        for name, (params, state, *check) in rows.items()
+    }
+
+
 #: Largest weight or bias: the least ridge keeps fitted ones below 1e6, and no product overflows.
 _STEEP = 1e12
-_WEIGHT = Real(-_STEEP, _STEEP)
+_WEIGHT = real(-_STEEP, _STEEP)
 
-_FLOOR = Real(LEAST_FLOOR, MOST_FLOOR)
-_CLASSES = Whole(2, 2**31, size="L")
-_CELLS: dict[str, Field] = {"n_classes_": Whole(3, 2**31, size="L"), "n_bins_": Whole(1, size="B")}
+_CLASSES = whole(2, 2**31, size="L")
+_SCALING: dict[str, Field] = {"n_classes_": _CLASSES, "floor_": real(LEAST_FLOOR, MOST_FLOOR)}
+_CELLS: dict[str, Field] = {"n_classes_": whole(3, 2**31, size="L"), "n_bins_": whole(1, size="B")}
 
 #: Binary calibrators: score in [0, 1] to probability of one event.
-_BINARY: dict[str, Kind] = {
-    "HistogramBinning": Kind(
-        HistogramBinning,
-        {
-            "points_per_bin": Whole(),
-            "n_bins": Maybe(Whole()),
-            "delta": Real(0.0, 1.0),
-            "ties": Choice(("group", "randomize")),
-            "random_state": Seed(),
-        },
-        {
-            "edges_": Array(("b-1",), 0.0, order="non-decreasing"),
-            "values_": Array(("b",), 0.0, 1.0),
-            "counts_": Array(("b",), 1, whole=True),
-        },
-        _check_histogram,
-    ),
-    "IsotonicCalibration": Kind(
-        IsotonicCalibration,
-        {},
-        {
-            "scores_": Array(("m",), 0.0, 1.0, order="increasing"),
-            "values_": Array(("m",), 0.0, 1.0, order="non-decreasing"),
-        },
-        _check_isotonic,
-    ),
-    "PlattScaling": Kind(PlattScaling, {}, {"slope_": _WEIGHT, "intercept_": _WEIGHT}),
-    "BetaCalibration": Kind(
-        BetaCalibration, {}, {"a_": Real(0.0, _STEEP), "b_": Real(0.0, _STEEP), "c_": _WEIGHT}
-    ),
-}
+_BINARY = _layouts(
+    BINARY,
+    {
+        "histogram": (
+            {
+                "points_per_bin": whole(),
+                "n_bins": Maybe(whole()),
+                "delta": real(0.0, 1.0),
+                "ties": choice("group", "randomize"),
+                "random_state": SEED,
+            },
+            {
+                "edges_": Array(("b-1",), 0.0, order="non-decreasing"),
+                "values_": Array(("b",), 0.0, 1.0),
+                "counts_": Array(("b",), 1, whole=True),
+            },
+            _check_histogram,
+        ),
+        "isotonic": (
+            {},
+            {
+                "scores_": Array(("m",), 0.0, 1.0, order="increasing"),
+                "values_": Array(("m",), 0.0, 1.0, order="non-decreasing"),
+            },
+            _check_isotonic,
+        ),
+        "platt": ({}, {"slope_": _WEIGHT, "intercept_": _WEIGHT}),
+        "beta": ({}, {"a_": real(0.0, _STEEP), "b_": real(0.0, _STEEP), "c_": _WEIGHT}),
+    },
+)
 
-_SCHEMES: dict[str, Kind] = {
-    "SierpinskiScheme": Kind(SierpinskiScheme, {"depth": Whole(1, 62)}, _CELLS, _check_sierpinski),
-    "GridScheme": Kind(GridScheme, {"cells": Whole(1, 10_000)}, _CELLS, _check_grid),
-    "ProjectionScheme": Kind(
-        ProjectionScheme,
-        {"n_bins": Whole(), "directions": Choice(("rotating", "random")), "random_state": Seed()},
-        {
-            **_CELLS,
-            "directions_": Array(("B", "L"), -1.0 - 1e-9, 1.0 + 1e-9),
-            "thresholds_": Array(("B",), -2.0, 2.0),
-        },
-    ),
-}
+_SCHEMES = _layouts(
+    SCHEMES,
+    {
+        "sierpinski": ({"depth": whole(1, 62)}, _CELLS, _check_cells(SierpinskiScheme)),
+        "grid": ({"cells": whole(1, 10_000)}, _CELLS, _check_cells(GridScheme)),
+        "projection": (
+            {"n_bins": whole(), "directions": choice("rotating", "random"), "random_state": SEED},
+            {
+                **_CELLS,
+                "directions_": Array(("B", "L"), -1.0 - 1e-9, 1.0 + 1e-9),
+                "thresholds_": Array(("B",), -2.0, 2.0),
+            },
+        ),
+    },
+)
+
+_VECTOR = _layouts(
+    VECTOR,
+    {
+        "temperature": (
+            {"objective": choice("log_loss", "conf_ece")},
+            {**_SCALING, "temperature_": real(0.001, 1_000.0)},
+        ),
+        "vector": (
+            {"l2": real(0.0)},
+            {
+                **_SCALING,
+                "weights_": Array(("L-1",), -_STEEP, _STEEP),
+                "biases_": Array(("L-1",), -_STEEP, _STEEP),
+            },
+        ),
+        "dirichlet": (
+            {"l2": real(0.0)},
+            {
+                **_SCALING,
+                "weights_": Array(("L", "L"), -_STEEP, _STEEP),
+                "biases_": Array(("L",), -_STEEP, _STEEP),
+            },
+        ),
+    },
+)
+
+
+class _MulticlassLayout(Layout):
+    """`MulticlassToBinary`: its state holds the states of its binary calibrators, null where there is none.
+
+    A problem with fewer rows than the least has null, and what it falls back to follows from `pooled_`.
+    """
+
+    def encode_state(self, estimator: Any) -> Values:
+        """Return the fitted state as JSON types."""
+        layout = layout_of(estimator.binary_calibrator, _BINARY)
+        fell_back = {fallback.problem for fallback in estimator.fallbacks_}
+        own = [None if i in fell_back else one for i, one in enumerate(estimator.calibrators_)]
+        return self.state.encode(estimator) | {
+            name: [None if one is None else layout.encode_state(one) for one in calibrators]
+            for name, calibrators in (("calibrators_", own), ("pooled_", estimator.pooled_))
+        }
+
+    def decode_state(self, params: Values, raw: Any, where: str, sizes: Sizes) -> Values:
+        """Return the checked state, with what follows from it."""
+        fields = self.state.fields
+        closed(raw, (*fields, "calibrators_", "pooled_"), where)
+        n_classes = fields["n_classes_"].decode(raw["n_classes_"], f"{where}.n_classes_", sizes)
+        unfitted = MulticlassToBinary(**params)
+        try:
+            shape, needed = unfitted.shape_for(n_classes), unfitted.least_points
+        except InputError as error:
+            raise CalibratorFileError(f"calibrator file: params: {error}") from None
+        sizes["P"] = shape.n_problems
+        n_points = fields["n_points_"].decode(raw["n_points_"], f"{where}.n_points_", sizes)
+        per_claim = n_points.reshape(shape.n_claims, -1).sum(axis=1)
+        if (per_claim != per_claim[0]).any() or per_claim[0] < 1:
+            raise CalibratorFileError(
+                f"calibrator file: {where}.n_points_ must add up to the same number of rows for every claim"
+            )
+        sizes["n"] = int(per_claim[0])
+        pools = params["fallback"] == "pooled" and shape.problems_per_claim > 1
+        n_pooled = per_claim if pools else np.zeros_like(per_claim)
+        own, pooled = (
+            _binary_states(unfitted.binary_calibrator, raw[name], f"{where}.{name}", counts, needed)
+            for name, counts in (("calibrators_", n_points), ("pooled_", n_pooled))
+        )
+        claims = shape.claims_of(np.arange(shape.n_problems))
+        calibrators = tuple(
+            pooled[claim] if one is None else one for one, claim in zip(own, claims, strict=True)
+        )
+        return {
+            "calibrators_": calibrators,
+            "pooled_": tuple(pooled),
+            "n_points_": n_points,
+            "n_classes_": n_classes,
+            "fallbacks_": find_fallbacks(shape, n_points, needed, calibrators),
+        }
+
+    @property
+    def state_schema(self) -> dict[str, Any]:
+        """JSON Schema of the state."""
+        states = {"anyOf": [{"type": "null"}, *(layout.state_schema for layout in _BINARY.values())]}
+        lists = dict.fromkeys(("calibrators_", "pooled_"), {"type": "array", "items": states})
+        return closed_schema(self.state.schema["properties"] | lists)
+
+
+def _binary_states(unfitted: Any, raw: Any, where: str, n_points: np.ndarray, needed: int) -> list[Any]:
+    """Return a calibrator per entry: one exactly where there are at least `needed` points, else None."""
+    if not isinstance(raw, list) or len(raw) != len(n_points):
+        raise mismatch(where, f"a list of {len(n_points):,}", raw)
+    layout, params = layout_of(unfitted, _BINARY), unfitted.get_params(deep=False)
+    calibrators: list[Any] = [None] * len(raw)
+    for index, (state, n) in enumerate(zip(raw, n_points.tolist(), strict=True)):
+        place = f"{where}[{index}]"
+        if (state is None) != (n < needed):
+            wanted = "null" if n < needed else "an object"
+            raise mismatch(place, f"{wanted} (it has {n:,} points, {needed:,} needed)", state)
+        if state is not None:
+            calibrators[index] = layout.build(params, layout.decode_state(params, state, place, {"n": n}))
+    return calibrators
+
 
 #: Every type a calibrator file may name.
-KINDS: dict[str, Kind] = {
+TYPES: dict[str, Layout] = {
     **_BINARY,
-    "MulticlassToBinary": MulticlassKind(
+    "MulticlassToBinary": _MulticlassLayout(
         MulticlassToBinary,
-        {
-            "binary": Maybe(Part(_BINARY)),
-            "notion": Choice(NOTIONS),
-            "top_k": Maybe(Whole()),
-            "normalize": Flag(),
-            "fallback": Choice(("identity", "pooled")),
-            "min_points": Maybe(Whole()),
-            "complete": Maybe(Choice(("rescale",))),
-        },
-        {"n_classes_": _CLASSES, "n_points_": Array(("P",), 0, whole=True)},
-        binary=_BINARY,
+        Record(
+            {
+                "binary": Maybe(OneOf(_BINARY)),
+                "notion": choice(*NOTIONS),
+                "top_k": Maybe(whole()),
+                "normalize": FLAG,
+                "fallback": choice("identity", "pooled"),
+                "min_points": Maybe(whole()),
+                "complete": Maybe(choice("rescale")),
+            }
+        ),
+        Record({"n_classes_": _CLASSES, "n_points_": Array(("P",), 0, whole=True)}),
     ),
-    "TemperatureScaling": Kind(
-        TemperatureScaling,
-        {"objective": Choice(("log_loss", "conf_ece"))},
-        {"n_classes_": _CLASSES, "floor_": _FLOOR, "temperature_": Real(0.001, 1_000.0)},
-    ),
-    "VectorScaling": Kind(
-        VectorScaling,
-        {"l2": Real(0.0)},
-        {
-            "n_classes_": _CLASSES,
-            "floor_": _FLOOR,
-            "weights_": Array(("L-1",), -_STEEP, _STEEP),
-            "biases_": Array(("L-1",), -_STEEP, _STEEP),
-        },
-    ),
-    "DirichletScaling": Kind(
-        DirichletScaling,
-        {"l2": Real(0.0)},
-        {
-            "n_classes_": _CLASSES,
-            "floor_": _FLOOR,
-            "weights_": Array(("L", "L"), -_STEEP, _STEEP),
-            "biases_": Array(("L",), -_STEEP, _STEEP),
-        },
-    ),
-    "CanonicalBinning": Kind(
+    **_VECTOR,
+    "CanonicalBinning": Layout(
         CanonicalBinning,
-        {"scheme": Part(_SCHEMES)},
-        {
-            **_CELLS,
-            "scheme_": Part(_SCHEMES, fitted=True),
-            "cells_": Array(("m",), 0, order="increasing", whole=True),
-            "counts_": Array(("m",), 1, whole=True),
-            "values_": Array(("m", "L"), 0.0, 1.0),
-            "n_boundary_": Whole(0),
-        },
+        Record({"scheme": OneOf(_SCHEMES)}),
+        Record(
+            {
+                **_CELLS,
+                "scheme_": OneOf(_SCHEMES, fitted=True),
+                "cells_": Array(("m",), 0, order="increasing", whole=True),
+                "counts_": Array(("m",), 1, whole=True),
+                "values_": Array(("m", "L"), 0.0, 1.0),
+                "n_boundary_": whole(0),
+            }
+        ),
         _check_canonical,
     ),
 }
-
-
-def kind_of(calibrator: Any) -> Kind:
-    """Return the entry of `KINDS` for a calibrator, or raise `CalibratorFileError`."""
-    kind = KINDS.get(type(calibrator).__name__)
-    if kind is None or kind.make is not type(calibrator):
-        raise CalibratorFileError(
-            f"a {type(calibrator).__name__} cannot be stored in a calibrator file; "
-            f"these can: {', '.join(KINDS)}"
-        )
-    return kind

@@ -29,7 +29,7 @@ from calib.calibrators import catalogue
 from calib.export.replay import largest_difference, outputs
 from calib.notions import NOTIONS
 from calib.persistence import MAX_BYTES, MAX_VALUES, aligned, checksum, dumps, loads, schema
-from calib.persistence.types import KINDS
+from calib.persistence.types import TYPES
 from tests.populations import rows
 from tests.sample_calibrators import BINARY, CONTINUOUS, MULTICLASS, fitted, is_smooth
 
@@ -439,9 +439,9 @@ def test_large_files_are_refused_before_they_are_parsed(monkeypatch):
 
 def test_every_type_of_the_table_is_tested():
     tested = [*MULTICLASS.values(), *BINARY.values()]
-    assert {type(one).__name__ for one in tested if one is not None} == set(KINDS)
+    assert {type(one).__name__ for one in tested if one is not None} == set(TYPES)
     listed = {method.make.__name__ for method in (catalogue.BINARY | catalogue.VECTOR).values()}
-    assert listed | {"MulticlassToBinary", "CanonicalBinning"} == set(KINDS)
+    assert listed | {"MulticlassToBinary", "CanonicalBinning"} == set(TYPES)
 
 
 # --- old files ------------------------------------------------------------------------------------
@@ -472,7 +472,7 @@ def test_files_of_version_1_are_still_written_the_same(name):
 
 def test_a_file_of_every_type_is_kept():
     types = {json.loads(file.read_bytes()).get("type") for file in OLD.glob("*.json")}
-    assert types - {None} == set(KINDS)
+    assert types - {None} == set(TYPES)
 
 
 def test_file_tells_of_accepted_fixes_and_only_of_those(tmp_path):
