@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from time import perf_counter
 
 import calib
 from tests import ROOT
 
 
 def test_command_reproduces_every_number(shared_data):
+    started = perf_counter()
     run = subprocess.run(
         [sys.executable, "-m", "benchmarks.reference_row", str(shared_data / "cifar10_resnet50.npz")],
         cwd=ROOT,
@@ -18,7 +20,11 @@ def test_command_reproduces_every_number(shared_data):
         check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr
-    rows = {line.split()[0]: line.split()[1:] for line in run.stdout.splitlines()[1:8]}
+    elapsed = perf_counter() - started
+    heads, *lines, last = run.stdout.splitlines()
+    assert heads.split() == ["TL-ECE", "TL-MCE", "CW-ECE", "x", "100", "fit,", "s", "predict,", "s"]
+    assert last == "Every number equals the reference in all printed digits."
+    rows = {line.split()[0]: line.split()[1:] for line in lines}
     # The reference, written out once more: TL-ECE, TL-MCE, CW-ECE x 100.
     assert {name: cells[:3] for name, cells in rows.items()} == {
         "Base": ["0.022", "0.298", "0.42"],
@@ -29,7 +35,12 @@ def test_command_reproduces_every_number(shared_data):
         "TL-HB": ["0.019", "0.082", "-"],
         "CW-HB": ["-", "-", "0.35"],
     }
-    assert all(float(second) >= 0 for cells in rows.values() for second in cells[3:])
+    # Nothing is fitted for the base model; every other method took time, all together less than the command.
+    seconds = {name: [float(cell) for cell in cells[3:]] for name, cells in rows.items()}
+    assert seconds.pop("Base") == [0.0, 0.0]
+    assert all(fit > 0 and predict >= 0 for fit, predict in seconds.values())
+    assert sum(predict for _, predict in seconds.values()) > 0
+    assert sum(map(sum, seconds.values())) < elapsed
 
 
 def test_temperatures(shared_data):
