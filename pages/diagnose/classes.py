@@ -5,13 +5,14 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.column_config import Column, NumberColumn
 
+from calib.binning import bin_statistics
 from calib.diagrams.classes import CLASS_COLUMNS, class_heat
 from calib.diagrams.reliability import cell_words
 from calib.figures import classes as figures
 from pages.shared.panels.class_detail import class_panel
-from pages.shared.session import dataset, methods
-from pages.shared.studies import classes, heat_cells
-from pages.shared.widgets import bins_slider, chart, download, heading, literal
+from pages.shared.results import classes, problems
+from pages.shared.session import dataset
+from pages.shared.widgets import bins_and_model, chart, download, heading, literal
 
 HEAT_ROWS = 20
 FORMATS = {
@@ -48,12 +49,8 @@ def pick_cell() -> None:
 
 
 heading("Classes", "Which predicted classes are miscalibrated, beyond what their number of rows explains?")
-data, known = dataset(), methods()
-names = data.evaluation.class_names
-left, right = st.columns([2, 1])
-with left:
-    n_bins = bins_slider()
-method = known[right.selectbox("Model", list(known), key="model")]
+names = dataset().evaluation.class_names
+n_bins, method = bins_and_model()
 found = classes(method, n_bins)
 worst = [code for code in found.ranked[:3].tolist() if found.predicted[code]]
 st.markdown(
@@ -96,7 +93,8 @@ page = 1
 if pages > 1:
     page = st.number_input(f"Page, of {pages:,} ({HEAT_ROWS} classes each)", 1, pages, key="heat-page")
 if len(codes):
-    diagram = class_heat(heat_cells(method, n_bins), codes[(page - 1) * HEAT_ROWS : page * HEAT_ROWS])
+    cells = bin_statistics(problems(method, "top-label"), n_bins=n_bins)  # whatever it is assessed in
+    diagram = class_heat(cells, codes[(page - 1) * HEAT_ROWS : page * HEAT_ROWS])
     st.markdown(
         "Orange-red: right less often than announced. Blue: more often. Paler cells hold under 20 rows. "
         "Click a cell to open its class."

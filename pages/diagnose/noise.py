@@ -8,18 +8,9 @@ import streamlit as st
 from calib.figures import noise as figures
 from calib.metrics.catalogue import MEASURES
 from calib.noise import verdict
-from pages.shared.noise_studies import (
-    NUMBERS,
-    difference,
-    errors,
-    estimates,
-    floors,
-    interval,
-    parts,
-    resamples,
-)
+from pages.shared.results import difference, estimates, floors, interval, parts, resamples
 from pages.shared.session import BASE, Method, dataset, methods
-from pages.shared.widgets import bins_slider, chart, download, heading, literal
+from pages.shared.widgets import bins_and_model, chart, download, heading, literal
 
 #: Beyond this many rows the intervals are computed only when asked for.
 AT_ONCE = 20_000
@@ -29,16 +20,16 @@ RULES = {"Brier score": "brier", "log loss": "log_loss"}
 
 def intervals(method: Method) -> pd.DataFrame:
     """Every number with its interval, with progress."""
-    wanted = [name for name, one in NUMBERS.items() if name in errors(method) or not one.is_error]
+    wanted = [one for one in MEASURES.values() if one.notion in method.notions]
     bar = st.progress(0.0)
     rows = []
-    for place, name in enumerate(wanted):
-        bar.progress(place / len(wanted), f"Resampling rows for {name}")
-        found = interval(method, name, n_bins)
-        floor = by_error.get(name)
+    for place, one in enumerate(wanted):
+        bar.progress(place / len(wanted), f"Resampling rows for {one.title}")
+        found = interval(method, one.key, n_bins)
+        floor = by_error.get(one.title)
         rows.append(
             {
-                "Number": name,
+                "Number": one.title,
                 "Value": found.estimate,
                 "Corrected": found.corrected,
                 "Lower": found.lower,
@@ -54,13 +45,9 @@ def intervals(method: Method) -> pd.DataFrame:
 
 heading("Noise", "How much of each error is miscalibration, and how much would any model of this size show?")
 data, known = dataset(), methods()
-left, right = st.columns([2, 1])
-with left:
-    n_bins = bins_slider()
-with right:
-    method = known[st.selectbox("Model", list(known), key="model")]
+n_bins, method = bins_and_model()
 
-by_error = floors(method, n_bins)
+by_error = {MEASURES[key].title: floor for key, floor in floors(method, n_bins).items()}
 for name, floor in by_error.items():
     if floor.metric == "ece":
         st.markdown("- " + verdict(floor, name))
@@ -88,20 +75,22 @@ if data.evaluation.n_samples <= AT_ONCE or st.toggle("Resample the rows now", ke
     )
     download(sure, "intervals", key="intervals-csv")
     st.caption(
-        f"95 % bootstrap intervals, {resamples():,} resamples of the rows. Errors count noise as error, so "
-        "their interval is centred on the corrected value and can lie below the plain one."
+        f"95 % bootstrap intervals, {resamples(data.evaluation.n_samples):,} resamples of the rows. Errors "
+        "count noise as error, so their interval is centred on the corrected value and can lie below the "
+        "plain one."
     )
     others = [name for name in known if name != method.name]
     if others:
         other = known[st.selectbox("Compare on the same rows with", others, key="other")]
-        for name in (MEASURES[key].title for key in ("tl_ece", "conf_ece", "top_brier")):
-            paired = difference(other, method, name, n_bins)
-            st.markdown(f"- {name}: " + paired.words(literal(other.name), literal(method.name)))
+        for key in ("tl_ece", "conf_ece", "top_brier"):
+            paired = difference(other, method, key, n_bins)
+            said = paired.words(literal(other.name), literal(method.name))
+            st.markdown(f"- {MEASURES[key].title}: {said}")
 
 st.subheader("What recalibration can and cannot repair", anchor=False)
 rule = st.segmented_control("Score", list(RULES), default="Brier score", required=True, key="rule")
 shown = list(known)[:SHOWN]
-pieces = {name: parts(known[name], "top-label", RULES[rule], n_bins) for name in shown}
+pieces = {name: parts(known[name], RULES[rule], n_bins) for name in shown}
 base = pieces[BASE]
 st.markdown(
     f"Of the base model's {rule} of **{base.score:.4f}** (is the announced class right?), "
@@ -123,7 +112,8 @@ if len(known) > SHOWN:
     st.caption(f"The first {SHOWN} of {len(known)} models.")
 
 st.subheader("Estimates that depend less on noise and bins", anchor=False)
-table = pd.DataFrame(estimates(method)).T.rename_axis("Estimate").reset_index()
+table = pd.DataFrame({notion: estimates(method, notion) for notion in method.notions})
+table = table.rename_axis("Estimate").reset_index()
 st.dataframe(
     table.style.format(dict.fromkeys(table.columns[1:], "{:.4f}")),
     hide_index=True,

@@ -8,13 +8,14 @@ import streamlit as st
 from calib import figures
 from calib.binning import assign_bins, uniform_edges
 from calib.diagrams import FEW_ROWS
-from calib.metrics.catalogue import ECES
+from calib.metrics.catalogue import MEASURES
 from calib.metrics.decompositions import corp_curve
 from calib.noise import verdict
 from calib.noise.bands import consistency_band
 from calib.reductions import top_label
-from pages.shared.session import BASE, dataset, floor, methods, problems, reliability
-from pages.shared.widgets import bins_slider, chart, heading, literal
+from pages.shared.results import floor, problems, reliability
+from pages.shared.session import BASE, dataset
+from pages.shared.widgets import bins_and_model, chart, heading, literal
 
 
 def pick_bin() -> None:
@@ -29,12 +30,8 @@ heading(
     "When the model announces a confidence, how often is it right: for all classes pooled (star) and for "
     "each predicted class on its own (plus)?",
 )
-data, known = dataset(), methods()
-left, right = st.columns([2, 1])
-with left:
-    n_bins = bins_slider()
-with right:
-    method = known[st.selectbox("Model", list(known), key="model")]
+data = dataset()
+n_bins, method = bins_and_model()
 with st.container(horizontal=True):
     show_band = st.toggle("Where a perfect model would fall", key="band", bind="query-params")
     show_curve = st.toggle("Without bins (CORP)", key="corp", bind="query-params")
@@ -70,8 +67,8 @@ chart(
     alt="Reliability diagram: announced confidence against accuracy, pooled and per predicted class",
     on_select=pick_bin,
 )
-for notion in ("confidence", "top-label"):
-    st.markdown("- " + verdict(floor(method, notion, n_bins), ECES[notion].title))
+for key in ("conf_ece", "tl_ece"):
+    st.markdown("- " + verdict(floor(method, key, n_bins), MEASURES[key].title))
 if method.strategy == "discrete":
     st.caption("The verdicts judge this calibrator at each of its values, not in the bins drawn.")
 

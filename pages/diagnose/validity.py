@@ -7,10 +7,11 @@ import streamlit as st
 
 from calib import InputError
 from calib.diagrams.reliability import cell_words
-from calib.diagrams.validity import ValidityCurve, validity_words
+from calib.diagrams.validity import ValidityCurve, validity_cells, validity_words
 from calib.figures import noise as figures
-from pages.shared.session import Method, dataset, methods
-from pages.shared.validity_studies import card, cells_for, notions, own_notion, validity
+from calib.guarantees.card import guarantee_card
+from pages.shared.results import validity
+from pages.shared.session import BASE, Method, dataset, methods
 from pages.shared.widgets import chart, download, heading, literal, plain
 
 
@@ -32,9 +33,13 @@ data, known = dataset(), methods()
 names = data.evaluation.class_names
 left, middle, right = st.columns([2, 2, 2])
 chosen = known[left.selectbox("Model", list(known), index=len(known) - 1, key="validity-model")]
-choices = notions(chosen)
+own = getattr(chosen.calibrator, "notion", "top-label")
 notion = middle.segmented_control(
-    "Judged by", choices, default=own_notion(chosen), required=True, key=f"validity-notion-{chosen.name}"
+    "Judged by",
+    chosen.notions,
+    default=own if own in chosen.notions else "top-label",
+    required=True,
+    key=f"validity-notion-{chosen.name}",
 )
 alpha = right.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
 everything = "All classes"
@@ -47,13 +52,20 @@ of_class = left.selectbox(
 conditional = middle.toggle("Count cells, not rows", key="cells", bind="query-params")
 n_bins = 15
 
-cells = cells_for(chosen, notion, of_class)
+cells = validity_cells(
+    chosen.calibrator,
+    known[BASE].scores,
+    chosen.scores,
+    notion=notion,
+    strategy=chosen.strategy,
+    label=of_class,
+)
 try:
     curves = validity(chosen, notion, cells, n_bins)
 except InputError as error:
     st.info(f"Nothing to show: {plain(error)}.")
     st.stop()
-found = card(chosen, alpha)
+found = guarantee_card(chosen.calibrator, alpha) if hasattr(chosen.calibrator, "fallbacks_") else None
 promises = found.promises(of_class) if found is not None and found.notion == notion else []
 epsilon = promises[0].epsilon if promises else 0.05
 named = {literal(name): curve for name, curve in curves.items()}

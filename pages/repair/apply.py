@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from calib import InputError, summarize
-from calib.assessment.summary import applied_frame, assessment, calibrated_scores, summary_frame
+from calib.assessment.summary import applied_frame, assessment, calibrated_scores
 from calib.persistence import aligned, loads
 from pages.shared.panels.findings import show_faults
 from pages.shared.session import dataset, methods
 from pages.shared.uploads import read, without_labels
-from pages.shared.widgets import download, heading, plain
+from pages.shared.widgets import before_and_after, download, heading, offer, plain
 
 PREVIEW_ROWS = 100
 
@@ -75,23 +74,14 @@ if predictions.labels is not None:
             strategy=assessment(calibrator),
         ),
     ]
-    numbers = summary_frame(rows).set_index("Method").drop(columns="Bins").T.astype(float)
-    st.dataframe(
-        numbers.style.format("{:,.4f}").format("{:,.0f}", subset=pd.IndexSlice[["Distinct scores"], :]),
-        placeholder="\u2013",
-        height="content",
-    )
+    before_and_after(rows)
 st.dataframe(table.head(PREVIEW_ROWS).style.format(precision=4), hide_index=True)
 st.caption(f"The first {min(PREVIEW_ROWS, len(table)):,} of {len(table):,} rows.")
 with st.container(horizontal=True):
     download(table, "calibrated", label="Calibrated predictions (CSV)", key="apply-csv")
-    st.download_button(
+    offer(
         "Calibrated predictions (Parquet)",
-        data=lambda: table.to_parquet(index=False),
-        file_name="calibrated.parquet",
-        mime="application/vnd.apache.parquet",
-        key="apply-parquet",
-        on_click="ignore",
-        type="tertiary",
-        icon=":material/download:",
+        lambda: table.to_parquet(index=False),
+        "calibrated.parquet",
+        "application/vnd.apache.parquet",
     )

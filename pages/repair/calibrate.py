@@ -6,14 +6,23 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, figures
-from calib.assessment.summary import how_assessed, summary_frame
+from calib.assessment.summary import how_assessed
 from calib.calibrators.catalogue import name_of
 from pages.shared.panels.bin_planner import planner
 from pages.shared.panels.choose_calibrator import choose_calibrator
 from pages.shared.panels.guarantee import show_guarantee
 from pages.shared.panels.take_away import show_take_away
-from pages.shared.session import BASE, dataset, fit, forget, keep, methods, reliability, summary
-from pages.shared.widgets import bins_slider, chart, download, heading, need_calibration, plain
+from pages.shared.results import reliability, summary
+from pages.shared.session import BASE, dataset, fit, forget, keep, methods
+from pages.shared.widgets import (
+    before_and_after,
+    bins_slider,
+    chart,
+    download,
+    heading,
+    need_calibration,
+    plain,
+)
 
 
 def bring_back() -> None:
@@ -74,14 +83,7 @@ if after.top_log_loss > before.top_log_loss and after.strategy == "discrete":
         "A bin whose calibration rows were all right announces 1, and a single miss at 1 costs 36 nats: log "
         "loss punishes histogram binning for values of exactly 0 or 1, however close to the truth they are."
     )
-table = summary_frame([before, after]).set_index("Method").T.rename_axis("Metric").reset_index()
-numbers = table.set_index("Metric").drop(index="Bins").astype(float)
-st.dataframe(
-    numbers.style.format("{:,.4f}").format("{:,.0f}", subset=pd.IndexSlice[["Distinct scores"], :]),
-    placeholder="\u2013",
-    height="content",
-)
-download(numbers.reset_index(), "before-after", key="before-after-csv")
+download(before_and_after([before, after]), "before-after", key="before-after-csv")
 st.caption(f"{how_assessed(n_bins)} The diagrams below use {n_bins} equal-width bins for both.")
 for column, method in zip(st.columns(2), (base, chosen), strict=True):
     with column:

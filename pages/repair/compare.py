@@ -10,7 +10,8 @@ from calib.assessment.leaderboard import Entry, Leaderboard
 from calib.calibrators.catalogue import PAPER, named_methods
 from pages.shared.panels.add_model import add_model
 from pages.shared.panels.leaderboard import show_leaderboard, show_pair
-from pages.shared.session import BASE, dataset, fit, methods, summary, sweeps
+from pages.shared.results import summary, sweeps
+from pages.shared.session import BASE, dataset, fit, methods
 from pages.shared.widgets import bins_slider, chart, heading, literal, need_calibration
 
 #: Above this many calibration probabilities nothing is fitted before the user asks for it.
@@ -100,7 +101,7 @@ curves = st.multiselect(
 
 
 if curves:
-    found = {name: sweeps(methods()[name]) for name in curves}
+    found = {name: sweeps(methods()[name], data) for name in curves}
     widest = max(found, key=lambda name: (found[name]["top-label"].ece - found[name]["confidence"].ece).max())
     hidden = found[widest]["top-label"].ece - found[widest]["confidence"].ece
     st.markdown(

@@ -1,22 +1,19 @@
-"""What a session holds, and the only access to it: data, fitted calibrators and cached results."""
+"""What a session holds, and the only access to it: the data on screen and the calibrators fitted on them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from calib import Predictions, TopLabelPrediction
-from calib.assessment.leaderboard import binned_sweeps
-from calib.assessment.summary import BASE, Summary, assessment, calibrated_scores, summarize
-from calib.binning import BinaryProblems, Strategy, bin_statistics
+from calib.assessment.summary import BASE, assessment, calibrated_scores
+from calib.binning import Strategy
 from calib.calibrators.catalogue import make_calibrator, name_of
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
-from calib.diagrams import EceSweep, ReliabilityDiagram, ece_sweep, reliability_diagram
-from calib.noise import NoiseFloor, noise_floor_of
-from calib.reductions import reduce_to_binary
+from calib.notions import Notion
 
 DEFAULT_EXAMPLE = "resnet"
 #: Equal-width bins of every page until the user moves one of the sliders; the paper's tables use 15.
@@ -61,6 +58,11 @@ class Dataset:
     log: tuple[str, ...] = ()
     split: float | None = None
 
+    @property
+    def key(self) -> str:
+        """Digest of all rows."""
+        return "/".join(rows.fingerprint for rows in (self.evaluation, self.calibration) if rows is not None)
+
 
 @dataclass(frozen=True, eq=False)
 class Method:
@@ -70,8 +72,10 @@ class Method:
     ----------
     name : str
         Shown in tables and menus; made by calib, or from the user's file name for a further model.
+    labels : (n,) int64 array
+        True class codes of the evaluation rows.
     scores : Predictions, TopLabelPrediction or (n, L) array
-        What it announces.
+        What it announces for them.
     strategy : str
         How it is assessed: "discrete" for histogram-binned scores, else "uniform".
     key : str
@@ -81,10 +85,22 @@ class Method:
     """
 
     name: str
+    labels: np.ndarray
     scores: Any
     strategy: Strategy
     key: str
-    calibrator: Any = field(default=None)
+    calibrator: Any = None
+
+    @property
+    def scores_every_class(self) -> bool:
+        """Whether it gives a score for every class, and not only for the one it announces."""
+        return not isinstance(self.scores, TopLabelPrediction)
+
+    @property
+    def notions(self) -> list[Notion]:
+        """Notions it is judged by; class-wise on very large data only when asked for."""
+        scalar: list[Notion] = ["top-label", "confidence"]
+        return [*scalar, "class-wise"] if self.scores_every_class and class_wise() else scalar
 
 
 def dataset() -> Dataset:
@@ -106,8 +122,8 @@ def use(data: Dataset) -> None:
     if "dataset" in st.session_state:
         st.session_state["previous"] = (st.session_state["dataset"], st.session_state["methods"])
     st.session_state["dataset"] = data
-    base = Method(BASE, data.evaluation, "uniform", data.evaluation.fingerprint)
-    st.session_state["methods"] = {BASE: base}
+    st.session_state["methods"] = {}
+    add(BASE, data.evaluation, data.evaluation.fingerprint)
     if data.calibration is not None:
         usual = make_calibrator()
         fit(name_of(usual), usual)
@@ -156,12 +172,17 @@ def fit(name: str, calibrator: Any) -> Method:
     """
     data: Dataset = st.session_state["dataset"]
     assert data.calibration is not None, "pages ask for calibration rows before they offer to fit"
-    key = f"{data.evaluation.fingerprint}/{data.calibration.fingerprint}/{calibrator!r}"
+    key = f"{data.key}/{calibrator!r}"
     held: Method | None = st.session_state["methods"].get(name)
     if held is not None and held.key == key:
         return held
     fitted, scores = _fitted(key, calibrator, data.calibration, data.evaluation)
-    return keep(Method(name, scores, assessment(fitted), key, fitted))
+    return keep(Method(name, data.evaluation.labels, scores, assessment(fitted), key, fitted))
+
+
+def add(name: str, rows: Predictions, key: str) -> Method:
+    """Keep a model, given by its predictions for the evaluation rows, under `name`."""
+    return keep(Method(name, rows.labels, rows, "uniform", key))
 
 
 def keep(method: Method) -> Method:
@@ -180,51 +201,9 @@ def forget(name: str) -> Method | None:
     return dropped
 
 
-def summary(method: Method, n_bins: int = 15) -> Summary:
-    """Return every metric of a method on the evaluation rows."""
-    key = (method.key, n_bins, method.strategy, class_wise())
-    return replace(_summary(key, dataset().evaluation, method.scores), method=method.name)
-
-
 def class_wise() -> bool:
     """Whether class-wise numbers are shown: always, unless the data are large and nobody asked for them."""
     return dataset().evaluation.proba.size <= MANY_SCORES or st.session_state.get("class_wise", False)
-
-
-def reliability(method: Method, n_bins: int) -> ReliabilityDiagram:
-    """Return the reliability diagram of a method on the evaluation rows."""
-    return _reliability(method.key, n_bins, dataset().evaluation, method.scores)
-
-
-def problems(method: Method, notion: str, **options: Any) -> BinaryProblems:
-    """Return the sorted binary problems of a method on the evaluation rows."""
-    return _problems(method.key, notion, tuple(options.items()), dataset().evaluation, method.scores)
-
-
-def floor(method: Method, notion: str, n_bins: int = 15, metric: str = "ece") -> NoiseFloor:
-    """Return the noise floor of a method's metric: what a perfect model of this size would show."""
-    key = (method.key, notion, n_bins, method.strategy, metric)
-    return _floor(key, problems(method, notion))
-
-
-def sweeps(method: Method) -> dict[str, EceSweep]:
-    """Return TL-ECE and conf-ECE for B = 5 to 25; histogram binning by B is refitted with every B."""
-    data = dataset()
-    by_bins = method.strategy == "discrete" and getattr(method.calibrator.binary, "n_bins", None) is not None
-    if by_bins and data.calibration is not None:
-        return _refitted(method.key, method.calibrator, data.calibration, data.evaluation)
-    kinds = ("top-label", "confidence")
-    return {kind: _sweep((method.key, kind, method.strategy), problems(method, kind)) for kind in kinds}
-
-
-def cells(method: Method, notion: str, n_bins: int = 15) -> Any:
-    """Return the (problem, bin) statistics of a method, binned as it is assessed."""
-    return bin_statistics(problems(method, notion), n_bins=n_bins, strategy=method.strategy)
-
-
-# Caches are keyed on digests (arguments with an underscore are not hashed): Streamlit samples large arrays
-# when it hashes them, and two different matrices could hit the same entry. What holds rows is cached per
-# session and goes with it; what is shared by all sessions holds summaries only.
 
 
 @st.cache_resource(max_entries=6, show_spinner="Making the example ...")
@@ -238,39 +217,3 @@ def _fitted(
 ) -> tuple[Any, TopLabelPrediction | np.ndarray]:
     fitted = _calibrator.fit(_calibration.proba, _calibration.labels)
     return fitted, calibrated_scores(fitted, _evaluation)
-
-
-@st.cache_resource(max_entries=256, show_spinner="Computing metrics ...")
-def _summary(key: tuple[str, int, Strategy, bool], _evaluation: Predictions, _scores: Any) -> Summary:
-    _, n_bins, strategy, with_classes = key
-    return summarize(_evaluation.labels, _scores, n_bins=n_bins, strategy=strategy, class_wise=with_classes)
-
-
-@st.cache_resource(max_entries=256, show_spinner=False)
-def _reliability(key: str, n_bins: int, _evaluation: Predictions, _scores: Any) -> ReliabilityDiagram:
-    return reliability_diagram(_evaluation.labels, _scores, n_bins=n_bins)
-
-
-@st.cache_resource(max_entries=24, scope="session", show_spinner=False)
-def _problems(
-    key: str, notion: str, options: tuple[tuple[str, Any], ...], _evaluation: Predictions, _scores: Any
-) -> BinaryProblems:
-    return reduce_to_binary(_evaluation.labels, _scores, notion, **dict(options))  # type: ignore[arg-type]
-
-
-@st.cache_resource(max_entries=256, show_spinner="Redrawing outcomes for the noise floor ...")
-def _floor(key: tuple[str, str, int, Strategy, str], _problems: BinaryProblems) -> NoiseFloor:
-    _, _, n_bins, strategy, metric = key
-    return noise_floor_of(_problems, n_bins=n_bins, strategy=strategy, metric=metric, random_state=0)
-
-
-@st.cache_resource(max_entries=64, show_spinner="Refitting with every number of bins ...")
-def _refitted(
-    key: str, _calibrator: Any, _calibration: Predictions, _evaluation: Predictions
-) -> dict[str, EceSweep]:
-    return binned_sweeps(_calibrator, _calibration, _evaluation)
-
-
-@st.cache_resource(max_entries=128, show_spinner=False)
-def _sweep(key: tuple[str, str, Strategy], _problems: BinaryProblems) -> EceSweep:
-    return ece_sweep(None, _problems, strategy=key[2])

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import html
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from calib.assessment.summary import Summary, summary_frame
 from calib.figures import template
 from calib.formats import write_csv
-from pages.shared.session import DEFAULT_BINS, Dataset, dataset
+from pages.shared.session import DEFAULT_BINS, Dataset, Method, dataset, methods
 from pages.shared.texts import PAGE_TERMS
 
 GLOSSARY = "pages/learn/glossary.py"
@@ -111,16 +113,12 @@ def chart(
     with st.container(horizontal=True, horizontal_alignment="right", gap="small"):
         if table is not None:
             download(table, file, label="Data (CSV)", key=f"{key}-csv")
-        st.download_button(
+        offer(
             "Figure (HTML)",
-            data=lambda: page_of(figure, log),
-            file_name=f"{file}.html",
-            mime="text/html",
-            key=f"{key}-html",
-            on_click="ignore",
-            type="tertiary",
-            icon=":material/download:",
-            help="A self-contained page. For SVG, use the camera above the figure.",
+            lambda: page_of(figure, log),
+            f"{file}.html",
+            "text/html",
+            help_="A self-contained page. For SVG, use the camera above the figure.",
         )
 
 
@@ -143,16 +141,51 @@ def with_log(table: pd.DataFrame) -> pd.DataFrame:
 def download(table: pd.DataFrame, file: str, *, label: str = "Table (CSV)", key: str) -> None:
     """Offer a table as CSV; cells a spreadsheet would run as formulas are neutralised."""
     logged = with_log(table)  # the file is made outside the session
+    offer(label, lambda: write_csv(logged), f"{file}.csv", "text/csv", key=key)
+
+
+def offer(
+    label: str,
+    data: Any,
+    file: str,
+    mime: str,
+    kind: Literal["primary", "secondary", "tertiary"] = "tertiary",
+    *,
+    key: str | None = None,
+    help_: str | None = None,
+) -> None:
+    """Offer a file; `data` is its content, or a function that makes it when the button is pressed."""
     st.download_button(
         label,
-        data=lambda: write_csv(logged),
-        file_name=f"{file}.csv",
-        mime="text/csv",
-        key=key,
+        data,
+        file,
+        mime,
+        key=key or file,
         on_click="ignore",
-        type="tertiary",
+        type=kind,
         icon=":material/download:",
+        help=help_,
     )
+
+
+def before_and_after(summaries: Sequence[Summary]) -> pd.DataFrame:
+    """Show summaries side by side, a column each, and return the numbers with a row per metric."""
+    numbers = summary_frame(summaries).set_index("Method").drop(columns="Bins").T.astype(float)
+    st.dataframe(
+        numbers.style.format("{:,.4f}").format("{:,.0f}", subset=pd.IndexSlice[["Distinct scores"], :]),
+        placeholder="\u2013",
+        height="content",
+    )
+    return numbers.rename_axis("Metric").reset_index()
+
+
+def bins_and_model() -> tuple[int, Method]:
+    """Show the number of bins beside the choice of a model, which pages share; return both."""
+    known = methods()
+    left, right = st.columns([2, 1])
+    with left:
+        n_bins = bins_slider()
+    return n_bins, known[right.selectbox("Model", list(known), key="model")]
 
 
 def bins_slider(label: str = "Equal-width bins B") -> int:

@@ -9,7 +9,8 @@ from calib.diagrams.reliability import worst_cells_words
 from calib.metrics.catalogue import ECES, MEASURES
 from calib.noise import verdict
 from pages.shared.panels.report import offer_report
-from pages.shared.session import BASE, MANY_SCORES, cells, dataset, floor, methods, summary
+from pages.shared.results import cells, floor, summary
+from pages.shared.session import BASE, MANY_SCORES, dataset, methods
 from pages.shared.widgets import bins_slider, download, heading, literal
 
 heading("Overview", "How far can the announced confidence be trusted, and for which predicted classes?")
@@ -29,7 +30,7 @@ columns[0].metric(
     help=MEASURES["accuracy"].about,
 )
 floors = {
-    one: floor(base, notion, n_bins)
+    one: floor(base, one.key, n_bins)
     for notion, one in ECES.items()
     if notion != "class-wise" or now.cw_ece is not None
 }
@@ -64,7 +65,7 @@ st.caption("The (class, bin) cells that add most to TL-ECE: gap times rows, amon
 
 st.subheader("Base model and fitted calibrators", anchor=False)
 table = summary_frame([summary(method, n_bins) for method in known.values()])
-table.insert(4, "TL-ECE noise floor", [floor(method, "top-label", n_bins).mean for method in known.values()])
+table.insert(4, "TL-ECE noise floor", [floor(method, "tl_ece", n_bins).mean for method in known.values()])
 shown = st.column_config.NumberColumn(format="%.4f")
 heads = [head for head in table.columns if head not in ("Method", "Bins", "Distinct scores")]
 st.dataframe(

@@ -7,8 +7,8 @@ import streamlit as st
 
 from calib.figures import imbalance as figures
 from pages.shared.panels.covtype import covtype_panel
+from pages.shared.results import binning
 from pages.shared.session import dataset
-from pages.shared.studies import binning
 from pages.shared.widgets import chart, heading, literal, need_calibration
 
 MAX_BARS = 20
@@ -26,7 +26,7 @@ names = data.evaluation.class_names
 left, right = st.columns(2, gap="large")
 k = left.slider("Points per bin k", 10, 500, 100, 10, key="k", bind="query-params")
 n_bins = right.slider("Bins per class B", 2, 100, 50, 1, key="B", bind="query-params")
-sides = (binning(points_per_bin=k), binning(n_bins=n_bins))
+sides = (binning(data, points_per_bin=k), binning(data, n_bins=n_bins))
 
 shares = np.bincount(data.evaluation.labels, minlength=len(names)) / data.evaluation.n_samples
 announced = np.flatnonzero((sides[0].n_evaluation > 0) & (sides[0].n_calibration > 0))

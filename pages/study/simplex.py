@@ -13,11 +13,18 @@ from calib import InputError, cell_outlines, multinomial_bound
 from calib.diagrams.simplex import sample_rows
 from calib.figures.simplex import recalibration, validity
 from calib.noise import verdict
-from calib.persistence import dumps
 from pages.shared.panels.covtype import covtype_panel
-from pages.shared.panels.simplex import EPSILON, KNOBS, SCHEMES, compare, make_scheme, work_out
-from pages.shared.panels.simplex_data import choose_view
-from pages.shared.panels.simplex_tables import bins_table, comparison_table, why_not
+from pages.shared.panels.simplex import (
+    KNOBS,
+    SCHEMES,
+    bins_table,
+    choose_view,
+    comparison_table,
+    make_scheme,
+    why_not,
+)
+from pages.shared.panels.take_away import offer_file
+from pages.shared.results import EPSILON, compare, work_out
 from pages.shared.widgets import chart, download, glossary_link, literal
 
 st.title("Simplex", anchor=False)
@@ -119,14 +126,6 @@ chart(
 )
 
 st.subheader("Take it away", anchor=False)
-st.download_button(
-    "Calibrator file (JSON)",
-    data=lambda: dumps(calibrator, class_names=rows.class_names, fitted_on=view.calibration),
-    file_name="calibrator.json",
-    mime="application/json",
-    on_click="ignore",
-    type="primary",
-    icon=":material/download:",
-)
+offer_file(calibrator, view.calibration, rows.class_names)
 st.caption(f"It takes and returns three columns: {', '.join(names)}.")
 covtype_panel("logistic")

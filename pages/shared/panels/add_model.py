@@ -6,7 +6,7 @@ import streamlit as st
 
 from calib import InputError, Predictions
 from pages.shared.panels.findings import show_faults
-from pages.shared.session import BASE, Method, dataset, keep, methods
+from pages.shared.session import BASE, add, dataset, methods
 from pages.shared.uploads import read, rows_of
 from pages.shared.widgets import plain
 
@@ -33,7 +33,7 @@ def add_model() -> None:
                     raise InputError("a method of this name is there already; give the file another name")
                 rows = same_rows(rows_of(reading.reports["evaluation"]))
                 key = f"{dataset().evaluation.fingerprint}/{rows.fingerprint}"
-                keep(Method(reading.name, rows, "uniform", key))
+                add(reading.name, rows, key)
                 st.success("Added.")
             except InputError as error:
                 st.error(f"Not added: {plain(error)}")

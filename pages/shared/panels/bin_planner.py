@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from calib.figures import imbalance as figures
+from pages.shared.results import plan
 from pages.shared.session import dataset
-from pages.shared.studies import plan
 from pages.shared.widgets import chart, download
 
 
@@ -16,7 +16,7 @@ def planner() -> None:
     """Show how many classes get how many bins for k = 20..200, who falls back, and the resulting error."""
     if not st.toggle("Plan bins for sparse classes", key="show-plan"):
         return
-    found = plan()
+    found = plan(dataset())
     names = dataset().evaluation.class_names
     table = found.frame()
     k = st.select_slider("Points per bin k to look at", found.points_per_bin.tolist(), 60, key="plan-k")

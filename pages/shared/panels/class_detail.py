@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calib import TopLabelPrediction
 from calib.diagrams.class_detail import class_diagram, confusions
 from calib.diagrams.classes import ClassTable
 from calib.figures import classes as figures
@@ -21,7 +20,6 @@ def class_panel(method: Method, found: ClassTable, n_bins: int) -> None:
     if st.session_state.get("class") not in range(len(found.share)):
         st.session_state["class"] = int(found.ranked[0])
     code = st.selectbox("Class", found.ranked.tolist(), key="class", format_func=lambda c: names[c])
-    matrix = None if isinstance(method.scores, TopLabelPrediction) else method.scores
     pair = confusions(labels, top_label(method.scores)[0], code, n_classes=len(names))
     if pair.predicted:
         st.markdown(found.class_words(code, literal(names[code]), strong="**{}**"))
@@ -31,7 +29,7 @@ def class_panel(method: Method, found: ClassTable, n_bins: int) -> None:
         with column:
             if notion == "top-label" and not pair.predicted:
                 st.info("No top-label diagram: the class is never announced.")
-            elif notion == "class-wise" and matrix is None:
+            elif notion == "class-wise" and not method.scores_every_class:
                 st.info("No class-wise diagram: this calibrator scores only the announced class.")
             else:
                 one = class_diagram(labels, method.scores, code, notion=notion, n_bins=n_bins)

@@ -8,9 +8,10 @@ import streamlit as st
 
 from calib.assessment.leaderboard import Leaderboard
 from calib.assessment.summary import how_assessed
-from pages.shared.noise_studies import NUMBERS, difference
-from pages.shared.session import Method, floor, methods
-from pages.shared.widgets import download, literal
+from calib.metrics.catalogue import MEASURES
+from pages.shared.results import difference, floor
+from pages.shared.session import Method, methods
+from pages.shared.widgets import download, literal, offer
 
 PINNED = st.column_config.TextColumn(pinned=True)
 BEST = "font-weight: bold; background-color: rgba(0,158,115,0.22)"
@@ -23,8 +24,7 @@ def show_leaderboard(made: Leaderboard, n_bins: int) -> None:
     heads = list(marks.columns)
     shown = made.changes() if change else made.frame()
     found = [
-        floor(methods()[entry.method], "top-label", n_bins) if entry.summary else None
-        for entry in made.entries
+        floor(methods()[entry.method], "tl_ece", n_bins) if entry.summary else None for entry in made.entries
     ]
     place = list(shown.columns).index("TL-ECE") + 1
     shown.insert(place, "Noise floor", [one.mean if one else None for one in found])
@@ -44,13 +44,8 @@ def show_leaderboard(made: Leaderboard, n_bins: int) -> None:
     )
     with st.container(horizontal=True):
         download(table, "leaderboard", key="leaderboard-csv")
-        for label, text, file in (
-            ("Markdown", made.markdown(), "leaderboard.md"),
-            ("LaTeX", made.latex(), "leaderboard.tex"),
-        ):
-            st.download_button(
-                label, text, file, key=file, on_click="ignore", type="tertiary", icon=":material/download:"
-            )
+        offer("Markdown", made.markdown(), "leaderboard.md", "text/markdown")
+        offer("LaTeX", made.latex(), "leaderboard.tex", "text/x-tex")
     st.caption(
         "Best of each column tinted. Noise floor: the TL-ECE that a perfect model with these scores shows on "
         "average; above noise: more than it shows in 95 of 100 cases. "
@@ -76,14 +71,16 @@ def show_pair(ready: list[Method], n_bins: int) -> None:
             )
         )
     ]
-    every = [name for name in NUMBERS if name != "CW-ECE"]
-    number = right.selectbox("in", every, every.index("TL-ECE"), key="pair-number")
+    every = [key for key, one in MEASURES.items() if one.notion in ("confidence", "top-label")]
+    key = right.selectbox(
+        "in", every, every.index("tl_ece"), key="pair-number", format_func=lambda one: MEASURES[one].title
+    )
     if first is second:
         st.caption("Choose two different methods.")
         return
-    found = difference(first, second, number, n_bins)
+    found = difference(first, second, key, n_bins)
     st.markdown(
-        f"{number}: {found.estimate_a:.4f} and {found.estimate_b:.4f}. "
+        f"{MEASURES[key].title}: {found.estimate_a:.4f} and {found.estimate_b:.4f}. "
         + found.words(literal(first.name), literal(second.name))
         + "."
     )

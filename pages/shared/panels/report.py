@@ -11,6 +11,7 @@ import streamlit as st
 from calib.doctor import examine
 from calib.report import ReportInput, report_html
 from pages.shared.session import dataset, methods
+from pages.shared.widgets import offer
 
 
 def offer_report(n_bins: int) -> None:
@@ -39,14 +40,7 @@ def offer_report(n_bins: int) -> None:
     made_of = [f"{name}={one.key}" for name, one in known.items()]
     page = _page(repr((data.name, data.description, data.log, held, n_bins, made_of)), about)
     file = re.sub(r"[^A-Za-z0-9]+", "-", data.name).strip("-").lower()[:60] or "report"
-    st.download_button(
-        f"Report (HTML, {len(page) / 1e6:.1f} MB)",
-        page,
-        f"{file}-report.html",
-        "text/html",
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    offer(f"Report (HTML, {len(page) / 1e6:.1f} MB)", page, f"{file}-report.html", "text/html", "secondary")
 
 
 @st.cache_resource(max_entries=8, scope="session", show_spinner="Writing the report ...")

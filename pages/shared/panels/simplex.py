@@ -1,32 +1,24 @@
-"""Cached work of the simplex page: three-class views, one scheme on them, all schemes side by side."""
+"""The Simplex page: which three classes, which scheme, and its tables as they stand on the screen.
+
+The CSV files keep the library's short names.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
+import numpy as np
+import pandas as pd
 import streamlit as st
+from streamlit.column_config import NumberColumn
 
-from calib import (
-    CanonicalBinning,
-    GridScheme,
-    InputError,
-    Predictions,
-    ProjectionScheme,
-    SierpinskiScheme,
-    canonical_noise_floor,
-    canonical_validity,
-    compare_schemes,
-    merge_classes,
-    recalibration_map,
-    renormalise_classes,
-)
+from calib import GridScheme, InputError, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.canonical import SimplexScheme
-from calib.diagrams.canonical_error import CanonicalValidity, SchemeComparison
+from calib.diagrams.canonical_error import SchemeComparison
 from calib.diagrams.simplex import RecalibrationMap
-from calib.noise import NoiseFloor
+from pages.shared.results import MERGE, RENORMALISE, View, three_class_view
+from pages.shared.session import DEFAULT_EXAMPLE, dataset, from_example
+from pages.shared.widgets import about, need_calibration, plain
 
-MERGE, RENORMALISE = "Two classes, all others merged", "Three classes, renormalised"
+BUILT_IN, LOADED = "Three-class example", "Loaded predictions"
 #: Label, smallest, largest and usual size of each scheme; the usual one is the paper's.
 KNOBS = {
     "Sierpinski": ("Depth q", 1, 6, 2),
@@ -35,32 +27,66 @@ KNOBS = {
     "Projection, random": ("Bins B", 2, 100, 27),
 }
 SCHEMES = tuple(KNOBS)
-N_RESAMPLES = 200
-#: Distance at which V(eps) is put into words and tables.
-EPSILON = 0.1
+#: Heads of the comparison by the name in its CSV; "before" and "after" recalibration come behind.
+ROWS = {
+    "bins": "Bins",
+    "bins with calibration rows": "Bins with calibration rows",
+    "smallest of these": "Calibration rows of the smallest such bin",
+    "evaluation rows in empty bins": "Evaluation rows in empty bins",
+    "zero probability": "Rows whose true class gets probability 0",
+}
+MEASURES = {
+    "canonical-ECE": "canonical-ECE (L1)",
+    "log loss": "Log loss (nats)",
+    "Brier": "Brier score",
+    "accuracy": "Accuracy",
+}
 
 
-@dataclass(frozen=True, eq=False)
-class View:
-    """Calibration and evaluation rows with three classes, and a key that names both."""
-
-    calibration: Predictions
-    evaluation: Predictions
-
-    @property
-    def key(self) -> str:
-        """Digest of all rows, for caches."""
-        return f"{self.calibration.fingerprint}/{self.evaluation.fingerprint}"
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """One fitted scheme and what it does to the evaluation rows."""
-
-    calibrator: CanonicalBinning
-    arrows: RecalibrationMap
-    curves: dict[str, CanonicalValidity]
-    floors: dict[tuple[str, int], NoiseFloor]
+def choose_view() -> View:
+    """Let the user choose predictions and three classes; stops the page where there is nothing to show."""
+    data = dataset()
+    start = BUILT_IN if data.example == DEFAULT_EXAMPLE else LOADED
+    key = f"source-{data.evaluation.fingerprint}"
+    source = st.segmented_control("Predictions", [BUILT_IN, LOADED], default=start, required=True, key=key)
+    if source == BUILT_IN:
+        data = from_example("three-classes")
+        about(data)
+        st.caption(data.description)
+    else:
+        about(data)
+        need_calibration("Binning the simplex")
+    rows, calibration = data.evaluation, data.calibration
+    assert calibration is not None
+    if rows.n_classes < 3:
+        st.info("These predictions have two classes; a simplex starts with three. See the Reliability page.")
+        st.stop()
+    how, classes = MERGE, [0, 1]
+    if rows.n_classes > 3:
+        left, right = st.columns(2)
+        how = left.radio("Show", [MERGE, RENORMALISE], key="how", bind="query-params")
+        wanted = 2 if how == MERGE else 3
+        frequent = np.argsort(-np.bincount(rows.labels, minlength=rows.n_classes), kind="stable")
+        classes = right.multiselect(
+            f"Choose {wanted} classes",
+            range(rows.n_classes),
+            default=frequent[:wanted].tolist(),
+            max_selections=wanted,
+            format_func=lambda code: rows.class_names[code],
+            key=f"classes-{wanted}-{rows.fingerprint}",
+        )
+    try:
+        view = three_class_view(calibration, rows, how, classes)
+    except InputError as error:
+        st.info(f"Nothing to show yet: {plain(error)}.")
+        st.stop()
+    if view.evaluation.n_samples < rows.n_samples:
+        st.caption(
+            "Probabilities are given that one of the three classes is true; other rows are left out: "
+            f"{view.evaluation.n_samples:,} of {rows.n_samples:,} evaluation rows and "
+            f"{view.calibration.n_samples:,} of {calibration.n_samples:,} calibration rows remain."
+        )
+    return view
 
 
 def make_scheme(name: str, size: int, seed: int = 0) -> SimplexScheme:
@@ -74,64 +100,47 @@ def make_scheme(name: str, size: int, seed: int = 0) -> SimplexScheme:
     return ProjectionScheme(size, "random", random_state=seed)
 
 
-def three_class_view(calibration: Predictions, rows: Predictions, how: str, classes: list[int]) -> View:
-    """Return the rows with three classes; raises `InputError` where that cannot be done."""
-    if rows.n_classes == 3:
-        return View(calibration, rows)
-    return _view(f"{calibration.fingerprint}/{rows.fingerprint}", how, tuple(classes), calibration, rows)
+def bins_table(arrows: RecalibrationMap) -> tuple[pd.DataFrame, dict[str, NumberColumn]]:
+    """Return the bins under readable heads, and how each column is written."""
+    columns = {
+        "Bin": arrows.cell,
+        "Evaluation rows": arrows.count,
+        "Calibration rows": arrows.fitted_count,
+        "Arrow length (L1)": arrows.length,
+        f"Bound (L1, \u03b1 = {arrows.alpha:g})": arrows.bound,
+    }
+    formats = dict.fromkeys(columns, NumberColumn(format="%.3f"))
+    formats |= dict.fromkeys(list(columns)[:3], NumberColumn(format="localized"))
+    if arrows.error_share is not None:
+        columns["Share of canonical-ECE (%)"] = 100 * arrows.error_share
+        formats["Share of canonical-ECE (%)"] = NumberColumn(format="%.1f")
+    for says, matrix in (("says", arrows.tail), ("becomes", arrows.head), ("true", arrows.observed)):
+        if matrix is not None:
+            named = {
+                f"{name}: {says}": column for name, column in zip(arrows.class_names, matrix.T, strict=True)
+            }
+            columns |= named
+            formats |= dict.fromkeys(named, NumberColumn(format="%.3f"))
+    return pd.DataFrame(columns), formats
 
 
-@st.cache_resource(max_entries=12, show_spinner=False)
-def _view(
-    key: str, how: str, classes: tuple[int, ...], _calibration: Predictions, _rows: Predictions
-) -> View:
-    if how == RENORMALISE:
-        return View(renormalise_classes(_calibration, classes), renormalise_classes(_rows, classes))
-    if len(classes) != 2:
-        raise InputError(f"choose 2 classes; {len(classes)} chosen")
-    return View(merge_classes(_calibration, *classes), merge_classes(_rows, *classes))
+def comparison_table(found: SchemeComparison) -> pd.DataFrame:
+    """Return a row per measure and a column of written numbers per scheme, dashes for those left out."""
+    measures = MEASURES | {f"V({found.epsilon:g})": f"Share of rows within {found.epsilon:g} (L1)"}
+    heads = ROWS | {
+        f"{name} {when}": f"{head}, {when}" for name, head in measures.items() for when in ("before", "after")
+    }
+    table = found.table.astype(object).set_index("scheme").T.reindex(list(heads))
+    written = table.map(lambda value: f"{value:.4f}" if isinstance(value, float) else f"{value:,}")
+    written = written.assign(**dict.fromkeys(found.left_out, "\u2013"))
+    # A column and not the index, which would stay in place and fill a telephone's screen.
+    return written.rename(index=heads).rename_axis("Measure").reset_index()
 
 
-def work_out(view: View, scheme: SimplexScheme) -> Outcome:
-    """Fit a scheme and compute arrows, validity curves and noise floors."""
-    return _work_out(f"{view.key}/{scheme!r}", view, scheme)
-
-
-@st.cache_resource(max_entries=32, show_spinner="Binning the simplex ...")
-def _work_out(key: str, _view: View, _scheme: SimplexScheme) -> Outcome:
-    rows = _view.evaluation
-    calibrator = CanonicalBinning(_scheme).fit(_view.calibration.proba, _view.calibration.labels)
-    cells = calibrator.assign(rows.proba)
-    said = {"Base model": rows.proba, "Recalibrated": calibrator.value_of(cells)}
-    return Outcome(
-        calibrator,
-        recalibration_map(calibrator, rows),
-        {name: canonical_validity(rows.labels, proba, cells) for name, proba in said.items()},
-        {
-            (name, norm): canonical_noise_floor(
-                rows.labels, proba, cells, norm=norm, n_resamples=N_RESAMPLES, random_state=0
-            )
-            for name, proba in said.items()
-            for norm in (1, 2)
-        },
-    )
-
-
-def compare(
-    view: View, schemes: Mapping[str, SimplexScheme]
-) -> tuple[SchemeComparison, dict[str, CanonicalValidity]]:
-    """Return the comparison of all schemes, and V(eps) of each one's recalibrated vectors."""
-    return _compare(f"{view.key}/{dict(schemes)!r}", view, schemes)
-
-
-@st.cache_resource(max_entries=16, show_spinner="Comparing the schemes ...")
-def _compare(
-    key: str, _view: View, _schemes: Mapping[str, SimplexScheme]
-) -> tuple[SchemeComparison, dict[str, CanonicalValidity]]:
-    rows = _view.evaluation
-    found = compare_schemes(_view.calibration, rows, _schemes, epsilon=EPSILON)
-    curves = {}
-    for name, calibrator in zip(found.names, found.calibrators, strict=True):
-        cells = calibrator.assign(rows.proba)
-        curves[name] = canonical_validity(rows.labels, calibrator.value_of(cells), cells)
-    return found, curves
+def why_not(scheme: SimplexScheme, n_rows: int, reason: object) -> str:
+    """Say why a scheme cannot be fitted on so many calibration rows, in the words of the page."""
+    if isinstance(scheme, ProjectionScheme) and n_rows < scheme.n_bins - 1:
+        rows = "is 1" if n_rows == 1 else f"are {n_rows:,}"
+        needs = f"Projection with {scheme.n_bins:,} bins needs {scheme.n_bins - 1:,} calibration rows"
+        return f"{needs}; there {rows}"
+    return str(reason).rstrip(".")

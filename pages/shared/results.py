@@ -1,0 +1,303 @@
+"""Results that pages show, each computed once.
+
+Streamlit samples large arrays when it hashes them, and two different matrices could hit the same entry: here
+everything that holds rows is hashed by its digest. What holds rows is cached per session and goes with
+it; what all sessions share holds summaries only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from calib import (
+    CanonicalBinning,
+    GridScheme,
+    InputError,
+    Predictions,
+    ProjectionScheme,
+    SierpinskiScheme,
+    TopLabelPrediction,
+    canonical_noise_floor,
+    canonical_validity,
+    compare_schemes,
+    merge_classes,
+    recalibration_map,
+    renormalise_classes,
+)
+from calib.assessment.leaderboard import binned_sweeps
+from calib.assessment.summary import Summary, summarize
+from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
+from calib.calibrators.canonical import SimplexScheme
+from calib.diagrams import EceSweep, ReliabilityDiagram, ece_sweep, reliability_diagram
+from calib.diagrams.canonical_error import CanonicalValidity, SchemeComparison
+from calib.diagrams.classes import ClassTable, class_table
+from calib.diagrams.imbalance import BinPlan, ClassBinning, class_binning, plan_bins
+from calib.diagrams.simplex import RecalibrationMap
+from calib.diagrams.validity import ValidityCells, ValidityCurve, validity_curve
+from calib.metrics.catalogue import MEASURES
+from calib.metrics.debiased import debiased_ece, smooth_ece, sweep_ece
+from calib.metrics.decompositions import Decomposition, decomposition
+from calib.noise import NoiseFloor, noise_floor_of
+from calib.noise.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
+from calib.notions import Notion
+from calib.reductions import reduce_to_binary, top_label
+from pages.shared.session import BASE, Dataset, Method, class_wise, methods
+
+#: Redraws for the curve of a perfect model: its shares are averages, 200 give them to within 1 %.
+CURVE_REDRAWS = 200
+#: Redraws of the canonical noise floors.
+SIMPLEX_REDRAWS = 200
+#: Distance at which V(eps) of the simplex is put into words and tables.
+EPSILON = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Calibration and evaluation rows with three classes."""
+
+    calibration: Predictions
+    evaluation: Predictions
+
+    @property
+    def key(self) -> str:
+        """Digest of all rows."""
+        return f"{self.calibration.fingerprint}/{self.evaluation.fingerprint}"
+
+
+#: How Streamlit hashes what holds rows.
+DIGESTS: dict[Any, Any] = {
+    Predictions: lambda rows: rows.fingerprint,
+    Dataset: lambda data: data.key,
+    View: lambda view: view.key,
+    Method: lambda method: f"{method.key}/{method.strategy}",
+    SierpinskiScheme: repr,
+    GridScheme: repr,
+    ProjectionScheme: repr,
+}
+_shared = partial(st.cache_resource, hash_funcs=DIGESTS)
+
+
+@_shared(max_entries=24, scope="session", show_spinner=False)
+def problems(method: Method, notion: Notion) -> BinaryProblems:
+    """Return the sorted binary problems of a method on the evaluation rows."""
+    return reduce_to_binary(method.labels, method.scores, notion)
+
+
+def cells(method: Method, notion: Notion, n_bins: int) -> BinStatistics:
+    """Return the (problem, bin) statistics of a method, binned as it is assessed."""
+    return bin_statistics(problems(method, notion), n_bins=n_bins, strategy=method.strategy)
+
+
+def summary(method: Method, n_bins: int) -> Summary:
+    """Return every metric of a method on the evaluation rows."""
+    return replace(_summary(method, n_bins, class_wise()), method=method.name)
+
+
+@_shared(max_entries=256, show_spinner="Computing metrics ...")
+def _summary(method: Method, n_bins: int, with_classes: bool) -> Summary:
+    return summarize(
+        method.labels, method.scores, n_bins=n_bins, strategy=method.strategy, class_wise=with_classes
+    )
+
+
+@_shared(max_entries=256, show_spinner=False)
+def reliability(method: Method, n_bins: int) -> ReliabilityDiagram:
+    """Return the reliability diagram of a method on the evaluation rows."""
+    return reliability_diagram(method.labels, method.scores, n_bins=n_bins)
+
+
+@_shared(max_entries=64, show_spinner="Assessing every class ...")
+def classes(method: Method, n_bins: int) -> ClassTable:
+    """Return the table of classes of a method on the evaluation rows."""
+    own = problems(method, "top-label")
+    return class_table(method.labels, own, n_bins=n_bins, strategy=method.strategy, random_state=0)
+
+
+# Noise: by the keys of `MEASURES`.
+
+
+@_shared(max_entries=512, show_spinner="Redrawing outcomes for the noise floor ...")
+def floor(method: Method, key: str, n_bins: int) -> NoiseFloor:
+    """Return the noise floor of a calibration error: what a perfect model of this size would show."""
+    options = MEASURES[key].options
+    own = problems(method, options.pop("notion"))
+    return noise_floor_of(own, **options, n_bins=n_bins, strategy=method.strategy, random_state=0)
+
+
+def floors(method: Method, n_bins: int) -> dict[str, NoiseFloor]:
+    """Return the noise floor of every calibration error that a method is judged by, by key."""
+    judged = [one.key for one in MEASURES.values() if one.is_error and one.notion in method.notions]
+    return {key: floor(method, key, n_bins) for key in judged}
+
+
+@_shared(max_entries=512, show_spinner="Resampling the rows ...")
+def interval(method: Method, key: str, n_bins: int) -> Interval:
+    """Return a reported number of a method with its bootstrap interval."""
+    options = _resampling(method, key, n_bins)
+    return bootstrap_interval(method.labels, _events(method, key), **options)
+
+
+@_shared(max_entries=512, show_spinner="Resampling the rows ...")
+def difference(a: Method, b: Method, key: str, n_bins: int) -> PairedInterval:
+    """Return the difference of a number between two methods on the same rows."""
+    options = _resampling(a, key, n_bins) | {"strategy_b": b.strategy}
+    return paired_interval(a.labels, _events(a, key), _events(b, key), **options)
+
+
+def resamples(n_samples: int) -> int:
+    """Return how many resamples fit into about a second: 1,000 up to 30,000 rows, never under 200."""
+    return int(np.clip(30_000_000 // n_samples, 200, 1000))
+
+
+def _resampling(method: Method, key: str, n_bins: int) -> dict[str, Any]:
+    options = {"n_bins": n_bins, "strategy": method.strategy, "n_resamples": resamples(len(method.labels))}
+    return MEASURES[key].options | options | {"random_state": 0}
+
+
+def _events(method: Method, key: str) -> Any:
+    """Scores for a number; Brier score and log loss are of the event that the predicted class is right."""
+    return method.scores if MEASURES[key].is_error else TopLabelPrediction(*top_label(method.scores))
+
+
+@_shared(max_entries=256, show_spinner="Estimating without bins ...")
+def estimates(method: Method, notion: Notion) -> dict[str, float]:
+    """Return the estimates of an error that noise or bins move less, by name."""
+    own = problems(method, notion)
+    binned: Strategy = "discrete" if method.strategy == "discrete" else "quantile"
+    return {
+        "Plug-in, root mean square": bin_statistics(own, n_bins=15, strategy=binned).ece(2),
+        "Debiased, root mean square (Kumar et al. 2019)": debiased_ece(None, own, strategy=binned),
+        "ECE-sweep (Roelofs et al. 2022)": sweep_ece(None, own).value,
+        "SmoothECE (B\u0142asiok & Nakkiran 2023)": smooth_ece(None, own).value,
+    }
+
+
+@_shared(max_entries=256, show_spinner=False)
+def parts(method: Method, rule: str, n_bins: int) -> Decomposition:
+    """Return the Brier score or log loss of the event that the predicted class is right, in parts."""
+    own = problems(method, "top-label")
+    return decomposition(None, own, rule=rule, n_bins=n_bins, strategy=method.strategy)
+
+
+# Validity.
+
+
+def validity(method: Method, notion: Notion, cells: ValidityCells, n_bins: int) -> dict[str, ValidityCurve]:
+    """Return V(epsilon) of the base model and, if it is another, of a method, by name."""
+    base = methods()[BASE]
+    curves = {}
+    if method.name != BASE:
+        curves[BASE] = _validity(base, method if cells.own else None, notion, cells, n_bins)
+    return {**curves, method.name: _validity(method, None, notion, cells, n_bins)}
+
+
+@_shared(max_entries=128, show_spinner="Computing validity ...")
+def _validity(
+    method: Method, reference: Method | None, notion: Notion, cells: ValidityCells, n_bins: int
+) -> ValidityCurve:
+    return validity_curve(
+        None,
+        problems(method, notion),
+        reference=None if reference is None else problems(reference, notion),
+        label=cells.labels,
+        n_bins=n_bins,
+        strategy="discrete" if cells.own else "uniform",
+        n_resamples=CURVE_REDRAWS,
+        random_state=0,
+    )
+
+
+# Refits.
+
+
+def sweeps(method: Method, data: Dataset) -> dict[str, EceSweep]:
+    """Return TL-ECE and conf-ECE for B = 5 to 25; histogram binning by B is refitted with every B."""
+    by_bins = method.strategy == "discrete" and getattr(method.calibrator.binary, "n_bins", None) is not None
+    if by_bins and data.calibration is not None:
+        return _refitted(method, data)
+    return {notion: _sweep(method, notion) for notion in ("top-label", "confidence")}
+
+
+@_shared(max_entries=64, show_spinner="Refitting with every number of bins ...")
+def _refitted(method: Method, data: Dataset) -> dict[str, EceSweep]:
+    return binned_sweeps(method.calibrator, data.calibration, data.evaluation)
+
+
+@_shared(max_entries=128, show_spinner=False)
+def _sweep(method: Method, notion: Notion) -> EceSweep:
+    return ece_sweep(None, problems(method, notion), strategy=method.strategy)
+
+
+@_shared(max_entries=32, show_spinner="Calibrating every class ...")
+def binning(data: Dataset, **options: int) -> ClassBinning:
+    """Return top-label histogram binning by points per bin or by bins, class by class."""
+    return class_binning(data.calibration, data.evaluation, **options)
+
+
+@_shared(max_entries=16, show_spinner="Trying k = 20 to 200 ...")
+def plan(data: Dataset) -> BinPlan:
+    """Return how many classes get how many bins for k = 20, 40, ..., 200."""
+    return plan_bins(data.calibration, data.evaluation)
+
+
+# The simplex.
+
+MERGE, RENORMALISE = "Two classes, all others merged", "Three classes, renormalised"
+
+
+@_shared(max_entries=12, show_spinner=False)
+def three_class_view(calibration: Predictions, rows: Predictions, how: str, chosen: list[int]) -> View:
+    """Return the rows with three classes; raises `InputError` where that cannot be done."""
+    if rows.n_classes == 3:
+        return View(calibration, rows)
+    if how == RENORMALISE:
+        return View(renormalise_classes(calibration, chosen), renormalise_classes(rows, chosen))
+    if len(chosen) != 2:
+        raise InputError(f"choose 2 classes; {len(chosen)} chosen")
+    return View(merge_classes(calibration, *chosen), merge_classes(rows, *chosen))
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """One fitted scheme and what it does to the evaluation rows."""
+
+    calibrator: CanonicalBinning
+    arrows: RecalibrationMap
+    curves: dict[str, CanonicalValidity]
+    floors: dict[tuple[str, int], NoiseFloor]
+
+
+@_shared(max_entries=32, show_spinner="Binning the simplex ...")
+def work_out(view: View, scheme: SimplexScheme) -> Outcome:
+    """Fit a scheme and compute arrows, validity curves and noise floors."""
+    rows = view.evaluation
+    calibrator = CanonicalBinning(scheme).fit(view.calibration.proba, view.calibration.labels)
+    cells = calibrator.assign(rows.proba)
+    said = {BASE: rows.proba, "Recalibrated": calibrator.value_of(cells)}
+    redraw = partial(canonical_noise_floor, rows.labels, n_resamples=SIMPLEX_REDRAWS, random_state=0)
+    return Outcome(
+        calibrator,
+        recalibration_map(calibrator, rows),
+        {name: canonical_validity(rows.labels, proba, cells) for name, proba in said.items()},
+        {(name, norm): redraw(proba, cells, norm=norm) for name, proba in said.items() for norm in (1, 2)},
+    )
+
+
+@_shared(max_entries=16, show_spinner="Comparing the schemes ...")
+def compare(
+    view: View, schemes: Mapping[str, SimplexScheme]
+) -> tuple[SchemeComparison, dict[str, CanonicalValidity]]:
+    """Return the comparison of all schemes, and V(eps) of each one's recalibrated vectors."""
+    rows = view.evaluation
+    found = compare_schemes(view.calibration, rows, schemes, epsilon=EPSILON)
+    curves = {}
+    for name, calibrator in zip(found.names, found.calibrators, strict=True):
+        cells = calibrator.assign(rows.proba)
+        curves[name] = canonical_validity(rows.labels, calibrator.value_of(cells), cells)
+    return found, curves
