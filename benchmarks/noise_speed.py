@@ -11,8 +11,7 @@ import time
 
 import numpy as np
 
-from calib.noise import noise_floor_of
-from calib.noise.bands import problem_floors
+from calib.noise import noise_floor_of, problem_floors
 from calib.noise.bootstrap import bootstrap_interval
 from calib.reductions import reduce_to_binary
 

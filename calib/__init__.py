@@ -41,9 +41,16 @@ from calib.guarantees.theorems import (
 from calib.metrics.debiased import SmoothEstimate, SweepEstimate, debiased_ece, smooth_ece, sweep_ece
 from calib.metrics.decompositions import CorpCurve, Decomposition, corp_curve, decomposition
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss, mce, sharpness
-from calib.noise.bands import ConsistencyBand, ProblemFloors, consistency_band, problem_floors
+from calib.noise.bands import ConsistencyBand, consistency_band
 from calib.noise.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
-from calib.noise.floor import NoiseFloor, noise_floor, noise_floor_of, verdict
+from calib.noise.floor import (
+    NoiseFloor,
+    ProblemFloors,
+    noise_floor,
+    noise_floor_of,
+    problem_floors,
+    verdict,
+)
 from calib.persistence.document import load, save
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary

@@ -13,8 +13,7 @@ from scipy.stats import false_discovery_control
 from calib.binning import BinaryProblems, BinStatistics, Strategy
 from calib.diagrams.reliability import FEW_ROWS
 from calib.exceptions import InputError
-from calib.noise.bands import ProblemFloors, problem_floors
-from calib.noise.floor import ABOVE_NOISE, WITHIN_NOISE, perfect_words
+from calib.noise.floor import ABOVE_NOISE, WITHIN_NOISE, ProblemFloors, perfect_words, problem_floors
 from calib.predictions import TopLabelPrediction
 from calib.reductions import reduce_to_binary
 from calib.validation import as_labels

@@ -11,11 +11,9 @@ from scipy.optimize import isotonic_regression
 
 from calib.binning import BinaryProblems, Strategy, bin_statistics
 from calib.exceptions import InputError
+from calib.metrics.errors import TINY
 from calib.notions import Notion
 from calib.reductions import as_problems
-
-#: Probabilities are clipped below at this in a logarithm, as in `calib.log_loss`.
-TINY = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)

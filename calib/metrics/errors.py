@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 
 from calib.binning import Strategy
+from calib.exceptions import InputError
 from calib.notions import Notion
 from calib.parallel import map_row_blocks
 from calib.predictions import TopLabelPrediction, score_matrix
 from calib.reductions import cell_statistics, top_label
 from calib.validation import as_labels, check_norm
+
+#: Probabilities are clipped below at this in a logarithm.
+TINY = float(np.finfo(np.float64).eps)
 
 
 def ece(
@@ -125,22 +129,16 @@ def sharpness(
 
 
 def accuracy(y_true: Any, predicted: Any) -> float:
-    """Share of rows whose announced class is the true class.
+    """Share of rows whose predicted class is the true class.
 
     Parameters
     ----------
     y_true : (n,) array_like of int
         True class codes.
     predicted : (n,) class codes, (n, L) scores, Predictions or TopLabelPrediction
-        What was announced; for scores the highest one, ties to the lowest index.
+        What was predicted; for scores the highest one, ties to the lowest index.
     """
-    if hasattr(predicted, "confidence"):
-        label = predicted.label
-    elif np.ndim(predicted) == 1:
-        label = as_labels(predicted, len(predicted), None)
-    else:
-        label = top_label(score_matrix(predicted))[0]
-    return float(np.mean(as_labels(y_true, len(label), None) == label))
+    return float(row_values(y_true, predicted, "accuracy").mean())
 
 
 def brier_score(y_true: Any, scores: Any) -> float:
@@ -149,15 +147,7 @@ def brier_score(y_true: Any, scores: Any) -> float:
     For (n, L) scores or `Predictions`, the mean over rows of sum_l (h_l - 1{Y = l})^2, in [0, 2]. For a
     `TopLabelPrediction`, the mean of (h - 1{Y = c})^2, in [0, 1].
     """
-    if isinstance(scores, TopLabelPrediction):
-        correct = as_labels(y_true, len(scores), None) == scores.label
-        return float(np.mean((scores.confidence.astype(np.float64) - correct) ** 2))
-    matrix = score_matrix(scores)
-    labels = as_labels(y_true, *matrix.shape)
-    # sum_l (h_l - y_l)^2 = sum_l h_l^2 - 2 h_Y + 1
-    squares = map_row_blocks(lambda block: np.einsum("ij,ij->i", block, block, dtype=np.float64), matrix)
-    at_true = np.take_along_axis(matrix, labels[:, None], axis=1)[:, 0].astype(np.float64)
-    return float(np.mean(squares - 2.0 * at_true) + 1.0)
+    return float(row_values(y_true, scores, "brier").mean())
 
 
 def log_loss(y_true: Any, scores: Any) -> float:
@@ -166,12 +156,49 @@ def log_loss(y_true: Any, scores: Any) -> float:
     For (n, L) scores, of the true class; for a `TopLabelPrediction`, of the event Y = c or Y != c.
     Probabilities are clipped below at the float64 machine epsilon (2.2e-16), so the result is finite.
     """
-    tiny = np.finfo(np.float64).eps
+    return float(row_values(y_true, scores, "log_loss").mean())
+
+
+def row_values(y_true: Any, scores: Any, metric: str) -> np.ndarray:
+    """Value of each row whose mean is the metric, (n,) float64.
+
+    Parameters
+    ----------
+    y_true, scores
+        As for `brier_score`, `log_loss` and `accuracy`.
+    metric : {"accuracy", "brier", "log_loss"}
+        Which.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+    """
+    if metric == "accuracy":
+        label = _predicted(scores)
+        return (as_labels(y_true, len(label), None) == label).astype(np.float64)
+    if metric not in ("brier", "log_loss"):
+        raise InputError(f"metric must be accuracy, brier or log_loss; got {metric!r}")
     if isinstance(scores, TopLabelPrediction):
-        correct = as_labels(y_true, len(scores), None) == scores.label
+        right = as_labels(y_true, len(scores), None) == scores.label
         h = scores.confidence.astype(np.float64)
-        return float(-np.mean(np.log(np.maximum(np.where(correct, h, 1.0 - h), tiny))))
+        if metric == "brier":
+            return (h - right) ** 2
+        return -np.log(np.maximum(np.where(right, h, 1.0 - h), TINY))
     matrix = score_matrix(scores)
     labels = as_labels(y_true, *matrix.shape)
     at_true = np.take_along_axis(matrix, labels[:, None], axis=1)[:, 0].astype(np.float64)
-    return float(-np.mean(np.log(np.maximum(at_true, tiny))))
+    if metric == "log_loss":
+        return -np.log(np.maximum(at_true, TINY))
+    # sum_l (h_l - y_l)^2 = sum_l h_l^2 - 2 h_Y + 1
+    squares = map_row_blocks(lambda block: np.einsum("ij,ij->i", block, block, dtype=np.float64), matrix)
+    return squares - 2.0 * at_true + 1.0
+
+
+def _predicted(predicted: Any) -> np.ndarray:
+    """Class codes of what `accuracy` takes."""
+    if hasattr(predicted, "confidence"):
+        return predicted.label
+    if np.ndim(predicted) == 1:
+        return as_labels(predicted, len(predicted), None)
+    return top_label(score_matrix(predicted))[0]

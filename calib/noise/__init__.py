@@ -1,16 +1,18 @@
 """What chance alone does: noise floors, redraws of outcomes, consistency bands and bootstrap intervals."""
 
-from calib.noise.bands import ConsistencyBand, ProblemFloors, consistency_band, problem_floors
+from calib.noise.bands import ConsistencyBand, consistency_band
 from calib.noise.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
+from calib.noise.draws import adder
 from calib.noise.floor import (
     LEVEL,
     TOO_LOW,
     CellMetric,
     NoiseFloor,
-    adder,
+    ProblemFloors,
     noise_floor,
     noise_floor_of,
     p_values,
+    problem_floors,
     verdict,
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -12,12 +12,11 @@ from scipy import sparse
 
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.exceptions import InputError
-from calib.noise.draws import Progress, resample
-from calib.noise.floor import CellMetric, adder
+from calib.metrics.errors import row_values
+from calib.noise.draws import Progress, adder, resample
 from calib.notions import Notion
-from calib.predictions import TopLabelPrediction
-from calib.reductions import reduce_to_binary, top_label
-from calib.validation import as_labels, as_scores
+from calib.reductions import reduce_to_binary
+from calib.validation import check_level, check_norm
 
 Metric = Literal["ece", "mce", "accuracy", "brier", "log_loss"]
 
@@ -220,33 +219,12 @@ def _statistic(
         problems = reduce_to_binary(y_true, scores, notion, top_k=top_k)
         cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
         return _cell_statistic(problems, cells, metric, norm, aggregate)
-    losses = _row_values(y_true, scores, metric)
+    if metric not in get_args(Metric):
+        raise InputError(f"metric must be {', '.join(get_args(Metric))}; got {metric!r}")
+    losses = row_values(y_true, scores, metric)
     # As a sparse row: a dense product would start threads of its own in each of ours.
     row = sparse.csr_array(losses[None] / len(losses))
     return float(losses.mean()), lambda weights: (row @ weights)[0]
-
-
-def _row_values(y_true: Any, scores: Any, metric: str) -> np.ndarray:
-    """Contribution of each row to a mean; the formulas of `calib.metrics`, before the mean."""
-    if metric not in ("accuracy", "brier", "log_loss"):
-        raise InputError(f"metric must be ece, mce, accuracy, brier or log_loss; got {metric!r}")
-    tiny = np.finfo(np.float64).eps
-    if isinstance(scores, TopLabelPrediction):
-        right = as_labels(y_true, len(scores), None) == scores.label
-        h = scores.confidence.astype(np.float64)
-        if metric == "accuracy":
-            return right.astype(np.float64)
-        if metric == "brier":
-            return (h - right) ** 2
-        return -np.log(np.maximum(np.where(right, h, 1.0 - h), tiny))
-    matrix = as_scores(getattr(scores, "proba", scores), ndim=2, what="scores")
-    labels = as_labels(y_true, *matrix.shape)
-    if metric == "accuracy":
-        return (top_label(matrix)[0] == labels).astype(np.float64)
-    at_true = np.take_along_axis(matrix, labels[:, None], axis=1)[:, 0].astype(np.float64)
-    if metric == "log_loss":
-        return -np.log(np.maximum(at_true, tiny))
-    return np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64) - 2.0 * at_true + 1.0
 
 
 def _cell_statistic(
@@ -261,9 +239,7 @@ def _cell_statistic(
         return sparse.csr_array((values, problems.rows, bounds), shape=shape)
 
     errors = matrix(problems.outcomes - problems.scores.astype(np.float64))
-    estimate = float(
-        CellMetric(cells, metric=metric, norm=norm, aggregate=aggregate)(np.abs(cells.gap)[:, None])[0]
-    )
+    estimate = cells.ece(check_norm(norm)) if metric == "ece" else cells.mce(aggregate)
     if metric == "ece" and norm == 1:
         return estimate, lambda weights: np.abs(errors @ weights).sum(axis=0) / (n_samples * cells.n_claims)
     counter = matrix(np.ones(len(problems.scores)))
@@ -304,7 +280,6 @@ def _resampled(
 
 
 def _basic(estimate: float, samples: np.ndarray, level: float) -> tuple[float, float]:
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level must be inside (0, 1), for example 0.95; got {level!r}")
+    check_level(level)
     low, high = np.quantile(samples, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     return float(2.0 * estimate - high), float(2.0 * estimate - low)

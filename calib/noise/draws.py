@@ -142,6 +142,12 @@ def resample(
     return results
 
 
+def adder(group: np.ndarray, weights: np.ndarray, n_groups: int | None = None) -> sparse.csr_array:
+    """Sparse matrix that sums weighted cells into groups."""
+    n_groups = int(group.max()) + 1 if n_groups is None else n_groups
+    return sparse.csr_array((weights, (group, np.arange(len(group)))), shape=(n_groups, len(group)))
+
+
 def _joint(problems: BinaryProblems, cells: BinStatistics) -> Draw:
     """Draw one class or none per row, from each row's scores laid out by claim."""
     n_samples, n_claims, n_cells = problems.n_samples, problems.n_claims, len(cells.count)

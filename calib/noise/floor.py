@@ -1,4 +1,4 @@
-"""Noise floor: the calibration error a perfectly calibrated model of the same size would show."""
+"""Noise floors: the calibration error a perfectly calibrated model of the same size would show."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.exceptions import InputError
-from calib.noise.draws import Progress, perfect_sums, resample
+from calib.noise.draws import Progress, adder, independent_sums, perfect_sums, resample
 from calib.notions import Notion
-from calib.reductions import reduce_to_binary
-from calib.validation import check_norm
+from calib.reductions import as_problems
+from calib.validation import check_level, check_norm
 
 #: p-values up to this level are called "above noise".
 LEVEL = 0.05
@@ -98,6 +97,50 @@ class NoiseFloor:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class ProblemFloors:
+    """ECE of every binary problem (class) beside what a perfect model of the same size shows.
+
+    Attributes
+    ----------
+    problem : (Q,) int64 array
+        Problems that have entries.
+    label : (Q,) int64 array
+        Class code of each, -1 where classes are pooled.
+    count : (Q,) int64 array
+        Entries of each.
+    observed, mean, upper : (Q,) float64 arrays
+        ECE observed; mean and upper `level` quantile of the ECE of a perfect model.
+    p_value : (Q,) float64 array
+        (1 + redraws at or above the observed) / (1 + redraws), of each problem on its own.
+    level : float
+        Level of `upper`.
+    """
+
+    problem: np.ndarray
+    label: np.ndarray
+    count: np.ndarray
+    observed: np.ndarray
+    mean: np.ndarray
+    upper: np.ndarray
+    p_value: np.ndarray
+    level: float
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per problem, for CSV downloads."""
+        return pd.DataFrame(
+            {
+                "problem": self.problem,
+                "label": self.label,
+                "count": self.count,
+                "ece": self.observed,
+                "perfect_mean": self.mean,
+                "perfect_upper": self.upper,
+                "p_value": self.p_value,
+            }
+        )
+
+
 def noise_floor(
     y_true: Any,
     scores: Any,
@@ -122,7 +165,7 @@ def noise_floor(
     Parameters
     ----------
     y_true, scores, notion, n_bins, strategy, norm, top_k
-        As for `calib.ece`.
+        As for `calib.ece`. `scores` may also be ready `BinaryProblems`.
     metric : {"ece", "mce"}
         Which error.
     aggregate : {"cell", "bin"}
@@ -154,33 +197,7 @@ def noise_floor(
     >>> round(floor.observed, 3), floor.p_value < 0.01
     (0.3, True)
     """
-    problems = reduce_to_binary(y_true, scores, notion, top_k=top_k)
-    return noise_floor_of(
-        problems,
-        n_bins=n_bins,
-        strategy=strategy,
-        metric=metric,
-        norm=norm,
-        aggregate=aggregate,
-        n_resamples=n_resamples,
-        random_state=random_state,
-        progress=progress,
-    )
-
-
-def noise_floor_of(
-    problems: BinaryProblems,
-    *,
-    n_bins: int = 15,
-    strategy: Strategy = "uniform",
-    metric: str = "ece",
-    norm: float = 1,
-    aggregate: str = "cell",
-    n_resamples: int = 1000,
-    random_state: int | np.random.Generator | None = None,
-    progress: Progress | None = None,
-) -> NoiseFloor:
-    """Compute `noise_floor` from binary problems that are already reduced and sorted."""
+    problems = as_problems(y_true, scores, notion, top_k)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
     measure = CellMetric(cells, metric=metric, norm=norm, aggregate=aggregate)
     expected, counts = (cells.count * cells.mean_score)[:, None], cells.count[:, None]
@@ -198,6 +215,51 @@ def noise_floor_of(
         n_samples=cells.n_samples,
         observed=float(measure(np.abs(cells.gap)[:, None])[0]),
         samples=np.sort(np.concatenate(drawn)),
+    )
+
+
+def noise_floor_of(problems: BinaryProblems, **options: Any) -> NoiseFloor:
+    """Compute `noise_floor` of ready binary problems; the options are those of `noise_floor`."""
+    return noise_floor(None, problems, **options)
+
+
+def problem_floors(
+    problems: BinaryProblems,
+    *,
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    level: float = 0.95,
+    n_resamples: int = 1000,
+    random_state: int | np.random.Generator | None = None,
+    progress: Progress | None = None,
+) -> ProblemFloors:
+    """Compute the noise floor of the ECE of every binary problem, so of every class, at once.
+
+    Parameters are those of `noise_floor_of`; `level` is that of the upper quantile.
+    """
+    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    problem, first = np.unique(cells.problem, return_index=True)
+    entries = np.add.reduceat(cells.count, first)
+    weights = cells.count / np.repeat(entries, np.diff(np.append(first, len(cells.count))))
+    per_problem = adder(np.searchsorted(problem, cells.problem), weights)
+    expected, counts = (cells.count * cells.mean_score)[:, None], cells.count[:, None]
+    draw, width = independent_sums(problems.scores, cells.start, cells.count)
+
+    def block(generator: np.random.Generator, size: int) -> np.ndarray:
+        return per_problem @ (np.abs(draw(generator, size) - expected) / counts)
+
+    drawn = resample(block, width, n_resamples=n_resamples, random_state=random_state, progress=progress)
+    samples = np.concatenate(drawn, axis=1)
+    observed = per_problem @ np.abs(cells.gap)
+    return ProblemFloors(
+        problem=problem,
+        label=problems.shape.labels_of(problem),
+        count=entries,
+        observed=observed,
+        mean=samples.mean(axis=1),
+        upper=np.quantile(samples, check_level(level), axis=1),
+        p_value=p_values(observed, samples),
+        level=level,
     )
 
 
@@ -271,12 +333,6 @@ class CellMetric:
                 return np.mean(self.adder @ gaps, axis=0)
             return np.mean((self.adder @ gaps**self.norm) ** (1.0 / self.norm), axis=0)
         return (gaps if self.aggregate == "cell" else self.adder @ gaps).max(axis=0)
-
-
-def adder(group: np.ndarray, weights: np.ndarray, n_groups: int | None = None) -> sparse.csr_array:
-    """Sparse matrix that sums weighted cells into groups."""
-    n_groups = int(group.max()) + 1 if n_groups is None else n_groups
-    return sparse.csr_array((weights, (group, np.arange(len(group)))), shape=(n_groups, len(group)))
 
 
 def p_values(observed: np.ndarray, samples: np.ndarray) -> np.ndarray:
