@@ -26,7 +26,7 @@ from calib.formats.drafts import Draft, RemedyError, row_sums
 from calib.formats.predictions import divide, with_labels
 from calib.formats.reading import read_table
 from calib.formats.roles import Roles
-from calib.formats.tables import Limits, Progress
+from calib.formats.source import Limits, Progress
 from calib.predictions import Predictions
 
 

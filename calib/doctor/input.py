@@ -14,7 +14,8 @@ from calib.formats.drafts import Draft, draft_of
 from calib.formats.predictions import divide, with_labels
 from calib.formats.reading import read_table
 from calib.formats.roles import Roles
-from calib.formats.tables import Limits, Progress, Table, as_numbers, table_from_columns, table_from_frame
+from calib.formats.source import Limits, Progress
+from calib.formats.tables import Table, as_numbers, table_from_columns, table_from_frame
 from calib.predictions import Predictions
 
 

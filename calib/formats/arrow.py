@@ -14,17 +14,14 @@ import pyarrow.parquet as pq
 
 from calib.exceptions import InputError
 from calib.formats.arrow_messages import expanded_size
+from calib.formats.source import Limits, Progress, Source, whole
 from calib.formats.tables import (
-    Limits,
-    Progress,
-    Source,
     Table,
     as_numbers,
     as_text,
     check_distinct,
     table_from_columns,
 )
-from calib.formats.text import whole
 
 
 def read_parquet(source: Source, limits: Limits, progress: Progress | None = None) -> Table:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from calib.exceptions import InputError
-from calib.formats.tables import Limits, Progress, Source, Table, as_float_column, as_text, table_from_columns
-from calib.formats.text import whole
+from calib.formats.source import Limits, Progress, Source, whole
+from calib.formats.tables import Table, as_float_column, as_text, table_from_columns
 
 
 def read_json(source: Source, limits: Limits, progress: Progress | None = None) -> Table:

@@ -10,8 +10,8 @@ from typing import BinaryIO
 import numpy as np
 
 from calib.exceptions import InputError
-from calib.formats.tables import Limits, Progress, Source, Table, as_numbers, check_distinct, open_source
-from calib.formats.text import whole
+from calib.formats.source import Limits, Progress, Source, open_source, whole
+from calib.formats.tables import Table, as_numbers, check_distinct
 
 
 def read_npy(source: Source, limits: Limits, progress: Progress | None = None) -> Table:

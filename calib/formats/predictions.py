@@ -17,7 +17,8 @@ from calib.formats.reading import read_table
 from calib.formats.roles import ID_NAMES, INDEX_NAMES, LABEL_NAMES, Roles, plain
 from calib.formats.roles_arrays import part_of, part_tables
 from calib.formats.roles_guess import guess_roles
-from calib.formats.tables import Limits, Progress, Table, table_from_frame
+from calib.formats.source import Limits, Progress
+from calib.formats.tables import Table, table_from_frame
 from calib.predictions import Predictions
 
 #: A cell that starts with one of these is run as a formula by spreadsheets (OWASP, "CSV injection").

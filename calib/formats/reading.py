@@ -11,8 +11,9 @@ from calib.exceptions import InputError
 from calib.formats.arrow import read_feather, read_parquet
 from calib.formats.json import read_json
 from calib.formats.numpy import read_npy, read_npz
-from calib.formats.tables import Limits, Progress, Source, Table, frozen, open_source
-from calib.formats.text import Expander, read_delimited
+from calib.formats.source import Limits, Progress, Source, open_source
+from calib.formats.tables import Table, frozen
+from calib.formats.text import read_delimited
 
 NPY_MAGIC = b"\x93NUMPY"
 #: First bytes of files that people pass by mistake, and what to do instead.
@@ -89,8 +90,8 @@ def _recognise(source: Source, limits: Limits) -> str:
     head = source.head(64)
     if head.startswith(b"\x1f\x8b"):
         try:
-            with source.open() as file:
-                head = Expander(file, source.size, limits).read(64)
+            with source.expanded(limits) as file:
+                head = file.read(64)
         except InputError as error:
             raise InputError(_named(source.name, str(error))) from None
         if head.startswith(b"\x1f\x8b"):

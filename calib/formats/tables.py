@@ -1,83 +1,16 @@
-"""What a file holds before anything is decided about it: named columns and matrices, within limits."""
+"""What a file holds before anything is decided about it: named columns and matrices."""
 
 from __future__ import annotations
 
-import io
-import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from calib.exceptions import InputError
-
-#: Called with the share done (0..1) and a few words about the step.
-Progress = Callable[[float, str], None]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Bounds enforced while a file is read; the message of the `InputError` names the one that was met.
-
-    Attributes
-    ----------
-    file_bytes : int
-        Size of the file as it is stored. 1 GiB holds 250,000 rows of 1,000 float32 classes.
-    expanded_bytes : int
-        Size after decompression, and size of the arrays made from it.
-    expansion : int
-        Expanded size over stored size. Predictions as text shrink 2 to 20 times; a bomb, 1,000 times.
-    free_bytes : int
-        Expanded size up to which `expansion` is not looked at: one-hot matrices shrink a lot.
-    rows, columns : int
-        ImageNet-21k, the widest classifier in common use, has 21,841 classes.
-    members : int
-        Arrays in an NPZ file.
-    json_bytes : int
-        Size of a JSON text: its objects take about ten times as much while they are read.
-    """
-
-    file_bytes: int = 1 << 30
-    expanded_bytes: int = 2 << 30
-    expansion: int = 100
-    free_bytes: int = 256 << 20
-    rows: int = 20_000_000
-    columns: int = 32_768
-    members: int = 1_000
-    json_bytes: int = 256 << 20
-
-    def check_rows(self, n_rows: int) -> None:
-        """Refuse more rows than allowed."""
-        if n_rows > self.rows:
-            raise InputError(
-                f"the file has more than {self.rows:,} rows (limit rows); pass a sample of the rows"
-            )
-
-    def check_columns(self, n_columns: int) -> None:
-        """Refuse more columns than allowed."""
-        if n_columns > self.columns:
-            raise InputError(
-                f"the file has {n_columns:,} columns, more than {self.columns:,} (limit columns); "
-                "keep one column per class"
-            )
-
-    def check_expanded(self, expanded: int, stored: int) -> None:
-        """Refuse content that is too large once expanded, or suspiciously larger than what is stored."""
-        if expanded > self.expanded_bytes:
-            raise InputError(
-                f"the file expands to more than {_size(self.expanded_bytes)} (limit expanded_bytes); "
-                "pass a sample of the rows, or float32 instead of float64"
-            )
-        if expanded > self.free_bytes and expanded > self.expansion * max(stored, 1):
-            raise InputError(
-                f"the file of {_size(stored)} expands more than {self.expansion} times (limit expansion); "
-                "files of predictions do not, so it was not read further"
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,77 +164,3 @@ def check_distinct(names: Sequence[str]) -> None:
     if len(set(names)) != len(names):
         twice = Counter(names).most_common(1)[0][0]
         raise InputError(f"column name {twice[:60]!r} appears more than once; give every column its own name")
-
-
-@dataclass(frozen=True)
-class Source:
-    """A file to read, wherever it is: `name` for messages and extension, stored `size` in bytes."""
-
-    name: str
-    size: int
-    content: bytes | memoryview | Path
-
-    def head(self, n_bytes: int) -> bytes:
-        """First bytes."""
-        with self.open() as file:
-            return file.read(n_bytes)
-
-    @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
-        """Open for reading from the start."""
-        file: BinaryIO = (
-            self.content.open("rb") if isinstance(self.content, Path) else io.BytesIO(self.content)
-        )
-        try:
-            yield file
-        finally:
-            file.close()
-
-
-def open_source(source: Any, limits: Limits) -> Source:
-    """Turn a path, bytes or a binary file object into a `Source`, checking its size.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, it is empty or larger than `limits.file_bytes`.
-    """
-    if isinstance(source, (str, os.PathLike)):
-        path = Path(source)
-        name = path.name
-        try:
-            directory, size = path.is_dir(), path.stat().st_size
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "not a usable path"
-            raise InputError(f"cannot open {str(source)[:200]!r}: {reason}") from None
-        if directory:
-            raise InputError(f"{name!r} is a directory; name one file")
-        content: bytes | memoryview | Path = path
-    elif isinstance(source, (bytes, bytearray, memoryview)):
-        name, content = "the file", bytes(source)
-        size = len(content)
-    elif hasattr(source, "read"):
-        name = Path(str(getattr(source, "name", "the file"))).name
-        if hasattr(source, "seek"):
-            source.seek(0)
-        content = source.read(limits.file_bytes + 1)
-        if not isinstance(content, bytes):
-            raise InputError(f"{name!r} must be opened in binary mode ('rb'); reading it gave text")
-        size = len(content)
-    else:
-        raise InputError(f"source must be a path, bytes or a binary file; got {type(source).__name__}")
-    if size == 0:
-        raise InputError(f"{name!r} is empty: 0 bytes")
-    if size > limits.file_bytes:
-        raise InputError(
-            f"{name!r} is larger than {_size(limits.file_bytes)} (limit file_bytes); pass a sample of the "
-            "rows, or Parquet or compressed NPZ with float32 values"
-        )
-    return Source(name, size, content)
-
-
-def _size(n_bytes: int) -> str:
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if n_bytes >= unit:
-            return f"{n_bytes / unit:.4g} {name}"
-    return f"{n_bytes} bytes"

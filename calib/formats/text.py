@@ -5,10 +5,9 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +16,8 @@ import pyarrow.csv as pa_csv
 
 from calib.exceptions import InputError
 from calib.formats.quotes import breaks_lines, on_one_line
-from calib.formats.tables import Limits, Progress, Source, Table, check_distinct, packed_table
+from calib.formats.source import Expander, Limits, Progress, Source, whole
+from calib.formats.tables import Table, check_distinct, packed_table
 
 #: Bytes parsed at a time: enough to keep the threads of pyarrow busy, small beside the result.
 CHUNK = 8 << 20
@@ -41,62 +41,6 @@ class Dialect:
     names: tuple[str, ...]
     header: bool
     numeric: tuple[bool, ...]
-
-
-class Expander:
-    """Binary reader over a plain or gzip file that counts what comes out and enforces `limits`."""
-
-    def __init__(self, file: BinaryIO, stored: int, limits: Limits) -> None:
-        self._file, self._stored, self._limits = file, stored, limits
-        self._inflate = zlib.decompressobj(31) if file.read(2) == b"\x1f\x8b" else None
-        file.seek(0)
-        self._waiting = b""
-        self.expanded = 0
-
-    def position(self) -> float:
-        """Share of the stored bytes that has been read."""
-        return self._file.tell() / max(self._stored, 1)
-
-    def read(self, n_bytes: int) -> bytes:
-        """Return up to `n_bytes`; empty at the end."""
-        out = self._file.read(n_bytes) if self._inflate is None else self._expand(n_bytes)
-        self.expanded += len(out)
-        self._limits.check_expanded(self.expanded, self._stored)
-        return out
-
-    def _expand(self, n_bytes: int) -> bytes:
-        pieces: list[bytes] = []
-        missing = n_bytes
-        while missing > 0:
-            assert self._inflate is not None
-            if not self._waiting:
-                self._waiting = self._file.read(1 << 18)
-                if not self._waiting:
-                    if not self._inflate.eof:
-                        raise InputError("the gzip file is cut short: its end is missing; copy it again")
-                    break
-            if self._inflate.eof:  # a gzip file may be several of them, one after another
-                if self._waiting[:2] != b"\x1f\x8b":
-                    break
-                self._inflate = zlib.decompressobj(31)
-            try:
-                piece = self._inflate.decompress(self._waiting, missing)
-            except zlib.error as error:
-                raise InputError(f"the gzip file is damaged ({error}); copy it again") from None
-            self._waiting = self._inflate.unconsumed_tail or self._inflate.unused_data
-            pieces.append(piece)
-            missing -= len(piece)
-        return b"".join(pieces)
-
-
-def whole(source: Source, limits: Limits) -> bytes:
-    """Return all bytes, decompressed when gzip."""
-    with source.open() as file:
-        reader = Expander(file, source.size, limits)
-        pieces = []
-        while piece := reader.read(1 << 24):
-            pieces.append(piece)
-    return b"".join(pieces)
 
 
 def read_delimited(source: Source, limits: Limits, progress: Progress | None = None) -> Table:

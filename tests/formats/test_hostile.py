@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 
 from calib import InputError, Predictions, check, read_pair, read_predictions
 from calib.formats import write_csv
-from calib.formats.tables import Limits
+from calib.formats.source import Limits
 
 COUNT = int(os.environ.get("CALIB_FUZZ", "25"))
 #: Small bounds, so that a mutated size field that is honoured would be noticed as slowness.
@@ -179,7 +179,7 @@ def zip_of(**members):
 BOUNDED = """
 import resource, struct, sys
 from calib import InputError, read_predictions
-from calib.formats.tables import Limits
+from calib.formats.source import Limits
 limits = Limits(expanded_bytes=1 << 30, free_bytes=16 << 20, rows=4_000_000)
 while head := sys.stdin.buffer.read(8):
     data = sys.stdin.buffer.read(struct.unpack("<q", head)[0])
