@@ -1,12 +1,12 @@
-"""Delimited text (CSV, TSV and relatives) to a `Table`, a few megabytes at a time."""
+"""Delimited text (CSV, TSV and relatives) to a `Table`: a look at its first lines, then pyarrow."""
 
 from __future__ import annotations
 
 import codecs
 import csv
+import io
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,11 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from calib.exceptions import InputError
-from calib.formats.quotes import breaks_lines, on_one_line
-from calib.formats.source import Expander, Limits, Progress, Source, whole
+from calib.formats.source import Expander, Limits, Progress, Source
 from calib.formats.tables import Table, check_distinct, packed_table
 
-#: Bytes parsed at a time: enough to keep the threads of pyarrow busy, small beside the result.
-CHUNK = 8 << 20
+#: Bytes parsed at a time; tables of many columns take `WIDE` such blocks, so that one holds many rows.
+BLOCK, WIDE, MANY_COLUMNS = 1 << 20, 8, 100
 #: Bytes looked at to find delimiter, decimal sign, header and column types: 20,000 long names fit in.
 HEAD = 4 << 20
 #: Cells looked at for that, once the header is known.
@@ -28,6 +27,7 @@ SNIFFED_CELLS = 100_000
 DELIMITERS = ",;\t| :^~#&\x1f\x01"
 NULLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "NAN", "null", "NULL", "None", "#N/A", "<NA>"]
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)
+LINE_BREAK = re.compile(r" *(?:\r\n|\r|\n) *")
 #: Integers longer than this do not survive a float64 (2**53 has 16 digits) and are kept as text.
 EXACT_DIGITS = 15
 
@@ -36,11 +36,29 @@ EXACT_DIGITS = 15
 class Dialect:
     """How a text is laid out: what its first lines show."""
 
+    encoding: str
     delimiter: str
     decimal: str
     names: tuple[str, ...]
-    header: bool
+    #: Lines before the first row: `sep=`, blank ones, the header.
+    skipped: int
     numeric: tuple[bool, ...]
+
+
+class Lines(Expander):
+    """Text of a file without blanks after its last line break: pyarrow would take them for one more row."""
+
+    _held = b""
+
+    def read(self, n_bytes: int) -> bytes:
+        """Return up to `n_bytes` and what was held back; empty at the end."""
+        while piece := super().read(n_bytes):
+            data = self._held + piece
+            last = data[max(data.rfind(b"\n"), data.rfind(b"\r")) + 1 :]
+            self._held = last if last.isspace() else b""
+            if len(data) > len(self._held):
+                return data[: len(data) - len(self._held)]
+        return b""
 
 
 def read_delimited(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
@@ -51,32 +69,39 @@ def read_delimited(source: Source, limits: Limits, progress: Progress | None = N
     InputError
         If the text is not a table, or a limit is met.
     """
-    with source.open() as file:
-        head = Expander(file, source.size, limits).read(HEAD)
+    with source.expanded(limits) as file:
+        head = file.read(HEAD)
     encoding = _encoding(head)
-    text = head.decode(encoding, errors="replace")
+    text = head.decode(encoding, errors="replace").removeprefix("\ufeff")
     if "\x00" in text[:4096]:
         raise InputError(
             f"{source.name!r} is neither text nor a format that can be read; use CSV, Parquet, Feather, NPY, "
             "NPZ or JSON"
         )
-    if breaks_lines(text):
-        joined = on_one_line(whole(source, limits).decode(encoding, errors="replace")).encode()
-        source, encoding = replace(source, size=len(joined), content=joined), "utf-8"
-        text = joined[:HEAD].decode(errors="replace")
-    dialect = _sniff(text, complete=len(head) < HEAD)
+    if len(head) == HEAD:  # the last line may be cut
+        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1] or text
+    dialect = _sniff(text, encoding)
     limits.check_columns(len(dialect.names))
     check_distinct(dialect.names)
     try:
-        return _read(source, limits, dialect, encoding, dialect.numeric, progress)
+        try:
+            return _read(source, limits, dialect, dialect.numeric, progress)
+        except pa.ArrowInvalid as error:
+            if "conversion error" not in str(error):
+                raise
+        # A column that looked numeric at first is not: read all as text, then convert column by column.
+        return _read(source, limits, dialect, (False,) * len(dialect.names), progress)
     except pa.ArrowInvalid as error:
-        if "conversion error" not in str(error):
-            raise InputError(_sentence(error)) from None
-    # A column that looked numeric at first is not: read all as text, then convert column by column.
-    try:
-        return _read(source, limits, dialect, encoding, (False,) * len(dialect.names), progress)
-    except pa.ArrowInvalid as error:
-        raise InputError(_sentence(error)) from None
+        if "straddling object" in str(error):
+            raise InputError(
+                f"a line is longer than {BLOCK >> 20} MiB, or a quote is opened and never closed; "
+                "this is not a table of predictions"
+            ) from None
+        raise InputError(
+            f"the text cannot be read as a table: {' '.join(str(error).split())[:200]}"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"the text is not valid {encoding}: {error.reason}; save it as UTF-8") from None
 
 
 def _encoding(head: bytes) -> str:
@@ -87,22 +112,17 @@ def _encoding(head: bytes) -> str:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
         return "latin-1"
-    return "utf-8"
+    return "utf8"  # the one name that pyarrow reads without a detour
 
 
-def _sniff(text: str, complete: bool) -> Dialect:
-    lines = text.removeprefix("\ufeff").splitlines()
-    if not complete and len(lines) > 1:
-        lines = lines[:-1]
-    delimiter = None
-    if lines and (match := re.fullmatch(r'"?sep=(.)"?', lines[0])):
-        delimiter = match[1]
-        lines = lines[1:]
-    lines = [line for line in lines[:200] if line.strip()]
-    if not lines:
+def _sniff(text: str, encoding: str) -> Dialect:
+    match = re.match(r'"?sep=([^\r\n])"?(\r\n|\n|\r|$)', text)
+    if match:
+        text = text[match.end() :]
+    delimiter = match[1] if match else max(DELIMITERS, key=lambda d: _fit(_records(text, d, 30)[0]))
+    rows, through_first = _records(text, delimiter, 200)
+    if not rows:
         raise InputError("the file holds no rows")
-    delimiter = delimiter or max(DELIMITERS, key=lambda d: _fit(lines[:30], d))
-    rows = _split(lines, delimiter)
     rows = rows[: max(20, SNIFFED_CELLS // len(rows[0]))]
     body = rows[1:] or rows
     cells = [cell for row in body[:50] for cell in row]
@@ -110,29 +130,46 @@ def _sniff(text: str, complete: bool) -> Dialect:
     points = sum("." in cell and _is_number(cell) for cell in cells)
     decimal = "," if commas > points else "."
     header = _has_header(rows)
-    names = [cell.strip() for cell in rows[0]] if header else [str(j) for j in range(len(rows[0]))]
+    names = [_one_line(cell).strip() for cell in rows[0]] if header else [str(j) for j in range(len(rows[0]))]
     if header:
         names[0] = re.sub(r"^#\s*", "", names[0])
         if names.count("") > 1 and names[-1] == "" and not any(row[-1].strip() for row in body):
             raise InputError("every line ends with a delimiter, which makes an empty last column; remove it")
         body = rows[1:]
-    numeric = tuple(
-        all(_is_number(row[j]) for row in body if j < len(row)) and bool(body) for j in range(len(names))
-    )
-    return Dialect(delimiter, decimal, tuple(names), header, numeric)
+        if not body:
+            raise InputError("the file has a header but no rows")
+    numeric = tuple(all(_is_number(row[j]) for row in body if j < len(row)) for j in range(len(names)))
+    skipped = bool(match) + (through_first if header else 0)
+    return Dialect(encoding, delimiter, decimal, tuple(names), skipped, numeric)
 
 
-def _split(lines: list[str], delimiter: str) -> list[list[str]]:
+def _records(text: str, delimiter: str, most: int) -> tuple[list[list[str]], int]:
+    """First rows that are not blank, and the number of lines through the first of them."""
     csv.field_size_limit(HEAD)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    rows: list[list[str]] = []
+    through_first = 0
     try:
-        return [row for row in csv.reader(lines, delimiter=delimiter) if row] or [[""]]
+        for row in reader:
+            if "".join(row).strip():
+                rows.append(row)
+                through_first = through_first or reader.line_num
+            if len(rows) == most:
+                break
     except csv.Error as error:
         raise InputError(f"the text cannot be read as a table: {error}") from None
+    return rows, through_first
 
 
-def _fit(lines: list[str], delimiter: str) -> tuple[float, float, int]:
-    """How well a delimiter explains the lines: same number of fields, numbers in them, many of them."""
-    rows = _split(lines, delimiter)
+def _one_line(cell: str) -> str:
+    """Return the text of a cell with a space in place of each line break."""
+    return LINE_BREAK.sub(" ", cell) if "\n" in cell or "\r" in cell else cell
+
+
+def _fit(rows: list[list[str]]) -> tuple[float, float, int]:
+    """How well a delimiter explains the rows: same number of fields, numbers in them, many of them."""
+    if not rows:
+        return (0.0, 0.0, 0)
     width = len(rows[0])
     even = sum(len(row) == width for row in rows) / len(rows)
     cells = [cell for row in rows[1:] or rows for cell in row]
@@ -161,94 +198,51 @@ def _has_header(rows: list[list[str]]) -> bool:
     return run and any(not cell.strip().lstrip("+-").isdigit() for row in rows[1:] for cell in row)
 
 
-def _chunks(reader: Expander, encoding: str, dialect: Dialect) -> Iterator[bytes]:
-    """Whole lines in UTF-8, without BOM, `sep=` line and header."""
-    decoder = None if encoding == "utf-8" else codecs.getincrementaldecoder(encoding)("replace")
-    rest, first = b"", True
-    while True:
-        raw = reader.read(CHUNK)
-        data = raw if decoder is None else decoder.decode(raw, final=not raw).encode()
-        if first:
-            data = data.removeprefix(codecs.BOM_UTF8)
-        data = rest + data if rest else data
-        if first and raw:
-            skip = data[:8].lstrip(b'"').startswith(b"sep=")
-            data = _drop_lines(data, int(skip) + int(dialect.header))
-            first = False
-        if not raw:
-            if data and not data.isspace():
-                yield data
-            return
-        cut = max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1
-        if cut == 0 and len(data) > 4 * CHUNK:
-            raise InputError(
-                f"the file has a line of more than {4 * CHUNK >> 20} MiB: it is not a table of predictions"
-            )
-        lines, rest = data[:cut], data[cut:]
-        if lines and not lines.isspace():
-            yield lines
-
-
-def _drop_lines(data: bytes, n_lines: int) -> bytes:
-    start = 0
-    while n_lines > 0:
-        match = re.compile(rb"\r\n|\n|\r").search(data, start)
-        if match is None:
-            return b""
-        n_lines -= bool(data[start : match.start()].strip())
-        start = match.end()
-    return data[start:]
-
-
 def _read(
-    source: Source,
-    limits: Limits,
-    dialect: Dialect,
-    encoding: str,
-    numeric: tuple[bool, ...],
-    progress: Progress | None,
+    source: Source, limits: Limits, dialect: Dialect, numeric: tuple[bool, ...], progress: Progress | None
 ) -> Table:
     # Positions as names inside pyarrow: real names may hold anything.
     keys = [str(j) for j in range(len(dialect.names))]
     floats = [key for key, is_number in zip(keys, numeric, strict=True) if is_number]
     texts = [key for key, is_number in zip(keys, numeric, strict=True) if not is_number]
-    types = dict.fromkeys(floats, pa.float64()) | dict.fromkeys(texts, pa.string())
-    # Few columns are converted side by side in small blocks; many columns give each thread its own.
-    block = 1 << 20 if len(keys) < 100 else 2 * CHUNK
     options: dict[str, Any] = {
-        "read_options": pa_csv.ReadOptions(column_names=keys, block_size=block),
-        "parse_options": pa_csv.ParseOptions(delimiter=dialect.delimiter),
+        "read_options": pa_csv.ReadOptions(
+            column_names=keys,
+            skip_rows=dialect.skipped,
+            encoding=dialect.encoding,
+            block_size=BLOCK if len(keys) < MANY_COLUMNS else WIDE * BLOCK,
+        ),
+        "parse_options": pa_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
         "convert_options": pa_csv.ConvertOptions(
-            column_types=types,
+            column_types=dict.fromkeys(floats, pa.float64()) | dict.fromkeys(texts, pa.string()),
             null_values=NULLS,
             decimal_point=dialect.decimal if dialect.decimal != dialect.delimiter else ".",
         ),
     }
     blocks: list[np.ndarray] = []
-    strings: dict[str, list[pa.ChunkedArray]] = {key: [] for key in texts}
+    strings: dict[str, list[pa.Array]] = {key: [] for key in texts}
     n_rows = 0
     with source.open() as file:
-        reader = Expander(file, source.size, limits)
-        for chunk in _chunks(reader, encoding, dialect):
-            part = pa_csv.read_csv(pa.BufferReader(chunk), **options)
-            n_rows += part.num_rows
+        lines = Lines(file, source.size, limits)
+        for batch in pa_csv.open_csv(lines, **options):
+            n_rows += batch.num_rows
             limits.check_rows(n_rows)
             limits.check_expanded(n_rows * len(keys) * 8, source.size)
-            blocks.append(_side_by_side(part, floats))
+            blocks.append(_side_by_side(batch, floats))
             for key in texts:
-                strings[key].append(part.column(key))
+                strings[key].append(batch.column(key))
             if progress is not None:
-                progress(min(reader.position(), 1.0), "reading")
-    if n_rows == 0:
-        raise InputError("the file has a header but no rows")
-    packed = np.concatenate(blocks)
-    del blocks
+                progress(min(lines.position(), 1.0), "reading")
+    packed = np.empty((n_rows, len(floats)))
+    while blocks:  # each block is given back before the next is copied: the peak is one table, not two
+        block = blocks.pop()
+        packed[n_rows - len(block) : n_rows] = block
+        n_rows -= len(block)
     name_of = dict(zip(keys, dialect.names, strict=True))
     columns: dict[str, np.ndarray | None] = dict.fromkeys(dialect.names)
     extra: list[tuple[str, np.ndarray]] = []
     for key in texts:
-        parts = [chunk for column in strings.pop(key) for chunk in column.chunks]
-        values = _text_or_numbers(pa.chunked_array(parts, pa.string()))
+        values = _text_or_numbers(pa.chunked_array(strings.pop(key), pa.string()))
         if values.dtype.kind == "f":
             extra.append((name_of[key], values))
         else:
@@ -260,12 +254,9 @@ def _read(
     return packed_table(packed, names, columns, format="csv")
 
 
-def _side_by_side(part: pa.Table, keys: list[str]) -> np.ndarray:
-    blocks = [
-        np.array([column.to_numpy(zero_copy_only=False) for column in batch.columns], ndmin=2).T
-        for batch in part.select(keys).to_batches()
-    ]
-    return np.concatenate(blocks) if keys and blocks else np.empty((part.num_rows, len(keys)))
+def _side_by_side(batch: pa.RecordBatch, keys: list[str]) -> np.ndarray:
+    columns = [batch.column(key).to_numpy(zero_copy_only=False) for key in keys]
+    return np.array(columns).T if keys else np.empty((batch.num_rows, 0))
 
 
 def _text_or_numbers(column: pa.ChunkedArray) -> np.ndarray:
@@ -284,10 +275,6 @@ def _text_or_numbers(column: pa.ChunkedArray) -> np.ndarray:
                 return numbers.to_numpy()
     coded = column.combine_chunks().dictionary_encode()
     coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
-    values = np.array([*(v for v in coded.dictionary.to_pylist()), ""], dtype=object)
+    values = np.array([*map(_one_line, coded.dictionary.to_pylist()), ""], dtype=object)
     codes = coded.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False)
     return values[codes]
-
-
-def _sentence(error: Exception) -> str:
-    return "the text cannot be read as a table: " + " ".join(str(error).split())[:200]

@@ -275,14 +275,14 @@ def test_progress_ends_at_one(frame):
 
 
 def test_chunks_join_without_a_seam(monkeypatch, truth):
-    monkeypatch.setattr("calib.formats.text.CHUNK", 100)
+    monkeypatch.setattr("calib.formats.text.BLOCK", 100)
     text = pd.DataFrame(truth[0], columns=NAMES).assign(label=np.array(NAMES)[truth[1]])
     check(read_predictions(text.to_csv(index=False).encode()), truth)
     check(read_predictions(text.to_csv(index=False, lineterminator="\r\n").encode("utf-16")), truth)
 
 
 def test_column_that_turns_out_to_be_text(monkeypatch):
-    monkeypatch.setattr("calib.formats.text.CHUNK", 4096)
+    monkeypatch.setattr("calib.formats.text.BLOCK", 4096)
     rows = ["0.5,0.5,1"] * 1000 + ["0.5,0.5,b"]
     draft = read_draft(("a,b,label\n" + "\n".join(rows)).encode())
     assert draft.labels[[0, -1]].tolist() == ["1", "b"]
@@ -316,6 +316,7 @@ BAD = {
     "json of other shape": (b'{"a": 1}', "list of records"),
     "ragged": (b"a,b,label\n0.5,0.5,a\n0.5,0.5,a,a\n", "Expected 3 columns, got 4"),
     "header only": (b"a,b,label\n", "no rows"),
+    "cut utf-16": ("a,b,label\n0.5,0.5,a\n".encode("utf-16")[:-1], "not valid utf-16-le: truncated"),
     "same name twice": (b"a,a\n0.5,0.5\n", "'a' appears more than once"),
     "one column": (b"p,label\n0.5,0\n", "one column of scores"),
     "sums": (b"a,b\n0.5,0.1\n", "do not sum to 1"),
@@ -429,6 +430,31 @@ def test_quoted_cells_may_hold_line_breaks():
             read = read_predictions(data)
             assert read.class_names == ('tabby cat, "Tom"', "dog")
             assert read.labels.tolist() == [0, 1, 0]
+
+
+def test_line_break_in_a_quoted_cell_far_down_the_file(monkeypatch):
+    """Beyond the first lines that are looked at, over the seam of two blocks, in any encoding."""
+    monkeypatch.setattr("calib.formats.text.HEAD", 2000)
+    monkeypatch.setattr("calib.formats.text.BLOCK", 500)
+    text = "tabby cat,dog,label\n" + "0.9,0.1,dog\n" * 500 + '0.2,0.8,"tabby\ncat"\n' * 100
+    for encoding in ("utf-8", "utf-16"):
+        assert read_predictions(text.encode(encoding)).labels.tolist() == [1] * 500 + [0] * 100
+
+
+def test_quote_that_is_never_closed(monkeypatch):
+    monkeypatch.setattr("calib.formats.text.BLOCK", 500)
+    with pytest.raises(InputError, match="a quote is opened and never closed"):
+        read_predictions(b"a,b,label\n" + b"0.5,0.5,a\n" * 300 + b'0.5,0.5,"a\n' + b"0.5,0.5,b\n" * 300)
+
+
+def test_blanks_after_the_last_line_are_no_row(frame, truth):
+    text = frame.to_csv(index=False)
+    check(read_predictions(f"\n \n{text}   ".encode()), truth)
+    labels = frame[["label"]].to_csv(index=False) + " \t"
+    check(
+        read_predictions(frame.drop(columns="label").to_csv(index=False).encode(), labels=labels.encode()),
+        truth,
+    )
 
 
 def test_stray_quotes_do_not_join_lines():
