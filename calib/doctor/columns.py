@@ -10,7 +10,7 @@ import pandas as pd
 from calib.doctor.findings import Finding, counted, some
 from calib.doctor.scale import are_log_probabilities
 from calib.formats.drafts import LOG_SUM_TOLERANCE, Draft, row_sums
-from calib.formats.roles_guess import is_row_number
+from calib.formats.roles import is_row_number
 
 
 def find_index_column(draft: Draft) -> Finding | None:

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.exceptions import InputError
-from calib.formats.roles import Roles
-from calib.formats.roles_guess import one_hot_values
+from calib.formats.roles import Roles, one_hot_values
 from calib.formats.tables import Table, frozen
 from calib.parallel import map_row_blocks
 from calib.predictions import Predictions

@@ -14,9 +14,16 @@ import pandas as pd
 from calib.exceptions import InputError
 from calib.formats.drafts import Draft, RemedyError, draft_of, from_one_hot, names_that_fit
 from calib.formats.reading import read_table
-from calib.formats.roles import ID_NAMES, INDEX_NAMES, LABEL_NAMES, Roles, plain
-from calib.formats.roles_arrays import part_of, part_tables
-from calib.formats.roles_guess import guess_roles
+from calib.formats.roles import (
+    ID_NAMES,
+    INDEX_NAMES,
+    LABEL_NAMES,
+    Roles,
+    guess_roles,
+    part_of,
+    part_tables,
+    plain,
+)
 from calib.formats.source import Limits, Progress
 from calib.formats.tables import Table, table_from_frame
 from calib.predictions import Predictions

@@ -11,8 +11,7 @@ from calib import InputError, Predictions
 from calib.doctor import Report, examine
 from calib.formats import divide, with_labels
 from calib.formats.reading import read_table
-from calib.formats.roles import Roles
-from calib.formats.roles_guess import guess_roles
+from calib.formats.roles import Roles, guess_roles
 from calib.formats.tables import Table
 from pages.shared.session import Dataset
 from pages.shared.widgets import plain

@@ -15,7 +15,7 @@ import pytest
 
 from calib import InputError, read_pair, read_predictions
 from calib.formats import divide, read_draft, read_table, with_labels, write_csv
-from calib.formats.roles_guess import guess_roles
+from calib.formats.roles import guess_roles
 from calib.formats.source import Limits
 
 NAMES = ("cat", "dog, small", "Ötter")
