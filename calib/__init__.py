@@ -28,7 +28,7 @@ from calib.diagrams.simplex import cell_outlines, merge_classes, recalibration_m
 from calib.diagrams.validity import ValidityCurve, validity_curve
 from calib.doctor.examination import Finding, Report, check, examine
 from calib.exceptions import CalibratorFileError, InputError, TooManyParametersWarning
-from calib.formats.predictions import read_pair, read_predictions
+from calib.formats.drafts import read_pair, read_predictions
 from calib.guarantees.card import GuaranteeCard, guarantee_card
 from calib.guarantees.theorems import (
     ClassWiseGuarantee,

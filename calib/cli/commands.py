@@ -18,7 +18,7 @@ from calib.cli.input import Outcome, calibrator_for, fix_codes, fixes_log, read_
 from calib.doctor.examination import check as check_file
 from calib.doctor.findings import counted
 from calib.exceptions import InputError
-from calib.formats.predictions import write_csv
+from calib.formats.writing import write_csv
 from calib.metrics.catalogue import ECES, MEASURES
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
 from calib.notions import Notion

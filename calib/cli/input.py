@@ -8,7 +8,7 @@ from typing import Any
 
 from calib.doctor.examination import check as check_file
 from calib.exceptions import InputError
-from calib.formats.predictions import read_pair, read_predictions
+from calib.formats.drafts import read_pair, read_predictions
 from calib.persistence.document import aligned, load
 from calib.predictions import Predictions
 

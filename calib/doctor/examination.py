@@ -22,8 +22,7 @@ from calib.doctor.sample import (
 )
 from calib.doctor.scale import find_scale
 from calib.exceptions import InputError
-from calib.formats.drafts import Draft, RemedyError, row_sums
-from calib.formats.predictions import divide, with_labels
+from calib.formats.drafts import Draft, RemedyError, divide, row_sums, with_labels
 from calib.formats.reading import read_table
 from calib.formats.roles import Roles
 from calib.formats.source import Limits, Progress

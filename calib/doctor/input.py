@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.exceptions import InputError
-from calib.formats.drafts import Draft, draft_of
-from calib.formats.predictions import divide, with_labels
+from calib.formats.drafts import Draft, divide, draft_of, with_labels
 from calib.formats.reading import read_table
 from calib.formats.roles import Roles
 from calib.formats.source import Limits, Progress
