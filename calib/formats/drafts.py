@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from calib.exceptions import InputError
-from calib.formats.reading import read_table
+from calib.formats.reading import is_file, read_table
 from calib.formats.roles import (
     ID_NAMES,
     INDEX_NAMES,
@@ -66,9 +66,9 @@ def read_predictions(
 
     Parameters
     ----------
-    source : str, path, bytes or binary file object
+    source : str, path, bytes, binary file object or Table
         CSV or TSV, Parquet, Feather, NPY, NPZ or JSON, see `read_table`.
-    labels : file, array_like, optional
+    labels : file, Table or array_like, optional
         True labels when they are not in `source`: another file, or one label per row.
     format : str, optional
         Format of `source`; recognised from the content when not given.
@@ -79,10 +79,8 @@ def read_predictions(
         What the scores are; "auto" goes by names such as `test_logits`.
     roles : Roles, optional
         Roles of the columns, instead of the guess of `guess_roles`.
-    limits : Limits, optional
-        Bounds enforced while reading.
-    progress : callable, optional
-        Called with the share done and a word.
+    limits, progress
+        As for `read_table`.
 
     Raises
     ------
@@ -416,7 +414,7 @@ def divide(table: Table, roles: Roles | None = None, split: str | None = None) -
 
 
 def with_labels(draft: Draft, labels: Any, *, limits: Limits | None = None) -> Draft:
-    """Return the draft with labels from a file or an array; files with ids on both sides are matched by id.
+    """Return the draft with labels from a file, a table or an array; ids on both sides match their rows.
 
     Raises
     ------
@@ -424,11 +422,7 @@ def with_labels(draft: Draft, labels: Any, *, limits: Limits | None = None) -> D
         If there is not exactly one label for every row.
     """
     ids = None
-    if (
-        isinstance(labels, (str, bytes, bytearray))
-        or hasattr(labels, "read")
-        or hasattr(labels, "__fspath__")
-    ):
+    if isinstance(labels, Table) or is_file(labels):
         values, ids = label_column(read_table(labels, limits=limits))
     elif isinstance(labels, pd.DataFrame):
         values, ids = label_column(table_from_frame(labels))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -42,9 +43,9 @@ def read_table(
 
     Parameters
     ----------
-    source : str, path, bytes or binary file object
+    source : str, path, bytes, binary file object or Table
         CSV or TSV (any delimiter, decimal comma, BOM, UTF-16, gzip), Parquet, Feather, NPY, NPZ, JSON
-        records, JSON lines or a JSON object of columns.
+        records, JSON lines or a JSON object of columns. A `Table` was read before and is returned.
     format : {"csv", "parquet", "feather", "npy", "npz", "json"}, optional
         Recognised from the content when not given.
     limits : Limits, optional
@@ -57,6 +58,8 @@ def read_table(
     InputError
         If the file cannot be read: one sentence, whatever is wrong with it.
     """
+    if isinstance(source, Table):
+        return source
     limits = limits or Limits()
     opened = open_source(source, limits)
     found = _recognise(opened, limits)
@@ -80,6 +83,11 @@ def read_table(
     if progress is not None:
         progress(1.0, "reading")
     return table
+
+
+def is_file(source: Any) -> bool:
+    """Whether `read_table` may be asked to read this: a path, bytes or a file object, and no array."""
+    return isinstance(source, (str, bytes, bytearray, os.PathLike)) or hasattr(source, "read")
 
 
 def _named(name: str, message: str) -> str:
