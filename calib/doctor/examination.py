@@ -11,7 +11,7 @@ import pandas as pd
 
 from calib.doctor.columns import find_binary, find_index_column, find_not_finite
 from calib.doctor.confidence import find_confidence_faults, find_double_softmax
-from calib.doctor.findings import CODES, SEVERITIES, Effect, Finding, Repair, effect_of
+from calib.doctor.findings import CODES, SEVERITIES, AcceptedFix, Effect, Finding, Repair, effect_of
 from calib.doctor.labels import find_label_faults
 from calib.doctor.sample import (
     find_class_faults,
@@ -41,8 +41,8 @@ class Report:
         Errors first, then warnings, then notes.
     calibration : Draft or None
         Calibration data it was compared with.
-    log : tuple of str
-        Fixes accepted so far, one line each; to be kept with every export.
+    fixes : tuple of AcceptedFix
+        Fixes accepted so far.
     options : mapping
         Options of `examine`, used again after a fix.
     """
@@ -50,13 +50,18 @@ class Report:
     draft: Draft
     findings: tuple[Finding, ...]
     calibration: Draft | None = None
-    log: tuple[str, ...] = ()
+    fixes: tuple[AcceptedFix, ...] = ()
     options: Mapping[str, Any] | None = None
 
     @property
     def codes(self) -> tuple[str, ...]:
         """Codes of the findings, in their order."""
         return tuple(finding.code for finding in self.findings)
+
+    @property
+    def log(self) -> tuple[str, ...]:
+        """Fixes accepted so far, one line each; to be kept with every export."""
+        return tuple(str(fix) for fix in self.fixes)
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -94,9 +99,9 @@ class Report:
             if code not in report.codes and code in self.codes:
                 continue  # another fix removed it
             after = report._fixed(code)
-            line = f"{code}: {effect_of(report.draft, after)}"
+            accepted = AcceptedFix(code, effect_of(report.draft, after))
             again = _examine(after, report.calibration, dict(report.options or {}))
-            report = replace(again, log=(*report.log, line))
+            report = replace(again, fixes=(*report.fixes, accepted))
         return report
 
     def _fixed(self, code: str) -> Draft:
@@ -234,8 +239,9 @@ def check(
         other = None if earlier is None or part == "calibration" else earlier.draft
         report = _examine(drafts[part], other, {}, progress)
         reports[part] = report.fix(*(code for code in fix if code in report.codes or code not in CODES))
+    applied = {accepted.code for report in reports.values() for accepted in report.fixes}
     for code in fix:
-        if not any(line.startswith(f"{code}:") for report in reports.values() for line in report.log):
+        if code not in applied:
             raise InputError(f"there is no finding {code!r} to fix in this file")
     return reports
 

@@ -42,6 +42,8 @@ CODES = (
     "class_rare",
     "too_few_rows",
 )
+#: Findings that are about the true labels alone.
+LABEL_CODES = ("labels_missing", "label_names_unmatched", "labels_one_based", "label_out_of_range")
 SEVERITIES = ("error", "warning", "note")
 #: A function that returns repaired data; rows and columns are found again in the data it is given.
 Repair = Callable[[Draft], Draft]
@@ -120,6 +122,17 @@ class Effect:
                 "largest row sum": sums[:, 1],
             }
         )
+
+
+@dataclass(frozen=True)
+class AcceptedFix:
+    """A fix that was applied: the code of its finding, and what it changed; as text, one line for a log."""
+
+    code: str
+    effect: Effect
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.effect}"
 
 
 def effect_of(before: Draft, after: Draft) -> Effect:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -169,26 +171,38 @@ def _bad_sums(draft: Draft, wrong: np.ndarray, sums: np.ndarray) -> Finding:
     )
 
 
+def _has_negatives(data: Draft) -> np.ndarray:
+    return map_row_blocks(lambda block: block.min(axis=1), data.proba) < 0.0
+
+
+def _without_negatives(data: Draft) -> Draft:
+    return data.take(~_has_negatives(data))
+
+
+def _mend_negatives(data: Draft, mend: Callable[[np.ndarray], np.ndarray]) -> Draft:
+    below, proba = _has_negatives(data), data.proba.copy()
+    proba[below] = mend(proba[below])
+    return replace(data, proba=proba)
+
+
+def _clipped(rows: np.ndarray) -> np.ndarray:
+    positive = np.maximum(rows, 0)
+    return positive / positive.sum(axis=1, keepdims=True)
+
+
 def _negative(draft: Draft, lows: np.ndarray) -> Finding:
     rows = np.flatnonzero(lows < 0.0)
     columns = tuple(draft.names[j] for j in np.flatnonzero(draft.proba[rows].min(axis=0) < 0))
     flipped = np.abs(row_sums(np.abs(draft.proba[rows])) - 1.0).max() <= ROW_SUM_TOLERANCE
+    repair: Repair
     if flipped:
         how = "Without the sign those rows sum to 1; the fix removes the sign."
+        repair = partial(_mend_negatives, mend=np.abs)
     elif lows.min() >= -NEGATIVE_NOISE or len(rows) > MOST_ROWS * len(lows):
         how = "The fix sets them to 0 and divides each of those rows by its sum."
+        repair = partial(_mend_negatives, mend=_clipped)
     else:
-        how = "The fix removes those rows."
-
-    def repair(data: Draft) -> Draft:
-        below = map_row_blocks(lambda block: block.min(axis=1), data.proba) < 0.0
-        if "removes those rows" in how:
-            return data.take(~below)
-        proba = data.proba.copy()
-        proba[below] = np.abs(proba[below]) if flipped else np.maximum(proba[below], 0)
-        if not flipped:
-            proba[below] /= proba[below].sum(axis=1, keepdims=True)
-        return replace(data, proba=proba)
+        how, repair = "The fix removes those rows.", _without_negatives
 
     return Finding(
         "negative",

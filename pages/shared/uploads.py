@@ -9,6 +9,7 @@ import streamlit as st
 
 from calib import InputError, Predictions
 from calib.doctor import Report, examine
+from calib.doctor.findings import LABEL_CODES, AcceptedFix
 from calib.formats import divide, with_labels
 from calib.formats.reading import read_table
 from calib.formats.roles import Roles, guess_roles
@@ -16,8 +17,6 @@ from calib.formats.tables import Table
 from pages.shared.session import Dataset
 from pages.shared.widgets import plain
 
-#: Findings that are about the true labels alone.
-LABEL_CODES = ("labels_missing", "label_names_unmatched", "labels_one_based", "label_out_of_range")
 #: Where the session keeps what is on its way to all pages; other uploads have a place of their own.
 PENDING = "reading"
 
@@ -135,10 +134,9 @@ def examined(reading: Reading, progress: Any = None) -> dict[str, Report]:
     return reports
 
 
-def in_words(line: str) -> str:
-    """Return a line of a report's log without the underscores of its code."""
-    code, _, effect = line.partition(": ")
-    return f"{code.replace('_', ' ')}: {effect}"
+def in_words(fix: AcceptedFix) -> str:
+    """Return what a fix changed, its code without underscores."""
+    return f"{fix.code.replace('_', ' ')}: {fix.effect}"
 
 
 def without_labels(reading: Reading) -> tuple[Predictions, bool]:
@@ -189,7 +187,7 @@ def accepted(reading: Reading, split: float) -> Dataset:
         except InputError as error:
             raise InputError(f"the calibration rows do not fit the evaluation rows: {error}") from None
     log = tuple(
-        f"{part} rows: {in_words(line)}" for part, report in reading.reports.items() for line in report.log
+        f"{part} rows: {in_words(fix)}" for part, report in reading.reports.items() for fix in report.fixes
     )
     drawn = split if split > 0 and "calibration" not in reading.reports else None
     return Dataset(reading.name, f"Uploaded: {how}.", False, held, rows, log=log, split=drawn)

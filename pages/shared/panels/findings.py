@@ -8,8 +8,9 @@ from dataclasses import replace
 import streamlit as st
 
 from calib.doctor import Finding
+from calib.doctor.findings import LABEL_CODES
 from calib.formats.roles import Roles
-from pages.shared.uploads import LABEL_CODES, PENDING, Reading, examine_again, in_words
+from pages.shared.uploads import PENDING, Reading, examine_again, in_words
 
 COLOURS = {"error": "red", "warning": "orange", "note": "blue"}
 #: More columns than this are not listed one by one for correction.
@@ -77,9 +78,9 @@ def show_report(reading: Reading, part: str, findings: Sequence[Finding] | None 
     """List fixes and findings (all, or those given) of one part of an upload."""
     report = reading.reports[part]
     of_part = f", {part} rows" if reading.place == PENDING else ""
-    for line in report.log:
+    for fix in report.fixes:
         st.badge("Fixed", color="green")
-        st.text((f"{part} rows: " if of_part else "") + in_words(line))
+        st.text((f"{part} rows: " if of_part else "") + in_words(fix))
     for finding in report.findings if findings is None else findings:
         with st.container(border=True):
             left, right = st.columns([5, 1], vertical_alignment="center")
@@ -96,7 +97,7 @@ def show_report(reading: Reading, part: str, findings: Sequence[Finding] | None 
 
 def undo_fixes(reading: Reading) -> None:
     """Offer to go back to the file as it was uploaded."""
-    fixed = any(report.log for report in reading.reports.values())
+    fixed = any(report.fixes for report in reading.reports.values())
     if fixed and st.button("Undo all fixes", key=f"undo-{reading.place}"):
         examine_again(reading)
 
