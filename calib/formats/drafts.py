@@ -401,7 +401,7 @@ def divide(table: Table, roles: Roles | None = None, split: str | None = None) -
     draft = draft_of(table, roles)
     if roles.split is None:
         return {"evaluation": draft}
-    words = pd.Series(table.columns[roles.split]).astype(str).str.strip()
+    words = pd.Series(table.columns[roles.split]).astype(str).fillna("").str.strip()
     if split is not None and (words == split).any():
         return {split: draft.take((words == split).to_numpy())}
     part = words.map({word: part_of(word) for word in words.unique()})

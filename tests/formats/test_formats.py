@@ -190,6 +190,10 @@ def test_pair_by_split_column(frame, truth):
     np.testing.assert_array_equal(train.labels, truth[1][:10])
 
 
+def test_split_column_without_values(frame, truth):
+    check(read_predictions(frame.assign(split=np.nan).to_csv(index=False).encode()), truth)
+
+
 def test_pair_of_a_file_with_one_part(frame, truth):
     calibration, evaluation = read_pair(frame.to_csv(index=False).encode())
     assert calibration is None
