@@ -14,7 +14,7 @@ from calib.assessment.gate import gate as hold_against
 from calib.assessment.summary import BASE, Summary, applied_frame, assessment, calibrated_scores, summarize
 from calib.binning import Strategy
 from calib.calibrators.catalogue import REPORTED, make_calibrator, name_of, named_methods
-from calib.cli.input import Outcome, calibrator_for, fix_codes, fixes_log, read_sets, rows_to_assess
+from calib.cli.input import Outcome, calibrator_for, fix_codes, read_rows, rows_to_assess
 from calib.doctor.examination import check as check_file
 from calib.doctor.findings import counted
 from calib.exceptions import InputError
@@ -62,11 +62,12 @@ def fit(options: Namespace) -> Outcome:
     """Fit a calibrator on the calibration rows, write its file, and compare on the evaluation rows."""
     if options.n_bins is not None and options.points_per_bin is not None:
         raise InputError("--n-bins and --points-per-bin exclude each other; give one of the two")
-    calibration, evaluation = read_sets(options)
+    given = read_rows(options)
+    calibration, evaluation = given.calibration, given.evaluation
     if options.evaluate:
         calibration = calibration or evaluation
         other = Namespace(**{**vars(options), "file": options.evaluate, "labels": None})
-        evaluation = read_sets(other)[1].in_order_of(calibration.class_names)
+        evaluation = read_rows(other).evaluation.in_order_of(calibration.class_names)
     how = "calibration rows named by the file" if not options.evaluate else "rows of the file"
     rest: Predictions | None = evaluation
     if calibration is None:
@@ -90,7 +91,7 @@ def fit(options: Namespace) -> Outcome:
         random_state=options.seed,
     )
     calibrator.fit(calibration.proba, calibration.labels)
-    content = dumps(calibrator, fitted_on=calibration, log=fixes_log(options))
+    content = dumps(calibrator, fitted_on=calibration, log=given.log)
     calibrator = loads(content)
     notes = [f"{name_of(calibrator)} fitted on {calibration.n_samples:,} rows: {how}"]
     fallbacks = _fallbacks(calibrator, calibration.class_names)
@@ -119,7 +120,7 @@ def fit(options: Namespace) -> Outcome:
 
 def apply(options: Namespace) -> Outcome:
     """Calibrate new predictions with a calibrator file and write them as a table."""
-    rows = read_sets(options, labelled=False)[1]
+    rows = read_rows(options, labelled=False).evaluation
     notes: list[str] = []
     calibrator, rows = calibrator_for(options.calibrator, rows, notes)
     frame = applied_frame(calibrator, rows)
@@ -201,10 +202,8 @@ def gate(options: Namespace) -> Outcome:
 
 def report(options: Namespace) -> Outcome:
     """Write one self-contained HTML page about the evaluation rows and calibrators."""
-    examinations = check_file(
-        options.file, labels=options.labels, fix=fix_codes(options), format=options.format
-    )
-    calibration, rows = read_sets(options)
+    given = read_rows(options, examined=True)
+    calibration, rows = given.calibration, given.evaluation
     how = "calibration rows named by the file" if calibration is not None else "none"
     if calibration is None and options.split:
         calibration, rows = rows.split(options.split, options.seed)
@@ -230,7 +229,7 @@ def report(options: Namespace) -> Outcome:
             calibrators,
             calibration,
             title=Path(options.file).name,
-            examinations=examinations,
+            examinations=given.examinations,
             settings={"Command": command, "Calibration": how},
             n_bins=options.bins,
             n_resamples=options.resamples,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from calib.doctor.examination import check as check_file
+from calib.doctor.examination import Report, check
 from calib.exceptions import InputError
 from calib.formats.drafts import read_pair, read_predictions
+from calib.formats.reading import read_table
 from calib.persistence.document import aligned, load
 from calib.predictions import Predictions
 
@@ -37,54 +39,66 @@ def fix_codes(options: Namespace) -> list[str]:
     return [code for code in options.fix.split(",") if code]
 
 
-def read_sets(options: Namespace, *, labelled: bool = True) -> tuple[Predictions | None, Predictions]:
-    """Read (calibration, evaluation) rows, fixed as asked; calibration is None where the file names none."""
-    calibration: Predictions | None = None
-    if options.fix:
-        reports = check_file(
-            options.file, labels=options.labels, fix=fix_codes(options), format=options.format
+@dataclass(frozen=True, eq=False)
+class FileRows:
+    """Rows of a file as the options ask for them.
+
+    Attributes
+    ----------
+    calibration : Predictions or None
+        None where the file names no calibration rows.
+    evaluation : Predictions
+        All other rows.
+    examinations : mapping of str to calib.doctor.Report
+        What was found in each part of the file; empty where it was not examined.
+    """
+
+    calibration: Predictions | None
+    evaluation: Predictions
+    examinations: Mapping[str, Report]
+
+    @property
+    def log(self) -> tuple[str, ...]:
+        """One line per fix that was applied, for exports to carry."""
+        return tuple(
+            f"{part} rows: {line}" for part, report in self.examinations.items() for line in report.log
         )
+
+
+def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = False) -> FileRows:
+    """Read the file once, examine it once where asked to or where there are fixes, and return its rows."""
+    file = read_table(options.file, format=options.format)
+    labels = read_table(options.labels) if options.labels else None
+    calibration: Predictions | None = None
+    reports: dict[str, Report] = {}
+    if options.fix or examined:
+        reports = check(file, labels=labels, fix=fix_codes(options))
+    if options.fix:
         name = options.part or ("evaluation" if "evaluation" in reports else "calibration")
         if name not in reports:
             raise InputError(f"the file has no part {name!r}; it has {', '.join(reports)}")
         rows = reports[name].predictions(options.scores)
         if "calibration" in reports and not options.part and name == "evaluation":
             calibration = reports["calibration"].predictions(options.scores)
-    elif options.labels or options.part:
-        rows = read_predictions(
-            options.file,
-            labels=options.labels,
-            format=options.format,
-            split=options.part,
-            scores=options.scores,
-        )
-    elif labelled:
-        calibration, rows = read_pair(options.file, format=options.format, scores=options.scores)
+    elif labelled and not labels and not options.part:
+        calibration, rows = read_pair(file, scores=options.scores)
     else:
-        rows = read_predictions(options.file, format=options.format, scores=options.scores)
+        rows = read_predictions(file, labels=labels, split=options.part, scores=options.scores)
     if labelled and rows.labels is None:
         raise InputError("the file has no true labels; give them in a column 'label' or with --labels FILE")
-    return calibration, rows
-
-
-def fixes_log(options: Namespace) -> tuple[str, ...]:
-    """Return one line per fix that `read_sets` applies, for exports to carry."""
-    if not options.fix:
-        return ()
-    reports = check_file(options.file, labels=options.labels, fix=fix_codes(options), format=options.format)
-    return tuple(f"{part} rows: {line}" for part, report in reports.items() for line in report.log)
+    return FileRows(calibration, rows, reports)
 
 
 def rows_to_assess(options: Namespace) -> Predictions:
     """Return the evaluation rows, or with `split` those that `fit` with this share and seed did not use."""
-    calibration, rows = read_sets(options)
+    rows = read_rows(options)
     if not options.split:
-        return rows
-    if calibration is not None:
+        return rows.evaluation
+    if rows.calibration is not None:
         raise InputError("the file names its calibration rows; --split is for files that name none")
     if options.split == 1.0:
         raise InputError("--split 1 leaves no rows to assess; use the share that fit was given")
-    return rows.split(options.split, options.seed)[1]
+    return rows.evaluation.split(options.split, options.seed)[1]
 
 
 def calibrator_for(file: str, rows: Predictions, notes: list[str]) -> tuple[Any, Predictions]:
