@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import calib.doctor.examination
+import calib.formats.reading
 from calib import MulticlassToBinary, Predictions, ece, load, save
 from calib.calibrators.catalogue import METHODS, make_calibrator, name_of
 from calib.cli.parser import METRICS, main
@@ -427,3 +429,33 @@ def test_evaluation_file_is_read_like_the_other(capsys, percent, tmp_path):
     code, data, err = run(capsys, "fit", percent, "--fix", "percent", "--evaluate", percent, "-o", out)
     assert (code, err) == (0, "")
     assert load(out).fitted_on_.log[0].startswith("evaluation rows: percent: ")
+
+
+@pytest.mark.parametrize(
+    ("command", "examinations"), [("fit --fix percent", 2), ("report", 1), ("report --fix percent", 2)]
+)
+def test_file_is_read_once_and_examined_once(
+    capsys, monkeypatch, table, percent, tmp_path, command, examinations
+):
+    """Examining counts once as found and once more as fixed."""
+    given = percent if "--fix" in command else table
+    labels = table.with_name("labels.csv")
+    pd.read_csv(given)[["label"]].to_csv(labels, index=False)
+    counts = {"open_source": [], "_examine": []}
+
+    def count(module, name):
+        inner = getattr(module, name)
+
+        def counted(*arguments, **options):
+            counts[name].append(arguments[0])
+            return inner(*arguments, **options)
+
+        monkeypatch.setattr(module, name, counted)
+
+    count(calib.formats.reading, "open_source")
+    count(calib.doctor.examination, "_examine")
+    rest = ["--labels", labels, "-o", tmp_path / "out", *(["--resamples", 20] if "report" in command else [])]
+    code, _, err = run(capsys, command.split()[0], given, *command.split()[1:], *rest)
+    assert (code, err) == (0, "")
+    assert sorted(counts["open_source"]) == sorted([str(given), str(labels)])
+    assert len(counts["_examine"]) == examinations
