@@ -194,9 +194,9 @@ class MulticlassToBinary(BaseEstimator):
     @property
     def least_points(self) -> int:
         """Fewest calibration rows with which a problem gets a calibrator of its own."""
-        least = (
-            getattr(self.binary_calibrator, "min_points", 1) if self.min_points is None else self.min_points
-        )
+        least = self.min_points
+        if least is None:
+            least = getattr(self.binary_calibrator, "min_points", 1)
         return check_count(least, "min_points")
 
     def shape_for(self, n_classes: int) -> NotionShape:
