@@ -472,7 +472,10 @@ def test_files_of_version_1_are_still_written_the_same(name):
 
 def test_a_file_of_every_type_is_kept():
     types = {json.loads(file.read_bytes()).get("type") for file in OLD.glob("*.json")}
-    assert types - {None} == set(TYPES)
+    assert types - {None} == set(TYPES), (
+        "save a fitted calibrator of each new type in calibrators-v1, and in answers.json what "
+        "calib.export.replay.outputs gives for the rows there"
+    )
 
 
 def test_file_tells_of_accepted_fixes_and_only_of_those(tmp_path):
