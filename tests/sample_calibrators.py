@@ -8,6 +8,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import numpy as np
+
 from calib import (
     CanonicalBinning,
     DirichletScaling,
@@ -31,6 +33,7 @@ BINARY: dict[str, Any] = {
     "bins": HistogramBinning(n_bins=4),
     "noise": HistogramBinning(points_per_bin=20, ties="randomize", delta=1e-3, random_state=3),
 }
+ALONE = [name for name, binary in BINARY.items() if binary is not None]
 MULTICLASS: dict[str, Any] = {
     **{
         f"{notion}/{name}": MulticlassToBinary(binary, notion=notion)
@@ -54,6 +57,13 @@ MULTICLASS: dict[str, Any] = {
 
 def fitted(name: str):
     return copy.deepcopy(MULTICLASS[name]).fit(*rows(1))
+
+
+def fitted_binary(name: str):
+    """Fit a binary calibrator to 300 scores that are right on average."""
+    random = np.random.default_rng(0)
+    scores = random.random(300)
+    return copy.deepcopy(BINARY[name]).fit(scores, random.random(300) < scores)
 
 
 def is_smooth(calibrator: Any) -> bool:

@@ -21,10 +21,13 @@ from calib.exceptions import InputError
 from calib.formats.writing import write_csv
 from calib.metrics.catalogue import ECES, MEASURES
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
-from calib.notions import Notion
+from calib.notions import TOP_NOTIONS, Notion
 from calib.persistence.document import aligned, dumps, load, loads
 from calib.predictions import Predictions
 from calib.report.sections import ReportInput, report_html
+
+#: Options of `fit` that go to the calibrator as they are.
+_CALIBRATOR_OPTIONS = ("notion", "points_per_bin", "n_bins", "ties", "top_k", "normalize", "fallback")
 
 
 def metrics(options: Namespace) -> Outcome:
@@ -35,9 +38,9 @@ def metrics(options: Namespace) -> Outcome:
     notes = [f"{rows.n_samples:,} rows, {rows.n_classes:,} classes"]
     if options.calibrator:
         calibrator, rows = calibrator_for(options.calibrator, rows, notes)
-        methods.append(_after(calibrator, rows, options.bins))
-        scores = calibrated_scores(calibrator, rows)
-        floors.append(_floors(rows, scores, options, assessment(calibrator)))
+        scores, strategy = calibrated_scores(calibrator, rows), assessment(calibrator)
+        methods.append(_summary(rows, scores, name_of(calibrator), options.bins, strategy))
+        floors.append(_floors(rows, scores, options, strategy))
         if calibrator.fitted_on_.fingerprint == rows.fingerprint:
             notes.append("warning: these are the rows the calibrator was fitted on; assess it on others")
     data = {
@@ -78,18 +81,9 @@ def fit(options: Namespace) -> Outcome:
             how = f"a stratified {options.split:.0%} of the file's rows, seed {options.seed}"
     if calibration.labels is None:
         raise InputError("fit needs true labels; give them in the file or with --labels")
-    calibrator = make_calibrator(
-        options.method,
-        notion=options.notion,
-        points_per_bin=options.points_per_bin,
-        n_bins=options.n_bins,
-        ties=options.ties,
-        top_k=options.top_k,
-        normalize=options.normalize,
-        fallback=options.fallback,
-        complete="rescale" if options.complete else None,
-        random_state=options.seed,
-    )
+    chosen = {name: getattr(options, name) for name in _CALIBRATOR_OPTIONS}
+    complete = "rescale" if options.complete else None
+    calibrator = make_calibrator(options.method, random_state=options.seed, complete=complete, **chosen)
     calibrator.fit(calibration.proba, calibration.labels)
     content = dumps(calibrator, fitted_on=calibration, log=given.log)
     calibrator = loads(content)
@@ -103,7 +97,11 @@ def fit(options: Namespace) -> Outcome:
     methods = []
     if rest is not None and rest.labels is not None:
         rest = aligned(rest, calibrator)
-        methods = [_summary(rest, rest.proba, "before", options.bins), _after(calibrator, rest, options.bins)]
+        after, strategy = calibrated_scores(calibrator, rest), assessment(calibrator)
+        methods = [
+            _summary(rest, rest.proba, "before", options.bins),
+            _summary(rest, after, name_of(calibrator), options.bins, strategy),
+        ]
         notes += ["", f"on {rest.n_samples:,} other rows:", _table(methods), "", _how(methods), ""]
     Path(options.output).write_bytes(content)
     notes.append(f"wrote {options.output}")
@@ -248,15 +246,6 @@ def _summary(
     return summarize(rows.labels, scores, method=name, n_bins=n_bins, strategy=strategy)
 
 
-def _after(calibrator: Any, rows: Predictions, n_bins: int) -> Summary:
-    scores = calibrated_scores(calibrator, rows)
-    return _summary(rows, scores, name_of(calibrator), n_bins, assessment(calibrator))
-
-
-#: Notions whose noise floor is computed.
-_NOTIONS: tuple[Notion, ...] = ("confidence", "top-label")
-
-
 def _floors(
     rows: Predictions, scores: Any, options: Namespace, strategy: Strategy = "uniform"
 ) -> dict[Notion, NoiseFloor]:
@@ -272,7 +261,7 @@ def _floors(
             n_resamples=options.resamples,
             random_state=options.seed,
         )
-        for notion in _NOTIONS
+        for notion in TOP_NOTIONS
     }
 
 

@@ -17,7 +17,6 @@ import calib.formats.reading
 from calib import MulticlassToBinary, Predictions, ece, load, save
 from calib.calibrators.catalogue import METHODS, make_calibrator, name_of
 from calib.cli.parser import METRICS, main
-from calib.exceptions import InputError
 
 NAMES = ("cat", "dog", "=cow()")
 
@@ -275,19 +274,6 @@ def test_names_cannot_command_the_terminal(capsys, tmp_path):
     assert "\x1b" not in said.out + said.err
     main(["metrics", str(tmp_path / "names.csv")])
     assert "\x1b" not in capsys.readouterr().err
-
-
-def test_names_of_calibrators():
-    assert name_of(make_calibrator()) == "TL-HB, k = 50"
-    assert (
-        name_of(make_calibrator("histogram", n_bins=15, notion="class-wise", normalize=True))
-        == "N-HB, B = 15"
-    )
-    assert name_of(make_calibrator("beta", notion="confidence", fallback="pooled")) == "Conf-beta, pooled"
-    assert name_of(make_calibrator("dirichlet")) == "DS"
-    assert name_of(make_calibrator("grid")) == "Grid"
-    with pytest.raises(InputError, match="method must be one of"):
-        make_calibrator("magic")
 
 
 def test_predictions_of_one_row_can_be_applied(capsys, table, tmp_path):

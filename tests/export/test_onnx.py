@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.populations import rows
-from tests.sample_calibrators import BINARY, MULTICLASS, fitted, is_smooth
+from tests.sample_calibrators import ALONE, MULTICLASS, fitted, fitted_binary, is_smooth
 
 onnx = pytest.importorskip("onnx", reason="the onnx extra is not installed")
 pytest.importorskip("onnxruntime", reason="the onnx extra is not installed")
@@ -24,11 +24,9 @@ def test_graph_says_what_the_calibrator_says(name):
     assert verify_onnx(to_onnx(calibrator), calibrator, proba) <= (1e-9 if is_smooth(calibrator) else 1e-15)
 
 
-@pytest.mark.parametrize("binary", [one for one in BINARY.values() if one is not None])
-def test_binary_calibrators_have_graphs(binary):
-    random = np.random.default_rng(0)
-    scores = random.random(300)
-    calibrator = type(binary)(**binary.get_params()).fit(scores, random.random(300) < scores)
+@pytest.mark.parametrize("name", ALONE)
+def test_binary_calibrators_have_graphs(name):
+    calibrator = fitted_binary(name)
     assert verify_onnx(to_onnx(calibrator), calibrator, np.linspace(0, 1, 1001)) < 1e-9
 
 

@@ -31,7 +31,15 @@ from calib.notions import NOTIONS
 from calib.persistence import MAX_BYTES, MAX_VALUES, aligned, checksum, dumps, loads, schema
 from calib.persistence.types import TYPES
 from tests.populations import rows
-from tests.sample_calibrators import BINARY, CONTINUOUS, MULTICLASS, fitted, is_smooth
+from tests.sample_calibrators import (
+    ALONE,
+    BINARY,
+    CONTINUOUS,
+    MULTICLASS,
+    fitted,
+    fitted_binary,
+    is_smooth,
+)
 
 
 def answers(calibrator, proba: np.ndarray) -> list[np.ndarray]:
@@ -72,11 +80,9 @@ def test_saving_what_was_loaded_gives_the_same_bytes(name):
     assert dumps(loads(data)) == data
 
 
-@pytest.mark.parametrize("binary", [binary for binary in BINARY.values() if binary is not None])
-def test_binary_calibrators_stand_alone(binary):
-    random = np.random.default_rng(0)
-    scores = random.random(200)
-    calibrator = copy.deepcopy(binary).fit(scores, random.random(200) < scores)
+@pytest.mark.parametrize("name", ALONE)
+def test_binary_calibrators_stand_alone(name):
+    calibrator, scores = fitted_binary(name), np.random.default_rng(0).random(300)
     loaded = loads(dumps(calibrator))
     assert loaded.class_names_ is None
     assert loaded.predict(scores).tobytes() == calibrator.predict(scores).tobytes()
