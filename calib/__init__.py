@@ -13,19 +13,14 @@ from calib.calibrators.canonical import CanonicalBinning, GridScheme, Projection
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import Fallback, MulticlassToBinary
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
-from calib.diagrams.canonical_error import (
-    canonical_ece,
-    canonical_noise_floor,
-    canonical_validity,
-    compare_schemes,
-    multinomial_bound,
-)
-from calib.diagrams.class_detail import class_diagram, confusions
-from calib.diagrams.classes import class_heat, class_table
+from calib.diagrams.bin_sweep import ece_sweep
+from calib.diagrams.classes import class_diagram, class_heat, class_table, confusions
 from calib.diagrams.imbalance import class_binning, plan_bins
-from calib.diagrams.reliability import bin_zoom, ece_sweep, reliability_diagram, worst_cells
-from calib.diagrams.simplex import cell_outlines, merge_classes, recalibration_map, renormalise_classes
-from calib.diagrams.validity import ValidityCurve, validity_curve
+from calib.diagrams.reliability import bin_zoom, reliability_diagram, worst_cells
+from calib.diagrams.scheme_comparison import compare_schemes
+from calib.diagrams.simplex import cell_outlines, recalibration_map
+from calib.diagrams.three_class_views import merge_classes, renormalise_classes
+from calib.diagrams.validity import ValidityCurve, canonical_validity, validity_curve
 from calib.doctor.examination import Finding, Report, check, examine
 from calib.exceptions import CalibratorFileError, InputError, TooManyParametersWarning
 from calib.formats.drafts import read_pair, read_predictions
@@ -35,9 +30,11 @@ from calib.guarantees.theorems import (
     Guarantee,
     guarantee,
     guarantee_class_wise,
+    multinomial_bound,
     points_needed,
     points_sentence,
 )
+from calib.metrics.canonical import canonical_ece
 from calib.metrics.debiased import SmoothEstimate, SweepEstimate, debiased_ece, smooth_ece, sweep_ece
 from calib.metrics.decompositions import CorpCurve, Decomposition, corp_curve, decomposition
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss, mce, sharpness
@@ -46,6 +43,7 @@ from calib.noise.bootstrap import Interval, PairedInterval, bootstrap_interval, 
 from calib.noise.floor import (
     NoiseFloor,
     ProblemFloors,
+    canonical_noise_floor,
     noise_floor,
     noise_floor_of,
     problem_floors,

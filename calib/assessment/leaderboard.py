@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from calib.assessment.summary import SUMMARY_COLUMNS, Summary, assessment, calibrated_scores, summarize
-from calib.diagrams.reliability import EceSweep
+from calib.diagrams.bin_sweep import EceSweep
 from calib.exceptions import InputError
 from calib.metrics.errors import ece
 from calib.predictions import Predictions

@@ -1,40 +1,63 @@
 """Computed diagrams, frozen: reliability, classes, validity, imbalance, simplex. Figures draw them."""
 
-from calib.diagrams.canonical_error import (
-    canonical_ece,
-    canonical_noise_floor,
-    canonical_validity,
-    compare_schemes,
-    multinomial_bound,
+from calib.diagrams.bin_sweep import EceSweep, ece_sweep
+from calib.diagrams.classes import (
+    CLASS_COLUMNS,
+    ClassDiagram,
+    ClassHeat,
+    ClassTable,
+    Confusions,
+    class_diagram,
+    class_heat,
+    class_table,
+    confusions,
 )
-from calib.diagrams.class_detail import class_diagram, confusions
-from calib.diagrams.classes import class_heat, class_table
-from calib.diagrams.imbalance import class_binning, plan_bins
+from calib.diagrams.imbalance import BinPlan, ClassBinning, class_binning, plan_bins
 from calib.diagrams.reliability import (
     FEW_ROWS,
     BinZoom,
-    EceSweep,
     ReliabilityDiagram,
     bin_zoom,
-    ece_sweep,
+    cell_words,
     reliability_diagram,
     wilson_interval,
     worst_cells,
+    worst_cells_words,
 )
-from calib.diagrams.simplex import cell_outlines, merge_classes, recalibration_map, renormalise_classes
-from calib.diagrams.validity import ValidityCurve, validity_curve
+from calib.diagrams.scheme_comparison import SchemeComparison, compare_schemes
+from calib.diagrams.simplex import RecalibrationMap, cell_outlines, recalibration_map
+from calib.diagrams.three_class_views import merge_classes, renormalise_classes
+from calib.diagrams.validity import (
+    CanonicalValidity,
+    ValidityCells,
+    ValidityCurve,
+    canonical_validity,
+    validity_cells,
+    validity_curve,
+    validity_words,
+)
 
 __all__ = [
+    "BinPlan",
     "BinZoom",
+    "CLASS_COLUMNS",
+    "CanonicalValidity",
+    "ClassBinning",
+    "ClassDiagram",
+    "ClassHeat",
+    "ClassTable",
+    "Confusions",
     "EceSweep",
     "FEW_ROWS",
+    "RecalibrationMap",
     "ReliabilityDiagram",
+    "SchemeComparison",
+    "ValidityCells",
     "ValidityCurve",
     "bin_zoom",
-    "canonical_ece",
-    "canonical_noise_floor",
     "canonical_validity",
     "cell_outlines",
+    "cell_words",
     "class_binning",
     "class_diagram",
     "class_heat",
@@ -43,12 +66,14 @@ __all__ = [
     "confusions",
     "ece_sweep",
     "merge_classes",
-    "multinomial_bound",
     "plan_bins",
     "recalibration_map",
     "reliability_diagram",
     "renormalise_classes",
+    "validity_cells",
     "validity_curve",
+    "validity_words",
     "wilson_interval",
     "worst_cells",
+    "worst_cells_words",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
+from calib.binning import BinStatistics, bin_statistics
 from calib.exceptions import InputError
-from calib.notions import Notion
 from calib.reductions import reduce_to_binary
 
 #: Cells with fewer rows than this are drawn lighter: their 95 % interval is wider than +-0.2.
@@ -182,30 +181,6 @@ class BinZoom:
         return table
 
 
-@dataclass(frozen=True, eq=False)
-class EceSweep:
-    """The plug-in ECE of one notion for several numbers of bins (Figure 2).
-
-    Attributes
-    ----------
-    notion, strategy : str
-        What was assessed, and how it was binned.
-    n_bins : (S,) int64 array
-        Numbers of bins B.
-    ece : (S,) float64 array
-        The estimate for each B.
-    """
-
-    notion: Notion
-    strategy: Strategy
-    n_bins: np.ndarray
-    ece: np.ndarray
-
-    def frame(self) -> pd.DataFrame:
-        """Return one row per number of bins."""
-        return pd.DataFrame({"notion": self.notion, "n_bins": self.n_bins, "ece": self.ece})
-
-
 def reliability_diagram(y_true: Any, scores: Any, *, n_bins: int = 10) -> ReliabilityDiagram:
     """Confidence (stars) and top-label (red plus) reliability over equal-width bins (section 2.1).
 
@@ -305,26 +280,6 @@ def worst_cells(cells: BinStatistics, n_cells: int = 3, min_count: int = FEW_ROW
     table["contribution"] = cells.share * np.abs(cells.gap)
     table = table[table["count"] >= min_count]
     return table.sort_values("contribution", ascending=False, kind="stable").head(n_cells)
-
-
-def ece_sweep(
-    y_true: Any,
-    scores: Any,
-    *,
-    notion: Notion = "top-label",
-    n_bins: Iterable[int] = range(5, 26),
-    strategy: Strategy = "uniform",
-) -> EceSweep:
-    """Plug-in ECE for several numbers of bins, from one sort (Figure 2).
-
-    Parameters are those of `ece`; `n_bins` is an iterable of bin counts. `scores` may also be the
-    `BinaryProblems` of the notion (then `y_true` is not used).
-    """
-    ready = isinstance(scores, BinaryProblems)
-    problems = scores if ready else reduce_to_binary(y_true, scores, notion)
-    counts = np.array(list(n_bins), dtype=np.int64)
-    values = [bin_statistics(problems, n_bins=int(count), strategy=strategy).ece() for count in counts]
-    return EceSweep(problems.notion, strategy, counts, np.array(values))
 
 
 def wilson_interval(

@@ -1,8 +1,7 @@
-"""What the simplex page draws: three-class views, recalibration arrows and cell outlines (App. G)."""
+"""Recalibration on the simplex: an arrow per cell, and the outlines of three-class cells (App. G)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +14,9 @@ from calib.calibrators.canonical import (
     SierpinskiScheme,
     SimplexScheme,
 )
-from calib.diagrams.canonical_error import cell_means, multinomial_bound
 from calib.exceptions import InputError
+from calib.guarantees.theorems import multinomial_bound
+from calib.metrics.canonical import cell_means
 from calib.predictions import Predictions
 
 
@@ -132,72 +132,6 @@ def recalibration_map(
     )
 
 
-def merge_classes(predictions: Predictions, first: int, second: int) -> Predictions:
-    """Keep two classes and merge all others into a third, as the paper does with COVTYPE (App. G.4).
-
-    Parameters
-    ----------
-    predictions : Predictions
-        Of L >= 3 classes.
-    first, second : int
-        Codes of the classes that stay; they become classes 0 and 1.
-
-    Returns
-    -------
-    Predictions
-        Three classes; the third is called "other" (with L = 3 it keeps its name).
-
-    Raises
-    ------
-    InputError
-        If the codes are not two different classes of at least three.
-    """
-    kept = _chosen(predictions, (first, second), 2)
-    rest = np.setdiff1d(np.arange(predictions.n_classes), kept)
-    other = predictions.proba[:, rest].sum(axis=1, dtype=np.float64)
-    merged = np.column_stack([predictions.proba[:, kept], np.minimum(other, 1.0)])
-    codes = np.full(predictions.n_classes, 2)
-    codes[kept] = (0, 1)
-    names = [predictions.class_names[code] for code in kept]
-    name = predictions.class_names[rest[0]] if len(rest) == 1 else "other"
-    while name in names:
-        name += " classes"
-    labels = None if predictions.labels is None else codes[predictions.labels]
-    return Predictions(merged.astype(predictions.proba.dtype), labels, [*names, name])
-
-
-def renormalise_classes(predictions: Predictions, classes: Sequence[int]) -> Predictions:
-    """Keep three classes and divide by their sum: the probabilities given that one of the three is true.
-
-    Rows whose true class is another one, or that give the three no probability at all, are left out.
-
-    Parameters
-    ----------
-    predictions : Predictions
-        Of L >= 3 classes.
-    classes : sequence of three ints
-        Codes of the classes, in the order of the result.
-
-    Raises
-    ------
-    InputError
-        If these are not three different classes, or no row is left.
-    """
-    kept = _chosen(predictions, classes, 3)
-    mass = predictions.proba[:, kept].sum(axis=1, dtype=np.float64)
-    rows = mass > 0.0
-    codes = np.full(predictions.n_classes, -1)
-    codes[kept] = (0, 1, 2)
-    if predictions.labels is not None:
-        rows &= codes[predictions.labels] >= 0
-    if not rows.any():
-        raise InputError("no row is left: none has one of these three classes as its true class")
-    proba = predictions.proba[np.ix_(rows, kept)] / mass[rows, None]
-    labels = None if predictions.labels is None else codes[predictions.labels[rows]]
-    names = [predictions.class_names[code] for code in kept]
-    return Predictions(proba.astype(predictions.proba.dtype), labels, names)
-
-
 def to_plane(vectors: np.ndarray) -> np.ndarray:
     """Place (k, 3) probability vectors in the plane: classes 0, 1, 2 at bottom left, bottom right and top.
 
@@ -282,13 +216,3 @@ def _clip(corners: np.ndarray, height: np.ndarray) -> np.ndarray:
         if there <= 0.0:
             kept.append(corners[index])
     return np.array(kept).reshape(-1, 3)
-
-
-def _chosen(predictions: Predictions, classes: Sequence[int], wanted: int) -> list[int]:
-    codes = [int(code) for code in classes]
-    n_classes = predictions.n_classes
-    if n_classes < 3:
-        raise InputError(f"a simplex view needs at least 3 classes; these predictions have {n_classes}")
-    if len(set(codes)) != wanted or len(codes) != wanted or not all(0 <= c < n_classes for c in codes):
-        raise InputError(f"choose {wanted} different class codes in 0..{n_classes - 1}; got {codes}")
-    return codes

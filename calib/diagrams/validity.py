@@ -12,6 +12,7 @@ import pandas as pd
 from calib.binning import BinaryProblems, Strategy, bin_statistics
 from calib.exceptions import InputError
 from calib.guarantees.card import guarantee_card
+from calib.metrics.canonical import cell_means
 from calib.noise.draws import independent_sums, resample
 from calib.notions import Notion
 from calib.reductions import as_problems, top_label
@@ -211,6 +212,31 @@ def validity_words(
     )
 
 
+@dataclass(frozen=True, eq=False)
+class CanonicalValidity:
+    """Validity curve V(eps) with the L1 distance between vectors (Fig. 12, left).
+
+    Attributes
+    ----------
+    epsilon : (s,) float64 array
+        Distances at which the curve steps up, ascending, in [0, 2].
+    share : (s,) float64 array
+        Share of the rows in cells at most that far off; the last is 1.
+    """
+
+    epsilon: np.ndarray
+    share: np.ndarray
+
+    def at(self, epsilon: Any) -> np.ndarray:
+        """Return V at the given distances."""
+        steps = np.searchsorted(self.epsilon, epsilon, side="right")
+        return np.concatenate(([0.0], self.share))[steps]
+
+    def frame(self) -> pd.DataFrame:
+        """Return the steps as a table, for CSV downloads."""
+        return pd.DataFrame({"epsilon": self.epsilon, "share": self.share})
+
+
 def validity_curve(
     y_true: Any,
     scores: Any,
@@ -275,6 +301,17 @@ def validity_curve(
     return ValidityCurve.of_cells(
         problems.notion, cells.label[kept], count, mean_score, cells.mean_outcome[kept], perfect
     )
+
+
+def canonical_validity(y_true: Any, proba: Any, cells: Any) -> CanonicalValidity:
+    """Estimate V(eps) = P(||E[Y | cell] - E[g(X) | cell]||_1 <= eps) over rows (App. G.4).
+
+    The base model and the recalibrated one are both judged on the cells of the recalibrated one.
+    """
+    means = cell_means(y_true, proba, cells)
+    distance = means.distance(1)
+    order = np.argsort(distance)
+    return CanonicalValidity(distance[order], np.cumsum(means.count[order]) / means.count.sum())
 
 
 def _in_order_of(cut: BinaryProblems, problems: BinaryProblems) -> np.ndarray:

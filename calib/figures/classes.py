@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from calib.diagrams.class_detail import ClassDiagram
-from calib.diagrams.classes import ClassHeat
+from calib.diagrams.classes import ClassDiagram, ClassHeat
 from calib.diagrams.reliability import FEW_ROWS
 from calib.figures.reliability_figures import BARS, OKABE_ITO, TEMPLATE, escape, unit_axes
 

@@ -13,7 +13,8 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from calib.diagrams.reliability import FEW_ROWS, BinZoom, EceSweep, ReliabilityDiagram
+from calib.diagrams.bin_sweep import EceSweep
+from calib.diagrams.reliability import FEW_ROWS, BinZoom, ReliabilityDiagram
 
 #: Okabe & Ito (2008), safe for colour-blind readers.
 OKABE_ITO = {

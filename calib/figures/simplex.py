@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import plotly.graph_objects as go
 
-from calib.diagrams.canonical_error import CanonicalValidity
 from calib.diagrams.simplex import RecalibrationMap, to_plane
+from calib.diagrams.validity import CanonicalValidity
 from calib.exceptions import InputError
 from calib.figures.reliability_figures import METHOD_COLOURS, OKABE_ITO, TEMPLATE, escape
 

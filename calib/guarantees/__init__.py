@@ -7,6 +7,7 @@ from calib.guarantees.theorems import (
     deviation,
     guarantee,
     guarantee_class_wise,
+    multinomial_bound,
     points_needed,
     points_sentence,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "guarantee",
     "guarantee_card",
     "guarantee_class_wise",
+    "multinomial_bound",
     "points_needed",
     "points_sentence",
 ]

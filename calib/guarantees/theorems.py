@@ -1,4 +1,4 @@
-"""Distribution-free guarantees of histogram binning: Theorems 1 and 2 of the paper as functions."""
+"""Distribution-free guarantees of binning: Theorems 1 and 2 of the paper, and a bound for whole vectors."""
 
 from __future__ import annotations
 
@@ -168,6 +168,37 @@ def guarantee_class_wise(
         ece_failure=float(alphas.sum()),
         expected_ece=float(np.sqrt(1.0 / (2.0 * points.min())) + delta),
     )
+
+
+def multinomial_bound(counts: Any, n_classes: int, *, alpha: float = 0.1, n_bins: int = 1) -> np.ndarray:
+    """L1 radius around label frequencies that holds with probability 1 - alpha.
+
+    The Bretagnolle-Huber-Carol inequality, P(||freq - p||_1 >= eps) <= 2^L exp(-n eps^2 / 2), solved for eps:
+    sqrt(2 (L log 2 + log(B / alpha)) / n). Capped at 2, the largest L1 distance there is.
+
+    Parameters
+    ----------
+    counts : (m,) array_like of int
+        Rows behind each vector of frequencies; 0 gives 2.
+    n_classes : int
+        L.
+    alpha : float in (0, 1)
+        Probability that the bound fails.
+    n_bins : int
+        B: 1 for each bin alone, the number of bins for all of them at once (Bonferroni, as in Podkopaev &
+        Ramdas 2021, Theorem 3).
+
+    Raises
+    ------
+    InputError
+        If `alpha` is not inside (0, 1).
+    """
+    check_alpha(alpha)
+    rows = np.asarray(counts, dtype=np.float64)
+    log_terms = n_classes * np.log(2.0) + np.log(n_bins / alpha)
+    radius = np.full(rows.shape, 2.0)
+    np.divide(2.0 * log_terms, rows, out=radius, where=rows > 0)
+    return np.minimum(np.sqrt(radius, out=radius, where=rows > 0), 2.0)
 
 
 def points_needed(expected_ece: float) -> int:

@@ -10,10 +10,11 @@ import pandas as pd
 
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.exceptions import InputError
-from calib.noise.draws import Progress, adder, independent_sums, perfect_sums, resample
+from calib.metrics.canonical import cell_means
+from calib.noise.draws import Progress, adder, exclusive_sums, independent_sums, perfect_sums, resample
 from calib.notions import Notion
 from calib.reductions import as_problems
-from calib.validation import check_level, check_norm
+from calib.validation import as_scores, check_level, check_norm
 
 #: p-values up to this level are called "above noise".
 LEVEL = 0.05
@@ -260,6 +261,53 @@ def problem_floors(
         upper=np.quantile(samples, check_level(level), axis=1),
         p_value=p_values(observed, samples),
         level=level,
+    )
+
+
+def canonical_noise_floor(
+    y_true: Any,
+    proba: Any,
+    cells: Any,
+    *,
+    norm: int = 1,
+    n_resamples: int = 1000,
+    random_state: int | np.random.Generator | None = None,
+) -> NoiseFloor:
+    """Compare `canonical_ece` with that of a canonically calibrated model of the same size.
+
+    Labels are redrawn from the predicted vectors and the error is computed again on the same cells
+    (consistency resampling: Vaicenavicius et al. 2019, Widmann et al. 2019).
+
+    Parameters
+    ----------
+    y_true, proba, cells, norm
+        As for `canonical_ece`.
+    n_resamples : int
+        Redraws; the smallest p-value is 1 / (n_resamples + 1).
+    random_state : int, Generator or None
+        Seed; equal seeds give equal numbers on every machine.
+    """
+    matrix = as_scores(proba, ndim=2, what="proba")
+    means = cell_means(y_true, matrix, cells)
+    observed, shares = means.distance(norm), means.count / means.count.sum()
+    n_cells, n_classes = means.predicted.shape
+    places = means.position[:, None] * n_classes + np.arange(n_classes)
+    draw = exclusive_sums(matrix[:, :-1], places.astype(np.int32), n_cells * n_classes)
+
+    def block(generator: np.random.Generator, size: int) -> np.ndarray:
+        labels = draw(generator, size).reshape(n_cells, n_classes, size)
+        gaps = labels / means.count[:, None, None] - means.predicted[:, :, None]
+        return shares @ np.linalg.norm(gaps, ord=norm, axis=1)
+
+    drawn = resample(block, means.predicted.size, n_resamples=n_resamples, random_state=random_state)
+    return NoiseFloor(
+        metric="ece",
+        notion=f"canonical, L{norm}",
+        strategy="cells of the simplex",
+        n_bins=n_cells,
+        n_samples=len(matrix),
+        observed=float(observed @ shares),
+        samples=np.sort(np.concatenate(drawn)),
     )
 
 

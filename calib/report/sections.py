@@ -28,12 +28,9 @@ from calib.assessment.summary import (
 )
 from calib.binning import BinStatistics
 from calib.calibrators.multiclass import MulticlassToBinary
+from calib.diagrams.bin_sweep import ece_sweep
 from calib.diagrams.classes import CLASS_COLUMNS, class_heat, class_table
-from calib.diagrams.reliability import (
-    ece_sweep,
-    reliability_diagram,
-    worst_cells_words,
-)
+from calib.diagrams.reliability import reliability_diagram, worst_cells_words
 from calib.diagrams.validity import validity_cells, validity_curve, validity_words
 from calib.doctor.examination import Report as Examination
 from calib.exceptions import InputError

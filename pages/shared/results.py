@@ -34,12 +34,24 @@ from calib.assessment.leaderboard import binned_sweeps
 from calib.assessment.summary import Summary, summarize
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.calibrators.canonical import SimplexScheme
-from calib.diagrams import EceSweep, ReliabilityDiagram, ece_sweep, reliability_diagram
-from calib.diagrams.canonical_error import CanonicalValidity, SchemeComparison
-from calib.diagrams.classes import ClassTable, class_table
-from calib.diagrams.imbalance import BinPlan, ClassBinning, class_binning, plan_bins
-from calib.diagrams.simplex import RecalibrationMap
-from calib.diagrams.validity import ValidityCells, ValidityCurve, validity_curve
+from calib.diagrams import (
+    BinPlan,
+    CanonicalValidity,
+    ClassBinning,
+    ClassTable,
+    EceSweep,
+    RecalibrationMap,
+    ReliabilityDiagram,
+    SchemeComparison,
+    ValidityCells,
+    ValidityCurve,
+    class_binning,
+    class_table,
+    ece_sweep,
+    plan_bins,
+    reliability_diagram,
+    validity_curve,
+)
 from calib.metrics.catalogue import MEASURES
 from calib.metrics.debiased import debiased_ece, smooth_ece, sweep_ece
 from calib.metrics.decompositions import Decomposition, decomposition

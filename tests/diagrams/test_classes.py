@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from calib import InputError, Predictions, TopLabelPrediction, bin_statistics, datasets, ece, reduce_to_binary
-from calib.diagrams.class_detail import class_diagram, confusions
-from calib.diagrams.classes import class_heat, class_table
+from calib.diagrams import class_diagram, class_heat, class_table, confusions
 
 
 def literal_table(labels, announced, confidence, n_classes, n_bins):

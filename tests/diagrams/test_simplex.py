@@ -5,16 +5,18 @@ import pytest
 
 from calib import InputError, Predictions
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
-from calib.diagrams.canonical_error import (
-    canonical_ece,
-    canonical_noise_floor,
+from calib.diagrams import (
     canonical_validity,
-    cell_means,
+    cell_outlines,
     compare_schemes,
-    multinomial_bound,
+    merge_classes,
+    recalibration_map,
+    renormalise_classes,
 )
-from calib.diagrams.simplex import cell_outlines, merge_classes, recalibration_map, renormalise_classes
-from calib.metrics import log_loss
+from calib.guarantees import multinomial_bound
+from calib.metrics import canonical_ece, log_loss
+from calib.metrics.canonical import cell_means
+from calib.noise import canonical_noise_floor
 
 SCHEMES = [
     SierpinskiScheme(1),

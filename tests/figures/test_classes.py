@@ -2,9 +2,7 @@ import numpy as np
 import pytest
 
 from calib import bin_statistics, datasets, reduce_to_binary
-from calib.diagrams.class_detail import class_diagram, confusions
-from calib.diagrams.classes import class_heat
-from calib.diagrams.imbalance import class_binning, plan_bins
+from calib.diagrams import class_binning, class_diagram, class_heat, confusions, plan_bins
 from calib.figures import classes as figures
 from calib.figures import imbalance as imbalance_figures
 

@@ -5,8 +5,8 @@ import pytest
 
 from calib import InputError, Predictions
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
-from calib.diagrams.canonical_error import canonical_validity
-from calib.diagrams.simplex import cell_outlines, recalibration_map, sample_rows, to_plane
+from calib.diagrams import canonical_validity, cell_outlines, recalibration_map
+from calib.diagrams.simplex import sample_rows, to_plane
 from calib.figures.simplex import recalibration, validity
 
 

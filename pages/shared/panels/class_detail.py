@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calib.diagrams.class_detail import class_diagram, confusions
-from calib.diagrams.classes import ClassTable
+from calib.diagrams import ClassTable, class_diagram, confusions
 from calib.figures import classes as figures
 from calib.reductions import top_label
 from pages.shared.session import Method, dataset

@@ -12,8 +12,7 @@ from streamlit.column_config import NumberColumn
 
 from calib import GridScheme, InputError, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.canonical import SimplexScheme
-from calib.diagrams.canonical_error import SchemeComparison
-from calib.diagrams.simplex import RecalibrationMap
+from calib.diagrams import RecalibrationMap, SchemeComparison
 from pages.shared.results import MERGE, RENORMALISE, View, three_class_view
 from pages.shared.session import DEFAULT_EXAMPLE, dataset, from_example
 from pages.shared.widgets import about, need_calibration, plain

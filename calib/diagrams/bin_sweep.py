@@ -1,0 +1,57 @@
+"""The plug-in ECE against the number of bins (Figure 2 of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.binning import Strategy, bin_statistics
+from calib.notions import Notion
+from calib.reductions import as_problems
+
+
+@dataclass(frozen=True, eq=False)
+class EceSweep:
+    """The plug-in ECE of one notion for several numbers of bins (Figure 2).
+
+    Attributes
+    ----------
+    notion, strategy : str
+        What was assessed, and how it was binned.
+    n_bins : (S,) int64 array
+        Numbers of bins B.
+    ece : (S,) float64 array
+        The estimate for each B.
+    """
+
+    notion: Notion
+    strategy: Strategy
+    n_bins: np.ndarray
+    ece: np.ndarray
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per number of bins."""
+        return pd.DataFrame({"notion": self.notion, "n_bins": self.n_bins, "ece": self.ece})
+
+
+def ece_sweep(
+    y_true: Any,
+    scores: Any,
+    *,
+    notion: Notion = "top-label",
+    n_bins: Iterable[int] = range(5, 26),
+    strategy: Strategy = "uniform",
+) -> EceSweep:
+    """Plug-in ECE for several numbers of bins, from one sort (Figure 2).
+
+    Parameters are those of `ece`; `n_bins` is an iterable of bin counts. `scores` may also be the
+    `BinaryProblems` of the notion (then `y_true` is not used).
+    """
+    problems = as_problems(y_true, scores, notion)
+    counts = np.array(list(n_bins), dtype=np.int64)
+    values = [bin_statistics(problems, n_bins=int(count), strategy=strategy).ece() for count in counts]
+    return EceSweep(problems.notion, strategy, counts, np.array(values))

@@ -1,0 +1,105 @@
+"""Schemes of the simplex side by side: each fitted on the calibration rows, judged on the evaluation rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.calibrators.canonical import CanonicalBinning, SimplexScheme
+from calib.diagrams.validity import canonical_validity
+from calib.exceptions import InputError
+from calib.metrics.canonical import canonical_ece
+from calib.metrics.errors import accuracy, brier_score, log_loss
+from calib.predictions import Predictions
+
+
+@dataclass(frozen=True, eq=False)
+class SchemeComparison:
+    """Several schemes fitted and judged on the same rows.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the schemes that could be fitted.
+    calibrators : tuple of CanonicalBinning
+        Fitted, in the order of `names`.
+    epsilon : float
+        Distance at which V is reported.
+    table : DataFrame
+        One row per scheme of `names`; see `frame`.
+    left_out : dict of str to str
+        Schemes that refused the calibration rows, for example because these are too few, and why.
+    """
+
+    names: tuple[str, ...]
+    calibrators: tuple[CanonicalBinning, ...]
+    epsilon: float
+    table: pd.DataFrame
+    left_out: dict[str, str]
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per scheme: bins, smallest bin, and errors and scores before and after.
+
+        Schemes that were left out come last, with the reason in a column of its own and no numbers.
+        """
+        if not self.left_out:
+            return self.table
+        reasons = pd.DataFrame({"scheme": list(self.left_out), "left out": list(self.left_out.values())})
+        return pd.concat([self.table.convert_dtypes(), reasons], ignore_index=True)
+
+
+def compare_schemes(
+    calibration: Predictions,
+    evaluation: Predictions,
+    schemes: Mapping[str, SimplexScheme],
+    *,
+    epsilon: float = 0.1,
+) -> SchemeComparison:
+    """Fit every scheme on the calibration rows and judge it on the evaluation rows.
+
+    The base model's V(eps) and canonical-ECE depend on the scheme, whose cells they are computed on.
+    "zero probability" counts evaluation rows whose true class was given probability 0; each costs 36 nats of
+    log loss, where `log_loss` clips. A scheme that refuses these calibration rows is left out, with why.
+
+    Raises
+    ------
+    InputError
+        If labels are missing.
+    """
+    calibrators: dict[str, CanonicalBinning] = {}
+    left_out: dict[str, str] = {}
+    rows = []
+    labels, learnt = evaluation.labels, calibration.labels
+    if labels is None or learnt is None:
+        raise InputError("comparing schemes needs the true labels of both parts; got None")
+    for name, scheme in schemes.items():
+        try:
+            calibrator = CanonicalBinning(scheme).fit(calibration.proba, learnt)
+        except InputError as error:
+            left_out[name] = str(error)
+            continue
+        cells = calibrator.assign(evaluation.proba)
+        after = calibrator.value_of(cells)
+        row: dict[str, Any] = {
+            "scheme": name,
+            "bins": calibrator.n_bins_,
+            "bins with calibration rows": len(calibrator.cells_),
+            "smallest of these": int(min(calibrator.counts_, default=0)),
+            "evaluation rows in empty bins": int((calibrator.count_of(cells) == 0).sum()),
+            "zero probability": int((np.take_along_axis(after, labels[:, None], axis=1) == 0).sum()),
+        }
+        for when, proba in (("before", evaluation.proba), ("after", after)):
+            row[f"V({epsilon:g}) {when}"] = float(canonical_validity(labels, proba, cells).at(epsilon))
+            row[f"canonical-ECE {when}"] = canonical_ece(labels, proba, cells)
+            row[f"log loss {when}"] = log_loss(labels, proba)
+            row[f"Brier {when}"] = brier_score(labels, proba)
+            row[f"accuracy {when}"] = accuracy(labels, proba)
+        calibrators[name] = calibrator
+        rows.append(row)
+    return SchemeComparison(
+        tuple(calibrators), tuple(calibrators.values()), epsilon, pd.DataFrame(rows), left_out
+    )
