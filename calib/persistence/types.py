@@ -103,7 +103,7 @@ def layout_of(calibrator: Any, layouts: Layouts) -> Layout:
     layout = layouts.get(type(calibrator).__name__)
     if layout is None or layout.make is not type(calibrator):
         raise CalibratorFileError(
-            f"a {type(calibrator).__name__} cannot be stored in a calibrator file here; it must be one of "
+            f"a {type(calibrator).__name__} cannot be stored in a calibrator file; it must be one of "
             f"{', '.join(layouts)}"
         )
     return layout
