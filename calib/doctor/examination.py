@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ class Report:
     findings: tuple[Finding, ...]
     calibration: Draft | None = None
     fixes: tuple[AcceptedFix, ...] = ()
-    options: Mapping[str, Any] | None = None
+    options: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ class Report:
                 continue  # another fix removed it
             after = report._fixed(code)
             accepted = AcceptedFix(code, effect_of(report.draft, after))
-            again = _examine(after, report.calibration, dict(report.options or {}))
+            again = _examine(after, report.calibration, None, **report.options)
             report = replace(again, fixes=(*report.fixes, accepted))
         return report
 
@@ -202,8 +202,7 @@ def examine(
         pair = isinstance(calibration, tuple) and len(calibration) == 2
         scores, truth = calibration if pair else (calibration, None)
         other, _ = _draft_from(scores, truth, class_names, None, None, limits, None)
-    options = {"n_bins": n_bins, "points_per_bin": points_per_bin}
-    return _examine(draft, other, options, progress)
+    return _examine(draft, other, progress, n_bins=n_bins, points_per_bin=points_per_bin)
 
 
 def check(
@@ -233,12 +232,7 @@ def check(
     if labels is not None:
         name = "evaluation" if "evaluation" in drafts else next(iter(drafts))
         drafts = {**drafts, name: with_labels(drafts[name], labels, limits=limits)}
-    reports: dict[str, Report] = {}
-    for part in sorted(drafts):  # calibration first: evaluation is compared with it as fixed
-        earlier = reports.get("calibration")
-        other = None if earlier is None or part == "calibration" else earlier.draft
-        report = _examine(drafts[part], other, {}, progress)
-        reports[part] = report.fix(*(code for code in fix if code in report.codes or code not in CODES))
+    reports = examine_parts(drafts, fix=fix, progress=progress)
     applied = {accepted.code for report in reports.values() for accepted in report.fixes}
     for code in fix:
         if code not in applied:
@@ -317,10 +311,28 @@ def _matrix(data: Any) -> np.ndarray:
     return matrix
 
 
+def examine_parts(
+    drafts: Mapping[str, Draft], *, fix: Sequence[str] = (), progress: Progress | None = None
+) -> dict[str, Report]:
+    """Examine each part of a file; evaluation rows are compared with calibration rows as they are fixed."""
+    reports: dict[str, Report] = {}
+    for part in sorted(drafts):
+        earlier = reports.get("calibration")
+        report = _examine(drafts[part], None if earlier is None else earlier.draft, progress)
+        reports[part] = report.fix(*(code for code in fix if code in report.codes or code not in CODES))
+    return reports
+
+
 def _examine(
-    draft: Draft, calibration: Draft | None, options: dict[str, Any], progress: Progress | None = None
+    draft: Draft,
+    calibration: Draft | None,
+    progress: Progress | None = None,
+    *,
+    n_bins: int = 15,
+    points_per_bin: int = 50,
 ) -> Report:
     """Run every check, each on data in which what was found before is already repaired."""
+    options = {"n_bins": n_bins, "points_per_bin": points_per_bin}
     found: list[Finding] = []
     origin = np.arange(draft.n_samples)
     structural: list[Repair] = []
@@ -371,10 +383,9 @@ def _examine(
         add(find_duplicate_ids(working))
         add(find_overlap(draft, calibration) if origin.size == draft.n_samples else None)
         sound = not any(each.severity != "note" for each in label_findings)
-        add(find_mix_shift(working, codes if sound else None, calibration))
-        counted = options.get("n_bins", 15), options.get("points_per_bin", 50)
         known = codes if sound else None
-        for each in find_class_faults(working, known, n_bins=counted[0], points_per_bin=counted[1]):
+        add(find_mix_shift(working, known, calibration))
+        for each in find_class_faults(working, known, **options):
             add(each)
     else:
         for each in find_label_faults(replace(working, proba=np.nan_to_num(working.proba))):

@@ -8,7 +8,8 @@ from typing import Any
 import streamlit as st
 
 from calib import InputError, Predictions
-from calib.doctor import Report, examine
+from calib.doctor import Report
+from calib.doctor.examination import examine_parts
 from calib.doctor.findings import LABEL_CODES, AcceptedFix
 from calib.formats import divide, with_labels
 from calib.formats.reading import read_table
@@ -31,10 +32,8 @@ class Reading:
         Identities of the files: a reading is made once per upload.
     name : str
         Name of the predictions file.
-    table : Table
-        Its raw content.
-    labels, calibration, calibration_labels : file or None
-        The other files.
+    tables : tuple of (Table or None)
+        Raw content of the files: predictions, labels, calibration predictions, calibration labels.
     reports : dict of str to Report
         "evaluation", and "calibration" where there are such rows.
     roles : Roles or None
@@ -45,13 +44,15 @@ class Reading:
 
     key: tuple[Any, ...]
     name: str
-    table: Table
-    labels: Any
-    calibration: Any
-    calibration_labels: Any
+    tables: tuple[Table, Table | None, Table | None, Table | None]
     reports: dict[str, Report]
     roles: Roles | None
     place: str = PENDING
+
+    @property
+    def table(self) -> Table:
+        """Raw content of the predictions file."""
+        return self.tables[0]
 
 
 def read(
@@ -68,24 +69,23 @@ def read(
     files that are given now.
     """
     held: Reading | None = st.session_state.get(place)
+    if evaluation is None and held is None:
+        return None
     files = [evaluation, labels, calibration, calibration_labels]
-    key = [None if file is None else file.file_id for file in files]
-    if evaluation is None:
-        if held is None:
-            return None
-        earlier = (None, held.labels, held.calibration, held.calibration_labels)
-        files = [now or before for now, before in zip(files, earlier, strict=True)]
-        key = [now or before for now, before in zip(key, held.key, strict=True)]
-    if held is not None and held.key == tuple(key):
+    key = tuple(None if file is None else file.file_id for file in files)
+    if evaluation is None and held is not None:
+        key = tuple(now or before for now, before in zip(key, held.key, strict=True))
+    if held is not None and held.key == key:
         return held
     bar = st.progress(0.0, "Reading ...")
     try:
-        if evaluation is None and held is not None:
-            name, table, roles = held.name, held.table, held.roles
-        else:
-            name, table = evaluation.name, read_table(evaluation, progress=bar.progress)
-            roles = _guess(table)
-        reading = Reading(tuple(key), name, table, *files[1:], {}, roles, place)
+        known = {} if held is None else dict(zip(held.key, held.tables, strict=True))
+        for file in files:
+            if file is not None and file.file_id not in known:
+                known[file.file_id] = read_table(file, progress=bar.progress)
+        table, *others = (known[one] if one else None for one in key)
+        name, roles = (held.name, held.roles) if evaluation is None else (evaluation.name, _guess(table))
+        reading = Reading(key, name, (table, *others), {}, roles, place)
         reading = replace(reading, reports=examined(reading, bar.progress))
     except InputError as error:
         st.error(f"Not loaded: {plain(error)}")
@@ -110,28 +110,20 @@ def dismiss() -> None:
 
 def examined(reading: Reading, progress: Any = None) -> dict[str, Report]:
     """Examine every part of an upload: calibration rows first, evaluation rows compared with them."""
-    roles = reading.roles
-    drafts = dict(divide(reading.table, roles if roles != _guess(reading.table) else None))
-    if reading.labels is not None:
-        reading.labels.seek(0)
-        drafts["evaluation"] = with_labels(drafts["evaluation"], reading.labels)
-    if reading.calibration is not None:
-        reading.calibration.seek(0)
-        other = dict(divide(read_table(reading.calibration)))["evaluation"]
-        if reading.calibration_labels is not None:
-            reading.calibration_labels.seek(0)
-            other = with_labels(other, reading.calibration_labels)
-        drafts["calibration"] = other
-    reports = {}
-    if reading.place != PENDING:  # calibration rows are of use only with the data of all pages
-        drafts = {part: draft for part, draft in drafts.items() if part == "evaluation"}
-    if "calibration" in drafts:
-        reports["calibration"] = examine(drafts["calibration"])
+    table, labels, calibration, calibration_labels = reading.tables
+    drafts = dict(divide(table, reading.roles if reading.roles != _guess(table) else None))
+    if labels is not None:
+        drafts["evaluation"] = with_labels(drafts["evaluation"], labels)
+    if calibration is not None:
+        other = divide(calibration)["evaluation"]
+        drafts["calibration"] = (
+            other if calibration_labels is None else with_labels(other, calibration_labels)
+        )
     if "evaluation" not in drafts:
         raise InputError("the file names calibration rows but no evaluation rows (test or evaluation)")
-    held = drafts.get("calibration")
-    reports["evaluation"] = examine(drafts["evaluation"], calibration=held, progress=progress)
-    return reports
+    if reading.place != PENDING:  # calibration rows are of use only with the data of all pages
+        drafts.pop("calibration", None)
+    return examine_parts(drafts, progress=progress)
 
 
 def in_words(fix: AcceptedFix) -> str:
