@@ -13,7 +13,7 @@ from calib.parallel import map_threads, row_slices
 
 def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
     """Return a finite float32 or float64 array with values in [0, 1], or raise `InputError`."""
-    array = _as_floats(values, ndim=ndim, what=what)
+    array = as_floats(values, ndim=ndim, what=what)
     blocks = row_slices(*array.shape)  # np.min and np.max, unlike min and max, let a NaN through
     low = np.min(map_threads(lambda rows: array[rows].min(), blocks))
     high = np.max(map_threads(lambda rows: array[rows].max(), blocks))
@@ -31,9 +31,27 @@ def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
     return array
 
 
+def as_floats(values: Any, *, ndim: int | None, what: str) -> np.ndarray:
+    """Return a float32 or float64 array with at least one value, of any shape if `ndim` is None, or raise."""
+    try:
+        array = np.asarray(values)
+        if array.dtype not in (np.float32, np.float64):
+            if array.dtype.kind == "c":
+                raise ValueError("complex numbers")
+            array = array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} must be numbers; {error}") from None
+    if ndim is not None and array.ndim != ndim:
+        shape = "(n, L) matrix" if ndim == 2 else "(n,) vector"
+        raise InputError(f"{what} must be an {shape}; got shape {array.shape}")
+    if array.size == 0:
+        raise InputError(f"{what} is empty: got shape {array.shape}, need at least one row")
+    return array
+
+
 def as_finite(values: Any, *, ndim: int, what: str) -> np.ndarray:
     """Return a finite float32 or float64 array, or raise `InputError`."""
-    array = _as_floats(values, ndim=ndim, what=what)
+    array = as_floats(values, ndim=ndim, what=what)
     if not np.isfinite(array).all():
         raise InputError(_not_finite(array, what))
     return array
@@ -47,7 +65,7 @@ def as_labels(y_true: Any, n_samples: int, n_classes: int | None, what: str = "l
             f"{what} must hold one class code per row: expected shape ({n_samples},), got {array.shape}"
         )
     if array.dtype.kind not in "iub":
-        as_float = _as_floats(array, ndim=1, what=what)
+        as_float = as_floats(array, ndim=1, what=what)
         whole = np.isfinite(as_float)
         whole &= np.where(whole, as_float, 0.5) == np.round(np.where(whole, as_float, 0.0))
         if not whole.all():
@@ -136,23 +154,6 @@ def check_level(level: float) -> float:
     if not 0.0 < level < 1.0:
         raise InputError(f"level must be inside (0, 1), for example 0.95; got {level!r}")
     return float(level)
-
-
-def _as_floats(values: Any, *, ndim: int, what: str) -> np.ndarray:
-    try:
-        array = np.asarray(values)
-        if array.dtype not in (np.float32, np.float64):
-            if array.dtype.kind == "c":
-                raise ValueError("complex numbers")
-            array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} must be numbers; {error}") from None
-    if array.ndim != ndim:
-        shape = "(n, L) matrix" if ndim == 2 else "(n,) vector"
-        raise InputError(f"{what} must be an {shape}; got shape {array.shape}")
-    if array.size == 0:
-        raise InputError(f"{what} is empty: got shape {array.shape}, need at least one row")
-    return array
 
 
 def _not_finite(array: np.ndarray, what: str) -> str:

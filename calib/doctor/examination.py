@@ -27,6 +27,7 @@ from calib.formats.roles import Roles
 from calib.formats.source import Limits, Progress
 from calib.formats.tables import Table, as_numbers, table_from_columns, table_from_frame
 from calib.predictions import Predictions
+from calib.validation import as_floats, as_names, check_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +188,7 @@ def examine(
     Raises
     ------
     InputError
-        If there are no scores to examine at all, or labels and rows differ in number.
+        If there are no scores to examine at all, labels and rows differ in number, or a count is not one.
 
     Examples
     --------
@@ -202,6 +203,8 @@ def examine(
         pair = isinstance(calibration, tuple) and len(calibration) == 2
         scores, truth = calibration if pair else (calibration, None)
         other, _ = _draft_from(scores, truth, class_names, None, None, limits, None)
+    check_count(n_bins, "n_bins")
+    check_count(points_per_bin, "points_per_bin")
     return _examine(draft, other, progress, n_bins=n_bins, points_per_bin=points_per_bin)
 
 
@@ -266,11 +269,8 @@ def _draft_from(
     if labels is not None:
         draft = with_labels(draft, labels, limits=limits)
     if class_names is not None:
-        names = tuple(str(name) for name in class_names)
-        if len(names) not in (draft.n_classes, draft.n_classes - 1) or len(set(names)) != len(names):
-            raise InputError(
-                f"class_names needs {draft.n_classes} distinct names, one per column; got {len(names)}"
-            )
+        names = tuple(class_names)  # a column of row numbers among the scores may have no name
+        names = as_names(names, len(names) if len(names) == draft.n_classes - 1 else draft.n_classes)
         draft = replace(draft, class_names=names if len(names) == draft.n_classes else None)
     if ids is not None:
         draft = replace(draft, ids=np.asarray(ids))
@@ -297,18 +297,10 @@ def _table_from(data: Any, limits: Limits | None, progress: Progress | None) -> 
 
 
 def _matrix(data: Any) -> np.ndarray:
-    try:
-        array = np.asarray(data)
-        if array.dtype.kind == "c":
-            raise ValueError("they are complex")
-        matrix = as_numbers(array)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"scores must be numbers: {' '.join(str(error).split())[:120]}") from None
-    if matrix.ndim == 1:
-        matrix = matrix[:, None]
-    if matrix.ndim != 2 or matrix.size == 0:
-        raise InputError(f"scores must be an (n, L) matrix with at least one row; got shape {matrix.shape}")
-    return matrix
+    if isinstance(data, np.ndarray) and data.dtype.kind == "f":
+        data = as_numbers(data)  # float16 becomes float32, as in a file
+    scores = as_floats(data, ndim=None, what="scores")
+    return as_floats(scores[:, None] if scores.ndim == 1 else scores, ndim=2, what="scores")
 
 
 def examine_parts(

@@ -311,8 +311,7 @@ class Draft:
                 f"{int(missing.argmax())}; remove them or complete the labels"
             )
         codes = self.codes()
-        if len(self.labels) != self.n_samples:
-            raise InputError(f"there are {len(self.labels):,} labels for {self.n_samples:,} rows of scores")
+        _check_one_per_row(self.labels, self.n_samples)
         if codes is not None and (codes < 0).any():
             row = int((codes < 0).argmax())
             label = self.labels[row]
@@ -370,10 +369,8 @@ def draft_of(table: Table, roles: Roles) -> Draft:
     if proba.size == 0:
         raise InputError(f"the scores are empty: shape {proba.shape}")
     labels = _labels_of(table, roles.label)
-    if labels is not None and len(labels) != len(proba):
-        raise InputError(
-            f"there are {len(labels):,} labels for {len(proba):,} rows of scores; give one label per row"
-        )
+    if labels is not None:
+        _check_one_per_row(labels, len(proba))
     names = names_that_fit(labels, roles)
     if names is not None and len(names) != proba.shape[1]:
         raise InputError(f"there are {len(names)} class names for {proba.shape[1]} columns of scores")
@@ -434,10 +431,7 @@ def with_labels(draft: Draft, labels: Any, *, limits: Limits | None = None) -> D
             values = from_one_hot(values) if values.shape[1] > 1 else values[:, 0]
         elif values.ndim != 1:
             raise InputError(f"labels must be one per row; got shape {values.shape}")
-    if len(values) != draft.n_samples:
-        raise InputError(
-            f"there are {len(values):,} labels for {draft.n_samples:,} rows of scores; give one label per row"
-        )
+    _check_one_per_row(values, draft.n_samples)
     if ids is not None and draft.ids is not None:
         place = (
             pd.Index(ids.astype(str)).get_indexer(draft.ids.astype(str)) if pd.Index(ids).is_unique else None
@@ -447,6 +441,13 @@ def with_labels(draft: Draft, labels: Any, *, limits: Limits | None = None) -> D
     if draft.roles is not None:
         draft = replace(draft, class_names=names_that_fit(values, draft.roles))
     return replace(draft, labels=values)
+
+
+def _check_one_per_row(labels: np.ndarray, n_rows: int) -> None:
+    if len(labels) != n_rows:
+        raise InputError(
+            f"there are {len(labels):,} labels for {n_rows:,} rows of scores; give one label per row"
+        )
 
 
 def label_column(table: Table) -> tuple[np.ndarray, np.ndarray | None]:
