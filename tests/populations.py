@@ -13,3 +13,25 @@ def rows(seed: int, n: int = 300, n_classes: int = L) -> tuple[np.ndarray, np.nd
     random = np.random.default_rng(seed)
     proba = random.dirichlet(np.array([1.0] * (n_classes - 1) + [0.1]), n)
     return proba, random.integers(0, n_classes - 1, n)
+
+
+def population(
+    n: int = 2000, n_classes: int = 10, seed: int = 0, spread: float = 6.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw (proba, labels): logits are normal with one raised class, labels follow the probabilities."""
+    random = np.random.default_rng(seed)
+    logits = random.normal(size=(n, n_classes))
+    logits[np.arange(n), random.integers(0, n_classes, n)] += spread * random.random(n)
+    proba = softmax(logits)
+    return proba, drawn(proba, random)
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Probabilities of (n, L) logits."""
+    exps = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return exps / exps.sum(axis=1, keepdims=True)
+
+
+def drawn(proba: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Labels (n,) that follow (n, L) probabilities."""
+    return (proba.cumsum(axis=1) > random.random(len(proba))[:, None]).argmax(axis=1)

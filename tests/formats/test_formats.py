@@ -17,6 +17,7 @@ from calib import InputError, read_pair, read_predictions
 from calib.formats import divide, read_draft, read_table, with_labels, write_csv
 from calib.formats.roles import guess_roles
 from calib.formats.source import Limits
+from tests.files import bytes_of
 
 NAMES = ("cat", "dog, small", "Ötter")
 
@@ -32,12 +33,6 @@ def truth():
 def frame(truth):
     proba, labels = truth
     return pd.DataFrame(proba, columns=NAMES).assign(label=np.array(NAMES)[labels])
-
-
-def bytes_of(write, *args, **options):
-    buffer = io.BytesIO()
-    write(buffer, *args, **options)
-    return buffer.getvalue()
 
 
 def check(got, truth, names=NAMES):

@@ -27,16 +27,11 @@ from hypothesis import strategies as st
 from calib import InputError, Predictions, check, read_pair, read_predictions
 from calib.formats import write_csv
 from calib.formats.source import Limits
+from tests.files import bytes_of
 
 COUNT = int(os.environ.get("CALIB_FUZZ", "25"))
 #: Small bounds, so that a mutated size field that is honoured would be noticed as slowness.
 LIMITS = Limits(expanded_bytes=64 << 20, free_bytes=1 << 20)
-
-
-def bytes_of(write, *args, **options):
-    buffer = io.BytesIO()
-    write(buffer, *args, **options)
-    return buffer.getvalue()
 
 
 def originals():
