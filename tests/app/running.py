@@ -18,7 +18,8 @@ def open_page(page: str, **query: str) -> AppTest:
 
 
 def words(app: AppTest) -> str:
-    """All prose of a page."""
+    """All prose of a page, which shows no exception."""
+    assert not app.exception
     return "\n".join(element.value for element in [*app.markdown, *app.caption, *app.info, *app.warning])
 
 

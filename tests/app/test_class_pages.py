@@ -6,22 +6,10 @@ import time
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from calib import Predictions
 from pages.shared.session import Dataset
-from tests import ROOT
-
-
-def open_page(page: str, example: str = "resnet") -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    app.query_params["example"] = example
-    return app.run().switch_page(page).run()
-
-
-def words(app: AppTest) -> str:
-    assert not app.exception
-    return "\n".join(element.value for element in [*app.markdown, *app.caption, *app.info])
+from tests.app.running import open_page, words
 
 
 def test_classes_are_ranked_searched_and_opened():
@@ -53,7 +41,7 @@ def test_class_without_a_score_of_its_own_is_explained():
 
 
 def test_imbalance_says_what_happened_to_the_rarest_classes():
-    app = open_page("pages/study/imbalance.py", "covtype-simulated")
+    app = open_page("pages/study/imbalance.py", example="covtype-simulated")
     text = words(app)
     assert "4 Cottonwood/Willow" in text
     assert text.count("a perfect model would show") == 2
@@ -65,7 +53,7 @@ def test_imbalance_says_what_happened_to_the_rarest_classes():
 
 def test_imbalance_says_when_nothing_is_calibrated():
     rows = Predictions(np.random.default_rng(0).dirichlet(np.ones(3), 40), np.arange(40) % 3)
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    app = open_page("pages/start/overview.py", example="two-patients")
     app.session_state["dataset"] = Dataset("small", "", False, rows, rows)
     text = words(app.switch_page("pages/study/imbalance.py").run())
     assert "Nothing is calibrated**: no announced class has 50 calibration rows" in text
@@ -73,7 +61,7 @@ def test_imbalance_says_when_nothing_is_calibrated():
 
 
 def test_plan_of_bins_opens_on_request():
-    app = open_page("pages/repair/calibrate.py", "covtype-simulated")
+    app = open_page("pages/repair/calibrate.py", example="covtype-simulated")
     before = len(app.get("plotly_chart"))
     app.toggle(key="show-plan").set_value(True).run()
     assert "top-label binning gives **7 of 7** classes" in words(app)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 from calib import (
     bootstrap_interval,
     debiased_ece,
-    decomposition,
     noise_floor,
     smooth_ece,
     verdict,
 )
 from calib.datasets import load_example
-from calib.figures import noise as figures_noise
 from tests.app.running import open_page, words
 
 PAGE = "pages/diagnose/noise.py"
@@ -75,28 +71,3 @@ def test_large_data_are_resampled_when_asked():
     app.toggle(key="resample").set_value(True).run()
     assert len(app.dataframe) == 2
     assert "200 resamples" in words(app)
-
-
-def test_floors_draw_observed_over_mean(rows):
-    floors = {
-        "conf-ECE": noise_floor(rows.labels, rows, notion="confidence", random_state=0, n_resamples=99),
-        "TL-MCE": noise_floor(rows.labels, rows, metric="mce", random_state=0, n_resamples=99),
-    }
-    figure = figures_noise.floors(floors)
-    band, above, quiet = figure.data
-    ratio = {name: floor.observed / floor.mean for name, floor in floors.items()}
-    assert above.x.tolist() == [ratio["conf-ECE"]]
-    assert quiet.x.tolist() == [ratio["TL-MCE"]]
-    assert band.base[0] + band.x[0] == pytest.approx(
-        floors["conf-ECE"].quantile(0.95) / floors["conf-ECE"].mean
-    )
-
-
-def test_parts_are_stacked(rows):
-    parts = {"<b>Base</b>": decomposition(rows.labels, rows)}
-    figure = figures_noise.score_parts(parts, "Brier score")
-    assert [bar.x[0] for bar in figure.data] == [
-        parts["<b>Base</b>"].refinement,
-        parts["<b>Base</b>"].calibration,
-    ]
-    assert "<b>" not in json.dumps(figure.layout.yaxis.ticktext)

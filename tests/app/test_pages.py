@@ -19,13 +19,28 @@ def test_navigation_lists_every_page_file():
     assert [page for page in PAGES if f'"{page}"' not in listing] == []
 
 
-@pytest.mark.parametrize("example", EXAMPLE_TITLES)
+@pytest.fixture(scope="module", params=EXAMPLE_TITLES)
+def visit(request):
+    """One session on a built-in example: its data are made, and its calibrator fitted, once for all pages."""
+    app = open_page("pages/start/overview.py", example=request.param)
+    assert app.session_state["dataset"].example == request.param
+    return app
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_page_runs_on_example(page, example):
-    app = open_page(page, example=example)
+def test_page_runs_on_example(visit, page):
+    app = visit.switch_page(page).run()
     assert not app.exception
     assert not app.error
     assert [Path(page).stem in title.value.lower() for title in app.title] == [True]
+
+
+def test_overview_makes_a_report():
+    app = open_page("pages/start/overview.py", example="two-patients")
+    app.toggle(key="make-report").set_value(True).run()
+    assert not app.exception
+    labels = [button.proto.label for button in app.get("download_button")]
+    assert any(label.startswith("Report (HTML, ") for label in labels)
 
 
 def saved(save, *arrays, **named) -> bytes:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -11,8 +9,10 @@ from streamlit.testing.v1 import AppTest
 from calib import CanonicalBinning, GridScheme, Predictions, ProjectionScheme, SierpinskiScheme
 from calib.persistence import dumps, loads
 from pages.shared.session import Dataset
+from tests import ROOT
+from tests.app.running import open_page
 
-APP = Path(__file__).parents[2] / "app.py"
+PAGE = "pages/study/simplex.py"
 
 
 def show_binary() -> None:
@@ -31,7 +31,7 @@ def show_binary() -> None:
 
 
 def test_two_classes_are_told_why_not(monkeypatch):
-    monkeypatch.chdir(APP.parent)
+    monkeypatch.chdir(ROOT)
     app = AppTest.from_function(show_binary, default_timeout=60).run()
     assert not app.exception
     assert "a simplex starts with three" in app.info[0].value
@@ -40,9 +40,9 @@ def test_two_classes_are_told_why_not(monkeypatch):
 def test_a_scheme_that_needs_more_rows_is_named_and_the_others_are_compared():
     proba = np.random.default_rng(0).dirichlet(np.ones(3), 40)
     rows = Predictions(proba, np.arange(40) % 3)
-    app = AppTest.from_file(str(APP), default_timeout=60).run()
+    app = open_page("pages/start/overview.py", example="two-patients")
     app.session_state["dataset"] = Dataset("tiny", "", False, rows.take(np.arange(8)), rows)
-    app.switch_page("pages/study/simplex.py").run()
+    app.switch_page(PAGE).run()
     assert not app.exception
     needed = "Projection with 27 bins needs 26 calibration rows; there are 8."
     assert f"Projection, rotating: not compared. {needed}" in [one.value for one in app.caption]
@@ -63,7 +63,7 @@ def test_a_scheme_that_needs_more_rows_is_named_and_the_others_are_compared():
 
 
 def test_the_bin_that_is_named_has_the_largest_share_of_the_error():
-    app = AppTest.from_file(str(APP), default_timeout=120).run().switch_page("pages/study/simplex.py").run()
+    app = open_page(PAGE)
     bins = app.dataframe[0].value
     drawn = bins[bins[["Evaluation rows", "Calibration rows"]].min(axis=1) >= 20]
     most = drawn.loc[drawn["Share of canonical-ECE (%)"].idxmax()]
@@ -74,9 +74,7 @@ def test_the_bin_that_is_named_has_the_largest_share_of_the_error():
 
 @pytest.mark.parametrize("how", ["Two classes, all others merged", "Three classes, renormalised"])
 def test_too_few_chosen_classes_are_asked_for(how):
-    app = AppTest.from_file(str(APP), default_timeout=120)
-    app.query_params["example"] = "digits"
-    app.run().switch_page("pages/study/simplex.py").run()
+    app = open_page(PAGE, example="digits")
     app.radio(key="how").set_value(how).run()
     app.multiselect[0].set_value(app.multiselect[0].value[:1]).run()
     assert not app.exception
