@@ -31,7 +31,7 @@ _CALIBRATOR_OPTIONS = ("notion", "points_per_bin", "n_bins", "ties", "top_k", "n
 
 
 def metrics(options: Namespace) -> Outcome:
-    """Assess the evaluation rows of a file, as they are and through a calibrator file."""
+    """Assess the evaluation rows of a file, before and after a calibrator if one is given."""
     rows = rows_to_assess(options)
     methods = [_summary(rows, rows.proba, BASE, options.bins)]
     floors = [_floors(rows, rows.proba, options)]
@@ -42,74 +42,74 @@ def metrics(options: Namespace) -> Outcome:
         methods.append(_summary(rows, scores, name_of(calibrator), options.bins, strategy))
         floors.append(_floors(rows, scores, options, strategy))
         if calibrator.fitted_on_.fingerprint == rows.fingerprint:
-            notes.append("warning: these are the rows the calibrator was fitted on; assess it on others")
+            notes.append("warning: these are the rows the calibrator was fitted on; assess it on other rows")
     data = {
         "file": str(options.file),
         "n_samples": rows.n_samples,
         "n_classes": rows.n_classes,
         "fingerprint": rows.fingerprint,
         "methods": [
-            asdict(method) | {"noise": {name: _floor_data(floor) for name, floor in known.items()}}
-            for method, known in zip(methods, floors, strict=True)
+            asdict(method) | {"noise": {notion: _floor_data(floor) for notion, floor in by_notion.items()}}
+            for method, by_notion in zip(methods, floors, strict=True)
         ],
     }
     verdicts = [
         f"{method.method}: {verdict(floor, ECES[notion].title)}"
-        for method, known in zip(methods, floors, strict=True)
-        for notion, floor in known.items()
+        for method, by_notion in zip(methods, floors, strict=True)
+        for notion, floor in by_notion.items()
     ]
-    return Outcome("\n".join([*notes, "", _table(methods), "", _how(methods), *verdicts]), data)
+    return Outcome("\n".join([*notes, "", _table(methods), "", _bins_used(methods), *verdicts]), data)
 
 
 def fit(options: Namespace) -> Outcome:
     """Fit a calibrator on the calibration rows, write its file, and compare on the evaluation rows."""
     if options.n_bins is not None and options.points_per_bin is not None:
         raise InputError("--n-bins and --points-per-bin exclude each other; give one of the two")
-    given = read_rows(options)
-    calibration, evaluation = given.calibration, given.evaluation
+    file_rows = read_rows(options)
+    calibration, evaluation = file_rows.calibration, file_rows.evaluation
     if options.evaluate:
         calibration = calibration or evaluation
-        other = Namespace(**{**vars(options), "file": options.evaluate, "labels": None})
-        evaluation = read_rows(other).evaluation.in_order_of(calibration.class_names)
-    how = "calibration rows named by the file" if not options.evaluate else "rows of the file"
-    rest: Predictions | None = evaluation
+        second_file = Namespace(**{**vars(options), "file": options.evaluate, "labels": None})
+        evaluation = read_rows(second_file).evaluation.in_order_of(calibration.class_names)
+    source = "calibration rows named by the file" if not options.evaluate else "rows of the file"
+    unseen: Predictions | None = evaluation
     if calibration is None:
-        calibration, rest = evaluation, None
-        how = "all rows of the file"
+        calibration, unseen = evaluation, None
+        source = "all rows of the file"
         if options.split < 1.0:
-            calibration, rest = evaluation.split(options.split, options.seed)
-            how = f"a stratified {options.split:.0%} of the file's rows, seed {options.seed}"
+            calibration, unseen = evaluation.split(options.split, options.seed)
+            source = f"a stratified {options.split:.0%} of the file's rows, seed {options.seed}"
     if calibration.labels is None:
         raise InputError("fit needs true labels; give them in the file or with --labels")
-    chosen = {name: getattr(options, name) for name in _CALIBRATOR_OPTIONS}
+    parameters = {name: getattr(options, name) for name in _CALIBRATOR_OPTIONS}
     complete = "rescale" if options.complete else None
-    calibrator = make_calibrator(options.method, random_state=options.seed, complete=complete, **chosen)
+    calibrator = make_calibrator(options.method, random_state=options.seed, complete=complete, **parameters)
     calibrator.fit(calibration.proba, calibration.labels)
-    content = dumps(calibrator, fitted_on=calibration, log=given.log)
+    content = dumps(calibrator, fitted_on=calibration, log=file_rows.log)
     calibrator = loads(content)
-    notes = [f"{name_of(calibrator)} fitted on {calibration.n_samples:,} rows: {how}"]
+    notes = [f"{name_of(calibrator)} fitted on {calibration.n_samples:,} rows: {source}"]
     fallbacks = _fallbacks(calibrator, calibration.class_names)
     if fallbacks:
-        shown = ", ".join(f"{one['class']} ({one['n_points']} rows)" for one in fallbacks[:10])
-        rest_of = f" and {len(fallbacks) - 10:,} more" if len(fallbacks) > 10 else ""
+        classes = ", ".join(f"{entry['class']} ({entry['n_points']} rows)" for entry in fallbacks[:10])
+        more = f" and {len(fallbacks) - 10:,} more" if len(fallbacks) > 10 else ""
         needed = fallbacks[0]["needed"]
-        notes.append(f"not calibrated for want of {needed} calibration rows: {shown}{rest_of}")
+        notes.append(f"left uncalibrated: fewer than {needed} calibration rows for {classes}{more}")
     methods = []
-    if rest is not None and rest.labels is not None:
-        rest = aligned(rest, calibrator)
-        after, strategy = calibrated_scores(calibrator, rest), assessment(calibrator)
+    if unseen is not None and unseen.labels is not None:
+        unseen = aligned(unseen, calibrator)
+        after, strategy = calibrated_scores(calibrator, unseen), assessment(calibrator)
         methods = [
-            _summary(rest, rest.proba, "before", options.bins),
-            _summary(rest, after, name_of(calibrator), options.bins, strategy),
+            _summary(unseen, unseen.proba, "before", options.bins),
+            _summary(unseen, after, name_of(calibrator), options.bins, strategy),
         ]
-        notes += ["", f"on {rest.n_samples:,} other rows:", _table(methods), "", _how(methods), ""]
+        notes += ["", f"on {unseen.n_samples:,} other rows:", _table(methods), "", _bins_used(methods), ""]
     Path(options.output).write_bytes(content)
     notes.append(f"wrote {options.output}")
     data = {
         "calibrator": str(options.output),
         "method": name_of(calibrator),
         "n_calibration": calibration.n_samples,
-        "n_evaluation": 0 if rest is None else rest.n_samples,
+        "n_evaluation": 0 if unseen is None else unseen.n_samples,
         "not_calibrated": fallbacks,
         "methods": [asdict(method) for method in methods],
     }
@@ -130,13 +130,13 @@ def apply(options: Namespace) -> Outcome:
     else:
         raise InputError(f"--output must end in .csv or .parquet; got {target.name!r}")
     changed = int((frame["announced"] != frame["predicted"]).sum()) if "announced" in frame else 0
-    notes.append(f"wrote {len(frame):,} rows to {target}; the announced class changes in {changed:,}")
+    notes.append(f"wrote {len(frame):,} rows to {target}; the predicted class changes in {changed:,}")
     data = {"output": str(target), "n_samples": len(frame), "n_class_changed": changed}
     return Outcome("\n".join(notes), data | {"columns": list(frame.columns)})
 
 
 def check(options: Namespace) -> Outcome:
-    """Examine a file and say what is wrong with it; 1 if an error stands in the way of using it."""
+    """Examine a file and list its problems; exit code 1 if an error prevents its use."""
     reports = check_file(options.file, labels=options.labels, fix=fix_codes(options), format=options.format)
     lines, data = [], {}
     for part, report in sorted(reports.items()):
@@ -145,9 +145,9 @@ def check(options: Namespace) -> Outcome:
             f"{part}: {counted(draft.n_samples, 'row')}, {counted(draft.n_classes, 'column')} of scores"
         )
         lines += [f"  fixed {line}" for line in report.log]
-        for one in report.findings:
-            hint = f" [--fix {one.code}]" if one.fix is not None else ""
-            lines.append(f"  {one.severity}: {one.code}: {one.message}{hint}")
+        for finding in report.findings:
+            hint = f" [--fix {finding.code}]" if finding.fix is not None else ""
+            lines.append(f"  {finding.severity}: {finding.code}: {finding.message}{hint}")
         if not report.findings:
             lines.append("  nothing to report")
         data[part] = {
@@ -157,15 +157,15 @@ def check(options: Namespace) -> Outcome:
             "fixed": list(report.log),
             "findings": [
                 {
-                    "code": one.code,
-                    "severity": one.severity,
-                    "message": one.message,
-                    "fixable": one.fix is not None,
-                    "n_rows": len(one.rows),
-                    "rows": one.rows[:20].tolist(),
-                    "columns": list(one.columns[:20]),
+                    "code": finding.code,
+                    "severity": finding.severity,
+                    "message": finding.message,
+                    "fixable": finding.fix is not None,
+                    "n_rows": len(finding.rows),
+                    "rows": finding.rows[:20].tolist(),
+                    "columns": list(finding.columns[:20]),
                 }
-                for one in report.findings
+                for finding in report.findings
             ],
         }
     return Outcome(
@@ -200,17 +200,17 @@ def gate(options: Namespace) -> Outcome:
 
 def report(options: Namespace) -> Outcome:
     """Write one self-contained HTML page about the evaluation rows and calibrators."""
-    given = read_rows(options, examined=True)
-    calibration, rows = given.calibration, given.evaluation
-    how = "calibration rows named by the file" if calibration is not None else "none"
+    file_rows = read_rows(options, examined=True)
+    calibration, rows = file_rows.calibration, file_rows.evaluation
+    source = "calibration rows named by the file" if calibration is not None else "none"
     if calibration is None and options.split:
         calibration, rows = rows.split(options.split, options.seed)
-        how = f"a stratified {options.split:.0%} of the file's rows, seed {options.seed}"
+        source = f"a stratified {options.split:.0%} of the file's rows, seed {options.seed}"
     calibrators: dict[str, Any] = {}
     for file in options.calibrator:
         calibrator = load(file)
-        before, rows = rows.class_names, aligned(rows, calibrator)
-        if calibrators and rows.class_names != before:
+        order, rows = rows.class_names, aligned(rows, calibrator)
+        if calibrators and rows.class_names != order:
             raise InputError(
                 f"{Path(file).name} has its classes in another order than the calibrator before it"
             )
@@ -227,8 +227,8 @@ def report(options: Namespace) -> Outcome:
             calibrators,
             calibration,
             title=Path(options.file).name,
-            examinations=given.examinations,
-            settings={"Command": command, "Calibration": how},
+            examinations=file_rows.examinations,
+            settings={"Command": command, "Calibration": source},
             n_bins=options.bins,
             n_resamples=options.resamples,
             random_state=options.seed,
@@ -278,13 +278,13 @@ def _floor_data(floor: NoiseFloor) -> dict[str, float]:
 def _fallbacks(calibrator: Any, names: Sequence[str]) -> list[dict[str, Any]]:
     return [
         {
-            "class": names[one.label] if one.label >= 0 else "all classes",
-            "rank": one.rank + 1,
-            "n_points": one.n_points,
-            "needed": one.needed,
-            "used": one.used,
+            "class": names[fallback.label] if fallback.label >= 0 else "all classes",
+            "rank": fallback.rank + 1,
+            "n_points": fallback.n_points,
+            "needed": fallback.needed,
+            "used": fallback.used,
         }
-        for one in getattr(calibrator, "fallbacks_", ())
+        for fallback in getattr(calibrator, "fallbacks_", ())
     ]
 
 
@@ -300,5 +300,5 @@ def _table(methods: Sequence[Summary]) -> str:
     return "\n".join(lines)
 
 
-def _how(methods: Sequence[Summary]) -> str:
+def _bins_used(methods: Sequence[Summary]) -> str:
     return "Bins: " + "; ".join(f"{method.method}, {method.bins}" for method in methods)

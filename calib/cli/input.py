@@ -1,4 +1,4 @@
-"""What commands share: their outcome, and the rows and calibrators that options name."""
+"""What the commands share: their outcome, and reading the rows and calibrators that options name."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from calib.predictions import Predictions
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command found.
+    """Result of a command.
 
     Attributes
     ----------
     text : str
-        For people.
+        The result for people.
     data : dict
-        For programs, plain JSON types.
+        The result for programs, in JSON types.
     code : int
-        Exit code: 0, or 1 where the command is a check that failed.
+        Exit code: 0, or 1 if the command is a check that failed.
     """
 
     text: str
@@ -41,16 +41,16 @@ def fix_codes(options: Namespace) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class FileRows:
-    """Rows of a file as the options ask for them.
+    """Rows of a file that the options select.
 
     Attributes
     ----------
     calibration : Predictions or None
-        None where the file names no calibration rows.
+        None if the file names no calibration rows.
     evaluation : Predictions
-        All other rows.
+        The rows to use.
     examinations : mapping of str to calib.doctor.Report
-        What was found in each part of the file; empty where it was not examined.
+        Findings about each part of the file; empty if it was not examined.
     """
 
     calibration: Predictions | None
@@ -66,7 +66,7 @@ class FileRows:
 
 
 def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = False) -> FileRows:
-    """Read the file once, examine it once where asked to or where there are fixes, and return its rows."""
+    """Read the file once, examine it once if asked to or if there are fixes, and return its rows."""
     file = read_table(options.file, format=options.format)
     labels = read_table(options.labels) if options.labels else None
     calibration: Predictions | None = None
@@ -95,16 +95,16 @@ def rows_to_assess(options: Namespace) -> Predictions:
     if not options.split:
         return rows.evaluation
     if rows.calibration is not None:
-        raise InputError("the file names its calibration rows; --split is for files that name none")
+        raise InputError("leave out --split: the file names its calibration rows itself")
     if options.split == 1.0:
-        raise InputError("--split 1 leaves no rows to assess; use the share that fit was given")
+        raise InputError("--split 1 leaves no rows to assess; pass the share that was given to fit")
     return rows.evaluation.split(options.split, options.seed)[1]
 
 
 def calibrator_for(file: str, rows: Predictions, notes: list[str]) -> tuple[Any, Predictions]:
-    """Load a calibrator file and put the columns of the rows in its order, noting so."""
+    """Load a calibrator file and put the columns of the rows in its order; add a note if they moved."""
     calibrator = load(file)
     reordered = aligned(rows, calibrator)
     if reordered is not rows:
-        notes.append("columns were put in the calibrator's order of classes")
+        notes.append("columns were reordered to match the calibrator's classes")
     return calibrator, reordered

@@ -31,9 +31,9 @@ examples:
   python -m calib metrics predictions.parquet --calibrator cal.json
   python -m calib metrics predictions.csv --calibrator cal.json --split 0.5 --seed 0
 
-A file with calibration and evaluation rows (a column 'split', or arrays such as val_logits and
-test_logits) is assessed on its evaluation rows, any other on all its rows: after `fit` divided such a
-file, --split and --seed as given to `fit` assess the rows that it did not use.
+A file that names calibration and evaluation rows (a column 'split', or arrays such as val_logits and
+test_logits) is assessed on its evaluation rows, any other file on all its rows. If `fit` divided the
+file, pass the same --split and --seed to assess only the rows that `fit` did not use.
 
 """
 
@@ -44,8 +44,8 @@ examples:
   python -m calib fit val.csv --evaluate test.csv --method temperature -o ts.json
 
 Fits on the calibration rows and compares before and after on the evaluation rows. A file that names no
-calibration rows is divided at random, stratified by label: --split of it to fit, the rest to compare.
---split 1 fits on all rows and compares nothing. The same --seed divides in the same way.
+calibration rows is divided at random, stratified by label: the share --split is for fitting, the rest
+for comparing. --split 1 fits on all rows and compares nothing. The same --seed divides in the same way.
 
 """
 
@@ -54,7 +54,7 @@ examples:
   python -m calib apply cal.json new.csv -o calibrated.csv
   python -m calib apply cal.json new.parquet -o calibrated.parquet --json
 
-Columns with the calibrator's class names are put in its order; labels are not needed.
+Named columns are put in the calibrator's order of classes; labels are not needed.
 
 """
 
@@ -65,7 +65,7 @@ examples:
   python -m calib check predictions.csv --fix percent,labels_one_based
   python -m calib metrics predictions.csv --fix percent,labels_one_based
 
-Exits with 1 if an error is left that stands in the way of using the file.
+Exits with 1 if an error remains that prevents the file from being used.
 
 """
 
@@ -92,18 +92,18 @@ examples:
   python -m calib report predictions.csv --split 0.5 -o report.html
   python -m calib report logits.npz --calibrator cal.json -o report.html
 
-The page needs no network and no server. It is about the evaluation rows. Where the file names calibration
-rows, or --split takes a share of its rows for them, {methods} are fitted and
-compared; calibrator files can be added. The page states versions, seeds and this command.
+The page needs no network and no server. It describes the evaluation rows. If the file names calibration
+rows, or --split sets a share of its rows aside for calibration, {methods} are
+fitted and compared; --calibrator adds more. The page states versions, seeds and this command.
 
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    options = _parser().parse_args(given)
-    options.arguments = given[1:]
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    options = _parser().parse_args(words)
+    options.arguments = words[1:]
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _say_warning
@@ -113,8 +113,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         return _refuse(options.command, str(error))
     except OSError as error:
-        known = error.filename is not None and error.strerror is not None
-        return _refuse(options.command, f"{error.filename}: {error.strerror}" if known else str(error))
+        has_file = error.filename is not None and error.strerror is not None
+        return _refuse(options.command, f"{error.filename}: {error.strerror}" if has_file else str(error))
     except KeyboardInterrupt:
         _refuse(options.command, "stopped")
         return 130
@@ -138,34 +138,35 @@ def _parser() -> argparse.ArgumentParser:
 
     metrics = _command(commands_, "metrics", "print calibration errors and scores of predictions", METRICS)
     _add_file(metrics)
-    metrics.add_argument("--calibrator", metavar="CAL.JSON", help="also assess the file through this one")
+    metrics.add_argument("--calibrator", metavar="CAL.JSON", help="also assess the file with this calibrator")
     _add_bins(metrics)
     _add_noise(metrics)
     _add_rest(metrics)
 
     fit = _command(commands_, "fit", "fit a calibrator and write its file", FIT)
     _add_file(fit)
-    fit.add_argument("--evaluate", metavar="FILE", help="compare before and after on the rows of this file")
-    fit.add_argument("-o", "--output", required=True, metavar="CAL.JSON", help="calibrator file to write")
-    fit.add_argument("--method", choices=tuple(METHODS), default="histogram", help="default: histogram")
-    fit.add_argument("--notion", choices=NOTIONS, help="default: top-label")
-    fit.add_argument("--points-per-bin", type=int, metavar="K", help="histogram: default 50")
-    fit.add_argument("--n-bins", type=int, metavar="B", help="histogram: bins per problem, instead of K")
-    fit.add_argument("--ties", choices=("group", "randomize"), help="histogram: default group")
-    fit.add_argument("--top-k", type=int, metavar="K", help="ranks of the top-k notions")
-    fit.add_argument("--normalize", action="store_true", help="class-wise: divide each row by its sum")
-    fit.add_argument("--fallback", choices=("identity", "pooled"), help="classes with too few rows")
-    fit.add_argument("--complete", action="store_true", help="also spread 1 - h over the other classes")
-    fit.add_argument("--split", type=_share, default=0.5, metavar="SHARE", help="default 0.5")
-    fit.add_argument("--seed", type=int, default=0, help="default 0")
+    add = fit.add_argument
+    add("--evaluate", metavar="FILE", help="compare before and after on the rows of this file")
+    add("-o", "--output", required=True, metavar="CAL.JSON", help="calibrator file to write")
+    add("--method", choices=tuple(METHODS), default="histogram", help="default: histogram")
+    add("--notion", choices=NOTIONS, help="default: top-label")
+    add("--points-per-bin", type=int, metavar="K", help="histogram: rows per bin; default 50")
+    add("--n-bins", type=int, metavar="B", help="histogram: bins per binary problem, instead of K")
+    add("--ties", choices=("group", "randomize"), help="histogram: how to bin equal scores; default group")
+    add("--top-k", type=int, metavar="K", help="ranks of the top-k notions")
+    add("--normalize", action="store_true", help="class-wise: divide each row by its sum")
+    add("--fallback", choices=("identity", "pooled"), help="for classes with too few rows; default identity")
+    add("--complete", action="store_true", help="spread 1 - confidence over the other classes")
+    add("--split", type=_share, default=0.5, metavar="SHARE", help="share to fit on; default 0.5")
+    add("--seed", type=int, default=0, help="seed of the fit and the split; default 0")
     _add_bins(fit)
 
     apply = _command(commands_, "apply", "calibrate new predictions with a calibrator file", APPLY)
     apply.add_argument("calibrator", metavar="CAL.JSON")
     _add_file(apply)
-    apply.add_argument("-o", "--output", required=True, metavar="OUT", help=".csv or .parquet")
+    apply.add_argument("-o", "--output", required=True, metavar="OUT", help="output: .csv or .parquet")
 
-    check = _command(commands_, "check", "say what is wrong with a file, and what --fix would do", CHECK)
+    check = _command(commands_, "check", "list the problems of a file and the fixes for them", CHECK)
     _add_file(check)
 
     examples = GATE.format(metrics=", ".join(LIMITS))
@@ -184,7 +185,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_file(report)
     report.add_argument("-o", "--output", required=True, metavar="OUT.HTML", help="page to write")
     report.add_argument(
-        "--calibrator", action="append", default=[], metavar="CAL.JSON", help="show this one too; repeatable"
+        "--calibrator", action="append", default=[], metavar="CAL.JSON", help="also show this one; repeatable"
     )
     report.add_argument(
         "--split", type=_share, metavar="SHARE", help="share of the rows to fit calibrators on"
@@ -212,16 +213,18 @@ def _command(
 def _add_file(command: argparse.ArgumentParser) -> None:
     command.add_argument("file", metavar="FILE", help="CSV, TSV, Parquet, Feather, NPY, NPZ or JSON")
     command.add_argument("--labels", metavar="FILE", help="true labels, where FILE has none")
-    command.add_argument("--format", metavar="NAME", help="format of FILE; default: recognised")
+    command.add_argument("--format", metavar="NAME", help="format of FILE; default: recognised from the file")
     command.add_argument(
-        "--part", metavar="NAME", help="rows to use: calibration, evaluation or a split's value"
+        "--part", metavar="NAME", help="rows to use: calibration, evaluation or a value of the split column"
     )
-    command.add_argument("--fix", default="", metavar="CODES", help="fixes of `check` to apply, by commas")
+    command.add_argument(
+        "--fix", default="", metavar="CODES", help="comma-separated codes of fixes to apply, see `check`"
+    )
     command.add_argument(
         "--scores",
         choices=("auto", "probabilities", "logits", "log_probabilities"),
         default="auto",
-        help="what FILE holds; default: by its names",
+        help="what the scores of FILE are; default: recognised from its names",
     )
 
 
@@ -233,7 +236,7 @@ def _add_noise(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--resamples", type=int, default=1000, metavar="R", help="redraws of the noise floor; 0 for none"
     )
-    command.add_argument("--seed", type=int, default=0, help="of the redraws; default 0")
+    command.add_argument("--seed", type=int, default=0, help="seed of the redraws; default 0")
 
 
 def _add_rest(command: argparse.ArgumentParser) -> None:
@@ -248,7 +251,7 @@ def _add_rest(command: argparse.ArgumentParser) -> None:
 def _share(text: str) -> float:
     share = float(text)
     if not 0.0 < share <= 1.0:
-        raise argparse.ArgumentTypeError(f"a share above 0 and at most 1, got {text}")
+        raise argparse.ArgumentTypeError(f"expected a share above 0 and at most 1; got {text}")
     return share
 
 
@@ -266,7 +269,7 @@ def _one_line(message: object) -> str:
 
 
 def _printable(text: str) -> str:
-    """Escape what a terminal would obey, and what it cannot show: names come from users' files."""
+    """Escape control characters and what the terminal cannot show: names come from users' files."""
     encoding = sys.stdout.encoding or "utf-8"
     shown = "".join(c if c == "\n" or c.isprintable() else ascii(c)[1:-1] for c in text)
     return shown.encode(encoding, errors="backslashreplace").decode(encoding)

@@ -40,8 +40,8 @@ def reference(shared_data) -> str:
 def run(capsys, *arguments) -> tuple[int, dict, str]:
     """Exit code, JSON output and stderr of one command."""
     code = main([*map(str, arguments), "--json"])
-    said = capsys.readouterr()
-    return code, json.loads(said.out) if said.out else {}, said.err
+    printed = capsys.readouterr()
+    return code, json.loads(printed.out) if printed.out else {}, printed.err
 
 
 def test_metrics_of_the_reference_file(capsys, reference):
@@ -117,7 +117,7 @@ def test_rows_left_by_fit_can_be_assessed_again(capsys, table, reference, tmp_pa
 
 
 def test_apply_counts_the_classes_that_change(capsys, table, tmp_path):
-    """Class-wise calibration announces other classes; the scalar notions never do, completed vectors may."""
+    """Class-wise calibration changes predicted classes; scalar notions never do, completed vectors may."""
     for options in (["--notion", "class-wise"], ["--complete"], []):
         run(capsys, "fit", table, "--points-per-bin", 20, *options, "-o", tmp_path / "cal.json")
         _, data, _ = run(capsys, "apply", tmp_path / "cal.json", table, "-o", tmp_path / "out.csv")
@@ -268,10 +268,10 @@ def test_names_cannot_command_the_terminal(capsys, tmp_path):
     frame = pd.DataFrame({"\x1b[2Jcat": [0.9, 0.2], "dög": [0.1, 0.8], "label": ["\x1b[2Jcat", "hen"]})
     frame.to_csv(tmp_path / "names.csv", index=False)
     code = main(["check", str(tmp_path / "names.csv")])
-    said = capsys.readouterr()
+    printed = capsys.readouterr()
     assert code == 1
-    assert "hen" in said.out
-    assert "\x1b" not in said.out + said.err
+    assert "hen" in printed.out
+    assert "\x1b" not in printed.out + printed.err
     main(["metrics", str(tmp_path / "names.csv")])
     assert "\x1b" not in capsys.readouterr().err
 
@@ -300,8 +300,9 @@ def percent(table) -> Path:
 def test_check_says_what_is_wrong(capsys, percent):
     code, data, _ = run(capsys, "check", percent)
     assert code == 1
-    (first,) = [one for one in data["parts"]["evaluation"]["findings"] if one["severity"] == "error"]
-    assert (first["code"], first["fixable"]) == ("percent", True)
+    findings = data["parts"]["evaluation"]["findings"]
+    (error,) = [finding for finding in findings if finding["severity"] == "error"]
+    assert (error["code"], error["fixable"]) == ("percent", True)
     assert main(["check", str(percent)]) == 1
     assert "[--fix percent]" in capsys.readouterr().out
 
@@ -423,10 +424,10 @@ def test_evaluation_file_is_read_like_the_other(capsys, percent, tmp_path):
 def test_file_is_read_once_and_examined_once(
     capsys, monkeypatch, table, percent, tmp_path, command, examinations
 ):
-    """Examining counts once as found and once more as fixed."""
-    given = percent if "--fix" in command else table
+    """A file is examined as read and, if there are fixes, once more after them."""
+    file = percent if "--fix" in command else table
     labels = table.with_name("labels.csv")
-    pd.read_csv(given)[["label"]].to_csv(labels, index=False)
+    pd.read_csv(file)[["label"]].to_csv(labels, index=False)
     counts = {"open_source": [], "_examine": []}
 
     def count(module, name):
@@ -441,7 +442,7 @@ def test_file_is_read_once_and_examined_once(
     count(calib.formats.reading, "open_source")
     count(calib.doctor.examination, "_examine")
     rest = ["--labels", labels, "-o", tmp_path / "out", *(["--resamples", 20] if "report" in command else [])]
-    code, _, err = run(capsys, command.split()[0], given, *command.split()[1:], *rest)
+    code, _, err = run(capsys, command.split()[0], file, *command.split()[1:], *rest)
     assert (code, err) == (0, "")
-    assert sorted(counts["open_source"]) == sorted([str(given), str(labels)])
+    assert sorted(counts["open_source"]) == sorted([str(file), str(labels)])
     assert len(counts["_examine"]) == examinations
