@@ -1,33 +1,49 @@
 """Figures of computed diagrams; the only package that imports plotly."""
 
-from calib.figures.reliability_figures import (
+from calib.figures.bin_sweep import ece_curves
+from calib.figures.classes import class_reliability, class_shares, confused, heat
+from calib.figures.decompositions import score_parts
+from calib.figures.imbalance import bin_plan, class_errors, class_panels
+from calib.figures.noise import floors
+from calib.figures.reliability_diagram import reliability, zoom
+from calib.figures.simplex import recalibration
+from calib.figures.style import (
     BARS,
     FONT,
     MAX_NAMED,
     METHOD_COLOURS,
     OKABE_ITO,
     TEMPLATE,
-    class_shares,
-    ece_curves,
     escape,
-    reliability,
     template,
     unit_axes,
-    zoom,
 )
+from calib.figures.validity_curves import DOTTED, canonical_validity, validity
 
 __all__ = [
     "BARS",
+    "DOTTED",
     "FONT",
     "MAX_NAMED",
     "METHOD_COLOURS",
     "OKABE_ITO",
     "TEMPLATE",
+    "bin_plan",
+    "canonical_validity",
+    "class_errors",
+    "class_panels",
+    "class_reliability",
     "class_shares",
+    "confused",
     "ece_curves",
     "escape",
+    "floors",
+    "heat",
+    "recalibration",
     "reliability",
+    "score_parts",
     "template",
     "unit_axes",
+    "validity",
     "zoom",
 ]

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
 
 from calib.diagrams.classes import ClassDiagram, ClassHeat
 from calib.diagrams.reliability import FEW_ROWS
-from calib.figures.reliability_figures import BARS, OKABE_ITO, TEMPLATE, escape, unit_axes
+from calib.figures.style import (
+    MAX_NAMED,
+    OKABE_ITO,
+    TEMPLATE,
+    escape,
+    faint,
+    interval,
+    share_bars,
+    shorten,
+    unit_axes,
+)
 
 #: Orange-red is overconfident, blue underconfident; what lies between shows the page through.
 GAP_COLOURS = [
@@ -115,14 +125,12 @@ def class_reliability(diagram: ClassDiagram) -> go.Figure:
         [diagram.lower, diagram.upper, diagram.count, diagram.frequency_lower, diagram.frequency_upper]
     ).tolist()
     figure = go.Figure()
-    figure.add_bar(
-        x=(diagram.lower + diagram.upper) / 2,
-        y=diagram.count / diagram.count.sum(),
-        width=(diagram.upper - diagram.lower) * 0.94,
-        marker={"color": BARS, "line": {"width": 0}},
-        name="share of rows",
-        customdata=custom,
-        hovertemplate="%{customdata[0]:.3g} to %{customdata[1]:.3g}: %{customdata[2]:,} rows<extra></extra>",
+    share_bars(
+        figure,
+        (diagram.lower, diagram.upper),
+        diagram.count / diagram.count.sum(),
+        custom,
+        "%{customdata[0]:.3g} to %{customdata[1]:.3g}: %{customdata[2]:,} rows",
     )
     figure.add_scatter(
         x=diagram.mean_score,
@@ -132,17 +140,11 @@ def class_reliability(diagram: ClassDiagram) -> go.Figure:
             "size": 11,
             "symbol": "circle" if top else "square",
             "color": OKABE_ITO["vermillion" if top else "purple"],
-            "opacity": np.where(diagram.count < FEW_ROWS, 0.4, 1.0),
+            "opacity": faint(diagram.count),
         },
-        error_y={
-            "type": "data",
-            "symmetric": False,
-            "array": diagram.frequency_upper - diagram.frequency,
-            "arrayminus": diagram.frequency - diagram.frequency_lower,
-            "color": "rgba(138,144,153,0.9)",
-            "thickness": 1.5,
-            "width": 0,
-        },
+        error_y=interval(
+            diagram.frequency, diagram.frequency_lower, diagram.frequency_upper, "rgba(138,144,153,0.9)"
+        ),
         name="rows where it is predicted" if top else "all rows",
         customdata=custom,
         hovertemplate=(
@@ -186,6 +188,27 @@ def confused(
     return figure
 
 
-def shorten(name: str, length: int = 22) -> str:
-    """Cut a name for an axis."""
-    return name if len(name) <= length else name[: length - 1] + "\u2026"
+def class_shares(shares: Mapping[str, np.ndarray], class_names: Sequence[str]) -> go.Figure:
+    """Draw shares of rows per class, one colour per series (true, predicted); at most 30 classes."""
+    order = np.argsort(-next(iter(shares.values())), kind="stable")[:MAX_NAMED]
+    place = np.arange(len(order))
+    figure = go.Figure()
+    for colour, (name, values) in zip(("blue", "orange"), shares.items(), strict=False):
+        figure.add_bar(
+            x=values[order],
+            y=place,
+            orientation="h",
+            name=name,
+            marker={"color": OKABE_ITO[colour]},
+            customdata=[[escape(class_names[code])] for code in order],
+            hovertemplate=f"%{{customdata[0]}}: %{{x:.2%}} {name}<extra></extra>",
+        )
+    figure.update_layout(template=TEMPLATE, height=max(240, 34 * len(order) + 90), bargap=0.3)
+    figure.update_yaxes(
+        tickvals=place,
+        ticktext=[escape(shorten(class_names[code], 24)) for code in order],
+        autorange="reversed",
+        showgrid=False,
+    )
+    figure.update_xaxes(title_text="Share of rows", tickformat=".0%", rangemode="tozero")
+    return figure

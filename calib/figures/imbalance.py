@@ -9,9 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from calib.diagrams.imbalance import BinPlan, ClassBinning
-from calib.diagrams.reliability import FEW_ROWS
-from calib.figures.classes import shorten
-from calib.figures.reliability_figures import OKABE_ITO, TEMPLATE, escape
+from calib.figures.style import OKABE_ITO, TEMPLATE, escape, faint, shorten
 
 _BASE, _HB = OKABE_ITO["orange"], OKABE_ITO["green"]
 
@@ -91,16 +89,8 @@ def class_panels(
 ) -> go.Figure:
     """Draw reliability diagram and validity plot of each class, one row per class (Figures 4 and 9).
 
-    Parameters
-    ----------
-    side : ClassBinning
-        One way to choose bins.
-    codes : sequence of int
-        Classes to show, one row each.
-    class_names : sequence of str
-        Names by code.
-    eps : float
-        End of the validity plots' axis: give both sides the same.
+    Parameters are those of `class_errors` with a row for each of `codes`, and `eps`, the end of the validity
+    plots' axis: give both sides the same.
     """
     codes = [int(code) for code in codes]
     titles = [
@@ -116,7 +106,7 @@ def class_panels(
     )
     for row, code in enumerate(codes, 1):
         own = side.label == code
-        size = np.where(side.count[own] < FEW_ROWS, 0.4, 0.9)
+        opacity = faint(side.count[own], 0.9)
         figure.add_shape(type="line", x0=0, y0=0, x1=1, y1=1, layer="below", row=row, col=1)
         for name, colour, symbol, says in (
             ("base model", _BASE, "circle", side.base_confidence[own]),
@@ -126,7 +116,7 @@ def class_panels(
                 x=says,
                 y=side.accuracy[own],
                 mode="markers",
-                marker={"color": colour, "symbol": symbol, "size": 7, "opacity": size},
+                marker={"color": colour, "symbol": symbol, "size": 7, "opacity": opacity},
                 name=name,
                 legendgroup=name,
                 showlegend=row == 1,

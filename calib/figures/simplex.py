@@ -1,4 +1,4 @@
-"""Figures of the simplex page: recalibration arrows and validity curves of whole vectors (Fig. 12)."""
+"""Figure of recalibration on the simplex: an arrow per cell (Fig. 12 of the paper)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from calib.diagrams.simplex import RecalibrationMap, to_plane
-from calib.diagrams.validity import CanonicalValidity
 from calib.exceptions import InputError
-from calib.figures.reliability_figures import METHOD_COLOURS, OKABE_ITO, TEMPLATE, escape
+from calib.figures.style import OKABE_ITO, TEMPLATE, escape, shorten
 
 #: Cells are coloured in turn; their outlines tell two cells of one colour apart.
 CELL_COLOURS = tuple(OKABE_ITO.values())
@@ -75,29 +74,6 @@ def recalibration(
     figure.update_layout(
         template=TEMPLATE, height=520, margin={"l": 4, "r": 4, "t": 8, "b": 8}, showlegend=False
     )
-    return figure
-
-
-def validity(curves: Mapping[str, CanonicalValidity]) -> go.Figure:
-    """Draw V(eps) of several predictors as steps (Fig. 12, left)."""
-    figure = go.Figure()
-    reach = max(float(np.interp(0.995, curve.share, curve.epsilon)) for curve in curves.values())
-    for place, (name, curve) in enumerate(curves.items()):
-        figure.add_scatter(
-            x=np.concatenate(([0.0], curve.epsilon, [2.0])),
-            y=np.concatenate(([0.0], curve.share, [1.0])),
-            mode="lines",
-            line={
-                "shape": "hv",
-                "width": 2.5,
-                "color": OKABE_ITO[METHOD_COLOURS[place % len(METHOD_COLOURS)]],
-            },
-            name=escape(name),
-            hovertemplate=f"{escape(name)}<br>%{{y:.1%}} of rows within %{{x:.3f}}<extra></extra>",
-        )
-    figure.update_layout(template=TEMPLATE, height=440)
-    figure.update_xaxes(title_text="Distance \u03b5 (L1)", range=[0, reach * 1.08])
-    figure.update_yaxes(title_text="Share of rows within \u03b5", range=[-0.01, 1.03], tickformat=".0%")
     return figure
 
 
@@ -169,7 +145,13 @@ def _hover(result: RecalibrationMap, at: int) -> list[object]:
 def _add_corners(figure: go.Figure, class_names: tuple[str, ...]) -> None:
     places = ((0.0, -0.03, "left", "top"), (1.0, -0.03, "right", "top"), (0.5, 0.885, "center", "bottom"))
     for name, (x, y, across, along) in zip(class_names, places, strict=True):
-        short = name if len(name) <= CORNER_NAME else name[: CORNER_NAME - 1] + "\u2026"
+        corner = escape(shorten(name, CORNER_NAME))
         figure.add_annotation(
-            x=x, y=y, text=escape(short), xanchor=across, yanchor=along, showarrow=False, font={"size": 16}
+            x=x,
+            y=y,
+            text=corner,
+            xanchor=across,
+            yanchor=along,
+            showarrow=False,
+            font={"size": 16},
         )

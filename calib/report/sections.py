@@ -34,10 +34,7 @@ from calib.diagrams.reliability import reliability_diagram, worst_cells_words
 from calib.diagrams.validity import validity_cells, validity_curve, validity_words
 from calib.doctor.examination import Report as Examination
 from calib.exceptions import InputError
-from calib.figures.classes import heat
 from calib.figures.html import figure_html, plotly_script
-from calib.figures.noise import DOTTED
-from calib.figures.noise import validity as draw_validity
 from calib.guarantees.card import GuaranteeCard, guarantee_card
 from calib.metrics.catalogue import ECES
 from calib.noise.bands import consistency_band
@@ -264,7 +261,7 @@ def classes_section(about: ReportInput) -> list[str]:
     )
     top = found.ranked[:MOST_DRAWN]
     top = top[found.predicted[top] > 0]
-    drawn = heat(class_heat(about.cells, top), rows.class_names)
+    drawn = figures.heat(class_heat(about.cells, top), rows.class_names)
     alt = f"Accuracy minus confidence by class and bin, the {len(top)} classes that add most to TL-ECE."
     return [paragraph(sentence), figure_html(drawn, "heat", alt), table(shown, formats)]
 
@@ -337,10 +334,10 @@ def _validity(about: ReportInput, name: str, card: GuaranteeCard) -> list[str]:
     curves = {BASE: curve(scores=rows, reference=top if cells.own else None), name: curve(scores=top)}
     promises = card.promises()
     epsilon = promises[0].epsilon if promises else 0.05
-    sentence = f"{validity_words(curves, epsilon)} {DOTTED} {cells.words(about.n_bins)}"
+    sentence = f"{validity_words(curves, epsilon)} {figures.DOTTED} {cells.words(about.n_bins)}"
     return [
         paragraph(text(sentence)),
-        figure_html(draw_validity(curves, promises=promises), "validity", sentence),
+        figure_html(figures.validity(curves, promises=promises), "validity", sentence),
     ]
 
 

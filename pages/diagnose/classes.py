@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.column_config import Column, NumberColumn
 
+from calib import figures
 from calib.binning import bin_statistics
 from calib.diagrams.classes import CLASS_COLUMNS, class_heat
 from calib.diagrams.reliability import cell_words
-from calib.figures import classes as figures
 from pages.shared.panels.class_detail import class_panel
 from pages.shared.results import classes, problems
 from pages.shared.session import dataset

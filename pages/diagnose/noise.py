@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from calib.figures import noise as figures
+from calib import figures
 from calib.metrics.catalogue import MEASURES
 from calib.noise import verdict
 from pages.shared.results import difference, estimates, floors, interval, parts, resamples

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from calib import InputError
+from calib import InputError, figures
 from calib.diagrams.reliability import cell_words
 from calib.diagrams.validity import ValidityCurve, validity_cells, validity_words
-from calib.figures import noise as figures
 from calib.guarantees.card import guarantee_card
 from pages.shared.results import validity
 from pages.shared.session import BASE, Method, dataset, methods

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from calib.figures import imbalance as figures
+from calib import figures
 from pages.shared.panels.covtype import covtype_panel
 from pages.shared.results import binning
 from pages.shared.session import dataset

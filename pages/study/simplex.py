@@ -9,9 +9,8 @@ import pandas as pd
 import streamlit as st
 from streamlit.column_config import TextColumn
 
-from calib import InputError, cell_outlines, multinomial_bound
+from calib import InputError, cell_outlines, figures, multinomial_bound
 from calib.diagrams.simplex import sample_rows
-from calib.figures.simplex import recalibration, validity
 from calib.noise import verdict
 from pages.shared.panels.covtype import covtype_panel
 from pages.shared.panels.simplex import (
@@ -62,9 +61,9 @@ if enough.any():
         f"Of the bins with an arrow, bin {arrows.cell[at]} adds most to the base model's canonical-ECE (L1): "
         f"{adds[at]:.0%} of it, {arrows.count[at]:,} rows. {'; '.join(parts)}."
     )
-points = sample_rows(rows.n_samples)
+points, outlines = sample_rows(rows.n_samples), cell_outlines(calibrator.scheme_)
 chart(
-    recalibration(arrows, rows.proba, rows=points, outlines=cell_outlines(calibrator.scheme_), min_count=few),
+    figures.recalibration(arrows, rows.proba, rows=points, outlines=outlines, min_count=few),
     "recalibration",
     table=arrows.frame(),
     alt="Triangle of predicted vectors, coloured by bin, with an arrow per bin to its recalibrated vector",
@@ -87,7 +86,7 @@ st.markdown(
 )
 curves = pd.concat([c.frame().assign(vectors=when) for when, c in found.curves.items()])
 chart(
-    validity(found.curves),
+    figures.canonical_validity(found.curves),
     "canonical-validity",
     table=curves,
     alt="Share of rows whose bin is within a distance of its label frequencies, before and after",
@@ -119,7 +118,7 @@ for other, reason in comparison.left_out.items():
     st.caption(f"{other}: not compared. {why_not(schemes[other], view.calibration.n_samples, reason)}.")
 download(comparison.frame(), "schemes", key="schemes-csv")
 chart(
-    validity(by_scheme),
+    figures.canonical_validity(by_scheme),
     "schemes-validity",
     table=pd.concat([curve.frame().assign(scheme=other) for other, curve in by_scheme.items()]),
     alt="V of the recalibrated vectors, by scheme",

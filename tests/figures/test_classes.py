@@ -1,10 +1,8 @@
 import numpy as np
 import pytest
 
-from calib import bin_statistics, datasets, reduce_to_binary
+from calib import bin_statistics, datasets, figures, reduce_to_binary
 from calib.diagrams import class_binning, class_diagram, class_heat, confusions, plan_bins
-from calib.figures import classes as figures
-from calib.figures import imbalance as imbalance_figures
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +65,7 @@ def test_error_bars_and_floors_of_each_class(covtype):
     names = covtype.evaluation.class_names
     shares = np.bincount(covtype.evaluation.labels) / 10_000
     side = class_binning(covtype.calibration, covtype.evaluation, points_per_bin=100)
-    figure = imbalance_figures.class_errors(side, [1, 3], shares, names, 0.2)
+    figure = figures.class_errors(side, [1, 3], shares, names, 0.2)
     base, hb, base_floor, floor = figure.data
     np.testing.assert_array_equal(base.x, side.base_ece[[1, 3]])
     np.testing.assert_array_equal(hb.x, side.ece[[1, 3]])
@@ -79,7 +77,7 @@ def test_error_bars_and_floors_of_each_class(covtype):
 
 def test_panels_show_cells_and_validity(covtype):
     side = class_binning(covtype.calibration, covtype.evaluation, points_per_bin=100)
-    figure = imbalance_figures.class_panels(side, [0, 6], covtype.evaluation.class_names, 0.3)
+    figure = figures.class_panels(side, [0, 6], covtype.evaluation.class_names, 0.3)
     assert len(figure.data) == 8
     for start, code in ((0, 0), (4, 6)):
         own = side.label == code
@@ -94,7 +92,7 @@ def test_panels_show_cells_and_validity(covtype):
 
 def test_plan_stacks_classes_and_draws_the_errors(covtype):
     plan = plan_bins(covtype.calibration, covtype.evaluation, points_per_bin=(20, 100))
-    figure = imbalance_figures.bin_plan(plan)
+    figure = figures.bin_plan(plan)
     stacked = np.sum([trace.y for trace in figure.data[:4]], axis=0)
     np.testing.assert_array_equal(stacked, [7, 7])
     np.testing.assert_array_equal(figure.data[4].y, plan.tl_ece)

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from calib import InputError, Predictions
+from calib import InputError, Predictions, figures
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
 from calib.diagrams import canonical_validity, cell_outlines, recalibration_map
 from calib.diagrams.simplex import sample_rows, to_plane
-from calib.figures.simplex import recalibration, validity
 
 
 def drawn(min_count=20, names=("a", "b", "c")):
@@ -18,7 +17,7 @@ def drawn(min_count=20, names=("a", "b", "c")):
     evaluation = Predictions(proba[1000:], labels[1000:], names)
     result = recalibration_map(calibrator, evaluation)
     rows = sample_rows(evaluation.n_samples, 300)
-    figure = recalibration(
+    figure = figures.recalibration(
         result,
         evaluation.proba,
         rows=rows,
@@ -98,7 +97,7 @@ def test_all_points_are_drawn_when_few_and_a_fixed_sample_when_many():
 def test_validity_steps():
     data = Predictions([[0.8, 0.1, 0.1]] * 3 + [[0.0, 0.0, 1.0]], [0, 0, 1, 2])
     curve = canonical_validity(data.labels, data.proba, [0, 0, 0, 1])
-    figure = validity({"base": curve})
+    figure = figures.canonical_validity({"base": curve})
     np.testing.assert_allclose(figure.data[0].x, [0, 0, 7 / 15, 2])
     np.testing.assert_allclose(figure.data[0].y, [0, 0.25, 1, 1])
     assert figure.data[0].line.shape == "hv"
@@ -108,4 +107,4 @@ def test_the_triangle_needs_three_classes():
     data = Predictions(np.eye(4), [0, 1, 2, 3])
     calibrator = CanonicalBinning(SierpinskiScheme(1)).fit(data.proba, data.labels)
     with pytest.raises(InputError, match="three classes; got 4"):
-        recalibration(recalibration_map(calibrator, data), data.proba, rows=np.arange(4), outlines={})
+        figures.recalibration(recalibration_map(calibrator, data), data.proba, rows=np.arange(4), outlines={})

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calib.figures.lessons_binning import binned_curve, trade_off
+from calib.figures.lessons import binned_curve, trade_off
 from calib.lessons.binning import BinnedCurve, Curve, bent_curve, bin_curve, true_curve
 from calib.lessons.binning import trade_off as trade_off_table
 from pages.shared.widgets import ARROW, chart

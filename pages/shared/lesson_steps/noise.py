@@ -7,8 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from calib import figures, reliability_diagram
-from calib.figures.lessons import TEXT
-from calib.figures.lessons_binning import perfect_curves
+from calib.figures.lessons import TEXT, perfect_curves
 from calib.lessons.noise import (
     CLASS_COUNTS,
     ROW_COUNTS,

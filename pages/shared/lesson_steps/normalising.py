@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from calib.figures.lessons_binning import one_row
+from calib.figures.lessons import one_row
 from calib.lessons.binning import Trap, normalisation_trap
 from pages.shared.session import from_example
 from pages.shared.widgets import ARROW, chart, literal

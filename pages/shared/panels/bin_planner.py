@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from calib.figures import imbalance as figures
+from calib import figures
 from pages.shared.results import plan
 from pages.shared.session import dataset
 from pages.shared.widgets import chart, download

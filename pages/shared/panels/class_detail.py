@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from calib import figures
 from calib.diagrams import ClassTable, class_diagram, confusions
-from calib.figures import classes as figures
 from calib.reductions import top_label
 from pages.shared.session import Method, dataset
 from pages.shared.widgets import chart, literal
