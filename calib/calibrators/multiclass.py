@@ -100,7 +100,7 @@ class MulticlassToBinary(BaseEstimator):
         K of the top-K notions, default min(L, 5).
     normalize : bool, default False
         Class-wise only: divide each row by its sum (Algorithm 4, "N-HB" with histogram binning). Rows
-        that sum to 0 become 1/L. Normalising voids the guarantee and can cost accuracy.
+        that sum to 0 become 1/L. Normalising voids the guarantee; it keeps the order within a row.
     fallback : {"identity", "pooled"}, default "identity"
         What a problem with too few calibration rows uses: its scores unchanged, or the calibrator fitted
         on the rows of all classes together (unchanged where even these are too few).

@@ -76,7 +76,7 @@ def covtype(
         `fetch_covtype`, which downloads it once.
     model : {"forest", "logistic"}
         "forest": `RandomForestClassifier` with its defaults on the 7 classes (Appendix B.2).
-        "logistic": logistic regression on 3 classes: 1, 2 and other (Appendix G.5).
+        "logistic": logistic regression on 3 classes: 1, 2 and other (Appendix G.4).
     random_state : int
         Seed of the splits and of the forest.
     data_home : path, optional

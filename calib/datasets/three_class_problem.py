@@ -14,7 +14,7 @@ FOREST_TYPES = ("spruce/fir", "lodgepole pine", "other")
 def three_classes(
     *, n_calibration: int = 40_671, n_evaluation: int = 174_304, random_state: int = 0
 ) -> Example:
-    """Simulate a logistic regression on three forest types by altitude, in the sizes of App. G.5.
+    """Simulate a logistic regression on three forest types by altitude, in the sizes of App. G.4.
 
     The model's logits are linear in altitude, soil and rain. The true ones are less extreme, favour pine, and
     have "other" come back at the very top, a curve that no linear model sees.

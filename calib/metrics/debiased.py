@@ -152,7 +152,7 @@ def smooth_ece(
 
     Notes
     -----
-    Blasiok & Nakkiran (2023), "Smooth ECE: principled reliability diagrams via kernel smoothing": residuals
+    Blasiok & Nakkiran (2024), "Smooth ECE: principled reliability diagrams via kernel smoothing": residuals
     outcome - score are smoothed with a Gaussian kernel of width sigma, reflected at 0 and 1, and the
     integral of their absolute value is smECE_sigma; SmoothECE is the sigma at which smECE_sigma = sigma,
     which exists and is unique as smECE_sigma falls with sigma. Here the reflected kernel is applied as the

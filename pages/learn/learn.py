@@ -24,7 +24,7 @@ STEPS = {
     "real-model": ("A real model", real_model.show),
     "noise": ("Noise game", noise.show),
     "binning": ("Binning by hand", binning.show),
-    "normalising": ("The normalisation trap", normalising.show),
+    "normalising": ("What normalising costs", normalising.show),
     "teaching": ("Exercises and notes", teaching.show),
 }
 ORDER = list(STEPS)

@@ -15,7 +15,7 @@ TITLES = (
     "A real model",
     "Noise game",
     "Binning by hand",
-    "The normalisation trap",
+    "What normalising costs",
     "Exercises and notes",
 )
 

@@ -19,7 +19,7 @@ from calib.lessons import (
     used_cells,
     worst_accuracies,
 )
-from calib.lessons.binning import bent_curve, bin_curve, normalisation_trap, trade_off, true_curve
+from calib.lessons.binning import bent_curve, bin_curve, compare_normalisation, trade_off, true_curve
 from calib.lessons.exercises import EXERCISES
 from calib.lessons.noise import STRENGTHS, draw_labels, perfect_curve, perfect_rows, redraws, riddle
 from pages.shared.texts import GLOSSARY, NOTES, PAGE_TERMS, REFERENCES
@@ -179,15 +179,36 @@ def test_trade_off_tightens_and_blunts():
     assert (table["error"] < table["expected_ece"]).all()
 
 
-def test_normalising_costs_accuracy_and_calibration():
+@pytest.mark.parametrize("name", ["resnet", "digits"])
+@pytest.mark.parametrize("n_bins", [2, 15])
+def test_normalising_keeps_the_largest_entry_and_class_wise_calibration_moves_it(name, n_bins):
+    example = load_example(name)
+    comparison = compare_normalisation(example.calibration, example.evaluation, n_bins)
+    class_wise, normalised = comparison.class_wise, comparison.normalised
+    table = comparison.frame().set_index("method")
+    np.testing.assert_allclose(normalised, class_wise / class_wise.sum(axis=1)[:, None])
+    np.testing.assert_array_equal(normalised.argmax(axis=1), class_wise.argmax(axis=1))
+    assert comparison.n_moved == 0
+    assert table.loc["N-HB", "accuracy"] == table.loc["CW-HB", "accuracy"]
+    assert table.loc["CW-HB", "accuracy"] < table.loc["Base model", "accuracy"] - 0.02
+    first = comparison.changed[0]
+    assert comparison.base[first].argmax() == comparison.labels[first] != class_wise[first].argmax()
+    # Theorem 2: sqrt(1 / (2 k)) with k = n // B points in every bin.
+    points = example.calibration.n_samples // n_bins
+    assert comparison.expected_ece == pytest.approx(np.sqrt(1 / (2 * points)), abs=1e-9)
+    # In the same narrow bins, normalising raises the error of both examples.
+    errors = [ece(comparison.labels, scores, notion="class-wise") for scores in (class_wise, normalised)]
+    assert errors[1] > errors[0]
+
+
+def test_normalising_raises_the_estimate_unless_wide_bins_hide_it():
     example = load_example("resnet")
-    found = normalisation_trap(example.calibration, example.evaluation)
-    table = found.frame().set_index("method")
-    np.testing.assert_allclose(found.normalized, found.class_wise / found.class_wise.sum(axis=1)[:, None])
-    assert table.loc["N-HB", "accuracy"] < table.loc["Base model", "accuracy"] - 0.02
-    assert table.loc["N-HB", "cw_ece"] > table.loc["CW-HB", "cw_ece"]
-    first = found.changed[0]
-    assert found.base[first].argmax() == found.labels[first] != found.normalized[first].argmax()
+    for n_bins, rises in ((2, False), (15, True)):
+        table = compare_normalisation(example.calibration, example.evaluation, n_bins).frame()
+        errors = table.set_index("method")["cw_ece"]
+        assert (errors["N-HB"] > errors["CW-HB"]) == rises
+        said = "does not rise" in words(open_step("normalising", per_class=str(n_bins)))
+        assert said == (not rises)
 
 
 def test_answers_of_the_exercises():
