@@ -14,7 +14,7 @@ from calib.exceptions import InputError
 from calib.parallel import map_row_blocks, map_threads, row_slices
 from calib.validation import as_finite, as_labels, as_names, as_scores, label_codes
 
-__all__ = ["Predictions", "TopLabelPrediction", "highest", "score_matrix"]
+__all__ = ["Predictions", "TopLabelPrediction", "highest", "row_sums", "score_matrix"]
 
 #: A row of probabilities may miss 1 by this much before it is refused. Softmax in float16 over 1,000
 #: classes misses by about 5e-4; probabilities printed with two or three digits miss by more, and
@@ -91,7 +91,7 @@ class Predictions:
                 f"proba needs at least 2 columns, one per class; got {n_classes}. "
                 "For a binary score p pass the two columns [1 - p, p]."
             )
-        off = np.abs(map_row_blocks(lambda block: block.sum(axis=1, dtype=np.float64), matrix) - 1.0)
+        off = np.abs(row_sums(matrix) - 1.0)
         worst = int(off.argmax())
         if off[worst] > ROW_SUM_TOLERANCE:
             raise InputError(
@@ -262,6 +262,16 @@ def highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     map_threads(look, row_slices(*scores.shape))
     return label, top
+
+
+def row_sums(matrix: np.ndarray) -> np.ndarray:
+    """Return the sums of rows in float64, (n,)."""
+
+    def sums(block: np.ndarray) -> np.ndarray:
+        with np.errstate(invalid="ignore", over="ignore"):  # inside: threads do not inherit it
+            return block.sum(axis=1, dtype=np.float64)
+
+    return map_row_blocks(sums, matrix)
 
 
 def _softmax(block: np.ndarray) -> np.ndarray:

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from calib.doctor.findings import Finding, counted, some
-from calib.doctor.scale import are_log_probabilities
-from calib.formats.drafts import LOG_SUM_TOLERANCE, Draft, row_sums
+from calib.formats.drafts import LOG_SUM_TOLERANCE, Draft, are_log_probabilities
 from calib.formats.roles import is_row_number
+from calib.predictions import row_sums
 
 
 def find_index_column(draft: Draft) -> Finding | None:

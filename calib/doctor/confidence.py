@@ -9,6 +9,7 @@ import numpy as np
 from calib.doctor.findings import Finding, some_names
 from calib.formats.drafts import Draft
 from calib.parallel import map_row_blocks
+from calib.predictions import highest
 
 #: Applying softmax to probabilities confines them; undoing it must give probabilities within this.
 DOUBLE_TOLERANCE = 5e-3
@@ -68,7 +69,7 @@ def _undone(matrix: np.ndarray) -> np.ndarray:
 
 def find_confidence_faults(draft: Draft, codes: np.ndarray | None) -> list[Finding]:
     """Find one-hot rows, exact 1.0, few distinct confidences, ties for the top."""
-    top = map_row_blocks(lambda block: block.max(axis=1), draft.proba)
+    top = highest(draft.proba)[1]
     full = np.flatnonzero(top >= 1.0)
     hard = full[(draft.proba[full] > 0).sum(axis=1) == 1]
     if len(hard) >= ONE_HOT_SHARE * len(top):

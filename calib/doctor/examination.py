@@ -21,12 +21,12 @@ from calib.doctor.sample import (
 )
 from calib.doctor.scale import find_scale
 from calib.exceptions import InputError
-from calib.formats.drafts import Draft, RemedyError, divide, draft_of, row_sums, with_labels
-from calib.formats.reading import is_file, read_table
+from calib.formats.drafts import Draft, RemedyError, divide, draft_of, with_labels
+from calib.formats.reading import read_table, table_from
 from calib.formats.roles import Roles
 from calib.formats.source import Limits, Progress
-from calib.formats.tables import Table, as_numbers, table_from_columns, table_from_frame
-from calib.predictions import Predictions
+from calib.formats.tables import as_numbers
+from calib.predictions import Predictions, row_sums
 from calib.validation import as_floats, as_names, check_count
 
 
@@ -260,7 +260,7 @@ def _draft_from(
         draft = data
     elif isinstance(data, Predictions):
         draft = Draft(data.proba, data.labels, data.class_names, scale="probabilities")
-    elif (table := _table_from(data, limits, progress)) is not None:
+    elif (table := table_from(data, limits, progress)) is not None:
         drafts = {"evaluation": draft_of(table, roles)} if roles else divide(table)
         draft = drafts.get("evaluation") or next(iter(drafts.values()))
         other = drafts.get("calibration") if len(drafts) > 1 else None
@@ -275,25 +275,6 @@ def _draft_from(
     if ids is not None:
         draft = replace(draft, ids=np.asarray(ids))
     return draft, other
-
-
-def _table_from(data: Any, limits: Limits | None, progress: Progress | None) -> Table | None:
-    if isinstance(data, Table):
-        return data
-    if isinstance(data, pd.DataFrame):
-        return table_from_frame(data)
-    if isinstance(data, Mapping):
-        arrays = {str(name): np.asarray(values) for name, values in data.items()}
-        flat = {
-            name: a.astype(object) if a.dtype.kind in "USO" else a
-            for name, a in arrays.items()
-            if a.ndim == 1
-        }
-        wide = {name: as_numbers(a) for name, a in arrays.items() if a.ndim == 2}
-        return Table("npz", flat, wide) if wide else table_from_columns(flat, format="frame")
-    if is_file(data):
-        return read_table(data, limits=limits, progress=progress)
-    return None
 
 
 def _matrix(data: Any) -> np.ndarray:

@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from calib.formats.drafts import Draft, row_sums
-from calib.parallel import map_row_blocks
+from calib.formats.drafts import Draft
+from calib.predictions import highest, row_sums
 
 #: Every code a finding can have, in the order in which faults are looked for and fixes are applied.
 CODES = (
@@ -149,18 +149,13 @@ def accuracy_of(draft: Draft) -> float:
     codes = draft.codes() if draft.n_classes > 1 else None
     if codes is None or not (codes >= 0).any():
         return float("nan")
-    return float((top_columns(draft.proba) == codes).mean())
+    return float((highest(draft.proba)[0] == codes).mean())
 
 
 def _sum_range(draft: Draft) -> tuple[float, float]:
     sums = row_sums(draft.proba)
     finite = sums[np.isfinite(sums)]
     return (float(finite.min()), float(finite.max())) if len(finite) else (float("nan"), float("nan"))
-
-
-def top_columns(matrix: np.ndarray) -> np.ndarray:
-    """Return the column of the largest score of each row, (n,); ties go to the lowest."""
-    return map_row_blocks(lambda block: block.argmax(axis=1), matrix)
 
 
 def counted(n: int, noun: str, verb: tuple[str, str] | None = None) -> str:

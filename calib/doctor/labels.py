@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
-from calib.doctor.findings import Finding, counted, some, some_names, top_columns
+from calib.doctor.findings import Finding, counted, some, some_names
 from calib.doctor.order import STANDARD_ERRORS, count_pairs, find_order_fault, minus_one, whole_numbers
 from calib.formats.drafts import Draft, missing_labels
 from calib.formats.roles import plain
+from calib.predictions import highest
 
 
 def find_label_faults(draft: Draft) -> list[Finding]:
@@ -148,7 +149,7 @@ def _names_by_prediction(draft: Draft, seen: Sequence[str]) -> list[str]:
     assert draft.labels is not None
     labels = pd.Categorical(draft.labels, categories=list(seen)).codes.astype(np.int64)
     known = labels >= 0
-    counts = count_pairs(top_columns(draft.proba)[known], labels[known], draft.n_classes)
+    counts = count_pairs(highest(draft.proba)[0][known], labels[known], draft.n_classes)
     columns, matched = linear_sum_assignment(counts, maximize=True)
     gain = counts[columns, matched].sum() - np.trace(counts)
     better = gain > STANDARD_ERRORS * np.sqrt(max(known.sum(), 1))

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
-from calib.doctor.findings import Finding, top_columns
+from calib.doctor.findings import Finding
 from calib.formats.drafts import Draft
+from calib.predictions import highest
 
 #: Another reading of the labels must raise accuracy by this much (and by 4 standard errors) on rows
 #: that were not used to find it; biased models gain less when their columns are renamed.
@@ -72,7 +73,7 @@ def _shifted_by_one(draft: Draft, codes: np.ndarray) -> Finding | None:
         return None
     if whole_numbers(draft.labels) is None:
         return None
-    predicted = top_columns(draft.proba)[known]
+    predicted = highest(draft.proba)[0][known]
     if not _better(predicted == codes[known] - 1, predicted == codes[known]):
         return None
     return Finding(
@@ -90,7 +91,7 @@ def _column_order(draft: Draft, codes: np.ndarray) -> Finding | None:
     size = draft.n_classes
     if len(known) < MIN_ROWS or size < 2:
         return None
-    predicted, true = top_columns(draft.proba)[known], codes[known]
+    predicted, true = highest(draft.proba)[0][known], codes[known]
     candidates: list[tuple[str, np.ndarray]] = []
     text = np.array(sorted(range(size), key=str))
     if size > 10:
@@ -162,7 +163,7 @@ def _shuffled(draft: Draft, codes: np.ndarray) -> Finding | None:
     n = int(known.sum())
     if n < MIN_ROWS or not known.all():
         return None
-    predicted = top_columns(draft.proba)
+    predicted = highest(draft.proba)[0]
     shares = [np.bincount(classes, minlength=draft.n_classes) / n for classes in (predicted, codes)]
     chance = float(shares[0] @ shares[1])
     accuracy = float((predicted == codes).mean())

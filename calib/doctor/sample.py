@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from calib.doctor.findings import Finding, some, some_names, top_columns
+from calib.doctor.findings import Finding, some, some_names
 from calib.doctor.scale import printed_decimals
 from calib.formats.drafts import Draft
+from calib.predictions import highest
 
 #: Rows a cell (class, bin) should have on average for its accuracy to mean something (+-0.4 at 5 rows).
 ROWS_PER_CELL = 5
@@ -151,7 +152,7 @@ def find_class_faults(
 ) -> list[Finding]:
     """Classes never true, never predicted or rare, and too few rows for the cells."""
     n, size = draft.proba.shape
-    predicted = np.bincount(top_columns(draft.proba), minlength=size)
+    predicted = np.bincount(highest(draft.proba)[0], minlength=size)
     found: list[Finding] = []
     names = np.array(draft.names, dtype=object)
     if codes is not None and (codes >= 0).any():

@@ -9,14 +9,18 @@ from functools import partial
 import numpy as np
 
 from calib.doctor.findings import Finding, Repair, some
-from calib.formats.drafts import LOG_SUM_TOLERANCE, Draft, exp_normalised, row_sums
+from calib.formats.drafts import (
+    LOG_SUM_TOLERANCE,
+    Draft,
+    are_log_probabilities,
+    are_percentages,
+    exp_normalised,
+)
 from calib.parallel import map_row_blocks
-from calib.predictions import ROW_SUM_TOLERANCE, Predictions
+from calib.predictions import ROW_SUM_TOLERANCE, Predictions, row_sums
 
 #: Row sums this close to 1 need no word: float32 over 1,000 classes gives up to 1e-5.
 SILENT = 1e-5
-#: Rows of percentages sum to 100; printed with one decimal over many classes they miss it by about 1.
-PERCENT_TOLERANCE = 1.5
 #: Renormalising rows that miss 1 by more than this would be inventing numbers, however they were printed.
 MOST_ROUNDING = 0.25
 #: A fault in fewer rows than this share is a fault of those rows; in more, the scale is another one.
@@ -25,13 +29,6 @@ MOST_ROWS = 0.5
 NEGATIVE_NOISE = 1e-3
 #: Rows looked at to find how many decimals were printed, and the most decimals looked for.
 PRINT_ROWS, PRINT_DECIMALS = 2_000, 6
-
-
-def are_log_probabilities(matrix: np.ndarray) -> bool:
-    """Whether no score is above 0 and exp of the rows sums to 1; minus infinity is allowed."""
-    if np.isnan(matrix).any() or matrix.max() > 1e-6 or matrix.min() > -1e-6:
-        return False
-    return bool(np.median(np.abs(np.exp(matrix.astype(np.float64)).sum(axis=1) - 1.0)) < LOG_SUM_TOLERANCE)
 
 
 def find_scale(draft: Draft) -> Finding | None:
@@ -47,7 +44,7 @@ def find_scale(draft: Draft) -> Finding | None:
             _exponentials,
         )
     sums = row_sums(matrix)
-    if low >= 0.0 and high > 1.0 + 1e-6 and np.median(np.abs(sums - 100.0)) < PERCENT_TOLERANCE:
+    if are_percentages(matrix):
         return _scale_finding(
             draft,
             "percent",

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from calib.exceptions import InputError
-from calib.formats.reading import is_file, read_table
+from calib.formats.reading import read_table, table_from
 from calib.formats.roles import (
     ID_NAMES,
     INDEX_NAMES,
@@ -26,13 +26,14 @@ from calib.formats.roles import (
     plain,
 )
 from calib.formats.source import Limits, Progress
-from calib.formats.tables import Table, frozen, table_from_frame
-from calib.parallel import map_row_blocks
-from calib.predictions import Predictions
+from calib.formats.tables import Table, frozen
+from calib.predictions import Predictions, row_sums
 
 SCALES = ("auto", "probabilities", "logits", "log_probabilities")
 #: exp of log-probabilities sums to 1 as well as the logarithms were printed.
 LOG_SUM_TOLERANCE = 0.02
+#: Rows of percentages sum to 100; printed with one decimal over many classes they miss it by about 1.
+PERCENT_TOLERANCE = 1.5
 
 
 class RemedyError(InputError):
@@ -324,21 +325,24 @@ class Draft:
         return codes
 
 
-def row_sums(matrix: np.ndarray) -> np.ndarray:
-    """Return the sums of rows in float64, (n,)."""
-
-    def sums(block: np.ndarray) -> np.ndarray:
-        with np.errstate(invalid="ignore", over="ignore"):  # inside: threads do not inherit it
-            return block.sum(axis=1, dtype=np.float64)
-
-    return map_row_blocks(sums, matrix)
-
-
 def missing_labels(labels: np.ndarray) -> np.ndarray:
     """Mask of rows without a label."""
     if labels.dtype == object:
         return np.asarray(pd.Series(labels).isin(["", "nan", "NaN", "None"]))
     return np.isnan(labels) if labels.dtype.kind == "f" else np.zeros(len(labels), dtype=bool)
+
+
+def are_log_probabilities(matrix: np.ndarray) -> bool:
+    """Whether no score is above 0 and exp of the rows sums to 1; minus infinity is allowed."""
+    if np.isnan(matrix).any() or matrix.max() > 1e-6 or matrix.min() > -1e-6:
+        return False
+    return bool(np.median(np.abs(np.exp(matrix.astype(np.float64)).sum(axis=1) - 1.0)) < LOG_SUM_TOLERANCE)
+
+
+def are_percentages(matrix: np.ndarray) -> bool:
+    """Whether the scores run from 0 to more than 1 and rows sum to 100."""
+    inside = matrix.min() >= 0.0 and matrix.max() > 1.0 + 1e-6
+    return bool(inside and np.median(np.abs(row_sums(matrix) - 100.0)) < PERCENT_TOLERANCE)
 
 
 def exp_normalised(block: np.ndarray) -> np.ndarray:
@@ -411,7 +415,7 @@ def divide(table: Table, roles: Roles | None = None, split: str | None = None) -
 
 
 def with_labels(draft: Draft, labels: Any, *, limits: Limits | None = None) -> Draft:
-    """Return the draft with labels from a file, a table or an array; ids on both sides match their rows.
+    """Return the draft with labels from a file, a frame or an array; ids on both sides match their rows.
 
     Raises
     ------
@@ -419,10 +423,8 @@ def with_labels(draft: Draft, labels: Any, *, limits: Limits | None = None) -> D
         If there is not exactly one label for every row.
     """
     ids = None
-    if isinstance(labels, Table) or is_file(labels):
-        values, ids = label_column(read_table(labels, limits=limits))
-    elif isinstance(labels, pd.DataFrame):
-        values, ids = label_column(table_from_frame(labels))
+    if (table := table_from(labels, limits)) is not None:
+        values, ids = label_column(table)
     else:
         values = np.asarray(labels)
         if values.dtype.kind not in "fiub":
@@ -532,20 +534,19 @@ def _refuse_other_scales(matrix: np.ndarray) -> None:
     """Say which other scale the values look like; leave NaN and small faults to `Predictions`."""
     if not np.isfinite(matrix).all():
         return
-    low, high = float(matrix.min()), float(matrix.max())
-    sums = row_sums(matrix)
-    if low >= 0.0 and high > 1.0 and np.median(np.abs(sums - 100.0)) < 1.0:
+    if are_percentages(matrix):
         raise RemedyError(
-            f"the scores are percentages: rows sum to {np.median(sums):.4g}",
+            f"the scores are percentages: rows sum to {np.median(row_sums(matrix)):.4g}",
             "Divide them by 100, or accept the fix percent of calib.examine",
             "add --fix percent",
         )
-    if high <= 0.0 and np.median(np.abs(np.exp(matrix[:1000]).sum(axis=1) - 1.0)) < LOG_SUM_TOLERANCE:
+    if are_log_probabilities(matrix):
         raise RemedyError(
             "the scores are log-probabilities: none is above 0",
             'Pass scores="log_probabilities", or accept the fix log_probabilities of calib.examine',
             "add --scores log_probabilities",
         )
+    low, high = float(matrix.min()), float(matrix.max())
     if low < 0.0 or high > 1.0 + 1e-6:
         raise RemedyError(
             f"the scores look like logits: they run from {low:.4g} to {high:.4g}, and probabilities lie in "

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from calib.exceptions import InputError
@@ -13,7 +15,7 @@ from calib.formats.arrow import read_feather, read_parquet
 from calib.formats.json import read_json
 from calib.formats.numpy import read_npy, read_npz
 from calib.formats.source import Limits, Progress, Source, open_source
-from calib.formats.tables import Table, frozen
+from calib.formats.tables import Table, as_numbers, frozen, table_from_columns, table_from_frame
 from calib.formats.text import read_delimited
 
 NPY_MAGIC = b"\x93NUMPY"
@@ -85,9 +87,22 @@ def read_table(
     return table
 
 
-def is_file(source: Any) -> bool:
-    """Whether `read_table` may be asked to read this: a path, bytes or a file object, and no array."""
-    return isinstance(source, (str, bytes, bytearray, os.PathLike)) or hasattr(source, "read")
+def table_from(data: Any, limits: Limits | None = None, progress: Progress | None = None) -> Table | None:
+    """Return a table of a file, a frame or a mapping of arrays; None for anything else, such as an array."""
+    if isinstance(data, pd.DataFrame):
+        return table_from_frame(data)
+    if isinstance(data, Mapping):
+        arrays = {str(name): np.asarray(values) for name, values in data.items()}
+        flat = {
+            name: a.astype(object) if a.dtype.kind in "USO" else a
+            for name, a in arrays.items()
+            if a.ndim == 1
+        }
+        wide = {name: as_numbers(a) for name, a in arrays.items() if a.ndim == 2}
+        return Table("npz", flat, wide) if wide else table_from_columns(flat, format="frame")
+    if isinstance(data, (Table, str, bytes, bytearray, os.PathLike)) or hasattr(data, "read"):
+        return read_table(data, limits=limits, progress=progress)
+    return None
 
 
 def _named(name: str, message: str) -> str:
