@@ -1,9 +1,3 @@
 """Answers about methods: summary, leaderboard and gate."""
 
 from calib.assessment.summary import Summary, calibrated_scores, summarize
-
-__all__ = [
-    "Summary",
-    "calibrated_scores",
-    "summarize",
-]

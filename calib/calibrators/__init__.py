@@ -9,21 +9,3 @@ from calib.calibrators.scaling import DirichletScaling, VectorScaling
 from calib.calibrators.schemes import GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.temperature import TemperatureScaling
 from calib.exceptions import TooManyParametersWarning
-
-__all__ = [
-    "BetaCalibration",
-    "CalibratedModel",
-    "CanonicalBinning",
-    "DirichletScaling",
-    "Fallback",
-    "GridScheme",
-    "HistogramBinning",
-    "IsotonicCalibration",
-    "MulticlassToBinary",
-    "PlattScaling",
-    "ProjectionScheme",
-    "SierpinskiScheme",
-    "TemperatureScaling",
-    "TooManyParametersWarning",
-    "VectorScaling",
-]

@@ -6,18 +6,3 @@ from calib.datasets.example import EXAMPLE_TITLES, Example
 from calib.datasets.examples import digits, load_example, two_patients
 from calib.datasets.simulated import many_classes, perfect, resnet_shaped
 from calib.datasets.three_class_problem import three_classes
-
-__all__ = [
-    "EXAMPLE_TITLES",
-    "Example",
-    "Stopped",
-    "covtype",
-    "covtype_simulated",
-    "digits",
-    "load_example",
-    "many_classes",
-    "perfect",
-    "resnet_shaped",
-    "three_classes",
-    "two_patients",
-]

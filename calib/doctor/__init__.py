@@ -2,10 +2,3 @@
 
 from calib.doctor.examination import Report, check, examine
 from calib.doctor.findings import Finding
-
-__all__ = [
-    "Finding",
-    "Report",
-    "check",
-    "examine",
-]

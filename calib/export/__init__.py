@@ -2,5 +2,3 @@
 
 from calib.export.onnx import to_onnx, verify_onnx
 from calib.export.scorer_file import scorer, verify_scorer
-
-__all__ = ["scorer", "to_onnx", "verify_onnx", "verify_scorer"]

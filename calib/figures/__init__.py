@@ -19,31 +19,3 @@ from calib.figures.style import (
     unit_axes,
 )
 from calib.figures.validity_curves import DOTTED, canonical_validity, validity
-
-__all__ = [
-    "BARS",
-    "DOTTED",
-    "FONT",
-    "MAX_NAMED",
-    "METHOD_COLOURS",
-    "OKABE_ITO",
-    "TEMPLATE",
-    "bin_plan",
-    "canonical_validity",
-    "class_errors",
-    "class_panels",
-    "class_reliability",
-    "class_shares",
-    "confused",
-    "ece_curves",
-    "escape",
-    "floors",
-    "heat",
-    "recalibration",
-    "reliability",
-    "score_parts",
-    "template",
-    "unit_axes",
-    "validity",
-    "zoom",
-]

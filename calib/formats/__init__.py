@@ -3,17 +3,3 @@
 from calib.formats.drafts import divide, label_column, read_draft, read_pair, read_predictions, with_labels
 from calib.formats.reading import read_table
 from calib.formats.writing import FORMULA, PLAIN_NUMBER, neutral, write_csv
-
-__all__ = [
-    "FORMULA",
-    "PLAIN_NUMBER",
-    "divide",
-    "label_column",
-    "neutral",
-    "read_draft",
-    "read_pair",
-    "read_predictions",
-    "read_table",
-    "with_labels",
-    "write_csv",
-]

@@ -12,16 +12,3 @@ from calib.lessons.populations import (
     used_cells,
     worst_accuracies,
 )
-
-__all__ = [
-    "POINTS",
-    "POPULATION",
-    "ROUNDING",
-    "SIX_POINTS",
-    "TwoPatients",
-    "binary_tables",
-    "rows_off",
-    "two_patients_population",
-    "used_cells",
-    "worst_accuracies",
-]

@@ -16,24 +16,3 @@ from calib.noise.floor import (
     problem_floors,
     verdict,
 )
-
-__all__ = [
-    "CellMetric",
-    "ConsistencyBand",
-    "Interval",
-    "LEVEL",
-    "NoiseFloor",
-    "PairedInterval",
-    "ProblemFloors",
-    "TOO_LOW",
-    "adder",
-    "bootstrap_interval",
-    "canonical_noise_floor",
-    "consistency_band",
-    "noise_floor",
-    "noise_floor_of",
-    "p_values",
-    "paired_interval",
-    "problem_floors",
-    "verdict",
-]

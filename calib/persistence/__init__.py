@@ -16,20 +16,3 @@ from calib.persistence.document import (
     save,
     schema,
 )
-
-__all__ = [
-    "CalibratorFileError",
-    "FORMAT",
-    "KEYS",
-    "MAX_BYTES",
-    "MAX_CONTAINERS",
-    "MAX_VALUES",
-    "VERSION",
-    "aligned",
-    "checksum",
-    "dumps",
-    "load",
-    "loads",
-    "save",
-    "schema",
-]

@@ -1,9 +1,3 @@
 """Reports: one self-contained HTML page."""
 
 from calib.report.sections import LIBRARIES, ReportInput, report_html
-
-__all__ = [
-    "LIBRARIES",
-    "ReportInput",
-    "report_html",
-]
