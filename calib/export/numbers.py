@@ -1,4 +1,4 @@
-"""A fitted calibrator as plain numbers: what a scorer file and an ONNX graph are made from."""
+"""A fitted calibrator as plain numbers, from which scorer files and ONNX graphs are made."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def plain_data(calibrator: Any) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If the calibrator is of another type than those of `calib`.
+        If the calibrator is not one of calib's.
     NotFittedError
         If it is not fitted.
     """
@@ -31,24 +31,24 @@ def plain_data(calibrator: Any) -> dict[str, Any]:
         return _multiclass(calibrator)
     if type(calibrator) is CanonicalBinning:
         return _canonical(calibrator)
-    kind = method_of(calibrator)
-    if kind not in VECTOR:
+    method = method_of(calibrator)
+    if method not in VECTOR:
         return {"kind": "binary", "calibrators": [0], **_curves([calibrator])}
-    fitted = {
+    parameters = {
         name: np.asarray(getattr(calibrator, f"{name}_")).tolist()
         for name in ("n_classes", "floor", "temperature", "weights", "biases")
         if hasattr(calibrator, f"{name}_")
     }
-    return {"kind": kind, **fitted}
+    return {"kind": method, **parameters}
 
 
 def _multiclass(calibrator: MulticlassToBinary) -> dict[str, Any]:
     distinct: list[Any] = []
-    place: dict[int, int] = {}
-    for one in calibrator.calibrators_:
-        if one is not None and id(one) not in place:
-            place[id(one)] = len(distinct)
-            distinct.append(one)
+    position: dict[int, int] = {}
+    for binary in calibrator.calibrators_:
+        if binary is not None and id(binary) not in position:
+            position[id(binary)] = len(distinct)
+            distinct.append(binary)
     return {
         "kind": "multiclass",
         "n_classes": calibrator.n_classes_,
@@ -56,23 +56,23 @@ def _multiclass(calibrator: MulticlassToBinary) -> dict[str, Any]:
         "ranks": calibrator.shape_.n_ranks,
         "normalize": bool(calibrator.normalize),
         "complete": calibrator.complete is not None,
-        "calibrators": [-1 if one is None else place[id(one)] for one in calibrator.calibrators_],
+        "calibrators": [-1 if binary is None else position[id(binary)] for binary in calibrator.calibrators_],
         **_curves(distinct),
     }
 
 
 def _curves(calibrators: list[Any]) -> dict[str, Any]:
     """Return the curves of binary calibrators of one type: weights, or knots and values end to end."""
-    for one in calibrators:
-        if method_of(one) not in BINARY:
-            raise InputError(f"a {type(one).__name__} cannot be written as a scorer")
-    curves = [one.curve_ for one in calibrators]
-    kind = type(curves[0]) if curves else Steps
-    if kind is Logistic:
+    for calibrator in calibrators:
+        if method_of(calibrator) not in BINARY:
+            raise InputError(f"a {type(calibrator).__name__} cannot be written as a scorer")
+    curves = [calibrator.curve_ for calibrator in calibrators]
+    curve_type = type(curves[0]) if curves else Steps
+    if curve_type is Logistic:
         return {"curve": "logistic", "weights": [list(curve) for curve in curves]}
     knots, values = [curve.knots for curve in curves], [curve.values for curve in curves]
     return {
-        "curve": kind.__name__.lower(),
+        "curve": curve_type.__name__.lower(),
         "knots": _joined(knots),
         "knots_from": _starts(knots),
         "values": _joined(values),

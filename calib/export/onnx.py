@@ -32,7 +32,7 @@ def to_onnx(calibrator: Any) -> bytes:
     Raises
     ------
     InputError
-        If the calibrator is none of calib's, or the onnx package is not installed.
+        If the calibrator is not one of calib's, or the onnx package is not installed.
     """
     data = plain_data(calibrator)
     graph = Graph()
@@ -45,9 +45,9 @@ def to_onnx(calibrator: Any) -> bytes:
     if data["kind"] == "multiclass":
         _multiclass(graph, data, proba)
     elif data["kind"] == "canonical":
-        _give_matrix(graph, _canonical(graph, data, proba), data["n_classes"])
+        _output_matrix(graph, _canonical(graph, data, proba), data["n_classes"])
     else:
-        _give_matrix(graph, _scaled(graph, data, proba), data["n_classes"])
+        _output_matrix(graph, _scaled(graph, data, proba), data["n_classes"])
     return graph.serialised()
 
 
@@ -89,7 +89,7 @@ def verify_onnx(model: bytes, calibrator: Any, proba: Any) -> float:
     return replay(run, calibrator, np.asarray(getattr(proba, "proba", proba), dtype=np.float32))
 
 
-def _give_matrix(graph: Graph, matrix: str, n_classes: int) -> None:
+def _output_matrix(graph: Graph, matrix: str, n_classes: int) -> None:
     graph.output("probabilities", matrix, ["n", n_classes])
     graph.output("label", graph.top(matrix), ["n"], whole=True)
 
@@ -116,32 +116,32 @@ def _scaled(graph: Graph, data: dict[str, Any], proba: str) -> str:
 def _multiclass(graph: Graph, data: dict[str, Any], proba: str) -> None:
     n_classes, notion = data["n_classes"], data["notion"]
     if notion == "class-wise":
-        # Row-major entries (row, class): the class of an entry is the problem that owns it.
+        # Row-major entries (row, class): the class of an entry is its binary problem.
         classes = graph.array(np.arange(n_classes))
-        owner = graph.op("Add", classes, graph.cast(graph.op("Mul", proba, graph.number(0.0)), "INT64"))
-        matrix = _calibrated(graph, data, owner, proba)
+        problem = graph.op("Add", classes, graph.cast(graph.op("Mul", proba, graph.number(0.0)), "INT64"))
+        matrix = _calibrated(graph, data, problem, proba)
         if data["normalize"]:
             sums = graph.sums(matrix)
             empty = graph.op("LessOrEqual", sums, graph.number(NOTHING * n_classes))
             shared = graph.op("Div", matrix, graph.op("Where", empty, graph.number(1.0), sums))
             matrix = graph.op("Where", empty, graph.number(1.0 / n_classes), shared)
-        _give_matrix(graph, matrix, n_classes)
+        _output_matrix(graph, matrix, n_classes)
         return
     if notion in ("top-k-confidence", "top-k-label"):
         k = graph.array(np.array([data["ranks"]]))
         scores, labels = graph.op_many("TopK", 2, proba, k, axis=1, largest=1, sorted=1)
         ranks = np.arange(data["ranks"])
         if notion == "top-k-label":
-            owner = graph.op("Add", labels, graph.array(ranks * n_classes))
+            problem = graph.op("Add", labels, graph.array(ranks * n_classes))
         else:
-            owner = graph.op("Add", graph.op("Mul", labels, graph.array(np.int64(0))), graph.array(ranks))
+            problem = graph.op("Add", graph.op("Mul", labels, graph.array(np.int64(0))), graph.array(ranks))
         graph.output("labels", labels, ["n", data["ranks"]], whole=True)
-        graph.output("confidences", _calibrated(graph, data, owner, scores), ["n", data["ranks"]])
+        graph.output("confidences", _calibrated(graph, data, problem, scores), ["n", data["ranks"]])
         return
     label = graph.top(proba)
-    owner = label if notion == "top-label" else graph.op("Mul", label, graph.array(np.int64(0)))
+    problem = label if notion == "top-label" else graph.op("Mul", label, graph.array(np.int64(0)))
     score = graph.op("ReduceMax", proba, axes=[1], keepdims=0)
-    confidence = _calibrated(graph, data, owner, score)
+    confidence = _calibrated(graph, data, problem, score)
     if data["complete"]:
         graph.output("probabilities", _completed(graph, proba, label, confidence), ["n", n_classes])
     graph.output("label", label, ["n"], whole=True)
@@ -161,24 +161,24 @@ def _completed(graph: Graph, proba: str, label: str, confidence: str) -> str:
     return graph.op("Where", top, h, spread)
 
 
-def _calibrated(graph: Graph, data: dict[str, Any], owner: str, scores: str) -> str:
-    """Send each score through the calibrator of the problem that owns it; shapes are kept."""
+def _calibrated(graph: Graph, data: dict[str, Any], problem: str, scores: str) -> str:
+    """Send each score through the calibrator of its binary problem; shapes are kept."""
     table = np.array(data["calibrators"])
-    index = graph.op("Gather", graph.array(table), owner)
-    known = graph.op("Max", index, graph.array(np.int64(0)))
+    index = graph.op("Gather", graph.array(table), problem)
+    fitted_index = graph.op("Max", index, graph.array(np.int64(0)))
     if not (table >= 0).any():
         return graph.op("Identity", scores)
     if data["curve"] == "logistic":
-        fitted = _logistic(graph, np.array(data["weights"]), known, scores)
+        calibrated = _logistic(graph, np.array(data["weights"]), fitted_index, scores)
     else:
-        fitted = _looked_up(graph, data, known, scores)
+        calibrated = _looked_up(graph, data, fitted_index, scores)
     if (table >= 0).all():
-        return fitted
-    return graph.op("Where", graph.op("Less", index, graph.array(np.int64(0))), scores, fitted)
+        return calibrated
+    return graph.op("Where", graph.op("Less", index, graph.array(np.int64(0))), scores, calibrated)
 
 
 def _logistic(graph: Graph, weights: np.ndarray, index: str, scores: str) -> str:
-    slope, below, intercept = (graph.op("Gather", graph.array(part), index) for part in weights.T.copy())
+    slope, below, intercept = (graph.op("Gather", graph.array(row), index) for row in weights.T.copy())
     clipped = graph.op("Max", scores, graph.number(2.0**-24))
     clipped = graph.op("Min", clipped, graph.number(1.0 - 2.0**-24))
     log_q = graph.op("Log", graph.op("Sub", graph.number(1.0), clipped))
@@ -197,16 +197,16 @@ def _looked_up(graph: Graph, data: dict[str, Any], index: str, scores: str) -> s
     values_from, all_values = np.array(data["values_from"]), np.array(data["values"])
     for row in range(len(sizes)):
         padded[row, : sizes[row]] = knots[starts[row] : starts[row + 1]]
-        own = all_values[values_from[row] : values_from[row + 1]]
-        values[row, : len(own)] = own
+        curve_values = all_values[values_from[row] : values_from[row + 1]]
+        values[row, : len(curve_values)] = curve_values
     flat_knots, flat_values = graph.array(padded.ravel()), graph.array(values.ravel())
     base = graph.op("Mul", index, graph.array(np.int64(width)))
-    place = _place(graph, flat_knots, steps, scores, graph.op("Mul", index, graph.array(np.int64(0))), base)
+    position = _count_below(graph, flat_knots, steps, scores, base)
     if data["curve"] == "steps":
-        return graph.op("Gather", flat_values, graph.op("Add", base, place))
+        return graph.op("Gather", flat_values, graph.op("Add", base, position))
     final = graph.op("Gather", graph.array(sizes - 1), index)
-    left = graph.op("Max", graph.op("Sub", place, graph.array(np.int64(1))), graph.array(np.int64(0)))
-    right = graph.op("Min", place, final)
+    left = graph.op("Max", graph.op("Sub", position, graph.array(np.int64(1))), graph.array(np.int64(0)))
+    right = graph.op("Min", position, final)
     at = {
         (table, side): graph.op("Gather", flat, graph.op("Add", base, where))
         for table, flat in (("x", flat_knots), ("y", flat_values))
@@ -219,27 +219,22 @@ def _looked_up(graph: Graph, data: dict[str, Any], index: str, scores: str) -> s
     return graph.op("Add", graph.op("Mul", slope, graph.op("Sub", scores, at["x", "left"])), at["y", "left"])
 
 
-def _place(
-    graph: Graph,
-    table: str,
-    steps: int,
-    value: str,
-    place: str,
-    base: str | None = None,
-    compare: str = "LessOrEqual",
+def _count_below(
+    graph: Graph, table: str, steps: int, value: str, base: str | None = None, compare: str = "LessOrEqual"
 ) -> str:
     """Count the entries of an ascending table of 2**steps that compare with the value, by binary search.
 
-    `place` starts as zeros; the bit of each step is kept where the last entry it adds still compares.
-    `base` is where each value's own table starts among several.
+    The count starts at 0; the bit of each step stays set if the last entry it adds still compares. `base` is
+    where each value's table starts if there are several; without it, the values are whole numbers.
     """
+    position = graph.op("Mul", value if base is None else base, graph.array(np.int64(0)))
     for step in range(steps - 1, -1, -1):
-        further = graph.op("Add", place, graph.array(np.int64(2**step)))
+        further = graph.op("Add", position, graph.array(np.int64(2**step)))
         end = further if base is None else graph.op("Add", base, further)
         last = graph.op("Sub", end, graph.array(np.int64(1)))
         reached = graph.op(compare, graph.op("Gather", table, last), value)
-        place = graph.op("Where", reached, further, place)
-    return place
+        position = graph.op("Where", reached, further, position)
+    return position
 
 
 def _canonical(graph: Graph, data: dict[str, Any], proba: str) -> str:
@@ -253,10 +248,9 @@ def _canonical(graph: Graph, data: dict[str, Any], proba: str) -> str:
     padded = np.full(width, np.iinfo(np.int64).max)
     padded[: len(cells)] = cells
     table = graph.array(padded)
-    place = graph.op("Mul", cell, graph.array(np.int64(0)))
-    place = _place(graph, table, len(cells).bit_length(), cell, place, compare="Less")
-    found = graph.op("Equal", graph.op("Gather", table, place), cell)
-    row = graph.op("Where", found, place, graph.array(np.int64(len(cells))))
+    position = _count_below(graph, table, len(cells).bit_length(), cell, compare="Less")
+    occupied = graph.op("Equal", graph.op("Gather", table, position), cell)
+    row = graph.op("Where", occupied, position, graph.array(np.int64(len(cells))))
     return graph.op("Gather", graph.array(values), row)
 
 
@@ -313,13 +307,13 @@ def _projection(graph: Graph, data: dict[str, Any], proba: str) -> str:
     """First cut that takes the row; columns are added one by one, in the library's order."""
     directions, thresholds = np.array(data["directions"]), np.array(data["thresholds"])
 
-    def part(column: int) -> str:
+    def product(column: int) -> str:
         scores = graph.columns(proba, column, column + 1)
         return graph.op("Mul", scores, graph.array(directions[:, column]))
 
-    total = part(0)
+    total = product(0)
     for column in range(1, data["n_classes"]):
-        total = graph.op("Add", total, part(column))
+        total = graph.op("Add", total, product(column))
     taken = graph.cast(graph.op("Less", total, graph.array(thresholds)), "INT64")
     # The last column is 1.01, above every projection: every row is taken by some cut.
     return graph.op("ArgMax", taken, axis=1, keepdims=0)

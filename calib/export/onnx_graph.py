@@ -49,7 +49,7 @@ class Graph:
 
     def op_many(self, operator: str, n_results: int, *inputs: str, **attributes: Any) -> list[str]:
         """Add a node with several results."""
-        results = [f"v{len(self._nodes)}_{place}" for place in range(n_results)]
+        results = [f"v{len(self._nodes)}_{number}" for number in range(n_results)]
         self._nodes.append(self._helper.make_node(operator, list(inputs), results, **attributes))
         return results
 

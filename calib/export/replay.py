@@ -1,4 +1,4 @@
-"""Replaying a scorer or an ONNX graph beside the calibrator it was made from."""
+"""Compare a scorer or an ONNX graph with the calibrator it was made from, on the same rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def replay(run: Callable[[np.ndarray], dict[str, np.ndarray]], calibrator: Any, 
 
 
 def outputs(calibrator: Any, proba: np.ndarray) -> dict[str, np.ndarray]:
-    """Return what the calibrator itself says, under the names that scorers and ONNX graphs use.
+    """Return the outputs of the calibrator itself, under the names that scorers and ONNX graphs use.
 
     "label" and "confidence" (n,); "labels" and "confidences" (n, K); "probabilities" (n, L) and "label"; or
     "scores" (n,) for a binary calibrator.
@@ -31,35 +31,34 @@ def outputs(calibrator: Any, proba: np.ndarray) -> dict[str, np.ndarray]:
         labels, confidences = calibrator.predict_top_k(proba)
         return {"labels": labels, "confidences": confidences}
     notion = getattr(calibrator, "notion", None)
-    found = {}
+    values = {}
     if hasattr(calibrator, "predict_proba"):
-        found["probabilities"] = calibrator.predict_proba(proba)
-        found["label"] = found["probabilities"].argmax(axis=1)
+        values["probabilities"] = calibrator.predict_proba(proba)
+        values["label"] = values["probabilities"].argmax(axis=1)
     if notion in ("confidence", "top-label"):
         top = calibrator.predict_top(proba)
-        found |= {"label": top.label, "confidence": top.confidence}
-    return found
+        values |= {"label": top.label, "confidence": top.confidence}
+    return values
 
 
-def largest_difference(said: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> float:
+def largest_difference(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> float:
     """Return the largest absolute difference between two sets of outputs, infinite where they disagree.
 
-    Labels taken from a matrix may differ where two of its probabilities do by rounding; they count with
-    the difference of those two.
+    Labels taken from a matrix may differ where two of its probabilities differ only by rounding; then the
+    difference of these two probabilities counts.
     """
-    if said.keys() != wanted.keys() or any(said[name].shape != wanted[name].shape for name in wanted):
+    if actual.keys() != expected.keys() or any(actual[name].shape != expected[name].shape for name in actual):
         return float("inf")
     largest = 0.0
-    for name, values in wanted.items():
+    for name, values in expected.items():
         if name in ("label", "labels"):
-            other = np.flatnonzero((said[name] != values).reshape(len(values), -1).any(axis=1))
-            if len(other) and ("probabilities" not in wanted or "confidence" in wanted):
+            rows = np.flatnonzero((actual[name] != values).reshape(len(values), -1).any(axis=1))
+            if len(rows) and ("probabilities" not in expected or "confidence" in expected):
                 return float("inf")
-            if len(other):
-                matrix = wanted["probabilities"][other]
-                rows = np.arange(len(other))
-                gaps = matrix[rows, values[other]] - matrix[rows, said[name][other]]
+            if len(rows):
+                matrix = expected["probabilities"]
+                gaps = matrix[rows, values[rows]] - matrix[rows, actual[name][rows]]
                 largest = max(largest, float(gaps.max()))
         elif values.size:
-            largest = max(largest, float(np.abs(said[name] - values).max()))
+            largest = max(largest, float(np.abs(actual[name] - values).max()))
     return largest

@@ -14,7 +14,7 @@ from calib.exceptions import InputError
 from calib.export.numbers import plain_data
 from calib.export.replay import replay
 
-#: The two texts a scorer file is made of, and what of them it leaves out.
+#: The two modules a scorer file is made of, and the lines of them that it leaves out.
 _TEMPLATE, _CELLS = Path(__file__).with_name("scorer_template.py"), Path(simplex_cells.__file__)
 _IMPORT = re.compile(r"\nfrom calib\..*\n")
 _EMPTY = "DATA = _arrays({})\n"
@@ -27,8 +27,8 @@ def scorer(calibrator: Any) -> str:
     """Return the text of a Python file with a function `calibrate(proba)` that replays a calibrator.
 
     The code is the same for every calibrator: `calib/export/scorer_template.py`, and the cells of the
-    simplex from `calib/calibrators/simplex_cells.py`. What was fitted follows as one literal of numbers.
-    Nothing a user typed is in it: no class names, no file names.
+    simplex from `calib/calibrators/simplex_cells.py`. The fitted numbers follow as one literal. The file
+    holds nothing that a user typed: no class names, no file names.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def scorer(calibrator: Any) -> str:
     Raises
     ------
     InputError
-        If the calibrator is none of calib's.
+        If the calibrator is not one of calib's.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def scorer(calibrator: Any) -> str:
     })
     """
     data = plain_data(calibrator).items()
-    return _template() + _written({key: _packed(value) for key, value in data})
+    return _template() + _literal({key: _packed(value) for key, value in data})
 
 
 def verify_scorer(code: str, calibrator: Any, proba: Any) -> float:
@@ -84,14 +84,14 @@ def verify_scorer(code: str, calibrator: Any, proba: Any) -> float:
     """
     template = _template()
     if not code.startswith(template):
-        raise InputError("this is not the code of a scorer of this version of calib; it was not run")
+        raise InputError("the code is not a scorer of this version of calib; it was not run")
     data = code[len(template) :]
     try:
         literal = ast.literal_eval(data.removeprefix(_BEFORE[:-2]).removesuffix(_AFTER[1:]))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         literal = None
-    if not isinstance(literal, dict) or data != _written(literal):
-        raise InputError("the data of this scorer are not one literal; it was not run")
+    if not isinstance(literal, dict) or data != _literal(literal):
+        raise InputError("the data of the scorer are not a single literal; it was not run")
     space: dict[str, Any] = {"__name__": "scorer"}
     exec(compile(code, "<scorer>", "exec"), space)  # noqa: S102 (our template and a literal, checked above)
     return replay(space["calibrate"], calibrator, np.asarray(getattr(proba, "proba", proba)))
@@ -106,12 +106,12 @@ def _packed(value: Any) -> Any:
     return kind, array.shape, " ".join(map(repr, array.ravel().tolist()))
 
 
-def _written(packed: dict[str, Any]) -> str:
+def _literal(packed: dict[str, Any]) -> str:
     return _BEFORE + "".join(f"    {key!r}: {value!r},\n" for key, value in packed.items()) + _AFTER
 
 
 def _template() -> str:
-    """Return the code of every scorer: what the template imports from calib stands in it as text."""
+    """Return the code of every scorer, with the text of what the template imports from calib."""
     code = _IMPORT.sub("", _TEMPLATE.read_text(encoding="utf-8")).removesuffix(_EMPTY)
     _, _, cells = _CELLS.read_text(encoding="utf-8").partition("import numpy as np\n\n\n")
     return f"{code}{cells}\n\n"

@@ -7,7 +7,7 @@
 returns a dict: "label" (n,) with "confidence" (n,); "labels" and "confidences", both (n, K), best first; or
 "probabilities" (n, L) with "label". A calibrator of one binary score takes (n,) scores and returns "scores".
 
-This text is the same for every calibrator. What was fitted is the literal `DATA` at the end of the file.
+This text is the same for every calibrator. The fitted numbers are the literal `DATA` at the end of the file.
 """
 
 import numpy as np
@@ -40,8 +40,8 @@ def _checked(proba, ndim):
     if proba.dtype not in (np.float32, np.float64):
         proba = proba.astype(np.float64)
     if proba.ndim != ndim or (ndim == 2 and proba.shape[1] != DATA["n_classes"]):
-        wanted = "a vector" if ndim == 1 else f"a matrix with {DATA['n_classes']} columns"
-        raise ValueError(f"expected {wanted}, got shape {proba.shape}")
+        expected = "a vector" if ndim == 1 else f"a matrix with {DATA['n_classes']} columns"
+        raise ValueError(f"expected {expected}, got shape {proba.shape}")
     if not ((proba >= 0.0) & (proba <= 1.0 + 1e-6)).all():
         raise ValueError("probabilities must be finite and in [0, 1]")
     return np.minimum(proba, proba.dtype.type(1.0))
@@ -62,9 +62,9 @@ def _multiclass(proba):
     if notion in ("top-k-confidence", "top-k-label"):
         labels = np.argsort(-proba, axis=1, kind="stable")[:, : DATA["ranks"]]
         ranks = np.arange(DATA["ranks"])
-        owner = ranks + 0 * labels if notion == "top-k-confidence" else ranks * n_classes + labels
+        problem = ranks + 0 * labels if notion == "top-k-confidence" else ranks * n_classes + labels
         scores = np.take_along_axis(proba, labels, axis=1)
-        confidences = _calibrated(owner.ravel(), scores.ravel()).reshape(scores.shape)
+        confidences = _calibrated(problem.ravel(), scores.ravel()).reshape(scores.shape)
         return {"labels": labels, "confidences": confidences}
     label = proba.argmax(axis=1)
     confidence = _calibrated(label if notion == "top-label" else 0 * label, proba[rows, label])
@@ -82,13 +82,13 @@ def _multiclass(proba):
     return {"label": label, "confidence": confidence, "probabilities": rest}
 
 
-def _calibrated(owner, scores):
-    """Send each score through the calibrator of the binary problem that owns it."""
+def _calibrated(problem, scores):
+    """Send each score through the calibrator of its binary problem."""
     result = scores.astype(np.float64)
-    order = np.argsort(owner, kind="stable")
-    problems, starts = np.unique(owner[order], return_index=True)
-    for problem, rows in zip(problems, np.split(order, starts[1:])):  # noqa: B905
-        index = DATA["calibrators"][problem]
+    order = np.argsort(problem, kind="stable")
+    problems, starts = np.unique(problem[order], return_index=True)
+    for number, rows in zip(problems, np.split(order, starts[1:])):  # noqa: B905
+        index = DATA["calibrators"][number]
         if index >= 0:
             result[rows] = _binary(index, result[rows])
     return result
@@ -116,9 +116,9 @@ def _canonical(proba):
         cells = grid_cells(proba, DATA["side"], DATA["left"])
     else:
         cells = projection_cells(proba, DATA["directions"], DATA["thresholds"])
-    at, known = find_cells(cells, DATA["cells"])
+    position, occupied = find_cells(cells, DATA["cells"])
     result = np.full(proba.shape, 1.0 / proba.shape[1])
-    result[known] = DATA["values"][at[known]]
+    result[occupied] = DATA["values"][position[occupied]]
     return result
 
 
@@ -132,15 +132,15 @@ def _with_label(matrix):
 
 
 def _arrays(data):
-    """Make arrays of what is written as (type, shape, text)."""
-    read = {"int": int, "float": float}
-    made = {}
+    """Return the data with the arrays that are written as (type, shape, text)."""
+    types = {"int": int, "float": float}
+    arrays = {}
     for key, value in data.items():
         if isinstance(value, tuple):
             kind, shape, text = value
-            value = np.array([read[kind](number) for number in text.split()], dtype=read[kind]).reshape(shape)
-        made[key] = value
-    return made
+            value = np.array([types[kind](word) for word in text.split()], dtype=types[kind]).reshape(shape)
+        arrays[key] = value
+    return arrays
 
 
 DATA = _arrays({})

@@ -18,7 +18,7 @@ from calib.export import to_onnx, verify_onnx  # noqa: E402
 
 
 @pytest.mark.parametrize("name", MULTICLASS)
-def test_graph_says_what_the_calibrator_says(name):
+def test_graph_gives_the_outputs_of_the_calibrator(name):
     calibrator = fitted(name)
     proba = np.concatenate([rows(5, 3_000)[0], np.eye(4), np.full((1, 4), 0.25)])
     assert verify_onnx(to_onnx(calibrator), calibrator, proba) <= (1e-9 if is_smooth(calibrator) else 1e-15)

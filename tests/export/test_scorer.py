@@ -19,7 +19,7 @@ from tests.sample_calibrators import ALONE, MULTICLASS, fitted, fitted_binary, i
 
 @pytest.mark.parametrize("name", MULTICLASS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_scorer_says_what_the_calibrator_says(name, dtype):
+def test_scorer_gives_the_outputs_of_the_calibrator(name, dtype):
     calibrator = fitted(name)
     proba = np.concatenate([rows(5, 3_000)[0], np.eye(4), np.full((1, 4), 0.25)]).astype(dtype)
     difference = verify_scorer(scorer(calibrator), calibrator, proba)
@@ -48,8 +48,8 @@ def test_file_runs_where_calib_is_not_installed(tmp_path):
     np.save(tmp_path / "proba.npy", proba)
     program = (
         "import sys; sys.path.insert(0, sys.argv[1]); import numpy as np, scorer; "
-        "said = scorer.calibrate(np.load(sys.argv[1] + '/proba.npy')); "
-        "np.savez(sys.argv[1] + '/said.npz', **said); "
+        "outputs = scorer.calibrate(np.load(sys.argv[1] + '/proba.npy')); "
+        "np.savez(sys.argv[1] + '/outputs.npz', **outputs); "
         "print(sorted(m for m in sys.modules if m in ('calib', 'scipy', 'sklearn', 'pandas')))"
     )
     done = subprocess.run(
@@ -60,8 +60,8 @@ def test_file_runs_where_calib_is_not_installed(tmp_path):
         check=False,
     )
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
-    with np.load(tmp_path / "said.npz") as said:
-        assert largest_difference(dict(said), outputs(calibrator, proba)) == 0.0
+    with np.load(tmp_path / "outputs.npz") as written:
+        assert largest_difference(dict(written), outputs(calibrator, proba)) == 0.0
 
 
 @pytest.mark.parametrize("name", MULTICLASS)
@@ -112,14 +112,14 @@ def test_wrong_input_is_refused_by_the_file():
 
 
 def test_differences_of_labels():
-    one = {"label": np.array([0, 1]), "confidence": np.array([0.5, 0.5])}
-    other = {"label": np.array([0, 0]), "confidence": np.array([0.5, 0.5])}
-    assert largest_difference(one, other) == np.inf
-    assert largest_difference(one, {"label": one["label"]}) == np.inf
+    first = {"label": np.array([0, 1]), "confidence": np.array([0.5, 0.5])}
+    second = {"label": np.array([0, 0]), "confidence": np.array([0.5, 0.5])}
+    assert largest_difference(first, second) == np.inf
+    assert largest_difference(first, {"label": first["label"]}) == np.inf
     matrix = np.array([[0.5, 0.5 - 1e-9]])
-    said = {"probabilities": matrix[:, ::-1], "label": np.array([1])}
-    wanted = {"probabilities": matrix, "label": np.array([0])}
-    assert largest_difference(said, wanted) == pytest.approx(1e-9)
+    actual = {"probabilities": matrix[:, ::-1], "label": np.array([1])}
+    expected = {"probabilities": matrix, "label": np.array([0])}
+    assert largest_difference(actual, expected) == pytest.approx(1e-9)
 
 
 def test_other_objects_are_refused():
