@@ -26,8 +26,6 @@ from calib.persistence.origin import (
 from calib.persistence.types import TYPES, Layout, layout_named, layout_of
 from calib.predictions import Predictions
 
-__all__ = ["CalibratorFileError", "FittedOn", "aligned", "dumps", "load", "loads", "save", "schema"]
-
 FORMAT = "calib-calibrator"
 VERSION = 1
 KEYS = ("format", "version", "type", "params", "state", "classes", "fitted_on", "checksum")
@@ -56,17 +54,17 @@ def save(
     file : path or binary file object
         Where to write.
     class_names : sequence of str, optional
-        L names in column order. Default: those of `fitted_on`, else the calibrator's own
-        `class_names_`, else "0", "1", ...
+        L names in column order. Default: those of `fitted_on`, else `class_names_` of the calibrator,
+        else "0", "1", ...
     fitted_on : Predictions, optional
-        The calibration rows; their number and fingerprint are recorded, nothing else of them.
+        The calibration rows; only their number and fingerprint are recorded.
     log : sequence of str
-        Fixes accepted in these rows before (`Report.log`), one line each.
+        Fixes applied to these rows (`Examination.log`), one line each.
 
     Raises
     ------
     CalibratorFileError
-        If the calibrator is of a type that files cannot hold, or is too large for one.
+        If a file cannot hold a calibrator of this type or size.
     InputError
         If `class_names` or `fitted_on` do not belong to the calibrator.
     NotFittedError
@@ -74,7 +72,7 @@ def save(
 
     Notes
     -----
-    Seeds that are generators are written as null: they play no part in predictions.
+    A seed that is a generator is written as null: predictions do not depend on it.
     """
     data = dumps(calibrator, class_names=class_names, fitted_on=fitted_on, log=log)
     if isinstance(file, (str, os.PathLike)):
@@ -100,7 +98,7 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
     Raises
     ------
     CalibratorFileError
-        If anything in the file is not as it must be; the message says what and where.
+        If the file is invalid; the message says what is wrong and where.
     OSError
         If a path cannot be read.
     """
@@ -150,7 +148,7 @@ def loads(data: bytes) -> Any:
         )
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise CalibratorFileError(
-                f'this is not a calibrator file: it is no JSON object with "format": "{FORMAT}"'
+                f'this is not a calibrator file: it is not a JSON object with "format": "{FORMAT}"'
             )
         if type(document.get("version")) is not int or document["version"] != VERSION:
             raise mismatch("version", f"{VERSION} for this calib", document.get("version"))
@@ -158,8 +156,8 @@ def loads(data: bytes) -> Any:
         stored = document.pop("checksum")
         if stored != checksum(document):
             raise CalibratorFileError(
-                "calibrator file: checksum does not fit the content; the file was changed or damaged "
-                "after it was saved"
+                "calibrator file: the checksum does not match the content; the file was changed or "
+                "damaged after it was saved"
             )
     except CalibratorFileError:
         raise
@@ -182,8 +180,8 @@ def loads(data: bytes) -> Any:
 def aligned(predictions: Predictions, calibrator: Any) -> Predictions:
     """Put the columns of predictions in the order of the classes that a calibrator was fitted on.
 
-    Where both name their classes, names decide; names "0", "1", ... are no names. Predictions that are
-    in order already are returned as they are.
+    If both name their classes, columns are matched by name; default names "0", "1", ... count as unnamed.
+    Predictions already in order are returned unchanged.
 
     Raises
     ------
@@ -192,7 +190,9 @@ def aligned(predictions: Predictions, calibrator: Any) -> Predictions:
     """
     n_classes, names = getattr(calibrator, "n_classes_", None), getattr(calibrator, "class_names_", None)
     if n_classes is None:
-        raise InputError(f"a {type(calibrator).__name__} calibrates scores of one event, not predictions")
+        raise InputError(
+            f"a {type(calibrator).__name__} calibrates the scores of one event, not class probabilities"
+        )
     if predictions.n_classes != n_classes:
         raise InputError(
             f"the calibrator was fitted on {n_classes} classes, the predictions have {predictions.n_classes}"
@@ -203,7 +203,7 @@ def aligned(predictions: Predictions, calibrator: Any) -> Predictions:
 def checksum(document: dict[str, Any]) -> str:
     """Return the SHA-256 of a file's content without its checksum: keys sorted, no spaces, ASCII.
 
-    It tells a damaged file from a sound one. It is no signature: whoever changes a file can compute it.
+    It detects damage. It is not a signature: whoever changes a file can compute it again.
     """
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
@@ -250,10 +250,10 @@ def _check_size(data: bytes | bytearray) -> None:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise CalibratorFileError("calibrator file: a key is there twice in one object")
-    return found
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        raise CalibratorFileError("calibrator file: an object has the same key twice")
+    return document
 
 
 def _refuse_constant(text: str) -> Any:

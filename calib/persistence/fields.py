@@ -19,7 +19,7 @@ from calib.exceptions import CalibratorFileError
 #: Whole numbers in a file are at most this, so that they fit an int64 array with room to add.
 LARGEST = 2**62
 
-#: Named sizes found so far: "L" is the number of classes.
+#: Sizes by name as read so far: "L" is the number of classes.
 Sizes = dict[str, int]
 
 
@@ -34,7 +34,7 @@ def short(value: Any) -> str:
 
 
 def mismatch(where: str, expected: str, value: Any) -> CalibratorFileError:
-    """Return the error that says what was expected at a place in the file, and what is there."""
+    """Return the error that says what was expected somewhere in the file, and what is there."""
     return CalibratorFileError(f"calibrator file: {where} must be {expected}; got {short(value)}")
 
 
@@ -61,13 +61,13 @@ class Scalar:
     expected : str
         What the value must be, in words.
     is_sound : callable
-        Whether a JSON value is that.
+        Whether a JSON value meets that.
     schema : dict
         The same as JSON Schema.
     encode : callable
         Makes the JSON value.
     size : str, optional
-        Name of the value for the dimensions of arrays, such as "L": it must be the same wherever it is named.
+        Name of the value as a dimension of arrays, such as "L"; its value must agree throughout the file.
     """
 
     expected: str
@@ -194,12 +194,12 @@ class Array:
         rows = [value] if len(self.dims) == 1 else value
         if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
             raise mismatch(where, f"a list of {'numbers' if rows is not value else 'rows'}", value)
-        wanted = int if self.whole else float
+        number_type = int if self.whole else float
         for row in rows:
-            if any(type(number) is not wanted for number in row):
-                wrong = next(number for number in row if type(number) is not wanted)
-                kind = "whole numbers" if self.whole else "numbers with a decimal point"
-                raise mismatch(where, f"a list of {kind}", wrong)
+            wrong = [number for number in row if type(number) is not number_type]
+            if wrong:
+                numbers = "whole numbers" if self.whole else "numbers with a decimal point"
+                raise mismatch(where, f"a list of {numbers}", wrong[0])
             if self.whole and any(abs(number) > LARGEST for number in row):
                 raise mismatch(where, f"at most {LARGEST} everywhere", row)
         if len(self.dims) == 2:
@@ -215,8 +215,7 @@ class Array:
             raise CalibratorFileError(f"calibrator file: {where} holds a number that is not finite")
         outside = array[(array < self.low) | (array > self.high)]
         if len(outside):
-            bounds = f"from {self.low} to {self.high}"
-            raise mismatch(where, f"numbers {bounds}", outside[0].item())
+            raise mismatch(where, f"numbers from {self.low} to {self.high}", outside[0].item())
         steps = np.diff(array)
         if (self.order == "increasing" and (steps <= 0).any()) or (self.order and (steps < 0).any()):
             at = int(steps.argmin())
@@ -249,7 +248,7 @@ class Record:
 
 
 def _bounds(low: float, high: float) -> dict[str, Any]:
-    return {key: to for key, to in (("minimum", low), ("maximum", high)) if math.isfinite(to)}
+    return {key: bound for key, bound in (("minimum", low), ("maximum", high)) if math.isfinite(bound)}
 
 
 def _bind(name: str, size: int, where: str, sizes: Sizes) -> None:

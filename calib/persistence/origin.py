@@ -1,4 +1,4 @@
-"""What a calibrator file says beside the calibrator: names of the classes, and what it was fitted on."""
+"""What a calibrator file says besides the calibrator: class names, and what it was fitted on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calib.version import __version__
 
 #: Longest class name in a file, in characters.
 MAX_NAME = 1_000
-#: Most fixes a file tells of.
+#: Most fixes a file records.
 MAX_FIXES = 100
 
 _DATE = "%Y-%m-%dT%H:%M:%SZ"
@@ -55,7 +55,7 @@ class FittedOn:
     Attributes
     ----------
     n_samples : int or None
-        Calibration rows, None where they were not given to `save`.
+        Number of calibration rows; None if they were not given to `save`.
     fingerprint : str or None
         `Predictions.fingerprint` of the calibration rows, 32 hex digits.
     date : str
@@ -63,7 +63,7 @@ class FittedOn:
     calib_version : str
         Version of calib that saved it.
     log : tuple of str
-        Fixes that were accepted in the calibration data before; empty, and then not in the file, if none.
+        Fixes applied to the calibration rows; if there are none, the file has no log.
     """
 
     n_samples: int | None
@@ -83,12 +83,12 @@ def decode_names(raw: Any, n_classes: int | None) -> tuple[str, ...] | None:
         raise mismatch("classes", f"a list of {n_classes:,} names", raw)
     names = _lines(raw, "classes")
     if len(set(names)) != len(names):
-        raise CalibratorFileError("calibrator file: classes must be distinct; a name is there twice")
+        raise CalibratorFileError("calibrator file: classes must be distinct; a name occurs twice")
     return names
 
 
 def decode_origin(raw: Any, n_points: int | None) -> FittedOn:
-    """Return the checked origin; `n_points` are the rows that the state counts, where it does."""
+    """Return the checked origin; `n_points` is the number of rows that the state counts, if it does."""
     lines: tuple[str, ...] = ()
     if isinstance(raw, dict) and "log" in raw:
         raw = dict(raw)
@@ -98,7 +98,7 @@ def decode_origin(raw: Any, n_points: int | None) -> FittedOn:
         lines = _lines(log, "fitted_on.log")
     origin = _ORIGIN.decode(raw, "fitted_on", {})
     if None not in (origin["n"], n_points) and origin["n"] != n_points:
-        raise mismatch("fitted_on.n", f"{n_points:,}, the rows that state counts", origin["n"])
+        raise mismatch("fitted_on.n", f"{n_points:,}, the number of rows in state", origin["n"])
     return FittedOn(origin["n"], origin["fingerprint"], origin["date"], origin["calib_version"], lines)
 
 
@@ -116,9 +116,7 @@ def encode_names(
         )
     if n_classes is None:
         return None
-    names = class_names
-    if names is None and fitted_on is not None:
-        names = fitted_on.class_names
+    names = fitted_on.class_names if class_names is None and fitted_on is not None else class_names
     if names is None:
         names = getattr(calibrator, "class_names_", None) or [str(code) for code in range(n_classes)]
     if isinstance(names, str) or len(names) != n_classes:
@@ -128,22 +126,18 @@ def encode_names(
 
 def encode_origin(calibrator: Any, fitted_on: Predictions | None, log: Sequence[str] = ()) -> dict[str, Any]:
     """Return the origin to store: of `fitted_on`, else what the calibrator was loaded with."""
-    known = getattr(calibrator, "fitted_on_", None)
-    if fitted_on is not None or known is None:
-        known = FittedOn(
-            None if fitted_on is None else fitted_on.n_samples,
-            None if fitted_on is None else fitted_on.fingerprint,
-            datetime.now(UTC).strftime(_DATE),
-            __version__,
-        )
-    origin = {
-        "n": known.n_samples,
-        "fingerprint": known.fingerprint,
-        "date": known.date,
-        "calib_version": known.calib_version,
+    origin = getattr(calibrator, "fitted_on_", None)
+    if fitted_on is not None or origin is None:
+        n, fingerprint = (None, None) if fitted_on is None else (fitted_on.n_samples, fitted_on.fingerprint)
+        origin = FittedOn(n, fingerprint, datetime.now(UTC).strftime(_DATE), __version__)
+    lines = [str(line)[:MAX_NAME] for line in (*log, *origin.log)][:MAX_FIXES]
+    return {
+        "n": origin.n_samples,
+        "fingerprint": origin.fingerprint,
+        "date": origin.date,
+        "calib_version": origin.calib_version,
+        **({"log": lines} if lines else {}),
     }
-    lines = [str(line)[:MAX_NAME] for line in (*log, *known.log)][:MAX_FIXES]
-    return {**origin, "log": lines} if lines else origin
 
 
 def names_schema() -> dict[str, Any]:

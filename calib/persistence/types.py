@@ -1,4 +1,4 @@
-"""Every type a calibrator file may hold: its parameters and fitted state, and how these must agree."""
+"""Every type of calibrator that a file can hold: its parameters and fitted state, and how they must agree."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Layout:
         Constructor parameters and fitted attributes. A `whole` that names a size comes before arrays that
         use it.
     check : callable, optional
-        Raises `CalibratorFileError` where decoded params and state do not agree; may add to the sizes.
+        Raises `CalibratorFileError` if decoded params and state do not agree; may add to the sizes.
     """
 
     make: type
@@ -55,7 +55,7 @@ class Layout:
     check: Check | None = None
 
     def encode(self, estimator: Any, *, fitted: bool = True) -> Values:
-        """Return type, params and, where fitted, state as JSON types."""
+        """Return type, params and, if fitted, state as JSON types."""
         coded = {"type": self.make.__name__, "params": self.params.encode(estimator)}
         return coded | ({"state": self.encode_state(estimator)} if fitted else {})
 
@@ -83,7 +83,7 @@ class Layout:
         return self.state.schema
 
     def schema(self, *, fitted: bool = True) -> dict[str, Any]:
-        """Return the JSON Schema of an object with type, params and, where fitted, state."""
+        """Return the JSON Schema of an object with type, params and, if fitted, state."""
         keys = {"type": {"const": self.make.__name__}, "params": self.params.schema}
         return closed_schema(keys | ({"state": self.state_schema} if fitted else {}))
 
@@ -139,9 +139,9 @@ def _check_histogram(params: Values, state: Values, where: str, sizes: Sizes) ->
     total = int(state["counts_"].sum())
     if total != sizes.setdefault("n", total):
         raise mismatch(f"{where}.counts_", f"counts that sum to {sizes['n']:,}", total)
-    most = params["n_bins"] or max(total // params["points_per_bin"], 1)
-    if len(state["values_"]) > most:
-        raise mismatch(f"{where}.values_", f"at most {most:,} bins", state["values_"].tolist())
+    max_bins = params["n_bins"] or max(total // params["points_per_bin"], 1)
+    if len(state["values_"]) > max_bins:
+        raise mismatch(f"{where}.values_", f"at most {max_bins:,} bins", state["values_"].tolist())
     edges = state["edges_"]
     noise = params["delta"] if params["ties"] == "randomize" else 0.0
     if len(edges) and edges[-1] > 1.0 + noise:
@@ -185,9 +185,9 @@ def _layouts(methods: Mapping[str, Method], rows: Mapping[str, tuple[Any, ...]])
     }
 
 
-#: Largest weight or bias: the least ridge keeps fitted ones below 1e6, and no product overflows.
-_STEEP = 1e12
-_WEIGHT = real(-_STEEP, _STEEP)
+#: Largest weight or bias: the least ridge keeps fitted ones below 1e6, and no product overflows at 1e12.
+_MAX_WEIGHT = 1e12
+_WEIGHT = real(-_MAX_WEIGHT, _MAX_WEIGHT)
 
 _CLASSES = whole(2, 2**31, size="L")
 _SCALING: dict[str, Field] = {"n_classes_": _CLASSES, "floor_": real(LEAST_FLOOR, MOST_FLOOR)}
@@ -221,7 +221,7 @@ _BINARY = _layouts(
             _check_isotonic,
         ),
         "platt": ({}, {"slope_": _WEIGHT, "intercept_": _WEIGHT}),
-        "beta": ({}, {"a_": real(0.0, _STEEP), "b_": real(0.0, _STEEP), "c_": _WEIGHT}),
+        "beta": ({}, {"a_": real(0.0, _MAX_WEIGHT), "b_": real(0.0, _MAX_WEIGHT), "c_": _WEIGHT}),
     },
 )
 
@@ -252,16 +252,16 @@ _VECTOR = _layouts(
             {"l2": real(0.0)},
             {
                 **_SCALING,
-                "weights_": Array(("L-1",), -_STEEP, _STEEP),
-                "biases_": Array(("L-1",), -_STEEP, _STEEP),
+                "weights_": Array(("L-1",), -_MAX_WEIGHT, _MAX_WEIGHT),
+                "biases_": Array(("L-1",), -_MAX_WEIGHT, _MAX_WEIGHT),
             },
         ),
         "dirichlet": (
             {"l2": real(0.0)},
             {
                 **_SCALING,
-                "weights_": Array(("L", "L"), -_STEEP, _STEEP),
-                "biases_": Array(("L",), -_STEEP, _STEEP),
+                "weights_": Array(("L", "L"), -_MAX_WEIGHT, _MAX_WEIGHT),
+                "biases_": Array(("L",), -_MAX_WEIGHT, _MAX_WEIGHT),
             },
         ),
     },
@@ -269,19 +269,19 @@ _VECTOR = _layouts(
 
 
 class _MulticlassLayout(Layout):
-    """`MulticlassToBinary`: its state holds the states of its binary calibrators, null where there is none.
+    """`MulticlassToBinary`: its state holds the states of its binary calibrators.
 
-    A problem with fewer rows than the least has null, and what it falls back to follows from `pooled_`.
+    A problem with too few rows has null; its fallback follows from `pooled_`.
     """
 
     def encode_state(self, estimator: Any) -> Values:
         """Return the fitted state as JSON types."""
         layout = layout_of(estimator.binary_calibrator, _BINARY)
         fell_back = {fallback.problem for fallback in estimator.fallbacks_}
-        own = [None if i in fell_back else one for i, one in enumerate(estimator.calibrators_)]
+        fitted = [None if i in fell_back else binary for i, binary in enumerate(estimator.calibrators_)]
         return self.state.encode(estimator) | {
-            name: [None if one is None else layout.encode_state(one) for one in calibrators]
-            for name, calibrators in (("calibrators_", own), ("pooled_", estimator.pooled_))
+            name: [None if binary is None else layout.encode_state(binary) for binary in calibrators]
+            for name, calibrators in (("calibrators_", fitted), ("pooled_", estimator.pooled_))
         }
 
     def decode_state(self, params: Values, raw: Any, where: str, sizes: Sizes) -> Values:
@@ -304,13 +304,13 @@ class _MulticlassLayout(Layout):
         sizes["n"] = int(per_claim[0])
         pools = params["fallback"] == "pooled" and shape.problems_per_claim > 1
         n_pooled = per_claim if pools else np.zeros_like(per_claim)
-        own, pooled = (
+        fitted, pooled = (
             _binary_states(unfitted.binary_calibrator, raw[name], f"{where}.{name}", counts, needed)
             for name, counts in (("calibrators_", n_points), ("pooled_", n_pooled))
         )
         claims = shape.claims_of(np.arange(shape.n_problems))
         calibrators = tuple(
-            pooled[claim] if one is None else one for one, claim in zip(own, claims, strict=True)
+            pooled[claim] if binary is None else binary for binary, claim in zip(fitted, claims, strict=True)
         )
         return {
             "calibrators_": calibrators,
@@ -335,12 +335,12 @@ def _binary_states(unfitted: Any, raw: Any, where: str, n_points: np.ndarray, ne
     layout, params = layout_of(unfitted, _BINARY), unfitted.get_params(deep=False)
     calibrators: list[Any] = [None] * len(raw)
     for index, (state, n) in enumerate(zip(raw, n_points.tolist(), strict=True)):
-        place = f"{where}[{index}]"
+        entry = f"{where}[{index}]"
         if (state is None) != (n < needed):
-            wanted = "null" if n < needed else "an object"
-            raise mismatch(place, f"{wanted} (it has {n:,} points, {needed:,} needed)", state)
+            expected = "null" if n < needed else "an object"
+            raise mismatch(entry, f"{expected} (it has {n:,} points, {needed:,} needed)", state)
         if state is not None:
-            calibrators[index] = layout.build(params, layout.decode_state(params, state, place, {"n": n}))
+            calibrators[index] = layout.build(params, layout.decode_state(params, state, entry, {"n": n}))
     return calibrators
 
 

@@ -43,22 +43,22 @@ from tests.sample_calibrators import (
 
 
 def answers(calibrator, proba: np.ndarray) -> list[np.ndarray]:
-    """Everything a calibrator can say about these rows."""
-    said = [calibrator.predict(proba)]
+    """Every output of a calibrator for these rows."""
+    arrays = [calibrator.predict(proba)]
     if hasattr(calibrator, "predict_top"):
         top = calibrator.predict_top(proba)
-        said += [top.label, top.confidence]
+        arrays += [top.label, top.confidence]
     if hasattr(calibrator, "predict_top_k"):
-        said += list(calibrator.predict_top_k(proba))
+        arrays += list(calibrator.predict_top_k(proba))
     if hasattr(calibrator, "predict_proba"):
-        said.append(calibrator.predict_proba(proba))
-    return said
+        arrays.append(calibrator.predict_proba(proba))
+    return arrays
 
 
 def assert_same_bits(first, second, proba):
-    for one, other in zip(answers(first, proba), answers(second, proba), strict=True):
-        assert one.dtype == other.dtype
-        assert one.tobytes() == other.tobytes()
+    for left, right in zip(answers(first, proba), answers(second, proba), strict=True):
+        assert left.dtype == right.dtype
+        assert left.tobytes() == right.tobytes()
 
 
 @pytest.mark.parametrize("name", MULTICLASS)
@@ -252,15 +252,15 @@ WRONG = [
 ]
 
 
-def places(value, path=()):
+def paths(value, path=()):
     """Path of every value in a document."""
     yield path
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from places(inner, (*path, key))
+            yield from paths(inner, (*path, key))
     elif isinstance(value, list):
         for index in range(min(len(value), 2)):
-            yield from places(value[index], (*path, index))
+            yield from paths(value[index], (*path, index))
 
 
 def changed(document, path, change):
@@ -292,7 +292,7 @@ TAMPERED = [
 @pytest.mark.parametrize("name", TAMPERED)
 def test_every_change_without_a_new_checksum_is_found(name):
     document = json.loads(dumps(fitted(name)))
-    for path in [path for path in places(document) if path]:
+    for path in [path for path in paths(document) if path]:
         original = document
         for key in path:
             original = original[key]
@@ -307,11 +307,11 @@ def test_every_change_without_a_new_checksum_is_found(name):
 @pytest.mark.parametrize("name", TAMPERED)
 def test_every_missing_and_every_extra_key_is_found(name):
     document = json.loads(dumps(fitted(name)))
-    for path in [path for path in places(document) if path]:
+    for path in [path for path in paths(document) if path]:
         shorter = changed(document, path, lambda parent, key: parent.__delitem__(key))
         with pytest.raises(CalibratorFileError):
             loads(json.dumps(shorter).encode() if path == ("checksum",) else signed(shorter))
-    for path in places(document):
+    for path in paths(document):
         where = document
         for key in path:
             where = where[key]
@@ -325,8 +325,8 @@ def test_wrong_values_with_a_right_checksum_never_do_harm(name):
     """Refused in one way, or (where the value happens to be allowed) a calibrator that predicts."""
     document = json.loads(dumps(fitted(name)))
     proba = rows(4, 20)[0]
-    refused = kept = 0
-    for path in [path for path in places(document) if path and path != ("checksum",)]:
+    refused = loaded = 0
+    for path in [path for path in paths(document) if path and path != ("checksum",)]:
         for wrong in WRONG:
             tampered = changed(document, path, lambda parent, key, w=wrong: parent.__setitem__(key, w))
             try:
@@ -334,10 +334,10 @@ def test_wrong_values_with_a_right_checksum_never_do_harm(name):
             except CalibratorFileError:
                 refused += 1
                 continue
-            kept += 1
-            for said in answers(calibrator, proba):
-                assert np.isfinite(said).all()
-    assert refused > 10 * kept
+            loaded += 1
+            for array in answers(calibrator, proba):
+                assert np.isfinite(array).all()
+    assert refused > 10 * loaded
 
 
 def tampered_state(name, **values) -> bytes:
@@ -445,7 +445,7 @@ def test_large_files_are_refused_before_they_are_parsed(monkeypatch):
 
 def test_every_type_of_the_table_is_tested():
     tested = [*MULTICLASS.values(), *BINARY.values()]
-    assert {type(one).__name__ for one in tested if one is not None} == set(TYPES)
+    assert {type(calibrator).__name__ for calibrator in tested if calibrator is not None} == set(TYPES)
     listed = {method.make.__name__ for method in (catalogue.BINARY | catalogue.VECTOR).values()}
     assert listed | {"MulticlassToBinary", "CanonicalBinning"} == set(TYPES)
 
@@ -460,11 +460,11 @@ OLD_ANSWERS = json.loads((OLD / "answers.json").read_text(encoding="utf-8"))
 def test_files_of_version_1_are_read_for_ever(name):
     proba = np.array(OLD_ANSWERS["proba"])
     calibrator = load(OLD / f"{name}.json")
-    said = outputs(calibrator, proba[:, 0] if name.startswith("binary") else proba)
-    wanted = {key: np.array(values) for key, values in OLD_ANSWERS["answers"][name].items()}
+    actual = outputs(calibrator, proba[:, 0] if name.startswith("binary") else proba)
+    expected = {key: np.array(values) for key, values in OLD_ANSWERS["answers"][name].items()}
     # Bins give the same bits everywhere; exp, log and interpolation may round differently on another machine.
     rounded = is_smooth(calibrator) or name.endswith("isotonic")
-    assert largest_difference(said, wanted) <= (1e-12 if rounded else 0.0)
+    assert largest_difference(actual, expected) <= (1e-12 if rounded else 0.0)
     if not name.startswith("binary"):
         assert calibrator.class_names_ == ("cat", "dog", 'Zürich "<b>"')
         assert calibrator.fitted_on_.n_samples == 90
