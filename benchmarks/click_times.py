@@ -30,7 +30,7 @@ from browser.conftest import FLAGS, answers, free_port  # noqa: E402
 
 from calib.datasets import EXAMPLE_TITLES  # noqa: E402
 
-RESTING = """() => {
+SETTLED = """() => {
     const app = document.querySelector("[data-testid=stApp]");
     const charts = [...document.querySelectorAll("[data-testid=stPlotlyChart]")];
     return app !== null && app.dataset.testScriptState === "notRunning"
@@ -40,12 +40,12 @@ RESTING = """() => {
 }"""
 
 
-def rest(page: Page) -> None:
-    page.wait_for_function(RESTING, polling=10, timeout=180_000)
+def wait_until_settled(page: Page) -> None:
+    page.wait_for_function(SETTLED, polling=10, timeout=180_000)
 
 
 def wait_for_change(page: Page, act: Callable[[], None]) -> float:
-    """Seconds from an action until the page shows something else and rests again; NaN if it never does."""
+    """Seconds from an action until the page has changed and settled again; NaN if it never changes."""
     prose = "() => document.querySelector('[data-testid=stMain]').innerText"
     before = page.evaluate(prose)
     begin = time.perf_counter()
@@ -54,7 +54,7 @@ def wait_for_change(page: Page, act: Callable[[], None]) -> float:
         page.wait_for_function(f"before => ({prose})() !== before", arg=before, polling=10, timeout=15_000)
     except TimeoutError:
         return math.nan
-    rest(page)
+    wait_until_settled(page)
     return time.perf_counter() - begin
 
 
@@ -84,11 +84,12 @@ def pick_option(page: Page, label: str, text: str) -> None:
 
 
 def report(name: str, seconds: list[float]) -> None:
-    seen = [value for value in seconds if not math.isnan(value)]
-    lost = f"   ({len(seconds) - len(seen)} changed nothing)" if len(seen) < len(seconds) else ""
-    if seen:
+    changed = [value for value in seconds if not math.isnan(value)]
+    unchanged = f"   ({len(seconds) - len(changed)} changed nothing)" if len(changed) < len(seconds) else ""
+    if changed:
         print(
-            f"{name:50s} median {statistics.median(seen):6.2f} s   max {max(seen):6.2f} s{lost}", flush=True
+            f"{name:50s} median {statistics.median(changed):6.2f} s   max {max(changed):6.2f} s{unchanged}",
+            flush=True,
         )
 
 
@@ -102,7 +103,7 @@ def visit(page: Page, url: str, path: str) -> None:
     begin = time.perf_counter()
     page.goto(f"{url}/{path}")
     page.wait_for_selector("h1", timeout=180_000)
-    rest(page)
+    wait_until_settled(page)
     report(f"open {path.split('?')[0] or 'overview'} (new session)", [time.perf_counter() - begin])
 
 
@@ -157,7 +158,7 @@ def main() -> None:
         try:
             while not answers(url):
                 time.sleep(0.1)
-            print(f"{EXAMPLE_TITLES[example]}; server at rest: {memory(server.pid)}")
+            print(f"{EXAMPLE_TITLES[example]}; server idle: {memory(server.pid)}")
             with sync_playwright() as playwright:
                 chromium = playwright.chromium.launch(executable_path=find(), args=FLAGS)
                 page = chromium.new_page(viewport={"width": 1280, "height": 900})

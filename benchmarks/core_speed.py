@@ -1,4 +1,4 @@
-"""Time the core against NumPy written plainly, scikit-learn and, where installed, torchmetrics.
+"""Time the core against plain NumPy, scikit-learn and, where installed, torchmetrics.
 
     python benchmarks/core_speed.py [--rows 1000000] [--wide 50000]
 
@@ -23,7 +23,7 @@ from sklearn.metrics import log_loss as sklearn_log_loss
 import calib
 from calib.reductions import ranked_classes
 
-PLAIN = "NumPy, digitize and bincount"
+NUMPY = "NumPy, digitize and bincount"
 
 
 def simulated(rows: int, classes: int, dtype: type) -> tuple[np.ndarray, np.ndarray]:
@@ -66,26 +66,26 @@ def report(
     print(f"{task:52} {seconds * 1e3:9.1f} ms  {peer:34} {other * 1e3:9.1f} ms  x {other / seconds:.1f}")
 
 
-def plain_ece(owner: np.ndarray, score: np.ndarray, hit: np.ndarray, n_bins: int) -> float:
-    """ECE over (owner, bin) cells with NumPy: digitize and three bincounts."""
-    cell = owner * n_bins + np.digitize(score.astype(np.float64), np.arange(1, n_bins) / n_bins)
+def numpy_ece(problem: np.ndarray, score: np.ndarray, hit: np.ndarray, n_bins: int) -> float:
+    """ECE over (problem, bin) cells with NumPy: digitize and three bincounts."""
+    cell = problem * n_bins + np.digitize(score.astype(np.float64), np.arange(1, n_bins) / n_bins)
     sums = np.bincount(cell, weights=score), np.bincount(cell, weights=hit)
     return float(np.abs(sums[0] - sums[1]).sum() / len(score))
 
 
-def plain_top_label_ece(y: np.ndarray, proba: np.ndarray, n_bins: int = 15) -> float:
+def numpy_top_label_ece(y: np.ndarray, proba: np.ndarray, n_bins: int = 15) -> float:
     label = proba.argmax(axis=1)
-    return plain_ece(label, proba.max(axis=1), label == y, n_bins)
+    return numpy_ece(label, proba.max(axis=1), label == y, n_bins)
 
 
-def plain_confidence_ece(y: np.ndarray, proba: np.ndarray, n_bins: int = 15) -> float:
+def numpy_confidence_ece(y: np.ndarray, proba: np.ndarray, n_bins: int = 15) -> float:
     label = proba.argmax(axis=1)
-    return plain_ece(np.zeros_like(label), proba.max(axis=1), label == y, n_bins)
+    return numpy_ece(np.zeros_like(label), proba.max(axis=1), label == y, n_bins)
 
 
-def plain_class_wise_ece(y: np.ndarray, proba: np.ndarray, n_bins: int = 15) -> float:
+def numpy_class_wise_ece(y: np.ndarray, proba: np.ndarray, n_bins: int = 15) -> float:
     zero = np.zeros(len(y), dtype=int)
-    return float(np.mean([plain_ece(zero, column, y == code, n_bins) for code, column in enumerate(proba.T)]))
+    return float(np.mean([numpy_ece(zero, column, y == code, n_bins) for code, column in enumerate(proba.T)]))
 
 
 def masked_top_label_ece(y: np.ndarray, proba: np.ndarray, n_bins: int = 15) -> float:
@@ -95,9 +95,9 @@ def masked_top_label_ece(y: np.ndarray, proba: np.ndarray, n_bins: int = 15) -> 
     for code in range(proba.shape[1]):
         for b in range(n_bins):
             upper = score <= 1.0 if b == n_bins - 1 else score < edges[b + 1]
-            own = (label == code) & (score >= edges[b]) & upper
-            if own.any():
-                total += own.sum() * abs(np.mean(y[own] == code) - score[own].mean())
+            rows = (label == code) & (score >= edges[b]) & upper
+            if rows.any():
+                total += rows.sum() * abs(np.mean(y[rows] == code) - score[rows].mean())
     return total / len(y)
 
 
@@ -123,8 +123,8 @@ def many_rows(rows: int, dtype: type) -> None:
     predictions = calib.Predictions(proba, y)
     assert predictions.label is not None
     report("check the input (Predictions)", lambda: calib.Predictions(proba, y).n_samples, "", None)
-    plain_tl, plain_conf = (lambda: plain_top_label_ece(y, proba)), (lambda: plain_confidence_ece(y, proba))
-    report("TL-ECE, B = 15", lambda: calib.ece(y, proba), PLAIN, plain_tl)
+    numpy_tl, numpy_conf = (lambda: numpy_top_label_ece(y, proba)), (lambda: numpy_confidence_ece(y, proba))
+    report("TL-ECE, B = 15", lambda: calib.ece(y, proba), NUMPY, numpy_tl)
     report(
         "TL-ECE, B = 15",
         lambda: calib.ece(y, proba),
@@ -132,9 +132,9 @@ def many_rows(rows: int, dtype: type) -> None:
         lambda: masked_top_label_ece(y, proba),
         repeats=3,
     )
-    report("TL-ECE of Predictions", lambda: calib.ece(y, predictions), PLAIN, plain_tl)
+    report("TL-ECE of Predictions", lambda: calib.ece(y, predictions), NUMPY, numpy_tl)
     conf = {"notion": "confidence"}
-    report("conf-ECE, B = 15", lambda: calib.ece(y, proba, **conf), PLAIN, plain_conf)
+    report("conf-ECE, B = 15", lambda: calib.ece(y, proba, **conf), NUMPY, numpy_conf)
     report(
         "conf-MCE, B = 15",
         lambda: calib.mce(y, proba, **conf),
@@ -148,8 +148,8 @@ def many_rows(rows: int, dtype: type) -> None:
     report(
         "CW-ECE, B = 15",
         lambda: calib.ece(y, proba, **class_wise),
-        PLAIN,
-        lambda: plain_class_wise_ece(y, proba),
+        NUMPY,
+        lambda: numpy_class_wise_ece(y, proba),
         repeats=3,
     )
     problems = calib.reduce_to_binary(y, proba, "top-label")
@@ -157,8 +157,8 @@ def many_rows(rows: int, dtype: type) -> None:
     report(
         "TL-ECE for B = 2..50, sorted before",
         lambda: sum(calib.bin_statistics(problems, n_bins=b).ece() for b in sweep),
-        PLAIN,
-        lambda: sum(plain_top_label_ece(y, proba, b) for b in sweep),
+        NUMPY,
+        lambda: sum(numpy_top_label_ece(y, proba, b) for b in sweep),
         repeats=2,
     )
     report("log loss", lambda: calib.log_loss(y, proba), "scikit-learn", lambda: sklearn_log_loss(y, proba))
@@ -175,9 +175,9 @@ def many_classes(rows: int) -> None:
         return calib.ece(y, proba, notion="class-wise")
 
     report(
-        "TL-ECE, B = 15", lambda: calib.ece(y, proba), PLAIN, lambda: plain_top_label_ece(y, proba), repeats=3
+        "TL-ECE, B = 15", lambda: calib.ece(y, proba), NUMPY, lambda: numpy_top_label_ece(y, proba), repeats=3
     )
-    report("CW-ECE, B = 15", ours, PLAIN, lambda: plain_class_wise_ece(y, proba), repeats=2)
+    report("CW-ECE, B = 15", ours, NUMPY, lambda: numpy_class_wise_ece(y, proba), repeats=2)
     tracemalloc.start()
     ours()
     print(f"{'CW-ECE, memory beyond the scores':52} {tracemalloc.get_traced_memory()[1] / 1e6:9.1f} MB")

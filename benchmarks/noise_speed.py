@@ -42,18 +42,18 @@ def main():
         proba, labels = simulated(n_rows, n_classes)
         for notion in ("confidence", "top-label", "class-wise"):
             problems = reduce_to_binary(labels, proba, notion)
-            whole, floor = clock(lambda p=problems: noise_floor_of(p, random_state=0))
-            each, _ = clock(lambda p=problems: problem_floors(p, random_state=0))
-            sure = "-"
+            floor_seconds, floor = clock(lambda p=problems: noise_floor_of(p, random_state=0))
+            floors_seconds, _ = clock(lambda p=problems: problem_floors(p, random_state=0))
+            interval = "-"
             if notion != "class-wise" or n_rows * n_classes <= 1_000_000:
-                taken, _ = clock(
+                seconds, _ = clock(
                     lambda y=labels, s=proba, n=notion: bootstrap_interval(y, s, notion=n, random_state=0)
                 )
-                sure = f"{taken:.2f}"
+                interval = f"{seconds:.2f}"
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
             print(
-                f"| {n_rows:,} x {n_classes:,} | {notion} | {whole:.2f} | {each:.2f} | {sure} | "
-                f"{floor.p_value:.2f} | {peak:,} |",
+                f"| {n_rows:,} x {n_classes:,} | {notion} | {floor_seconds:.2f} | {floors_seconds:.2f} | "
+                f"{interval} | {floor.p_value:.2f} | {peak:,} |",
                 flush=True,
             )
 

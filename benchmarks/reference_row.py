@@ -55,8 +55,8 @@ def reference_row(path: str | os.PathLike[str]) -> pd.DataFrame:
     """One row per method: the three errors, and the seconds that fitting and predicting took."""
     with np.load(path, allow_pickle=False) as data:
         calibration, test = (
-            calib.Predictions.from_logits(data[f"{part}_logits"], data[f"{part}_labels"])
-            for part in ("calibration", "test")
+            calib.Predictions.from_logits(data[f"{split}_logits"], data[f"{split}_labels"])
+            for split in ("calibration", "test")
         )
     rows = [_row("Base", summarize(test.labels, test, n_bins=N_BINS), 0.0, 0.0)]
     for name, calibrator in methods().items():
@@ -74,7 +74,7 @@ def printed(row: pd.Series) -> tuple[str | None, ...]:
     """Return the errors of a row with the paper's digits, None where it prints none."""
     values = (f"{row.tl_ece:.3f}", f"{row.tl_mce_bin:.3f}", f"{100 * row.cw_ece:.2f}")
     wanted = REFERENCE[str(row.name)]
-    return tuple(None if there is None else here for here, there in zip(values, wanted, strict=True))
+    return tuple(value if expected else None for value, expected in zip(values, wanted, strict=True))
 
 
 def _row(name: str, summary: calib.Summary, fit_seconds: float, predict_seconds: float) -> dict[str, Any]:
@@ -98,14 +98,14 @@ def main() -> int:
     print(f"{'':8}{'TL-ECE':>8}{'TL-MCE':>8}{'CW-ECE x 100':>14}{'fit, s':>9}{'predict, s':>12}")
     differing = []
     for name, row in table.iterrows():
-        said, wanted = printed(row), REFERENCE[str(name)]
-        cells = [value or "-" for value in said]
+        errors, wanted = printed(row), REFERENCE[str(name)]
+        cells = [value or "-" for value in errors]
         print(
             f"{name:8}{cells[0]:>8}{cells[1]:>8}{cells[2]:>14}"
             f"{row.fit_seconds:9.3f}{row.predict_seconds:12.3f}"
         )
-        if said != wanted:
-            differing.append(f"{name}: {said}, reference {wanted}")
+        if errors != wanted:
+            differing.append(f"{name}: {errors}, reference {wanted}")
     print("\n".join(differing) or "Every number equals the reference in all printed digits.")
     return 1 if differing else 0
 

@@ -30,20 +30,20 @@ def patients(groups: BinStatistics, names: Sequence[str]) -> go.Figure:
     Parameters
     ----------
     groups : BinStatistics
-        From `TwoPatients.groups`: pooled ("confidence") or one per announced disease ("top-label").
+        From `TwoPatients.groups`: pooled ("confidence") or one per disease ("top-label").
     names : sequence of str
-        Names of the announced diseases' patients; pooled groups are called "all".
+        Names of the patients told each disease; pooled groups are called "all".
     """
     figure = go.Figure()
     pooled = groups.notion == "confidence"
-    for at in range(len(groups.count)):
-        side = int(groups.problem[at])
+    for position in range(len(groups.count)):
+        side = int(groups.problem[position])
         colour, symbol = ("blue", "star") if pooled else SIDES[side]
         name = "all patients told this" if pooled else f"patients {names[side]}"
-        said, right = groups.mean_score[at], groups.mean_outcome[at]
+        told, right = groups.mean_score[position], groups.mean_outcome[position]
         figure.add_scatter(
-            x=[said, said],
-            y=[said, right],
+            x=[told, told],
+            y=[told, right],
             mode="lines",
             line={"color": OKABE_ITO[colour], "width": 5},
             opacity=0.5,
@@ -51,7 +51,7 @@ def patients(groups: BinStatistics, names: Sequence[str]) -> go.Figure:
             showlegend=False,
         )
         figure.add_scatter(
-            x=[said],
+            x=[told],
             y=[right],
             mode="markers+text",
             text=["" if pooled else f"<b>{names[side]}</b>"],
@@ -59,9 +59,9 @@ def patients(groups: BinStatistics, names: Sequence[str]) -> go.Figure:
             textfont={"size": TEXT + 4},
             marker={"symbol": symbol, "size": 22 if pooled else 17, "color": OKABE_ITO[colour]},
             name=name,
-            showlegend=not pooled or at == 0,
+            showlegend=not pooled or position == 0,
             hovertemplate=f"{name}<br>told %{{x:.2f}}, right %{{y:.3f}}<br>"
-            f"{100 * groups.share[at]:.0f} % of all patients<extra></extra>",
+            f"{100 * groups.share[position]:.0f} % of all patients<extra></extra>",
         )
     figure = unit_axes(figure, "Confidence the patient is told", "How often it is right", 400)
     return figure.update_layout(font_size=TEXT)
@@ -286,10 +286,10 @@ def perfect_curves(
             hovertemplate=f"{classes} classes, %{{x:,}} rows<br>mean TL-ECE of a perfect model %{{y:.3f}}"
             "<extra></extra>",
         )
-    own = next(curve for curve in curves if int(curve["n_classes"].iloc[0]) == chosen)
+    chosen_curve = next(curve for curve in curves if int(curve["n_classes"].iloc[0]) == chosen)
     figure.add_scatter(
-        x=own["n_samples"].to_numpy(),
-        y=own["conf_ece_mean"].to_numpy(),
+        x=chosen_curve["n_samples"].to_numpy(),
+        y=chosen_curve["conf_ece_mean"].to_numpy(),
         mode="lines",
         line={"color": OKABE_ITO["blue"], "dash": "longdash", "width": 2},
         name=f"conf-ECE, L = {chosen}",
@@ -309,7 +309,7 @@ def perfect_curves(
         hovertemplate="TL-ECE of one redraw %{y:.4f}<extra></extra>",
     )
     figure.update_layout(template=TEMPLATE, height=460, font_size=TEXT)
-    figure.update_xaxes(title_text="Rows n", type="log", tickvals=own["n_samples"].tolist())
+    figure.update_xaxes(title_text="Rows n", type="log", tickvals=chosen_curve["n_samples"].tolist())
     figure.update_yaxes(title_text="TL-ECE of a perfect model", rangemode="tozero")
     return figure
 
@@ -372,7 +372,7 @@ def binned_curve(
         line={"color": OKABE_ITO["vermillion"], "width": 3.5},
         name="histogram binning",
         customdata=np.repeat(binned["count"].to_numpy(), 2)[:, None].tolist(),
-        hovertemplate="announces %{y:.3f}, from %{customdata[0]:,} rows<extra></extra>",
+        hovertemplate="calibrated %{y:.3f}, from %{customdata[0]:,} rows<extra></extra>",
     )
     figure.add_scatter(
         x=binned[["lower", "upper"]].to_numpy().mean(axis=1),

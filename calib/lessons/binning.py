@@ -15,7 +15,7 @@ from calib.metrics.errors import accuracy, ece, sharpness
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.validation import as_labels
 
-#: Fresh rows on which binned curves are judged.
+#: Fresh rows on which binned curves are assessed.
 FRESH = 20_000
 #: Points per bin for which the trade-off is drawn.
 POINTS_GRID = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1_000, 2_000)
@@ -42,24 +42,24 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class BinnedCurve:
-    """Histogram binning fitted to a curve, judged on fresh rows.
+    """Histogram binning fitted to a curve, assessed on fresh rows.
 
     Attributes
     ----------
     edges : (b + 1,) float64 array
         Edges of the bins, from 0 to 1.
     value : (b,) float64 array
-        What each bin announces: the frequency among its calibration rows.
+        Calibrated score of each bin: the frequency among its calibration rows.
     true_mean : (b,) float64 array
         Mean truth of each bin's fresh rows (the curve is known); NaN where none fell in.
     count : (b,) int64 array
         Calibration rows per bin.
     promise : Guarantee
-        What Theorem 1 says for the smallest bin.
+        Guarantee of Theorem 1 for the smallest bin.
     error : float
-        ECE of the announced values against the known truth, over fresh rows.
+        ECE of the calibrated scores against the known truth, over fresh rows.
     sharpness : float
-        Sharpness of the announced values on fresh rows.
+        Sharpness of the calibrated scores on fresh rows.
     """
 
     edges: np.ndarray
@@ -97,16 +97,16 @@ def bent_curve(n_samples: int, seed: int = 0) -> Curve:
 
 
 def bin_curve(curve: Curve, points_per_bin: int, *, alpha: float = 0.1, seed: int = 1) -> BinnedCurve:
-    """Fit histogram binning with `points_per_bin` points (2 or more) and judge it on `FRESH` new rows."""
+    """Fit histogram binning with `points_per_bin` points (2 or more) and assess it on `FRESH` new rows."""
     binning = HistogramBinning(points_per_bin=points_per_bin).fit(curve.scores, curve.outcomes)
     fresh = bent_curve(FRESH, seed)
-    said = binning.predict(fresh.scores)
-    place = np.searchsorted(binning.edges_, fresh.scores, side="right")
+    calibrated = binning.predict(fresh.scores)
+    position = np.searchsorted(binning.edges_, fresh.scores, side="right")
     n_bins = len(binning.values_)
-    rows = np.bincount(place, minlength=n_bins)
-    sums = np.bincount(place, weights=fresh.truth, minlength=n_bins)
+    rows = np.bincount(position, minlength=n_bins)
+    sums = np.bincount(position, weights=fresh.truth, minlength=n_bins)
     true_mean = np.divide(sums, rows, out=np.full(n_bins, np.nan), where=rows > 0)
-    top = TopLabelPrediction(np.zeros(FRESH, dtype=np.int64), said)
+    top = TopLabelPrediction(np.zeros(FRESH, dtype=np.int64), calibrated)
     smallest = max(int(binning.counts_.min()), 2)
     return BinnedCurve(
         edges=np.concatenate(([0.0], binning.edges_, [1.0])),

@@ -37,16 +37,13 @@ class Exercise:
 
 def _worst_case() -> str:
     right_a, right_b = worst_accuracies(0.4, (0.7, 0.7))
-    found = two_patients_population(0.4, (0.7, 0.7), (right_a, right_b))
+    population = two_patients_population(0.4, (0.7, 0.7), (right_a, right_b))
     return (
         "conf-ECE = 0 needs 0.4 \u00d7 gap(a) + 0.6 \u00d7 gap(b) = 0, and TL-ECE is twice the size of "
-        "either "
-        "term. Raise b: its gap can be at most 0.3, which is 0.6 \u00d7 0.3 = 0.18, and a can give way by "
-        "0.4 "
-        "\u00d7 0.7 = 0.28; so 0.18. Raise a: at most 0.4 \u00d7 0.3 = 0.12. The first is better: a is "
-        "right "
-        f"**{right_a:.2f}** of the time, b **{right_b:.2f}**, and TL-ECE is **{found.tl_ece:.2f}** with "
-        f"conf-ECE {found.conf_ece:.2f}."
+        "either term. Raise b: its gap can be at most 0.3, which is 0.6 \u00d7 0.3 = 0.18, and a can fall by "
+        "0.4 \u00d7 0.7 = 0.28; so 0.18. Raise a: at most 0.4 \u00d7 0.3 = 0.12. The first is better: a is "
+        f"right **{right_a:.2f}** of the time, b **{right_b:.2f}**, and TL-ECE is "
+        f"**{population.tl_ece:.2f}** with conf-ECE {population.conf_ece:.2f}."
     )
 
 
@@ -63,9 +60,8 @@ def _six_points() -> str:
     return (
         f"Points {points}, because class 1 has their largest number; the pairs (score, outcome) are {pairs}. "
         f"Confidence calibration pools {len(POINTS)} points into one problem and finds two or more at 0.60 "
-        "and "
-        f"at 0.70; top-label calibration splits them by class. With one bin per distinct score, conf-ECE is "
-        f"**{conf:.3f}** and TL-ECE **{top:.3f}**."
+        f"and at 0.70; top-label calibration splits them by class. With one bin per distinct score, "
+        f"conf-ECE is **{conf:.3f}** and TL-ECE **{top:.3f}**."
     )
 
 
@@ -74,17 +70,16 @@ def _points_per_bin() -> str:
     promise = guarantee(points_per_bin=k, n_samples=10 * k)
     return (
         f"{points_sentence(0.05)} The bound \u221a(1 / 2k) holds for every distribution (Theorem 1). With "
-        f"probability 90 %, a new row's number is then within \u03b5\u2081 = {promise.marginal:.3f} of the "
-        "truth. "
-        "Fewer rows would do for a bound on fewer bins, at the cost of sharpness."
+        f"probability 90 %, a new row's calibrated score is then within \u03b5\u2081 = "
+        f"{promise.marginal:.3f} of the truth. With fewer bins, fewer rows are enough for the same bound, at "
+        "the cost of sharpness."
     )
 
 
 EXERCISES = (
     Exercise(
         "Both patients are told 0.7, and 40 % of the patients are a. Which true accuracies keep conf-ECE "
-        "at 0 "
-        "and make TL-ECE as large as possible, and how large?",
+        "at 0 and make TL-ECE as large as possible, and how large?",
         _worst_case,
         {"step": "two-patients", "share": "0.4", "told_a": "0.7", "told_b": "0.7"}
         | {"right_a": "0.7", "right_b": "0.7"},
@@ -97,8 +92,7 @@ EXERCISES = (
     ),
     Exercise(
         "How many points per bin does histogram binning need for an expected ECE of at most 0.05, and how "
-        "many "
-        "calibration rows is that for 10 bins?",
+        "many calibration rows is that for 10 bins?",
         _points_per_bin,
         {"step": "binning", "rows": "5000", "points": "200"},
     ),

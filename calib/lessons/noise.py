@@ -59,7 +59,7 @@ class PerfectCurve:
 
 
 @dataclass(frozen=True, eq=False)
-class Riddle:
+class GameRound:
     """One round of the noise game.
 
     Attributes
@@ -67,7 +67,7 @@ class Riddle:
     predictions : Predictions
         Rows to look at.
     perfect : bool
-        Whether the labels were drawn from the announced probabilities.
+        Whether the labels were drawn from `predictions`.
     factor : float
         Factor on the log probabilities the labels were drawn from: 1 for a perfect round, below 1 for an
         overconfident model, above 1 for an underconfident one.
@@ -79,11 +79,11 @@ class Riddle:
 
 
 def perfect_rows(n_samples: int, n_classes: int) -> Predictions:
-    """Return announced probabilities with labels drawn from them: a perfectly calibrated model.
+    """Return probabilities with labels drawn from them: a perfectly calibrated model.
 
     The probabilities are the first `n_samples` rows of one population for each `n_classes`.
     """
-    proba = announced(n_samples, n_classes, np.random.default_rng(n_classes)).proba
+    proba = model_probabilities(n_samples, n_classes, np.random.default_rng(n_classes)).proba
     return Predictions(proba, draw_labels(proba, np.random.default_rng((n_classes, 0))))
 
 
@@ -121,19 +121,19 @@ def redraws(n_samples: int, n_classes: int, draws: Iterable[int], *, n_bins: int
     return np.array([ece(draw_labels(proba, random), proba, n_bins=n_bins) for random in randoms])
 
 
-def riddle(number: int, *, level: int = 2) -> Riddle:
+def game_round(number: int, *, level: int = 2) -> GameRound:
     """Draw a round of the noise game; equal numbers and levels give equal rounds.
 
-    A coin decides between labels drawn from the announced probabilities and labels drawn after their
-    logarithms were multiplied by a factor, which makes the model overconfident or, by a second coin,
-    underconfident.
+    Labels are drawn, with equal chances, from the model's probabilities or after their logarithms were
+    multiplied by a factor, which makes the model overconfident or underconfident, again with
+    equal chances.
 
     Parameters
     ----------
     number : int
         Which round, 0 or more.
     level : int
-        Difficulty, 1 (plain) to 5: the closer the factor is to 1, the harder.
+        Difficulty, 1 (easy) to 5 (the factor is closest to 1).
 
     Raises
     ------
@@ -143,15 +143,15 @@ def riddle(number: int, *, level: int = 2) -> Riddle:
     if not 1 <= level <= len(STRENGTHS):
         raise InputError(f"level must be 1 to {len(STRENGTHS)}; got {level!r}")
     random = np.random.default_rng((number, level))
-    perfect, over = bool(random.random() < 0.5), bool(random.random() < 0.5)
-    shown = announced(ROUND_ROWS, ROUND_CLASSES, random)
+    perfect, overconfident = bool(random.random() < 0.5), bool(random.random() < 0.5)
+    predicted = model_probabilities(ROUND_ROWS, ROUND_CLASSES, random)
     strength = STRENGTHS[level - 1]
-    factor = 1.0 if perfect else (1.0 / strength if over else strength)
-    truth = Predictions.from_logits(factor * np.log(shown.proba))
-    return Riddle(Predictions(shown.proba, draw_labels(truth.proba, random)), perfect, factor)
+    factor = 1.0 if perfect else (1.0 / strength if overconfident else strength)
+    truth = Predictions.from_logits(factor * np.log(predicted.proba))
+    return GameRound(Predictions(predicted.proba, draw_labels(truth.proba, random)), perfect, factor)
 
 
-def announced(n_samples: int, n_classes: int, random: np.random.Generator) -> Predictions:
+def model_probabilities(n_samples: int, n_classes: int, random: np.random.Generator) -> Predictions:
     """Draw probabilities of a model that is sure of some rows and unsure of others, row after row."""
     draws = random.normal(0.0, 1.0, (n_samples, n_classes + 2))
     favoured = np.minimum((ndtr(draws[:, -1]) * n_classes).astype(np.int64), n_classes - 1)
@@ -162,5 +162,5 @@ def announced(n_samples: int, n_classes: int, random: np.random.Generator) -> Pr
 
 def draw_labels(proba: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """Draw one class per row with the probabilities of the row, (n,) int64."""
-    below = np.cumsum(proba, axis=1, dtype=np.float64)
-    return (random.random(len(proba))[:, None] * below[:, -1:] > below[:, :-1]).sum(axis=1)
+    cumulative = np.cumsum(proba, axis=1, dtype=np.float64)
+    return (random.random(len(proba))[:, None] * cumulative[:, -1:] > cumulative[:, :-1]).sum(axis=1)

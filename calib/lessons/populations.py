@@ -48,12 +48,12 @@ class TwoPatients:
     share : float
         P(X = a); patients b are the others.
     confidence, accuracy : (2,) tuples of float
-        Confidence announced to patients a and b, and how often each announcement is right.
+        Confidence that patients a and b are told, and how often each is right.
     labels : (n,) int64 array
-        True classes of a population in these proportions: 0 and 1 are the announced diseases, 2 is any
-        other.
+        True classes of a population in these proportions: 0 and 1 are the diseases patients are
+        told, 2 is any other.
     top : TopLabelPrediction
-        What is announced to each of its rows.
+        Disease and confidence that each of its rows is told.
     """
 
     share: float
@@ -64,12 +64,12 @@ class TwoPatients:
 
     @property
     def conf_ece(self) -> float:
-        """conf-ECE over the announced confidences: one bin per distinct value."""
+        """conf-ECE with one bin per distinct confidence."""
         return ece(self.labels, self.top, notion="confidence", strategy="discrete")
 
     @property
     def tl_ece(self) -> float:
-        """TL-ECE over the announced (disease, confidence) pairs."""
+        """TL-ECE with one cell per distinct (disease, confidence) pair."""
         return ece(self.labels, self.top, notion="top-label", strategy="discrete")
 
     def groups(self, notion: str) -> BinStatistics:
@@ -106,8 +106,8 @@ def two_patients_population(
     labels = np.full(POPULATION, 2, dtype=np.int64)
     for disease, (start, size) in enumerate(zip((0, n_a), sizes, strict=True)):
         labels[start : start + round(accuracy[disease] * size)] = disease
-    announced = np.repeat([0, 1], sizes)
-    top = TopLabelPrediction(announced, np.repeat(np.array(confidence, dtype=np.float64), sizes))
+    diseases = np.repeat([0, 1], sizes)
+    top = TopLabelPrediction(diseases, np.repeat(np.array(confidence, dtype=np.float64), sizes))
     return TwoPatients(share, confidence, accuracy, labels, top)
 
 
@@ -126,7 +126,7 @@ def worst_accuracies(share: float, confidence: tuple[float, float]) -> tuple[flo
     share : float
         P(X = a) in [0, 1].
     confidence : (2,) tuple of float
-        Confidences announced to a and b.
+        Confidences that a and b are told.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def worst_accuracies(share: float, confidence: tuple[float, float]) -> tuple[flo
 def used_cells(proba: np.ndarray, notion: str, top_k: int = 2) -> np.ndarray:
     """Tell which binary problem each probability enters: its index + 1, or 0 where it is not used.
 
-    For "canonical", which is no M2B notion, every row is one unit: its entries carry the number of their
+    For "canonical", which is not an M2B notion, every row is one unit: its entries carry the number of their
     row's distinct vector, counted from the first row.
 
     Parameters
@@ -197,13 +197,13 @@ def binary_tables(
     )
     tables = {}
     for index in range(problems.n_problems):
-        own = slice(problems.offsets[index], problems.offsets[index + 1])
-        if own.start == own.stop:
+        entries = slice(problems.offsets[index], problems.offsets[index + 1])
+        if entries.start == entries.stop:
             continue
-        rows = problems.rows[own]
+        rows = problems.rows[entries]
         order = np.argsort(rows)
         tables[index] = pd.DataFrame(
-            [problems.scores[own][order], problems.outcomes[own][order].astype(float)],
+            [problems.scores[entries][order], problems.outcomes[entries][order].astype(float)],
             index=["score", "outcome"],
             columns=[points[row] for row in rows[order]],
         )
@@ -211,7 +211,7 @@ def binary_tables(
 
 
 def rows_off(table: np.ndarray) -> np.ndarray:
-    """Return the indices of the rows of an (n, L) table that are no probability vectors, up to rounding."""
+    """Return the indices of the rows of an (n, L) table that are not probability vectors, up to rounding."""
     values = np.asarray(table, dtype=np.float64)
     inside = ((values >= 0) & (values <= 1)).all(axis=1)
     return np.flatnonzero(~(inside & (np.abs(values.sum(axis=1) - 1.0) <= ROUNDING)))

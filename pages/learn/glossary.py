@@ -10,13 +10,13 @@ NAMES = [term["name"] for term in GLOSSARY]
 
 st.title("Glossary", anchor=False)
 st.markdown(
-    "Each symbol and metric of the app. Sections and equations are those of Gupta & Ramdas (2022), except "
+    "The symbols and metrics of the app. Sections and equations are those of Gupta & Ramdas (2022), except "
     "where another source is named."
 )
-wanted = st.multiselect(
+chosen = st.multiselect(
     "Terms", NAMES, key="terms", bind="query-params", placeholder="All terms: type to search"
 )
-shown = [term for term in GLOSSARY if not wanted or term["name"] in wanted]
+shown = [term for term in GLOSSARY if not chosen or term["name"] in chosen]
 for group in dict.fromkeys(term["group"] for term in shown):
     st.header(group, anchor=False)
     for term in shown:
@@ -29,7 +29,7 @@ for group in dict.fromkeys(term["group"] for term in shown):
             if "formula" in term:
                 right.latex(term["formula"])
             right.markdown(term["meaning"].replace("$", "\\$"))
-if not wanted:
+if not chosen:
     st.header("References", anchor=False)
     for work in REFERENCES:
         st.markdown(f"- {work['cite']}  \n  :small[{work['takes']}.]")

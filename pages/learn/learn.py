@@ -1,4 +1,4 @@
-"""Learn: the lesson that confidence calibration hides, in eight steps of one picture each."""
+"""Learn: what confidence calibration hides, in eight steps of one picture each."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def go(step: str | None = None) -> None:
 wanted = st.query_params.get("step", ORDER[0])
 step = wanted if wanted in STEPS else ORDER[0]
 st.session_state["lesson"] = step
-at = ORDER.index(step)
+position = ORDER.index(step)
 title, show = STEPS[step]
 
 with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
@@ -54,18 +54,20 @@ st.segmented_control(
     on_change=go,
     label_visibility="collapsed",
 )
-st.header(f"{at + 1}. {title}", anchor=False)
+st.header(f"{position + 1}. {title}", anchor=False)
 if step != "six-points":
     st.query_params.pop("table", None)
 show()
 with st.container(horizontal=True, horizontal_alignment="distribute"):
-    if at > 0:
-        before = ORDER[at - 1]
-        st.button(f"{at}. {STEPS[before][0]}", on_click=go, args=(before,), icon=":material/arrow_back:")
-    if at + 1 < len(ORDER):
-        after = ORDER[at + 1]
+    if position > 0:
+        before = ORDER[position - 1]
         st.button(
-            f"{at + 2}. {STEPS[after][0]}",
+            f"{position}. {STEPS[before][0]}", on_click=go, args=(before,), icon=":material/arrow_back:"
+        )
+    if position + 1 < len(ORDER):
+        after = ORDER[position + 1]
+        st.button(
+            f"{position + 2}. {STEPS[after][0]}",
             on_click=go,
             args=(after,),
             type="primary",

@@ -21,7 +21,7 @@ from calib.lessons import (
 )
 from calib.lessons.binning import bent_curve, bin_curve, compare_normalisation, trade_off, true_curve
 from calib.lessons.exercises import EXERCISES
-from calib.lessons.noise import STRENGTHS, draw_labels, perfect_curve, perfect_rows, redraws, riddle
+from calib.lessons.noise import STRENGTHS, draw_labels, game_round, perfect_curve, perfect_rows, redraws
 from pages.shared.texts import GLOSSARY, NOTES, PAGE_TERMS, REFERENCES
 from tests import PAGE_FILES, ROOT
 
@@ -33,21 +33,21 @@ HUNDREDTHS = st.integers(0, 100).map(lambda number: number / 100)
 
 def test_example_1_of_the_paper():
     # 0.5 |0.2 - 0.6| + 0.5 |1 - 0.6| = 0.4; pooled 0.5 (0.2 + 1) - 0.6 = 0.
-    found = two_patients_population()
-    assert found.conf_ece == pytest.approx(0, abs=1e-12)
-    assert found.tl_ece == pytest.approx(0.4)
+    population = two_patients_population()
+    assert population.conf_ece == pytest.approx(0, abs=1e-12)
+    assert population.tl_ece == pytest.approx(0.4)
     example = load_example("two-patients").evaluation
-    assert ece(example.labels, example, strategy="discrete") == pytest.approx(found.tl_ece)
+    assert ece(example.labels, example, strategy="discrete") == pytest.approx(population.tl_ece)
 
 
 @given(HUNDREDTHS, st.tuples(HUNDREDTHS, HUNDREDTHS), st.tuples(HUNDREDTHS, HUNDREDTHS))
 def test_two_patients_by_hand(share, told, right):
-    found = two_patients_population(share, told, right)
+    population = two_patients_population(share, told, right)
     gaps = [share * (right[0] - told[0]), (1 - share) * (right[1] - told[1])]
     apart = abs(gaps[0]) + abs(gaps[1])
-    assert found.tl_ece == pytest.approx(apart, abs=2e-4)
-    assert found.conf_ece == pytest.approx(abs(sum(gaps)) if told[0] == told[1] else apart, abs=2e-4)
-    assert found.conf_ece <= found.tl_ece + 1e-12
+    assert population.tl_ece == pytest.approx(apart, abs=2e-4)
+    assert population.conf_ece == pytest.approx(abs(sum(gaps)) if told[0] == told[1] else apart, abs=2e-4)
+    assert population.conf_ece <= population.tl_ece + 1e-12
 
 
 @pytest.mark.parametrize("share", [0.1, 0.4, 0.5, 0.7])
@@ -72,7 +72,7 @@ def test_worst_case_with_one_kind_of_patient_or_two_confidences_hides_nothing():
         assert two_patients_population(share, (0.6, 0.6), right).tl_ece == pytest.approx(0, abs=1e-12)
 
 
-def test_population_refuses_what_is_no_probability():
+def test_population_refuses_shares_that_are_not_probabilities():
     with pytest.raises(InputError, match="lie in"):
         two_patients_population(1.2)
 
@@ -83,10 +83,10 @@ def test_used_cells_are_the_scores_of_the_binary_problems(notion):
     problems = reduce_to_binary(SIX_POINTS.labels, SIX_POINTS, notion, top_k=top_k)
     cells = used_cells(SIX_POINTS.proba, notion, 2)
     for index in range(problems.n_problems):
-        own = slice(problems.offsets[index], problems.offsets[index + 1])
+        entries = slice(problems.offsets[index], problems.offsets[index + 1])
         rows = np.nonzero(cells == index + 1)[0]
-        assert sorted(rows) == sorted(problems.rows[own])
-        np.testing.assert_array_equal(np.sort(SIX_POINTS.proba[cells == index + 1]), problems.scores[own])
+        assert sorted(rows) == sorted(problems.rows[entries])
+        np.testing.assert_array_equal(np.sort(SIX_POINTS.proba[cells == index + 1]), problems.scores[entries])
 
 
 def test_six_points_keep_the_labels_the_paper_states():
@@ -138,25 +138,25 @@ def test_labels_are_drawn_from_the_probabilities():
     np.testing.assert_array_equal(perfect_rows(50, 3).proba, perfect_rows(90, 3).proba[:50])
 
 
-def test_riddles_get_harder_and_repeat():
+def test_game_rounds_get_harder_and_repeat():
     def p_values(level):
-        rounds = [riddle(number, level=level) for number in range(1, 21)]
-        off = [one for one in rounds if not one.perfect]
+        rounds = [game_round(number, level=level) for number in range(1, 21)]
+        off = [round_ for round_ in rounds if not round_.perfect]
         assert 4 < len(off) < 16
-        assert {one.factor for one in rounds} == {1.0, STRENGTHS[level - 1], 1 / STRENGTHS[level - 1]}
+        assert {round_.factor for round_ in rounds} == {1.0, STRENGTHS[level - 1], 1 / STRENGTHS[level - 1]}
         return [
             noise_floor(
-                one.predictions.labels, one.predictions, n_bins=10, n_resamples=99, random_state=0
+                round_.predictions.labels, round_.predictions, n_bins=10, n_resamples=99, random_state=0
             ).p_value
-            for one in off
+            for round_ in off
         ]
 
     assert max(p_values(1)) <= 0.05
     assert max(p_values(5)) > 0.05
-    again, first = riddle(3, level=2), riddle(3, level=2)
+    again, first = game_round(3, level=2), game_round(3, level=2)
     assert again.predictions.fingerprint == first.predictions.fingerprint
     with pytest.raises(InputError, match="level"):
-        riddle(1, level=6)
+        game_round(1, level=6)
 
 
 def test_binning_by_hand():
@@ -207,8 +207,8 @@ def test_normalising_raises_the_estimate_unless_wide_bins_hide_it():
         table = compare_normalisation(example.calibration, example.evaluation, n_bins).frame()
         errors = table.set_index("method")["cw_ece"]
         assert (errors["N-HB"] > errors["CW-HB"]) == rises
-        said = "does not rise" in words(open_step("normalising", per_class=str(n_bins)))
-        assert said == (not rises)
+        shown = "does not rise" in words(open_step("normalising", per_class=str(n_bins)))
+        assert shown == (not rises)
 
 
 def test_answers_of_the_exercises():
@@ -332,12 +332,12 @@ def test_real_model_answers_after_the_question():
 
 def test_noise_game_keeps_the_score():
     app = open_step("noise", level="1", round="2")
-    truth = riddle(2, level=1).perfect
+    truth = game_round(2, level=1).perfect
     press(app, "Only noise" if truth else "Miscalibrated")
     assert app.success
     assert "1 of 1" in [metric.value for metric in app.metric]
     press(app, "Next round")
-    press(app, "Miscalibrated" if riddle(3, level=1).perfect else "Only noise")
+    press(app, "Miscalibrated" if game_round(3, level=1).perfect else "Only noise")
     assert "1 of 2" in [metric.value for metric in app.metric]
 
 

@@ -19,10 +19,9 @@ MOST_TICKS = 400
 def show() -> None:
     """Show the step."""
     st.markdown(
-        "Histogram binning cuts the sorted scores into bins of equal size and announces how often each bin "
-        "was right. Few points per bin: the steps follow noise. Many: each step is sure, but rows that "
-        "differ "
-        "get one number."
+        "Histogram binning cuts the sorted scores into bins of equal size and gives each row the frequency "
+        "with which its bin was right. Few points per bin: the steps follow noise. Many: each step is "
+        "reliable, but rows that differ get one number."
     )
     left, middle, right = st.columns([2, 3, 3])
     n_rows = left.select_slider("Calibration rows n", ROWS, 1_000, key="rows", bind="query-params")
@@ -35,27 +34,26 @@ def show() -> None:
     else:
         n_bins = right.slider("Number of bins B", 1, 100, 20, key="bins_by_hand", bind="query-params")
         k = max(n_rows // n_bins, 2)
-    curve, binned, table = _work_out(n_rows, k)
+    curve, binned, table = _binned(n_rows, k)
     promise = binned.promise
     st.markdown(
         f"**{len(binned.value)} bin{'s' if len(binned.value) > 1 else ''} of {k} points or more.** With "
-        "probability 90 %, the number announced for "
-        f"a new row is within \u03b5\u2081 = **{promise.marginal:.3f}** of the true frequency of its bin, "
-        f"whatever the data; the expected ECE is at most {promise.expected_ece:.3f}. Here, where the truth "
-        "is "
-        f"known, the ECE is **{binned.error:.3f}**; sharpness {binned.sharpness:.3f}."
+        "probability 90 %, the calibrated score of a new row is within \u03b5\u2081 = "
+        f"**{promise.marginal:.3f}** of the true frequency of its bin, whatever the data; the expected ECE "
+        f"is at most {promise.expected_ece:.3f}. Here, where the truth is known, the ECE is "
+        f"**{binned.error:.3f}**; sharpness {binned.sharpness:.3f}."
     )
     fit, against = st.columns(2, gap="large")
     with fit:
         grid = np.linspace(0, 1, 201)
-        some = slice(0, MOST_TICKS)
+        ticks = slice(0, MOST_TICKS)
         chart(
             binned_curve(
                 binned.frame(),
                 promise.marginal,
                 grid,
                 true_curve(grid),
-                (curve.scores[some], curve.outcomes[some]),
+                (curve.scores[ticks], curve.outcomes[ticks]),
             ),
             "binning-fit",
             table=binned.frame(),
@@ -70,15 +68,14 @@ def show() -> None:
         )
     st.caption(
         f"Simulated. At most {MOST_TICKS} rows are drawn as ticks; error and sharpness are taken over 20,000 "
-        "fresh rows. Guarantee: Theorem 1 with \u03b1 = 0.1. Sharpness is E[E[Z | score]\u00b2]: larger "
-        "means that "
-        "the announced numbers tell more rows apart."
+        "fresh rows. Guarantee: Theorem 1 with \u03b1 = 0.1. Sharpness is E[E[Z | score]\u00b2]: a "
+        "larger value means that the calibrated scores tell more rows apart."
     )
     st.page_link("pages/repair/calibrate.py", label="The same for your data: Calibrate", icon=ARROW)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _work_out(n_rows: int, points_per_bin: int) -> tuple[Curve, BinnedCurve, pd.DataFrame]:
+def _binned(n_rows: int, points_per_bin: int) -> tuple[Curve, BinnedCurve, pd.DataFrame]:
     curve = bent_curve(n_rows)
     return curve, bin_curve(curve, points_per_bin), _table(n_rows)
 

@@ -9,14 +9,14 @@ from calib.figures.lessons import jensen, signed_bars
 from calib.lessons import two_patients_population
 from pages.shared.widgets import chart
 
-#: The confidence both classes are announced with: gaps of either sign up to 1/2 fit.
-TOLD = 0.5
+#: Both classes are predicted with this confidence: it leaves room for gaps of up to 1/2 of either sign.
+CONFIDENCE = 0.5
 
 
 def show() -> None:
     """Show the step."""
     st.markdown(
-        "Two classes are announced with the same confidence. Pooling adds their gaps **with** sign, so they "
+        "Two classes are predicted with the same confidence. Pooling adds their gaps **with** sign, so they "
         "cancel; keeping them apart adds their sizes. The chord is never below the V: that is Jensen's "
         "inequality, and why conf-ECE \u2264 TL-ECE for every model (Proposition 4)."
     )
@@ -24,15 +24,15 @@ def show() -> None:
     share = left.slider("Share of class 1", 0.0, 1.0, 0.5, 0.01, key="weight", bind="query-params")
     gap_1 = middle.slider("Gap of class 1", -0.5, 0.5, -0.4, 0.01, key="gap_1", bind="query-params")
     gap_2 = right.slider("Gap of class 2", -0.5, 0.5, 0.3, 0.01, key="gap_2", bind="query-params")
-    rights = tuple(min(max(TOLD + gap, 0.0), 1.0) for gap in (gap_1, gap_2))
-    found = two_patients_population(share, (TOLD, TOLD), (rights[0], rights[1]))
-    pooled, apart = found.conf_ece, found.tl_ece
-    same = gap_1 * gap_2 >= 0 or share in (0, 1)
+    rights = tuple(min(max(CONFIDENCE + gap, 0.0), 1.0) for gap in (gap_1, gap_2))
+    population = two_patients_population(share, (CONFIDENCE, CONFIDENCE), (rights[0], rights[1]))
+    pooled, apart = population.conf_ece, population.tl_ece
+    same_sign = gap_1 * gap_2 >= 0 or share in (0, 1)
     st.markdown(
         f"Pooled: **{pooled:.3f}** (conf-ECE). Apart: **{apart:.3f}** (TL-ECE). "
         + (
             "The gaps do not oppose each other, so pooling hides nothing."
-            if same
+            if same_sign
             else f"Pooling hides **{apart - pooled:.3f}**."
         )
     )

@@ -12,11 +12,11 @@ from calib.lessons.noise import (
     CLASS_COUNTS,
     ROW_COUNTS,
     STRENGTHS,
+    GameRound,
     PerfectCurve,
-    Riddle,
+    game_round,
     perfect_curve,
     redraws,
-    riddle,
 )
 from calib.noise import NoiseFloor, noise_floor, verdict
 from calib.noise.floor import ABOVE_NOISE, perfect_words
@@ -31,8 +31,7 @@ def show() -> None:
     """Show the step."""
     st.markdown(
         "This model is **perfect**: labels are drawn from its own probabilities, so its true TL-ECE is 0. "
-        "The "
-        "estimate is not: it rises with the number of classes and falls with the number of rows."
+        "The estimate is above 0: it rises with the number of classes and falls with the number of rows."
     )
     left, middle, count, right = st.columns([2, 2, 1, 1], vertical_alignment="bottom")
     classes = left.segmented_control(
@@ -41,15 +40,15 @@ def show() -> None:
     n_rows = middle.select_slider("Rows n", ROW_COUNTS, 1_000, key="n", bind="query-params")
     right.button("Redraw", on_click=one_more, args=("draws", MOST_DRAWS), type="primary")
     draws = int(count.number_input("Redraws", 1, MOST_DRAWS, 1, key="draws", bind="query-params"))
-    curves = [_curve(count) for count in CLASS_COUNTS]
+    curves = [_curve(n_classes) for n_classes in CLASS_COUNTS]
     values = _redraws(n_rows, classes, draws)
-    own = curves[CLASS_COUNTS.index(classes)]
-    at = ROW_COUNTS.index(n_rows)
+    curve = curves[CLASS_COUNTS.index(classes)]
+    position = ROW_COUNTS.index(n_rows)
     st.markdown(
         f"Redraw {draws}: TL-ECE **{values[-1]:.3f}**. With {classes} classes and {n_rows:,} rows "
-        f"{perfect_words(own.tl_mean[at], own.tl_upper[at], 3)}."
+        f"{perfect_words(curve.tl_mean[position], curve.tl_upper[position], 3)}."
     )
-    frames = [curve.frame() for curve in curves]
+    frames = [each.frame() for each in curves]
     chart(
         perfect_curves(frames, classes, n_rows, values),
         "noise-curves",
@@ -62,7 +61,7 @@ def show() -> None:
 
 
 def one_more(key: str, most: int) -> None:
-    """Count a number in the address up, beginning again after `most`."""
+    """Raise a number in the address by 1, from `most` back to 1."""
     st.session_state[key] = st.session_state.get(key, 1) % most + 1
 
 
@@ -72,10 +71,10 @@ def game() -> None:
     with right:
         level = st.slider("Difficulty", 1, len(STRENGTHS), 2, key="level", bind="query-params")
         number = int(st.number_input("Round", 1, 999, 1, key="round", bind="query-params"))
-        found, floor = _riddle(number, level)
+        round_, floor = _round(number, level)
         answers = st.session_state.setdefault("noise-answers", {})
         st.markdown(
-            "The labels were drawn from the announced probabilities, or from other ones. Which? (1,000 rows, "
+            "Were the labels drawn from the model's probabilities, or from others? (1,000 rows, "
             "10 classes, 10 bins)"
         )
         answer = answers.get((level, number))
@@ -85,12 +84,12 @@ def game() -> None:
                     words, on_click=answers.setdefault, args=((level, number), words), disabled=bool(answer)
                 )
         if answer:
-            reveal(answer, found, floor)
+            reveal(answer, round_, floor)
             st.button("Next round", on_click=one_more, args=("round", 999), type="primary")
         if answers:
             score(answers)
     with left:
-        diagram = reliability_diagram(found.predictions.labels, found.predictions, n_bins=N_BINS)
+        diagram = reliability_diagram(round_.predictions.labels, round_.predictions, n_bins=N_BINS)
         chart(
             figures.reliability(diagram).update_layout(font_size=TEXT),
             "noise-round",
@@ -99,15 +98,15 @@ def game() -> None:
         )
 
 
-def reveal(answer: str, found: Riddle, floor: NoiseFloor) -> None:
+def reveal(answer: str, round_: GameRound, floor: NoiseFloor) -> None:
     """Say whether the answer was right, what the truth is, and what the test says."""
-    right = answer == (PERFECT if found.perfect else OFF)
-    if found.perfect:
-        truth = "the labels were drawn from the announced probabilities."
+    right = answer == (PERFECT if round_.perfect else OFF)
+    if round_.perfect:
+        truth = "the labels were drawn from the model's probabilities."
     else:
-        side = "overconfident" if found.factor < 1 else "underconfident"
-        truth = f"the model is {side} (its log probabilities are off by a factor {found.factor:.2f})."
-    (st.success if right else st.error)(f"{'Right' if right else 'Not so'}: {truth}")
+        side = "overconfident" if round_.factor < 1 else "underconfident"
+        truth = f"the model is {side} (its log probabilities are off by a factor {round_.factor:.2f})."
+    (st.success if right else st.error)(f"{'Right' if right else 'Wrong'}: {truth}")
     st.markdown(verdict(floor, "TL-ECE") + ".")
 
 
@@ -115,9 +114,9 @@ def score(answers: dict[tuple[int, int], str]) -> None:
     """Show how often the user, and calib's test, were right on the rounds answered."""
     mine = test = 0
     for (level, number), answer in answers.items():
-        found, floor = _riddle(number, level)
-        mine += answer == (PERFECT if found.perfect else OFF)
-        test += (floor.verdict != ABOVE_NOISE) == found.perfect
+        round_, floor = _round(number, level)
+        mine += answer == (PERFECT if round_.perfect else OFF)
+        test += (floor.verdict != ABOVE_NOISE) == round_.perfect
     you, machine = st.columns(2)
     you.metric("You", f"{mine} of {len(answers)}", border=True)
     machine.metric(
@@ -142,8 +141,8 @@ def _redraws(n_samples: int, n_classes: int, n_draws: int) -> np.ndarray:
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
-def _riddle(number: int, level: int) -> tuple[Riddle, NoiseFloor]:
-    found = riddle(number, level=level)
-    rows = found.predictions
+def _round(number: int, level: int) -> tuple[GameRound, NoiseFloor]:
+    round_ = game_round(number, level=level)
+    rows = round_.predictions
     floor = noise_floor(rows.labels, rows, n_bins=N_BINS, n_resamples=500, random_state=0)
-    return found, floor
+    return round_, floor

@@ -30,7 +30,8 @@ def show() -> None:
         f"**{inside.accuracy:.2f}** of the time, all classes together. "
         "**Which predicted class would you trust most there?**"
     )
-    listed = [names[code] for code in sorted(inside.label.tolist())]
+    codes = sorted(inside.label.tolist())
+    listed = [names[code] for code in codes]
     chosen = st.pills("Your answer", listed, key="trust", bind="query-params")
     left, right = st.columns(2, gap="large") if chosen else (st.container(), None)
     with left:
@@ -45,21 +46,18 @@ def show() -> None:
         return
     enough = np.flatnonzero(inside.class_count >= FEW_ROWS)
     ranked = (enough if len(enough) else np.arange(len(inside.label))).tolist()
-    ranked.sort(key=lambda place: inside.class_accuracy[place])
-    own = listed.index(chosen)
-    place = int(np.flatnonzero(inside.label == sorted(inside.label.tolist())[own])[0])
+    ranked.sort(key=lambda position: inside.class_accuracy[position])
+    position = int(np.flatnonzero(inside.label == codes[listed.index(chosen)])[0])
 
-    def says(at: int) -> str:
-        return (
-            f"{literal(names[inside.label[at]])}, right **{inside.class_accuracy[at]:.2f}** of the time "
-            f"(n = {inside.class_count[at]:,})"
-        )
+    def accuracy_words(position: int) -> str:
+        name, accuracy = literal(names[inside.label[position]]), inside.class_accuracy[position]
+        return f"{name}, right **{accuracy:.2f}** of the time (n = {inside.class_count[position]:,})"
 
     with right:
         st.markdown(
-            f"You chose {says(place)}. Most often right is {says(ranked[-1])}, least often "
-            f"{says(ranked[0])}. All are announced with about {inside.mean_confidence:.2f}: the \\+ shows "
-            "what the \u2605 averages away."
+            f"You chose {accuracy_words(position)}. Most often right is {accuracy_words(ranked[-1])}, least "
+            f"often {accuracy_words(ranked[0])}. All are predicted with confidence about "
+            f"{inside.mean_confidence:.2f}: the \\+ shows what the \u2605 averages away."
         )
         figure = zoom(inside, names).update_layout(font_size=TEXT)
         chart(

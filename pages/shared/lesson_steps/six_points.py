@@ -14,12 +14,12 @@ from pages.shared.widgets import chart, plain
 NOTIONS = {
     "confidence": "The largest number of each row, and whether its class was right. All in one problem: the "
     "classes are forgotten.",
-    "top-label": "The same numbers, but split by the announced class: one problem for each.",
+    "top-label": "The same numbers, but split by the predicted class: one problem for each.",
     "class-wise": "All numbers, column by column: one problem per class, each with all six points.",
     "top-k-confidence": "The largest, the second largest, ... number of each row: one problem per rank.",
-    "top-k-label": "The same numbers, split by rank and by the class announced at that rank.",
+    "top-k-label": "The same numbers, split by rank and by the class at that rank.",
     "canonical": "Whole rows: points count together only if all four numbers agree. Hardly any two do, so "
-    "there is nothing to average. This is no binary notion, and why it is out of reach beyond few classes.",
+    "there is nothing to average. It is not a binary notion, and it is out of reach beyond a few classes.",
 }
 CLASSES = ("1", "2", "3", "4")
 COLUMNS = [f"class {name}" for name in CLASSES]
@@ -28,7 +28,7 @@ COLUMNS = [f"class {name}" for name in CLASSES]
 def show() -> None:
     """Show the step."""
     st.markdown(
-        "Six points, four classes; \u2713 marks the true class. Choose what to verify and see exactly which "
+        "Six points, four classes; \u2713 marks the true class. Choose a notion and see exactly which "
         "numbers are used, and the binary problems they become. Testing and calibrating use the same ones."
     )
     notion = st.segmented_control(
@@ -72,15 +72,15 @@ def show() -> None:
             return
         tables = binary_tables(rows, notion, top_k=top_k)
         st.markdown(f"**{len(tables)} binary problem{'s' if len(tables) > 1 else ''}**")
-        places = st.columns(2) if len(tables) > 4 else [right]
-        for place, (index, problem) in enumerate(tables.items()):
-            where = places[place % len(places)]
-            where.markdown(f"{problem_name(notion, index)}: score *g* and outcome {outcome(notion, index)}")
+        columns = st.columns(2) if len(tables) > 4 else [right]
+        for position, (index, problem) in enumerate(tables.items()):
+            column = columns[position % len(columns)]
+            column.markdown(f"{problem_name(notion, index)}: score *g* and outcome {outcome(notion, index)}")
             shown = problem.T.assign(
                 score=[f"{score:.2f}" for score in problem.loc["score"]],
                 outcome=[str(int(happened)) for happened in problem.loc["outcome"]],
             )
-            where.table(shown.T)
+            column.table(shown.T)
 
 
 def problem_name(notion: str, index: int) -> str:
@@ -105,7 +105,7 @@ def outcome(notion: str, index: int) -> str:
 
 
 def edited() -> Predictions | None:
-    """Return the points as edited; None, with words, where they are no probabilities.
+    """Return the points as edited; None, with a message, where they are not probabilities.
 
     The address carries edited tables. A row that does not sum to 1 is named, and shown rescaled.
     """
@@ -160,7 +160,7 @@ def encode(table: pd.DataFrame) -> str:
 
 
 def decode(text: str) -> pd.DataFrame:
-    """Read a table from the address; whatever is none gives the original numbers."""
+    """Read a table from the address; anything else gives the original numbers."""
     table = pd.DataFrame(SIX_POINTS.proba, columns=COLUMNS, index=pd.Index(POINTS, name="point"))
     table["Y"] = [str(code + 1) for code in SIX_POINTS.labels]
     cells = [row.split(",") for row in text.split(";")]

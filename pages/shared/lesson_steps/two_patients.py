@@ -53,27 +53,27 @@ def show() -> None:
         told_a, right_a = knob("told_a"), knob("right_a")
     with right:
         told_b, right_b = knob("told_b"), knob("right_b")
-    found = two_patients_population(share, (told_a, told_b), (right_a, right_b))
+    population = two_patients_population(share, (told_a, told_b), (right_a, right_b))
     pooled, apart = st.columns(2, gap="large")
     pooled_picture, apart_picture = st.columns(2, gap="large")
     with pooled:
-        st.metric("All patients together: conf-ECE", f"{found.conf_ece:.3f}")
-        for sentence in hears(found, "confidence"):
+        st.metric("All patients together: conf-ECE", f"{population.conf_ece:.3f}")
+        for sentence in hears(population, "confidence"):
             st.markdown(sentence)
     with pooled_picture:
-        diagram(found, "confidence")
+        diagram(population, "confidence")
     with apart:
-        st.metric("Told the same disease: TL-ECE", f"{found.tl_ece:.3f}")
-        for sentence in hears(found, "top-label"):
+        st.metric("Told the same disease: TL-ECE", f"{population.tl_ece:.3f}")
+        for sentence in hears(population, "top-label"):
             st.markdown(sentence)
     with apart_picture:
-        diagram(found, "top-label")
-    st.caption(worst_words(found))
+        diagram(population, "top-label")
+    st.caption(worst_words(population))
 
 
-def diagram(found: TwoPatients, notion: str) -> None:
+def diagram(population: TwoPatients, notion: str) -> None:
     """Draw one of the two diagrams."""
-    groups = found.groups(notion)
+    groups = population.groups(notion)
     words = "all patients pooled" if notion == "confidence" else "patients a and b apart"
     chart(
         patients(groups, ("a", "b")),
@@ -83,37 +83,37 @@ def diagram(found: TwoPatients, notion: str) -> None:
     )
 
 
-def hears(found: TwoPatients, notion: str) -> list[str]:
+def hears(population: TwoPatients, notion: str) -> list[str]:
     """Say what a patient may conclude under a notion, a sentence for each group it compares."""
-    groups = found.groups(notion)
-    said = []
+    groups = population.groups(notion)
+    sentences = []
     for problem, told, right in zip(groups.problem, groups.mean_score, groups.mean_outcome, strict=True):
         if notion == "confidence":
-            said.append(
+            sentences.append(
                 f"Each patient hears: of all patients told *some* disease with confidence {told:.2f}, "
                 f"**{100 * right:.4g} %** had the disease they were told, whichever it was."
             )
         else:
-            said.append(
+            sentences.append(
                 f"Patient {'ab'[problem]} hears: of all patients told **disease {problem + 1}** with "
                 f"confidence {told:.2f}, like you, **{100 * right:.4g} %** had disease {problem + 1}."
             )
-    return said
+    return sentences
 
 
-def worst_words(found: TwoPatients) -> str:
+def worst_words(population: TwoPatients) -> str:
     """Explain what the worst case is for these shares and confidences."""
-    if found.confidence[0] != found.confidence[1]:
+    if population.confidence[0] != population.confidence[1]:
         return (
             "The confidences differ, so nobody is pooled and both errors agree: conf-ECE = 0 would need both "
             "gaps to be 0. Give both patients the same confidence and the gaps can cancel."
         )
-    accuracy = worst_accuracies(found.share, found.confidence)
-    most = two_patients_population(found.share, found.confidence, accuracy).tl_ece
-    told = found.confidence[0]
+    accuracy = worst_accuracies(population.share, population.confidence)
+    most = two_patients_population(population.share, population.confidence, accuracy).tl_ece
+    told = population.confidence[0]
     return (
         "The worst case keeps conf-ECE at 0 and pushes the two gaps apart until one accuracy reaches 0 or 1. "
-        f"For P(X = a) = {found.share:.2f} and confidence {told:.2f} the largest TL-ECE is {most:.3f}; with "
-        f"the best choice of P(X = a) it is 2 \u00d7 {told:.2f} \u00d7 {1 - told:.2f} = "
+        f"For P(X = a) = {population.share:.2f} and confidence {told:.2f} the largest TL-ECE is {most:.3f}; "
+        f"with the best choice of P(X = a) it is 2 \u00d7 {told:.2f} \u00d7 {1 - told:.2f} = "
         f"{2 * told * (1 - told):.3f}. Example 1 of the paper."
     )
