@@ -14,9 +14,10 @@ from calib.parallel import map_threads, row_slices
 def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
     """Return a finite float32 or float64 array with values in [0, 1], or raise `InputError`."""
     array = as_floats(values, ndim=ndim, what=what)
-    blocks = row_slices(*array.shape)  # np.min and np.max, unlike min and max, let a NaN through
-    low = np.min(map_threads(lambda rows: array[rows].min(), blocks))
-    high = np.max(map_threads(lambda rows: array[rows].max(), blocks))
+    extremes = map_threads(lambda rows: (array[rows].min(), array[rows].max()), row_slices(*array.shape))
+    low, high = extremes[0] if len(extremes) == 1 else (np.min(extremes), np.max(extremes))  # NaN if any is
+    if low >= 0.0 and high <= 1.0:
+        return array
     if not (np.isfinite(low) and np.isfinite(high)):
         raise InputError(_not_finite(array, what))
     if low < 0.0 or high > 1.0 + 1e-6:
@@ -26,9 +27,7 @@ def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
             f"{what} must lie in [0, 1]; got {array[where]:.6g} in {place}. Logits go through "
             "Predictions.from_logits; divide percentages by 100."
         )
-    if high > 1.0:  # a float rounding above 1 is no reason to refuse a file
-        array = np.minimum(array, array.dtype.type(1.0))
-    return array
+    return np.minimum(array, array.dtype.type(1.0))  # a float rounding above 1 is no reason to refuse a file
 
 
 def as_floats(values: Any, *, ndim: int | None, what: str) -> np.ndarray:

@@ -21,7 +21,7 @@ from calib import (
     TemperatureScaling,
 )
 from calib.calibrators import catalogue
-from calib.calibrators.binary import Logistic
+from calib.calibrators.curves import Logistic
 from calib.notions import NOTIONS
 from tests.populations import rows
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.binning import Strategy, bin_statistics
-from calib.calibrators.binary import Steps
+from calib.calibrators.curves import Steps
 from calib.metrics.catalogue import MEASURES
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss
 from calib.predictions import Predictions, TopLabelPrediction

@@ -8,82 +8,16 @@ guarantee.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
-from calib.binning import assign_bins
+from calib.calibrators.curves import SCORE_CLIP, Curve, Lines, Logistic, clipped_logs
 from calib.calibrators.likelihood import logistic_fit
 from calib.validation import as_scores, check_binary
-
-#: Scores are taken this far inside (0, 1) before their log-odds: half the gap between 1 and the float32
-#: number below it, so that a saturated score means the same in float32 and in float64.
-SCORE_CLIP = 2.0**-24
-
-
-class Steps(NamedTuple):
-    """A curve that is constant in each bin: ``values[j]`` for ``knots[j - 1] <= score < knots[j]``.
-
-    Attributes
-    ----------
-    knots : (b - 1,) float64 array
-        Interior edges of the bins, non-decreasing.
-    values : (b,) float64 array
-        Probability of each bin.
-    """
-
-    knots: np.ndarray
-    values: np.ndarray
-
-    def __call__(self, scores: np.ndarray) -> np.ndarray:
-        """Probabilities, (n,) float64, of (n,) scores."""
-        return self.values[assign_bins(scores, self.knots)]
-
-
-class Lines(NamedTuple):
-    """A curve of straight lines from each (knot, value) to the next, constant outside the first and last.
-
-    Attributes
-    ----------
-    knots : (m,) float64 array
-        Increasing scores.
-    values : (m,) float64 array
-        Probabilities there.
-    """
-
-    knots: np.ndarray
-    values: np.ndarray
-
-    def __call__(self, scores: np.ndarray) -> np.ndarray:
-        """Probabilities, (n,) float64, of (n,) scores."""
-        return np.clip(np.interp(scores, self.knots, self.values), 0.0, 1.0)
-
-
-class Logistic(NamedTuple):
-    """The curve ``expit(a * log(s) - b * log(1 - s) + c)``, s clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`].
-
-    Attributes
-    ----------
-    a, b, c : float
-    """
-
-    a: float
-    b: float
-    c: float
-
-    def __call__(self, scores: np.ndarray) -> np.ndarray:
-        """Probabilities, (n,) float64, of (n,) scores."""
-        log_p, log_q = _clipped_logs(scores)
-        # With one slope the log-odds are taken first: one rounding less.
-        logit = self.a * (log_p - log_q) if self.a == self.b else self.a * log_p - self.b * log_q
-        return expit(logit + self.c)
-
-
-Curve = Steps | Lines | Logistic
 
 
 class BinaryCalibrator(BaseEstimator):
@@ -185,7 +119,7 @@ class PlattScaling(BinaryCalibrator):
     def _fit(self, scores: np.ndarray, outcomes: np.ndarray) -> None:
         ones = int(outcomes.sum())
         targets = np.where(outcomes, (ones + 1.0) / (ones + 2.0), 1.0 / (len(outcomes) - ones + 2.0))
-        log_p, log_q = _clipped_logs(scores)
+        log_p, log_q = clipped_logs(scores)
         features = (log_p - log_q)[:, None] if _varies(scores) else np.empty((len(scores), 0))
         theta, _ = logistic_fit(features, targets)
         self.slope_ = float(theta[0]) if len(theta) > 1 else 0.0
@@ -218,7 +152,7 @@ class BetaCalibration(BinaryCalibrator):
     """
 
     def _fit(self, scores: np.ndarray, outcomes: np.ndarray) -> None:
-        log_p, log_q = _clipped_logs(scores)
+        log_p, log_q = clipped_logs(scores)
         features = np.column_stack([log_p, -log_q])
         targets = outcomes.astype(np.float64)
         best, best_loss = np.zeros(3), np.inf
@@ -235,11 +169,6 @@ class BetaCalibration(BinaryCalibrator):
     def curve_(self) -> Logistic:
         """The fitted curve."""
         return Logistic(self.a_, self.b_, self.c_)
-
-
-def _clipped_logs(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    clipped = np.clip(scores, SCORE_CLIP, 1.0 - SCORE_CLIP)
-    return np.log(clipped), np.log1p(-clipped)
 
 
 def _varies(scores: np.ndarray) -> bool:

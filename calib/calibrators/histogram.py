@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from calib.binning import equal_mass_cuts
-from calib.calibrators.binary import BinaryCalibrator, Steps
+from calib.calibrators.binary import BinaryCalibrator
+from calib.calibrators.curves import Steps
 from calib.exceptions import InputError
 from calib.validation import check_count
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from calib.binning import BinaryProblems
+from calib.calibrators.binary import BinaryCalibrator
+from calib.calibrators.curves import CurveSet
 from calib.calibrators.histogram import HistogramBinning
 from calib.exceptions import InputError
 from calib.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
-from calib.parallel import map_threads
+from calib.parallel import cached_slices, map_threads
 from calib.predictions import Predictions, TopLabelPrediction, score_matrix
 from calib.reductions import ranked_classes, reduce_to_binary, top_label
 from calib.validation import check_count
@@ -49,6 +52,68 @@ class Fallback:
     n_points: int
     needed: int
     used: str
+
+
+class ProblemCalibrators(tuple[Any, ...]):
+    """The binary calibrator of each problem in order, None where scores stay as they are."""
+
+    @cached_property
+    def distinct(self) -> tuple[list[Any], np.ndarray]:
+        """Each calibrator once, and for each problem the place of its own among them, -1 for None."""
+        each = {id(one): one for one in self if one is not None}
+        place = {key: index for index, key in enumerate(each)} | {id(None): -1}
+        return list(each.values()), np.array([place[id(one)] for one in self])
+
+    @cached_property
+    def curves(self) -> CurveSet | None:
+        """The curves of all problems, or None where they are not of one kind or `predict` is not theirs."""
+        calibrators, place = self.distinct
+        if any(getattr(type(one), "predict", None) is not BinaryCalibrator.predict for one in calibrators):
+            return None
+        curves = [one.curve_ for one in calibrators]
+        return CurveSet(curves, place) if len({type(curve) for curve in curves}) == 1 else None
+
+    def predict(self, scores: np.ndarray, problem: np.ndarray) -> np.ndarray:
+        """Send each score through the calibrator of its problem.
+
+        Parameters
+        ----------
+        scores : (n,) or (n, m) float array
+            Scores in [0, 1].
+        problem : int array of the same shape, or (m,)
+            The problem each score belongs to, or that of each column.
+
+        Returns
+        -------
+        float64 array, shape of `scores`
+        """
+        result = np.array(scores, dtype=np.float64, order="C")
+        (calibrators, _), curves = self.distinct, self.curves
+        if curves is None:
+            if calibrators:
+                self._predict_one_by_one(scores, problem, result)
+            return result
+
+        def follow(rows: slice) -> None:
+            result[rows] = curves(result[rows], problem[rows] if problem.ndim == scores.ndim else problem)
+
+        map_threads(follow, cached_slices(len(result), result[0].size))
+        return result
+
+    def _predict_one_by_one(self, scores: np.ndarray, problem: np.ndarray, result: np.ndarray) -> None:
+        given, calibrated = scores.reshape(-1), result.reshape(-1)
+        if problem.ndim < scores.ndim:
+            entries: Any = [slice(index, None, scores.shape[1]) for index in range(scores.shape[1])]
+        else:
+            ends = np.cumsum(np.bincount(problem.ravel(), minlength=len(self)))
+            entries = np.split(np.argsort(problem, axis=None, kind="stable"), ends[:-1])
+
+        def calibrate(index: int) -> None:
+            own = entries[index]
+            calibrated[own] = self[index].predict(np.ascontiguousarray(given[own]))
+
+        busy = [index for index, one in enumerate(self) if one is not None and len(given[entries[index]])]
+        map_threads(calibrate, busy)
 
 
 def find_fallbacks(
@@ -112,8 +177,8 @@ class MulticlassToBinary(BaseEstimator):
 
     Attributes
     ----------
-    calibrators_ : tuple
-        A fitted binary calibrator per problem; None where scores are left as they are.
+    calibrators_ : ProblemCalibrators
+        Tuple of a fitted binary calibrator per problem; None where scores are left as they are.
     pooled_ : tuple
         With ``fallback="pooled"``, a calibrator per claim fitted on the rows of all classes (or None).
     n_points_ : (P,) int64 array
@@ -179,7 +244,7 @@ class MulticlassToBinary(BaseEstimator):
                 return clone(binary).fit(*problems.problem(index))
             return pooled[claims[index]]
 
-        self.calibrators_ = tuple(map_threads(fit_problem, range(shape.n_problems)))
+        self.calibrators_ = ProblemCalibrators(map_threads(fit_problem, range(shape.n_problems)))
         self.pooled_ = tuple(pooled)
         self.n_points_ = sizes
         self.n_classes_ = shape.n_classes
@@ -221,7 +286,6 @@ class MulticlassToBinary(BaseEstimator):
     @property
     def shape_(self) -> NotionShape:
         """The binary problems it was fitted for."""
-        check_is_fitted(self)
         return self.shape_for(self.n_classes_)
 
     @property
@@ -243,15 +307,17 @@ class MulticlassToBinary(BaseEstimator):
         """Announced class and calibrated confidence (confidence and top-label calibrators only)."""
         matrix = self._checked(proba)
         label, confidence = top_label(proba if isinstance(proba, Predictions) else matrix)
-        return TopLabelPrediction(label, self._calibrated(self.shape_.problems_of(label), confidence))
+        return TopLabelPrediction(
+            label, self.calibrators_.predict(confidence, self.shape_.problems_of(label))
+        )
 
     @available_if(_gives_top_k)
     def predict_top_k(self, proba: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the K highest classes of each row and their calibrated scores, both (n, K)."""
-        n_ranks = self.shape_.n_ranks
-        labels, scores = ranked_classes(self._checked(proba), n_ranks)
-        owner = self.shape_.problems_of(labels, np.arange(n_ranks))
-        return labels, self._calibrated(owner.ravel(), scores.ravel()).reshape(scores.shape)
+        matrix, shape = self._checked(proba), self.shape_
+        labels, scores = ranked_classes(matrix, shape.n_ranks)
+        problem = shape.problems_of(labels, np.arange(shape.n_ranks))
+        return labels, self.calibrators_.predict(scores, problem)
 
     @available_if(_gives_proba)
     def predict_proba(self, proba: Any) -> np.ndarray:
@@ -295,7 +361,8 @@ class MulticlassToBinary(BaseEstimator):
         return clone(binary).fit(scores, outcomes) if len(scores) >= needed else None
 
     def _checked(self, proba: Any) -> np.ndarray:
-        check_is_fitted(self)
+        if not hasattr(self, "n_classes_"):  # `check_is_fitted` takes longer than one row does
+            check_is_fitted(self)
         matrix = score_matrix(proba, "proba")
         if matrix.shape[1] != self.n_classes_:
             raise InputError(
@@ -303,31 +370,8 @@ class MulticlassToBinary(BaseEstimator):
             )
         return matrix
 
-    def _calibrated(self, owner: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        """Send each score through the calibrator of the problem that owns it."""
-        n_problems = len(self.calibrators_)
-        result = scores.astype(np.float64)
-        order = np.argsort(owner.astype(np.uint16 if n_problems <= 2**16 else np.int64), kind="stable")
-        offsets = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=n_problems))))
-
-        def calibrate(index: int) -> None:
-            calibrator = self.calibrators_[index]
-            if calibrator is not None:
-                own = order[offsets[index] : offsets[index + 1]]
-                result[own] = calibrator.predict(scores[own])
-
-        map_threads(calibrate, np.flatnonzero(np.diff(offsets)).tolist())
-        return result
-
     def _class_wise(self, matrix: np.ndarray) -> np.ndarray:
-        result = np.empty(matrix.shape, dtype=np.float64)
-
-        def calibrate(code: int) -> None:
-            calibrator = self.calibrators_[code]
-            column = np.ascontiguousarray(matrix[:, code])
-            result[:, code] = column if calibrator is None else calibrator.predict(column)
-
-        map_threads(calibrate, range(matrix.shape[1]))
+        result = self.calibrators_.predict(matrix, np.arange(self.n_classes_))
         if self.normalize:
             sums = result.sum(axis=1, keepdims=True)
             empty = sums[:, 0] <= NOTHING * self.n_classes_

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calib.binning import assign_bins, uniform_edges
 from calib.exceptions import InputError
-from calib.parallel import map_row_blocks, map_threads
+from calib.parallel import cached_slices, map_row_blocks, map_threads
 from calib.predictions import TopLabelPrediction
 from calib.validation import as_labels, as_scores
 
@@ -21,9 +21,6 @@ LEAST_FLOOR, MOST_FLOOR = 2.0**-126, 1e-3
 
 #: Temperatures are looked for between these when the objective is log loss.
 TEMPERATURE_RANGE = (0.01, 100.0)
-
-#: Numbers in a block that is gone over many times: half a megabyte.
-CACHED = 65_536
 
 
 class LogScaling(BaseEstimator):
@@ -162,7 +159,7 @@ def _log_loss_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) ->
     """Minimise the log loss, convex in b = 1 / T, by Newton steps that stay between known signs of slope."""
     logits = map_row_blocks(lambda rows: _below_top(rows, floor), proba)
     of_truth = float(np.take_along_axis(logits, codes[:, None], axis=1).sum())
-    blocks = [logits[rows] for rows in _cached_slices(*logits.shape)]
+    blocks = [logits[rows] for rows in cached_slices(*logits.shape)]
 
     def slope(b: float) -> tuple[float, float]:
         """First and second derivative in b of the summed log loss."""
@@ -213,7 +210,7 @@ def _conf_ece_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) ->
             total[place] = np.bincount(bins, confidence - correct, minlength=n_bins)
         return total
 
-    ece = np.abs(sum(map_threads(gaps, _cached_slices(*proba.shape)))).sum(axis=1)
+    ece = np.abs(sum(map_threads(gaps, cached_slices(*proba.shape)))).sum(axis=1)
     return float(temperatures[ece.argmin()])
 
 
@@ -221,9 +218,3 @@ def _below_top(proba: np.ndarray, floor: float) -> np.ndarray:
     """Log-probabilities minus the highest of their row."""
     log_p = log_floored(proba, floor)
     return log_p - log_p.max(axis=1, keepdims=True)
-
-
-def _cached_slices(n_rows: int, row_width: int) -> list[slice]:
-    """Cut rows into blocks that stay in a processor's cache while they are gone over again."""
-    step = max(1, CACHED // row_width)
-    return [slice(first, first + step) for first in range(0, n_rows, step)]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from calib.calibrators.binary import Logistic, Steps
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
 from calib.calibrators.catalogue import BINARY, VECTOR, method_of
+from calib.calibrators.curves import Logistic, Steps
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.exceptions import InputError
 
@@ -43,12 +43,7 @@ def plain_data(calibrator: Any) -> dict[str, Any]:
 
 
 def _multiclass(calibrator: MulticlassToBinary) -> dict[str, Any]:
-    distinct: list[Any] = []
-    position: dict[int, int] = {}
-    for binary in calibrator.calibrators_:
-        if binary is not None and id(binary) not in position:
-            position[id(binary)] = len(distinct)
-            distinct.append(binary)
+    distinct, position = calibrator.calibrators_.distinct
     return {
         "kind": "multiclass",
         "n_classes": calibrator.n_classes_,
@@ -56,7 +51,7 @@ def _multiclass(calibrator: MulticlassToBinary) -> dict[str, Any]:
         "ranks": calibrator.shape_.n_ranks,
         "normalize": bool(calibrator.normalize),
         "complete": calibrator.complete is not None,
-        "calibrators": [-1 if binary is None else position[id(binary)] for binary in calibrator.calibrators_],
+        "calibrators": position.tolist(),
         **_curves(distinct),
     }
 

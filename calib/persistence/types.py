@@ -10,7 +10,7 @@ import numpy as np
 
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
 from calib.calibrators.catalogue import BINARY, SCHEMES, VECTOR, Method
-from calib.calibrators.multiclass import MulticlassToBinary, find_fallbacks
+from calib.calibrators.multiclass import MulticlassToBinary, ProblemCalibrators, find_fallbacks
 from calib.calibrators.temperature import LEAST_FLOOR, MOST_FLOOR
 from calib.exceptions import CalibratorFileError, InputError
 from calib.notions import NOTIONS
@@ -309,7 +309,7 @@ class _MulticlassLayout(Layout):
             for name, counts in (("calibrators_", n_points), ("pooled_", n_pooled))
         )
         claims = shape.claims_of(np.arange(shape.n_problems))
-        calibrators = tuple(
+        calibrators = ProblemCalibrators(
             pooled[claim] if binary is None else binary for binary, claim in zip(fitted, claims, strict=True)
         )
         return {

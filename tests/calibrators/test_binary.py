@@ -11,7 +11,8 @@ from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from calib.calibrators.binary import SCORE_CLIP, BetaCalibration, IsotonicCalibration, PlattScaling
+from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
+from calib.calibrators.curves import SCORE_CLIP
 from calib.exceptions import InputError
 
 ALL = [IsotonicCalibration, PlattScaling, BetaCalibration]

@@ -1,0 +1,150 @@
+"""Curves from score to probability: one of a binary calibrator, or those of many problems end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from calib.binning import assign_bins
+
+#: Scores are taken this far inside (0, 1) before their log-odds: half the gap between 1 and the float32
+#: number below it, so that a saturated score means the same in float32 and in float64.
+SCORE_CLIP = 2.0**-24
+
+#: Up to so many scores are looked up in the edges of all curves together, more in those of their own.
+FEW = 256
+
+
+class Steps(NamedTuple):
+    """A curve that is constant in each bin: ``values[j]`` for ``knots[j - 1] <= score < knots[j]``.
+
+    Attributes
+    ----------
+    knots : (b - 1,) float64 array
+        Interior edges of the bins, non-decreasing.
+    values : (b,) float64 array
+        Probability of each bin.
+    """
+
+    knots: np.ndarray
+    values: np.ndarray
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Probabilities, (n,) float64, of (n,) scores."""
+        return self.values[assign_bins(scores, self.knots)]
+
+
+class Lines(NamedTuple):
+    """A curve of straight lines from each (knot, value) to the next, constant outside the first and last.
+
+    Attributes
+    ----------
+    knots : (m,) float64 array
+        Increasing scores.
+    values : (m,) float64 array
+        Probabilities there, non-decreasing.
+    """
+
+    knots: np.ndarray
+    values: np.ndarray
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Probabilities, (n,) float64, of (n,) scores."""
+        return _on_lines(scores, assign_bins(scores, self.knots), self.pieces())
+
+    def pieces(self) -> np.ndarray:
+        """Start, value there and slope of the line below the first knot and of that above each knot."""
+        with np.errstate(over="ignore"):
+            slopes = np.diff(self.values) / np.diff(self.knots)
+        slopes = np.concatenate(([0.0], np.minimum(slopes, np.finfo(np.float64).max), [0.0]))
+        first = np.concatenate(([0], np.arange(len(self.knots))))
+        return np.stack([self.knots[first], self.values[first], slopes])
+
+
+class Logistic(NamedTuple):
+    """The curve ``expit(a * log(s) - b * log(1 - s) + c)``, s clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`].
+
+    Attributes
+    ----------
+    a, b, c : float, or arrays with a number for each score
+    """
+
+    a: float | np.ndarray
+    b: float | np.ndarray
+    c: float | np.ndarray
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Probabilities, (n,) float64, of (n,) scores."""
+        log_p, log_q = clipped_logs(scores)
+        # With one slope the log-odds are taken first: one rounding less.
+        slope = np.where(self.a == self.b, self.a * (log_p - log_q), self.a * log_p - self.b * log_q)
+        return expit(slope + self.c)
+
+
+Curve = Steps | Lines | Logistic
+
+
+class CurveSet:
+    """The curves of many problems end to end, so that scores of all problems follow their curves at once.
+
+    Parameters
+    ----------
+    curves : sequence of Steps, of Lines or of Logistic
+        One kind of curve.
+    place : (P,) int array
+        Which of the curves each problem follows; -1 where its scores stay as they are.
+    """
+
+    def __init__(self, curves: Sequence[Any], place: np.ndarray) -> None:
+        self.kind = type(curves[0])
+        self.is_kept = place < 0 if (place < 0).any() else None
+        if self.kind is Logistic:
+            self.numbers = np.array(curves).T.take(place, axis=1)
+            return
+        sizes = np.array([len(curve.knots) + 1 for curve in curves])
+        ends = np.cumsum(sizes)
+        self.first, self.last = (ends - sizes).take(place), (ends - 1).take(place)
+        self.half = 1 << int(sizes.max() - 1).bit_length() >> 1
+        self.upper = np.concatenate([part for curve in curves for part in (curve.knots, [np.inf])])
+        self.edges = np.empty(len(self.upper), dtype=np.complex128)
+        self.edges.real, self.edges.imag = np.repeat(np.arange(len(curves)), sizes), self.upper
+        self.place = place
+        parts = [curve.values if self.kind is Steps else curve.pieces() for curve in curves]
+        self.numbers = np.concatenate(parts, axis=-1)
+
+    def __call__(self, scores: np.ndarray, problem: np.ndarray) -> np.ndarray:
+        """Probabilities of float64 scores, (n,) or (n, m), of problems that broadcast to their shape."""
+        if self.kind is Logistic:
+            calibrated = Logistic(*self.numbers.take(problem, axis=1))(scores)
+        elif self.kind is Steps:
+            calibrated = self.numbers.take(self._find_bins(scores, problem))
+        else:
+            calibrated = _on_lines(scores, self._find_bins(scores, problem), self.numbers)
+        return calibrated if self.is_kept is None else np.where(self.is_kept[problem], scores, calibrated)
+
+    def _find_bins(self, scores: np.ndarray, problem: np.ndarray) -> np.ndarray:
+        """Bin of each score, the one that `assign_bins` finds, counted through all curves."""
+        if (
+            scores.size <= FEW
+        ):  # complex numbers are in the order of their real, then of their imaginary parts
+            return np.searchsorted(self.edges, self.place.take(problem) + 1j * scores, side="right")
+        bins = self.first.take(problem) + np.zeros(scores.shape, dtype=np.int64)
+        last, step = self.last.take(problem), self.half
+        while step:
+            bins += step * (self.upper.take(np.minimum(bins + (step - 1), last)) <= scores)
+            step //= 2
+        return bins
+
+
+def clipped_logs(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return log s and log(1 - s) of scores clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`]."""
+    clipped = np.clip(scores, SCORE_CLIP, 1.0 - SCORE_CLIP)
+    return np.log(clipped), np.log1p(-clipped)
+
+
+def _on_lines(scores: np.ndarray, bins: np.ndarray, lines: np.ndarray) -> np.ndarray:
+    start, value, slope = lines.take(bins, axis=1)
+    return np.clip(slope * (scores - start) + value, 0.0, 1.0)
