@@ -1,8 +1,13 @@
 """Built-in examples: two patients, real digits and simulated populations whose truth is known."""
 
-from calib.datasets.covtype_real import Stopped, covtype
-from calib.datasets.covtype_shape import covtype_simulated
+from calib.datasets.catalogue import load_example
 from calib.datasets.example import EXAMPLE_TITLES, Example
-from calib.datasets.examples import digits, load_example, two_patients
-from calib.datasets.simulated import many_classes, perfect, resnet_shaped
-from calib.datasets.three_class_problem import three_classes
+from calib.datasets.real import Stopped, covtype, digits
+from calib.datasets.simulated import (
+    covtype_simulated,
+    many_classes,
+    perfect,
+    resnet_shaped,
+    three_classes,
+    two_patients,
+)

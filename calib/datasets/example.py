@@ -11,6 +11,17 @@ import numpy as np
 from calib.predictions import Predictions
 from calib.validation import as_scores
 
+#: Cover types in the order of their codes 1..7.
+COVER_TYPES = (
+    "1 Spruce/Fir",
+    "2 Lodgepole Pine",
+    "3 Ponderosa Pine",
+    "4 Cottonwood/Willow",
+    "5 Aspen",
+    "6 Douglas-fir",
+    "7 Krummholz",
+)
+
 #: Menu titles by example name: known before anything is computed, in the order of a menu.
 EXAMPLE_TITLES: Mapping[str, str] = MappingProxyType(
     {

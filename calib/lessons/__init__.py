@@ -1,14 +1,4 @@
-"""What the Learn page computes."""
+"""What the Learn page computes, one module a lesson, and its exercises."""
 
-from calib.lessons.populations import (
-    POINTS,
-    POPULATION,
-    ROUNDING,
-    SIX_POINTS,
-    TwoPatients,
-    binary_tables,
-    rows_off,
-    two_patients_population,
-    used_cells,
-    worst_accuracies,
-)
+from calib.lessons.six_points import POINTS, ROUNDING, SIX_POINTS, binary_tables, rows_off, used_cells
+from calib.lessons.two_patients import POPULATION, TwoPatients, two_patients_population, worst_accuracies

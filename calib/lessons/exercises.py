@@ -6,13 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from calib.guarantees.theorems import guarantee, points_needed, points_sentence
-from calib.lessons.populations import (
-    POINTS,
-    SIX_POINTS,
-    binary_tables,
-    two_patients_population,
-    worst_accuracies,
-)
+from calib.lessons.six_points import POINTS, SIX_POINTS, binary_tables
+from calib.lessons.two_patients import two_patients_population, worst_accuracies
 from calib.metrics.errors import ece
 
 

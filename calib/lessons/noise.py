@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
+from calib.datasets.simulated import draw_labels
 from calib.exceptions import InputError
 from calib.metrics.errors import ece
 from calib.noise.floor import noise_floor
@@ -158,9 +159,3 @@ def model_probabilities(n_samples: int, n_classes: int, random: np.random.Genera
     logits = draws[:, :n_classes]
     logits[np.arange(n_samples), favoured] += 3.5 + 2.0 * draws[:, -2] + 0.3 * np.log(n_classes)
     return Predictions.from_logits(logits)
-
-
-def draw_labels(proba: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Draw one class per row with the probabilities of the row, (n,) int64."""
-    cumulative = np.cumsum(proba, axis=1, dtype=np.float64)
-    return (random.random(len(proba))[:, None] * cumulative[:, -1:] > cumulative[:, :-1]).sum(axis=1)

@@ -9,7 +9,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
 from calib import HistogramBinning, InputError, MulticlassToBinary, datasets
-from calib.datasets import covtype_real
+from calib.datasets import real
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +134,7 @@ def test_other_files_are_refused_in_one_sentence(source, message):
 
 
 def test_unpacking_is_limited(monkeypatch):
-    monkeypatch.setattr(covtype_real, "MAX_BYTES", 1000)
+    monkeypatch.setattr(real, "MAX_BYTES", 1000)
     with pytest.raises(InputError, match="unpacks to more than"):
         datasets.covtype(gzip.compress(b"0" * 100_000))
 
@@ -143,7 +143,7 @@ def test_without_network_one_sentence_says_what_to_do(monkeypatch, tmp_path):
     def fail(**_):
         raise urllib.error.URLError("Name or service not known")
 
-    monkeypatch.setattr(covtype_real, "fetch_covtype", fail)
+    monkeypatch.setattr(real, "fetch_covtype", fail)
     with pytest.raises(InputError, match="could not be downloaded.*pass covtype.data.*https") as caught:
         datasets.covtype(data_home=tmp_path)
     assert "Name or service not known" in str(caught.value)
@@ -185,7 +185,7 @@ def test_predictions_are_cached_by_data_model_and_seed(tmp_path, monkeypatch):
         raise AssertionError("computed again")
 
     with monkeypatch.context() as patch:
-        patch.setattr(covtype_real, "_grow_forest", fail)
+        patch.setattr(real, "_grow_forest", fail)
         again = datasets.covtype(source, data_home=tmp_path)
     assert again.evaluation.fingerprint == first.evaluation.fingerprint
 

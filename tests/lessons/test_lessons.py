@@ -19,9 +19,10 @@ from calib.lessons import (
     used_cells,
     worst_accuracies,
 )
-from calib.lessons.binning import bent_curve, bin_curve, compare_normalisation, trade_off, true_curve
+from calib.lessons.binning import bent_curve, bin_curve, trade_off, true_curve
 from calib.lessons.exercises import EXERCISES
 from calib.lessons.noise import STRENGTHS, draw_labels, game_round, perfect_curve, perfect_rows, redraws
+from calib.lessons.normalising import compare_normalisation
 from pages.shared.texts import GLOSSARY, NOTES, PAGE_TERMS, REFERENCES
 from tests import PAGE_FILES, ROOT
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 from calib import ece
 from calib.figures.lessons import one_row
-from calib.lessons.binning import NormalisationComparison, compare_normalisation
+from calib.lessons.normalising import NormalisationComparison, compare_normalisation
 from pages.shared.session import from_example
 from pages.shared.widgets import ARROW, chart, literal
 

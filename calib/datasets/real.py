@@ -1,4 +1,4 @@
-"""COVTYPE as in Appendices B.2, F and G of the paper: real data, forest or logistic regression."""
+"""Real data: handwritten digits, and COVTYPE as in Appendices B.2, F and G of the paper."""
 
 from __future__ import annotations
 
@@ -16,27 +16,18 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 import sklearn
-from sklearn.datasets import fetch_covtype, get_data_home
+from sklearn.datasets import fetch_covtype, get_data_home, load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_test_split
+from sklearn.naive_bayes import BernoulliNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from calib.datasets.example import Example
+from calib.datasets.example import COVER_TYPES, EXAMPLE_TITLES, Example
 from calib.exceptions import InputError
 from calib.predictions import Predictions
 
-#: Cover types in the order of their codes 1..7.
-COVER_TYPES = (
-    "1 Spruce/Fir",
-    "2 Lodgepole Pine",
-    "3 Ponderosa Pine",
-    "4 Cottonwood/Willow",
-    "5 Aspen",
-    "6 Douglas-fir",
-    "7 Krummholz",
-)
 #: The three classes of Appendix G: the two frequent ones and the rest.
 COVER_TYPES_3 = (*COVER_TYPES[:2], "other")
 
@@ -51,6 +42,36 @@ Arrays = dict[str, np.ndarray]
 
 class Stopped(Exception):
     """The caller's `stop` asked for an end before the work was done."""
+
+
+def digits(*, random_state: int = 0) -> Example:
+    """Compute real out-of-fold probabilities: naive Bayes on scikit-learn's 1,797 handwritten digits.
+
+    Parameters
+    ----------
+    random_state : int
+        Seed of the five stratified folds and of the half-and-half split into calibration and evaluation.
+
+    Notes
+    -----
+    Naive Bayes counts correlated pixels as independent evidence, so it is overconfident, most of all
+    where it predicts 1, 8 or 9.
+    """
+    images, labels = load_digits(return_X_y=True)
+    folds = StratifiedKFold(5, shuffle=True, random_state=random_state)
+    proba = cross_val_predict(BernoulliNB(), images, labels, cv=folds, method="predict_proba")
+    calibration, evaluation = Predictions(proba, labels).split(0.5, random_state=random_state)
+    return Example(
+        name="digits",
+        title=EXAMPLE_TITLES["digits"],
+        description=(
+            "Bernoulli naive Bayes on the 1,797 handwritten digits of scikit-learn, out-of-fold "
+            "probabilities: overconfident, most of all where it predicts 1, 8 or 9."
+        ),
+        simulated=False,
+        calibration=calibration,
+        evaluation=evaluation,
+    )
 
 
 def covtype(
