@@ -1,4 +1,4 @@
-"""Classes: which predicted classes can be trusted, ranked, and one class in detail."""
+"""Classes: the predicted classes ranked by their error, and one class in detail."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ COLUMNS = {
 
 def pick_row() -> None:
     """Open the class of the table row that was clicked."""
-    picked = st.session_state["class-table"].selection.rows
-    if picked:
-        st.session_state["class"] = int(shown["label"].iloc[picked[0]])
+    selected = st.session_state["class-table"].selection.rows
+    if selected:
+        st.session_state["class"] = int(shown["label"].iloc[selected[0]])
 
 
 def pick_cell() -> None:
@@ -48,30 +48,30 @@ def pick_cell() -> None:
         st.session_state["class"] = int(points[0]["customdata"][0])
 
 
-heading("Classes", "Which predicted classes are miscalibrated, beyond what their number of rows explains?")
+heading("Classes", "Which predicted classes are miscalibrated by more than noise explains?")
 names = dataset().evaluation.class_names
 n_bins, method = bins_and_model()
-found = classes(method, n_bins)
-worst = [code for code in found.ranked[:3].tolist() if found.predicted[code]]
+by_class = classes(method, n_bins)
+worst = [code for code in by_class.ranked[:3].tolist() if by_class.predicted[code]]
 st.markdown(
-    f"{found.words('**{}**')} What adds most to the TL-ECE of **{found.tl_ece:.4f}**: "
+    f"{by_class.words('**{}**')} These classes add most to the TL-ECE of **{by_class.tl_ece:.4f}**: "
     + "; ".join(
         f"predicted {literal(names[code])} "
-        + cell_words(found.confidence[code], found.accuracy[code], found.predicted[code])
-        + f" ({found.share[code]:.0%} of it)"
+        + cell_words(by_class.confidence[code], by_class.accuracy[code], by_class.predicted[code])
+        + f" ({by_class.share[code]:.0%} of it)"
         for code in worst
     )
     + "."
 )
 
-wanted, only = st.columns([2, 1], vertical_alignment="bottom")
-search = wanted.text_input("Search class names", key="class-search", placeholder="part of a name")
-only_flagged = only.toggle("Only above noise", key="only-flagged")
-table = found.frame(names)
-keep = table["class"].str.contains(search, case=False, regex=False)
-if only_flagged:
-    keep &= table["flagged"]
-shown = table[keep].reset_index(drop=True)
+left, right = st.columns([2, 1], vertical_alignment="bottom")
+search = left.text_input("Search class names", key="class-search", placeholder="part of a name")
+above_noise = right.toggle("Only above noise", key="only-flagged")
+table = by_class.frame(names)
+matches = table["class"].str.contains(search, case=False, regex=False)
+if above_noise:
+    matches &= table["flagged"]
+shown = table[matches].reset_index(drop=True)
 st.dataframe(
     shown[list(COLUMNS)],
     key="class-table",
@@ -84,20 +84,20 @@ st.dataframe(
 )
 download(table, "classes", key="classes-csv")
 if method.strategy == "discrete":
-    st.caption("This calibrator is assessed with one bin per announced value, as in the paper (Remark 1).")
+    st.caption("This calibrator is assessed with one bin per distinct score, as in the paper (Remark 1).")
 
-st.subheader("Where each class goes wrong", anchor=False)
+st.subheader("Where the confidence of each class is wrong", anchor=False)
 codes = shown["label"][shown["predicted"] > 0].to_numpy()
 pages = max(-(-len(codes) // HEAT_ROWS), 1)
 page = 1
 if pages > 1:
-    page = st.number_input(f"Page, of {pages:,} ({HEAT_ROWS} classes each)", 1, pages, key="heat-page")
+    page = st.number_input(f"Page (of {pages:,}, {HEAT_ROWS} classes each)", 1, pages, key="heat-page")
 if len(codes):
-    cells = bin_statistics(problems(method, "top-label"), n_bins=n_bins)  # whatever it is assessed in
+    cells = bin_statistics(problems(method, "top-label"), n_bins=n_bins)  # equal-width bins for every method
     diagram = class_heat(cells, codes[(page - 1) * HEAT_ROWS : page * HEAT_ROWS])
     st.markdown(
-        "Orange-red: right less often than announced. Blue: more often. Paler cells hold under 20 rows. "
-        "Click a cell to open its class."
+        "Orange-red: right less often than the confidence says. Blue: more often. Paler cells have fewer "
+        "than 20 rows. Click a cell to open its class."
     )
     chart(
         figures.heat(diagram, names),
@@ -107,6 +107,6 @@ if len(codes):
         on_select=pick_cell,
     )
 else:
-    st.markdown("No announced class matches the search.")
+    st.markdown("No predicted class matches the search.")
 
-class_panel(method, found, n_bins)
+class_panel(method, by_class, n_bins)

@@ -19,7 +19,7 @@ from pages.shared.widgets import bins_and_model, chart, heading, literal
 
 
 def pick_bin() -> None:
-    """Store the bin that was clicked: the figure's own selection is lost when the figure changes."""
+    """Store the bin that was clicked, because a figure loses its selection when it changes."""
     points = st.session_state["reliability"].selection.points
     if points and "customdata" in points[0]:
         st.session_state["bin"] = int(points[0]["customdata"][0])
@@ -27,8 +27,8 @@ def pick_bin() -> None:
 
 heading(
     "Reliability",
-    "When the model announces a confidence, how often is it right: for all classes pooled (star) and for "
-    "each predicted class on its own (plus)?",
+    "How often is the model right at each confidence: for all classes pooled (star) and for each predicted "
+    "class separately (plus)?",
 )
 data = dataset()
 n_bins, method = bins_and_model()
@@ -37,7 +37,7 @@ with st.container(horizontal=True):
     show_curve = st.toggle("Without bins (CORP)", key="corp", bind="query-params")
     show_truth = data.truth is not None and method.name == BASE
     if show_truth:
-        show_truth = st.toggle("True accuracy (known: simulated)", key="truth", bind="query-params")
+        show_truth = st.toggle("True accuracy (known because simulated)", key="truth", bind="query-params")
 
 diagram = reliability(method, n_bins)
 truth = None
@@ -57,32 +57,32 @@ if show_curve:
     curve = (corp.score[steps], corp.frequency[steps])
 
 st.markdown(
-    f"Pooled over classes the error is **{diagram.conf_ece:.4f}** (conf-ECE); judged per predicted class it "
+    f"Pooled over classes, the error is **{diagram.conf_ece:.4f}** (conf-ECE); per predicted class it "
     f"is **{diagram.tl_ece:.4f}** (TL-ECE). Click a bin to see its classes."
 )
 chart(
     figures.reliability(diagram, truth=truth, band=band, curve=curve),
     "reliability",
     table=diagram.frame(),
-    alt="Reliability diagram: announced confidence against accuracy, pooled and per predicted class",
+    alt="Reliability diagram: accuracy against confidence, pooled and per predicted class",
     on_select=pick_bin,
 )
 for key in ("conf_ece", "tl_ece"):
     st.markdown("- " + verdict(floor(method, key, n_bins), MEASURES[key].title))
 if method.strategy == "discrete":
-    st.caption("The verdicts judge this calibrator at each of its values, not in the bins drawn.")
+    st.caption("The verdicts assess this calibrator at each distinct score, not in the bins drawn.")
 
 st.subheader("Inside one bin", anchor=False)
-rows_of = dict(zip(diagram.bin.tolist(), diagram.count.tolist(), strict=True))
-edges = {b: f"{b / n_bins:.3g} to {(b + 1) / n_bins:.3g}" for b in rows_of}
+row_counts = dict(zip(diagram.bin.tolist(), diagram.count.tolist(), strict=True))
+edges = {b: f"{b / n_bins:.3g} to {(b + 1) / n_bins:.3g}" for b in row_counts}
 worst = int(diagram.bin[np.argmax(diagram.delta * (diagram.count >= FEW_ROWS))])
 if st.session_state.get("bin") not in edges:
     st.session_state["bin"] = worst
 chosen = st.selectbox(
-    "Bin of announced confidence",
+    "Confidence bin",
     list(edges),
     key="bin",
-    format_func=lambda b: f"{edges.get(b, '')} ({rows_of.get(b, 0):,} rows)",
+    format_func=lambda b: f"{edges.get(b, '')} ({row_counts.get(b, 0):,} rows)",
 )
 zoom = diagram.zoom(chosen)
 names = data.evaluation.class_names
@@ -94,5 +94,7 @@ chart(
     alt="Mean confidence and accuracy of every predicted class in the chosen bin, with rows per class",
 )
 if len(zoom.label) > figures.MAX_NAMED:
-    st.caption(f"The {figures.MAX_NAMED} classes with most rows of {len(zoom.label):,}; the CSV has all.")
-st.caption("Whiskers are 95 % Wilson intervals. Marks of fewer than 20 rows are lighter.")
+    st.caption(
+        f"Shown: the {figures.MAX_NAMED} of {len(zoom.label):,} classes with most rows; the CSV has all."
+    )
+st.caption("Whiskers are 95 % Wilson intervals. Markers of fewer than 20 rows are lighter.")

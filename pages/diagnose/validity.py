@@ -1,4 +1,4 @@
-"""Validity: the share of rows announced within epsilon of the truth, and what the theorem promises."""
+"""Validity: the share of rows whose confidence is within epsilon of the truth, and the theorem's promise."""
 
 from __future__ import annotations
 
@@ -11,41 +11,40 @@ from calib.diagrams.validity import ValidityCurve, validity_cells, validity_word
 from calib.guarantees.card import guarantee_card
 from pages.shared.results import validity
 from pages.shared.session import BASE, Method, dataset, methods
-from pages.shared.widgets import chart, download, heading, literal, plain
+from pages.shared.widgets import chart, download, escaped, heading, literal
 
 
 def worst_cell(method: Method, curve: ValidityCurve) -> str:
-    """Say which cell is off most."""
+    """Say which cell has the largest gap."""
     code = int(curve.label[-1])
-    about = "All classes pooled" if code < 0 else f"Class {literal(names[code])}"
+    scope = "All classes pooled" if code < 0 else f"Class {literal(names[code])}"
     return (
-        f"{literal(method.name)}: worst cell off by **{curve.worst:.3f}** ({about}: "
+        f"{literal(method.name)}: worst cell off by **{curve.worst:.3f}** ({scope}: "
         f"{cell_words(curve.mean_score[-1], curve.mean_outcome[-1], curve.count[-1])})"
     )
 
 
 heading(
     "Validity",
-    "For how many rows is the announced probability within \u03b5 of the true one, and what is promised?",
+    "For how many rows is the predicted probability within \u03b5 of the true one, and what is promised?",
 )
-data, known = dataset(), methods()
+data, models = dataset(), methods()
 names = data.evaluation.class_names
 left, middle, right = st.columns([2, 2, 2])
-chosen = known[left.selectbox("Model", list(known), index=len(known) - 1, key="validity-model")]
-own = getattr(chosen.calibrator, "notion", "top-label")
+chosen = models[left.selectbox("Model", list(models), index=len(models) - 1, key="validity-model")]
+fitted_notion = getattr(chosen.calibrator, "notion", "top-label")
 notion = middle.segmented_control(
-    "Judged by",
+    "Notion of calibration",
     chosen.notions,
-    default=own if own in chosen.notions else "top-label",
+    default=fitted_notion if fitted_notion in chosen.notions else "top-label",
     required=True,
     key=f"validity-notion-{chosen.name}",
 )
 alpha = right.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
-everything = "All classes"
 of_class = left.selectbox(
     "Class",
     [None, *range(len(names))] if notion != "confidence" else [None],
-    format_func=lambda code: everything if code is None else str(names[code]),
+    format_func=lambda code: "All classes" if code is None else str(names[code]),
     key="validity-class",
 )
 conditional = middle.toggle("Count cells, not rows", key="cells", bind="query-params")
@@ -53,7 +52,7 @@ n_bins = 15
 
 cells = validity_cells(
     chosen.calibrator,
-    known[BASE].scores,
+    models[BASE].scores,
     chosen.scores,
     notion=notion,
     strategy=chosen.strategy,
@@ -62,10 +61,10 @@ cells = validity_cells(
 try:
     curves = validity(chosen, notion, cells, n_bins)
 except InputError as error:
-    st.info(f"Nothing to show: {plain(error)}.")
+    st.info(f"Nothing to show: {escaped(error)}.")
     st.stop()
-found = guarantee_card(chosen.calibrator, alpha) if hasattr(chosen.calibrator, "fallbacks_") else None
-promises = found.promises(of_class) if found is not None and found.notion == notion else []
+card = guarantee_card(chosen.calibrator, alpha) if hasattr(chosen.calibrator, "fallbacks_") else None
+promises = card.promises(of_class) if card is not None and card.notion == notion else []
 epsilon = promises[0].epsilon if promises else 0.05
 named = {literal(name): curve for name, curve in curves.items()}
 st.markdown(
@@ -86,20 +85,20 @@ chart(
 )
 st.caption(f"{figures.DOTTED} {cells.words(n_bins)}")
 for name, curve in curves.items():
-    st.markdown("- " + worst_cell(known[name], curve))
+    st.markdown("- " + worst_cell(models[name], curve))
 
 grid = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3]
 shares = pd.DataFrame(
     [
         {"model": name, "worst cell": curve.worst, "cells": len(curve.gap)}
-        | {f"V({at:g})": curve.cells_at(at) if conditional else curve.at(at) for at in grid}
+        | {f"V({eps:g})": curve.cells_at(eps) if conditional else curve.at(eps) for eps in grid}
         for name, curve in curves.items()
     ]
 )
 st.dataframe(
-    shares.style.format({f"V({at:g})": "{:.1%}" for at in grid} | {"worst cell": "{:.3f}"}), hide_index=True
+    shares.style.format({f"V({eps:g})": "{:.1%}" for eps in grid} | {"worst cell": "{:.3f}"}), hide_index=True
 )
 download(shares, "validity-shares", key="validity-shares-csv")
-if found is None or not found.applies:
-    reason = found.why_not if found is not None else "the theorems are about histogram binning"
-    st.caption(f"No guarantee to draw for {literal(chosen.name)}: {reason}.")
+if card is None or not card.applies:
+    reason = card.why_not if card is not None else "the theorems hold for histogram binning only"
+    st.caption(f"No guarantee is drawn for {literal(chosen.name)}: {reason}.")

@@ -14,7 +14,7 @@ from pages.shared.lesson_steps import (
     teaching,
     two_patients,
 )
-from pages.shared.widgets import about, glossary_link
+from pages.shared.widgets import glossary_link, show_dataset
 
 #: By the step's name in the address: its title and what shows it.
 STEPS = {
@@ -43,7 +43,7 @@ title, show = STEPS[step]
 
 with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
     st.title("Learn", anchor=False, width="content")
-    about(None)
+    show_dataset(None)
     glossary_link("Learn")
 st.segmented_control(
     "Step",

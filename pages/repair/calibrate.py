@@ -1,4 +1,4 @@
-"""Calibrate: fit a calibrator on the calibration rows, see what it changes, take it away."""
+"""Calibrate: fit a calibrator on the calibration rows, see what it changes, download it."""
 
 from __future__ import annotations
 
@@ -13,78 +13,77 @@ from pages.shared.panels.choose_calibrator import choose_calibrator
 from pages.shared.panels.guarantee import show_guarantee
 from pages.shared.panels.take_away import show_take_away
 from pages.shared.results import reliability, summary
-from pages.shared.session import BASE, dataset, fit, forget, keep, methods
+from pages.shared.session import BASE, dataset, fit, methods, remove, store
 from pages.shared.widgets import (
     before_and_after,
     bins_slider,
     chart,
     download,
+    escaped,
     heading,
     need_calibration,
-    plain,
 )
 
 
 def bring_back() -> None:
     """Undo the last removal."""
-    keep(st.session_state.pop("dropped"))
+    store(st.session_state.pop("removed"))
 
 
-def remove(name: str) -> None:
-    """Drop a calibrator; it can be brought back."""
-    st.session_state["dropped"] = forget(name)
+def remove_calibrator(name: str) -> None:
+    """Remove a calibrator; `bring_back` restores it."""
+    st.session_state["removed"] = remove(name)
 
 
 heading(
     "Calibrate",
-    "Learn on the calibration rows what each announced confidence is worth; see the effect on the evaluation "
-    "rows; download the calibrator.",
+    "Fit a calibrator on the calibration rows, see its effect on the evaluation rows, and download it.",
 )
 need_calibration("Fitting a calibrator")
 data = dataset()
 assert data.calibration is not None
 
-wanted = choose_calibrator()
+calibrator = choose_calibrator()
 planner()
 if st.button("Fit", type="primary"):
     try:
-        st.session_state["chosen"] = fit(name_of(wanted), wanted).name
+        st.session_state["chosen"] = fit(name_of(calibrator), calibrator).name
     except InputError as error:
-        st.error(f"Not fitted: {plain(error)}")
+        st.error(f"Not fitted: {escaped(error)}")
 
-known = {name: method for name, method in methods().items() if method.calibrator is not None}
-if "dropped" in st.session_state:
+fitted = {name: method for name, method in methods().items() if method.calibrator is not None}
+if "removed" in st.session_state:
     st.button("Bring back the removed calibrator", on_click=bring_back, icon=":material/undo:")
-if not known:
-    st.info("No calibrator is fitted. Choose a reduction and press Fit.")
+if not fitted:
+    st.info("No calibrator is fitted yet. Choose a reduction and press Fit.")
     st.stop()
 
 st.subheader("Before and after, on the evaluation rows", anchor=False)
-if st.session_state.get("chosen") not in known:
-    st.session_state["chosen"] = list(known)[-1]
-chosen = known[st.selectbox("Calibrator", list(known), key="chosen")]
+if st.session_state.get("chosen") not in fitted:
+    st.session_state["chosen"] = list(fitted)[-1]
+chosen = fitted[st.selectbox("Calibrator", list(fitted), key="chosen")]
 base = methods()[BASE]
 n_bins = bins_slider("Equal-width bins B of the estimates")
 before, after = summary(base, n_bins), summary(chosen, n_bins)
-changed = after.accuracy - before.accuracy
 st.markdown(
     f"TL-ECE goes from **{before.tl_ece:.4f}** to **{after.tl_ece:.4f}**, conf-ECE from "
     f"{before.conf_ece:.4f} to {after.conf_ece:.4f}. Accuracy "
     + (
         f"changes from {before.accuracy:.4f} to {after.accuracy:.4f}."
-        if changed
-        else "is unchanged: no label is touched."
+        if after.accuracy != before.accuracy
+        else "is unchanged: no predicted class changes."
     )
-    + f" The Brier score of the announced class goes from {before.top_brier:.4f} to {after.top_brier:.4f}, "
+    + f" The Brier score of the predicted class goes from {before.top_brier:.4f} to {after.top_brier:.4f}, "
     f"its log loss from {before.top_log_loss:.4f} to {after.top_log_loss:.4f}."
 )
 if after.top_log_loss > before.top_log_loss and after.strategy == "discrete":
     st.caption(
-        "A bin whose calibration rows were all right announces 1, and a single miss at 1 costs 36 nats: log "
-        "loss punishes histogram binning for values of exactly 0 or 1, however close to the truth they are."
+        "A bin whose calibration rows were all predicted correctly gets confidence 1, and a single wrong row "
+        "at confidence 1 costs 36 nats: log loss punishes histogram binning for values of exactly 0 or 1, "
+        "however close to the truth they are."
     )
 download(before_and_after([before, after]), "before-after", key="before-after-csv")
-st.caption(f"{how_assessed(n_bins)} The diagrams below use {n_bins} equal-width bins for both.")
+st.caption(f"{how_assessed(n_bins)} Both diagrams below use {n_bins} equal-width bins.")
 for column, method in zip(st.columns(2), (base, chosen), strict=True):
     with column:
         st.markdown(f"**{method.name}**")
@@ -101,7 +100,7 @@ names = data.evaluation.class_names
 if fallbacks:
     st.warning(
         f"{len(fallbacks):,} of {len(chosen.calibrator.calibrators_):,} classes were predicted for fewer "
-        f"than {fallbacks[0].needed} calibration rows, so they could not be calibrated."
+        f"than {fallbacks[0].needed} calibration rows each, so they could not be calibrated."
     )
     rows = [
         {"class": names[f.label], "calibration rows": f.n_points, "needed": f.needed, "used": f.used}
@@ -113,4 +112,4 @@ else:
 
 show_guarantee(chosen.calibrator)
 show_take_away(chosen)
-st.button("Remove this calibrator", on_click=remove, args=(chosen.name,), icon=":material/delete:")
+st.button("Remove this calibrator", on_click=remove_calibrator, args=(chosen.name,), icon=":material/delete:")

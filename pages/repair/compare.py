@@ -8,21 +8,21 @@ import streamlit as st
 from calib import InputError, figures
 from calib.assessment.leaderboard import Entry, Leaderboard
 from calib.calibrators.catalogue import PAPER, named_methods
-from pages.shared.panels.add_model import add_model
+from pages.shared.panels.add_model import offer_model_upload
 from pages.shared.panels.leaderboard import show_leaderboard, show_pair
 from pages.shared.results import summary, sweeps
 from pages.shared.session import BASE, dataset, fit, methods
 from pages.shared.widgets import bins_slider, chart, heading, literal, need_calibration
 
-#: Above this many calibration probabilities nothing is fitted before the user asks for it.
+#: Above this many calibration probabilities nothing is fitted until the user asks for it.
 AT_ONCE = 200_000
 CURVES = 6
 FIGURE_2 = (BASE, "TS", "TL-HB")
 
 heading(
     "Compare",
-    "Which calibrator, through which reduction, repairs this model? All are fitted on the calibration rows "
-    "and assessed on the evaluation rows.",
+    "Which calibrator and which reduction repair this model best? All are fitted on the calibration rows and "
+    "assessed on the evaluation rows.",
 )
 need_calibration("Comparing calibrators")
 data = dataset()
@@ -31,32 +31,32 @@ small = data.calibration.proba.size <= AT_ONCE
 
 left, right = st.columns([3, 2])
 names = list(named_methods())
-wanted = left.multiselect("Methods", names, default=PAPER if small else ["TS", "TL-HB"], key="wanted")
-by = right.segmented_control(
+selected = left.multiselect("Methods", names, default=PAPER if small else ["TS", "TL-HB"], key="wanted")
+bins_by = right.segmented_control(
     "Histogram binning by", ["Bins per problem", "Points per bin"], default="Bins per problem", required=True
 )
 with right:
-    n_bins = bins_slider("Bins B, of calibrators and estimates")
-points = right.slider("Points per bin k", 5, 500, 50, 5) if by == "Points per bin" else 50
-available = named_methods(n_bins if by == "Bins per problem" else None, points)
+    n_bins = bins_slider("Bins B, for calibrators and estimates")
+points = right.slider("Points per bin k", 5, 500, 50, 5) if bins_by == "Points per bin" else 50
+available = named_methods(n_bins if bins_by == "Bins per problem" else None, points)
 n_rows, n_classes = data.calibration.proba.shape
-if "DS" in wanted and available["DS"].n_parameters(n_classes) > n_rows:
+if "DS" in selected and available["DS"].n_parameters(n_classes) > n_rows:
     left.warning(
         f"Dirichlet scaling (DS) has {available['DS'].n_parameters(n_classes):,} parameters for {n_rows:,} "
-        "calibration rows: it will overfit, and take long."
+        "calibration rows: it will overfit and take a long time."
     )
 
-add_model()
+offer_model_upload()
 
 
-def board(chosen: list[str]) -> Leaderboard:
-    """Fit what is chosen, with progress; a method that fails is a row that says why."""
+def fit_all(chosen: list[str]) -> Leaderboard:
+    """Fit the chosen methods and show progress; the row of a method that fails says why."""
     entries = [Entry(BASE, summary(methods()[BASE], n_bins))]
     others = [method for method in methods().values() if method.calibrator is None and method.name != BASE]
     entries += [Entry(method.name, summary(method, n_bins)) for method in others]
     bar = st.progress(0.0)
-    for place, name in enumerate(chosen):
-        bar.progress(place / len(chosen), f"Fitting {name} ({place + 1} of {len(chosen)})")
+    for position, name in enumerate(chosen):
+        bar.progress(position / len(chosen), f"Fitting {name} ({position + 1} of {len(chosen)})")
         try:
             entries.append(Entry(name, summary(fit(name, available[name]), n_bins)))
         except InputError as error:
@@ -68,49 +68,47 @@ def board(chosen: list[str]) -> Leaderboard:
 if not small and not st.toggle("Fit and compare now", key="go"):
     st.info(f"{n_rows:,} x {n_classes:,} calibration probabilities: choose the methods, then switch this on.")
     st.stop()
-if not wanted:
+if not selected:
     st.info("Choose at least one method to compare with the base model.")
     st.stop()
-made = board(wanted)
-table = made.frame()
+leaderboard = fit_all(selected)
+table = leaderboard.frame()
 base = table.iloc[0]
 best = table.loc[table["TL-ECE"].idxmin()]
-movers = table[table["Method"].isin(wanted) & ((table["Accuracy"] - base["Accuracy"]).abs() > 1e-12)]
+changed = table[table["Method"].isin(selected) & ((table["Accuracy"] - base["Accuracy"]).abs() > 1e-12)]
 st.markdown(
     f"Lowest TL-ECE: **{best['TL-ECE']:.4f}** by {literal(best['Method'])}; "
     f"the base model has {base['TL-ECE']:.4f}. Confidence, top-label and top-K calibration and temperature "
-    "scaling cannot change the announced class; class-wise, normalised (N-), vector and Dirichlet scaling can"
+    "scaling cannot change the predicted class; class-wise, normalised (N-), vector and Dirichlet scaling can"
     + (
-        f", and here accuracy moves from {base['Accuracy']:.4f} to {movers['Accuracy'].min():.4f} at worst."
-        if len(movers)
+        f", and here accuracy goes from {base['Accuracy']:.4f} to {changed['Accuracy'].min():.4f} at worst."
+        if len(changed)
         else "."
     )
 )
-show_leaderboard(made, n_bins)
-show_pair([methods()[entry.method] for entry in made.entries if entry.summary], n_bins)
+show_leaderboard(leaderboard, n_bins)
+show_pair([methods()[entry.method] for entry in leaderboard.entries if entry.summary], n_bins)
 
 st.subheader("Conf-ECE and TL-ECE against the number of bins", anchor=False)
-ready = [name for name in methods() if name in (BASE, *wanted)]
+candidates = [name for name in methods() if name in (BASE, *selected)]
 curves = st.multiselect(
     "Methods to draw",
-    ready,
-    default=[name for name in FIGURE_2 if name in ready],
+    candidates,
+    default=[name for name in FIGURE_2 if name in candidates],
     max_selections=CURVES,
     key="curves",
 )
-
-
 if curves:
-    found = {name: sweeps(methods()[name], data) for name in curves}
-    widest = max(found, key=lambda name: (found[name]["top-label"].ece - found[name]["confidence"].ece).max())
-    hidden = found[widest]["top-label"].ece - found[widest]["confidence"].ece
+    by_method = {name: sweeps(methods()[name], data) for name in curves}
+    hidden = {name: pair["top-label"].ece - pair["confidence"].ece for name, pair in by_method.items()}
+    widest = max(hidden, key=lambda name: hidden[name].max())
     st.markdown(
-        f"Solid is TL-ECE, dashed conf-ECE. For {literal(widest)}, conf-ECE hides "
-        f"**{hidden.min():.4f}** to **{hidden.max():.4f}** of TL-ECE, depending on B."
+        f"Solid lines are TL-ECE, dashed lines conf-ECE. For {literal(widest)}, conf-ECE hides "
+        f"**{hidden[widest].min():.4f}** to **{hidden[widest].max():.4f}** of TL-ECE, depending on B."
     )
-    rows = [sweep.frame().assign(method=name) for name, pair in found.items() for sweep in pair.values()]
+    rows = [sweep.frame().assign(method=name) for name, pair in by_method.items() for sweep in pair.values()]
     chart(
-        figures.ece_curves(found),
+        figures.ece_curves(by_method),
         "ece-against-bins",
         table=pd.concat(rows),
         alt="TL-ECE (solid) and conf-ECE (dashed) against the number of bins, per method",

@@ -1,8 +1,8 @@
 """Results that pages show, each computed once.
 
-Streamlit samples large arrays when it hashes them, and two different matrices could hit the same entry: here
-everything that holds rows is hashed by its digest. What holds rows is cached per session and goes with
-it; what all sessions share holds summaries only.
+Streamlit hashes only a sample of a large array, so two different matrices could get the same cache entry.
+Here everything that contains rows is hashed by its digest. Results that contain rows are cached per session
+and deleted with it; results that all sessions share contain summaries only.
 """
 
 from __future__ import annotations
@@ -61,16 +61,16 @@ from calib.notions import Notion
 from calib.reductions import reduce_to_binary, top_label
 from pages.shared.session import BASE, Dataset, Method, class_wise, methods
 
-#: Redraws for the curve of a perfect model: its shares are averages, 200 give them to within 1 %.
+#: Redraws for the curve of a perfect model: its shares are averages, which 200 redraws give to within 1 %.
 CURVE_REDRAWS = 200
 #: Redraws of the canonical noise floors.
 SIMPLEX_REDRAWS = 200
-#: Distance at which V(eps) of the simplex is put into words and tables.
+#: Distance at which sentences and tables report V(eps) of the simplex.
 EPSILON = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class ThreeClasses:
     """Calibration and evaluation rows with three classes."""
 
     calibration: Predictions
@@ -82,11 +82,11 @@ class View:
         return f"{self.calibration.fingerprint}/{self.evaluation.fingerprint}"
 
 
-#: How Streamlit hashes what holds rows.
+#: How Streamlit hashes objects that contain rows.
 DIGESTS: dict[Any, Any] = {
     Predictions: lambda rows: rows.fingerprint,
     Dataset: lambda data: data.key,
-    View: lambda view: view.key,
+    ThreeClasses: lambda view: view.key,
     Method: lambda method: f"{method.key}/{method.strategy}",
     SierpinskiScheme: repr,
     GridScheme: repr,
@@ -102,7 +102,7 @@ def problems(method: Method, notion: Notion) -> BinaryProblems:
 
 
 def cells(method: Method, notion: Notion, n_bins: int) -> BinStatistics:
-    """Return the (problem, bin) statistics of a method, binned as it is assessed."""
+    """Return the (problem, bin) statistics of a method, with the binning that assesses it."""
     return bin_statistics(problems(method, notion), n_bins=n_bins, strategy=method.strategy)
 
 
@@ -127,8 +127,8 @@ def reliability(method: Method, n_bins: int) -> ReliabilityDiagram:
 @_shared(max_entries=64, show_spinner="Assessing every class ...")
 def classes(method: Method, n_bins: int) -> ClassTable:
     """Return the table of classes of a method on the evaluation rows."""
-    own = problems(method, "top-label")
-    return class_table(method.labels, own, n_bins=n_bins, strategy=method.strategy, random_state=0)
+    top_problems = problems(method, "top-label")
+    return class_table(method.labels, top_problems, n_bins=n_bins, strategy=method.strategy, random_state=0)
 
 
 # Noise: by the keys of `MEASURES`.
@@ -138,13 +138,14 @@ def classes(method: Method, n_bins: int) -> ClassTable:
 def floor(method: Method, key: str, n_bins: int) -> NoiseFloor:
     """Return the noise floor of a calibration error: what a perfect model of this size would show."""
     options = MEASURES[key].options
-    own = problems(method, options.pop("notion"))
-    return noise_floor_of(own, **options, n_bins=n_bins, strategy=method.strategy, random_state=0)
+    binary = problems(method, options.pop("notion"))
+    return noise_floor_of(binary, **options, n_bins=n_bins, strategy=method.strategy, random_state=0)
 
 
 def floors(method: Method, n_bins: int) -> dict[str, NoiseFloor]:
     """Return the noise floor of every calibration error that a method is judged by, by key."""
-    judged = [one.key for one in MEASURES.values() if one.is_error and one.notion in method.notions]
+    measures = [measure for measure in MEASURES.values() if measure.is_error]
+    judged = [measure.key for measure in measures if measure.notion in method.notions]
     return {key: floor(method, key, n_bins) for key in judged}
 
 
@@ -179,29 +180,29 @@ def _events(method: Method, key: str) -> Any:
 
 @_shared(max_entries=256, show_spinner="Estimating without bins ...")
 def estimates(method: Method, notion: Notion) -> dict[str, float]:
-    """Return the estimates of an error that noise or bins move less, by name."""
-    own = problems(method, notion)
-    binned: Strategy = "discrete" if method.strategy == "discrete" else "quantile"
+    """Return the estimates of an error that depend less on noise or bins, by name."""
+    binary = problems(method, notion)
+    strategy: Strategy = "discrete" if method.strategy == "discrete" else "quantile"
     return {
-        "Plug-in, root mean square": bin_statistics(own, n_bins=15, strategy=binned).ece(2),
-        "Debiased, root mean square (Kumar et al. 2019)": debiased_ece(None, own, strategy=binned),
-        "ECE-sweep (Roelofs et al. 2022)": sweep_ece(None, own).value,
-        "SmoothECE (B\u0142asiok & Nakkiran 2023)": smooth_ece(None, own).value,
+        "Plug-in, root mean square": bin_statistics(binary, n_bins=15, strategy=strategy).ece(2),
+        "Debiased, root mean square (Kumar et al. 2019)": debiased_ece(None, binary, strategy=strategy),
+        "ECE-sweep (Roelofs et al. 2022)": sweep_ece(None, binary).value,
+        "SmoothECE (B\u0142asiok & Nakkiran 2023)": smooth_ece(None, binary).value,
     }
 
 
 @_shared(max_entries=256, show_spinner=False)
 def parts(method: Method, rule: str, n_bins: int) -> Decomposition:
     """Return the Brier score or log loss of the event that the predicted class is right, in parts."""
-    own = problems(method, "top-label")
-    return decomposition(None, own, rule=rule, n_bins=n_bins, strategy=method.strategy)
+    top_problems = problems(method, "top-label")
+    return decomposition(None, top_problems, rule=rule, n_bins=n_bins, strategy=method.strategy)
 
 
 # Validity.
 
 
 def validity(method: Method, notion: Notion, cells: ValidityCells, n_bins: int) -> dict[str, ValidityCurve]:
-    """Return V(epsilon) of the base model and, if it is another, of a method, by name."""
+    """Return V(epsilon) of a method and, for comparison, of the base model, by name."""
     base = methods()[BASE]
     curves = {}
     if method.name != BASE:
@@ -229,14 +230,14 @@ def _validity(
 
 
 def sweeps(method: Method, data: Dataset) -> dict[str, EceSweep]:
-    """Return TL-ECE and conf-ECE for B = 5 to 25; histogram binning by B is refitted with every B."""
-    by_bins = method.strategy == "discrete" and getattr(method.calibrator.binary, "n_bins", None) is not None
-    if by_bins and data.calibration is not None:
+    """Return TL-ECE and conf-ECE for B = 5 to 25; histogram binning by bins is refitted for each B."""
+    refits = method.strategy == "discrete" and getattr(method.calibrator.binary, "n_bins", None) is not None
+    if refits and data.calibration is not None:
         return _refitted(method, data)
     return {notion: _sweep(method, notion) for notion in ("top-label", "confidence")}
 
 
-@_shared(max_entries=64, show_spinner="Refitting with every number of bins ...")
+@_shared(max_entries=64, show_spinner="Refitting for each number of bins ...")
 def _refitted(method: Method, data: Dataset) -> dict[str, EceSweep]:
     return binned_sweeps(method.calibrator, data.calibration, data.evaluation)
 
@@ -248,7 +249,7 @@ def _sweep(method: Method, notion: Notion) -> EceSweep:
 
 @_shared(max_entries=32, show_spinner="Calibrating every class ...")
 def binning(data: Dataset, **options: int) -> ClassBinning:
-    """Return top-label histogram binning by points per bin or by bins, class by class."""
+    """Return top-label histogram binning for each class, with fixed points per bin or fixed bins."""
     return class_binning(data.calibration, data.evaluation, **options)
 
 
@@ -264,20 +265,22 @@ MERGE, RENORMALISE = "Two classes, all others merged", "Three classes, renormali
 
 
 @_shared(max_entries=12, show_spinner=False)
-def three_class_view(calibration: Predictions, rows: Predictions, how: str, chosen: list[int]) -> View:
-    """Return the rows with three classes; raises `InputError` where that cannot be done."""
+def three_class_view(
+    calibration: Predictions, rows: Predictions, how: str, chosen: list[int]
+) -> ThreeClasses:
+    """Return the rows with three classes; raise `InputError` if the chosen classes do not allow it."""
     if rows.n_classes == 3:
-        return View(calibration, rows)
+        return ThreeClasses(calibration, rows)
     if how == RENORMALISE:
-        return View(renormalise_classes(calibration, chosen), renormalise_classes(rows, chosen))
+        return ThreeClasses(renormalise_classes(calibration, chosen), renormalise_classes(rows, chosen))
     if len(chosen) != 2:
         raise InputError(f"choose 2 classes; {len(chosen)} chosen")
-    return View(merge_classes(calibration, *chosen), merge_classes(rows, *chosen))
+    return ThreeClasses(merge_classes(calibration, *chosen), merge_classes(rows, *chosen))
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """One fitted scheme and what it does to the evaluation rows."""
+class SchemeResult:
+    """A fitted scheme and its effect on the evaluation rows."""
 
     calibrator: CanonicalBinning
     arrows: RecalibrationMap
@@ -286,30 +289,30 @@ class Outcome:
 
 
 @_shared(max_entries=32, show_spinner="Binning the simplex ...")
-def work_out(view: View, scheme: SimplexScheme) -> Outcome:
+def apply_scheme(view: ThreeClasses, scheme: SimplexScheme) -> SchemeResult:
     """Fit a scheme and compute arrows, validity curves and noise floors."""
     rows = view.evaluation
     calibrator = CanonicalBinning(scheme).fit(view.calibration.proba, view.calibration.labels)
     cells = calibrator.assign(rows.proba)
-    said = {BASE: rows.proba, "Recalibrated": calibrator.value_of(cells)}
+    vectors = {BASE: rows.proba, "Recalibrated": calibrator.value_of(cells)}
     redraw = partial(canonical_noise_floor, rows.labels, n_resamples=SIMPLEX_REDRAWS, random_state=0)
-    return Outcome(
+    return SchemeResult(
         calibrator,
         recalibration_map(calibrator, rows),
-        {name: canonical_validity(rows.labels, proba, cells) for name, proba in said.items()},
-        {(name, norm): redraw(proba, cells, norm=norm) for name, proba in said.items() for norm in (1, 2)},
+        {name: canonical_validity(rows.labels, proba, cells) for name, proba in vectors.items()},
+        {(name, norm): redraw(proba, cells, norm=norm) for name, proba in vectors.items() for norm in (1, 2)},
     )
 
 
 @_shared(max_entries=16, show_spinner="Comparing the schemes ...")
 def compare(
-    view: View, schemes: Mapping[str, SimplexScheme]
+    view: ThreeClasses, schemes: Mapping[str, SimplexScheme]
 ) -> tuple[SchemeComparison, dict[str, CanonicalValidity]]:
     """Return the comparison of all schemes, and V(eps) of each one's recalibrated vectors."""
     rows = view.evaluation
-    found = compare_schemes(view.calibration, rows, schemes, epsilon=EPSILON)
+    comparison = compare_schemes(view.calibration, rows, schemes, epsilon=EPSILON)
     curves = {}
-    for name, calibrator in zip(found.names, found.calibrators, strict=True):
+    for name, calibrator in zip(comparison.names, comparison.calibrators, strict=True):
         cells = calibrator.assign(rows.proba)
         curves[name] = canonical_validity(rows.labels, calibrator.value_of(cells), cells)
-    return found, curves
+    return comparison, curves

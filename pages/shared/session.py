@@ -1,4 +1,4 @@
-"""What a session holds, and the only access to it: the data on screen and the calibrators fitted on them."""
+"""State of a session, read and written only here: the data on screen and the calibrators fitted on them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from calib.datasets import EXAMPLE_TITLES, Example, load_example
 from calib.notions import Notion
 
 DEFAULT_EXAMPLE = "resnet"
-#: Equal-width bins of every page until the user moves one of the sliders; the paper's tables use 15.
+#: Number of equal-width bins on every page until the user moves a slider; the paper's tables use 15.
 DEFAULT_BINS = 15
 #: Above this many scores (rows x classes), class-wise numbers are computed only when asked for.
 MANY_SCORES = 5_000_000
@@ -24,7 +24,7 @@ MANY_SCORES = 5_000_000
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """The predictions on screen: what they are, and where they came from.
+    """The predictions on screen, and where they come from.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Dataset:
     example : str or None
         Key of the built-in example.
     log : tuple of str
-        What was changed in the uploaded file, and accepted by the user.
+        Fixes to the uploaded file that the user accepted.
     split : float or None
         Share of the uploaded rows that calib drew, with seed 0, for calibration; None if it drew none.
     """
@@ -66,16 +66,16 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """The base model or a fitted calibrator, with what it announces for the evaluation rows.
+    """The base model or a fitted calibrator, with its predictions for the evaluation rows.
 
     Attributes
     ----------
     name : str
-        Shown in tables and menus; made by calib, or from the user's file name for a further model.
+        Shown in tables and menus; chosen by calib, or the user's file name for an added model.
     labels : (n,) int64 array
         True class codes of the evaluation rows.
     scores : Predictions, TopLabelPrediction or (n, L) array
-        What it announces for them.
+        Its predictions for them.
     strategy : str
         How it is assessed: "discrete" for histogram-binned scores, else "uniform".
     key : str
@@ -93,21 +93,21 @@ class Method:
 
     @property
     def scores_every_class(self) -> bool:
-        """Whether it gives a score for every class, and not only for the one it announces."""
+        """Whether it gives a score for every class, not only for the predicted class."""
         return not isinstance(self.scores, TopLabelPrediction)
 
     @property
     def notions(self) -> list[Notion]:
-        """Notions it is judged by; class-wise on very large data only when asked for."""
-        scalar: list[Notion] = ["top-label", "confidence"]
-        return [*scalar, "class-wise"] if self.scores_every_class and class_wise() else scalar
+        """Notions it is judged by; for very large data, class-wise only if the user asked for it."""
+        notions: list[Notion] = ["top-label", "confidence"]
+        return [*notions, "class-wise"] if self.scores_every_class and class_wise() else notions
 
 
 def dataset() -> Dataset:
     """Return the data on screen; a fresh session opens the example named in the URL, or the default."""
     if "dataset" not in st.session_state:
-        wanted = st.query_params.get("example", DEFAULT_EXAMPLE)
-        use(from_example(wanted if wanted in EXAMPLE_TITLES else DEFAULT_EXAMPLE))
+        name = st.query_params.get("example", DEFAULT_EXAMPLE)
+        use(from_example(name if name in EXAMPLE_TITLES else DEFAULT_EXAMPLE))
     data: Dataset = st.session_state["dataset"]
     if data.example and data.example != st.query_params.get("example", DEFAULT_EXAMPLE):
         st.query_params["example"] = data.example
@@ -117,16 +117,16 @@ def dataset() -> Dataset:
 
 
 def use(data: Dataset) -> None:
-    """Put other data on screen; what was there before can be brought back with `undo`."""
-    st.session_state.pop("dropped", None)
+    """Put other data on screen; `undo` brings back the data that were there before."""
+    st.session_state.pop("removed", None)
     if "dataset" in st.session_state:
         st.session_state["previous"] = (st.session_state["dataset"], st.session_state["methods"])
     st.session_state["dataset"] = data
     st.session_state["methods"] = {}
-    add(BASE, data.evaluation, data.evaluation.fingerprint)
+    add_model(BASE, data.evaluation, data.evaluation.fingerprint)
     if data.calibration is not None:
-        usual = make_calibrator()
-        fit(name_of(usual), usual)
+        calibrator = make_calibrator()
+        fit(name_of(calibrator), calibrator)
 
 
 def previous() -> Dataset | None:
@@ -135,11 +135,11 @@ def previous() -> Dataset | None:
 
 
 def undo() -> None:
-    """Swap the data on screen, and its fitted calibrators, with those before."""
-    st.session_state.pop("dropped", None)
-    now = (st.session_state["dataset"], st.session_state["methods"])
+    """Swap the data on screen and their fitted calibrators with the previous ones."""
+    st.session_state.pop("removed", None)
+    current = (st.session_state["dataset"], st.session_state["methods"])
     st.session_state["dataset"], st.session_state["methods"] = st.session_state["previous"]
-    st.session_state["previous"] = now
+    st.session_state["previous"] = current
 
 
 def from_example(name: str) -> Dataset:
@@ -163,50 +163,50 @@ def methods() -> dict[str, Method]:
 
 
 def fit(name: str, calibrator: Any) -> Method:
-    """Fit a calibrator on the calibration rows and keep it under `name`.
+    """Fit a calibrator on the calibration rows and store it under `name`.
 
     Raises
     ------
     InputError
-        If it cannot be fitted; nothing is kept then.
+        If it cannot be fitted; nothing is stored then.
     """
     data: Dataset = st.session_state["dataset"]
     assert data.calibration is not None, "pages ask for calibration rows before they offer to fit"
     key = f"{data.key}/{calibrator!r}"
-    held: Method | None = st.session_state["methods"].get(name)
-    if held is not None and held.key == key:
-        return held
+    fitted_before: Method | None = st.session_state["methods"].get(name)
+    if fitted_before is not None and fitted_before.key == key:
+        return fitted_before
     fitted, scores = _fitted(key, calibrator, data.calibration, data.evaluation)
-    return keep(Method(name, data.evaluation.labels, scores, assessment(fitted), key, fitted))
+    return store(Method(name, data.evaluation.labels, scores, assessment(fitted), key, fitted))
 
 
-def add(name: str, rows: Predictions, key: str) -> Method:
-    """Keep a model, given by its predictions for the evaluation rows, under `name`."""
-    return keep(Method(name, rows.labels, rows, "uniform", key))
+def add_model(name: str, rows: Predictions, key: str) -> Method:
+    """Store a model, described by its predictions for the evaluation rows, under `name`."""
+    return store(Method(name, rows.labels, rows, "uniform", key))
 
 
-def keep(method: Method) -> Method:
-    """Keep a method for every page, in place of one of the same name."""
+def store(method: Method) -> Method:
+    """Store a method for every page; it replaces a method of the same name."""
     st.session_state["methods"] = {**st.session_state["methods"], method.name: method}
     return method
 
 
-def forget(name: str) -> Method | None:
-    """Drop a kept method (never the base model) and return it, so that `keep` can bring it back."""
+def remove(name: str) -> Method | None:
+    """Remove a stored method (never the base model) and return it, so that `store` can bring it back."""
     if name == BASE:
         return None
-    kept = dict(st.session_state["methods"])
-    dropped = kept.pop(name, None)
-    st.session_state["methods"] = kept
-    return dropped
+    remaining = dict(st.session_state["methods"])
+    removed = remaining.pop(name, None)
+    st.session_state["methods"] = remaining
+    return removed
 
 
 def class_wise() -> bool:
-    """Whether class-wise numbers are shown: always, unless the data are large and nobody asked for them."""
+    """Whether class-wise numbers are shown: always for small data, for large data once the user asks."""
     return dataset().evaluation.proba.size <= MANY_SCORES or st.session_state.get("class_wise", False)
 
 
-@st.cache_resource(max_entries=6, show_spinner="Making the example ...")
+@st.cache_resource(max_entries=6, show_spinner="Preparing the example ...")
 def _example(name: str) -> Example:
     return load_example(name)
 

@@ -9,16 +9,16 @@ from typing import Any
 FOLDER = Path(__file__).parents[2] / "assets" / "lessons"
 
 
-def _read(name: str, part: str) -> Any:
+def _read(name: str, table: str) -> Any:
     with (FOLDER / f"{name}.toml").open("rb") as file:
-        return tomllib.load(file)[part]
+        return tomllib.load(file)[table]
 
 
-#: Terms of the app: name, formula (LaTeX, may be missing), meaning, where the paper has it, group.
+#: Terms of the app: name, formula (LaTeX, optional), meaning, place in the paper, group.
 GLOSSARY: list[dict[str, Any]] = _read("glossary", "term")
-#: Terms that the heading of each page links to, by the title of the page.
+#: Terms that the heading of each page links to, by page title.
 PAGE_TERMS: dict[str, list[str]] = _read("glossary", "pages")
 #: Works cited: key, citation, what the app takes from it.
 REFERENCES: list[dict[str, Any]] = _read("references", "work")
-#: What each step of Learn shows, a question to ask, and addresses that open it.
+#: For each step of Learn: what it shows, a question to ask, and addresses that open it.
 NOTES: list[dict[str, Any]] = _read("notes", "step")

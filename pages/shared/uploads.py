@@ -16,7 +16,7 @@ from calib.formats.reading import read_table
 from calib.formats.roles import Roles, guess_roles
 from calib.formats.tables import Table
 from pages.shared.session import Dataset
-from pages.shared.widgets import plain
+from pages.shared.widgets import escaped
 
 #: Where the session keeps what is on its way to all pages; other uploads have a place of their own.
 PENDING = "reading"
@@ -88,7 +88,7 @@ def read(
         reading = Reading(key, name, (table, *others), {}, roles, place)
         reading = replace(reading, reports=examined(reading, bar.progress))
     except InputError as error:
-        st.error(f"Not loaded: {plain(error)}")
+        st.error(f"Not loaded: {escaped(error)}")
         st.caption("What was loaded before is still in place.")
         return None
     finally:
@@ -191,7 +191,7 @@ def examine_again(reading: Reading) -> None:
         st.session_state[reading.place] = replace(reading, reports=examined(reading))
         st.rerun()
     except InputError as error:
-        st.error(f"These columns cannot be used: {plain(error)}")
+        st.error(f"These columns cannot be used: {escaped(error)}")
 
 
 def _guess(table: Table) -> Roles | None:

@@ -1,4 +1,4 @@
-"""Parts that every page shows alike: heading, figure with its downloads, table with its download."""
+"""Elements that look the same on every page: heading, figure and table with their downloads."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ ARROW = ":material/arrow_forward:"
 
 
 def heading(title: str, lead: str) -> None:
-    """Show a page's title, one sentence on what it answers, and which data it is about."""
+    """Show a page's title, one sentence on the question it answers, and its data."""
     st.title(title, anchor=False)
     st.markdown(lead)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        about(dataset())
+        show_dataset(dataset())
         glossary_link(title)
 
 
@@ -36,10 +36,10 @@ def glossary_link(title: str) -> None:
     st.page_link(GLOSSARY, label="Terms on this page", icon=":material/menu_book:", query_params=terms)
 
 
-def about(data: Dataset | None) -> None:
-    """Show which data a page is about: name, rows and classes, and whether they are simulated.
+def show_dataset(data: Dataset | None) -> None:
+    """Show the data of a page: name, rows and classes, and whether they are simulated.
 
-    What the page exports carries the fixes accepted in these data; None is for pages with data of their own.
+    The page's exports list the fixes accepted in these data; None is for pages with data of their own.
     """
     st.session_state["fixes"] = () if data is None else data.log
     if data is None:
@@ -59,22 +59,22 @@ def literal(text: str) -> str:
     return "`` " + str(text).replace("`", "'").replace("\n", " ").replace("\r", " ") + " ``"
 
 
-def plain(text: object) -> str:
-    """Return text that may hold a user's words as Markdown that shows exactly these words.
+def escaped(text: object) -> str:
+    """Return text that may quote a user's file as Markdown that shows exactly this text.
 
-    Every mark that Markdown or Streamlit could act on is escaped, and no address becomes a link; for names
-    alone, `literal`.
+    Every character that Markdown or Streamlit could interpret is escaped, and no address becomes a link. For
+    names alone, use `literal`.
     """
     unlinked = str(text).replace("\n", " ").replace("://", ":\u200b//").replace("www.", "www\u200b.")
     return re.sub(r"([\\`*_{}\[\]()<>#+.!|~$:-])", r"\\\1", unlinked)
 
 
-def need_calibration(what: str) -> None:
-    """Stop the page, saying what to do, when there are no calibration rows."""
+def need_calibration(task: str) -> None:
+    """Stop the page if there are no calibration rows, and say what to do."""
     if dataset().calibration is None:
         st.info(
-            f"{what} needs calibration rows: labelled rows the model was not trained on. On the Data page, "
-            "upload a file with them or let calib split this one."
+            f"{task} needs calibration rows: labelled rows the model was not trained on. On the Data page, "
+            "upload a file with such rows or let calib split this one."
         )
         st.page_link("pages/start/data.py", label="Open Data", icon=":material/upload_file:")
         st.stop()
@@ -89,7 +89,7 @@ def chart(
     on_select: Any = "ignore",
     picture: str = "svg",
 ) -> None:
-    """Draw a figure in the page's theme, with its downloads: SVG (camera), HTML, and its data as CSV.
+    """Draw a figure in the page's theme, with its downloads: image (camera), HTML, and its data as CSV.
 
     `picture` is the format that the camera saves: "svg" or "png".
     """
@@ -115,15 +115,15 @@ def chart(
             download(table, file, label="Data (CSV)", key=f"{key}-csv")
         offer(
             "Figure (HTML)",
-            lambda: page_of(figure, log),
+            lambda: figure_page(figure, log),
             f"{file}.html",
             "text/html",
-            help_="A self-contained page. For SVG, use the camera above the figure.",
+            help_="A self-contained page. For an image, use the camera above the figure.",
         )
 
 
-def page_of(figure: go.Figure, log: tuple[str, ...]) -> bytes:
-    """Return a figure as a self-contained page, with the fixes accepted in the data below it."""
+def figure_page(figure: go.Figure, log: tuple[str, ...]) -> bytes:
+    """Return a figure as a self-contained page that lists the fixes accepted in the data."""
     page = figure.to_html(include_plotlyjs=True, full_html=True)
     fixes = "".join(f"<p>Fixed in the data: {html.escape(line)}</p>" for line in log)
     head, tail = page.rsplit("</body>", 1)
@@ -131,7 +131,7 @@ def page_of(figure: go.Figure, log: tuple[str, ...]) -> bytes:
 
 
 def with_log(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table, with the fixes accepted in the data, if any, in a last column's first row."""
+    """Return the table; accepted fixes, if any, are in the first row of an additional last column."""
     log = st.session_state.get("fixes", ())
     if not log or table.empty:
         return table
@@ -139,7 +139,7 @@ def with_log(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def download(table: pd.DataFrame, file: str, *, label: str = "Table (CSV)", key: str) -> None:
-    """Offer a table as CSV; cells a spreadsheet would run as formulas are neutralised."""
+    """Offer a table as CSV; cells that a spreadsheet would run as formulas are neutralised."""
     logged = with_log(table)  # the file is made outside the session
     offer(label, lambda: write_csv(logged), f"{file}.csv", "text/csv", key=key)
 
@@ -154,7 +154,7 @@ def offer(
     key: str | None = None,
     help_: str | None = None,
 ) -> None:
-    """Offer a file; `data` is its content, or a function that makes it when the button is pressed."""
+    """Offer a file; `data` is its content, or a function that returns it when the button is pressed."""
     st.download_button(
         label,
         data,
@@ -169,7 +169,7 @@ def offer(
 
 
 def before_and_after(summaries: Sequence[Summary]) -> pd.DataFrame:
-    """Show summaries side by side, a column each, and return the numbers with a row per metric."""
+    """Show a column per summary and return the numbers with a row per metric."""
     numbers = summary_frame(summaries).set_index("Method").drop(columns="Bins").T.astype(float)
     st.dataframe(
         numbers.style.format("{:,.4f}").format("{:,.0f}", subset=pd.IndexSlice[["Distinct scores"], :]),
@@ -180,12 +180,12 @@ def before_and_after(summaries: Sequence[Summary]) -> pd.DataFrame:
 
 
 def bins_and_model() -> tuple[int, Method]:
-    """Show the number of bins beside the choice of a model, which pages share; return both."""
-    known = methods()
+    """Show the slider of the number of bins and the choice of a model, which pages share; return both."""
+    models = methods()
     left, right = st.columns([2, 1])
     with left:
         n_bins = bins_slider()
-    return n_bins, known[right.selectbox("Model", list(known), key="model")]
+    return n_bins, models[right.selectbox("Model", list(models), key="model")]
 
 
 def bins_slider(label: str = "Equal-width bins B") -> int:

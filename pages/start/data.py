@@ -12,14 +12,14 @@ from calib.figures import class_shares
 from pages.shared.panels.findings import show_findings, show_roles
 from pages.shared.session import dataset, from_example, previous, undo, use
 from pages.shared.uploads import accepted, dismiss, pending, read
-from pages.shared.widgets import chart, heading, literal, plain
+from pages.shared.widgets import chart, escaped, heading, literal
 
 PREVIEW_ROWS = 100
 PREVIEW_CLASSES = 20
 
 
 def forget_removed() -> None:
-    """Forget the upload whose file the user took out of the field."""
+    """Forget the upload when the user removes its file from the field."""
     if st.session_state["up"] is None:
         dismiss()
 
@@ -29,7 +29,7 @@ def choose_example() -> None:
     use(from_example(st.session_state["choice"]))
 
 
-heading("Data", "Predicted probabilities and true labels go in here; every other page is about them.")
+heading("Data", "Choose or upload predicted probabilities and true labels. Every other page is about them.")
 data = dataset()
 tabs = ["Built-in example", "Upload your own"]
 example_tab, upload_tab = st.tabs(tabs, default=tabs[pending() or data.example is None])
@@ -43,14 +43,14 @@ with example_tab:
         st.button("Open this example", on_click=choose_example)
 with upload_tab:
     st.markdown(
-        "One row per example: a probability for every class, and the true label. CSV, TSV, JSON, Parquet, "
+        "One row per example, with a probability for each class and the true label. CSV, TSV, JSON, Parquet, "
         "Feather, NPY or NPZ. Files stay in this session's memory and are never written to disk."
     )
     left, right = st.columns(2)
     evaluation = left.file_uploader(
         "Predictions (with labels, or with calibration and test sets)", key="up", on_change=forget_removed
     )
-    labels = right.file_uploader("Labels, if they are in a file of their own", key="up-labels")
+    labels = right.file_uploader("Labels, if they are in a separate file", key="up-labels")
     with st.expander("Calibration rows"):
         st.markdown(
             "Calibrators are fitted on rows the model was not trained on. Upload them, or let calib set "
@@ -59,7 +59,7 @@ with upload_tab:
         left, right = st.columns(2)
         calibration = left.file_uploader("Calibration predictions", key="up-calibration")
         calibration_labels = right.file_uploader("Calibration labels", key="up-calibration-labels")
-        share = st.slider("Share set aside when there are none (%)", 0, 90, 50, 5, key="split")
+        share = st.slider("Share set aside if you upload none (%)", 0, 90, 50, 5, key="split")
     reading = None
     if evaluation is not None or pending():
         reading = read(evaluation, labels, calibration, calibration_labels)
@@ -72,37 +72,37 @@ with upload_tab:
                 st.button("Dismiss this file", on_click=dismiss, icon=":material/close:")
         show_roles(reading)
         show_findings(reading)
-    nothing = evaluation is None and reading is None
-    if st.button("Use these files", type="primary", disabled=nothing) and reading is not None:
+    no_file = evaluation is None and reading is None
+    if st.button("Use these files", type="primary", disabled=no_file) and reading is not None:
         try:
             use(accepted(reading, share / 100))
             st.session_state["in_use"] = (reading, dataset())
             st.rerun()
         except InputError as error:
-            st.error(f"Not loaded: {plain(error)}")
-            st.caption("What was loaded before is still in place.")
+            st.error(f"Not loaded: {escaped(error)}")
+            st.caption("The data loaded before are still in use.")
 
 if before := previous():
     st.button(f"Back to {literal(before.name)}", on_click=undo, icon=":material/undo:")
 
-st.subheader("What is loaded", anchor=False)
+st.subheader("Loaded data", anchor=False)
 st.markdown(literal(data.name) + "  \n" + (data.description if data.example else literal(data.description)))
 for line in data.log:
     st.text(f"Fixed: {line}")
 rows = data.evaluation
-held = data.calibration
+n_calibration = f"{data.calibration.n_samples:,}" if data.calibration else "none"
 columns = st.columns(4)
 columns[0].metric("Evaluation rows", f"{rows.n_samples:,}", border=True)
-columns[1].metric("Calibration rows", f"{held.n_samples:,}" if held else "none", border=True)
+columns[1].metric("Calibration rows", n_calibration, border=True)
 columns[2].metric("Classes", f"{rows.n_classes:,}", border=True)
 columns[3].metric("Accuracy", f"{accuracy(rows.labels, rows):.3f}", border=True)
 
 true = np.bincount(rows.labels, minlength=rows.n_classes) / rows.n_samples
 predicted = np.bincount(rows.label, minlength=rows.n_classes) / rows.n_samples
-common = int(true.argmax())
+top_class = int(true.argmax())
 st.markdown(
-    f"The most frequent class is {literal(rows.class_names[common])}: {true[common]:.1%} of the evaluation "
-    f"rows, predicted for {predicted[common]:.1%}."
+    f"The most frequent class is {literal(rows.class_names[top_class])}: {true[top_class]:.1%} of the "
+    f"evaluation rows, predicted for {predicted[top_class]:.1%}."
 )
 shares = pd.DataFrame({"class": rows.class_names, "true": true, "predicted": predicted})
 chart(
@@ -112,7 +112,7 @@ chart(
     alt="Share of evaluation rows per class, true and predicted",
 )
 if rows.n_classes > 30:
-    st.caption(f"The 30 most frequent of {rows.n_classes:,} classes; the CSV has all.")
+    st.caption(f"The figure shows the 30 most frequent of {rows.n_classes:,} classes; the CSV has all.")
 
 st.subheader("Preview", anchor=False)
 top = slice(0, PREVIEW_ROWS)

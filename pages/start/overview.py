@@ -1,4 +1,4 @@
-"""Overview: how far the model's confidence can be trusted, and where it goes wrong most."""
+"""Overview: how far the model's confidence can be trusted, and where it is most wrong."""
 
 from __future__ import annotations
 
@@ -13,76 +13,76 @@ from pages.shared.results import cells, floor, summary
 from pages.shared.session import BASE, MANY_SCORES, dataset, methods
 from pages.shared.widgets import bins_slider, download, heading, literal
 
-heading("Overview", "How far can the announced confidence be trusted, and for which predicted classes?")
+heading("Overview", "How far can the model's confidence be trusted, and for which predicted classes?")
 n_bins = bins_slider()
-data, known = dataset(), methods()
-base = known[BASE]
-now = summary(base, n_bins)
+data, models = dataset(), methods()
+base = models[BASE]
+base_summary = summary(base, n_bins)
 names = [literal(name) for name in data.evaluation.class_names]
 
 st.subheader("The base model", anchor=False)
 columns = st.columns(4)
 columns[0].metric(
     MEASURES["accuracy"].title,
-    f"{now.accuracy:.3f}",
+    f"{base_summary.accuracy:.3f}",
     border=True,
     height="stretch",
     help=MEASURES["accuracy"].about,
 )
 floors = {
-    one: floor(base, one.key, n_bins)
-    for notion, one in ECES.items()
-    if notion != "class-wise" or now.cw_ece is not None
+    measure: floor(base, measure.key, n_bins)
+    for notion, measure in ECES.items()
+    if notion != "class-wise" or base_summary.cw_ece is not None
 }
-for column, (one, noise) in zip(columns[1:], floors.items(), strict=False):
+for column, (measure, noise) in zip(columns[1:], floors.items(), strict=False):
     column.metric(
-        one.title,
+        measure.title,
         f"{noise.observed:.4f}",
         delta=f"{noise.mean:.4f} from noise alone",
         delta_color="off",
         delta_arrow="off",
         border=True,
         height="stretch",
-        help=f"{one.about} The small figure is the noise floor: what a perfect model of this size shows.",
+        help=f"{measure.about} Below it, the noise floor: the error of a perfect model with as many rows.",
     )
 if data.evaluation.proba.size > MANY_SCORES:
     columns[3].toggle(
         "Compute CW-ECE",
         key="class_wise",
         persist_state="session",
-        help=f"It needs {data.evaluation.proba.size:,} scores sorted: this takes a while.",
+        help=f"This sorts {data.evaluation.proba.size:,} scores and takes a while.",
     )
-for one, noise in floors.items():
-    st.markdown("- " + verdict(noise, one.title))
+for measure, noise in floors.items():
+    st.markdown("- " + verdict(noise, measure.title))
 
-st.subheader("Where it goes wrong most", anchor=False)
+st.subheader("Where the confidence is most wrong", anchor=False)
 worst = worst_cells_words(cells(base, "top-label", n_bins), names, strong="**{}**")
 if not worst:
-    st.markdown("No (class, bin) cell holds 20 rows or more: there is too little data to name one.")
+    st.markdown("No (class, bin) cell has 20 rows or more, so there are too few data to name one.")
 for sentence in worst:
     st.markdown(f"- {sentence}")
-st.caption("The (class, bin) cells that add most to TL-ECE: gap times rows, among cells of 20 rows or more.")
+st.caption("The (class, bin) cells that add most to TL-ECE (gap times rows), among cells of 20 rows or more.")
 
 st.subheader("Base model and fitted calibrators", anchor=False)
-table = summary_frame([summary(method, n_bins) for method in known.values()])
-table.insert(4, "TL-ECE noise floor", [floor(method, "tl_ece", n_bins).mean for method in known.values()])
-shown = st.column_config.NumberColumn(format="%.4f")
+table = summary_frame([summary(method, n_bins) for method in models.values()])
+table.insert(4, "TL-ECE noise floor", [floor(method, "tl_ece", n_bins).mean for method in models.values()])
+number = st.column_config.NumberColumn(format="%.4f")
 heads = [head for head in table.columns if head not in ("Method", "Bins", "Distinct scores")]
 st.dataframe(
     table,
     hide_index=True,
     placeholder="\u2013",
-    column_config={head: shown for head in heads}
+    column_config={head: number for head in heads}
     | {"Method": st.column_config.TextColumn(pinned=True, width="medium")},
 )
 download(table, "overview", key="overview-csv")
 st.caption(
-    f"{how_assessed(n_bins)} {MEASURES['top_brier'].title}: {MEASURES['top_brier'].about} Empty cells: the "
-    "method gives no score per class."
+    f"{how_assessed(n_bins)} {MEASURES['top_brier'].title}: {MEASURES['top_brier'].about} A cell is "
+    "empty if the method gives no score per class."
 )
 st.page_link(
     "pages/diagnose/noise.py",
-    label="How sure these numbers are, and what recalibration can repair",
+    label="How certain these numbers are, and what recalibration can repair",
     icon=":material/graphic_eq:",
 )
 offer_report(n_bins)

@@ -16,8 +16,8 @@ MAX_PANELS = 6
 
 heading(
     "Imbalance",
-    "Histogram binning (HB) repairs each predicted class on its own, and rare classes have few calibration "
-    "rows. Should it fix the rows in each bin, or the number of bins for each class?",
+    "Histogram binning (HB) calibrates each predicted class separately, and rare classes have few "
+    "calibration rows. Should you fix the number of rows per bin or the number of bins per class?",
 )
 covtype_panel()
 need_calibration("Comparing two ways to choose bins")
@@ -29,39 +29,41 @@ n_bins = right.slider("Bins per class B", 2, 100, 50, 1, key="B", bind="query-pa
 sides = (binning(data, points_per_bin=k), binning(data, n_bins=n_bins))
 
 shares = np.bincount(data.evaluation.labels, minlength=len(names)) / data.evaluation.n_samples
-announced = np.flatnonzero((sides[0].n_evaluation > 0) & (sides[0].n_calibration > 0))
-if not len(announced):
-    st.info("No class is announced in both calibration and evaluation rows, so there is nothing to compare.")
+predicted = np.flatnonzero((sides[0].n_evaluation > 0) & (sides[0].n_calibration > 0))
+if not len(predicted):
+    st.info("No class is predicted in both calibration and evaluation rows, so there is nothing to compare.")
     st.stop()
-by_frequency = announced[np.argsort(-shares[announced], kind="stable")]
-helped = (sides[0].n_bins + sides[1].n_bins)[by_frequency] > 0
-binned = by_frequency[helped] if helped.any() else by_frequency
+by_frequency = predicted[np.argsort(-shares[predicted], kind="stable")]
+calibrated = (sides[0].n_bins + sides[1].n_bins)[by_frequency] > 0
+binned = by_frequency[calibrated] if calibrated.any() else by_frequency
 rarest = binned[-min(max(len(binned) // 2, 1), 3) :]
-if helped.any():
+if calibrated.any():
     listed = ", ".join(literal(names[code]) for code in rarest)
     st.markdown(
         f"The rarest calibrated classes ({listed}; {shares[rarest].sum():.2%} of the rows), mean TL-ECE:"
     )
-    for side, how in zip(sides, (f"{k} points per bin", f"{n_bins} bins per class"), strict=True):
-        before, after, floor = (float(np.mean(e[rarest])) for e in (side.base_ece, side.ece, side.floor))
+    for side, rule in zip(sides, (f"{k} points per bin", f"{n_bins} bins per class"), strict=True):
+        before, after, floor = (
+            float(np.mean(errors[rarest])) for errors in (side.base_ece, side.ece, side.floor)
+        )
         if side.n_bins[rarest].any():
             outcome = (
                 f"**{before:.3f}** before, **{after:.3f}** after; a perfect model would show {floor:.3f}"
             )
         else:
-            outcome = f"**{before:.3f}**, unchanged: none of them has enough calibration rows"
-        st.markdown(f"- with {how}: {outcome}.")
-    st.caption("The base model is judged in the cells of each calibrator, so it has a TL-ECE for each.")
+            outcome = f"**{before:.3f}**, unchanged: none of these classes has enough calibration rows"
+        st.markdown(f"- with {rule}: {outcome}.")
+    st.caption("The base model is assessed in the cells of each calibrator, so it has one TL-ECE for each.")
 else:
     st.markdown(
-        f"**Nothing is calibrated**: no announced class has {min(k, n_bins):,} calibration rows, so all keep "
+        f"**Nothing is calibrated**: no predicted class has {min(k, n_bins):,} calibration rows, so all keep "
         "their scores."
     )
 for side, needed in zip(sides, (k, n_bins), strict=True):
-    without = int((side.n_bins[announced] == 0).sum())
+    without = int((side.n_bins[predicted] == 0).sum())
     if without:
         st.caption(
-            f"{side.name}: {without:,} of {len(announced):,} announced classes have fewer than {needed} "
+            f"{side.name}: {without:,} of {len(predicted):,} predicted classes have fewer than {needed} "
             "calibration rows and keep their scores."
         )
 
@@ -96,7 +98,7 @@ chosen = st.multiselect(
     key=f"panels-{data.evaluation.fingerprint}",
 )
 if chosen:
-    gaps = [np.abs(s.accuracy - s.base_confidence)[np.isin(s.label, chosen)].max() for s in sides]
+    gaps = [np.abs(side.accuracy - side.base_confidence)[np.isin(side.label, chosen)].max() for side in sides]
     eps = float(np.clip(1.1 * max(gaps), 0.05, 1.0))
     for column, side, key in zip(st.columns(2, gap="large"), sides, ("points", "bins"), strict=True):
         with column:
@@ -108,7 +110,7 @@ if chosen:
                 alt=f"Reliability diagrams and validity plots of the chosen classes, {side.name}",
             )
 st.caption(
-    "Base model and HB are assessed on the same cells: the rows of one class that HB sends to one value "
-    "(Appendix F of the paper). V(\u03b5), right of each pair, is the share of rows whose cell is off by at "
-    "most \u03b5. Cells under 20 rows are lighter."
+    "Base model and HB are assessed on the same cells: the rows of one class to which HB gives the same "
+    "value (Appendix F of the paper). V(\u03b5), on the right of each pair, is the share of rows whose cell "
+    "is off by at most \u03b5. Cells of fewer than 20 rows are lighter."
 )

@@ -1,4 +1,4 @@
-"""Simplex: bin whole probability vectors, and see where recalibration moves them."""
+"""Simplex: bin whole probability vectors and see where recalibration moves them."""
 
 from __future__ import annotations
 
@@ -14,117 +14,117 @@ from calib.diagrams.simplex import sample_rows
 from calib.noise import verdict
 from pages.shared.panels.covtype import covtype_panel
 from pages.shared.panels.simplex import (
-    KNOBS,
     SCHEMES,
+    SIZES,
     bins_table,
     choose_view,
     comparison_table,
     make_scheme,
-    why_not,
+    refusal,
 )
 from pages.shared.panels.take_away import offer_file
-from pages.shared.results import EPSILON, compare, work_out
+from pages.shared.results import EPSILON, apply_scheme, compare
 from pages.shared.widgets import chart, download, glossary_link, literal
 
 st.title("Simplex", anchor=False)
 st.markdown(
-    "Judge and repair the whole probability vector, not only its largest entry: cut the triangle of all "
-    "vectors into bins, and let each bin predict how often its rows had each label."
+    "Assess and repair the whole probability vector, not only its largest entry: divide the triangle of all "
+    "vectors into bins, and let each bin predict how often each label occurred in it."
 )
 view = choose_view()
 glossary_link("Simplex")
 left, middle, right = st.columns(3)
 name = left.selectbox("Scheme", SCHEMES, key="scheme", bind="query-params")
-label, low, high, usual = KNOBS[name]
-size = middle.slider(label, low, high, usual, key=f"size{label[-1]}", bind="query-params")
+label, low, high, default = SIZES[name]
+size = middle.slider(label, low, high, default, key=f"size{label[-1]}", bind="query-params")
 seed = 0
 if name == "Projection, random":
     seed = int(left.number_input("Seed of the directions", 0, 9999, 0, key="seed", bind="query-params"))
-few = right.slider("Leave out arrows of fewer rows than", 0, 500, 20, 5, key="few", bind="query-params")
+min_rows = right.slider("Leave out arrows of fewer rows than", 0, 500, 20, 5, key="few", bind="query-params")
 scheme = make_scheme(name, size, seed)
 try:
-    found = work_out(view, scheme)
+    result = apply_scheme(view, scheme)
 except InputError as error:
-    st.error(f"Not shown: {why_not(scheme, view.calibration.n_samples, error)}.")
+    st.error(f"Not shown: {refusal(scheme, view.calibration.n_samples, error)}.")
     st.stop()
-rows, arrows, calibrator = view.evaluation, found.arrows, found.calibrator
+rows, arrows, calibrator = view.evaluation, result.arrows, result.calibrator
 names = [literal(class_name) for class_name in rows.class_names]
 
 st.subheader("Where recalibration moves the predictions", anchor=False)
-enough = np.minimum(arrows.count, arrows.fitted_count) >= few
+enough = np.minimum(arrows.count, arrows.fitted_count) >= min_rows
 if enough.any():
-    adds = arrows.error_share
-    at = int(np.argmax(np.where(enough, adds, -1.0)))
-    vectors = zip(names, arrows.tail[at], arrows.head[at], arrows.observed[at], strict=True)
-    parts = [f"{n} says {a:.2f}, becomes **{b:.2f}**, true {c:.2f}" for n, a, b, c in vectors]
+    share = arrows.error_share
+    worst = int(np.argmax(np.where(enough, share, -1.0)))
+    vectors = zip(names, arrows.tail[worst], arrows.head[worst], arrows.observed[worst], strict=True)
+    entries = [f"{n}: says {a:.2f}, becomes **{b:.2f}**, true frequency {c:.2f}" for n, a, b, c in vectors]
     st.markdown(
-        f"Of the bins with an arrow, bin {arrows.cell[at]} adds most to the base model's canonical-ECE (L1): "
-        f"{adds[at]:.0%} of it, {arrows.count[at]:,} rows. {'; '.join(parts)}."
+        f"Of the bins with an arrow, bin {arrows.cell[worst]} adds most to the base model's canonical-ECE "
+        f"(L1): {share[worst]:.0%} of it, {arrows.count[worst]:,} rows. {'; '.join(entries)}."
     )
 points, outlines = sample_rows(rows.n_samples), cell_outlines(calibrator.scheme_)
 chart(
-    figures.recalibration(arrows, rows.proba, rows=points, outlines=outlines, min_count=few),
+    figures.recalibration(arrows, rows.proba, rows=points, outlines=outlines, min_count=min_rows),
     "recalibration",
     table=arrows.frame(),
     alt="Triangle of predicted vectors, coloured by bin, with an arrow per bin to its recalibrated vector",
     picture=st.session_state.get("picture", "SVG").lower(),
 )
-few_points = len(points) < rows.n_samples
+sampled = len(points) < rows.n_samples
 st.caption(
-    "An arrow runs from a bin's mean prediction to its recalibrated vector. "
-    + (f"{len(points):,} of {rows.n_samples:,} rows, chosen at random," if few_points else "All rows")
+    "An arrow goes from a bin's mean prediction to its recalibrated vector. "
+    + (f"{len(points):,} of {rows.n_samples:,} rows, chosen at random," if sampled else "All rows")
     + f" are drawn as points; arrows and counts use all rows. {len(arrows.cell):,} of {calibrator.n_bins_:,} "
     + f"bins hold evaluation rows; {np.count_nonzero(~enough):,} arrows are left out."
 )
-st.segmented_control("The camera saves", ["SVG", "PNG"], default="SVG", required=True, key="picture")
+st.segmented_control("Camera image format", ["SVG", "PNG"], default="SVG", required=True, key="picture")
 
 st.subheader("How far the vectors are from the label frequencies", anchor=False)
-before, after = (float(curve.at(EPSILON)) for curve in found.curves.values())
+before, after = (float(curve.at(EPSILON)) for curve in result.curves.values())
 st.markdown(
     f"**{before:.1%}** of the rows are within an L1 distance of {EPSILON} before recalibration, "
-    f"**{after:.1%}** after it, both judged on the same bins."
+    f"**{after:.1%}** after it, both assessed on the same bins."
 )
-curves = pd.concat([c.frame().assign(vectors=when) for when, c in found.curves.items()])
+curves = pd.concat([c.frame().assign(vectors=when) for when, c in result.curves.items()])
 chart(
-    figures.canonical_validity(found.curves),
+    figures.canonical_validity(result.curves),
     "canonical-validity",
     table=curves,
     alt="Share of rows whose bin is within a distance of its label frequencies, before and after",
 )
-for (when, norm), floor in found.floors.items():
+for (when, norm), floor in result.floors.items():
     st.markdown(f"- {when}: " + verdict(floor, f"canonical-ECE (L{norm})"))
 
-st.subheader("The bins and what is guaranteed", anchor=False)
-alpha = st.slider("Miscoverage \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
+st.subheader("The bins and their guarantee", anchor=False)
+alpha = st.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
 bound = multinomial_bound(arrows.fitted_count, 3, alpha=alpha)
 bounded = replace(arrows, alpha=alpha, bound=bound)
 bins, formats = bins_table(bounded)
 st.markdown(
     f"With probability {1 - alpha:.0%}, the recalibrated vector of a bin is within its bound (L1, at most 2) "
-    "of the true label frequencies, one bin at a time (Bretagnolle-Huber-Carol inequality)."
+    "of the true label frequencies. This holds for each bin on its own (Bretagnolle-Huber-Carol inequality)."
 )
 st.dataframe(bins, hide_index=True, column_config=formats)
 download(bounded.frame(), "bins", key="bins-csv")
 
 st.subheader("The schemes side by side", anchor=False)
-schemes = {other: make_scheme(other, KNOBS[other][3]) for other in SCHEMES}
+schemes = {other: make_scheme(other, SIZES[other][3]) for other in SCHEMES}
 schemes[name] = scheme
 comparison, by_scheme = compare(view, schemes)
-st.markdown("The scheme above with its settings, the others with the paper's. All on the same rows.")
-written = comparison_table(comparison)
-right = dict.fromkeys(written.columns[1:], TextColumn(alignment="right"))
-st.dataframe(written, hide_index=True, height="content", column_config=right)
+st.markdown("The scheme above uses its settings, the others the paper's. All use the same rows.")
+formatted = comparison_table(comparison)
+alignment = dict.fromkeys(formatted.columns[1:], TextColumn(alignment="right"))
+st.dataframe(formatted, hide_index=True, height="content", column_config=alignment)
 for other, reason in comparison.left_out.items():
-    st.caption(f"{other}: not compared. {why_not(schemes[other], view.calibration.n_samples, reason)}.")
+    st.caption(f"{other}: not compared. {refusal(schemes[other], view.calibration.n_samples, reason)}.")
 download(comparison.frame(), "schemes", key="schemes-csv")
 chart(
     figures.canonical_validity(by_scheme),
     "schemes-validity",
     table=pd.concat([curve.frame().assign(scheme=other) for other, curve in by_scheme.items()]),
-    alt="V of the recalibrated vectors, by scheme",
+    alt="Validity curves of the recalibrated vectors, by scheme",
 )
 
-st.subheader("Take it away", anchor=False)
+st.subheader("Download the calibrator", anchor=False)
 offer_file(calibrator, view.calibration, rows.class_names)
 st.caption(f"It takes and returns three columns: {', '.join(names)}.")
 covtype_panel("logistic")

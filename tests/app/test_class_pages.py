@@ -24,7 +24,7 @@ def test_classes_are_ranked_searched_and_opened():
     app.text_input(key="class-search").set_value("RS").run()
     assert app.dataframe[0].value["class"].tolist() == ["horse"]
     app.text_input(key="class-search").set_value("no such class").run()
-    assert "No announced class matches" in words(app)
+    assert "No predicted class matches" in words(app)
     app.text_input(key="class-search").set_value("").run()
     app.toggle(key="only-flagged").set_value(True).run()
     assert 2 <= len(app.dataframe[0].value) < 10
@@ -34,10 +34,10 @@ def test_classes_are_ranked_searched_and_opened():
 
 def test_class_without_a_score_of_its_own_is_explained():
     app = open_page("pages/diagnose/classes.py")
-    calibrated = next(option for option in app.selectbox(key="model").options if option.startswith("TL-HB"))
-    app.selectbox(key="model").set_value(calibrated).run()
-    assert "scores only the announced class" in words(app)
-    assert "one bin per announced value" in words(app)
+    top_label = next(option for option in app.selectbox(key="model").options if option.startswith("TL-HB"))
+    app.selectbox(key="model").set_value(top_label).run()
+    assert "scores only the predicted class" in words(app)
+    assert "one bin per distinct score" in words(app)
 
 
 def test_imbalance_says_what_happened_to_the_rarest_classes():
@@ -48,7 +48,7 @@ def test_imbalance_says_what_happened_to_the_rarest_classes():
     assert "with 100 points per bin: **" in text
     assert len(app.get("plotly_chart")) == 4
     app.slider(key="k").set_value(200).run()
-    assert "k = 200 points per bin: 1 of 7 announced classes" in words(app)
+    assert "k = 200 points per bin: 1 of 7 predicted classes" in words(app)
 
 
 def test_imbalance_says_when_nothing_is_calibrated():
@@ -56,7 +56,7 @@ def test_imbalance_says_when_nothing_is_calibrated():
     app = open_page("pages/start/overview.py", example="two-patients")
     app.session_state["dataset"] = Dataset("small", "", False, rows, rows)
     text = words(app.switch_page("pages/study/imbalance.py").run())
-    assert "Nothing is calibrated**: no announced class has 50 calibration rows" in text
+    assert "Nothing is calibrated**: no predicted class has 50 calibration rows" in text
     assert "rarest calibrated" not in text
 
 
@@ -68,7 +68,7 @@ def test_plan_of_bins_opens_on_request():
     assert len(app.get("plotly_chart")) == before + 1
 
 
-def test_covtype_file_is_learnt_in_the_background(shared_data):
+def test_covtype_file_is_trained_on_in_the_background(shared_data):
     app = open_page("pages/study/imbalance.py")
     data = (shared_data / "covtype_sample.csv.gz").read_bytes()
     app.file_uploader(key="covtype-file").upload("covtype.csv.gz", data, "application/gzip").run()

@@ -36,12 +36,12 @@ def test_verdicts_are_those_of_the_library(app, rows):
 
 def test_table_holds_intervals_and_floors(app, rows):
     table = app.dataframe[0].value.set_index("Number")
-    found = bootstrap_interval(rows.labels, rows, random_state=0)
+    expected = bootstrap_interval(rows.labels, rows, random_state=0)
     floor = noise_floor(rows.labels, rows, random_state=0)
     assert table.loc["TL-ECE", ["Value", "Lower", "Upper"]].tolist() == [
-        found.estimate,
-        found.lower,
-        found.upper,
+        expected.estimate,
+        expected.lower,
+        expected.upper,
     ]
     assert table.loc["TL-ECE", "Perfect model"] == floor.mean
     assert np.isnan(table.loc["Accuracy", "Perfect model"])

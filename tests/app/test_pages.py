@@ -43,30 +43,30 @@ def test_overview_makes_a_report():
     assert any(label.startswith("Report (HTML, ") for label in labels)
 
 
-def saved(save, *arrays, **named) -> bytes:
+def file_bytes(save, *arrays, **named) -> bytes:
     """Bytes of a NumPy file."""
     file = io.BytesIO()
     save(file, *arrays, **named)
     return file.getvalue()
 
 
-def table(*rows: str) -> bytes:
+def csv_table(*rows: str) -> bytes:
     return "\n".join(["p_a,p_b,p_c,label", *rows]).encode()
 
 
-NPZ = saved(np.savez, proba=np.full((40, 3), 1 / 3), labels=np.arange(40) % 3)
+NPZ = file_bytes(np.savez, proba=np.full((40, 3), 1 / 3), labels=np.arange(40) % 3)
 BAD_FILES = {
     "prose.csv": b"To be, or not to be\nthat is the question\n",
     "empty.csv": b"",
     "truncated.npz": NPZ[: len(NPZ) // 2],
-    "pickle.npy": saved(lambda file, array: np.save(file, array, allow_pickle=True), np.array([{}, {}])),
+    "pickle.npy": file_bytes(lambda file, array: np.save(file, array, allow_pickle=True), np.array([{}, {}])),
     "pickle.npz": pickle.dumps({"proba": [0.5, 0.5]}),
-    "vector.npy": saved(np.save, np.full(30, 0.5)),
-    "cube.npy": saved(np.save, np.full((3, 3, 3), 1 / 3)),
-    "lengths.npz": saved(np.savez, proba=np.full((40, 3), 1 / 3), labels=np.arange(39) % 3),
-    "label.csv": table("0.2,0.3,0.5,2", "0.2,0.3,0.5,7", "0.2,0.3,0.5,1", "0.2,0.3,0.5,0"),
-    "nan.csv": table("0.2,0.3,0.5,2", "nan,0.3,0.5,1", "0.2,0.3,0.5,1", "0.2,0.3,0.5,0"),
-    "negative.csv": table("0.2,0.3,0.5,2", "-0.3,0.8,0.5,1", "0.2,0.3,0.5,1", "0.2,0.3,0.5,0"),
+    "vector.npy": file_bytes(np.save, np.full(30, 0.5)),
+    "cube.npy": file_bytes(np.save, np.full((3, 3, 3), 1 / 3)),
+    "lengths.npz": file_bytes(np.savez, proba=np.full((40, 3), 1 / 3), labels=np.arange(39) % 3),
+    "label.csv": csv_table("0.2,0.3,0.5,2", "0.2,0.3,0.5,7", "0.2,0.3,0.5,1", "0.2,0.3,0.5,0"),
+    "nan.csv": csv_table("0.2,0.3,0.5,2", "nan,0.3,0.5,1", "0.2,0.3,0.5,1", "0.2,0.3,0.5,0"),
+    "negative.csv": csv_table("0.2,0.3,0.5,2", "-0.3,0.8,0.5,1", "0.2,0.3,0.5,1", "0.2,0.3,0.5,0"),
     "noise.parquet": bytes(range(256)) * 8,
 }
 
@@ -79,16 +79,16 @@ def test_bad_file_gives_one_sentence_and_loses_nothing(name):
     press(app, "Use these files")
     assert not app.exception
     assert len(app.error) == 1
-    said = app.error[0].value
-    assert "Traceback" not in said
-    assert "Error(" not in said
-    assert 20 < len(said) < 500
+    message = app.error[0].value
+    assert "Traceback" not in message
+    assert "Error(" not in message
+    assert 20 < len(message) < 500
     app = app.switch_page("pages/start/overview.py").run()
     assert "Handwritten digits" in words(app)
     assert "Handwritten digits" in before
 
 
-def test_calibrator_that_is_none_is_refused_in_words():
+def test_file_without_a_calibrator_is_refused_in_one_sentence():
     app = open_page("pages/repair/apply.py", example="digits")
     app.file_uploader(key="calibrator-file").upload("cal.json", b'{"format": "x"}', "application/json").run()
     assert not app.exception
@@ -103,8 +103,8 @@ def test_calibration_columns_follow_the_names_of_the_evaluation_columns():
     rows = pd.DataFrame(proba, columns=names).assign(label=names[labels])
     app = open_page("pages/start/data.py", example="digits")
     app.file_uploader(key="up").upload("rows.csv", rows.to_csv(index=False).encode(), "text/csv").run()
-    moved = rows[["c", "a", "b", "label"]].to_csv(index=False).encode()
-    app.file_uploader(key="up-calibration").upload("held.csv", moved, "text/csv").run()
+    reordered = rows[["c", "a", "b", "label"]].to_csv(index=False).encode()
+    app.file_uploader(key="up-calibration").upload("calibration.csv", reordered, "text/csv").run()
     press(app, "Use these files")
     assert not app.exception
     loaded = app.session_state["dataset"]

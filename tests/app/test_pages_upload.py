@@ -1,4 +1,4 @@
-"""Files on their way into the app: repaired, kept, applied, compared."""
+"""Uploads to the app: repaired, remembered, applied, compared."""
 
 from __future__ import annotations
 
@@ -27,90 +27,90 @@ def csv(scores: np.ndarray, labels: np.ndarray | None = LABELS) -> bytes:
     return table.to_csv(index=False).encode()
 
 
-def give(app, key: str, name: str, data: bytes) -> None:
+def upload(app, key: str, name: str, data: bytes) -> None:
     app.file_uploader(key=key).upload(name, data, "application/octet-stream").run()
 
 
-def said(app) -> str:
+def shown_text(app) -> str:
     elements = [*app.text, *app.markdown, *app.caption, *app.info, *app.error, *app.success]
     return "\n".join(element.value for element in elements)
 
 
 def metric(app, label: str) -> str:
-    return next(one.value for one in app.metric if one.label == label)
+    return next(shown.value for shown in app.metric if shown.label == label)
 
 
 def test_apply_repairs_what_the_data_page_repairs():
     app = open_page("pages/repair/apply.py", example="digits")
-    give(app, "calibrator-file", "cal.json", CALIBRATOR)
-    give(app, "apply-file", "logits.csv", csv(LOGITS))
-    assert "softmax" in said(app)
-    assert "240 rows; on average" not in said(app)
+    upload(app, "calibrator-file", "cal.json", CALIBRATOR)
+    upload(app, "apply-file", "logits.csv", csv(LOGITS))
+    assert "softmax" in shown_text(app)
+    assert "240 rows; on average" not in shown_text(app)
     press(app, "Apply fix")
     assert not app.exception
-    assert "240 rows; on average" in said(app)
+    assert "240 rows; on average" in shown_text(app)
 
 
 def test_apply_needs_no_labels_it_can_use():
     app = open_page("pages/repair/apply.py", example="digits")
-    give(app, "calibrator-file", "cal.json", CALIBRATOR)
-    give(app, "apply-file", "new.csv", csv(PROBA, np.arange(240) + 7))
+    upload(app, "calibrator-file", "cal.json", CALIBRATOR)
+    upload(app, "apply-file", "new.csv", csv(PROBA, np.arange(240) + 7))
     assert not app.exception
-    assert "240 rows; on average" in said(app)
-    assert "left out" in said(app)
+    assert "240 rows; on average" in shown_text(app)
+    assert "left out" in shown_text(app)
 
 
-def test_another_model_is_divided_as_the_upload_was():
+def test_another_model_is_split_as_the_upload_was():
     app = open_page("pages/start/data.py", example="digits")
-    give(app, "up", "one.csv", csv(PROBA))
+    upload(app, "up", "one.csv", csv(PROBA))
     press(app, "Use these files")
     app.switch_page("pages/repair/compare.py").run()
-    give(app, "other-model", "two.csv", csv(100 * PROBA))
+    upload(app, "other-model", "two.csv", csv(100 * PROBA))
     press(app, "Apply fix")
     press(app, "Add this model")
     assert not app.error
-    held = app.session_state["methods"]
-    np.testing.assert_allclose(held["two.csv"].scores.proba, held["Base model"].scores.proba, rtol=1e-12)
-    give(app, "other-model", "shuffled.csv", csv(PROBA[::-1], LABELS[::-1]))
+    models = app.session_state["methods"]
+    np.testing.assert_allclose(models["two.csv"].scores.proba, models["Base model"].scores.proba, rtol=1e-12)
+    upload(app, "other-model", "shuffled.csv", csv(PROBA[::-1], LABELS[::-1]))
     press(app, "Add this model")
     assert "not the same rows" in app.error[0].value
 
 
 def test_pending_upload_outlives_a_look_at_another_page():
     app = open_page("pages/start/data.py", example="digits")
-    give(app, "up", "logits.csv", csv(LOGITS))
+    upload(app, "up", "logits.csv", csv(LOGITS))
     press(app, "Apply fix")
     app.switch_page("pages/start/overview.py").run()
     app.switch_page("pages/start/data.py").run()
-    assert "logits.csv, uploaded earlier" in said(app)
-    assert "Fixed" in said(app)
+    assert "logits.csv, uploaded earlier" in shown_text(app)
+    assert "Fixed" in shown_text(app)
     press(app, "Use these files")
     assert metric(app, "Evaluation rows") == "120"
-    assert "uploaded earlier" not in said(app)
+    assert "uploaded earlier" not in shown_text(app)
 
 
 def test_pending_upload_takes_labels_later_and_can_be_dismissed():
     app = open_page("pages/start/data.py", example="digits")
-    give(app, "up", "scores.csv", csv(PROBA, None))
+    upload(app, "up", "scores.csv", csv(PROBA, None))
     app.switch_page("pages/start/overview.py").run()
     app.switch_page("pages/start/data.py").run()
     file = io.BytesIO()
     np.save(file, LABELS)
-    give(app, "up-labels", "labels.npy", file.getvalue())
+    upload(app, "up-labels", "labels.npy", file.getvalue())
     press(app, "Use these files")
     assert metric(app, "Evaluation rows") == "120"
-    give(app, "up", "logits.csv", csv(LOGITS))
+    upload(app, "up", "logits.csv", csv(LOGITS))
     app.switch_page("pages/start/overview.py").run()
     app.switch_page("pages/start/data.py").run()
     press(app, "Dismiss this file")
-    assert "uploaded earlier" not in said(app)
+    assert "uploaded earlier" not in shown_text(app)
 
 
 def test_refusals_in_the_app_have_no_codes():
     app = open_page("pages/start/data.py", example="digits")
-    give(app, "up", "wrong.csv", csv(PROBA, LABELS + 7))
+    upload(app, "up", "wrong.csv", csv(PROBA, LABELS + 7))
     press(app, "Use these files")
-    assert "label_out_of_range" not in said(app)
+    assert "label_out_of_range" not in shown_text(app)
     assert "Not loaded:" in app.error[0].value
 
 

@@ -1,4 +1,4 @@
-"""What the Simplex page says where there is no triangle to draw."""
+"""Text of the Simplex page, also when there is no triangle to draw."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def show_binary() -> None:
     runpy.run_path("pages/study/simplex.py")
 
 
-def test_two_classes_are_told_why_not(monkeypatch):
+def test_two_classes_are_refused_with_the_reason(monkeypatch):
     monkeypatch.chdir(ROOT)
     app = AppTest.from_function(show_binary, default_timeout=60).run()
     assert not app.exception
-    assert "a simplex starts with three" in app.info[0].value
+    assert "needs at least three" in app.info[0].value
 
 
 def test_a_scheme_that_needs_more_rows_is_named_and_the_others_are_compared():
@@ -45,8 +45,8 @@ def test_a_scheme_that_needs_more_rows_is_named_and_the_others_are_compared():
     app.switch_page(PAGE).run()
     assert not app.exception
     needed = "Projection with 27 bins needs 26 calibration rows; there are 8."
-    assert f"Projection, rotating: not compared. {needed}" in [one.value for one in app.caption]
-    bins, schemes = (one.value for one in app.dataframe)
+    assert f"Projection, rotating: not compared. {needed}" in [caption.value for caption in app.caption]
+    bins, schemes = (table.value for table in app.dataframe)
     schemes = schemes.set_index("Measure")
     assert schemes.loc["Bins"].to_dict() == {
         "Sierpinski": "13",
@@ -67,9 +67,9 @@ def test_the_bin_that_is_named_has_the_largest_share_of_the_error():
     bins = app.dataframe[0].value
     drawn = bins[bins[["Evaluation rows", "Calibration rows"]].min(axis=1) >= 20]
     most = drawn.loc[drawn["Share of canonical-ECE (%)"].idxmax()]
-    (said,) = [one.value for one in app.markdown if "adds most" in one.value]
-    assert f"bin {most['Bin']:.0f} adds most" in said
-    assert f"{most['Share of canonical-ECE (%)']:.0f}% of it, {most['Evaluation rows']:,.0f} rows" in said
+    (sentence,) = [text.value for text in app.markdown if "adds most" in text.value]
+    assert f"bin {most['Bin']:.0f} adds most" in sentence
+    assert f"{most['Share of canonical-ECE (%)']:.0f}% of it, {most['Evaluation rows']:,.0f} rows" in sentence
 
 
 @pytest.mark.parametrize("how", ["Two classes, all others merged", "Three classes, renormalised"])

@@ -29,15 +29,15 @@ def test_numbers_are_those_of_the_library(resnet):
     example, fitted = resnet
     app = open_page(PAGE, example="resnet")
     epsilon = guarantee_card(fitted).worst_marginal
-    announced = fitted.predict_top(example.evaluation)
+    calibrated = fitted.predict_top(example.evaluation)
     labels = example.evaluation.labels
-    base = validity_curve(labels, example.evaluation, reference=announced)
-    after = validity_curve(labels, announced, strategy="discrete")
-    said = words(app)
-    assert f"within {epsilon:.3f}" in said
-    assert f"**{base.at(epsilon):.1%}** for `` Base model ``" in said
-    assert f"**{after.at(epsilon):.1%}** for `` TL-HB, k = 50 ``" in said
-    assert f"off by **{base.worst:.3f}**" in said
+    base = validity_curve(labels, example.evaluation, reference=calibrated)
+    after = validity_curve(labels, calibrated, strategy="discrete")
+    text = words(app)
+    assert f"within {epsilon:.3f}" in text
+    assert f"**{base.at(epsilon):.1%}** for `` Base model ``" in text
+    assert f"**{after.at(epsilon):.1%}** for `` TL-HB, k = 50 ``" in text
+    assert f"off by **{base.worst:.3f}**" in text
     assert len(traces(app)) == 6  # two curves, two perfect models, two epsilons
 
 
@@ -45,8 +45,8 @@ def test_cells_count_cells(resnet):
     example, fitted = resnet
     app = open_page(PAGE, example="resnet")
     app.toggle(key="cells").set_value(True).run()
-    announced = fitted.predict_top(example.evaluation)
-    after = validity_curve(example.evaluation.labels, announced, strategy="discrete")
+    calibrated = fitted.predict_top(example.evaluation)
+    after = validity_curve(example.evaluation.labels, calibrated, strategy="discrete")
     epsilon = guarantee_card(fitted).worst_marginal
     assert "Share of cells" in words(app)
     assert f"**{after.cells_at(epsilon):.1%}** for `` TL-HB, k = 50 ``" in words(app)
@@ -66,7 +66,7 @@ def test_without_guarantee_nothing_is_promised():
     app = open_page(PAGE, example="resnet")
     app.selectbox(key="validity-model").set_value("Base model").run()
     assert len(traces(app)) == 2
-    assert "No guarantee to draw" in words(app)
+    assert "No guarantee is drawn" in words(app)
     assert not re.search("promises at least", words(app))
     app.selectbox(key="validity-model").set_value("TL-HB, k = 50").run()
     app.segmented_control(key="validity-notion-TL-HB, k = 50").set_value("confidence").run()
@@ -74,6 +74,6 @@ def test_without_guarantee_nothing_is_promised():
     assert "promises at least" not in words(app)
 
 
-def test_classes_that_fell_back_are_left_out_and_said_so():
+def test_page_says_how_many_fallback_classes_are_left_out():
     app = open_page(PAGE, example="many-classes")
     assert "Left out: 9" in words(app)

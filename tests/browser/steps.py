@@ -1,4 +1,4 @@
-"""What a user does on every page."""
+"""Actions a user performs on every page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def go(page: Page, name: str) -> None:
     page.get_by_role("heading", level=1, name=name, exact=True).wait_for()
 
 
-def give(page: Page, label: str, path: Path) -> None:
-    """Hand a file to the uploader with this label."""
+def upload_file(page: Page, label: str, path: Path) -> None:
+    """Upload a file through the uploader with this label."""
     uploader = page.get_by_test_id("stFileUploader").filter(has_text=label)
     uploader.locator("input[type=file]").set_input_files(path)
     settled(page)

@@ -12,7 +12,7 @@ from calib.assessment.leaderboard import compare
 from calib.calibrators.catalogue import PAPER, named_methods
 from calib.datasets import load_example
 from tests.browser.screen import keep_picture, settled
-from tests.browser.steps import give
+from tests.browser.steps import upload_file
 
 
 def downloaded(page, button: str) -> bytes:
@@ -42,7 +42,7 @@ def test_compare(open_page, tmp_path):
     other = tmp_path / "other.npz"
     np.savez(other, proba=softened, labels=example.evaluation.labels)
     page.get_by_text("Add another model", exact=True).click()
-    give(page, "Predictions of another model", other)
+    upload_file(page, "Predictions of another model", other)
     page.get_by_role("button", name="Add this model", exact=True).click()
     settled(page)
     table = pd.read_csv(io.BytesIO(downloaded(page, "Table (CSV)"))).set_index("Method")

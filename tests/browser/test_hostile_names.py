@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tests.browser.screen import PAGES, settled
-from tests.browser.steps import give, go
+from tests.browser.steps import go, upload_file
 
 NAMES = (
     "![x](http://example.com/x.png)",
@@ -28,7 +28,7 @@ def test_class_names_stay_text_on_every_page(open_page, tmp_path):
 
     page = open_page("data")
     page.get_by_role("tab", name="Upload your own").click()
-    give(page, "Predictions (with labels", path)
+    upload_file(page, "Predictions (with labels", path)
     page.get_by_role("button", name="Use these files").click()
     settled(page)
     assert page.get_by_test_id("stAlertContentError").count() == 0

@@ -1,4 +1,4 @@
-"""The user's whole path: upload, look, click a bin, fit, take the calibrator away, apply it elsewhere."""
+"""The user's whole path: upload, look, click a bin, fit, download the calibrator, apply it elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calib import MulticlassToBinary, Predictions, ece, load, read_pair, reliabi
 from calib.calibrators.histogram import HistogramBinning
 from calib.datasets import load_example
 from tests.browser.screen import keep_picture, settled
-from tests.browser.steps import give, go
+from tests.browser.steps import go, upload_file
 
 #: Where on the screen the mark of bin `bin` lies, in the first trace that carries bins.
 MARK_OF_BIN = """([chart, bin]) => {
@@ -23,9 +23,10 @@ MARK_OF_BIN = """([chart, bin]) => {
     const area = plot.getBoundingClientRect();
     for (const trace of plot._fullData) {
         if (trace.type !== "scatter" || !trace.mode.includes("markers") || !trace.customdata) continue;
-        const at = trace.customdata.findIndex(values => values[0] === bin);
-        if (at < 0) continue;
-        const across = xaxis._offset + xaxis.d2p(trace.x[at]), down = yaxis._offset + yaxis.d2p(trace.y[at]);
+        const index = trace.customdata.findIndex(values => values[0] === bin);
+        if (index < 0) continue;
+        const across = xaxis._offset + xaxis.d2p(trace.x[index]);
+        const down = yaxis._offset + yaxis.d2p(trace.y[index]);
         return [area.x + across, area.y + down];
     }
     return null;
@@ -55,15 +56,15 @@ def pair_of(upload: Path) -> tuple[Predictions, Predictions]:
 
 
 def prose(page: Page) -> str:
-    """Everything the page says."""
+    """All text of the page."""
     return page.get_by_test_id("stMain").inner_text()
 
 
 def numbers_after(page: Page, pattern: str) -> tuple[float, ...]:
     """The numbers in the first place of the page's prose that matches."""
-    found = re.search(pattern, prose(page))
-    assert found, f"{pattern!r} is not in: {prose(page)}"
-    return tuple(float(number.replace(",", "")) for number in found.groups())
+    match = re.search(pattern, prose(page))
+    assert match, f"{pattern!r} is not in: {prose(page)}"
+    return tuple(float(number.replace(",", "")) for number in match.groups())
 
 
 def take(page: Page, button: str, folder: Path) -> Path:
@@ -80,7 +81,7 @@ def test_main_job(open_page, upload, tmp_path):
 
     page = open_page("data")
     page.get_by_role("tab", name="Upload your own").click()
-    give(page, "Predictions (with labels", upload)
+    upload_file(page, "Predictions (with labels", upload)
     page.get_by_role("button", name="Use these files").click()
     page.get_by_text(upload.name).last.wait_for()
     settled(page)
@@ -132,8 +133,8 @@ def test_main_job(open_page, upload, tmp_path):
     fresh = tmp_path / "fresh.npy"
     np.save(fresh, evaluation.proba[:500])
     go(page, "Apply")
-    give(page, "Calibrator file", file)
-    give(page, "New predictions", fresh)
+    upload_file(page, "Calibrator file", file)
+    upload_file(page, "New predictions", fresh)
     applied = pd.read_csv(take(page, "Calibrated predictions (CSV)", tmp_path))
     assert len(applied) == 500
     np.testing.assert_allclose(applied["calibrated"], ours.confidence[:500], rtol=1e-6)

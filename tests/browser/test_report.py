@@ -10,11 +10,11 @@ from tests.browser.screen import OUTPUT
 
 def test_report_opens_offline(browser, tmp_path):
     example = load_example("resnet")
-    held = example.calibration
+    calibration = example.calibration
     methods = named_methods()
-    fitted = {name: methods[name].fit(held.proba, held.labels) for name in ("TL-HB", "TS")}
-    about = ReportInput(example.evaluation, fitted, held, title=example.title, simulated=True)
-    (tmp_path / "report.html").write_text(report_html(about), encoding="utf-8")
+    fitted = {name: methods[name].fit(calibration.proba, calibration.labels) for name in ("TL-HB", "TS")}
+    contents = ReportInput(example.evaluation, fitted, calibration, title=example.title, simulated=True)
+    (tmp_path / "report.html").write_text(report_html(contents), encoding="utf-8")
 
     context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900})
     page = context.new_page()

@@ -1,4 +1,4 @@
-"""The Simplex page in a real browser: knobs, exports, and other predictions than the built-in ones."""
+"""The Simplex page in a real browser: controls, exports, and predictions other than the built-in ones."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def choose(page: Page, label: str, option: str) -> None:
 def arrows(page: Page) -> list[list[float]]:
     """Hover data of the arrow heads of the first figure, one per bin."""
     return page.evaluate(
-        """() => document.querySelector(".js-plotly-plot").data.find(part => part.name === "arrows")
-            .customdata.filter((_, place) => place % 3 === 1).map(entry => entry.slice(0, 3))"""
+        """() => document.querySelector(".js-plotly-plot").data.find(trace => trace.name === "arrows")
+            .customdata.filter((_, index) => index % 3 === 1).map(entry => entry.slice(0, 3))"""
     )
 
 
@@ -30,7 +30,7 @@ def saved(page: Page, click) -> bytes:
     return download.value.path().read_bytes()
 
 
-def test_turning_the_knobs_and_taking_everything_away(open_page, tmp_path):
+def test_controls_and_downloads(open_page, tmp_path):
     page = open_page("simplex")
     assert len(arrows(page)) == 13
 
@@ -84,7 +84,7 @@ def test_many_classes_are_merged_or_renormalised(open_page):
     assert shown[2] == "other"
     page.get_by_text("Three classes, renormalised").click()
     settled(page)
-    assert page.get_by_text("given that one of the three classes is true").is_visible()
+    assert page.get_by_text("conditional on one of the three classes being true").is_visible()
     keep_picture(page, "simplex-renormalised")
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 from calib import InputError, Predictions
 from calib.figures.lessons import cell_table
 from calib.lessons import POINTS, SIX_POINTS, binary_tables, rows_off, used_cells
-from pages.shared.widgets import chart, plain
+from pages.shared.widgets import chart, escaped
 
 NOTIONS = {
     "confidence": "The largest number of each row, and whether its class was right. All in one problem: the "
@@ -141,7 +141,7 @@ def edited() -> Predictions | None:
     try:
         return Predictions(proba / sums[:, None], table["Y"].astype(int) - 1, CLASSES)
     except InputError as error:
-        st.error(f"Not shown: {plain(error)}")
+        st.error(f"Not shown: {escaped(error)}")
         return None
 
 

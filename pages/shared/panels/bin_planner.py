@@ -1,4 +1,4 @@
-"""Plan of bins on the Calibrate page: what each k means for sparse classes."""
+"""Plan of bins on the Calibrate page: what each number of points per bin k means for sparse classes."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from pages.shared.widgets import chart, download
 
 @st.fragment
 def planner() -> None:
-    """Show how many classes get how many bins for k = 20..200, who falls back, and the resulting error."""
+    """Show bins per class for k = 20..200, which classes fall back, and the resulting error."""
     if not st.toggle("Plan bins for sparse classes", key="show-plan"):
         return
-    found = plan(dataset())
+    bin_plan = plan(dataset())
     names = dataset().evaluation.class_names
-    table = found.frame()
-    k = st.select_slider("Points per bin k to look at", found.points_per_bin.tolist(), 60, key="plan-k")
-    at = found.points_per_bin.tolist().index(k)
-    bins = found.n_bins[at]
+    table = bin_plan.frame()
+    k = st.select_slider("Points per bin k to show", bin_plan.points_per_bin.tolist(), 60, key="plan-k")
+    row = bin_plan.points_per_bin.tolist().index(k)
+    bins = bin_plan.n_bins[row]
     st.markdown(
         f"With k = {k}, top-label binning gives **{(bins > 0).sum():,} of {len(bins):,}** classes at least "
-        f"one bin; they are announced for {found.covered[at]:.1%} of the evaluation rows. TL-ECE becomes "
-        f"**{found.tl_ece[at]:.4f}**, from {found.base_tl_ece:.4f}."
+        f"one bin; they are predicted for {bin_plan.covered[row]:.1%} of the evaluation rows. TL-ECE becomes "
+        f"**{bin_plan.tl_ece[row]:.4f}**, from {bin_plan.base_tl_ece:.4f}."
     )
     chart(
-        figures.bin_plan(found),
+        figures.bin_plan(bin_plan),
         "bin-plan",
         table=table,
         alt="Classes by number of bins, and TL-ECE on the evaluation rows, for each number of points per bin",
     )
     st.caption(
-        "TL-ECE over 15 equal-width bins for every k, so that they compare. Choosing the lowest uses the "
-        "evaluation rows: small differences are noise."
+        "TL-ECE uses 15 equal-width bins for every k, so that the values are comparable. Choosing the "
+        "lowest would use the evaluation rows, and small differences are noise."
     )
-    classes = pd.DataFrame({"class": names, "calibration rows": found.n_calibration, "bins": bins})
+    classes = pd.DataFrame({"class": names, "calibration rows": bin_plan.n_calibration, "bins": bins})
     classes = classes.sort_values("calibration rows", ascending=False, kind="stable", ignore_index=True)
-    fallen = classes[classes["bins"] == 0]
-    if len(fallen):
-        st.markdown(f"{len(fallen):,} classes fall back to their own scores, most calibration rows first:")
-        st.dataframe(fallen.head(1000), hide_index=True, height=35 * min(len(fallen) + 1, 7) + 2)
+    fallbacks = classes[classes["bins"] == 0]
+    if len(fallbacks):
+        st.markdown(f"{len(fallbacks):,} classes keep their scores (most calibration rows first):")
+        st.dataframe(fallbacks.head(1000), hide_index=True, height=35 * min(len(fallbacks) + 1, 7) + 2)
     download(classes, f"bins-k-{k}", label="Bins per class (CSV)", key="plan-csv")

@@ -11,9 +11,9 @@ BY = ["Points per bin", "Number of bins"]
 
 
 def choose_calibrator() -> MulticlassToBinary:
-    """Show the controls and return the chosen calibrator, not fitted yet."""
+    """Show the controls and return the chosen calibrator, unfitted."""
     left, right = st.columns(2)
-    reductions = {one.title: one for one in REDUCTIONS}
+    reductions = {reduction.title: reduction for reduction in REDUCTIONS}
     makers = {method.title: method.make for method in BINARY.values()}
     title = left.selectbox("Reduction: what the confidence should be right for", list(reductions))
     chosen = reductions[title]
@@ -27,11 +27,14 @@ def choose_calibrator() -> MulticlassToBinary:
     fallback = left.selectbox(
         "Classes with too few calibration rows",
         ["identity", "pooled"],
-        format_func={"identity": "leave their scores unchanged", "pooled": "use all classes together"}.get,
+        format_func={
+            "identity": "leave their scores unchanged",
+            "pooled": "use one calibrator for all classes",
+        }.get,
     )
     if chosen.notion == "class-wise":
         st.caption(
-            "Class-wise calibration replaces every class's score and can change which class is announced; "
-            "the other reductions cannot."
+            "Class-wise calibration replaces the score of every class and can change which class is "
+            "predicted; the other reductions cannot."
         )
     return MulticlassToBinary(binary, notion=chosen.notion, normalize=chosen.normalize, fallback=fallback)

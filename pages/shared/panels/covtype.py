@@ -1,4 +1,4 @@
-"""COVTYPE on the Study pages: the simulation at once, the real data as a job that can be stopped."""
+"""COVTYPE on the Study pages: the simulation opens at once, the real data are a job that can be stopped."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import streamlit as st
 from calib import InputError
 from calib.datasets import EXAMPLE_TITLES, Example, Stopped, covtype
 from pages.shared.session import Dataset, dataset, from_example, use
-from pages.shared.widgets import plain
+from pages.shared.widgets import escaped
 
 SIMULATED = "covtype-simulated"
-#: By model: title of the panel, what it says, and the label of its button.
-WORDS = {
+#: By model: title of the panel, its text, and the label of its button.
+TEXTS = {
     "forest": (
         "COVTYPE, the paper's imbalanced data",
         "Class 2 is about 100 times as frequent as class 4. The simulation opens at once; a forest on "
-        "the real data (581,012 rows) takes a few minutes to grow.",
-        "Fetch the real data and grow a forest",
+        "the real data (581,012 rows) takes a few minutes to train.",
+        "Fetch the real data and train a forest",
     ),
     "logistic": (
         "The paper's experiment: COVTYPE with three classes, logistic regression",
-        "Classes 1, 2 and other; 70:30 split, 10 % of the training rows for calibration (App. G). "
+        "Classes 1, 2 and other; 70:30 split, 10 % of the training rows for calibration (Appendix G). "
         "scikit-learn downloads the real data once (581,012 rows).",
         "Fetch the real data and fit the regression",
     ),
@@ -32,7 +32,7 @@ WORDS = {
 
 @dataclass
 class Job:
-    """A model of COVTYPE being learnt in a thread of its own; the page only reads what it says.
+    """Training of a COVTYPE model in its own thread; the page only reads its attributes.
 
     Attributes
     ----------
@@ -40,47 +40,46 @@ class Job:
         The uploaded file, or None to fetch the data.
     model : str
         "forest" or "logistic".
-    done, words : float, str
-        Share of the work that is done, and what is being done.
+    progress, step : float, str
+        Share of the work that is done, and the current step.
     result : Example or None
-        The predictions, when they are there.
+        The predictions; None until they are ready.
     error : str
-        Why there are none.
+        Why there are no predictions.
     stop : Event
-        Set to end the work.
+        Set to end the job.
     """
 
     source: bytes | None
     model: str
-    done: float = 0.0
-    words: str = "Starting"
+    progress: float = 0.0
+    step: str = "Starting"
     result: Example | None = None
     error: str = ""
     stop: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start working."""
+        """Start the job."""
         self.thread = threading.Thread(target=self._work, daemon=True)
         self.thread.start()
 
     @property
     def running(self) -> bool:
-        """Whether the work goes on."""
+        """Whether the job is still running."""
         return self.thread is not None and self.thread.is_alive()
 
-    def _tell(self, done: float, words: str) -> None:
-        self.done, self.words = done, words
+    def _report(self, progress: float, step: str) -> None:
+        self.progress, self.step = progress, step
 
     def _work(self) -> None:
         # An upload is never written to disk; the predictions of the public data are.
-        fetched = self.source is None
         try:
             self.result = covtype(
                 self.source,
                 model=self.model,
-                cache=fetched,
-                progress=self._tell,
+                cache=self.source is None,
+                progress=self._report,
                 stop=self.stop.is_set,
             )
         except Stopped:
@@ -92,20 +91,20 @@ class Job:
 
 
 def covtype_panel(model: str = "forest") -> None:
-    """Offer COVTYPE, simulated or real; the data on screen stays until the new predictions are there."""
+    """Offer COVTYPE, simulated or real; the data on screen stay until the new predictions are ready."""
     job: Job | None = st.session_state.get("covtype-job")
-    title, about, fetch = WORDS[model]
+    title, text, fetch = TEXTS[model]
     with st.expander(title, expanded=job is not None):
         if job is not None:
             _follow()
             return
-        st.markdown(about)
+        st.markdown(text)
         with st.container(horizontal=True):
             if model == "forest" and dataset().example != SIMULATED:
                 st.button(EXAMPLE_TITLES[SIMULATED], on_click=_open_simulated)
             st.button(fetch, on_click=_begin, args=(model, False))
         st.file_uploader(
-            "Or take a local covtype.data, covtype.data.gz or CSV file of it",
+            "Or upload covtype.data, covtype.data.gz or the data as CSV",
             type=["data", "gz", "csv"],
             key="covtype-file",
             on_change=_begin,
@@ -130,7 +129,7 @@ def _begin(model: str, uploaded: bool) -> None:
 def _follow() -> None:
     job: Job = st.session_state["covtype-job"]
     if job.running:
-        st.progress(job.done, job.words)
+        st.progress(job.progress, job.step)
         st.button("Stop", on_click=job.stop.set, icon=":material/stop_circle:", disabled=job.stop.is_set())
     elif job.result is not None:
         example = job.result
@@ -139,7 +138,7 @@ def _follow() -> None:
         st.rerun()
     else:
         st.error(
-            plain(job.error) if job.error else "The work ended without a result. The server's log says why."
+            escaped(job.error) if job.error else "The job ended without a result. The server log says why."
         )
         if st.button("Close"):
             del st.session_state["covtype-job"]

@@ -1,4 +1,4 @@
-"""The guarantee card: what a fitted calibrator promises, on what, and how many rows a promise takes."""
+"""The guarantee card: what a fitted calibrator promises, under which assumptions, and with how many rows."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pages.shared.widgets import download
 
 
 def show_guarantee(calibrator: Any) -> None:
-    """Show Theorem 1 or 2 for the calibrator, class by class, or the sentence why there is none."""
+    """Show Theorem 1 or 2 for the calibrator, class by class, or say why neither applies."""
     st.subheader("Guarantee", anchor=False)
     if not isinstance(calibrator, MulticlassToBinary):
-        st.markdown("Scaling methods have no distribution-free guarantee; histogram binning has.")
+        st.markdown("Scaling methods have no distribution-free guarantee; histogram binning has one.")
         return
     left, right = st.columns(2)
     alpha = left.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha")
-    wanted = right.slider("Wanted bound on the expected error", 0.01, 0.2, 0.05, 0.01, key="wanted-ece")
+    desired = right.slider("Desired bound on the expected error", 0.01, 0.2, 0.05, 0.01, key="wanted-ece")
     card = guarantee_card(calibrator, alpha)
     (st.markdown if card.applies else st.info)(card.words("**{}**"))
     if card.applies:
@@ -49,6 +49,6 @@ def show_guarantee(calibrator: Any) -> None:
         )
         download(table, "guarantee", key="guarantee-csv")
     error = MEASURES["cw_ece" if card.notion == "class-wise" else "tl_ece"].title
-    st.markdown(points_sentence(wanted, name=error))
+    st.markdown(points_sentence(desired, name=error))
     with st.expander("What the guarantee assumes"):
         st.markdown("\n".join(f"- {line}" for line in card.assumptions))

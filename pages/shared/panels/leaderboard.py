@@ -1,4 +1,4 @@
-"""The leaderboard as a table with its downloads, and two methods against each other."""
+"""The leaderboard with its downloads, and a comparison of two methods."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ PINNED = st.column_config.TextColumn(pinned=True)
 BEST = "font-weight: bold; background-color: rgba(0,158,115,0.22)"
 
 
-def show_leaderboard(made: Leaderboard, n_bins: int) -> None:
-    """Show the table, best tinted, the noise floor beside TL-ECE, and the downloads."""
+def show_leaderboard(leaderboard: Leaderboard, n_bins: int) -> None:
+    """Show the table with the best numbers tinted, the noise floor beside TL-ECE, and the downloads."""
     change = st.toggle("Show the change against the base model")
-    table, marks = made.frame(), made.best()
+    table, marks = leaderboard.frame(), leaderboard.best()
     heads = list(marks.columns)
-    shown = made.changes() if change else made.frame()
-    found = [
-        floor(methods()[entry.method], "tl_ece", n_bins) if entry.summary else None for entry in made.entries
+    shown = leaderboard.changes() if change else leaderboard.frame()
+    floors = [
+        floor(methods()[entry.method], "tl_ece", n_bins) if entry.summary else None
+        for entry in leaderboard.entries
     ]
-    place = list(shown.columns).index("TL-ECE") + 1
-    shown.insert(place, "Noise floor", [one.mean if one else None for one in found])
-    words = [one.verdict if one else "" for one in found]
-    shown.insert(place + 1, "TL-ECE is", words)
+    position = list(shown.columns).index("TL-ECE") + 1
+    shown.insert(position, "Noise floor", [noise.mean if noise else None for noise in floors])
+    shown.insert(position + 1, "TL-ECE is", [noise.verdict if noise else "" for noise in floors])
 
     def mark_best(column: Any) -> list[str]:
-        return [BEST if hit else "" for hit in marks[column.name]]
+        return [BEST if is_best else "" for is_best in marks[column.name]]
 
     digits = dict.fromkeys(heads, "{:+.4f}" if change else "{:.4f}")
     digits |= {"Distinct scores": "{:,.0f}", "Noise floor": "{:.4f}"}
@@ -44,24 +44,24 @@ def show_leaderboard(made: Leaderboard, n_bins: int) -> None:
     )
     with st.container(horizontal=True):
         download(table, "leaderboard", key="leaderboard-csv")
-        offer("Markdown", made.markdown(), "leaderboard.md", "text/markdown")
-        offer("LaTeX", made.latex(), "leaderboard.tex", "text/x-tex")
+        offer("Markdown", leaderboard.markdown(), "leaderboard.md", "text/markdown")
+        offer("LaTeX", leaderboard.latex(), "leaderboard.tex", "text/x-tex")
     st.caption(
-        "Best of each column tinted. Noise floor: the TL-ECE that a perfect model with these scores shows on "
-        "average; above noise: more than it shows in 95 of 100 cases. "
-        f"{how_assessed(n_bins)} TL-MCE (cell) is the definition, (bin) what the paper's tables print."
+        "The best value of each column is tinted. Noise floor: the TL-ECE that a perfect model with these "
+        "scores shows on average. Above noise: more than it shows in 95 of 100 cases. "
+        f"{how_assessed(n_bins)} TL-MCE (cell) is the definition, TL-MCE (bin) what the paper's tables print."
     )
 
 
-def show_pair(ready: list[Method], n_bins: int) -> None:
-    """Compare two methods on the same rows: the difference and its 95 % interval."""
-    if len(ready) < 2:
+def show_pair(candidates: list[Method], n_bins: int) -> None:
+    """Compare two methods on the same rows: show the difference and its 95 % interval."""
+    if len(candidates) < 2:
         return
-    st.subheader("One against the other", anchor=False)
-    names = [method.name for method in ready]
+    st.subheader("Two methods compared", anchor=False)
+    names = [method.name for method in candidates]
     left, middle, right = st.columns(3)
-    first = ready[names.index(left.selectbox("Method", names, 0, key="pair-first"))]
-    second = ready[
+    first = candidates[names.index(left.selectbox("Method", names, 0, key="pair-first"))]
+    second = candidates[
         names.index(
             middle.selectbox(
                 "against",
@@ -71,16 +71,16 @@ def show_pair(ready: list[Method], n_bins: int) -> None:
             )
         )
     ]
-    every = [key for key, one in MEASURES.items() if one.notion in ("confidence", "top-label")]
+    keys = [key for key, measure in MEASURES.items() if measure.notion in ("confidence", "top-label")]
     key = right.selectbox(
-        "in", every, every.index("tl_ece"), key="pair-number", format_func=lambda one: MEASURES[one].title
+        "in", keys, keys.index("tl_ece"), key="pair-number", format_func=lambda name: MEASURES[name].title
     )
     if first is second:
         st.caption("Choose two different methods.")
         return
-    found = difference(first, second, key, n_bins)
+    paired = difference(first, second, key, n_bins)
     st.markdown(
-        f"{MEASURES[key].title}: {found.estimate_a:.4f} and {found.estimate_b:.4f}. "
-        + found.words(literal(first.name), literal(second.name))
+        f"{MEASURES[key].title}: {paired.estimate_a:.4f} and {paired.estimate_b:.4f}. "
+        + paired.words(literal(first.name), literal(second.name))
         + "."
     )

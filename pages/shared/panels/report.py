@@ -1,4 +1,4 @@
-"""The report: everything a reviewer needs in one HTML file, made when it is asked for."""
+"""The report: everything a reviewer needs in one HTML file, written on request."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def offer_report(n_bins: int) -> None:
     """Offer one self-contained HTML page about the data on screen and the fitted calibrators."""
     st.subheader("Report", anchor=False)
     st.markdown(
-        "One HTML file with interactive figures that opens without a network: data and what was found in "
+        "One HTML file with interactive figures that opens without a network: the data and findings about "
         "them, verdicts, diagrams, classes, methods, guarantees, versions and settings."
     )
     if not st.toggle("Make a report", key="make-report"):
         return
-    data, known = dataset(), methods()
-    calibrators = {name: one.calibrator for name, one in known.items() if one.calibrator is not None}
+    data, models = dataset(), methods()
+    calibrators = {name: model.calibrator for name, model in models.items() if model.calibrator is not None}
     settings = {"Made with": "the app", "Source": data.description}
-    about = ReportInput(
+    contents = ReportInput(
         data.evaluation,
         calibrators,
         data.calibration,
@@ -36,14 +36,15 @@ def offer_report(n_bins: int) -> None:
         settings=settings,
         n_bins=n_bins,
     )
-    held = data.calibration.fingerprint if data.calibration is not None else ""
-    made_of = [f"{name}={one.key}" for name, one in known.items()]
-    page = _page(repr((data.name, data.description, data.log, held, n_bins, made_of)), about)
+    keys = [data.key, *(f"{name}={model.key}" for name, model in models.items())]
+    page = _page(repr((data.name, data.description, data.log, n_bins, keys)), contents)
     file = re.sub(r"[^A-Za-z0-9]+", "-", data.name).strip("-").lower()[:60] or "report"
     offer(f"Report (HTML, {len(page) / 1e6:.1f} MB)", page, f"{file}-report.html", "text/html", "secondary")
 
 
 @st.cache_resource(max_entries=8, scope="session", show_spinner="Writing the report ...")
-def _page(key: str, _about: ReportInput) -> bytes:
-    examinations: dict[str, Any] = {"evaluation": examine(_about.evaluation, calibration=_about.calibration)}
-    return report_html(replace(_about, examinations=examinations)).encode()
+def _page(key: str, _contents: ReportInput) -> bytes:
+    examinations: dict[str, Any] = {
+        "evaluation": examine(_contents.evaluation, calibration=_contents.calibration)
+    }
+    return report_html(replace(_contents, examinations=examinations)).encode()

@@ -1,4 +1,4 @@
-"""The Simplex page: which three classes, which scheme, and its tables as they stand on the screen.
+"""Controls of the Simplex page (three classes, a scheme) and its tables with readable column names.
 
 The CSV files keep the library's short names.
 """
@@ -13,20 +13,20 @@ from streamlit.column_config import NumberColumn
 from calib import GridScheme, InputError, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.canonical import SimplexScheme
 from calib.diagrams import RecalibrationMap, SchemeComparison
-from pages.shared.results import MERGE, RENORMALISE, View, three_class_view
+from pages.shared.results import MERGE, RENORMALISE, ThreeClasses, three_class_view
 from pages.shared.session import DEFAULT_EXAMPLE, dataset, from_example
-from pages.shared.widgets import about, need_calibration, plain
+from pages.shared.widgets import escaped, need_calibration, show_dataset
 
 BUILT_IN, LOADED = "Three-class example", "Loaded predictions"
-#: Label, smallest, largest and usual size of each scheme; the usual one is the paper's.
-KNOBS = {
+#: Label, smallest, largest and default size of each scheme; the default is the paper's.
+SIZES = {
     "Sierpinski": ("Depth q", 1, 6, 2),
     "Grid": ("Cells per edge K", 1, 20, 5),
     "Projection, rotating": ("Bins B", 2, 100, 27),
     "Projection, random": ("Bins B", 2, 100, 27),
 }
-SCHEMES = tuple(KNOBS)
-#: Heads of the comparison by the name in its CSV; "before" and "after" recalibration come behind.
+SCHEMES = tuple(SIZES)
+#: Row names of the comparison by their names in the CSV; those of MEASURES get "before" or "after" appended.
 ROWS = {
     "bins": "Bins",
     "bins with calibration rows": "Bins with calibration rows",
@@ -42,46 +42,48 @@ MEASURES = {
 }
 
 
-def choose_view() -> View:
-    """Let the user choose predictions and three classes; stops the page where there is nothing to show."""
+def choose_view() -> ThreeClasses:
+    """Let the user choose predictions and three classes; stop the page if there is nothing to show."""
     data = dataset()
     start = BUILT_IN if data.example == DEFAULT_EXAMPLE else LOADED
     key = f"source-{data.evaluation.fingerprint}"
     source = st.segmented_control("Predictions", [BUILT_IN, LOADED], default=start, required=True, key=key)
     if source == BUILT_IN:
         data = from_example("three-classes")
-        about(data)
+        show_dataset(data)
         st.caption(data.description)
     else:
-        about(data)
+        show_dataset(data)
         need_calibration("Binning the simplex")
     rows, calibration = data.evaluation, data.calibration
     assert calibration is not None
     if rows.n_classes < 3:
-        st.info("These predictions have two classes; a simplex starts with three. See the Reliability page.")
+        st.info(
+            "These predictions have two classes; this page needs at least three. See the Reliability page."
+        )
         st.stop()
     how, classes = MERGE, [0, 1]
     if rows.n_classes > 3:
         left, right = st.columns(2)
         how = left.radio("Show", [MERGE, RENORMALISE], key="how", bind="query-params")
-        wanted = 2 if how == MERGE else 3
+        n_chosen = 2 if how == MERGE else 3
         frequent = np.argsort(-np.bincount(rows.labels, minlength=rows.n_classes), kind="stable")
         classes = right.multiselect(
-            f"Choose {wanted} classes",
+            f"Choose {n_chosen} classes",
             range(rows.n_classes),
-            default=frequent[:wanted].tolist(),
-            max_selections=wanted,
+            default=frequent[:n_chosen].tolist(),
+            max_selections=n_chosen,
             format_func=lambda code: rows.class_names[code],
-            key=f"classes-{wanted}-{rows.fingerprint}",
+            key=f"classes-{n_chosen}-{rows.fingerprint}",
         )
     try:
         view = three_class_view(calibration, rows, how, classes)
     except InputError as error:
-        st.info(f"Nothing to show yet: {plain(error)}.")
+        st.info(f"Nothing to show yet: {escaped(error)}.")
         st.stop()
     if view.evaluation.n_samples < rows.n_samples:
         st.caption(
-            "Probabilities are given that one of the three classes is true; other rows are left out: "
+            "Probabilities are conditional on one of the three classes being true. Other rows are left out: "
             f"{view.evaluation.n_samples:,} of {rows.n_samples:,} evaluation rows and "
             f"{view.calibration.n_samples:,} of {calibration.n_samples:,} calibration rows remain."
         )
@@ -89,7 +91,7 @@ def choose_view() -> View:
 
 
 def make_scheme(name: str, size: int, seed: int = 0) -> SimplexScheme:
-    """Return the unfitted scheme of a menu entry; `size` is its depth, cells per edge or bins."""
+    """Return the unfitted scheme of a menu entry; `size` is its depth, cells per edge or number of bins."""
     if name == "Sierpinski":
         return SierpinskiScheme(size)
     if name == "Grid":
@@ -100,7 +102,7 @@ def make_scheme(name: str, size: int, seed: int = 0) -> SimplexScheme:
 
 
 def bins_table(arrows: RecalibrationMap) -> tuple[pd.DataFrame, dict[str, NumberColumn]]:
-    """Return the bins under readable heads, and how each column is written."""
+    """Return the bins with readable column names, and the format of each column."""
     columns = {
         "Bin": arrows.cell,
         "Evaluation rows": arrows.count,
@@ -113,33 +115,33 @@ def bins_table(arrows: RecalibrationMap) -> tuple[pd.DataFrame, dict[str, Number
     if arrows.error_share is not None:
         columns["Share of canonical-ECE (%)"] = 100 * arrows.error_share
         formats["Share of canonical-ECE (%)"] = NumberColumn(format="%.1f")
-    for says, matrix in (("says", arrows.tail), ("becomes", arrows.head), ("true", arrows.observed)):
+    for stage, matrix in (("says", arrows.tail), ("becomes", arrows.head), ("true", arrows.observed)):
         if matrix is not None:
-            named = {
-                f"{name}: {says}": column for name, column in zip(arrows.class_names, matrix.T, strict=True)
+            vectors = {
+                f"{name}: {stage}": column for name, column in zip(arrows.class_names, matrix.T, strict=True)
             }
-            columns |= named
-            formats |= dict.fromkeys(named, NumberColumn(format="%.3f"))
+            columns |= vectors
+            formats |= dict.fromkeys(vectors, NumberColumn(format="%.3f"))
     return pd.DataFrame(columns), formats
 
 
-def comparison_table(found: SchemeComparison) -> pd.DataFrame:
-    """Return a row per measure and a column of written numbers per scheme, dashes for those left out."""
-    measures = MEASURES | {f"V({found.epsilon:g})": f"Share of rows within {found.epsilon:g} (L1)"}
+def comparison_table(comparison: SchemeComparison) -> pd.DataFrame:
+    """Return a row per measure and a column of formatted numbers per scheme; dashes where it was left out."""
+    measures = MEASURES | {f"V({comparison.epsilon:g})": f"Share of rows within {comparison.epsilon:g} (L1)"}
     heads = ROWS | {
         f"{name} {when}": f"{head}, {when}" for name, head in measures.items() for when in ("before", "after")
     }
-    table = found.table.astype(object).set_index("scheme").T.reindex(list(heads))
+    table = comparison.table.astype(object).set_index("scheme").T.reindex(list(heads))
     written = table.map(lambda value: f"{value:.4f}" if isinstance(value, float) else f"{value:,}")
-    written = written.assign(**dict.fromkeys(found.left_out, "\u2013"))
-    # A column and not the index, which would stay in place and fill a telephone's screen.
+    written = written.assign(**dict.fromkeys(comparison.left_out, "\u2013"))
+    # A column, not the index: a pinned index would fill the screen of a telephone.
     return written.rename(index=heads).rename_axis("Measure").reset_index()
 
 
-def why_not(scheme: SimplexScheme, n_rows: int, reason: object) -> str:
-    """Say why a scheme cannot be fitted on so many calibration rows, in the words of the page."""
+def refusal(scheme: SimplexScheme, n_rows: int, reason: object) -> str:
+    """Say in the page's terms why a scheme cannot be fitted on `n_rows` calibration rows."""
     if isinstance(scheme, ProjectionScheme) and n_rows < scheme.n_bins - 1:
         rows = "is 1" if n_rows == 1 else f"are {n_rows:,}"
-        needs = f"Projection with {scheme.n_bins:,} bins needs {scheme.n_bins - 1:,} calibration rows"
-        return f"{needs}; there {rows}"
+        requirement = f"Projection with {scheme.n_bins:,} bins needs {scheme.n_bins - 1:,} calibration rows"
+        return f"{requirement}; there {rows}"
     return str(reason).rstrip(".")
