@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from calib import examine
-from calib.formats import read_draft
+from calib.formats import read_raw
 
 
 def write(path, n_rows, n_classes):
@@ -41,11 +41,11 @@ def main(n_rows=1_000_000, n_classes=10):
         writer.join()
         size = path.stat().st_size / 2**20
         before, start = peak(), time.perf_counter()
-        draft = read_draft(path)
+        raw = read_raw(path)
         read, middle = peak(), time.perf_counter()
-        report = examine(draft)
+        report = examine(raw)
         end = time.perf_counter()
-    arrays = (draft.proba.nbytes + draft.labels.nbytes) / 2**20
+    arrays = (raw.proba.nbytes + raw.labels.nbytes) / 2**20
     print(f"{n_rows:,} x {n_classes} CSV of {size:.0f} MiB, arrays {arrays:.0f} MiB")
     print(
         f"read    {middle - start:6.2f} s, peak + {read - before:.0f} MiB ({(read - before) / arrays:.1f} x)"

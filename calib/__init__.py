@@ -21,9 +21,9 @@ from calib.diagrams.scheme_comparison import compare_schemes
 from calib.diagrams.simplex import cell_outlines, recalibration_map
 from calib.diagrams.three_class_views import merge_classes, renormalise_classes
 from calib.diagrams.validity import ValidityCurve, canonical_validity, validity_curve
-from calib.doctor.examination import Finding, Report, check, examine
+from calib.doctor.examination import Examination, Finding, Report, check, examine
 from calib.exceptions import CalibratorFileError, InputError, TooManyParametersWarning
-from calib.formats.drafts import read_pair, read_predictions
+from calib.formats.raw_predictions import read_pair, read_predictions
 from calib.guarantees.card import GuaranteeCard, guarantee_card
 from calib.guarantees.theorems import (
     ClassWiseGuarantee,
@@ -68,6 +68,7 @@ __all__ = [
     "CorpCurve",
     "Decomposition",
     "DirichletScaling",
+    "Examination",
     "Fallback",
     "Finding",
     "GridScheme",

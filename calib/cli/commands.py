@@ -140,10 +140,8 @@ def check(options: Namespace) -> Outcome:
     reports = check_file(options.file, labels=options.labels, fix=fix_codes(options), format=options.format)
     lines, data = [], {}
     for part, report in sorted(reports.items()):
-        draft = report.draft
-        lines.append(
-            f"{part}: {counted(draft.n_samples, 'row')}, {counted(draft.n_classes, 'column')} of scores"
-        )
+        raw = report.raw
+        lines.append(f"{part}: {counted(raw.n_samples, 'row')}, {counted(raw.n_classes, 'column')} of scores")
         lines += [f"  fixed {line}" for line in report.log]
         for finding in report.findings:
             hint = f" [--fix {finding.code}]" if finding.fix is not None else ""
@@ -151,8 +149,8 @@ def check(options: Namespace) -> Outcome:
         if not report.findings:
             lines.append("  nothing to report")
         data[part] = {
-            "n_samples": draft.n_samples,
-            "n_columns": draft.n_classes,
+            "n_samples": raw.n_samples,
+            "n_columns": raw.n_classes,
             "ok": report.ok,
             "fixed": list(report.log),
             "findings": [

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from calib.doctor.examination import Report, check
+from calib.doctor.examination import Examination, check
 from calib.exceptions import InputError
-from calib.formats.drafts import read_pair, read_predictions
+from calib.formats.raw_predictions import read_pair, read_predictions
 from calib.formats.reading import read_table
 from calib.persistence.document import aligned, load
 from calib.predictions import Predictions
@@ -49,13 +49,13 @@ class FileRows:
         None if the file names no calibration rows.
     evaluation : Predictions
         The rows to use.
-    examinations : mapping of str to calib.doctor.Report
+    examinations : mapping of str to calib.doctor.Examination
         Findings about each part of the file; empty if it was not examined.
     """
 
     calibration: Predictions | None
     evaluation: Predictions
-    examinations: Mapping[str, Report]
+    examinations: Mapping[str, Examination]
 
     @property
     def log(self) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
     file = read_table(options.file, format=options.format)
     labels = read_table(options.labels) if options.labels else None
     calibration: Predictions | None = None
-    reports: dict[str, Report] = {}
+    reports: dict[str, Examination] = {}
     if options.fix or examined:
         reports = check(file, labels=labels, fix=fix_codes(options))
     if options.fix:

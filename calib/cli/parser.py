@@ -13,7 +13,7 @@ import calib.cli.commands as commands
 from calib.assessment.gate import METRICS as LIMITS
 from calib.calibrators.catalogue import METHODS, REPORTED
 from calib.exceptions import InputError
-from calib.formats.drafts import RemedyError
+from calib.formats.raw_predictions import RemedyError
 from calib.notions import NOTIONS
 from calib.version import __version__
 

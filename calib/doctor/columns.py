@@ -8,32 +8,32 @@ import numpy as np
 import pandas as pd
 
 from calib.doctor.findings import Finding, counted, some
-from calib.formats.drafts import LOG_SUM_TOLERANCE, Draft, are_log_probabilities
+from calib.formats.raw_predictions import LOG_SUM_TOLERANCE, RawPredictions, are_log_probabilities
 from calib.formats.roles import is_row_number
 from calib.predictions import row_sums
 
 
-def find_index_column(draft: Draft) -> Finding | None:
+def find_index_column(raw: RawPredictions) -> Finding | None:
     """Find a column of row numbers among the scores, or one that was left out by its name."""
-    if draft.roles is not None and draft.roles.index is not None:
-        name = draft.roles.index or "(no name)"
+    if raw.roles is not None and raw.roles.index is not None:
+        name = raw.roles.index or "(no name)"
         return Finding(
             "index_column", "note", f"column {name!r} counts the rows; it was left out.", columns=(name,)
         )
-    if draft.n_classes < 2 or draft.n_samples < 3:
+    if raw.n_classes < 2 or raw.n_samples < 3:
         return None
-    for j in (0, draft.n_classes - 1):
-        column = draft.proba[:, j]
+    for j in (0, raw.n_classes - 1):
+        column = raw.proba[:, j]
         counts = is_row_number(column)
-        whole = counts or (column.max() > draft.n_classes and pd.Series(column).is_unique)
+        whole = counts or (column.max() > raw.n_classes and pd.Series(column).is_unique)
         if not whole or not (column == np.floor(column)).all():
             continue
-        rest = row_sums(np.delete(draft.proba, j, axis=1))
+        rest = row_sums(np.delete(raw.proba, j, axis=1))
         if not counts and np.median(np.abs(rest - 1.0)) > LOG_SUM_TOLERANCE:
             continue
-        name = draft.names[j]
+        name = raw.names[j]
 
-        def drop(data: Draft, at: int = j) -> Draft:
+        def drop(data: RawPredictions, at: int = j) -> RawPredictions:
             names = None if data.class_names is None else data.class_names[:at] + data.class_names[at + 1 :]
             return replace(data, proba=np.delete(data.proba, at, axis=1), class_names=names)
 
@@ -48,26 +48,26 @@ def find_index_column(draft: Draft) -> Finding | None:
     return None
 
 
-def find_binary(draft: Draft) -> Finding | None:
+def find_binary(raw: RawPredictions) -> Finding | None:
     """Find one column of scores (with the second as a fix), or two."""
-    if draft.n_classes == 2:
+    if raw.n_classes == 2:
         return Finding(
             "binary_input",
             "note",
             "there are two columns, so the problem is binary: the confidence is the larger of p and 1 - "
             "p, and calibrating the top label is calibrating p on either side of 0.5.",
-            columns=draft.names,
+            columns=raw.names,
         )
-    if draft.n_classes != 1:
+    if raw.n_classes != 1:
         return None
-    values = draft.proba[np.isfinite(draft.proba)]
+    values = raw.proba[np.isfinite(raw.proba)]
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
     what = (
         "log-odds" if low < 0 or high > 100 else "a percentage" if high > 1 else "the probability of class 1"
     )
-    names = _binary_names(draft)
+    names = _binary_names(raw)
 
-    def widen(data: Draft) -> Draft:
+    def widen(data: RawPredictions) -> RawPredictions:
         p = data.proba[:, 0].astype(np.float64)
         if what == "log-odds":
             with np.errstate(over="ignore"):
@@ -82,32 +82,32 @@ def find_binary(draft: Draft) -> Finding | None:
         "error",
         f"there is one column of scores, from {low:.4g} to {high:.4g}: it looks like {what}. One column "
         f"per class is needed; the fix makes the two columns 1 - p ({names[0]!r}) and p ({names[1]!r}).",
-        columns=draft.names,
+        columns=raw.names,
         repair=widen,
     )
 
 
-def _binary_names(draft: Draft) -> tuple[str, str]:
-    if draft.labels is None or draft.labels.dtype != object:
+def _binary_names(raw: RawPredictions) -> tuple[str, str]:
+    if raw.labels is None or raw.labels.dtype != object:
         return ("0", "1")
-    seen = sorted({str(label) for label in pd.unique(draft.labels)} - {""})
+    seen = sorted({str(label) for label in pd.unique(raw.labels)} - {""})
     if len(seen) != 2:
         return ("0", "1")
-    positive = draft.names[0] if draft.names[0] in seen else seen[1]
+    positive = raw.names[0] if raw.names[0] in seen else seen[1]
     return (seen[1] if positive == seen[0] else seen[0], positive)
 
 
-def find_not_finite(draft: Draft) -> Finding | None:
+def find_not_finite(raw: RawPredictions) -> Finding | None:
     """Find NaN and infinite values; minus infinity is a proper log-probability."""
-    sums = row_sums(draft.proba)
+    sums = row_sums(raw.proba)
     bad = ~np.isfinite(sums)
-    if not bad.any() or are_log_probabilities(draft.proba):
+    if not bad.any() or are_log_probabilities(raw.proba):
         return None
-    cells = ~np.isfinite(draft.proba[bad])
-    columns = tuple(name for name, hit in zip(draft.names, cells.any(axis=0), strict=True) if hit)
+    cells = ~np.isfinite(raw.proba[bad])
+    columns = tuple(name for name, hit in zip(raw.names, cells.any(axis=0), strict=True) if hit)
     rows = np.flatnonzero(bad)
 
-    def drop(data: Draft) -> Draft:
+    def drop(data: RawPredictions) -> RawPredictions:
         return data.take(np.isfinite(row_sums(data.proba)))
 
     return Finding(
@@ -118,6 +118,6 @@ def find_not_finite(draft: Draft) -> Finding | None:
         f"({some(rows)}). "
         + ("Every row has one; look at the columns." if bad.all() else "The fix removes those rows."),
         rows,
-        columns if len(columns) < draft.n_classes else (),
+        columns if len(columns) < raw.n_classes else (),
         None if bad.all() else drop,
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from calib.doctor.findings import Finding, some_names
-from calib.formats.drafts import Draft
+from calib.formats.raw_predictions import RawPredictions
 from calib.parallel import map_row_blocks
 from calib.predictions import highest
 
@@ -27,11 +27,11 @@ NOTE_SHARE = 0.01
 FEW_WARNING, FEW_NOTE, FEW_ROWS = 20, 200, 10
 
 
-def find_double_softmax(draft: Draft, codes: np.ndarray | None) -> Finding | None:
+def find_double_softmax(raw: RawPredictions, codes: np.ndarray | None) -> Finding | None:
     """Find softmax applied to probabilities: p' = exp(p) / sum exp(p) confines the values; p is recovered."""
-    matrix = draft.proba
+    matrix = raw.proba
     high, low = float(matrix.max()), float(matrix.min())
-    if low <= 0.0 or high > 1.05 * np.e / (np.e + draft.n_classes - 1):
+    if low <= 0.0 or high > 1.05 * np.e / (np.e + raw.n_classes - 1):
         return None
     before = _undone(matrix)
     if before.min() < -DOUBLE_TOLERANCE or before.max() < DOUBLE_CONFIDENCE:
@@ -42,10 +42,10 @@ def find_double_softmax(draft: Draft, codes: np.ndarray | None) -> Finding | Non
         gain = np.log(before[at].clip(1e-6)).mean() - np.log(matrix[at]).mean()
         if gain < DOUBLE_GAIN:
             return None
-    elif draft.n_classes == 2:
+    elif raw.n_classes == 2:
         return None
 
-    def undo(data: Draft) -> Draft:
+    def undo(data: RawPredictions) -> RawPredictions:
         p = _undone(data.proba).clip(0.0, 1.0)
         return replace(data, proba=(p / p.sum(axis=1, keepdims=True)).astype(data.proba.dtype))
 
@@ -53,7 +53,7 @@ def find_double_softmax(draft: Draft, codes: np.ndarray | None) -> Finding | Non
         "double_softmax",
         "warning",
         f"no confidence is above {high:.4f}, which is the most that softmax leaves of a probability "
-        f"({np.e / (np.e + draft.n_classes - 1):.4f} for {draft.n_classes} classes): softmax was applied "
+        f"({np.e / (np.e + raw.n_classes - 1):.4f} for {raw.n_classes} classes): softmax was applied "
         "twice. The fix undoes the second one.",
         repair=undo,
     )
@@ -67,35 +67,37 @@ def _undone(matrix: np.ndarray) -> np.ndarray:
     return map_row_blocks(undo, matrix)
 
 
-def find_confidence_faults(draft: Draft, codes: np.ndarray | None) -> list[Finding]:
+def find_confidence_faults(raw: RawPredictions, codes: np.ndarray | None) -> list[Finding]:
     """Find one-hot rows, exact 1.0, few distinct confidences, ties for the top."""
-    top = highest(draft.proba)[1]
+    top = highest(raw.proba)[1]
     full = np.flatnonzero(top >= 1.0)
-    hard = full[(draft.proba[full] > 0).sum(axis=1) == 1]
+    hard = full[(raw.proba[full] > 0).sum(axis=1) == 1]
     if len(hard) >= ONE_HOT_SHARE * len(top):
-        return [_one_hot(draft, hard)]
-    findings = (_saturated(draft, codes, full, hard), _few_distinct(top), _top_ties(draft, top))
+        return [_one_hot(raw, hard)]
+    findings = (_saturated(raw, codes, full, hard), _few_distinct(top), _top_ties(raw, top))
     return [finding for finding in findings if finding is not None]
 
 
-def _one_hot(draft: Draft, hard: np.ndarray) -> Finding:
+def _one_hot(raw: RawPredictions, hard: np.ndarray) -> Finding:
     return Finding(
         "one_hot",
         "warning",
-        f"{len(hard):,} of {draft.n_samples:,} rows are one-hot: a 1 among zeros. These are decisions, not "
+        f"{len(hard):,} of {raw.n_samples:,} rows are one-hot: a 1 among zeros. These are decisions, not "
         "probabilities, so there is no confidence to calibrate; export predict_proba or the softmax output.",
         hard,
     )
 
 
-def _saturated(draft: Draft, codes: np.ndarray | None, full: np.ndarray, hard: np.ndarray) -> Finding | None:
+def _saturated(
+    raw: RawPredictions, codes: np.ndarray | None, full: np.ndarray, hard: np.ndarray
+) -> Finding | None:
     """Note float32 rounding to 1; warn where the other scores are lost too and 1 is not always right."""
     if not len(full):
         return None
-    n = draft.n_samples
+    n = raw.n_samples
     lost = 0
     if codes is not None:
-        lost = int(((codes[full] >= 0) & (draft.proba[full, codes[full].clip(0)] <= 0.0)).sum())
+        lost = int(((codes[full] >= 0) & (raw.proba[full, codes[full].clip(0)] <= 0.0)).sum())
     return Finding(
         "saturated",
         "warning" if len(hard) > NOTE_SHARE * n and (lost or codes is None) else "note",
@@ -118,14 +120,14 @@ def _few_distinct(top: np.ndarray) -> Finding | None:
     )
 
 
-def _top_ties(draft: Draft, top: np.ndarray) -> Finding | None:
+def _top_ties(raw: RawPredictions, top: np.ndarray) -> Finding | None:
     tied = map_row_blocks(
-        lambda block: (block == block.max(axis=1, keepdims=True)).sum(axis=1) > 1, draft.proba
+        lambda block: (block == block.max(axis=1, keepdims=True)).sum(axis=1) > 1, raw.proba
     )
     rows = np.flatnonzero(tied)
     if not len(rows):
         return None
-    names = [draft.names[j] for j in np.flatnonzero(draft.proba[rows[0]] == top[rows[0]])]
+    names = [raw.names[j] for j in np.flatnonzero(raw.proba[rows[0]] == top[rows[0]])]
     return Finding(
         "top_ties",
         "warning" if len(rows) > NOTE_SHARE * len(top) else "note",

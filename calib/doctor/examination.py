@@ -21,7 +21,7 @@ from calib.doctor.sample import (
 )
 from calib.doctor.scale import find_scale
 from calib.exceptions import InputError
-from calib.formats.drafts import Draft, RemedyError, divide, draft_of, with_labels
+from calib.formats.raw_predictions import RawPredictions, RemedyError, divide, raw_of, with_labels
 from calib.formats.reading import read_table, table_from
 from calib.formats.roles import Roles
 from calib.formats.source import Limits, Progress
@@ -31,16 +31,16 @@ from calib.validation import as_floats, as_names, check_count
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class Examination:
     """Outcome of an examination.
 
     Attributes
     ----------
-    draft : Draft
+    raw : RawPredictions
         The data examined, as found or as fixed so far.
     findings : tuple of Finding
         Errors first, then warnings, then notes.
-    calibration : Draft or None
+    calibration : RawPredictions or None
         Calibration data it was compared with.
     fixes : tuple of AcceptedFix
         Fixes accepted so far.
@@ -48,9 +48,9 @@ class Report:
         Options of `examine`, used again after a fix.
     """
 
-    draft: Draft
+    raw: RawPredictions
     findings: tuple[Finding, ...]
-    calibration: Draft | None = None
+    calibration: RawPredictions | None = None
     fixes: tuple[AcceptedFix, ...] = ()
     options: Mapping[str, int] = field(default_factory=dict)
 
@@ -82,9 +82,9 @@ class Report:
 
     def effect(self, code: str) -> Effect:
         """Return what the fix of a finding would change, before it is accepted."""
-        return effect_of(self.draft, self._fixed(code))
+        return effect_of(self.raw, self._fixed(code))
 
-    def fix(self, *codes: str) -> Report:
+    def fix(self, *codes: str) -> Examination:
         """Accept fixes: apply them in the order of `CODES`, examine again, and log what was done.
 
         Raises
@@ -100,12 +100,12 @@ class Report:
             if code not in report.codes and code in self.codes:
                 continue  # another fix removed it
             after = report._fixed(code)
-            accepted = AcceptedFix(code, effect_of(report.draft, after))
+            accepted = AcceptedFix(code, effect_of(report.raw, after))
             again = _examine(after, report.calibration, None, **report.options)
             report = replace(again, fixes=(*report.fixes, accepted))
         return report
 
-    def _fixed(self, code: str) -> Draft:
+    def _fixed(self, code: str) -> RawPredictions:
         if code not in self.codes:
             raise InputError(
                 f"there is no finding {code!r} to fix; there are {', '.join(self.codes) or 'none'}"
@@ -131,7 +131,7 @@ class Report:
                 f"Accept it with report.fix({finding.code!r}).",
                 f"add --fix {finding.code}",
             )
-        return self.draft.predictions(scores)
+        return self.raw.predictions(scores)
 
     def frame(self) -> pd.DataFrame:
         """Return the findings as a table."""
@@ -163,12 +163,12 @@ def examine(
     points_per_bin: int = 50,
     limits: Limits | None = None,
     progress: Progress | None = None,
-) -> Report:
+) -> Examination:
     """Look for everything that makes calibration results wrong, and propose repairs.
 
     Parameters
     ----------
-    table_or_arrays : array_like (n, L), DataFrame, dict of arrays, Predictions, Draft, Table or file
+    table_or_arrays : array_like (n, L), DataFrame, dict of arrays, Predictions, RawPredictions, Table or file
         Scores, with labels in the same place or in `labels`. Nothing is assumed about them.
     labels : array_like (n,) or (n, L) one-hot, DataFrame or file, optional
         True labels: codes or names.
@@ -197,7 +197,7 @@ def examine(
     >>> report.codes[0], report.fix("logits").predictions().n_classes
     ('logits', 3)
     """
-    draft, found = _draft_from(table_or_arrays, labels, class_names, ids, roles, limits, progress)
+    raw, found = _draft_from(table_or_arrays, labels, class_names, ids, roles, limits, progress)
     other = found
     if calibration is not None:
         pair = isinstance(calibration, tuple) and len(calibration) == 2
@@ -205,7 +205,7 @@ def examine(
         other, _ = _draft_from(scores, truth, class_names, None, None, limits, None)
     check_count(n_bins, "n_bins")
     check_count(points_per_bin, "points_per_bin")
-    return _examine(draft, other, progress, n_bins=n_bins, points_per_bin=points_per_bin)
+    return _examine(raw, other, progress, n_bins=n_bins, points_per_bin=points_per_bin)
 
 
 def check(
@@ -217,12 +217,12 @@ def check(
     roles: Roles | None = None,
     limits: Limits | None = None,
     progress: Progress | None = None,
-) -> dict[str, Report]:
+) -> dict[str, Examination]:
     """Read a file and examine each part it holds, applying the fixes named in `fix`.
 
     Returns
     -------
-    dict of str to Report
+    dict of str to Examination
         "evaluation", and "calibration" where the file has such rows. A fix is applied to every part that
         has the finding.
 
@@ -231,11 +231,11 @@ def check(
     InputError
         If the file cannot be read, or a fix is named that no part has.
     """
-    drafts = divide(read_table(source, format=format, limits=limits, progress=progress), roles)
+    raw_by_part = divide(read_table(source, format=format, limits=limits, progress=progress), roles)
     if labels is not None:
-        name = "evaluation" if "evaluation" in drafts else next(iter(drafts))
-        drafts = {**drafts, name: with_labels(drafts[name], labels, limits=limits)}
-    reports = examine_parts(drafts, fix=fix, progress=progress)
+        name = "evaluation" if "evaluation" in raw_by_part else next(iter(raw_by_part))
+        raw_by_part = {**raw_by_part, name: with_labels(raw_by_part[name], labels, limits=limits)}
+    reports = examine_parts(raw_by_part, fix=fix, progress=progress)
     applied = {accepted.code for report in reports.values() for accepted in report.fixes}
     for code in fix:
         if code not in applied:
@@ -251,30 +251,30 @@ def _draft_from(
     roles: Roles | None,
     limits: Limits | None,
     progress: Progress | None,
-) -> tuple[Draft, Draft | None]:
-    """Bring any accepted input to (draft, calibration draft or None)."""
+) -> tuple[RawPredictions, RawPredictions | None]:
+    """Bring any accepted input to (raw, calibration raw or None)."""
     if isinstance(data, tuple) and len(data) == 2 and labels is None and np.ndim(data[0]) == 2:
         data, labels = data
-    other: Draft | None = None
-    if isinstance(data, Draft):
-        draft = data
+    other: RawPredictions | None = None
+    if isinstance(data, RawPredictions):
+        raw = data
     elif isinstance(data, Predictions):
-        draft = Draft(data.proba, data.labels, data.class_names, scale="probabilities")
+        raw = RawPredictions(data.proba, data.labels, data.class_names, scale="probabilities")
     elif (table := table_from(data, limits, progress)) is not None:
-        drafts = {"evaluation": draft_of(table, roles)} if roles else divide(table)
-        draft = drafts.get("evaluation") or next(iter(drafts.values()))
-        other = drafts.get("calibration") if len(drafts) > 1 else None
+        raw_by_part = {"evaluation": raw_of(table, roles)} if roles else divide(table)
+        raw = raw_by_part.get("evaluation") or next(iter(raw_by_part.values()))
+        other = raw_by_part.get("calibration") if len(raw_by_part) > 1 else None
     else:
-        draft = Draft(_matrix(data))
+        raw = RawPredictions(_matrix(data))
     if labels is not None:
-        draft = with_labels(draft, labels, limits=limits)
+        raw = with_labels(raw, labels, limits=limits)
     if class_names is not None:
         names = tuple(class_names)  # a column of row numbers among the scores may have no name
-        names = as_names(names, len(names) if len(names) == draft.n_classes - 1 else draft.n_classes)
-        draft = replace(draft, class_names=names if len(names) == draft.n_classes else None)
+        names = as_names(names, len(names) if len(names) == raw.n_classes - 1 else raw.n_classes)
+        raw = replace(raw, class_names=names if len(names) == raw.n_classes else None)
     if ids is not None:
-        draft = replace(draft, ids=np.asarray(ids))
-    return draft, other
+        raw = replace(raw, ids=np.asarray(ids))
+    return raw, other
 
 
 def _matrix(data: Any) -> np.ndarray:
@@ -285,37 +285,37 @@ def _matrix(data: Any) -> np.ndarray:
 
 
 def examine_parts(
-    drafts: Mapping[str, Draft], *, fix: Sequence[str] = (), progress: Progress | None = None
-) -> dict[str, Report]:
+    raw_by_part: Mapping[str, RawPredictions], *, fix: Sequence[str] = (), progress: Progress | None = None
+) -> dict[str, Examination]:
     """Examine each part of a file; evaluation rows are compared with calibration rows as they are fixed."""
-    reports: dict[str, Report] = {}
-    for part in sorted(drafts):
+    reports: dict[str, Examination] = {}
+    for part in sorted(raw_by_part):
         earlier = reports.get("calibration")
-        report = _examine(drafts[part], None if earlier is None else earlier.draft, progress)
+        report = _examine(raw_by_part[part], None if earlier is None else earlier.raw, progress)
         reports[part] = report.fix(*(code for code in fix if code in report.codes or code not in CODES))
     return reports
 
 
 def _examine(
-    draft: Draft,
-    calibration: Draft | None,
+    raw: RawPredictions,
+    calibration: RawPredictions | None,
     progress: Progress | None = None,
     *,
     n_bins: int = 15,
     points_per_bin: int = 50,
-) -> Report:
+) -> Examination:
     """Run every check, each on data in which what was found before is already repaired."""
     options = {"n_bins": n_bins, "points_per_bin": points_per_bin}
     found: list[Finding] = []
-    origin = np.arange(draft.n_samples)
+    origin = np.arange(raw.n_samples)
     structural: list[Repair] = []
-    working = draft
+    working = raw
 
     def add(finding: Finding | None) -> Finding | None:
         if finding is not None:
             rows = origin[finding.rows] if len(finding.rows) else finding.rows
-            repair = _after(structural, finding.repair, draft.n_classes)
-            found.append(replace(finding, rows=rows, repair=repair, draft=draft))
+            repair = _after(structural, finding.repair, raw.n_classes)
+            found.append(replace(finding, rows=rows, repair=repair, raw=raw))
         return finding
 
     def step(share: float, words: str) -> None:
@@ -354,7 +354,7 @@ def _examine(
             add(each)
         step(0.8, "examining rows")
         add(find_duplicate_ids(working))
-        add(find_overlap(draft, calibration) if origin.size == draft.n_samples else None)
+        add(find_overlap(raw, calibration) if origin.size == raw.n_samples else None)
         sound = not any(each.severity != "note" for each in label_findings)
         known = codes if sound else None
         add(find_mix_shift(working, known, calibration))
@@ -365,7 +365,7 @@ def _examine(
             add(each)
     step(1.0, "examined")
     found.sort(key=lambda each: (SEVERITIES.index(each.severity), CODES.index(each.code)))
-    return Report(draft, tuple(found), calibration, options=options)
+    return Examination(raw, tuple(found), calibration, options=options)
 
 
 def _after(structural: Sequence[Repair], repair: Repair | None, width: int) -> Repair | None:
@@ -374,7 +374,7 @@ def _after(structural: Sequence[Repair], repair: Repair | None, width: int) -> R
         return repair
     earlier = tuple(structural)
 
-    def both(data: Draft) -> Draft:
+    def both(data: RawPredictions) -> RawPredictions:
         if data.n_classes == width:
             for mend in earlier:
                 data = mend(data)
@@ -383,4 +383,5 @@ def _after(structural: Sequence[Repair], repair: Repair | None, width: int) -> R
     return both
 
 
-__all__ = ["CODES", "Effect", "Finding", "Report", "check", "examine"]
+#: Former name of `Examination`.
+Report = Examination

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from calib.formats.drafts import Draft
+from calib.formats.raw_predictions import RawPredictions
 from calib.predictions import highest, row_sums
 
 #: Every code a finding can have, in the order in which faults are looked for and fixes are applied.
@@ -46,7 +46,7 @@ CODES = (
 LABEL_CODES = ("labels_missing", "label_names_unmatched", "labels_one_based", "label_out_of_range")
 SEVERITIES = ("error", "warning", "note")
 #: A function that returns repaired data; rows and columns are found again in the data it is given.
-Repair = Callable[[Draft], Draft]
+Repair = Callable[[RawPredictions], RawPredictions]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,14 +74,14 @@ class Finding:
     rows: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     columns: tuple[str, ...] = ()
     repair: Repair | None = None
-    draft: Draft | None = None
+    raw: RawPredictions | None = None
 
     @property
-    def fix(self) -> Callable[[], Draft] | None:
-        """None, or a function that returns the corrected data as a `Draft`; the input is left alone."""
-        if self.repair is None or self.draft is None:
+    def fix(self) -> Callable[[], RawPredictions] | None:
+        """None, or a function that returns corrected `RawPredictions` and leaves the input alone."""
+        if self.repair is None or self.raw is None:
             return None
-        return partial(self.repair, self.draft)
+        return partial(self.repair, self.raw)
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class AcceptedFix:
         return f"{self.code}: {self.effect}"
 
 
-def effect_of(before: Draft, after: Draft) -> Effect:
+def effect_of(before: RawPredictions, after: RawPredictions) -> Effect:
     """Compare data before and after a fix."""
     return Effect(
         (before.n_samples, after.n_samples),
@@ -144,16 +144,16 @@ def effect_of(before: Draft, after: Draft) -> Effect:
     )
 
 
-def accuracy_of(draft: Draft) -> float:
+def accuracy_of(raw: RawPredictions) -> float:
     """Return the share of rows whose top column is their label; nan when no label is usable."""
-    codes = draft.codes() if draft.n_classes > 1 else None
+    codes = raw.codes() if raw.n_classes > 1 else None
     if codes is None or not (codes >= 0).any():
         return float("nan")
-    return float((highest(draft.proba)[0] == codes).mean())
+    return float((highest(raw.proba)[0] == codes).mean())
 
 
-def _sum_range(draft: Draft) -> tuple[float, float]:
-    sums = row_sums(draft.proba)
+def _sum_range(raw: RawPredictions) -> tuple[float, float]:
+    sums = row_sums(raw.proba)
     finite = sums[np.isfinite(sums)]
     return (float(finite.min()), float(finite.max())) if len(finite) else (float("nan"), float("nan"))
 

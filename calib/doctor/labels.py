@@ -11,14 +11,14 @@ from scipy.optimize import linear_sum_assignment
 
 from calib.doctor.findings import Finding, counted, some, some_names
 from calib.doctor.order import STANDARD_ERRORS, count_pairs, find_order_fault, minus_one, whole_numbers
-from calib.formats.drafts import Draft, missing_labels
+from calib.formats.raw_predictions import RawPredictions, missing_labels
 from calib.formats.roles import plain
 from calib.predictions import highest
 
 
-def find_label_faults(draft: Draft) -> list[Finding]:
+def find_label_faults(raw: RawPredictions) -> list[Finding]:
     """Return all findings about labels, at most one explanation for the same symptom."""
-    labels = draft.labels
+    labels = raw.labels
     if labels is None or missing_labels(labels).all():
         return [
             Finding(
@@ -42,76 +42,76 @@ def find_label_faults(draft: Draft) -> list[Finding]:
                 repair=_labelled,
             )
         )
-    codes = draft.codes()
+    codes = raw.codes()
     assert codes is not None
     unknown = (codes < 0) & ~missing
     if unknown.any():
-        found.append(_unknown_labels(draft, unknown))
+        found.append(_unknown_labels(raw, unknown))
         return found
-    if (fault := find_order_fault(draft, codes)) is not None:
+    if (fault := find_order_fault(raw, codes)) is not None:
         found.append(fault)
     return found
 
 
-def _labelled(data: Draft) -> Draft:
+def _labelled(data: RawPredictions) -> RawPredictions:
     return data if data.labels is None else data.take(~missing_labels(data.labels))
 
 
-def _unknown_labels(draft: Draft, unknown: np.ndarray) -> Finding:
-    assert draft.labels is not None
+def _unknown_labels(raw: RawPredictions, unknown: np.ndarray) -> Finding:
+    assert raw.labels is not None
     rows = np.flatnonzero(unknown)
-    numbers = whole_numbers(draft.labels)
+    numbers = whole_numbers(raw.labels)
     if numbers is None:
-        return _unmatched_names(draft, rows)
-    known = numbers[~missing_labels(draft.labels)]
-    if known.min() == 1 and known.max() == draft.n_classes:
+        return _unmatched_names(raw, rows)
+    known = numbers[~missing_labels(raw.labels)]
+    if known.min() == 1 and known.max() == raw.n_classes:
         return Finding(
             "labels_one_based",
             "error",
-            f"labels run from 1 to {draft.n_classes} for {draft.n_classes} classes: they count from 1. The "
+            f"labels run from 1 to {raw.n_classes} for {raw.n_classes} classes: they count from 1. The "
             "fix subtracts 1.",
             rows,
             repair=minus_one,
         )
     values = pd.unique(numbers[rows])
     listed = ", ".join(f"{value:.15g}" for value in values[:5]) + (", ..." if len(values) > 5 else "")
-    drop = None if len(rows) == draft.n_samples else lambda data: data.take(~_unknown(data))
-    of_all = f"{len(rows):,} of {counted(draft.n_samples, 'label')}"
+    drop = None if len(rows) == raw.n_samples else lambda data: data.take(~_unknown(data))
+    of_all = f"{len(rows):,} of {counted(raw.n_samples, 'label')}"
     be = "is" if len(rows) == 1 else "are"
-    if draft.numbered_names:
-        what = f"{of_all} {be} none of the classes {some_names(draft.names)}: {listed} ({some(rows)}). "
+    if raw.numbered_names:
+        what = f"{of_all} {be} none of the classes {some_names(raw.names)}: {listed} ({some(rows)}). "
         advice = "Name the columns like the labels, or correct the labels."
     else:
         what = (
-            f"{of_all} {be} outside 0..{draft.n_classes - 1}, the classes of the "
-            f"{counted(draft.n_classes, 'column')}: {listed} ({some(rows)}). "
+            f"{of_all} {be} outside 0..{raw.n_classes - 1}, the classes of the "
+            f"{counted(raw.n_classes, 'column')}: {listed} ({some(rows)}). "
         )
         advice = "Use codes that count columns, or names."
     how = f"The fix removes {'that row' if len(rows) == 1 else 'those rows'}." if drop else advice
     return Finding("label_out_of_range", "error", what + how, rows, repair=drop)
 
 
-def _unknown(data: Draft) -> np.ndarray:
+def _unknown(data: RawPredictions) -> np.ndarray:
     codes = data.codes()
     assert codes is not None
     assert data.labels is not None
     return (codes < 0) & ~missing_labels(data.labels)
 
 
-def _unmatched_names(draft: Draft, rows: np.ndarray) -> Finding:
+def _unmatched_names(raw: RawPredictions, rows: np.ndarray) -> Finding:
     """Labels that are text and name no class: match them loosely, else by what the model predicts."""
-    assert draft.labels is not None
-    seen = sorted({str(v) for v in pd.unique(draft.labels[~missing_labels(draft.labels)])})
-    names = set(draft.names)
+    assert raw.labels is not None
+    seen = sorted({str(v) for v in pd.unique(raw.labels[~missing_labels(raw.labels)])})
+    names = set(raw.names)
     stray = [label for label in seen if label not in names]
-    loose = {plain(name): name for name in draft.names}
+    loose = {plain(name): name for name in raw.names}
     fuzzy = {label: loose.get(plain(label)) for label in stray}
     seen_text = (
         f"{counted(len(stray), 'label name', ('matches', 'match'))} no class: {some_names(stray)}; the "
         "classes are"
     )
-    listed = f"{some_names(draft.names)}."
-    if all(fuzzy.values()) and len(loose) == draft.n_classes:
+    listed = f"{some_names(raw.names)}."
+    if all(fuzzy.values()) and len(loose) == raw.n_classes:
         return Finding(
             "label_names_unmatched",
             "error",
@@ -121,8 +121,8 @@ def _unmatched_names(draft: Draft, rows: np.ndarray) -> Finding:
             tuple(stray),
             lambda data: replace(data, labels=pd.Series(data.labels).replace(fuzzy).to_numpy(dtype=object)),
         )
-    if len(seen) == draft.n_classes and len(stray) == len(seen):
-        order = _names_by_prediction(draft, seen)
+    if len(seen) == raw.n_classes and len(stray) == len(seen):
+        order = _names_by_prediction(raw, seen)
         return Finding(
             "label_names_unmatched",
             "error",
@@ -132,7 +132,7 @@ def _unmatched_names(draft: Draft, rows: np.ndarray) -> Finding:
             tuple(stray),
             lambda data: replace(data, class_names=tuple(order)),
         )
-    few = len(rows) < 0.5 * draft.n_samples
+    few = len(rows) < 0.5 * raw.n_samples
     return Finding(
         "label_names_unmatched",
         "error",
@@ -144,12 +144,12 @@ def _unmatched_names(draft: Draft, rows: np.ndarray) -> Finding:
     )
 
 
-def _names_by_prediction(draft: Draft, seen: Sequence[str]) -> list[str]:
+def _names_by_prediction(raw: RawPredictions, seen: Sequence[str]) -> list[str]:
     """Order of names that agrees best with the predicted columns; sorted order where nothing is gained."""
-    assert draft.labels is not None
-    labels = pd.Categorical(draft.labels, categories=list(seen)).codes.astype(np.int64)
+    assert raw.labels is not None
+    labels = pd.Categorical(raw.labels, categories=list(seen)).codes.astype(np.int64)
     known = labels >= 0
-    counts = count_pairs(highest(draft.proba)[0][known], labels[known], draft.n_classes)
+    counts = count_pairs(highest(raw.proba)[0][known], labels[known], raw.n_classes)
     columns, matched = linear_sum_assignment(counts, maximize=True)
     gain = counts[columns, matched].sum() - np.trace(counts)
     better = gain > STANDARD_ERRORS * np.sqrt(max(known.sum(), 1))

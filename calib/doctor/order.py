@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
 from calib.doctor.findings import Finding
-from calib.formats.drafts import Draft
+from calib.formats.raw_predictions import RawPredictions
 from calib.predictions import highest
 
 #: Another reading of the labels must raise accuracy by this much (and by 4 standard errors) on rows
@@ -29,10 +29,10 @@ MAX_SHIFT = 3
 MAX_MATCHED = 2_000
 
 
-def find_order_fault(draft: Draft, codes: np.ndarray) -> Finding | None:
+def find_order_fault(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     """Return one explanation why labels disagree with the scores, if there is a better one than the model."""
-    other = _shifted_by_one(draft, codes) or _column_order(draft, codes) or _shuffled(draft, codes)
-    return other or _text_order(draft)
+    other = _shifted_by_one(raw, codes) or _column_order(raw, codes) or _shuffled(raw, codes)
+    return other or _text_order(raw)
 
 
 def whole_numbers(labels: np.ndarray) -> np.ndarray | None:
@@ -45,7 +45,7 @@ def whole_numbers(labels: np.ndarray) -> np.ndarray | None:
     return pd.to_numeric(pd.Series(labels), errors="coerce").to_numpy(dtype=np.float64)
 
 
-def minus_one(data: Draft) -> Draft:
+def minus_one(data: RawPredictions) -> RawPredictions:
     """Return the data with 1 subtracted from every label."""
     assert data.labels is not None
     numbers = whole_numbers(data.labels)
@@ -66,14 +66,14 @@ def _better(after: np.ndarray, before: np.ndarray) -> bool:
     return bool(gain >= ACCURACY_GAIN and gain >= STANDARD_ERRORS * spread)
 
 
-def _shifted_by_one(draft: Draft, codes: np.ndarray) -> Finding | None:
+def _shifted_by_one(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     """Find labels 1..L of which L is absent, so that none is out of range."""
     known = codes >= 0
-    if draft.labels is None or draft.labels_are_names or known.sum() < MIN_ROWS or codes[known].min() < 1:
+    if raw.labels is None or raw.labels_are_names or known.sum() < MIN_ROWS or codes[known].min() < 1:
         return None
-    if whole_numbers(draft.labels) is None:
+    if whole_numbers(raw.labels) is None:
         return None
-    predicted = highest(draft.proba)[0][known]
+    predicted = highest(raw.proba)[0][known]
     if not _better(predicted == codes[known] - 1, predicted == codes[known]):
         return None
     return Finding(
@@ -85,13 +85,13 @@ def _shifted_by_one(draft: Draft, codes: np.ndarray) -> Finding | None:
     )
 
 
-def _column_order(draft: Draft, codes: np.ndarray) -> Finding | None:
+def _column_order(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     """Find a permutation of columns, on half of the rows, that makes the other half more accurate."""
     known = np.flatnonzero(codes >= 0)
-    size = draft.n_classes
+    size = raw.n_classes
     if len(known) < MIN_ROWS or size < 2:
         return None
-    predicted, true = highest(draft.proba)[0][known], codes[known]
+    predicted, true = highest(raw.proba)[0][known], codes[known]
     candidates: list[tuple[str, np.ndarray]] = []
     text = np.array(sorted(range(size), key=str))
     if size > 10:
@@ -111,34 +111,34 @@ def _column_order(draft: Draft, codes: np.ndarray) -> Finding | None:
             continue
         moved = np.flatnonzero(order != np.arange(size))
 
-        def reorder(data: Draft, order: np.ndarray = order) -> Draft:
+        def reorder(data: RawPredictions, order: np.ndarray = order) -> RawPredictions:
             return replace(data, proba=np.ascontiguousarray(data.proba[:, np.argsort(order)]))
 
         first = moved[0]
         return Finding(
             "column_order",
             "warning",
-            f"columns are in {words} against the labels: rows labelled {draft.names[order[first]]!r} are "
-            f"predicted as {draft.names[first]!r}, and accuracy is {np.mean(predicted == true):.3f} as "
+            f"columns are in {words} against the labels: rows labelled {raw.names[order[first]]!r} are "
+            f"predicted as {raw.names[first]!r}, and accuracy is {np.mean(predicted == true):.3f} as "
             f"they are but {np.mean(order[predicted] == true):.3f} with {len(moved)} columns reordered. "
             "The fix reorders them.",
-            columns=tuple(draft.names[j] for j in moved),
+            columns=tuple(raw.names[j] for j in moved),
             repair=reorder,
         )
     return None
 
 
-def _text_order(draft: Draft) -> Finding | None:
+def _text_order(raw: RawPredictions) -> Finding | None:
     """Find columns named by numbers in the order of text: matched by name, which is worth knowing."""
-    names = draft.class_names or ()
-    if not draft.labels_are_names or len(names) < 3:
+    names = raw.class_names or ()
+    if not raw.labels_are_names or len(names) < 3:
         return None
     numbers = [int(name) for name in names]
     if numbers == sorted(numbers):
         return None
     order = np.argsort(numbers, kind="stable")
 
-    def reorder(data: Draft) -> Draft:
+    def reorder(data: RawPredictions) -> RawPredictions:
         return replace(
             data,
             proba=np.ascontiguousarray(data.proba[:, order]),
@@ -157,18 +157,18 @@ def _text_order(draft: Draft) -> Finding | None:
     )
 
 
-def _shuffled(draft: Draft, codes: np.ndarray) -> Finding | None:
+def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     """Find accuracy at chance while the model is sure: labels and rows do not belong together."""
     known = codes >= 0
     n = int(known.sum())
     if n < MIN_ROWS or not known.all():
         return None
-    predicted = highest(draft.proba)[0]
-    shares = [np.bincount(classes, minlength=draft.n_classes) / n for classes in (predicted, codes)]
+    predicted = highest(raw.proba)[0]
+    shares = [np.bincount(classes, minlength=raw.n_classes) / n for classes in (predicted, codes)]
     chance = float(shares[0] @ shares[1])
     accuracy = float((predicted == codes).mean())
     spread = np.sqrt(max(chance * (1 - chance), 1e-4) / n)
-    confidence = _mean_confidence(draft)
+    confidence = _mean_confidence(raw)
     if chance > 0.95 or accuracy > chance + CHANCE_ERRORS * spread or confidence < accuracy + CONFIDENCE_GAP:
         return None
     message = (
@@ -196,17 +196,17 @@ def _shuffled(draft: Draft, codes: np.ndarray) -> Finding | None:
     )
 
 
-def _rolled(data: Draft, by: int) -> Draft:
+def _rolled(data: RawPredictions, by: int) -> RawPredictions:
     assert data.labels is not None
     return replace(data, labels=np.roll(data.labels, by))
 
 
-def _reversed(data: Draft) -> Draft:
+def _reversed(data: RawPredictions) -> RawPredictions:
     assert data.labels is not None
     return replace(data, labels=data.labels[::-1].copy())
 
 
-def _mean_confidence(draft: Draft) -> float:
+def _mean_confidence(raw: RawPredictions) -> float:
     """Mean of the largest score; only scores on the scale of probabilities say how sure a model is."""
-    top = draft.proba.max(axis=1)
-    return float(top.mean()) if draft.proba.min() >= 0.0 and top.max() <= 1.0 + 1e-6 else 0.0
+    top = raw.proba.max(axis=1)
+    return float(top.mean()) if raw.proba.min() >= 0.0 and top.max() <= 1.0 + 1e-6 else 0.0

@@ -8,7 +8,7 @@ from scipy import stats
 
 from calib.doctor.findings import Finding, some, some_names
 from calib.doctor.scale import printed_decimals
-from calib.formats.drafts import Draft
+from calib.formats.raw_predictions import RawPredictions
 from calib.predictions import highest
 
 #: Rows a cell (class, bin) should have on average for its accuracy to mean something (+-0.4 at 5 rows).
@@ -27,17 +27,17 @@ NOTE_OVERLAP = 0.01
 MIX_P_VALUE, MIX_DISTANCE = 1e-5, 0.05
 
 
-def find_duplicate_ids(draft: Draft) -> Finding | None:
+def find_duplicate_ids(raw: RawPredictions) -> Finding | None:
     """Ids that occur more than once."""
-    if draft.ids is None:
+    if raw.ids is None:
         return None
-    ids = pd.Series(draft.ids)
+    ids = pd.Series(raw.ids)
     again = (ids.duplicated() & ids.notna() & (ids.astype(str) != "")).to_numpy()
     if not again.any():
         return None
     rows = np.flatnonzero(again)
 
-    def first_only(data: Draft) -> Draft:
+    def first_only(data: RawPredictions) -> RawPredictions:
         return data if data.ids is None else data.take(~pd.Series(data.ids).duplicated().to_numpy())
 
     return Finding(
@@ -51,20 +51,20 @@ def find_duplicate_ids(draft: Draft) -> Finding | None:
     )
 
 
-def find_overlap(draft: Draft, calibration: Draft | None) -> Finding | None:
+def find_overlap(raw: RawPredictions, calibration: RawPredictions | None) -> Finding | None:
     """Calibration rows that reappear in the evaluation rows, by id or by equal scores."""
     if calibration is None:
         return None
-    if draft.ids is not None and calibration.ids is not None:
+    if raw.ids is not None and calibration.ids is not None:
         known = set(map(str, calibration.ids.tolist())) - {"", "nan"}
-        again = np.array([str(name) in known for name in draft.ids.tolist()])
+        again = np.array([str(name) in known for name in raw.ids.tolist()])
         by, expected = "ids", 0.0
     else:
-        if calibration.n_classes != draft.n_classes:
+        if calibration.n_classes != raw.n_classes:
             return None
-        mine, theirs = _row_keys(draft.proba), _row_keys(calibration.proba.astype(draft.proba.dtype))
+        mine, theirs = _row_keys(raw.proba), _row_keys(calibration.proba.astype(raw.proba.dtype))
         again = np.isin(mine, theirs)
-        by, expected = "scores, to the last digit,", _coincidences(draft.proba, mine, len(theirs))
+        by, expected = "scores, to the last digit,", _coincidences(raw.proba, mine, len(theirs))
     share = float(again.mean())
     least = max(LEAST_OVERLAP, LEAST_OVERLAP_ROWS / len(again)) if by != "ids" else 0.0
     if share <= COINCIDENCE * expected or share < least or not again.any():
@@ -95,10 +95,10 @@ def _coincidences(matrix: np.ndarray, keys: np.ndarray, n_others: int) -> float:
     return min(within * n_others / max(len(keys) - half, 1), 1.0)
 
 
-def _overlapping(draft: Draft, calibration: Draft) -> np.ndarray:
-    if draft.ids is not None and calibration.ids is not None:
-        return np.isin(draft.ids.astype(str), calibration.ids.astype(str))
-    return np.isin(_row_keys(draft.proba), _row_keys(calibration.proba.astype(draft.proba.dtype)))
+def _overlapping(raw: RawPredictions, calibration: RawPredictions) -> np.ndarray:
+    if raw.ids is not None and calibration.ids is not None:
+        return np.isin(raw.ids.astype(str), calibration.ids.astype(str))
+    return np.isin(_row_keys(raw.proba), _row_keys(calibration.proba.astype(raw.proba.dtype)))
 
 
 def _row_keys(matrix: np.ndarray) -> np.ndarray:
@@ -114,14 +114,16 @@ def _row_keys(matrix: np.ndarray) -> np.ndarray:
     return keys
 
 
-def find_mix_shift(draft: Draft, codes: np.ndarray | None, calibration: Draft | None) -> Finding | None:
+def find_mix_shift(
+    raw: RawPredictions, codes: np.ndarray | None, calibration: RawPredictions | None
+) -> Finding | None:
     """Shares of classes that differ between calibration and evaluation rows by more than chance."""
-    if calibration is None or codes is None or calibration.n_classes != draft.n_classes:
+    if calibration is None or codes is None or calibration.n_classes != raw.n_classes:
         return None
     other = calibration.codes()
     if other is None:
         return None
-    counts = np.stack([np.bincount(c[c >= 0], minlength=draft.n_classes) for c in (other, codes)])
+    counts = np.stack([np.bincount(c[c >= 0], minlength=raw.n_classes) for c in (other, codes)])
     counts = counts[:, counts.sum(axis=0) > 0]
     if (counts.sum(axis=1) < FEWEST_ROWS).any() or counts.shape[1] < 2:
         return None
@@ -133,10 +135,10 @@ def find_mix_shift(draft: Draft, codes: np.ndarray | None, calibration: Draft | 
     if p_value > MIX_P_VALUE or distance < max(MIX_DISTANCE, 1.5 * chance):
         return None
     present = np.flatnonzero(
-        np.bincount(np.r_[other[other >= 0], codes[codes >= 0]], minlength=draft.n_classes)
+        np.bincount(np.r_[other[other >= 0], codes[codes >= 0]], minlength=raw.n_classes)
     )
     j = int(np.abs(shares[0] - shares[1]).argmax())
-    name = draft.names[present[j]]
+    name = raw.names[present[j]]
     return Finding(
         "class_mix_shift",
         "warning",
@@ -148,18 +150,18 @@ def find_mix_shift(draft: Draft, codes: np.ndarray | None, calibration: Draft | 
 
 
 def find_class_faults(
-    draft: Draft, codes: np.ndarray | None, *, n_bins: int, points_per_bin: int
+    raw: RawPredictions, codes: np.ndarray | None, *, n_bins: int, points_per_bin: int
 ) -> list[Finding]:
     """Classes never true, never predicted or rare, and too few rows for the cells."""
-    n, size = draft.proba.shape
-    predicted = np.bincount(highest(draft.proba)[0], minlength=size)
+    n, size = raw.proba.shape
+    predicted = np.bincount(highest(raw.proba)[0], minlength=size)
     found: list[Finding] = []
-    names = np.array(draft.names, dtype=object)
+    names = np.array(raw.names, dtype=object)
     if codes is not None and (codes >= 0).any():
         true = np.bincount(codes[codes >= 0], minlength=size)
         absent = np.flatnonzero(true == 0)
         if len(absent):
-            expected = draft.proba[:, absent].sum(axis=0, dtype=np.float64)
+            expected = raw.proba[:, absent].sum(axis=0, dtype=np.float64)
             odd = expected > EXPECTED_ROWS
             most = names[absent[expected.argmax()]][:40]
             found.append(

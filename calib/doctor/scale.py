@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 
 from calib.doctor.findings import Finding, Repair, some
-from calib.formats.drafts import (
+from calib.formats.raw_predictions import (
     LOG_SUM_TOLERANCE,
-    Draft,
+    RawPredictions,
     are_log_probabilities,
     are_percentages,
     exp_normalised,
@@ -31,13 +31,13 @@ NEGATIVE_NOISE = 1e-3
 PRINT_ROWS, PRINT_DECIMALS = 2_000, 6
 
 
-def find_scale(draft: Draft) -> Finding | None:
+def find_scale(raw: RawPredictions) -> Finding | None:
     """Find the scale of the scores, when it is not probabilities whose rows sum to 1."""
-    matrix = draft.proba
+    matrix = raw.proba
     low, high = float(matrix.min()), float(matrix.max())
     if are_log_probabilities(matrix):
         return _scale_finding(
-            draft,
+            raw,
             "log_probabilities",
             f"no score is above 0 ({low:.4g} to {high:.4g}) and exp of each row sums to 1: these are "
             "log-probabilities. The fix takes exp.",
@@ -46,7 +46,7 @@ def find_scale(draft: Draft) -> Finding | None:
     sums = row_sums(matrix)
     if are_percentages(matrix):
         return _scale_finding(
-            draft,
+            raw,
             "percent",
             f"scores run from {low:.4g} to {high:.4g} and rows sum to {np.median(sums):.5g}: these are "
             "percentages. The fix divides by 100.",
@@ -57,23 +57,23 @@ def find_scale(draft: Draft) -> Finding | None:
         highs = map_row_blocks(lambda block: block.max(axis=1), matrix)
         sane = (lows >= 0.0) & (highs <= 1.0 + 1e-6) & (np.abs(sums - 1.0) <= LOG_SUM_TOLERANCE)
         if low < 0.0 and max(sane.mean(), (np.abs(sums - 1.0) <= LOG_SUM_TOLERANCE).mean()) >= MOST_ROWS:
-            return _negative(draft, lows)
+            return _negative(raw, lows)
         if sane.mean() < MOST_ROWS:
             return _scale_finding(
-                draft,
+                raw,
                 "logits",
                 f"scores run from {low:.4g} to {high:.4g} and rows do not sum to 1 but to {_range(sums)}: "
                 "these are logits, not probabilities. The fix applies softmax.",
                 _softmax_of,
             )
-        return _bad_sums(draft, ~sane, sums)
+        return _bad_sums(raw, ~sane, sums)
     off = np.abs(sums - 1.0)
     if off.max() <= SILENT:
         return None
     printed = printed_decimals(matrix)
     allowed = ROW_SUM_TOLERANCE
     if printed is not None:
-        allowed = min(max(allowed, 0.5 * draft.n_classes * 10.0**-printed), MOST_ROUNDING)
+        allowed = min(max(allowed, 0.5 * raw.n_classes * 10.0**-printed), MOST_ROUNDING)
     if off.max() <= allowed * (1 + 1e-9):
         how = f"printed with {printed} decimals" if printed is not None else "stored in low precision"
         return Finding(
@@ -86,7 +86,7 @@ def find_scale(draft: Draft) -> Finding | None:
         )
     wrong = off > allowed
     if wrong.mean() <= MOST_ROWS:
-        return _bad_sums(draft, wrong, sums)
+        return _bad_sums(raw, wrong, sums)
     return Finding(
         "sigmoid_scores",
         "error",
@@ -97,10 +97,10 @@ def find_scale(draft: Draft) -> Finding | None:
     )
 
 
-def _scale_finding(draft: Draft, code: str, message: str, repair: Repair) -> Finding:
-    named = draft.scale == code
+def _scale_finding(raw: RawPredictions, code: str, message: str, repair: Repair) -> Finding:
+    named = raw.scale == code
     if named:
-        low, high = float(draft.proba.min()), float(draft.proba.max())
+        low, high = float(raw.proba.min()), float(raw.proba.max())
         message = (
             f"the file names its scores {code.replace('log_', 'log-')} (they run from {low:.4g} to "
             f"{high:.4g}); they are turned into probabilities."
@@ -114,19 +114,19 @@ def _range(sums: np.ndarray) -> str:
     return low if low == high else f"between {low} and {high}"
 
 
-def _exponentials(data: Draft) -> Draft:
+def _exponentials(data: RawPredictions) -> RawPredictions:
     return replace(data, proba=exp_normalised(data.proba), scale="probabilities")
 
 
-def _hundredths(data: Draft) -> Draft:
+def _hundredths(data: RawPredictions) -> RawPredictions:
     return replace(data, proba=data.proba / data.proba.dtype.type(100), scale="probabilities")
 
 
-def _softmax_of(data: Draft) -> Draft:
+def _softmax_of(data: RawPredictions) -> RawPredictions:
     return replace(data, proba=Predictions.from_logits(data.proba).proba, scale="probabilities")
 
 
-def _softmax_of_log_odds(data: Draft) -> Draft:
+def _softmax_of_log_odds(data: RawPredictions) -> RawPredictions:
     def odds(block: np.ndarray) -> np.ndarray:
         tiny = np.finfo(block.dtype).eps / 2
         p = block.astype(np.float64).clip(tiny**2, 1.0 - tiny)
@@ -135,7 +135,7 @@ def _softmax_of_log_odds(data: Draft) -> Draft:
     return _softmax_of(replace(data, proba=map_row_blocks(odds, data.proba)))
 
 
-def _renormalised(data: Draft) -> Draft:
+def _renormalised(data: RawPredictions) -> RawPredictions:
     def divided(block: np.ndarray) -> np.ndarray:
         sums = block.sum(axis=1, dtype=np.float64, keepdims=True)
         return (block / np.where(sums > 0, sums, 1.0)).astype(block.dtype)
@@ -156,7 +156,7 @@ def printed_decimals(matrix: np.ndarray) -> int | None:
     return None
 
 
-def _bad_sums(draft: Draft, wrong: np.ndarray, sums: np.ndarray) -> Finding:
+def _bad_sums(raw: RawPredictions, wrong: np.ndarray, sums: np.ndarray) -> Finding:
     rows = np.flatnonzero(wrong)
     return Finding(
         "rounding",
@@ -168,15 +168,15 @@ def _bad_sums(draft: Draft, wrong: np.ndarray, sums: np.ndarray) -> Finding:
     )
 
 
-def _has_negatives(data: Draft) -> np.ndarray:
+def _has_negatives(data: RawPredictions) -> np.ndarray:
     return map_row_blocks(lambda block: block.min(axis=1), data.proba) < 0.0
 
 
-def _without_negatives(data: Draft) -> Draft:
+def _without_negatives(data: RawPredictions) -> RawPredictions:
     return data.take(~_has_negatives(data))
 
 
-def _mend_negatives(data: Draft, mend: Callable[[np.ndarray], np.ndarray]) -> Draft:
+def _mend_negatives(data: RawPredictions, mend: Callable[[np.ndarray], np.ndarray]) -> RawPredictions:
     below, proba = _has_negatives(data), data.proba.copy()
     proba[below] = mend(proba[below])
     return replace(data, proba=proba)
@@ -187,10 +187,10 @@ def _clipped(rows: np.ndarray) -> np.ndarray:
     return positive / positive.sum(axis=1, keepdims=True)
 
 
-def _negative(draft: Draft, lows: np.ndarray) -> Finding:
+def _negative(raw: RawPredictions, lows: np.ndarray) -> Finding:
     rows = np.flatnonzero(lows < 0.0)
-    columns = tuple(draft.names[j] for j in np.flatnonzero(draft.proba[rows].min(axis=0) < 0))
-    flipped = np.abs(row_sums(np.abs(draft.proba[rows])) - 1.0).max() <= ROW_SUM_TOLERANCE
+    columns = tuple(raw.names[j] for j in np.flatnonzero(raw.proba[rows].min(axis=0) < 0))
+    flipped = np.abs(row_sums(np.abs(raw.proba[rows])) - 1.0).max() <= ROW_SUM_TOLERANCE
     repair: Repair
     if flipped:
         how = "Without the sign those rows sum to 1; the fix removes the sign."
@@ -207,6 +207,6 @@ def _negative(draft: Draft, lows: np.ndarray) -> Finding:
         f"{len(rows):,} of {len(lows):,} rows hold negative values down to {lows.min():.4g} "
         f"({some(rows)}); probabilities are 0 or more. {how}",
         rows,
-        columns if len(columns) < draft.n_classes else (),
+        columns if len(columns) < raw.n_classes else (),
         repair,
     )

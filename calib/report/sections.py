@@ -32,7 +32,7 @@ from calib.diagrams.bin_sweep import ece_sweep
 from calib.diagrams.classes import CLASS_COLUMNS, class_heat, class_table
 from calib.diagrams.reliability import reliability_diagram, worst_cells_words
 from calib.diagrams.validity import validity_cells, validity_curve, validity_words
-from calib.doctor.examination import Report as Examination
+from calib.doctor.examination import Examination
 from calib.exceptions import InputError
 from calib.figures.html import figure_html, plotly_script
 from calib.guarantees.card import GuaranteeCard, guarantee_card
@@ -77,7 +77,7 @@ class ReportInput:
         Heading, for example the file's name.
     simulated : bool
         Whether the data are simulated; the report then says so on top.
-    examinations : mapping of str to `calib.doctor.Report`
+    examinations : mapping of str to `calib.doctor.Examination`
         What the doctor found in each part, and what was fixed.
     log : sequence of str
         Fixes that were applied before `examinations`, one line each.

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from calib import InputError, Predictions
-from calib.doctor import Report
+from calib.doctor import Examination
 from calib.doctor.examination import examine_parts
 from calib.doctor.findings import LABEL_CODES, AcceptedFix
 from calib.formats import divide, with_labels
@@ -34,7 +34,7 @@ class Reading:
         Name of the predictions file.
     tables : tuple of (Table or None)
         Raw content of the files: predictions, labels, calibration predictions, calibration labels.
-    reports : dict of str to Report
+    reports : dict of str to Examination
         "evaluation", and "calibration" where there are such rows.
     roles : Roles or None
         What each column is taken for; None for arrays.
@@ -45,7 +45,7 @@ class Reading:
     key: tuple[Any, ...]
     name: str
     tables: tuple[Table, Table | None, Table | None, Table | None]
-    reports: dict[str, Report]
+    reports: dict[str, Examination]
     roles: Roles | None
     place: str = PENDING
 
@@ -108,22 +108,22 @@ def dismiss() -> None:
     st.session_state.pop(PENDING, None)
 
 
-def examined(reading: Reading, progress: Any = None) -> dict[str, Report]:
+def examined(reading: Reading, progress: Any = None) -> dict[str, Examination]:
     """Examine every part of an upload: calibration rows first, evaluation rows compared with them."""
     table, labels, calibration, calibration_labels = reading.tables
-    drafts = dict(divide(table, reading.roles if reading.roles != _guess(table) else None))
+    raw_by_part = dict(divide(table, reading.roles if reading.roles != _guess(table) else None))
     if labels is not None:
-        drafts["evaluation"] = with_labels(drafts["evaluation"], labels)
+        raw_by_part["evaluation"] = with_labels(raw_by_part["evaluation"], labels)
     if calibration is not None:
         other = divide(calibration)["evaluation"]
-        drafts["calibration"] = (
+        raw_by_part["calibration"] = (
             other if calibration_labels is None else with_labels(other, calibration_labels)
         )
-    if "evaluation" not in drafts:
+    if "evaluation" not in raw_by_part:
         raise InputError("the file names calibration rows but no evaluation rows (test or evaluation)")
     if reading.place != PENDING:  # calibration rows are of use only with the data of all pages
-        drafts.pop("calibration", None)
-    return examine_parts(drafts, progress=progress)
+        raw_by_part.pop("calibration", None)
+    return examine_parts(raw_by_part, progress=progress)
 
 
 def in_words(fix: AcceptedFix) -> str:
@@ -135,11 +135,11 @@ def without_labels(reading: Reading) -> tuple[Predictions, bool]:
     """Return the rows of an upload without labels that cannot be used, and whether there were any."""
     report = reading.reports["evaluation"]
     unusable = any(finding.code in LABEL_CODES for finding in report.errors)
-    draft = replace(report.draft, labels=None) if unusable else report.draft
-    return draft.predictions(), unusable
+    raw = replace(report.raw, labels=None) if unusable else report.raw
+    return raw.predictions(), unusable
 
 
-def rows_of(report: Report) -> Predictions:
+def rows_of(report: Examination) -> Predictions:
     """Return examined rows.
 
     Raises

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from calib import InputError, Predictions, check, examine
 from calib.doctor.findings import CODES
-from calib.formats.drafts import Draft
+from calib.formats.raw_predictions import RawPredictions
 from tests.files import bytes_of
 from tests.populations import drawn, population, softmax
 
@@ -71,7 +71,7 @@ def test_scale_is_named_and_restored(name):
     assert codes_at(report, "error", "warning") == LOUD.get(name, [code])
     assert re.search(words, report[code].message)
     fixed = report.fix(code)
-    np.testing.assert_allclose(fixed.draft.proba, P, atol=max(tolerance, 1e-15))
+    np.testing.assert_allclose(fixed.raw.proba, P, atol=max(tolerance, 1e-15))
     assert codes_at(fixed, "error", "warning") == LEFT.get(name, [])
     usable = fixed.fix("rounding") if "rounding" in LEFT.get(name, []) else fixed
     assert usable.predictions().proba.shape == P.shape
@@ -363,7 +363,7 @@ def test_nothing_is_changed_until_accepted():
     report.effect("percent")
     report.fix("percent")
     np.testing.assert_array_equal(scores, before)
-    assert report.draft.proba is scores
+    assert report.raw.proba is scores
     assert report.log == ()
 
 
@@ -507,7 +507,7 @@ def test_labels_that_are_none_of_numbered_classes_are_named_by_the_classes():
     message = report["label_out_of_range"].message
     assert message.startswith("8 of 8 labels are none of the classes '1', '2', '3', '4': 5, 6, 7, 8 (rows 0")
     # One stray label does not turn the others from names into codes.
-    stray = Draft(np.full((5, 4), 0.25), np.array([1, 2, 3, 4, 9]), names)
+    stray = RawPredictions(np.full((5, 4), 0.25), np.array([1, 2, 3, 4, 9]), names)
     assert stray.codes().tolist() == [0, 1, 2, 3, -1]
 
 
@@ -517,5 +517,5 @@ def test_effect_leaves_out_what_does_not_change():
 
 
 def test_scores_named_logits_are_said_to_be_so_plainly():
-    report = examine(Draft(np.log(P), Y, scale="logits"))
+    report = examine(RawPredictions(np.log(P), Y, scale="logits"))
     assert "anything" not in " ".join(one.message for one in report.findings)

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from calib import InputError, read_pair, read_predictions
-from calib.formats import divide, read_draft, read_table, with_labels, write_csv
+from calib.formats import divide, read_raw, read_table, with_labels, write_csv
 from calib.formats.roles import guess_roles
 from calib.formats.source import Limits
 from tests.files import bytes_of
@@ -225,11 +225,9 @@ def test_label_column_without_any_name(truth, hard):
     """Whole numbers beside rows that sum to 1, even if one label is out of range."""
     proba = np.eye(3)[truth[0].argmax(axis=1)] if hard else truth[0]
     labels = np.where(np.arange(40) == 5, 77, truth[1])
-    draft = read_draft(
-        pd.DataFrame(np.column_stack([proba, labels])).to_csv(index=False, header=False).encode()
-    )
-    np.testing.assert_array_equal(draft.proba, proba)
-    np.testing.assert_array_equal(draft.labels, labels)
+    raw = read_raw(pd.DataFrame(np.column_stack([proba, labels])).to_csv(index=False, header=False).encode())
+    np.testing.assert_array_equal(raw.proba, proba)
+    np.testing.assert_array_equal(raw.labels, labels)
 
 
 def test_one_hot_labels(truth):
@@ -283,8 +281,8 @@ def test_chunks_join_without_a_seam(monkeypatch, truth):
 def test_column_that_turns_out_to_be_text(monkeypatch):
     monkeypatch.setattr("calib.formats.text.BLOCK", 4096)
     rows = ["0.5,0.5,1"] * 1000 + ["0.5,0.5,b"]
-    draft = read_draft(("a,b,label\n" + "\n".join(rows)).encode())
-    assert draft.labels[[0, -1]].tolist() == ["1", "b"]
+    raw = read_raw(("a,b,label\n" + "\n".join(rows)).encode())
+    assert raw.labels[[0, -1]].tolist() == ["1", "b"]
 
 
 def test_wide_file():

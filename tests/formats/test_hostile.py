@@ -1,4 +1,4 @@
-"""Hostile files: always a `Report` or one `InputError` with a sentence, in bounded memory.
+"""Hostile files: always an `Examination` or one `InputError` with a sentence, in bounded memory.
 
 The number of mutated files per format is small; set CALIB_FUZZ to run more (CALIB_FUZZ=2000 takes minutes).
 """

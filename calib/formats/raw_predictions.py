@@ -93,10 +93,10 @@ def read_predictions(
     >>> read_predictions(b"cat,dog,label\n0.9,0.1,cat\n0.2,0.8,cat\n")
     <Predictions: 2 rows x 2 classes, with labels>
     """
-    draft = read_draft(
+    raw = read_raw(
         source, labels=labels, format=format, split=split, roles=roles, limits=limits, progress=progress
     )
-    return draft.predictions(scores)
+    return raw.predictions(scores)
 
 
 def read_pair(
@@ -120,15 +120,15 @@ def read_pair(
         As for `read_predictions`.
     """
     table = read_table(source, format=format, limits=limits, progress=progress)
-    drafts = divide(table, roles)
-    calibration = drafts.get("calibration")
-    if "evaluation" not in drafts:
+    raw_by_part = divide(table, roles)
+    calibration = raw_by_part.get("calibration")
+    if "evaluation" not in raw_by_part:
         raise RemedyError(
             "the file names calibration rows but no evaluation rows (test or evaluation)",
             'Read the calibration rows with read_predictions(..., split="calibration")',
             "add --part calibration to use the calibration rows",
         )
-    evaluation = drafts["evaluation"].predictions(scores)
+    evaluation = raw_by_part["evaluation"].predictions(scores)
     if calibration is None:
         return None, evaluation
     if calibration.n_classes != evaluation.n_classes:
@@ -139,7 +139,7 @@ def read_pair(
     return calibration.predictions(scores), evaluation
 
 
-def read_draft(
+def read_raw(
     source: Any,
     *,
     labels: Any = None,
@@ -148,24 +148,24 @@ def read_draft(
     roles: Roles | None = None,
     limits: Limits | None = None,
     progress: Progress | None = None,
-) -> Draft:
+) -> RawPredictions:
     """Read a file until its roles are known, checking nothing; arguments of `read_predictions`."""
     table = read_table(source, format=format, limits=limits, progress=progress)
-    drafts = divide(table, roles, split)
+    raw_by_part = divide(table, roles, split)
     name = "evaluation" if split is None else split
-    if name not in drafts:
-        listed = ", ".join(repr(part) for part in drafts)
+    if name not in raw_by_part:
+        listed = ", ".join(repr(part) for part in raw_by_part)
         raise RemedyError(
             f"the file has no part {name!r}; it has {listed}",
             "Pass one of them as split",
             "name one of them with --part",
         )
-    draft = drafts[name]
-    return draft if labels is None else with_labels(draft, labels, limits=limits)
+    raw = raw_by_part[name]
+    return raw if labels is None else with_labels(raw, labels, limits=limits)
 
 
 @dataclass(frozen=True, eq=False)
-class Draft:
+class RawPredictions:
     """Scores and labels as they were found.
 
     Attributes
@@ -209,7 +209,7 @@ class Draft:
         """Class names, "0", "1", ... where the source gives none."""
         return self.class_names or tuple(str(code) for code in range(self.n_classes))
 
-    def take(self, rows: Any) -> Draft:
+    def take(self, rows: Any) -> RawPredictions:
         """Return the chosen rows (mask or indices)."""
         parts = {
             name: values[rows]
@@ -357,7 +357,7 @@ def exp_normalised(block: np.ndarray) -> np.ndarray:
     return proba / sums
 
 
-def draft_of(table: Table, roles: Roles) -> Draft:
+def raw_of(table: Table, roles: Roles) -> RawPredictions:
     """Cut scores, labels and the rest out of a table as `roles` say.
 
     Raises
@@ -378,7 +378,7 @@ def draft_of(table: Table, roles: Roles) -> Draft:
     names = names_that_fit(labels, roles)
     if names is not None and len(names) != proba.shape[1]:
         raise InputError(f"there are {len(names)} class names for {proba.shape[1]} columns of scores")
-    return Draft(
+    return RawPredictions(
         proba=proba,
         labels=labels,
         class_names=names,
@@ -390,32 +390,34 @@ def draft_of(table: Table, roles: Roles) -> Draft:
     )
 
 
-def divide(table: Table, roles: Roles | None = None, split: str | None = None) -> Mapping[str, Draft]:
-    """Return the drafts a table holds: "evaluation", "calibration" where named, or the part `split`.
+def divide(
+    table: Table, roles: Roles | None = None, split: str | None = None
+) -> Mapping[str, RawPredictions]:
+    """Return the raw predictions a table holds: "evaluation", "calibration" where named, or the part `split`.
 
     Rows of a split column whose values say neither are all "evaluation".
     """
     parts = {} if roles else part_tables(table)
     if parts:
-        return {part: draft_of(piece, guess_roles(piece)) for part, piece in parts.items()}
+        return {part: raw_of(piece, guess_roles(piece)) for part, piece in parts.items()}
     roles = roles or guess_roles(table)
-    draft = draft_of(table, roles)
+    raw = raw_of(table, roles)
     if roles.split is None:
-        return {"evaluation": draft}
+        return {"evaluation": raw}
     words = pd.Series(table.columns[roles.split]).astype(str).fillna("").str.strip()
     if split is not None and (words == split).any():
-        return {split: draft.take((words == split).to_numpy())}
+        return {split: raw.take((words == split).to_numpy())}
     part = words.map({word: part_of(word) for word in words.unique()})
     made = {
-        name: draft.take((part == name).to_numpy())
+        name: raw.take((part == name).to_numpy())
         for name in ("calibration", "evaluation")
         if (part == name).any()
     }
-    return made or {"evaluation": draft}
+    return made or {"evaluation": raw}
 
 
-def with_labels(draft: Draft, labels: Any, *, limits: Limits | None = None) -> Draft:
-    """Return the draft with labels from a file, a frame or an array; ids on both sides match their rows.
+def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = None) -> RawPredictions:
+    """Return the raw predictions with labels from a file, a frame or an array; ids match their rows.
 
     Raises
     ------
@@ -433,16 +435,16 @@ def with_labels(draft: Draft, labels: Any, *, limits: Limits | None = None) -> D
             values = from_one_hot(values) if values.shape[1] > 1 else values[:, 0]
         elif values.ndim != 1:
             raise InputError(f"labels must be one per row; got shape {values.shape}")
-    _check_one_per_row(values, draft.n_samples)
-    if ids is not None and draft.ids is not None:
+    _check_one_per_row(values, raw.n_samples)
+    if ids is not None and raw.ids is not None:
         place = (
-            pd.Index(ids.astype(str)).get_indexer(draft.ids.astype(str)) if pd.Index(ids).is_unique else None
+            pd.Index(ids.astype(str)).get_indexer(raw.ids.astype(str)) if pd.Index(ids).is_unique else None
         )
         if place is not None and (place >= 0).all():
             values = values[place]
-    if draft.roles is not None:
-        draft = replace(draft, class_names=names_that_fit(values, draft.roles))
-    return replace(draft, labels=values)
+    if raw.roles is not None:
+        raw = replace(raw, class_names=names_that_fit(values, raw.roles))
+    return replace(raw, labels=values)
 
 
 def _check_one_per_row(labels: np.ndarray, n_rows: int) -> None:
