@@ -1,4 +1,4 @@
-"""What a built-in example is: predictions, where they come from and, if simulated, the truth."""
+"""A built-in example: predictions, their origin and, if simulated, the truth."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ class Example:
     name : str
         Short key, as used by `load_example` and in links.
     title : str
-        A few words for a menu; simulated examples say so.
+        Title for a menu; it says whether the example is simulated.
     description : str
-        One sentence: where the numbers come from and what there is to see.
+        One sentence: where the numbers come from and what they show.
     simulated : bool
         Whether the rows were drawn from a population made up for the purpose.
     calibration : Predictions or None
-        Rows to fit calibrators on; None where the example has evaluation rows only.
+        Rows to fit calibrators on; None if the example has evaluation rows only.
     evaluation : Predictions
         Rows to assess models on.
     truth : (n,) float64 array or None
-        P(Y = c(x) | x) of each evaluation row, where it is known.
+        P(Y = c(x) | x) of each evaluation row, if known.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Example:
             object.__setattr__(self, "truth", truth)
 
     def true_proba(self) -> np.ndarray | None:
-        """Known conditional probabilities P(Y = l | x), (n, L) float64; None where they are unknown.
+        """Known conditional probabilities P(Y = l | x), (n, L) float64; None if they are unknown.
 
         In every simulated example the classes other than the predicted one share 1 - `truth` in
         proportion to their scores, so this matrix follows from `truth` and needs no memory until asked

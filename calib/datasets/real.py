@@ -41,7 +41,7 @@ Arrays = dict[str, np.ndarray]
 
 
 class Stopped(Exception):
-    """The caller's `stop` asked for an end before the work was done."""
+    """Raised if the caller's `stop` returned True before the work was done."""
 
 
 def digits(*, random_state: int = 0) -> Example:
@@ -87,7 +87,7 @@ def covtype(
     """Predict COVTYPE's cover types as the paper does, and cache the predictions on disk.
 
     30 % of the rows, chosen at random, are for evaluation, and 10 % of the others for calibration; the
-    model is learnt on the rest. With all 581,012 rows that is 174,304 and 40,671 rows.
+    model is fitted on the rest. With all 581,012 rows that is 174,304 and 40,671 rows.
 
     Parameters
     ----------
@@ -103,39 +103,39 @@ def covtype(
     data_home : path, optional
         Folder of downloaded data and cached predictions; scikit-learn's data home by default.
     cache : bool
-        Whether to look for the predictions on disk and to keep them there. The file holds probabilities
-        and labels, no features.
+        Whether to read the predictions from disk if they are there, and to write them there if not. The
+        file holds probabilities and labels, no features.
     progress : callable(float, str), optional
-        Told the share of the work that is done, from 0 to 1, and what is being done.
+        Called with the share of the work that is done, from 0 to 1, and what is being done.
     stop : callable() -> bool, optional
-        Asked now and then; a true answer ends the work.
+        Called now and then; if it returns True, the work ends.
 
     Returns
     -------
     Example
-        Real, so without `truth`.
+        Real data, so `truth` is None.
 
     Raises
     ------
     InputError
-        If the data can neither be found nor downloaded, or is not COVTYPE.
+        If the data can be neither found nor downloaded, or are not COVTYPE.
     Stopped
-        If `stop` answered true.
+        If `stop` returned True.
 
     Notes
     -----
-    The forest grows a few trees at a time so that it can report and be stopped; the result is that of one
-    fit with the same seed. The logistic regression departs from the paper's in that features are
-    standardised first: on the raw ones the solver does not converge within its default iterations.
+    The forest grows a few trees at a time so that it can report progress and be stopped; the result is that
+    of one fit with the same seed. Unlike the paper, features are standardised before the logistic regression:
+    on raw features the solver does not converge within its default iterations.
     """
     if model not in ("forest", "logistic"):
         raise InputError(f'model must be "forest" or "logistic"; got {model!r}')
-    tell = progress or (lambda done, what: None)
-    tell(0.0, "Reading the data")
+    report = progress or (lambda done, what: None)
+    report(0.0, "Reading the data")
     features, labels = _fetch(data_home) if source is None else _read(source)
     if len(np.unique(labels)) < 2 or len(labels) < 100:
         raise InputError(
-            f"COVTYPE needs at least 100 rows and 2 cover types to learn from; got {len(labels)} rows and "
+            f"COVTYPE needs at least 100 rows and 2 cover types to fit a model; got {len(labels)} rows and "
             f"{len(np.unique(labels))} cover type(s)"
         )
     key = hashlib.blake2b(digest_size=12)
@@ -146,28 +146,24 @@ def covtype(
     file = home / "calib" / f"covtype-{model}-{key.hexdigest()}.npz"
     arrays = _load(file) if cache else None
     if arrays is None:
-        arrays = _predict(features, labels, model, random_state, tell, stop or (lambda: False))
+        arrays = _predict(features, labels, model, random_state, report, stop or (lambda: False))
         if cache:
             _store(file, arrays)
-    tell(1.0, "Done")
+    report(1.0, "Done")
     names = COVER_TYPES if model == "forest" else COVER_TYPES_3
+    counts = np.bincount(arrays["evaluation_labels"])
     learner = "random forest" if model == "forest" else "logistic regression"
     return Example(
         name="covtype" if model == "forest" else "covtype-3",
         title=f"COVTYPE-{len(names)}, {learner} (real)",
         description=(
             f"A {learner} on {len(labels):,} real rows of COVTYPE with {len(names)} classes; the most "
-            f"frequent is {_imbalance(arrays['evaluation_labels']):,.0f} times as frequent as the rarest."
+            f"frequent is {counts.max() / counts[counts > 0].min():,.0f} times as frequent as the rarest."
         ),
         simulated=False,
         calibration=Predictions(arrays["calibration_proba"], arrays["calibration_labels"], names),
         evaluation=Predictions(arrays["evaluation_proba"], arrays["evaluation_labels"], names),
     )
-
-
-def _imbalance(labels: np.ndarray) -> float:
-    counts = np.bincount(labels)
-    return counts.max() / counts[counts > 0].min()
 
 
 def _fetch(data_home: str | Path | None) -> tuple[np.ndarray, np.ndarray]:
@@ -202,15 +198,17 @@ def _read(source: str | Path | bytes | IO[bytes]) -> tuple[np.ndarray, np.ndarra
     except ValueError as error:  # pandas' parser errors are ValueErrors
         raise InputError(f"{expected}; this file does not read as such a table ({error})") from None
     if values.shape[1] != 55:
-        raise InputError(f"{expected}; this file has {values.shape[1]} columns. It is at {_WHERE}.")
+        raise InputError(
+            f"{expected}; this file has {values.shape[1]} columns. Download COVTYPE from {_WHERE}."
+        )
     if header == 0 and str(table.columns[-1]).lower() != "cover_type":
         raise InputError(f"{expected}, in a column named Cover_Type; here it is {str(table.columns[-1])!r}")
     features, types = np.ascontiguousarray(values[:, :54]), values[:, 54]
-    off = ~(np.isfinite(features).all(axis=1) & np.isin(types, np.arange(1, 8)))
-    if off.any():
+    invalid = ~(np.isfinite(features).all(axis=1) & np.isin(types, np.arange(1, 8)))
+    if invalid.any():
         raise InputError(
-            f"{expected}; {int(off.sum()):,} of {len(off):,} rows are not like that, the first is data row "
-            f"{int(off.argmax())} with cover type {types[off.argmax()]:g}"
+            f"{expected}; {int(invalid.sum()):,} of {len(invalid):,} rows are not like that, the first is "
+            f"data row {int(invalid.argmax())} with cover type {types[invalid.argmax()]:g}"
         )
     return features, types.astype(np.int64) - 1
 
@@ -230,10 +228,10 @@ def _predict(
     labels: np.ndarray,
     model: str,
     random_state: int,
-    tell: Progress,
+    report: Progress,
     stop: Callable[[], bool],
 ) -> Arrays:
-    """Split, learn and predict: the parts' probabilities (n, L) float64 and labels (n,)."""
+    """Split, fit and predict: return probabilities (n, L) float64 and labels (n,) of both sets of rows."""
     n_classes = len(COVER_TYPES)
     if model == "logistic":
         n_classes = len(COVER_TYPES_3)
@@ -242,42 +240,42 @@ def _predict(
     train, calibration = train_test_split(train, test_size=0.1, random_state=random_state)
     if len(np.unique(labels[train])) < 2:
         raise InputError("the training rows hold a single cover type; pass a file with more rows")
-    grow = _grow_forest if model == "forest" else _fit_logistic
-    fitted = grow(features[train], labels[train], random_state, tell, stop)
+    fit = _grow_forest if model == "forest" else _fit_logistic
+    fitted = fit(features[train], labels[train], random_state, report, stop)
     arrays: Arrays = {}
     done, total = 0, len(calibration) + len(evaluation)
-    for part, rows in (("calibration", calibration), ("evaluation", evaluation)):
-        # Columns by class code: a class that the training rows lack keeps its column, of zeros.
+    for name, rows in (("calibration", calibration), ("evaluation", evaluation)):
+        # Columns by class code: a class without training rows has a column of zeros.
         proba = np.zeros((len(rows), n_classes))
         for block in np.array_split(np.arange(len(rows)), max(len(rows) // 20_000, 1)):
             _check(stop)
-            tell(0.9 + 0.1 * done / total, f"Predicting the {part} rows")
+            report(0.9 + 0.1 * done / total, f"Predicting the {name} rows")
             done += len(block)
             proba[block[:, None], fitted.classes_] = fitted.predict_proba(features[rows[block]])
-        # Threads add up the trees' votes in any order: without the last digits the result is always the same.
-        arrays[f"{part}_proba"] = np.round(proba, 12)
-        arrays[f"{part}_labels"] = labels[rows]
+        # Threads add the trees' votes in any order; rounding makes the result the same every time.
+        arrays[f"{name}_proba"] = np.round(proba, 12)
+        arrays[f"{name}_labels"] = labels[rows]
     return arrays
 
 
 def _grow_forest(
-    features: np.ndarray, labels: np.ndarray, random_state: int, tell: Progress, stop: Callable[[], bool]
+    features: np.ndarray, labels: np.ndarray, random_state: int, report: Progress, stop: Callable[[], bool]
 ) -> Any:
     forest = RandomForestClassifier(n_jobs=-1, random_state=random_state)
-    wanted, step = forest.n_estimators, 2 * (os.cpu_count() or 1)
+    n_trees, step = forest.n_estimators, 2 * (os.cpu_count() or 1)
     forest.set_params(warm_start=True)
-    for trees in [*range(step, wanted, step), wanted]:
+    for trees in [*range(step, n_trees, step), n_trees]:
         _check(stop)
         forest.set_params(n_estimators=trees).fit(features, labels)
-        tell(0.9 * trees / wanted, f"Growing the forest: {trees} of {wanted} trees")
+        report(0.9 * trees / n_trees, f"Growing the forest: {trees} of {n_trees} trees")
     return forest
 
 
 def _fit_logistic(
-    features: np.ndarray, labels: np.ndarray, random_state: int, tell: Progress, stop: Callable[[], bool]
+    features: np.ndarray, labels: np.ndarray, random_state: int, report: Progress, stop: Callable[[], bool]
 ) -> Any:
     _check(stop)
-    tell(0.1, "Fitting the logistic regression")
+    report(0.1, "Fitting the logistic regression")
     return make_pipeline(StandardScaler(), LogisticRegression(solver="newton-cholesky")).fit(features, labels)
 
 
@@ -287,20 +285,20 @@ def _check(stop: Callable[[], bool]) -> None:
 
 
 def _load(file: Path) -> Arrays | None:
-    """Read cached predictions; None when there are none, or when the file is damaged (it is made anew)."""
-    names = [f"{part}_{what}" for part in ("calibration", "evaluation") for what in ("proba", "labels")]
+    """Read cached predictions; None if there are none or the file is damaged."""
+    names = [f"{rows}_{array}" for rows in ("calibration", "evaluation") for array in ("proba", "labels")]
     if not file.is_file():
         return None
     try:
         with file.open("rb") as handle, np.load(handle, allow_pickle=False) as stored:
             return {name: stored[name] for name in names}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        warnings.warn(f"cached predictions {file.name} are damaged and made anew: {error}", stacklevel=3)
+        warnings.warn(f"cached predictions {file.name} are damaged and computed again: {error}", stacklevel=3)
         return None
 
 
 def _store(file: Path, arrays: Arrays) -> None:
-    """Write the cache file under another name first, so that no reader meets half of it."""
+    """Write the cache file under a temporary name first, so that no reader sees half of it."""
     partial = file.with_name(f"{file.stem}.{os.getpid()}.partial.npz")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

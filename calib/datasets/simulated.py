@@ -26,8 +26,8 @@ def two_patients() -> Example:
     """Build Example 1 of Gupta & Ramdas (2022), in exact proportions: conf-ECE 0, TL-ECE 0.4.
 
     Patients a and b are equally frequent. Patient a is predicted disease 1 with confidence 0.6 and has it
-    with probability 0.2; patient b is predicted disease 2 with confidence 0.6 and has it for certain. Each
-    part holds 500 rows of either patient, and the shares of the outcomes equal their probabilities.
+    with probability 0.2; patient b is predicted disease 2 with confidence 0.6 and certainly has it. The
+    calibration and evaluation rows are the same: 500 of each patient, with outcomes in exact proportion.
     """
     # Of every ten rows, five are patient a: one has disease 1 (0.2), two have each of the others.
     proba = np.tile([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2]], (500, 1))
@@ -59,15 +59,15 @@ def resnet_shaped(
     Parameters
     ----------
     n_calibration, n_evaluation : int
-        Rows of the two parts.
+        Number of rows.
     random_state : int
         Seed.
     """
     affinity = np.full((10, 10), 0.15)
-    for one, other in ((0, 2), (0, 8), (1, 9), (3, 5), (2, 4), (4, 7), (2, 6)):
-        affinity[one, other] = affinity[other, one] = 1.0
+    for first, second in ((0, 2), (0, 8), (1, 9), (3, 5), (2, 4), (4, 7), (2, 6)):
+        affinity[first, second] = affinity[second, first] = 1.0
     np.fill_diagonal(affinity, 0.0)
-    # Sums to zero under the class shares below, so confidence calibration sees none of it.
+    # Sums to zero under the class shares below, so that confidence calibration does not show it.
     tilt = np.array([-0.35, 0.07, -0.05, -0.10, 0.05, -0.06, 0.09, 0.35, 0.04, -0.04])
     share_when_unsure = np.array([3, 1, 1, 1, 1, 1, 1, 3, 1, 1]) / 14
 
@@ -105,7 +105,7 @@ def perfect(
 ) -> Example:
     """Draw a perfectly calibrated population: every label follows its row's own probabilities.
 
-    It is calibrated in every sense of the paper, canonical included, so whatever an estimate shows on it is
+    It is calibrated in every sense of the paper, canonical included, so any error an estimate shows on it is
     sampling noise, and no calibrator can help. Half as many rows again are drawn for calibration.
 
     Parameters
@@ -177,7 +177,7 @@ def many_classes(n_samples: int = 50_000, n_classes: int = 1_000, *, random_stat
         title=EXAMPLE_TITLES["many-classes"],
         description=(
             f"Simulated: {n_classes:,} classes in families of ten, of very different frequency and each with "
-            "its own miscalibration; most classes are predicted too seldom to tell it from noise."
+            "its own miscalibration; most classes are predicted too rarely to tell it from noise."
         ),
         simulated=True,
         calibration=calibration,
@@ -191,13 +191,13 @@ def three_classes(
 ) -> Example:
     """Simulate a logistic regression on three forest types by altitude, in the sizes of App. G.4.
 
-    The model's logits are linear in altitude, soil and rain. The true ones are less extreme, favour pine, and
-    have "other" come back at the very top, a curve that no linear model sees.
+    The model's logits are linear in altitude, soil and rain. The true logits are less extreme, favour pine,
+    and make "other" frequent again at high altitude, a curve that no linear model can represent.
 
     Parameters
     ----------
     n_calibration, n_evaluation : int
-        Rows of the two parts; the defaults are the paper's.
+        Number of rows; the defaults are the paper's.
     random_state : int
         Seed.
 
@@ -205,29 +205,29 @@ def three_classes(
     -----
     `truth` is None: the true vectors do not follow from the probability of the predicted class alone.
     """
-    parts = []
-    for part, n_rows in enumerate((n_calibration, n_evaluation)):
-        rng = np.random.default_rng((random_state, part))
+    sets = []
+    for stream, n_rows in enumerate((n_calibration, n_evaluation)):
+        rng = np.random.default_rng((random_state, stream))
         altitude, soil, rain = rng.standard_normal((3, n_rows))
-        said = np.column_stack(
+        logits = np.column_stack(
             [1.4 * altitude + 0.9 * soil - 0.3, 0.3 * rain, 1.3 * rain - 1.9 * altitude - 1.4]
         )
-        true = 0.8 * said
-        true[:, 1] += 0.25
-        true[:, 2] += 0.9 * np.square(np.maximum(altitude - 0.4, 0.0))
-        edges = softmax(true, axis=1).cumsum(axis=1)[:, :2]
+        true_logits = 0.8 * logits
+        true_logits[:, 1] += 0.25
+        true_logits[:, 2] += 0.9 * np.square(np.maximum(altitude - 0.4, 0.0))
+        edges = softmax(true_logits, axis=1).cumsum(axis=1)[:, :2]
         labels = (rng.random(n_rows)[:, None] >= edges).sum(axis=1)
-        parts.append(Predictions(softmax(said, axis=1), labels, FOREST_TYPES))
+        sets.append(Predictions(softmax(logits, axis=1), labels, FOREST_TYPES))
     return Example(
         name="three-classes",
         title=EXAMPLE_TITLES["three-classes"],
         description=(
-            "Simulated in the shape of a logistic regression on three forest types: too extreme, "
-            "short of pine, and blind to the other types where it is surest of spruce/fir."
+            "Simulated in the shape of a logistic regression on three forest types: it is too extreme, "
+            "predicts too little pine, and misses the other types where it is surest of spruce/fir."
         ),
         simulated=True,
-        calibration=parts[0],
-        evaluation=parts[1],
+        calibration=sets[0],
+        evaluation=sets[1],
     )
 
 
@@ -237,8 +237,8 @@ SHARES = np.array([0.3646, 0.4876, 0.0615, 0.0047, 0.0163, 0.0299, 0.0353])
 _TREES = 100
 _VOTES = np.arange(30, _TREES + 1)  # possible votes for the predicted class
 
-# Who is meant when the forest is wrong: row l, the true classes when l is predicted. Proportions of the
-# errors of a forest on the 15,000-row sample, smoothed.
+# True classes when the forest is wrong: row l holds their shares when l is predicted, smoothed from the
+# errors of a forest on the 15,000-row sample.
 _ERRORS = np.array(
     [
         [0.00, 0.84, 0.01, 0.00, 0.01, 0.00, 0.14],
@@ -266,7 +266,7 @@ def covtype_simulated(
     Parameters
     ----------
     n_calibration, n_evaluation : int
-        Rows of the two parts; the defaults are the paper's (Appendix B.2).
+        Number of rows; the defaults are the paper's (Appendix B.2).
     random_state : int
         Seed.
 
@@ -286,14 +286,14 @@ def covtype_simulated(
 
     def draw(n: int, rng: np.random.Generator) -> tuple[Predictions, np.ndarray]:
         label = rng.choice(len(SHARES), size=n, p=predicted_shares)
-        upto = chances.cumsum(axis=1)[label]
-        place = (upto <= rng.random((n, 1)) * upto[:, -1:]).sum(axis=1)
-        truth = truth_by_votes[label, place]
-        votes = _other_votes(label, _VOTES[place], rng)
+        cumulative = chances.cumsum(axis=1)[label]
+        index = (cumulative <= rng.random((n, 1)) * cumulative[:, -1:]).sum(axis=1)
+        truth = truth_by_votes[label, index]
+        votes = _other_votes(label, _VOTES[index], rng)
         hit = rng.random(n) < truth
         share = votes.cumsum(axis=1)
         other = (share > np.floor(rng.random(n) * share[:, -1])[:, None]).argmax(axis=1)
-        np.put_along_axis(votes, label[:, None], _VOTES[place][:, None], axis=1)
+        np.put_along_axis(votes, label[:, None], _VOTES[index][:, None], axis=1)
         return Predictions(votes / _TREES, np.where(hit, label, other), COVER_TYPES), truth
 
     calibration, _ = draw(n_calibration, np.random.default_rng((random_state, 0)))
@@ -328,11 +328,11 @@ def _other_votes(label: np.ndarray, top: np.ndarray, rng: np.random.Generator) -
     room = np.maximum(top - 1, 0)[:, None]
     excess = np.maximum(votes - room, 0)
     votes -= excess
-    left = excess.sum(axis=1)
+    unassigned = excess.sum(axis=1)
     for code in range(votes.shape[1]):
-        add = np.where(label == code, 0, np.minimum(left, room[:, 0] - votes[:, code]))
+        add = np.where(label == code, 0, np.minimum(unassigned, room[:, 0] - votes[:, code]))
         votes[:, code] += add
-        left = left - add
+        unassigned = unassigned - add
     return votes
 
 
@@ -387,5 +387,5 @@ def _complete(
 
 def draw_labels(weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw one class per row of the (n, L) weights, in proportion to them."""
-    upto = weights.cumsum(axis=1, dtype=np.float64)
-    return (upto > rng.random((len(weights), 1)) * upto[:, -1:]).argmax(axis=1)
+    cumulative = weights.cumsum(axis=1, dtype=np.float64)
+    return (cumulative > rng.random((len(weights), 1)) * cumulative[:, -1:]).argmax(axis=1)

@@ -191,7 +191,7 @@ def test_predictions_are_cached_by_data_model_and_seed(tmp_path, monkeypatch):
 
     for file in files:
         file.write_bytes(file.read_bytes()[:100])
-    with pytest.warns(UserWarning, match="damaged and made anew"):
+    with pytest.warns(UserWarning, match="damaged and computed again"):
         anew = datasets.covtype(source, data_home=tmp_path)
     assert anew.evaluation.fingerprint == first.evaluation.fingerprint
     datasets.covtype(source, data_home=tmp_path)

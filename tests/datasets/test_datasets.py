@@ -10,12 +10,12 @@ def in_bin(predictions, low, high):
 
 def test_two_patients_are_example_1_in_exact_proportions():
     example = datasets.two_patients()
-    for part in (example.calibration, example.evaluation):
-        assert set(part.confidence.tolist()) == {0.6}
-        hit = part.label == part.labels
+    for rows in (example.calibration, example.evaluation):
+        assert set(rows.confidence.tolist()) == {0.6}
+        hit = rows.label == rows.labels
         assert hit.mean() == 0.6
-        assert [hit[part.label == code].mean() for code in (0, 1)] == [0.2, 1.0]
-        assert [(part.label == code).mean() for code in range(3)] == [0.5, 0.5, 0.0]
+        assert [hit[rows.label == code].mean() for code in (0, 1)] == [0.2, 1.0]
+        assert [(rows.label == code).mean() for code in range(3)] == [0.5, 0.5, 0.0]
     # Patient a: 0.2, and 0.8 shared by two classes of equal score; patient b: certain.
     assert example.true_proba()[:2].tolist() == [[0.2, 0.4, 0.4], [0.0, 1.0, 0.0]]
 
@@ -25,11 +25,11 @@ def test_digits_are_out_of_fold_and_overconfident():
     assert not example.simulated
     assert example.truth is None
     assert example.true_proba() is None
-    parts = (example.calibration, example.evaluation)
-    assert sum(part.n_samples for part in parts) == 1797
-    assert all(part.class_names == tuple("0123456789") for part in parts)
-    for part in parts:
-        assert part.confidence.mean() - (part.label == part.labels).mean() > 0.07
+    both = (example.calibration, example.evaluation)
+    assert sum(rows.n_samples for rows in both) == 1797
+    assert all(rows.class_names == tuple("0123456789") for rows in both)
+    for rows in both:
+        assert rows.confidence.mean() - (rows.label == rows.labels).mean() > 0.07
 
 
 def test_resnet_shaped_hides_classes_in_one_bin():

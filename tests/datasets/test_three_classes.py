@@ -13,7 +13,7 @@ def test_sizes_are_the_papers_and_the_seed_fixes_the_rows():
     assert (example.calibration.n_samples, example.evaluation.n_samples) == (40_671, 174_304)
     assert example.simulated
     small = [three_classes(n_calibration=50, n_evaluation=60, random_state=seed) for seed in (0, 0, 1)]
-    prints = [part.evaluation.fingerprint for part in small]
+    prints = [example.evaluation.fingerprint for example in small]
     assert prints[0] == prints[1] != prints[2]
 
 
