@@ -15,9 +15,10 @@ from calib.assessment.summary import SUMMARY_COLUMNS, Summary, assessment, calib
 from calib.diagrams.bin_sweep import EceSweep
 from calib.exceptions import InputError
 from calib.metrics.errors import ece
+from calib.notions import Notion
 from calib.predictions import Predictions
 
-#: Columns where a larger number is better; None: neither is.
+#: True if a larger number is better, None if neither is; a smaller one is better for all others.
 HIGHER_IS_BETTER: Mapping[str, bool | None] = {"accuracy": True, "n_distinct": None}
 METRICS = tuple(name for name in SUMMARY_COLUMNS if name not in ("method", "strategy"))
 
@@ -35,7 +36,7 @@ class Entry:
     seconds : float or None
         Time the fit took; None for a base model.
     failure : str or None
-        Why it could not be fitted.
+        Why it could not be fitted; None if it could.
     """
 
     method: str
@@ -46,25 +47,24 @@ class Entry:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Methods assessed on the same rows; the first entry is the base model the others are compared with."""
+    """Methods assessed on the same rows; the first entry is the base model, their reference."""
 
     entries: tuple[Entry, ...]
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per method under the heads of `SUMMARY_COLUMNS`, and why a method failed."""
+        """Return one row per method with the columns of `SUMMARY_COLUMNS`, and why a method failed."""
         rows = []
         for entry in self.entries:
             row = asdict(entry.summary) if entry.summary else {}
-            named = {head: row.get(name) for name, head in SUMMARY_COLUMNS.items()}
-            named |= {"Method": entry.method, "Seconds": entry.seconds, "Failure": entry.failure}
-            rows.append(named)
+            values = {head: row.get(name) for name, head in SUMMARY_COLUMNS.items()}
+            rows.append(values | {"Method": entry.method, "Seconds": entry.seconds, "Failure": entry.failure})
         table = pd.DataFrame(rows)
         heads = [SUMMARY_COLUMNS[name] for name in METRICS]
         table[heads] = table[heads].astype(float)
         return table
 
     def changes(self) -> pd.DataFrame:
-        """Return `frame` with the metrics replaced by their difference from the first entry."""
+        """Return `frame` with each metric replaced by its difference from the first entry."""
         table = self.frame()
         heads = [SUMMARY_COLUMNS[name] for name in METRICS]
         table[heads] = table[heads] - table[heads].iloc[0]
@@ -102,15 +102,15 @@ class Leaderboard:
         table, best = self.frame(), self.best(decimals)
         heads = [SUMMARY_COLUMNS[name] for name in METRICS]
         body = []
-        for place, entry in enumerate(self.entries):
+        for position, entry in enumerate(self.entries):
             row = [escape(entry.method)]
             for name, head in zip(METRICS, heads, strict=True):
-                value = table[head].iloc[place]
+                value = table[head].iloc[position]
                 if np.isnan(value):
                     row.append("failed" if entry.failure and head == heads[0] else "--")
                     continue
                 text = f"{value:.0f}" if name == "n_distinct" else f"{value:.{decimals}f}"
-                row.append(bold.format(text) if best[head].iloc[place] else text)
+                row.append(bold.format(text) if best[head].iloc[position] else text)
             body.append(row)
         return [escape("Method"), *(escape(head) for head in heads)], body
 
@@ -134,24 +134,24 @@ def compare(
     n_bins : int
         Equal-width bins for methods that are not histogram-binned.
     progress : callable, optional
-        Called with the share done and the name of the method under way.
+        Called with the share that is done and the name of the method being fitted.
 
     Notes
     -----
-    A method that raises `InputError` is an entry that says why; the others go on.
+    If a method raises `InputError`, its entry says why, and the other methods are still fitted.
     """
     entries = [Entry("Base", summarize(evaluation.labels, evaluation, method="Base", n_bins=n_bins))]
-    for place, (name, calibrator) in enumerate(methods.items()):
+    for position, (name, calibrator) in enumerate(methods.items()):
         if progress:
-            progress(place / len(methods), name)
+            progress(position / len(methods), name)
         try:
             started = perf_counter()
             calibrator.fit(calibration.proba, calibration.labels)
             seconds = perf_counter() - started
             scores = calibrated_scores(calibrator, evaluation)
             strategy = assessment(calibrator)
-            found = summarize(evaluation.labels, scores, method=name, n_bins=n_bins, strategy=strategy)
-            entries.append(Entry(name, found, seconds))
+            summary = summarize(evaluation.labels, scores, method=name, n_bins=n_bins, strategy=strategy)
+            entries.append(Entry(name, summary, seconds))
         except InputError as error:
             entries.append(Entry(name, failure=str(error)))
     return Leaderboard(tuple(entries))
@@ -162,26 +162,22 @@ def binned_sweeps(
     calibration: Predictions,
     evaluation: Predictions,
     n_bins: Iterable[int] = range(5, 26),
-) -> dict[str, EceSweep]:
+) -> dict[Notion, EceSweep]:
     """Return conf-ECE and TL-ECE of a histogram-binning calibrator refitted with every number of bins.
 
-    This is how Figure 2 of the paper varies B for histogram binning: B is the number of bins of the
-    calibrator, and its scores are assessed at each of their values. The calibrator given is not changed.
+    Figure 2 of the paper varies B for histogram binning in this way: B is the number of bins of the
+    calibrator, and its scores are assessed at each of their values. `calibrator` itself is not changed.
     """
     counts = np.array(list(n_bins), dtype=np.int64)
-    values: dict[str, list[float]] = {"top-label": [], "confidence": []}
+    eces: dict[Notion, list[float]] = {"top-label": [], "confidence": []}
     for count in counts:
         refitted = clone(calibrator).set_params(binary__n_bins=int(count))
         refitted.fit(calibration.proba, calibration.labels)
         scores = calibrated_scores(refitted, evaluation)
         strategy = assessment(refitted)
-        for notion, found in values.items():
-            kind = {"notion": notion, "n_bins": int(count), "strategy": strategy}
-            found.append(ece(evaluation.labels, scores, **kind))  # type: ignore[arg-type]
-    return {
-        notion: EceSweep(notion, "discrete", counts, np.array(found))  # type: ignore[arg-type]
-        for notion, found in values.items()
-    }
+        for notion, errors in eces.items():
+            errors.append(ece(evaluation.labels, scores, notion=notion, n_bins=int(count), strategy=strategy))
+    return {notion: EceSweep(notion, "discrete", counts, np.array(errors)) for notion, errors in eces.items()}
 
 
 def _escape_markdown(text: str) -> str:

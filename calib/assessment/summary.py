@@ -37,15 +37,15 @@ class Summary:
     accuracy, conf_ece, tl_ece, tl_mce_cell, tl_mce_bin : float
         See `calib.accuracy`, `calib.ece` and `calib.mce`.
     cw_ece : float or None
-        Class-wise ECE; None where the method gives no score per class, or where it was not asked for.
+        Class-wise ECE; None if the method gives no score per class, or if it was not requested.
     top_brier, top_log_loss : float
-        Brier score and log loss (nats) of the event "the announced class is right": comparable over all
+        Brier score and log loss (nats) of the event "the predicted class is right": comparable across
         methods.
     brier, log_loss : float or None
-        Brier score and log loss of the whole vector; None where the method gives no vector of
+        Brier score and log loss of the whole vector; None if the method gives no vector of
         probabilities (rows that do not sum to 1 have no log loss).
     n_distinct : int
-        Distinct (class, confidence) pairs announced.
+        Number of distinct (predicted class, confidence) pairs.
     """
 
     method: str
@@ -101,9 +101,9 @@ def summarize(
     n_bins : int
         Equal-width bins B.
     strategy : {"uniform", "discrete"}
-        `assessment(calibrator)` tells which.
+        `assessment(calibrator)` gives the right one.
     class_wise : bool
-        Whether to compute CW-ECE, which alone needs all n * L scores sorted.
+        Whether to compute CW-ECE, the only metric for which all n * L scores are sorted.
 
     Raises
     ------
@@ -138,10 +138,10 @@ def summarize(
 
 
 def calibrated_scores(calibrator: Any, proba: Any) -> TopLabelPrediction | np.ndarray:
-    """Return what a fitted calibrator announces for (n, L) base probabilities.
+    """Return the scores of a fitted calibrator for (n, L) base probabilities.
 
-    The (n, L) scores where it gives one per class, else the announced class and its confidence (for the
-    top-K notions, those of rank 1).
+    These are (n, L) scores if it gives one per class, else the predicted class and its confidence (of rank 1
+    for the top-K notions).
     """
     matrix = getattr(proba, "proba", proba)
     if hasattr(calibrator, "predict_proba"):
@@ -153,7 +153,7 @@ def calibrated_scores(calibrator: Any, proba: Any) -> TopLabelPrediction | np.nd
 
 
 def assessment(calibrator: Any) -> Strategy:
-    """Return "discrete" for calibrators that announce one value per bin, else "uniform" (Remark 1).
+    """Return "discrete" for calibrators that predict one value per bin, else "uniform" (Remark 1).
 
     Normalised and completed scores mix the values of several bins and are assessed with equal-width bins,
     as the paper does for N-HB.
@@ -162,7 +162,7 @@ def assessment(calibrator: Any) -> Strategy:
         return "discrete" if hasattr(calibrator, "scheme") else "uniform"
     if calibrator.normalize or calibrator.complete is not None or calibrator.fallbacks_:
         return "uniform"
-    binned = all(isinstance(getattr(one, "curve_", None), Steps) for one in calibrator.calibrators_)
+    binned = all(isinstance(getattr(binary, "curve_", None), Steps) for binary in calibrator.calibrators_)
     return "discrete" if binned else "uniform"
 
 
@@ -175,7 +175,7 @@ def how_assessed(n_bins: int) -> str:
 
 
 def summary_frame(summaries: Sequence[Summary]) -> pd.DataFrame:
-    """Return one row per method under the heads of `SUMMARY_COLUMNS`, how it was binned in words."""
+    """Return one row per method with the columns of `SUMMARY_COLUMNS`; bins are described in words."""
     rows = [asdict(summary) | {"strategy": summary.bins} for summary in summaries]
     return pd.DataFrame(rows)[list(SUMMARY_COLUMNS)].rename(columns=SUMMARY_COLUMNS)
 
@@ -183,17 +183,17 @@ def summary_frame(summaries: Sequence[Summary]) -> pd.DataFrame:
 def applied_frame(
     calibrator: Any, predictions: Predictions, class_names: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """Return what a calibrator makes of each row, as a table to save.
+    """Return each row before and after a calibrator, as a table to save.
 
-    Columns: `predicted` and `confidence` of the base model, `true` where labels are known, then
+    Columns: `predicted` and `confidence` of the base model, `true` if labels are known, then
     `calibrated` (the calibrated confidence of the same class) for confidence and top-label calibrators;
-    `label_k` and `calibrated_k` for ranks k = 1..K; or `announced`, `calibrated` and a column `p(class)`
-    per class where the calibrator scores every class.
+    `label_k` and `calibrated_k` for ranks k = 1..K; or `announced` (the class predicted after
+    calibration), `calibrated` and a column `p(class)` per class if the calibrator scores every class.
 
     Raises
     ------
     InputError
-        If the predictions have another number of classes than the calibrator.
+        If the numbers of classes of predictions and calibrator differ.
     """
     names = np.asarray(class_names or predictions.class_names, dtype=object)
     columns: dict[str, Any] = {"predicted": names[predictions.label], "confidence": predictions.confidence}

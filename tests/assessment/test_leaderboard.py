@@ -23,20 +23,20 @@ def board():
     example = resnet_shaped()
     chosen = {name: named_methods()[name] for name in ("TS", "TL-HB", "N-HB")}
     steps = []
-    made = compare(
+    leaderboard = compare(
         example.calibration,
         example.evaluation,
         chosen | {"broken": Failing()},
         progress=lambda share, name: steps.append((share, name)),
     )
     assert [name for _, name in steps] == ["TS", "TL-HB", "N-HB", "broken"]
-    return example, made
+    return example, leaderboard
 
 
 def test_entries_hold_the_numbers_of_the_library(board):
-    example, made = board
+    example, leaderboard = board
     y = example.evaluation.labels
-    table = made.frame().set_index("Method")
+    table = leaderboard.frame().set_index("Method")
     assert list(table.index) == ["Base", "TS", "TL-HB", "N-HB", "broken"]
     assert table.loc["Base", "TL-ECE"] == calib.ece(y, example.evaluation)
     fitted = calib.MulticlassToBinary(calib.HistogramBinning(n_bins=15)).fit(
@@ -54,33 +54,33 @@ def test_one_failure_is_a_row_that_says_why(board):
 
 
 def test_best_is_lowest_error_and_highest_accuracy(board):
-    made = board[1]
-    table, best = made.frame(), made.best()
+    leaderboard = board[1]
+    table, best = leaderboard.frame(), leaderboard.best()
     assert best["TL-ECE"].tolist() == (table["TL-ECE"].round(4) == table["TL-ECE"].round(4).min()).tolist()
     assert best["Accuracy"].tolist() == (table["Accuracy"] == table["Accuracy"].max()).tolist()
     assert not best["Distinct scores"].any()
 
 
 def test_changes_are_against_the_base(board):
-    made = board[1]
-    table, changes = made.frame(), made.changes()
+    leaderboard = board[1]
+    table, changes = leaderboard.frame(), leaderboard.changes()
     assert changes["TL-ECE"].iloc[0] == 0.0
     assert changes["TL-ECE"].iloc[1] == table["TL-ECE"].iloc[1] - table["TL-ECE"].iloc[0]
 
 
 def test_markdown_and_latex_print_the_frame(board):
-    made = board[1]
-    value = f"{made.frame()['TL-ECE'].iloc[0]:.4f}"
-    assert value in made.markdown()
-    assert value in made.latex()
-    assert made.markdown().count("\n") == len(made.entries) + 2
-    assert r"\textbf{" in made.latex()
+    leaderboard = board[1]
+    value = f"{leaderboard.frame()['TL-ECE'].iloc[0]:.4f}"
+    assert value in leaderboard.markdown()
+    assert value in leaderboard.latex()
+    assert leaderboard.markdown().count("\n") == len(leaderboard.entries) + 2
+    assert r"\textbf{" in leaderboard.latex()
 
 
 def test_names_from_users_are_escaped_in_tables():
     hostile = r"a|b ![x](http://e.vil) \input{x} $y$ & %"
-    made = Leaderboard((Entry(hostile, failure="x"),))
-    markdown, latex = made.markdown(), made.latex()
+    leaderboard = Leaderboard((Entry(hostile, failure="x"),))
+    markdown, latex = leaderboard.markdown(), leaderboard.latex()
     assert r"a\|b \!\[x\]\(http" in markdown
     assert r"\textbackslash{}input\{x\} \$y\$ \& \%" in latex
 
