@@ -1,4 +1,4 @@
-"""Pieces of an HTML report: every text that comes from outside is escaped here and nowhere else."""
+"""Building blocks of an HTML report: all text from outside is escaped here and nowhere else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-#: Nothing in a report may be fetched, whatever a file's names contain.
+#: A report fetches nothing, whatever a file's names contain.
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data: blob:; font-src data:"
@@ -39,31 +39,31 @@ nav a { margin-right: 1rem; color: #0072b2; }
 
 
 def text(value: object) -> str:
-    """Return any value as HTML text, in a direction of its own."""
+    """Return any value as escaped HTML text with its own writing direction."""
     return f"<bdi>{html.escape(str(value))}</bdi>"
 
 
-def paragraph(content: str, kind: str = "") -> str:
-    """Return a paragraph of ready HTML."""
-    return f'<p class="{kind}">{content}</p>' if kind else f"<p>{content}</p>"
+def paragraph(content: str, style: str = "") -> str:
+    """Return a paragraph of escaped HTML, in a class of `STYLE` if one is named."""
+    return f'<p class="{style}">{content}</p>' if style else f"<p>{content}</p>"
 
 
 def bullets(contents: Iterable[str]) -> str:
-    """Return a list of ready HTML."""
+    """Return a bulleted list of escaped HTML."""
     return "<ul>" + "".join(f"<li>{content}</li>" for content in contents) + "</ul>"
 
 
-def section(key: str, title: str, *parts: str) -> str:
-    """Return a section of ready HTML."""
-    return f'<section id="{key}"><h2>{html.escape(title)}</h2>\n' + "\n".join(parts) + "</section>"
+def section(key: str, title: str, *blocks: str) -> str:
+    """Return a section of blocks of HTML under a heading."""
+    return f'<section id="{key}"><h2>{html.escape(title)}</h2>\n' + "\n".join(blocks) + "</section>"
 
 
 def table(
     frame: pd.DataFrame, formats: Mapping[str, str] | None = None, *, words: Iterable[str] | None = None
 ) -> str:
-    """Return a frame as a table: numbers to the right in the given formats, missing ones as a dash.
+    """Return a frame as a table: numbers aligned right in the given formats, missing ones as a dash.
 
-    `words` are the columns that stand on the left, by default all that do not hold numbers.
+    `words` are the columns aligned left, by default all that do not hold numbers.
     """
     formats = formats or {}
     if words is None:
@@ -77,7 +77,7 @@ def table(
         cells = [
             f'<td class="text">{text(value)}</td>'
             if column in words and value is not None
-            else f"<td>{_number(value, formats.get(column, ''))}</td>"
+            else f"<td>{number(value, formats.get(column, ''))}</td>"
             for column, value in zip(frame.columns, values, strict=True)
         ]
         rows.append("<tr>" + "".join(cells) + "</tr>")
@@ -99,7 +99,8 @@ def page(title: str, body: str, script: str) -> str:
     )
 
 
-def _number(value: Any, form: str) -> str:
+def number(value: Any, form: str) -> str:
+    """Return a value in a format, a missing one as a dash, a truth value in words."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "\u2013"
     if isinstance(value, bool):

@@ -1,6 +1,6 @@
-"""Reports: one self-contained HTML page that a reviewer can read, keep, and repeat.
+"""Reports: one self-contained HTML page that a reviewer can read, keep, and reproduce.
 
-Each section is a list of ready HTML: one sentence, a figure, the numbers behind it.
+Each section is a list of blocks of HTML: one sentence, a figure, the numbers behind it.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from calib.noise.floor import WITHIN_NOISE, noise_floor, verdict
 from calib.notions import Notion
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import cell_statistics, reduce_to_binary, top_label
-from calib.report.html import bullets, page, paragraph, section, table, text
+from calib.report.html import bullets, number, page, paragraph, section, table, text
 from calib.version import __version__
 
-#: Classes a table lists, those that matter most first.
+#: Most classes in a table; the most important come first.
 MOST_CLASSES = 1_000
 
-#: Classes a figure shows.
+#: Most classes in a figure.
 MOST_DRAWN = 30
 
-#: Scores (rows x classes) up to which the noise floor of CW-ECE is drawn: it needs all of them sorted.
+#: Most scores (rows x classes) for which the noise floor of CW-ECE is drawn: all of them are sorted.
 MOST_SCORES = 20_000_000
 
-#: Curves of a figure, and methods with a reliability diagram of their own.
+#: Most curves in a figure, and most methods with a reliability diagram.
 MOST_CURVES, MOST_DIAGRAMS = 6, 4
 
 #: Libraries whose versions a report states.
@@ -63,26 +63,26 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "plotly")
 
 @dataclass(frozen=True, eq=False)
 class ReportInput:
-    """What a report is about.
+    """Content of a report.
 
     Attributes
     ----------
     evaluation : Predictions
-        Labelled rows everything is assessed on.
+        Labelled rows on which everything is assessed.
     calibrators : mapping of str to fitted calibrator
-        By the name to show; none of them may have been fitted on the evaluation rows.
+        Calibrators by the name to show; none may have been fitted on the evaluation rows.
     calibration : Predictions or None
-        Rows the calibrators were fitted on, where they are known.
+        Rows the calibrators were fitted on, if known.
     title : str
         Heading, for example the file's name.
     simulated : bool
-        Whether the data are simulated; the report then says so on top.
+        Whether the data are simulated; if so, the report says so at the top.
     examinations : mapping of str to `calib.doctor.Examination`
-        What the doctor found in each part, and what was fixed.
+        Findings about each part of the file, and what was fixed.
     log : sequence of str
         Fixes that were applied before `examinations`, one line each.
     settings : mapping of str to str
-        How to repeat it: the command, the split, the seed.
+        What it takes to reproduce the report: command, split, seed.
     n_bins, n_resamples, random_state
         Equal-width bins B, redraws of the noise floors, and their seed.
     """
@@ -101,18 +101,18 @@ class ReportInput:
 
     @cached_property
     def methods(self) -> dict[str, tuple[Summary, TopLabelPrediction]]:
-        """Metrics of the base model and each calibrator, and the class and confidence each announces."""
+        """Metrics, predicted classes and confidences of the base model and each calibrator."""
         rows = self.evaluation
-        made = {BASE: (summarize(rows.labels, rows, method=BASE, n_bins=self.n_bins), rows.top)}
+        methods = {BASE: (summarize(rows.labels, rows, method=BASE, n_bins=self.n_bins), rows.top)}
         for name, calibrator in self.calibrators.items():
             scores, strategy = calibrated_scores(calibrator, rows), assessment(calibrator)
-            found = summarize(rows.labels, scores, method=name, n_bins=self.n_bins, strategy=strategy)
-            made[name] = (found, TopLabelPrediction(*top_label(scores)))
-        return made
+            summary = summarize(rows.labels, scores, method=name, n_bins=self.n_bins, strategy=strategy)
+            methods[name] = (summary, TopLabelPrediction(*top_label(scores)))
+        return methods
 
     @property
     def draws(self) -> dict[str, Any]:
-        """Options of everything that is redrawn."""
+        """Options of everything computed from redraws."""
         return {name: getattr(self, name) for name in ("n_bins", "n_resamples", "random_state")}
 
     @cached_property
@@ -124,7 +124,7 @@ class ReportInput:
 def report_html(about: ReportInput) -> str:
     """Return a report as one HTML page of about 5 MB: interactive figures, no network, no server.
 
-    Its size does not depend on the number of rows: only tables of classes and bins go in, of at most
+    Its size does not depend on the number of rows: it holds tables of classes and bins only, of at most
     `calib.report.sections.MOST_CLASSES` classes.
 
     Raises
@@ -134,7 +134,7 @@ def report_html(about: ReportInput) -> str:
     """
     if about.evaluation.labels is None:
         raise InputError("a report needs true labels; these predictions have none")
-    named = {
+    sections = {
         "data": ("Data", data_section(about)),
         "input": ("Input checks", checks_section(about)),
         "verdicts": ("Verdicts", verdict_section(about)),
@@ -142,16 +142,16 @@ def report_html(about: ReportInput) -> str:
         "classes": ("Classes", classes_section(about)),
         "methods": ("Methods", comparison_section(about)),
         "guarantee": ("Guarantee", guarantee_section(about)),
-        "repeat": ("Repeat it", repeat_section(about)),
+        "repeat": ("Reproduce it", repeat_section(about)),
     }
-    links = "".join(f'<a href="#{key}">{title}</a>' for key, (title, parts) in named.items() if parts)
+    links = "".join(f'<a href="#{key}">{title}</a>' for key, (title, blocks) in sections.items() if blocks)
     top = [f"<h1>{text(about.title)}</h1>"]
     if about.simulated:
         top.append(paragraph('<span class="simulated">Simulated data</span>'))
     top.append(paragraph("Calibration report, after Gupta &amp; Ramdas (ICLR 2022)", "faint"))
     body = "\n".join(
         [*top, f"<nav>{links}</nav>"]
-        + [section(key, title, *parts) for key, (title, parts) in named.items() if parts]
+        + [section(key, title, *blocks) for key, (title, blocks) in sections.items() if blocks]
     )
     return page(f"Calibration of {about.title}", body, plotly_script())
 
@@ -172,45 +172,45 @@ def data_section(about: ReportInput) -> list[str]:
         {
             "Class": [evaluation.class_names[code] for code in order],
             "True rows": true[order],
-            "Announced": predicted[order],
+            "Predicted rows": predicted[order],
         }
     )
     if calibration is not None and calibration.labels is not None:
         frame["Calibration rows"] = count(calibration.labels)[order]
-    silent = int((true == 0).sum())
-    note = f" {silent:,} classes are never true." if silent else ""
+    absent = int((true == 0).sum())
+    note = f" {absent:,} classes never occur as the true label." if absent else ""
     return [
-        paragraph(f"{sizes}; the announced class is right in {right:.2%} of the evaluation rows.{note}"),
-        table(frame, dict.fromkeys(["True rows", "Announced", "Calibration rows"], ",d")),
+        paragraph(f"{sizes}; the predicted class is right in {right:.2%} of the evaluation rows.{note}"),
+        table(frame, dict.fromkeys(["True rows", "Predicted rows", "Calibration rows"], ",d")),
     ]
 
 
 def checks_section(about: ReportInput) -> list[str]:
     """List the findings about the input, and what was fixed."""
-    parts: list[str] = []
+    blocks: list[str] = []
     if about.log:
-        parts += [paragraph("Fixes that were applied:"), bullets(text(line) for line in about.log)]
-    for name, found in about.examinations.items():
-        parts.append(f"<h3>{text(name.capitalize())} rows</h3>")
-        if found.log:
-            parts += [paragraph("Fixes that were applied:"), bullets(text(line) for line in found.log)]
-        if found.findings:
-            frame = found.frame()[["severity", "code", "message"]]
-            parts.append(table(frame.rename(columns=str.capitalize)))
+        blocks += [paragraph("Fixes that were applied:"), bullets(map(text, about.log))]
+    for name, examination in about.examinations.items():
+        blocks.append(f"<h3>{text(name.capitalize())} rows</h3>")
+        if examination.log:
+            blocks += [paragraph("Fixes that were applied:"), bullets(map(text, examination.log))]
+        if examination.findings:
+            frame = examination.frame()[["severity", "code", "message"]]
+            blocks.append(table(frame.rename(columns=str.capitalize)))
         else:
-            parts.append(paragraph("Nothing was found."))
-    return parts
+            blocks.append(paragraph("No problems were found."))
+    return blocks
 
 
 def verdict_section(about: ReportInput) -> list[str]:
-    """Errors of the base model beside what noise alone shows, and the cells that add most."""
+    """Errors of the base model beside their noise floors, and the cells that add most."""
     rows = about.evaluation
     sentences = []
-    for notion, one in ECES.items():
+    for notion, measure in ECES.items():
         if notion == "class-wise" and rows.proba.size > MOST_SCORES:
             continue
-        floor = noise_floor(rows.labels, rows, **one.options, **about.draws)
-        sentences.append(text(verdict(floor, one.title)))
+        floor = noise_floor(rows.labels, rows, **measure.options, **about.draws)
+        sentences.append(text(verdict(floor, measure.title)))
     cells = worst_cells_words(about.cells, [text(name) for name in rows.class_names], 5)
     return [
         paragraph(f"The base model, in {about.n_bins} equal-width bins:"),
@@ -223,44 +223,44 @@ def verdict_section(about: ReportInput) -> list[str]:
 def reliability_section(about: ReportInput) -> list[str]:
     """Reliability diagram of every method, and the classes inside the base model's worst bin."""
     rows = about.evaluation
-    parts = [
+    blocks = [
         paragraph(
-            f"All in {about.n_bins} equal-width bins, also methods that are assessed at each of their values."
+            f"All in {about.n_bins} equal-width bins, even methods that are assessed at each of their values."
         )
     ]
     perfect = consistency_band(reduce_to_binary(rows.labels, rows, "confidence"), **about.draws)
-    for place, (name, (_, top)) in enumerate(list(about.methods.items())[:MOST_DIAGRAMS]):
+    for position, (name, (_, top)) in enumerate(list(about.methods.items())[:MOST_DIAGRAMS]):
         diagram = reliability_diagram(rows.labels, top, n_bins=about.n_bins)
-        drawn = figures.reliability(diagram, band=None if place else (perfect.lower, perfect.upper))
-        parts += [
+        drawn = figures.reliability(diagram, band=None if position else (perfect.lower, perfect.upper))
+        blocks += [
             f"<h3>{text(name)}</h3>",
             paragraph(text(diagram.words())),
-            figure_html(drawn, f"reliability-{place}", diagram.words()),
+            figure_html(drawn, f"reliability-{position}", diagram.words()),
         ]
         if name == BASE:
             zoomed = diagram.zoom(int(diagram.bin[diagram.adds_most]))
-            parts += [
+            blocks += [
                 paragraph(f"Inside that bin: {zoomed.words([text(name) for name in rows.class_names])}"),
                 figure_html(
-                    figures.zoom(zoomed, rows.class_names), "zoom", "The classes announced in that bin."
+                    figures.zoom(zoomed, rows.class_names), "zoom", "The classes predicted in that bin."
                 ),
             ]
-    return parts
+    return blocks
 
 
 def classes_section(about: ReportInput) -> list[str]:
     """Every predicted class with its error, noise floor and share, and class x bin cells."""
     rows = about.evaluation
-    found = class_table(rows.labels, rows, **about.draws)
+    classes = class_table(rows.labels, rows, **about.draws)
     heads = {name: head for name, (head, _) in CLASS_COLUMNS.items()}
-    shown = found.frame(rows.class_names).head(MOST_CLASSES)[list(heads)].rename(columns=heads)
+    shown = classes.frame(rows.class_names).head(MOST_CLASSES)[list(heads)].rename(columns=heads)
     formats = dict.fromkeys(heads.values(), ".3f") | {"Predicted": ",d", "True": ",d", "Share": ".1%"}
     sentence = (
-        f"{found.words()} The others are {WITHIN_NOISE}. Each class is assessed in {about.n_bins} "
+        f"{classes.words()} The others are {WITHIN_NOISE}. Each class is assessed in {about.n_bins} "
         "equal-width bins."
     )
-    top = found.ranked[:MOST_DRAWN]
-    top = top[found.predicted[top] > 0]
+    top = classes.ranked[:MOST_DRAWN]
+    top = top[classes.predicted[top] > 0]
     drawn = figures.heat(class_heat(about.cells, top), rows.class_names)
     alt = f"Accuracy minus confidence by class and bin, the {len(top)} classes that add most to TL-ECE."
     return [paragraph(sentence), figure_html(drawn, "heat", alt), table(shown, formats)]
@@ -270,9 +270,9 @@ def comparison_section(about: ReportInput) -> list[str]:
     """Leaderboard of the base model and the calibrators, and their errors against the number of bins."""
     summaries = [summary for summary, _ in about.methods.values()]
     frame = summary_frame(summaries)
-    frame["Distinct scores"] = [f"{one.n_distinct:,}" for one in summaries]
-    turned = frame.set_index("Method").T.map(_printed)
-    turned.insert(0, "", turned.index)
+    frame["Distinct scores"] = [f"{summary.n_distinct:,}" for summary in summaries]
+    transposed = frame.set_index("Method").T.map(lambda v: v if isinstance(v, str) else number(v, ".4f"))
+    transposed.insert(0, "", transposed.index)
     swept = [summary.method for summary in summaries if summary.strategy == "uniform"]
     sweep = partial(ece_sweep, about.evaluation.labels, n_bins=range(2, 51))
     sweeps = {
@@ -283,40 +283,49 @@ def comparison_section(about: ReportInput) -> list[str]:
         for name in swept[:MOST_CURVES]
     }
     sentence = (
-        "ECE against the number of equal-width bins, of the methods that are assessed in such bins; "
+        "ECE against the number of equal-width bins, for the methods that are assessed in such bins; "
         "conf-ECE hides what TL-ECE shows."
     )
+    base_only = []
+    if not about.calibrators:
+        reason = "No calibrator was given, so only the base model is listed and nothing is guaranteed."
+        if about.calibration is None:
+            reason += (
+                " To compare calibrators, pass <code>--split 0.5</code> or a file with calibration rows, or "
+                "split the rows on the Data page."
+            )
+        base_only = [paragraph(reason)]
     return [
-        *_nothing_fitted(about),
-        paragraph(f"{how_assessed(about.n_bins)} A dash: the method gives no score per class."),
-        table(turned, words=("",)),
+        *base_only,
+        paragraph(f"{how_assessed(about.n_bins)} A dash means that the method gives no score per class."),
+        table(transposed, words=("",)),
         paragraph(sentence),
         figure_html(figures.ece_curves(sweeps), "sweep", sentence),
     ]
 
 
 def guarantee_section(about: ReportInput) -> list[str]:
-    """Promises of each histogram-binning calibrator, for any distribution."""
-    parts: list[str] = []
+    """Guarantees of each histogram-binning calibrator, for any distribution."""
+    blocks: list[str] = []
     drawn: list[str] = []
     assumptions: dict[str, None] = {}
     for name, calibrator in about.calibrators.items():
         if not isinstance(calibrator, MulticlassToBinary):
             continue
         card = guarantee_card(calibrator)
-        parts.append(paragraph(f"<b>{text(name)}</b>. {text(card.words())}"))
+        blocks.append(paragraph(f"<b>{text(name)}</b>. {text(card.words())}"))
         if not card.applies:
             continue
         assumptions |= dict.fromkeys(card.assumptions)
         if not drawn and card.notion in ("confidence", "top-label"):
             drawn = _validity(about, name, card)
     if assumptions:
-        parts += [paragraph("This rests on:"), bullets(text(assumption) for assumption in assumptions)]
-    return parts + drawn
+        blocks += [paragraph("These guarantees assume:"), bullets(map(text, assumptions))]
+    return blocks + drawn
 
 
 def _validity(about: ReportInput, name: str, card: GuaranteeCard) -> list[str]:
-    """Share of rows announced within epsilon of the truth, before and after, with what is promised."""
+    """Share of rows whose confidence is within epsilon of the truth, before and after, with the guarantee."""
     rows = about.evaluation
     summary, top = about.methods[name]
     notion: Notion = card.notion  # type: ignore[assignment]
@@ -341,38 +350,16 @@ def _validity(about: ReportInput, name: str, card: GuaranteeCard) -> list[str]:
     ]
 
 
-def _nothing_fitted(about: ReportInput) -> list[str]:
-    """Why only the base model is listed, and what to pass."""
-    if about.calibrators:
-        return []
-    if about.calibration is not None:
-        return [
-            paragraph("No calibrator was given, so only the base model is listed and nothing is promised.")
-        ]
-    return [
-        paragraph(
-            "Without calibration rows only the base model is listed and nothing is promised: pass "
-            "<code>--split 0.5</code> or a file with calibration rows, or split the rows on the Data page."
-        )
-    ]
-
-
-def _printed(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    return f"{value:.4f}" if isinstance(value, float) and not np.isnan(value) else "\u2013"
-
-
 def repeat_section(about: ReportInput) -> list[str]:
-    """Everything it takes to make the same report again."""
+    """Everything it takes to reproduce the report."""
     rows = about.evaluation
     stated: list[tuple[str, object]] = [
         *about.settings.items(),
         ("Evaluation rows", f"{rows.n_samples:,}, fingerprint {rows.fingerprint}"),
     ]
     if about.calibration is not None:
-        held = about.calibration
-        stated.append(("Calibration rows", f"{held.n_samples:,}, fingerprint {held.fingerprint}"))
+        rows = about.calibration
+        stated.append(("Calibration rows", f"{rows.n_samples:,}, fingerprint {rows.fingerprint}"))
     stated += [(name, repr(calibrator).replace("\n", " ")) for name, calibrator in about.calibrators.items()]
     stated += [
         ("Equal-width bins", about.n_bins),

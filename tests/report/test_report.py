@@ -120,7 +120,7 @@ def test_numbers_are_those_of_the_library(full):
     after = ece(y, calibrator.predict_top(about.evaluation.proba), strategy="discrete")
     for value in (ece(y, about.evaluation), ece(y, about.evaluation, notion="confidence"), after):
         assert f"{value:.4f}" in words
-    for said in (
+    for sentence in (
         "Simulated data",
         "600 evaluation rows of 4 classes, 600 calibration rows",
         "above noise",
@@ -133,7 +133,7 @@ def test_numbers_are_those_of_the_library(full):
         "whatever the distribution",
         f"numpy: {np.__version__}",
     ):
-        assert said in words
+        assert sentence in words
 
 
 def test_base_model_alone_makes_a_report():
@@ -158,20 +158,20 @@ def test_bins_are_the_same_everywhere_and_the_named_one_adds_most():
 
 @pytest.mark.parametrize("example", ["two-patients", "three-classes"])
 def test_examples_have_reports(example):
-    made = load_example(example)
-    about = ReportInput(made.evaluation, title=made.title, simulated=made.simulated, n_resamples=50)
+    data = load_example(example)
+    about = ReportInput(data.evaluation, title=data.title, simulated=data.simulated, n_resamples=50)
     assert len(report_html(about)) < 10_000_000
 
 
 def test_one_row_and_rows_always_right():
     # One row, right at 0.7: every error is 0.3, and a perfect model is off by 0.3 or 0.7.
     one = Outline(report_html(ReportInput(Predictions([[0.3, 0.7]], [1]), n_resamples=20))).text
-    # Four rows, each announced with 1 and right: no error, and none of a perfect model.
+    # Four rows, each right with confidence 1: no error, and none for a perfect model either.
     sure = Predictions(np.eye(3)[[0, 1, 2, 0]], [0, 1, 2, 0])
     right = Outline(report_html(ReportInput(sure, n_resamples=20))).text
     for words, n, n_classes, error in ((one, 1, 2, "0.300"), (right, 4, 3, "0.000000")):
-        said = f"{n} evaluation rows of {n_classes} classes; the announced class is right in 100.00%"
-        assert said in words
+        sentence = f"{n} evaluation rows of {n_classes} classes; the predicted class is right in 100.00%"
+        assert sentence in words
         assert "Accuracy1.0000" in words
         for name in ("conf-ECE", "TL-ECE", "CW-ECE"):
             assert f"{name} {error}, not distinguishable from noise" in words
