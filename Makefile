@@ -7,9 +7,10 @@ PYTHON ?= python3
 
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Modules are compiled when they are first imported: compiling all that is installed takes longer.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: run test clean
+.PHONY: run test lint chromium clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/app.stamp
@@ -18,11 +19,16 @@ run: $(VENV)/app.stamp
 
 # One thread each: there is a test process per core, and waiting BLAS threads of one starve the others.
 test: $(VENV)/dev.stamp
-	@$(BIN)/python tests/browser/chromium.py
+	@$(MAKE) --no-print-directory --jobs=2 chromium lint
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal --cov
+
+lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+
+chromium: $(VENV)/dev.stamp
+	@$(BIN)/python tests/browser/chromium.py
 
 clean:
 	rm -rf $(VENV) test-output
@@ -34,7 +40,7 @@ $(VENV)/app.stamp: $(VENV)/python.stamp requirements.txt
 
 $(VENV)/dev.stamp: $(VENV)/app.stamp pyproject.toml
 	@echo "Installing the test tools into $(VENV) ..."
-	@$(PIP) --constraint requirements.txt --editable ".[app,dev,onnx]"
+	@PYTHONWARNINGS="ignore:Editable installation" $(PIP) --constraint requirements.txt --editable ".[app,dev,onnx]"
 	@touch $@
 
 # Debian and Ubuntu ship Python without ensurepip; its package is python3-venv.
@@ -48,6 +54,7 @@ $(VENV)/python.stamp:
 		apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv; } || { \
 		echo "This Python cannot make virtual environments. Run: sudo apt-get install python3-venv"; exit 1; }
 	@"$(PYTHON)" -m venv --clear $(VENV)
+	@$(PIP) "pip>=25.1"  # what comes with Python 3.11 takes three times as long
 	@touch $@
 
 # Before any session has run, Streamlit takes a deep link for a page of its older `pages/` convention and
