@@ -34,9 +34,11 @@ BENIGN_404 = re.compile(r"/[^/]+/_stcore/(health|host-config)$")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of this folder; they go first, so that other processes compute while these wait."""
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent) and not isinstance(item, pytest.DoctestItem):
             item.add_marker("browser")
+    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
 
 
 def free_port() -> int:
