@@ -1,5 +1,7 @@
 """The app: page configuration, navigation, run."""
 
+from pathlib import Path
+
 import streamlit as st
 
 st.set_page_config(
@@ -13,46 +15,34 @@ st.set_page_config(
 )
 st.logo("assets/logo.svg", icon_image="assets/icon.svg", size="large")
 
+#: By section: file and icon of each page; the file's name is the page's title and address.
 SECTIONS = {
-    "Start": [
-        st.Page("pages/start/overview.py", title="Overview", icon=":material/insights:", default=True),
-        st.Page("pages/start/data.py", title="Data", icon=":material/upload_file:", url_path="data"),
-    ],
-    "Diagnose": [
-        st.Page(
-            "pages/diagnose/reliability.py",
-            title="Reliability",
-            icon=":material/show_chart:",
-            url_path="reliability",
-        ),
-        st.Page(
-            "pages/diagnose/classes.py", title="Classes", icon=":material/grid_view:", url_path="classes"
-        ),
-        st.Page("pages/diagnose/noise.py", title="Noise", icon=":material/grain:", url_path="noise"),
-        st.Page(
-            "pages/diagnose/validity.py", title="Validity", icon=":material/verified:", url_path="validity"
-        ),
-    ],
-    "Repair": [
-        st.Page("pages/repair/calibrate.py", title="Calibrate", icon=":material/tune:", url_path="calibrate"),
-        st.Page(
-            "pages/repair/compare.py", title="Compare", icon=":material/leaderboard:", url_path="compare"
-        ),
-        st.Page("pages/repair/apply.py", title="Apply", icon=":material/play_arrow:", url_path="apply"),
-    ],
-    "Study": [
-        st.Page(
-            "pages/study/imbalance.py", title="Imbalance", icon=":material/balance:", url_path="imbalance"
-        ),
-        st.Page(
-            "pages/study/simplex.py", title="Simplex", icon=":material/change_history:", url_path="simplex"
-        ),
-    ],
-    "Learn": [
-        st.Page("pages/learn/learn.py", title="Learn", icon=":material/school:", url_path="learn"),
-        st.Page(
-            "pages/learn/glossary.py", title="Glossary", icon=":material/menu_book:", url_path="glossary"
-        ),
-    ],
+    "Start": {"pages/start/overview.py": "insights", "pages/start/data.py": "upload_file"},
+    "Diagnose": {
+        "pages/diagnose/reliability.py": "show_chart",
+        "pages/diagnose/classes.py": "grid_view",
+        "pages/diagnose/noise.py": "grain",
+        "pages/diagnose/validity.py": "verified",
+    },
+    "Repair": {
+        "pages/repair/calibrate.py": "tune",
+        "pages/repair/compare.py": "leaderboard",
+        "pages/repair/apply.py": "play_arrow",
+    },
+    "Study": {"pages/study/imbalance.py": "balance", "pages/study/simplex.py": "change_history"},
+    "Learn": {"pages/learn/learn.py": "school", "pages/learn/glossary.py": "menu_book"},
 }
-st.navigation(SECTIONS).run()
+FIRST = "pages/start/overview.py"
+
+
+def page(file: str, icon: str) -> st.Page:
+    """Return a page of the navigation."""
+    name = Path(file).stem
+    return st.Page(
+        file, title=name.capitalize(), icon=f":material/{icon}:", url_path=name, default=file == FIRST
+    )
+
+
+st.navigation(
+    {section: [page(file, icon) for file, icon in pages.items()] for section, pages in SECTIONS.items()}
+).run()

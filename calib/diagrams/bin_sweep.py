@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,3 +55,14 @@ def ece_sweep(
     counts = np.array(list(n_bins), dtype=np.int64)
     values = [bin_statistics(problems, n_bins=int(count), strategy=strategy).ece() for count in counts]
     return EceSweep(problems.notion, strategy, counts, np.array(values))
+
+
+def sweep_words(sweeps: Mapping[str, Mapping[str, EceSweep]], strong: str = "{}") -> str:
+    """Say how much of TL-ECE conf-ECE hides, for the method where it hides most.
+
+    `sweeps` are by method and notion; names are written as they are given, and the numbers in `strong`.
+    """
+    hidden = {name: both["top-label"].ece - both["confidence"].ece for name, both in sweeps.items()}
+    name = max(hidden, key=lambda one: hidden[one].max())
+    low, high = (strong.format(f"{value:.4f}") for value in (hidden[name].min(), hidden[name].max()))
+    return f"For {name}, conf-ECE hides {low} to {high} of TL-ECE, depending on B."

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from calib.binning import BinStatistics, bin_statistics
+from calib.binning import BinStatistics, assign_bins, bin_statistics, uniform_edges
 from calib.exceptions import InputError
 from calib.reductions import reduce_to_binary
 
@@ -83,6 +83,11 @@ class ReliabilityDiagram:
             f"{self.mean_confidence[at]:.3f} and is right {self.accuracy[at]:.3f}; class by class it is off "
             f"by {self.delta[at]:.3f} on average (n = {self.count[at]:,})."
         )
+
+    def means(self, confidence: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Average a value of the rows, whose confidences are given, over each bin."""
+        bins = assign_bins(confidence, uniform_edges(self.n_bins))
+        return np.bincount(bins, weights=values, minlength=self.n_bins)[self.bin] / self.count
 
     def zoom(self, bin_: int) -> BinZoom:
         """Return the predicted classes inside one bin; see `bin_zoom`."""

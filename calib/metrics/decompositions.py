@@ -83,6 +83,11 @@ class CorpCurve:
     discrimination: float
     uncertainty: float
 
+    def steps(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return scores and frequencies for drawing: where the frequency changes, and the last."""
+        at = np.append(np.flatnonzero(np.diff(self.frequency, prepend=-1.0)), len(self.score) - 1)
+        return self.score[at], self.frequency[at]
+
     def frame(self) -> pd.DataFrame:
         """Return one row per distinct score."""
         return pd.DataFrame({"score": self.score, "frequency": self.frequency, "count": self.count})

@@ -28,7 +28,7 @@ from calib.assessment.summary import (
 )
 from calib.binning import BinStatistics
 from calib.calibrators.multiclass import MulticlassToBinary
-from calib.diagrams.bin_sweep import ece_sweep
+from calib.diagrams.bin_sweep import ece_sweep, sweep_words
 from calib.diagrams.classes import CLASS_COLUMNS, class_heat, class_table
 from calib.diagrams.reliability import reliability_diagram, worst_cells_words
 from calib.diagrams.validity import validity_cells, validity_curve, validity_words
@@ -283,8 +283,8 @@ def comparison_section(about: ReportInput) -> list[str]:
         for name in swept[:MOST_CURVES]
     }
     sentence = (
-        "ECE against the number of equal-width bins, for the methods that are assessed in such bins; "
-        "conf-ECE hides what TL-ECE shows."
+        "ECE against the number of equal-width bins, for the methods that are assessed in such bins. "
+        + sweep_words(sweeps)
     )
     base_only = []
     if not about.calibrators:
@@ -299,7 +299,7 @@ def comparison_section(about: ReportInput) -> list[str]:
         *base_only,
         paragraph(f"{how_assessed(about.n_bins)} A dash means that the method gives no score per class."),
         table(transposed, words=("",)),
-        paragraph(sentence),
+        paragraph(text(sentence)),
         figure_html(figures.ece_curves(sweeps), "sweep", sentence),
     ]
 

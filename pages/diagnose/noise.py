@@ -10,7 +10,7 @@ from calib.metrics.catalogue import MEASURES
 from calib.noise import verdict
 from pages.shared.results import difference, estimates, floors, interval, parts, resamples
 from pages.shared.session import BASE, Method, dataset, methods
-from pages.shared.widgets import bins_and_model, chart, download, heading, literal
+from pages.shared.widgets import bins_and_model, chart, download, heading, literal, stacked
 
 #: Beyond this many rows the intervals are computed only when asked for.
 AT_ONCE = 20_000
@@ -54,7 +54,7 @@ for name, floor in by_error.items():
 chart(
     figures.floors(by_error),
     "noise-floors",
-    table=pd.concat([floor.frame().assign(name=name) for name, floor in by_error.items()]),
+    table=stacked(by_error, "name"),
     alt="Observed calibration errors against those of a perfect model of the same size",
 )
 st.caption(
@@ -101,7 +101,7 @@ st.markdown(
 chart(
     figures.score_parts(pieces, rule),
     "score-parts",
-    table=pd.concat([piece.frame().assign(model=name) for name, piece in pieces.items()]),
+    table=stacked(pieces, "model"),
     alt="Calibration and refinement of each model's score",
 )
 st.caption(

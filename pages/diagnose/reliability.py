@@ -6,7 +6,6 @@ import numpy as np
 import streamlit as st
 
 from calib import figures
-from calib.binning import assign_bins, uniform_edges
 from calib.diagrams import FEW_ROWS
 from calib.metrics.catalogue import MEASURES
 from calib.metrics.decompositions import corp_curve
@@ -40,21 +39,12 @@ with st.container(horizontal=True):
         show_truth = st.toggle("True accuracy (known because simulated)", key="truth", bind="query-params")
 
 diagram = reliability(method, n_bins)
-truth = None
-if show_truth:
-    bins = assign_bins(top_label(method.scores)[1], uniform_edges(n_bins))
-    sums = np.bincount(bins, weights=data.truth, minlength=n_bins)
-    truth = sums[diagram.bin] / diagram.count
+truth = diagram.means(top_label(method.scores)[1], data.truth) if show_truth else None
+curve = corp_curve(problems(method, "confidence")).steps() if show_curve else None
 band = None
 if show_band:
-    band = consistency_band(problems(method, "confidence"), n_bins=n_bins, random_state=0)
-    band = (band.lower, band.upper)
-
-curve = None
-if show_curve:
-    corp = corp_curve(problems(method, "confidence"))
-    steps = np.append(np.flatnonzero(np.diff(corp.frequency, prepend=-1.0)), len(corp.score) - 1)
-    curve = (corp.score[steps], corp.frequency[steps])
+    found = consistency_band(problems(method, "confidence"), n_bins=n_bins, random_state=0)
+    band = (found.lower, found.upper)
 
 st.markdown(
     f"Pooled over classes, the error is **{diagram.conf_ece:.4f}** (conf-ECE); per predicted class it "

@@ -11,7 +11,7 @@ from calib.diagrams.validity import ValidityCurve, validity_cells, validity_word
 from calib.guarantees.card import guarantee_card
 from pages.shared.results import validity
 from pages.shared.session import BASE, Method, dataset, methods
-from pages.shared.widgets import chart, download, escaped, heading, literal
+from pages.shared.widgets import chart, download, escaped, heading, literal, stacked
 
 
 def worst_cell(method: Method, curve: ValidityCurve) -> str:
@@ -76,11 +76,10 @@ st.markdown(
         else ""
     )
 )
-table = pd.concat([curve.frame().assign(model=name) for name, curve in curves.items()])
 chart(
     figures.validity(curves, conditional=conditional, promises=promises),
     "validity",
-    table=table,
+    table=stacked(curves, "model"),
     alt="Validity curves of the base model and the calibrator, with the theorem's epsilon",
 )
 st.caption(f"{figures.DOTTED} {cells.words(n_bins)}")

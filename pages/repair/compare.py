@@ -8,6 +8,7 @@ import streamlit as st
 from calib import InputError, figures
 from calib.assessment.leaderboard import Entry, Leaderboard
 from calib.calibrators.catalogue import PAPER, named_methods
+from calib.diagrams.bin_sweep import sweep_words
 from pages.shared.panels.add_model import offer_model_upload
 from pages.shared.panels.leaderboard import show_leaderboard, show_pair
 from pages.shared.results import summary, sweeps
@@ -100,12 +101,8 @@ curves = st.multiselect(
 )
 if curves:
     by_method = {name: sweeps(methods()[name], data) for name in curves}
-    hidden = {name: pair["top-label"].ece - pair["confidence"].ece for name, pair in by_method.items()}
-    widest = max(hidden, key=lambda name: hidden[name].max())
-    st.markdown(
-        f"Solid lines are TL-ECE, dashed lines conf-ECE. For {literal(widest)}, conf-ECE hides "
-        f"**{hidden[widest].min():.4f}** to **{hidden[widest].max():.4f}** of TL-ECE, depending on B."
-    )
+    named = {literal(name): pair for name, pair in by_method.items()}
+    st.markdown(f"Solid lines are TL-ECE, dashed lines conf-ECE. {sweep_words(named, '**{}**')}")
     rows = [sweep.frame().assign(method=name) for name, pair in by_method.items() for sweep in pair.values()]
     chart(
         figures.ece_curves(by_method),

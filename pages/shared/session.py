@@ -144,16 +144,13 @@ def undo() -> None:
 
 def from_example(name: str) -> Dataset:
     """Return a built-in example as `Dataset`."""
-    example = _example(name)
-    return Dataset(
-        name=example.title,
-        description=example.description,
-        simulated=example.simulated,
-        calibration=example.calibration,
-        evaluation=example.evaluation,
-        truth=example.truth,
-        example=name,
-    )
+    return as_dataset(_example(name), name)
+
+
+def as_dataset(made: Example, key: str | None = None) -> Dataset:
+    """Return an example as `Dataset`; `key` is its name if it is built in."""
+    rows = (made.calibration, made.evaluation)
+    return Dataset(made.title, made.description, made.simulated, *rows, truth=made.truth, example=key)
 
 
 def methods() -> dict[str, Method]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
@@ -67,6 +67,11 @@ def escaped(text: object) -> str:
     """
     unlinked = str(text).replace("\n", " ").replace("://", ":\u200b//").replace("www.", "www\u200b.")
     return re.sub(r"([\\`*_{}\[\]()<>#+.!|~$:-])", r"\\\1", unlinked)
+
+
+def stacked(results: Mapping[str, Any], column: str) -> pd.DataFrame:
+    """Return the tables of several results below each other, their names in a last column."""
+    return pd.concat([one.frame().assign(**{column: name}) for name, one in results.items()])
 
 
 def need_calibration(task: str) -> None:

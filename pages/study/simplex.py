@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 from streamlit.column_config import TextColumn
 
@@ -24,7 +23,7 @@ from pages.shared.panels.simplex import (
 )
 from pages.shared.panels.take_away import offer_file
 from pages.shared.results import EPSILON, apply_scheme, compare
-from pages.shared.widgets import chart, download, glossary_link, literal
+from pages.shared.widgets import chart, download, glossary_link, literal, stacked
 
 st.title("Simplex", anchor=False)
 st.markdown(
@@ -84,11 +83,10 @@ st.markdown(
     f"**{before:.1%}** of the rows are within an L1 distance of {EPSILON} before recalibration, "
     f"**{after:.1%}** after it, both assessed on the same bins."
 )
-curves = pd.concat([c.frame().assign(vectors=when) for when, c in result.curves.items()])
 chart(
     figures.canonical_validity(result.curves),
     "canonical-validity",
-    table=curves,
+    table=stacked(result.curves, "vectors"),
     alt="Share of rows whose bin is within a distance of its label frequencies, before and after",
 )
 for (when, norm), floor in result.floors.items():
@@ -120,7 +118,7 @@ download(comparison.frame(), "schemes", key="schemes-csv")
 chart(
     figures.canonical_validity(by_scheme),
     "schemes-validity",
-    table=pd.concat([curve.frame().assign(scheme=other) for other, curve in by_scheme.items()]),
+    table=stacked(by_scheme, "scheme"),
     alt="Validity curves of the recalibrated vectors, by scheme",
 )
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from calib import InputError
 from calib.datasets import EXAMPLE_TITLES, Example, Stopped, covtype
-from pages.shared.session import Dataset, dataset, from_example, use
+from pages.shared.session import as_dataset, dataset, from_example, use
 from pages.shared.widgets import escaped
 
 SIMULATED = "covtype-simulated"
@@ -132,9 +132,8 @@ def _follow() -> None:
         st.progress(job.progress, job.step)
         st.button("Stop", on_click=job.stop.set, icon=":material/stop_circle:", disabled=job.stop.is_set())
     elif job.result is not None:
-        example = job.result
         del st.session_state["covtype-job"]
-        use(Dataset(example.title, example.description, False, example.calibration, example.evaluation))
+        use(as_dataset(job.result))
         st.rerun()
     else:
         st.error(
