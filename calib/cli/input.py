@@ -61,7 +61,9 @@ class FileRows:
     def log(self) -> tuple[str, ...]:
         """One line per fix that was applied, for exports to carry."""
         return tuple(
-            f"{part} rows: {line}" for part, report in self.examinations.items() for line in report.log
+            f"{part} rows: {line}"
+            for part, examination in self.examinations.items()
+            for line in examination.log
         )
 
 
@@ -70,23 +72,23 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
     file = read_table(options.file, format=options.format)
     labels = read_table(options.labels) if options.labels else None
     calibration: Predictions | None = None
-    reports: dict[str, Examination] = {}
+    examinations: dict[str, Examination] = {}
     if options.fix or examined:
-        reports = check(file, labels=labels, fix=fix_codes(options))
+        examinations = check(file, labels=labels, fix=fix_codes(options))
     if options.fix:
-        name = options.part or ("evaluation" if "evaluation" in reports else "calibration")
-        if name not in reports:
-            raise InputError(f"the file has no part {name!r}; it has {', '.join(reports)}")
-        rows = reports[name].predictions(options.scores)
-        if "calibration" in reports and not options.part and name == "evaluation":
-            calibration = reports["calibration"].predictions(options.scores)
+        name = options.part or ("evaluation" if "evaluation" in examinations else "calibration")
+        if name not in examinations:
+            raise InputError(f"the file has no part {name!r}; it has {', '.join(examinations)}")
+        rows = examinations[name].predictions(options.scores)
+        if "calibration" in examinations and not options.part and name == "evaluation":
+            calibration = examinations["calibration"].predictions(options.scores)
     elif labelled and not labels and not options.part:
         calibration, rows = read_pair(file, scores=options.scores)
     else:
         rows = read_predictions(file, labels=labels, split=options.part, scores=options.scores)
     if labelled and rows.labels is None:
         raise InputError("the file has no true labels; give them in a column 'label' or with --labels FILE")
-    return FileRows(calibration, rows, reports)
+    return FileRows(calibration, rows, examinations)
 
 
 def rows_to_assess(options: Namespace) -> Predictions:
