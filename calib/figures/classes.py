@@ -13,6 +13,7 @@ from calib.figures.style import (
     MAX_NAMED,
     OKABE_ITO,
     TEMPLATE,
+    count_bars,
     escape,
     faint,
     interval,
@@ -164,17 +165,9 @@ def confused(
     codes, counts = codes[:n_shown], counts[:n_shown]
     place = np.arange(len(codes))
     figure = go.Figure()
-    figure.add_bar(
-        x=counts,
-        y=place,
-        orientation="h",
-        text=[f"{count:,}" for count in counts],
-        textposition="outside",
-        cliponaxis=False,
-        marker={"color": OKABE_ITO["grey"]},
-        customdata=[[escape(class_names[code])] for code in codes],
-        hovertemplate="%{customdata[0]}: %{x:,} rows<extra></extra>",
-        showlegend=False,
+    names = [[escape(class_names[code])] for code in codes]
+    count_bars(
+        figure, counts, OKABE_ITO["grey"], names, "%{customdata[0]}: %{x:,} rows<extra></extra>", y=place
     )
     figure.update_layout(template=TEMPLATE, height=90 + 30 * len(codes), bargap=0.35, margin={"r": 48})
     figure.update_yaxes(

@@ -13,6 +13,7 @@ from calib.figures.style import (
     MAX_NAMED,
     OKABE_ITO,
     TEMPLATE,
+    count_bars,
     escape,
     faint,
     interval,
@@ -187,20 +188,8 @@ def zoom(diagram: BinZoom, class_names: Sequence[str]) -> go.Figure:
         name="is right, predicted class alone (95 % interval)",
         hovertemplate=hover,
     )
-    figure.add_bar(
-        x=count,
-        y=place,
-        orientation="h",
-        text=[f"{rows:,}" for rows in count],
-        textposition="outside",
-        cliponaxis=False,
-        marker={"color": np.where(count < FEW_ROWS, "rgba(138,144,153,0.4)", OKABE_ITO["grey"])},
-        customdata=custom,
-        hovertemplate=hover,
-        showlegend=False,
-        row=1,
-        col=2,
-    )
+    colour = np.where(count < FEW_ROWS, "rgba(138,144,153,0.4)", OKABE_ITO["grey"])
+    count_bars(figure, count, colour, custom, hover, y=place, row=1, col=2)
     figure.update_layout(template=TEMPLATE, height=150 + 30 * (len(label) + 1), margin={"r": 48}, bargap=0.35)
     figure.update_yaxes(
         tickvals=[0, *place], ticktext=["all classes", *names], range=[len(label) + 0.6, -0.6], showgrid=False

@@ -129,6 +129,24 @@ def share_bars(
     )
 
 
+def count_bars(
+    figure: go.Figure, count: np.ndarray, colour: Any, custom: Any, hover: str, **options: Any
+) -> None:
+    """Add horizontal bars with their counts written at the end; `options` are more of `add_bar`."""
+    figure.add_bar(
+        x=count,
+        orientation="h",
+        text=[f"{rows:,}" for rows in count],
+        textposition="outside",
+        cliponaxis=False,
+        marker={"color": colour},
+        customdata=custom,
+        hovertemplate=hover,
+        showlegend=False,
+        **options,
+    )
+
+
 def shorten(name: str, length: int = 22) -> str:
     """Cut a name for an axis."""
     return name if len(name) <= length else name[: length - 1] + "\u2026"

@@ -56,9 +56,7 @@ class Interval:
 
     def frame(self) -> pd.DataFrame:
         """Return one row: metric, estimate, corrected, lower, upper, level, n_resamples."""
-        names = ("metric", "estimate", "corrected", "lower", "upper", "level")
-        row = {name: [getattr(self, name)] for name in names}
-        return pd.DataFrame(row).assign(n_resamples=len(self.samples))
+        return _one_row(self, "metric", "estimate", "corrected", "lower", "upper", "level")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +102,7 @@ class PairedInterval:
 
     def frame(self) -> pd.DataFrame:
         """Return one row with every number."""
-        names = ("metric", "estimate_a", "estimate_b", "difference", "lower", "upper", "level")
-        row = {name: [getattr(self, name)] for name in names}
-        return pd.DataFrame(row).assign(n_resamples=len(self.samples))
+        return _one_row(self, "metric", "estimate_a", "estimate_b", "difference", "lower", "upper", "level")
 
 
 def bootstrap_interval(
@@ -202,6 +198,11 @@ def paired_interval(
     samples = both[1] - both[0]
     lower, upper = _basic(b - a, samples, level)
     return PairedInterval(metric, a, b, b - a, lower, upper, level, samples)
+
+
+def _one_row(interval: Interval | PairedInterval, *names: str) -> pd.DataFrame:
+    row = {name: [getattr(interval, name)] for name in names}
+    return pd.DataFrame(row).assign(n_resamples=len(interval.samples))
 
 
 def _statistic(
