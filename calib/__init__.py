@@ -40,6 +40,7 @@ from calib.metrics.decompositions import CorpCurve, Decomposition, corp_curve, d
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss, mce, sharpness
 from calib.noise.bands import ConsistencyBand, consistency_band
 from calib.noise.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
+from calib.noise.differences import PairedDifference, paired_difference
 from calib.noise.floor import (
     NoiseFloor,
     ProblemFloors,
@@ -49,12 +50,17 @@ from calib.noise.floor import (
     problem_floors,
     verdict,
 )
+from calib.noise.intervals import ErrorInterval, error_interval
 from calib.persistence.document import load, save
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import reduce_to_binary
 from calib.version import __version__
 
 __all__ = [
+    "PairedDifference",
+    "paired_difference",
+    "ErrorInterval",
+    "error_interval",
     "__version__",
     "datasets",
     "BetaCalibration",

@@ -2,6 +2,7 @@
 
 from calib.noise.bands import ConsistencyBand, consistency_band
 from calib.noise.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
+from calib.noise.differences import PairedDifference, paired_difference
 from calib.noise.draws import adder
 from calib.noise.floor import (
     LEVEL,
@@ -15,4 +16,11 @@ from calib.noise.floor import (
     p_values,
     problem_floors,
     verdict,
+)
+from calib.noise.intervals import (
+    ErrorInterval,
+    error_interval,
+    error_interval_of,
+    largest_gap_interval,
+    measure_interval,
 )

@@ -1,0 +1,126 @@
+"""Simulated populations whose true probabilities are known, to see how often an interval holds the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
+from calib.notions import Notion
+from calib.reductions import reduce_to_binary
+
+
+def scores(seed: int, n_samples: int, n_classes: int) -> np.ndarray:
+    """Return scores (n, L) that are often sure: a class prior, noise, and a gamma push for one class."""
+    generator = np.random.default_rng(seed)
+    logits = np.log(generator.dirichlet(np.full(n_classes, 5.0)) * n_classes)
+    logits = logits + 0.3 * generator.normal(size=(n_samples, n_classes))
+    pushed = generator.integers(n_classes, size=n_samples)
+    logits[np.arange(n_samples), pushed] += generator.gamma(2.0, 1.8, n_samples)
+    return softmax(logits)
+
+
+def few_scores(seed: int, n_samples: int, n_classes: int) -> np.ndarray:
+    """Return scores of a forest of 20 trees: shares of votes, with many ties."""
+    generator = np.random.default_rng(seed)
+    votes = generator.multinomial(20, scores(seed, n_samples, n_classes))
+    return votes / 20.0
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Return the softmax of each row."""
+    exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return exponentials / exponentials.sum(axis=1, keepdims=True)
+
+
+def overconfident(proba: np.ndarray, size: float) -> np.ndarray:
+    """Return true probabilities flatter than the scores; size 0 is a calibrated model."""
+    powered = np.where(proba > 0, proba, 1e-300) ** (1.0 / (1.0 + size))
+    return powered / powered.sum(axis=1, keepdims=True)
+
+
+def one_class(proba: np.ndarray, size: float) -> np.ndarray:
+    """Return true probabilities that differ where class 0 is predicted: a share of it is class 1."""
+    truth, rows = proba.copy(), np.flatnonzero(proba.argmax(axis=1) == 0)
+    moved = min(size, 1.0) * truth[rows, 0]
+    truth[rows, 0] -= moved
+    truth[rows, 1] += moved
+    return truth
+
+
+def biased(proba: np.ndarray, size: float) -> np.ndarray:
+    """Return true probabilities with every second class more frequent than its score, the others less."""
+    tilted = proba * np.exp(size * (-1.0) ** np.arange(proba.shape[1]))
+    return tilted / tilted.sum(axis=1, keepdims=True)
+
+
+def draw_labels(truth: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Draw one label a row."""
+    reach = truth.cumsum(axis=1)
+    drawn = (generator.random((len(truth), 1)) * reach[:, -1:] > reach[:, :-1]).sum(axis=1)
+    return drawn.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Fixed scores in cells, and the truth behind them."""
+
+    name: str
+    proba: np.ndarray
+    truth: np.ndarray
+    notion: Notion
+    strategy: Strategy
+    n_bins: int
+
+    @property
+    def problems(self) -> BinaryProblems:
+        """The binary problems, with outcomes of no meaning."""
+        return reduce_to_binary(np.zeros(len(self.proba), dtype=int), self.proba, self.notion)
+
+    @property
+    def cells(self) -> BinStatistics:
+        """The cells, with outcomes of no meaning."""
+        return bin_statistics(self.problems, n_bins=self.n_bins, strategy=self.strategy)
+
+    def error(self, norm: int) -> float:
+        """Return the true error of these cells given these scores."""
+        problems, cells = self.problems, self.cells
+        owner = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
+        event = owner if self.notion == "class-wise" else self.proba.argmax(axis=1)[problems.rows]
+        chance = self.truth[problems.rows, event]
+        gaps = np.add.reduceat(chance, cells.start) / cells.count - cells.mean_score
+        return float((cells.share @ np.abs(gaps) ** norm) ** (1.0 / norm))
+
+    def floor(self) -> float:
+        """Return about what a calibrated model of this size shows on average."""
+        cells = self.cells
+        spread = np.sqrt(cells.mean_score * (1.0 - cells.mean_score) / cells.count)
+        return float(np.sqrt(2.0 / np.pi) * cells.share @ spread)
+
+
+def at_error(
+    name: str,
+    proba: np.ndarray,
+    pattern: Callable[[np.ndarray, float], np.ndarray],
+    floors: float,
+    notion: Notion = "top-label",
+    strategy: Strategy = "uniform",
+    n_bins: int = 15,
+) -> Population:
+    """Return the population whose true l1 error is `floors` times the floor, or the most it can be."""
+
+    def population(size: float) -> Population:
+        truth = proba if size == 0.0 else pattern(proba, size)
+        return Population(name, proba, truth, notion, strategy, n_bins)
+
+    if floors == 0.0:
+        return population(0.0)
+    target, top = floors * population(0.0).floor(), 0.05
+    while population(top).error(1) < target and top < 20.0:
+        top *= 2.0
+    if population(top).error(1) < target:
+        return population(top)
+    return population(brentq(lambda size: population(size).error(1) - target, 0.0, top, xtol=1e-6))
