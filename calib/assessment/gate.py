@@ -7,41 +7,56 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from calib.assessment.summary import SUMMARY_COLUMNS, Summary, summarize
+from calib.assessment.summary import SUMMARY_COLUMNS, summarize
 from calib.binning import Strategy
 from calib.exceptions import InputError
 from calib.metrics.catalogue import MEASURES
-from calib.noise.floor import WITHIN_NOISE, NoiseFloor, noise_floor
+from calib.noise.floor import NoiseFloor, noise_floor
+from calib.noise.intervals import measure_interval
 
 #: Metrics that can be limited: every number of `Summary`.
 METRICS = tuple(name for name in SUMMARY_COLUMNS if name in MEASURES)
 
 
+#: The three answers of a gate, worst first.
+ANSWERS = ("broken", "undecided", "kept")
+
+
 @dataclass(frozen=True)
 class Check:
-    """One limit and whether it is kept.
+    """One limit, and whether these rows show that it is kept or broken.
 
     Attributes
     ----------
     metric : str
         One of `METRICS`.
-    value, limit : float
-        What was measured, and its limit.
+    value : float
+        What was measured; for a calibration error the plug-in value, which noise makes too large on average.
+    lower, upper : float
+        Ends of its interval, see `calib.noise.measure_interval`.
+    level : float
+        Coverage of the interval.
+    limit : float
+        The limit.
     bound : str
         "max" or "min".
-    passed : bool
-        Whether the limit is kept, or, where noise excuses, broken by no more than noise.
+    answer : str
+        "kept" where the whole interval keeps the limit, "broken" where the whole interval breaks it, else
+        "undecided".
     perfect_mean, perfect_q95, p_value : float or None
-        The metric's noise floor where it was computed.
+        The noise floor of a calibration error, where it was computed.
     sentence : str
         The same in words.
     """
 
     metric: str
     value: float
+    lower: float
+    upper: float
+    level: float
     limit: float
     bound: str
-    passed: bool
+    answer: str
     perfect_mean: float | None
     perfect_q95: float | None
     p_value: float | None
@@ -50,25 +65,39 @@ class Check:
 
 @dataclass(frozen=True)
 class GateResult:
-    """Outcome of a gate: every check, all of which must pass."""
+    """Outcome of a gate.
+
+    Attributes
+    ----------
+    checks : tuple of Check
+        One per limit.
+    strict : bool
+        Whether an undecided limit fails the gate.
+    """
 
     checks: tuple[Check, ...]
+    strict: bool = False
+
+    @property
+    def answer(self) -> str:
+        """The worst answer of all checks: "broken", "undecided" or "kept"."""
+        return min((check.answer for check in self.checks), key=ANSWERS.index)
 
     @property
     def passed(self) -> bool:
-        """Whether every limit is kept."""
-        return all(check.passed for check in self.checks)
+        """Whether no limit is broken beyond doubt; if `strict`, whether every limit is kept beyond doubt."""
+        return self.answer == "kept" or (self.answer == "undecided" and not self.strict)
 
     @property
     def sentence(self) -> str:
-        """The outcome in words, failures first."""
-        ordered = sorted(self.checks, key=lambda check: check.passed)
+        """The outcome in words, the worst answers first."""
+        ordered = sorted(self.checks, key=lambda check: ANSWERS.index(check.answer))
         return ("passed: " if self.passed else "failed: ") + "; ".join(one.sentence for one in ordered)
 
     def data(self) -> dict[str, Any]:
         """Return the outcome as JSON types."""
         checks = [asdict(check) for check in self.checks]
-        return {"passed": self.passed, "sentence": self.sentence, "checks": checks}
+        return {"passed": self.passed, "answer": self.answer, "sentence": self.sentence, "checks": checks}
 
 
 def gate(
@@ -77,30 +106,31 @@ def gate(
     *,
     most: Mapping[str, float] | None = None,
     least: Mapping[str, float] | None = None,
-    above_noise: bool = False,
+    strict: bool = False,
+    level: float = 0.95,
     n_bins: int = 15,
     strategy: Strategy = "uniform",
     n_resamples: int = 1000,
     random_state: int | None = 0,
 ) -> GateResult:
-    """Hold metrics against limits.
+    """Hold metrics against limits: each is kept, broken or undecided.
 
     Parameters
     ----------
     y_true : (n,) array_like of int
         True class codes.
     scores : (n, L) array_like, Predictions or TopLabelPrediction
-        What the model, or the calibrator behind it, announces.
+        Scores of the model, or of the calibrator behind it.
     most, least : mapping of metric name to limit
         Largest and smallest allowed values; names from `METRICS`.
-    above_noise : bool, default False
-        Let a calibration error above its limit fail only if it is also above noise: on few rows even a
-        perfect model shows errors. A limit of 0 then fails exactly what is above noise. Scores and
-        accuracy are held to their limits as they are.
+    strict : bool, default False
+        Whether undecided limits fail the gate, too.
+    level : float in (0, 1), default 0.95
+        Coverage of the intervals: a limit that is kept is called broken with a chance of at most 1 - level.
     n_bins, strategy
         As for `calib.summarize`.
     n_resamples, random_state
-        Redraws of the noise floor and their seed.
+        Redraws of the noise floor that stands beside calibration errors, and the seed of all draws.
 
     Raises
     ------
@@ -112,8 +142,8 @@ def gate(
     >>> from calib.datasets import load_example
     >>> rows = load_example("two-patients").evaluation
     >>> result = gate(rows.labels, rows, most={"conf_ece": 0.05, "tl_ece": 0.05}, n_resamples=0)
-    >>> [check.passed for check in result.checks]
-    [True, False]
+    >>> [check.answer for check in result.checks]
+    ['kept', 'broken']
     """
     limits = [(name, "max", value) for name, value in (most or {}).items()]
     limits += [(name, "min", value) for name, value in (least or {}).items()]
@@ -121,29 +151,24 @@ def gate(
         raise InputError("a gate needs at least one limit, such as tl_ece=0.03")
     for name, _, limit in limits:
         if name not in METRICS:
-            raise InputError(f"{name!r} is no metric; the metrics are {', '.join(METRICS)}")
+            raise InputError(f"{name!r} is not a metric; the metrics are {', '.join(METRICS)}")
         if not math.isfinite(limit):
             raise InputError(f"the limit of {name} must be a finite number; got {limit!r}")
-    found = summarize(y_true, scores, n_bins=n_bins, strategy=strategy)
-    missing = [name for name, _, _ in limits if getattr(found, name) is None]
+    summary = summarize(y_true, scores, n_bins=n_bins, strategy=strategy)
+    missing = [name for name, _, _ in limits if getattr(summary, name) is None]
     if missing:
         title = SUMMARY_COLUMNS[missing[0]]
         raise InputError(f"these scores give no {title}: it needs a probability for every class")
+    bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "random_state": random_state}
 
-    def floor(name: str) -> NoiseFloor | None:
-        if not MEASURES[name].is_error or not n_resamples:
-            return None
-        return noise_floor(
-            y_true,
-            scores,
-            **MEASURES[name].options,
-            n_bins=n_bins,
-            strategy=strategy,
-            n_resamples=n_resamples,
-            random_state=random_state,
-        )
+    def check(name: str, bound: str, limit: float) -> Check:
+        floor = None
+        if MEASURES[name].is_error and n_resamples:
+            floor = noise_floor(y_true, scores, **MEASURES[name].options, **bins, n_resamples=n_resamples)
+        interval = measure_interval(y_true, scores, name, **bins, level=level)
+        return _check(name, getattr(summary, name), interval, level, bound, limit, floor)
 
-    return GateResult(tuple(_check(found, *one, floor(one[0]), above_noise) for one in limits))
+    return GateResult(tuple(check(*one) for one in limits), strict)
 
 
 def parse_limits(texts: Sequence[str]) -> dict[str, float]:
@@ -165,23 +190,32 @@ def parse_limits(texts: Sequence[str]) -> dict[str, float]:
 
 
 def _check(
-    found: Summary, name: str, bound: str, limit: float, floor: NoiseFloor | None, above_noise: bool
+    name: str,
+    value: float,
+    interval: tuple[float, float],
+    level: float,
+    bound: str,
+    limit: float,
+    floor: NoiseFloor | None,
 ) -> Check:
-    value = getattr(found, name)
-    title = SUMMARY_COLUMNS[name]
-    kept = value <= limit if bound == "max" else value >= limit
+    lower, upper = interval
+    near, far = (lower, upper) if bound == "max" else (-upper, -lower)
+    allowed = limit if bound == "max" else -limit
+    answer = "kept" if far <= allowed else "broken" if near > allowed else "undecided"
     words = "at most" if bound == "max" else "at least"
-    sentence = f"{title} {value:.4g} is {'' if kept else 'not '}{words} {limit:g}"
-    excused = False
-    if floor is not None and not kept:
-        excused = above_noise and bound == "max" and floor.verdict == WITHIN_NOISE
-        sentence += f", {'but' if excused else 'and'} {floor.words}"
+    sentence = f"{SUMMARY_COLUMNS[name]} {words} {limit:g} is {answer}: measured {value:.4g}, "
+    sentence += f"{100 * level:g} % interval {lower:.4g} to {upper:.4g}"
+    if floor is not None:
+        sentence += f"; {floor.words}"
     return Check(
         metric=name,
         value=value,
+        lower=lower,
+        upper=upper,
+        level=level,
         limit=limit,
         bound=bound,
-        passed=kept or excused,
+        answer=answer,
         perfect_mean=None if floor is None else floor.mean,
         perfect_q95=None if floor is None else floor.quantile(0.95),
         p_value=None if floor is None else floor.p_value,

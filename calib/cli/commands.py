@@ -174,7 +174,7 @@ def check(options: Namespace) -> Outcome:
 
 
 def gate(options: Namespace) -> Outcome:
-    """Hold the evaluation rows against limits; 1 if one is broken."""
+    """Hold the evaluation rows against limits; 1 if one is broken, or, with --strict, undecided."""
     rows = rows_to_assess(options)
     scores: Any = rows
     strategy: Strategy = "uniform"
@@ -186,7 +186,8 @@ def gate(options: Namespace) -> Outcome:
         scores,
         most=parse_limits(options.max),
         least=parse_limits(options.min),
-        above_noise=options.above_noise,
+        strict=options.strict,
+        level=options.level,
         n_bins=options.bins,
         strategy=strategy,
         n_resamples=options.resamples,

@@ -73,8 +73,7 @@ Exits with 1 if an error remains that prevents the file from being used.
 GATE = """\
 examples:
   python -m calib gate predictions.csv --max tl_ece=0.03
-  python -m calib gate predictions.csv --max tl_ece=0.03 --above-noise --json
-  python -m calib gate predictions.csv --max conf_ece=0 --above-noise
+  python -m calib gate predictions.csv --max tl_ece=0.03 --strict --json
   python -m calib gate logits.npz --calibrator cal.json --max tl_ece=0.02 --min accuracy=0.9
 
 Exits with 1 if a limit is broken. With --above-noise a calibration error above its limit fails only if
@@ -174,7 +173,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_file(gate)
     gate.add_argument("--max", action="append", default=[], metavar="METRIC=X", help="largest value allowed")
     gate.add_argument("--min", action="append", default=[], metavar="METRIC=X", help="smallest value allowed")
-    gate.add_argument("--above-noise", action="store_true", help="let noise excuse a calibration error")
+    gate.add_argument("--strict", action="store_true", help="exit with 1 for an undecided limit, too")
+    gate.add_argument("--level", type=float, default=0.95, help="coverage of the intervals (default 0.95)")
+    gate.add_argument(
+        "--above-noise", action="store_true", help="no longer needed: intervals allow for noise"
+    )
     gate.add_argument("--calibrator", metavar="CAL.JSON", help="hold what this one announces to the limits")
     _add_bins(gate)
     _add_noise(gate)

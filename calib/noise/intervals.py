@@ -19,9 +19,13 @@ from scipy.stats import norm as normal
 
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.exceptions import InputError
+from calib.metrics.catalogue import MEASURES
+from calib.metrics.errors import row_values
+from calib.noise.bootstrap import bootstrap_interval
 from calib.noise.floor import CellMetric
 from calib.notions import Notion
-from calib.reductions import as_problems
+from calib.predictions import TopLabelPrediction, score_matrix
+from calib.reductions import as_problems, top_label
 from calib.validation import check_level
 
 #: Cells with at least this many expected outcomes of either kind may show that their gap is no noise.
@@ -204,6 +208,64 @@ def _l1_limits(problems: BinaryProblems, cells: BinStatistics, z: float) -> tupl
     return observed, behind(observed), lower, behind(max(observed, floor) + z * error)
 
 
+def measure_interval(
+    y_true: Any,
+    scores: Any,
+    key: str,
+    *,
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    level: float = 0.95,
+    random_state: int | np.random.Generator | None = 0,
+) -> tuple[float, float]:
+    """Return the ends of the interval of any number that calib reports.
+
+    Parameters
+    ----------
+    y_true, scores, n_bins, strategy
+        As for `error_interval`; for "brier" and "log_loss" the whole vectors.
+    key : str
+        One of `calib.metrics.MEASURES`. An ECE has `error_interval`, an MCE `largest_gap_interval`, accuracy
+        the Clopper-Pearson interval, and the means of a score over rows `bootstrap_interval`.
+    level : float in (0, 1)
+        Coverage.
+    random_state
+        Seed of the bootstrap.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+    """
+    measure = MEASURES[key]
+    if measure.is_error:
+        problems = as_problems(y_true, scores, measure.notion or "top-label")
+        if measure.metric == "mce":
+            return largest_gap_interval(
+                problems, n_bins=n_bins, strategy=strategy, aggregate=measure.aggregate, level=level
+            )
+        interval = error_interval_of(problems, n_bins=n_bins, strategy=strategy, level=level)
+        return interval.lower, interval.upper
+    if measure.notion is not None:
+        scores = TopLabelPrediction(
+            *top_label(scores if hasattr(scores, "confidence") else score_matrix(scores))
+        )
+    if measure.metric == "accuracy":
+        right = row_values(y_true, scores, "accuracy")
+        low, high = binomial_limits(np.array([right.sum()]), np.array([len(right)]), 1.0 - check_level(level))
+        return float(low[0]), float(high[0])
+    mean = bootstrap_interval(y_true, scores, metric=measure.metric, level=level, random_state=random_state)
+    return mean.lower, mean.upper
+
+
+def binomial_limits(right: np.ndarray, count: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of Clopper-Pearson intervals, each missing with a chance of at most `alpha`."""
+    wrong = count - right
+    low = np.where(right > 0, beta.ppf(alpha / 2.0, np.maximum(right, 1e-9), wrong + 1.0), 0.0)
+    high = np.where(wrong > 0, beta.isf(alpha / 2.0, right + 1.0, np.maximum(wrong, 1e-9)), 1.0)
+    return low, high
+
+
 def largest_gap_interval(
     problems: BinaryProblems,
     *,
@@ -219,11 +281,8 @@ def largest_gap_interval(
     `error_interval_of` and `calib.mce`.
     """
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
-    tail = (1.0 - check_level(level)) / len(cells.count) / 2.0
-    right = cells.mean_outcome * cells.count
-    low = np.where(right > 0, beta.ppf(tail, np.maximum(right, 1e-9), cells.count - right + 1.0), 0.0)
-    wrong = cells.count - right
-    high = np.where(wrong > 0, beta.isf(tail, right + 1.0, np.maximum(wrong, 1e-9)), 1.0)
+    alpha = (1.0 - check_level(level)) / len(cells.count)
+    low, high = binomial_limits(cells.mean_outcome * cells.count, cells.count, alpha)
     nearest = np.maximum(np.maximum(low - cells.mean_score, cells.mean_score - high), 0.0)
     farthest = np.maximum(high - cells.mean_score, cells.mean_score - low)
     measure = CellMetric(cells, metric="mce", aggregate=aggregate)

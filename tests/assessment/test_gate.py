@@ -1,12 +1,14 @@
-"""Gates: limits, and when noise excuses breaking one."""
+"""Gates: limits that are kept, broken or undecided."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
-from calib import InputError, Predictions, TopLabelPrediction, summarize
-from calib.assessment.gate import METRICS, gate, parse_limits
+from benchmarks.populations import at_error, draw_labels, overconfident, scores
+from calib import InputError, Predictions, TopLabelPrediction
+from calib.assessment.gate import ANSWERS, METRICS, gate, parse_limits
 
 
 def perfect(n: int) -> Predictions:
@@ -16,39 +18,64 @@ def perfect(n: int) -> Predictions:
     return Predictions(np.column_stack([h, 1 - h]), (random.random(n) >= h).astype(int))
 
 
-def test_noise_excuses_a_perfect_model_on_few_rows():
+def test_few_rows_of_a_perfect_model_leave_a_tight_limit_undecided():
     rows = perfect(100)
-    strict = gate(rows.labels, rows, most={"tl_ece": 0.01})
-    lenient = gate(rows.labels, rows, most={"tl_ece": 0.01}, above_noise=True)
-    assert strict.checks[0].value > 0.01
-    assert not strict.passed
-    assert lenient.passed
-    assert ", but not distinguishable from noise" in lenient.sentence
+    result = gate(rows.labels, rows, most={"tl_ece": 0.01})
+    assert result.checks[0].value > 0.01
+    assert (result.answer, result.passed) == ("undecided", True)
+    assert not gate(rows.labels, rows, most={"tl_ece": 0.01}, strict=True).passed
+    assert result.sentence.startswith("passed: TL-ECE at most 0.01 is undecided: measured ")
+    assert "a perfect model of this size shows" in result.sentence
 
 
-def test_noise_does_not_excuse_a_bad_model():
+def test_limits_far_away_are_kept_or_broken():
     rows = perfect(4_000)
-    wrong = gate(1 - rows.labels, rows, most={"tl_ece": 0.0}, above_noise=True)
-    assert not wrong.passed
+    assert gate(rows.labels, rows, most={"tl_ece": 0.05}, strict=True).answer == "kept"
+    wrong = gate(1 - rows.labels, rows, most={"tl_ece": 0.05})
+    assert (wrong.answer, wrong.passed) == ("broken", False)
     assert wrong.checks[0].p_value < 0.01
 
 
-def test_noise_excuses_no_score():
+def test_scores_have_intervals_but_no_floor():
     rows = perfect(100)
-    result = gate(rows.labels, rows, most={"brier": 0.0}, least={"accuracy": 1.0}, above_noise=True)
-    assert [check.passed for check in result.checks] == [False, False]
+    result = gate(rows.labels, rows, most={"brier": 0.0}, least={"accuracy": 0.99})
+    assert [check.answer for check in result.checks] == ["broken", "broken"]
     assert result.checks[0].p_value is None
-    assert result.sentence.startswith("failed: Brier ")
+    assert result.sentence.startswith("failed: Brier at most 0 is broken")
+
+
+def test_accuracy_interval_is_clopper_and_pearson():
+    rows = perfect(200)
+    check = gate(rows.labels, rows, least={"accuracy": 0.5}).checks[0]
+    exact = binomtest(round(check.value * 200), 200).proportion_ci(0.95, "exact")
+    assert (check.lower, check.upper) == pytest.approx((exact.low, exact.high), abs=1e-12)
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_every_metric_can_be_limited(metric):
+    """The answer turns from broken to undecided to kept as the limit passes the ends of the interval."""
     rows = perfect(200)
-    value = getattr(summarize(rows.labels, rows), metric)
-    for bound in ("most", "least"):
-        assert gate(rows.labels, rows, **{bound: {metric: value}}, n_resamples=20).passed
-    assert not gate(rows.labels, rows, most={metric: value - 1e-6}, n_resamples=20).passed
-    assert not gate(rows.labels, rows, least={metric: value + 1e-6}, n_resamples=20).passed
+    ends = gate(rows.labels, rows, most={metric: 0.5}, n_resamples=20).checks[0]
+    assert ends.lower < ends.upper
+    below, inside, above = ends.lower - 1e-6, (ends.lower + ends.upper) / 2, ends.upper + 1e-6
+    for bound, answers in (("most", ANSWERS), ("least", ANSWERS[::-1])):
+        for limit, answer in zip((below, inside, above), answers, strict=True):
+            assert gate(rows.labels, rows, **{bound: {metric: limit}}, n_resamples=20).answer == answer
+
+
+@pytest.mark.parametrize("n_samples", [1_000, 3_000])
+def test_a_kept_limit_is_seldom_called_broken(n_samples):
+    """A true TL-ECE of 0.0204 under a limit of 0.03: broken in at most 5 % of draws."""
+    base = scores(1, n_samples, 10)
+    floor = at_error("", base, overconfident, 0.0).floor()
+    population = at_error("", base, overconfident, 0.0204 / floor)
+    assert population.error(1) == pytest.approx(0.0204, abs=1e-4)
+    generator = np.random.default_rng(0)
+    answers = []
+    for _ in range(100):
+        labels = draw_labels(population.truth, generator)
+        answers.append(gate(labels, base, most={"tl_ece": 0.03}, n_resamples=0).answer)
+    assert answers.count("broken") <= 5
 
 
 def test_data_are_plain_and_repeatable():
@@ -62,7 +89,7 @@ def test_wrong_limits_are_refused():
     rows = perfect(50)
     with pytest.raises(InputError, match="at least one limit"):
         gate(rows.labels, rows)
-    with pytest.raises(InputError, match="'ece' is no metric; the metrics are accuracy, conf_ece"):
+    with pytest.raises(InputError, match="'ece' is not a metric; the metrics are accuracy, conf_ece"):
         gate(rows.labels, rows, most={"ece": 0.1})
     with pytest.raises(InputError, match="finite"):
         gate(rows.labels, rows, most=parse_limits(["tl_ece=nan"]))
