@@ -254,7 +254,8 @@ def measure_interval(
         right = row_values(y_true, scores, "accuracy")
         low, high = binomial_limits(np.array([right.sum()]), np.array([len(right)]), 1.0 - check_level(level))
         return float(low[0]), float(high[0])
-    mean = bootstrap_interval(y_true, scores, metric=measure.metric, level=level, random_state=random_state)
+    metric: Any = measure.metric
+    mean = bootstrap_interval(y_true, scores, metric=metric, level=level, random_state=random_state)
     return mean.lower, mean.upper
 
 
