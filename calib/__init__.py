@@ -35,7 +35,14 @@ from calib.guarantees.theorems import (
     points_sentence,
 )
 from calib.metrics.canonical import canonical_ece
-from calib.metrics.debiased import SmoothEstimate, SweepEstimate, debiased_ece, smooth_ece, sweep_ece
+from calib.metrics.debiased import (
+    SmoothEstimate,
+    SweepEstimate,
+    debiased_ece,
+    debiased_l2,
+    smooth_ece,
+    sweep_ece,
+)
 from calib.metrics.decompositions import CorpCurve, Decomposition, corp_curve, decomposition
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss, mce, sharpness
 from calib.noise.bands import ConsistencyBand, consistency_band
@@ -121,6 +128,7 @@ __all__ = [
     "consistency_band",
     "corp_curve",
     "debiased_ece",
+    "debiased_l2",
     "decomposition",
     "ece",
     "ece_sweep",

@@ -1,6 +1,13 @@
 """Calibration errors, proper scores, debiased estimates and decompositions."""
 
 from calib.metrics.canonical import canonical_ece
-from calib.metrics.debiased import SmoothEstimate, SweepEstimate, debiased_ece, smooth_ece, sweep_ece
+from calib.metrics.debiased import (
+    SmoothEstimate,
+    SweepEstimate,
+    debiased_ece,
+    debiased_l2,
+    smooth_ece,
+    sweep_ece,
+)
 from calib.metrics.decompositions import CorpCurve, Decomposition, corp_curve, decomposition
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss, mce, sharpness

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +77,7 @@ class SmoothEstimate:
         return pd.DataFrame({"problem": self.problem, "smooth_ece": self.ece})
 
 
-def debiased_ece(
+def debiased_l2(
     y_true: Any,
     scores: Any,
     *,
@@ -85,7 +86,7 @@ def debiased_ece(
     strategy: Strategy = "quantile",
     top_k: int | None = None,
 ) -> float:
-    """Estimate the root mean square calibration error without the upward bias of the plug-in estimate.
+    """Estimate the l2 calibration error without the upward bias of the plug-in estimate.
 
     Parameters
     ----------
@@ -97,7 +98,8 @@ def debiased_ece(
     Returns
     -------
     float
-        Square root of the estimate, 0 where that is negative: compare it with ``ece(norm=2)``.
+        Square root of the estimate, 0 where that is negative. For several claims (class-wise, top-K) the root
+        of the mean of squares, as in the authors' code.
 
     Notes
     -----
@@ -111,8 +113,15 @@ def debiased_ece(
     variance = cells.mean_outcome * (1.0 - cells.mean_outcome) / np.maximum(cells.count - 1, 1)
     squares = np.where(cells.count > 1, cells.gap**2 - variance, 0.0)
     weights = cells.count / cells.n_samples
-    per_claim = np.bincount(cells.claim, weights=weights * squares, minlength=cells.n_claims)
-    return float(np.mean(np.sqrt(np.maximum(per_claim, 0.0))))
+    return float(np.sqrt(max(float(weights @ squares) / cells.n_claims, 0.0)))
+
+
+def debiased_ece(y_true: Any, scores: Any, **options: Any) -> float:
+    """Former name of `debiased_l2`: what it returns is an l2 error, not an ECE."""
+    warnings.warn(
+        "debiased_ece is called debiased_l2 now: it is an l2 error", DeprecationWarning, stacklevel=2
+    )
+    return debiased_l2(y_true, scores, **options)
 
 
 def sweep_ece(

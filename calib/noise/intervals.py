@@ -216,6 +216,7 @@ def measure_interval(
     n_bins: int = 15,
     strategy: Strategy = "uniform",
     level: float = 0.95,
+    n_resamples: int = 1000,
     random_state: int | np.random.Generator | None = 0,
 ) -> tuple[float, float]:
     """Return the ends of the interval of any number that calib reports.
@@ -229,8 +230,8 @@ def measure_interval(
         the Clopper-Pearson interval, and the means of a score over rows `bootstrap_interval`.
     level : float in (0, 1)
         Coverage.
-    random_state
-        Seed of the bootstrap.
+    n_resamples, random_state
+        Resamples of the bootstrap, and its seed.
 
     Raises
     ------
@@ -255,7 +256,9 @@ def measure_interval(
         low, high = binomial_limits(np.array([right.sum()]), np.array([len(right)]), 1.0 - check_level(level))
         return float(low[0]), float(high[0])
     metric: Any = measure.metric
-    mean = bootstrap_interval(y_true, scores, metric=metric, level=level, random_state=random_state)
+    mean = bootstrap_interval(
+        y_true, scores, metric=metric, level=level, n_resamples=n_resamples, random_state=random_state
+    )
     return mean.lower, mean.upper
 
 

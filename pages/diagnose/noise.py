@@ -8,7 +8,15 @@ import streamlit as st
 from calib import figures
 from calib.metrics.catalogue import MEASURES
 from calib.noise import verdict
-from pages.shared.results import difference, estimates, floors, interval, parts, resamples
+from pages.shared.results import (
+    error_difference,
+    estimates,
+    floors,
+    interval,
+    parts,
+    score_difference,
+    summary,
+)
 from pages.shared.session import BASE, Method, dataset, methods
 from pages.shared.widgets import bins_and_model, chart, download, heading, literal, stacked
 
@@ -23,17 +31,18 @@ def intervals(method: Method) -> pd.DataFrame:
     wanted = [one for one in MEASURES.values() if one.notion in method.notions]
     bar = st.progress(0.0)
     rows = []
-    for place, one in enumerate(wanted):
-        bar.progress(place / len(wanted), f"Resampling rows for {one.title}")
-        found = interval(method, one.key, n_bins)
-        floor = by_error.get(one.title)
+    summary_row = summary(method, n_bins)
+    for position, measure in enumerate(wanted):
+        bar.progress(position / len(wanted), f"Computing the interval of {measure.title}")
+        floor = by_error.get(measure.title)
+        value = floor.observed if floor else getattr(summary_row, measure.key)
+        lower, upper = interval(method, measure.key, n_bins)
         rows.append(
             {
-                "Number": one.title,
-                "Value": found.estimate,
-                "Corrected": found.corrected,
-                "Lower": found.lower,
-                "Upper": found.upper,
+                "Number": measure.title,
+                "Measured": value,
+                "Lower": lower,
+                "Upper": upper,
                 "Perfect model": None if floor is None else floor.mean,
                 "Perfect model, 95 %": None if floor is None else floor.quantile(0.95),
                 "p": None if floor is None else floor.p_value,
@@ -63,7 +72,7 @@ st.caption(
 )
 
 st.subheader("How sure is each number?", anchor=False)
-if data.evaluation.n_samples <= AT_ONCE or st.toggle("Resample the rows now", key="resample"):
+if data.evaluation.n_samples <= AT_ONCE or st.toggle("Compute the intervals now", key="resample"):
     sure = intervals(method)
     numbers = [column for column in sure.columns if column not in ("Number", "p")]
     st.dataframe(
@@ -75,17 +84,24 @@ if data.evaluation.n_samples <= AT_ONCE or st.toggle("Resample the rows now", ke
     )
     download(sure, "intervals", key="intervals-csv")
     st.caption(
-        f"95 % bootstrap intervals, {resamples(data.evaluation.n_samples):,} resamples of the rows. Errors "
-        "count noise as error, so their interval is centred on the corrected value and can lie below the "
-        "plain one."
+        "Each 95 % interval holds the true number in at least about 93 of 100 samples, in simulations whose "
+        "truth is known. Noise adds to a measured calibration error: nothing at the least, what a perfect "
+        "model shows at the most. So the interval of an error can lie below the measured value."
     )
     others = [name for name in known if name != method.name]
     if others:
         other = known[st.selectbox("Compare on the same rows with", others, key="other")]
-        for key in ("tl_ece", "conf_ece", "top_brier"):
-            paired = difference(other, method, key, n_bins)
-            said = paired.words(literal(other.name), literal(method.name))
-            st.markdown(f"- {MEASURES[key].title}: {said}")
+        names = literal(method.name), literal(other.name)
+        for key in ("tl_ece", "conf_ece"):
+            errors = error_difference(method, other, key, n_bins)
+            st.markdown("- " + errors.words(*names, f"l2 {MEASURES[key].title}"))
+        for key in ("top_brier", "top_log_loss"):
+            scores = score_difference(other, method, key)
+            st.markdown(f"- {MEASURES[key].title}: {scores.words(*reversed(names))}")
+        st.caption(
+            "Measured errors are not compared: noise adds a different amount to each. The comparison is of "
+            "squared l2 errors with the noise taken off, and of scores."
+        )
 
 st.subheader("What recalibration can and cannot repair", anchor=False)
 rule = st.segmented_control("Score", list(RULES), default="Brier score", required=True, key="rule")
@@ -121,6 +137,6 @@ st.dataframe(
 )
 download(table, "estimates", key="estimates-csv")
 st.caption(
-    "Root mean squares use 15 equal-mass bins, or one per value for histogram-binned scores; the debiased "
+    "The l2 errors use 15 equal-mass bins, or one per value for histogram-binned scores; the debiased "
     "one takes the noise of each bin off. ECE-sweep uses as many bins as stay monotone, SmoothECE none."
 )

@@ -53,10 +53,12 @@ from calib.diagrams import (
     validity_curve,
 )
 from calib.metrics.catalogue import MEASURES
-from calib.metrics.debiased import debiased_ece, smooth_ece, sweep_ece
+from calib.metrics.debiased import debiased_l2, smooth_ece, sweep_ece
 from calib.metrics.decompositions import Decomposition, decomposition
 from calib.noise import NoiseFloor, noise_floor_of
-from calib.noise.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
+from calib.noise.bootstrap import PairedInterval, paired_interval
+from calib.noise.differences import PairedDifference, paired_difference
+from calib.noise.intervals import measure_interval
 from calib.notions import Notion
 from calib.reductions import reduce_to_binary, top_label
 from pages.shared.session import BASE, Dataset, Method, class_wise, methods
@@ -149,33 +151,35 @@ def floors(method: Method, n_bins: int) -> dict[str, NoiseFloor]:
     return {key: floor(method, key, n_bins) for key in judged}
 
 
-@_shared(max_entries=512, show_spinner="Resampling the rows ...")
-def interval(method: Method, key: str, n_bins: int) -> Interval:
-    """Return a reported number of a method with its bootstrap interval."""
-    options = _resampling(method, key, n_bins)
-    return bootstrap_interval(method.labels, _events(method, key), **options)
+@_shared(max_entries=512, show_spinner="Computing intervals ...")
+def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
+    """Return the ends of the 95 % interval of a reported number of a method."""
+    measure = MEASURES[key]
+    scores = problems(method, measure.options["notion"]) if measure.is_error else method.scores
+    options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy}
+    return measure_interval(method.labels, scores, key, **options, n_resamples=resamples(len(method.labels)))
 
 
-@_shared(max_entries=512, show_spinner="Resampling the rows ...")
-def difference(a: Method, b: Method, key: str, n_bins: int) -> PairedInterval:
-    """Return the difference of a number between two methods on the same rows."""
-    options = _resampling(a, key, n_bins) | {"strategy_b": b.strategy}
-    return paired_interval(a.labels, _events(a, key), _events(b, key), **options)
+@_shared(max_entries=512, show_spinner="Comparing on the same rows ...")
+def error_difference(a: Method, b: Method, key: str, n_bins: int) -> PairedDifference:
+    """Return the difference of the debiased squared error of a and of b on the same rows."""
+    options: dict[str, Any] = {"notion": MEASURES[key].notion, "n_bins": n_bins}
+    strategies: dict[str, Any] = {"strategy_a": a.strategy, "strategy_b": b.strategy}
+    return paired_difference(a.labels, a.scores, b.scores, **options, **strategies)
+
+
+@_shared(max_entries=512, show_spinner="Comparing on the same rows ...")
+def score_difference(a: Method, b: Method, key: str) -> PairedInterval:
+    """Return b's score less a's on the same rows, both of the event that the predicted class is right."""
+    events = [TopLabelPrediction(*top_label(one.scores)) for one in (a, b)]
+    metric: Any = MEASURES[key].metric
+    draws = resamples(len(a.labels))
+    return paired_interval(a.labels, *events, metric=metric, n_resamples=draws, random_state=0)
 
 
 def resamples(n_samples: int) -> int:
     """Return how many resamples fit into about a second: 1,000 up to 30,000 rows, never under 200."""
     return int(np.clip(30_000_000 // n_samples, 200, 1000))
-
-
-def _resampling(method: Method, key: str, n_bins: int) -> dict[str, Any]:
-    options = {"n_bins": n_bins, "strategy": method.strategy, "n_resamples": resamples(len(method.labels))}
-    return MEASURES[key].options | options | {"random_state": 0}
-
-
-def _events(method: Method, key: str) -> Any:
-    """Scores for a number; Brier score and log loss are of the event that the predicted class is right."""
-    return method.scores if MEASURES[key].is_error else TopLabelPrediction(*top_label(method.scores))
 
 
 @_shared(max_entries=256, show_spinner="Estimating without bins ...")
@@ -184,8 +188,8 @@ def estimates(method: Method, notion: Notion) -> dict[str, float]:
     binary = problems(method, notion)
     strategy: Strategy = "discrete" if method.strategy == "discrete" else "quantile"
     return {
-        "Plug-in, root mean square": bin_statistics(binary, n_bins=15, strategy=strategy).ece(2),
-        "Debiased, root mean square (Kumar et al. 2019)": debiased_ece(None, binary, strategy=strategy),
+        "Plug-in l2 error": bin_statistics(binary, n_bins=15, strategy=strategy).ece(2),
+        "Debiased l2 error (Kumar et al. 2019)": debiased_l2(None, binary, strategy=strategy),
         "ECE-sweep (Roelofs et al. 2022)": sweep_ece(None, binary).value,
         "SmoothECE (B\u0142asiok & Nakkiran 2023)": smooth_ece(None, binary).value,
     }

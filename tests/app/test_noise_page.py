@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from calib import (
-    bootstrap_interval,
-    debiased_ece,
+    debiased_l2,
+    error_interval,
     noise_floor,
     smooth_ece,
     verdict,
@@ -36,13 +36,10 @@ def test_verdicts_are_those_of_the_library(app, rows):
 
 def test_table_holds_intervals_and_floors(app, rows):
     table = app.dataframe[0].value.set_index("Number")
-    expected = bootstrap_interval(rows.labels, rows, random_state=0)
+    interval = error_interval(rows.labels, rows)
     floor = noise_floor(rows.labels, rows, random_state=0)
-    assert table.loc["TL-ECE", ["Value", "Lower", "Upper"]].tolist() == [
-        expected.estimate,
-        expected.lower,
-        expected.upper,
-    ]
+    numbers = [interval.observed, interval.lower, interval.upper]
+    assert table.loc["TL-ECE", ["Measured", "Lower", "Upper"]].tolist() == pytest.approx(numbers, abs=1e-12)
     assert table.loc["TL-ECE", "Perfect model"] == floor.mean
     assert np.isnan(table.loc["Accuracy", "Perfect model"])
     assert list(table.index[:4]) == ["Accuracy", "Brier, top label", "Log loss, top label", "conf-ECE"]
@@ -50,9 +47,7 @@ def test_table_holds_intervals_and_floors(app, rows):
 
 def test_estimates_are_those_of_the_library(app, rows):
     table = app.dataframe[1].value.set_index("Estimate")
-    assert table.loc["Debiased, root mean square (Kumar et al. 2019)", "top-label"] == debiased_ece(
-        rows.labels, rows
-    )
+    assert table.loc["Debiased l2 error (Kumar et al. 2019)", "top-label"] == debiased_l2(rows.labels, rows)
     assert table.filter(like="SmoothECE", axis=0)["confidence"].item() == smooth_ece(rows.labels, rows).value
 
 
@@ -62,12 +57,12 @@ def test_other_score_and_other_model():
     assert "log loss of **" in words(app)
     app.selectbox(key="model").set_value("TL-HB, k = 50").run()
     assert not app.exception
-    assert "TL-ECE: `` TL-HB, k = 50 `` is lower than `` Base model ``" in words(app)
+    assert "The l2 TL-ECE of `` TL-HB, k = 50 `` is lower than that of `` Base model ``" in words(app)
 
 
-def test_large_data_are_resampled_when_asked():
+def test_intervals_of_large_data_are_computed_when_asked():
     app = open_page(PAGE, example="covtype-simulated")
     assert len(app.dataframe) == 1
     app.toggle(key="resample").set_value(True).run()
     assert len(app.dataframe) == 2
-    assert "200 resamples" in words(app)
+    assert {"Lower", "Upper"} <= set(app.dataframe[0].value.columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calib import TopLabelPrediction, debiased_ece, ece, reduce_to_binary, smooth_ece, sweep_ece
+from calib import TopLabelPrediction, debiased_ece, debiased_l2, ece, reduce_to_binary, smooth_ece, sweep_ece
 from calib.binning import equal_mass_cuts
 from calib.metrics.debiased import _even_cuts
 
@@ -24,15 +24,15 @@ def test_debiased_by_hand():
     The squared gap is 0.0625 as well, so nothing is left.
     """
     top = TopLabelPrediction(np.zeros(4, int), np.full(4, 0.5))
-    assert debiased_ece([0, 0, 0, 1], top, notion="confidence") == 0.0
+    assert debiased_l2([0, 0, 0, 1], top, notion="confidence") == 0.0
     # All four right: gap 0.5, variance 0.
-    assert debiased_ece([0, 0, 0, 0], top, notion="confidence") == pytest.approx(0.5)
+    assert debiased_l2([0, 0, 0, 0], top, notion="confidence") == pytest.approx(0.5)
 
 
 def test_debiased_matches_the_authors_package():
     """uncertainty-calibration 0.1.4: get_calibration_error(f, z, p=2, debias=True) printed these."""
     _, _, y, top = binary()
-    assert debiased_ece(y, top, notion="confidence") == pytest.approx(0.1073752656092077, abs=1e-12)
+    assert debiased_l2(y, top, notion="confidence") == pytest.approx(0.1073752656092077, abs=1e-12)
 
 
 def test_debiased_is_centred_where_the_plug_in_is_not():
@@ -42,7 +42,7 @@ def test_debiased_is_centred_where_the_plug_in_is_not():
         f = random.random(150)
         y = (random.random(150) >= f).astype(int)
         problems = reduce_to_binary(y, TopLabelPrediction(np.zeros(150, int), f), "confidence")
-        squares.append(debiased_ece(y, problems, n_bins=15) ** 2)
+        squares.append(debiased_l2(y, problems, n_bins=15) ** 2)
         plugged.append(ece(y, TopLabelPrediction(np.zeros(150, int), f), norm=2, strategy="quantile") ** 2)
     assert np.mean(squares) < 0.35 * np.mean(plugged)  # not 0: negative estimates are cut off
 
@@ -150,3 +150,26 @@ def test_smooth_per_class():
     assert len(result.frame()) == 4
     top = TopLabelPrediction(np.zeros(500, int), proba[:, 2])
     assert result.ece[2] == pytest.approx(smooth_ece((y != 2).astype(int), top).value)
+
+
+def test_former_name_warns():
+    top = TopLabelPrediction(np.zeros(4, int), np.full(4, 0.5))
+    with pytest.warns(DeprecationWarning, match="debiased_l2"):
+        assert debiased_ece([0, 0, 0, 0], top, notion="confidence") == pytest.approx(0.5)
+
+
+def test_class_wise_is_the_root_of_the_mean_of_squares():
+    proba, y = (
+        np.random.default_rng(0).dirichlet(np.ones(3), 300),
+        np.random.default_rng(1).integers(0, 3, 300),
+    )
+    squares = [
+        debiased_l2(
+            (y == code).astype(int),
+            np.column_stack([1 - proba[:, code], proba[:, code]]),
+            notion="class-wise",
+        )
+        ** 2
+        for code in range(3)
+    ]
+    assert debiased_l2(y, proba, notion="class-wise") ** 2 == pytest.approx(np.mean(squares), abs=1e-12)
