@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from calib import Predictions
+
 #: Classes of `rows`.
 L = 4
 
@@ -35,3 +37,12 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 def drawn(proba: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """Labels (n,) that follow (n, L) probabilities."""
     return (proba.cumsum(axis=1) > random.random(len(proba))[:, None]).argmax(axis=1)
+
+
+def dirichlet(n: int, n_classes: int = 3, seed: int = 0, sharpen: float = 1.0) -> Predictions:
+    """Labels drawn from Dirichlet vectors; the prediction is the vector raised to a power."""
+    rng = np.random.default_rng(seed)
+    truth = rng.dirichlet(np.full(n_classes, 0.8), size=n)
+    labels = drawn(truth, rng)
+    powered = truth**sharpen
+    return Predictions(powered / powered.sum(axis=1, keepdims=True), labels)

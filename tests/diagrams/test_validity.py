@@ -12,6 +12,7 @@ from calib import (
     MulticlassToBinary,
     Predictions,
     TopLabelPrediction,
+    canonical_validity,
     ece,
     mce,
     reduce_to_binary,
@@ -175,3 +176,12 @@ def test_steps_are_the_curve(conditional):
     at = curve.cells_at if conditional else curve.at
     assert few_share[-1] == pytest.approx(1.0)
     assert few_share == pytest.approx([at(value) for value in few_epsilon], abs=1e-12)
+
+
+def test_canonical_validity_by_hand():
+    # Cell 0 (3 rows): frequencies (2/3, 1/3, 0) against (0.8, 0.1, 0.1) -> 7/15; cell 1 (1 row) exact.
+    proba = np.array([[0.8, 0.1, 0.1]] * 3 + [[0.0, 0.0, 1.0]])
+    curve = canonical_validity([0, 0, 1, 2], proba, [0, 0, 0, 1])
+    np.testing.assert_allclose(curve.epsilon, [0.0, 7 / 15])
+    np.testing.assert_allclose(curve.at([0.0, 0.46, 0.47, 2.0]), [0.25, 0.25, 1.0, 1.0])
+    assert curve.frame()["share"].tolist() == [0.25, 1.0]

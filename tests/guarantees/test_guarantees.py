@@ -17,6 +17,7 @@ from calib import (
     guarantee,
     guarantee_card,
     guarantee_class_wise,
+    multinomial_bound,
     points_needed,
     points_sentence,
 )
@@ -205,3 +206,19 @@ def test_the_promise_is_kept(ties):
     assert np.mean(marginal) >= 1 - alpha
     assert np.mean(conditional) >= 1 - alpha
     assert np.mean(errors) <= promise.expected_ece
+
+
+def test_multinomial_bound():
+    # n = 1000, L = 3, alpha = 0.1: sqrt(2 (3 log 2 + log 10) / 1000) = sqrt(2 * 4.38203 / 1000)
+    np.testing.assert_allclose(multinomial_bound([1000, 1, 0], 3), [0.0936162, 2.0, 2.0], atol=1e-6)
+    assert multinomial_bound([1000], 3, n_bins=25)[0] > multinomial_bound([1000], 3)[0]
+    with pytest.raises(InputError, match="alpha must be inside"):
+        multinomial_bound([5], 3, alpha=0)
+
+
+def test_multinomial_bound_holds_as_often_as_promised():
+    rng = np.random.default_rng(0)
+    p = np.array([0.6, 0.3, 0.1])
+    frequencies = rng.multinomial(200, p, size=4000) / 200
+    radius = multinomial_bound([200], 3, alpha=0.5)[0]
+    assert (np.abs(frequencies - p).sum(axis=1) <= radius).mean() >= 0.5
