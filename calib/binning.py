@@ -15,9 +15,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from calib.exceptions import InputError
 from calib.notions import Notion, NotionShape
-from calib.validation import check_count
+from calib.validation import check_choice, check_count
 
 Strategy = Literal["uniform", "quantile", "discrete"]
 
@@ -177,11 +176,9 @@ class BinStatistics(_Shaped):
 
     def mce(self, aggregate: str = "cell") -> float:
         """Largest |gap| over cells, or over bins of the class-averaged |gap|; see `calib.mce`."""
-        if aggregate == "cell":
+        if check_choice(aggregate, ("cell", "bin"), "aggregate") == "cell":
             return float(np.abs(self.gap).max())
-        if aggregate == "bin":
-            return float(np.nanmax(self.bin_deltas()[0]))
-        raise InputError(f'aggregate must be "cell" or "bin"; got {aggregate!r}')
+        return float(np.nanmax(self.bin_deltas()[0]))
 
     def bin_deltas(self) -> tuple[np.ndarray, np.ndarray]:
         """Delta_b of section 2.1 and the count of each bin b, both (n_bins,); NaN where a bin is empty."""
@@ -248,8 +245,7 @@ def bin_statistics(
     InputError
         If `n_bins` or `strategy` is not one of these.
     """
-    if strategy not in ("uniform", "quantile", "discrete"):
-        raise InputError(f'strategy must be "uniform", "quantile" or "discrete"; got {strategy!r}')
+    check_choice(strategy, ("uniform", "quantile", "discrete"), "strategy")
     if strategy == "discrete":
         start, problem, bin_ = _discrete_cells(problems)
         n_bins = int(bin_.max()) + 1

@@ -12,7 +12,15 @@ import numpy as np
 
 from calib.exceptions import InputError
 from calib.parallel import map_row_blocks, map_threads, row_slices
-from calib.validation import as_finite, as_labels, as_names, as_scores, label_codes
+from calib.validation import (
+    as_class_scores,
+    as_finite,
+    as_labels,
+    as_names,
+    as_scores,
+    check_share,
+    label_codes,
+)
 
 __all__ = ["Predictions", "TopLabelPrediction", "highest", "row_sums", "score_matrix"]
 
@@ -84,13 +92,8 @@ class Predictions:
     class_names: tuple[str, ...]
 
     def __init__(self, proba: Any, labels: Any = None, class_names: Sequence[str] | None = None) -> None:
-        matrix = as_scores(proba, ndim=2, what="proba")
+        matrix = as_class_scores(proba, "proba")
         n_samples, n_classes = matrix.shape
-        if n_classes < 2:
-            raise InputError(
-                f"proba needs at least 2 columns, one per class; got {n_classes}. "
-                "For a binary score p pass the two columns [1 - p, p]."
-            )
         off = np.abs(row_sums(matrix) - 1.0)
         worst = int(off.argmax())
         if off[worst] > ROW_SUM_TOLERANCE:
@@ -231,8 +234,7 @@ class Predictions:
         """
         if self.labels is None:
             raise InputError("split needs labels; these predictions have none")
-        if not 0.0 < calibration < 1.0:
-            raise InputError(f"calibration must be a share inside (0, 1); got {calibration!r}")
+        check_share(calibration, "calibration", 0.5)
         shuffled = np.random.default_rng(random_state).permutation(self.n_samples)
         by_label = shuffled[np.argsort(self.labels[shuffled], kind="stable")]
         # Systematic sampling along the label-sorted rows: shares hold per class to within one row.

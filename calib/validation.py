@@ -30,6 +30,27 @@ def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
     return np.minimum(array, array.dtype.type(1.0))  # a float rounding above 1 is no reason to refuse a file
 
 
+def as_class_scores(values: Any, what: str) -> np.ndarray:
+    """Return an (n, L) matrix of scores of at least 2 classes, or raise `InputError`."""
+    matrix = as_scores(values, ndim=2, what=what)
+    if matrix.shape[1] < 2:
+        raise InputError(
+            f"{what} needs at least 2 columns, one per class; got {matrix.shape[1]}. "
+            "For a binary score p pass the two columns [1 - p, p]."
+        )
+    return matrix
+
+
+def check_columns(matrix: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return an (n, L) matrix if its columns are as many as a calibrator's classes, or raise `InputError`."""
+    if matrix.shape[1] != n_classes:
+        raise InputError(
+            f"this calibrator was fitted on {n_classes} classes; got {matrix.shape[1]} columns. "
+            "Pass one column per class, in the same order."
+        )
+    return matrix
+
+
 def as_floats(values: Any, *, ndim: int | None, what: str) -> np.ndarray:
     """Return a float32 or float64 array with at least one value, of any shape if `ndim` is None, or raise."""
     try:
@@ -119,11 +140,19 @@ def check_norm(norm: float) -> float:
     return norm
 
 
-def check_count(value: object, name: str) -> int:
-    """Return a whole number >= 1 as int, or raise `InputError`."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InputError(f"{name} must be a whole number of at least 1; got {value!r}")
+def check_count(value: object, name: str, least: int = 1) -> int:
+    """Return a whole number >= `least` as int, or raise `InputError`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
+        raise InputError(f"{name} must be a whole number of at least {least}; got {value!r}")
     return int(value)
+
+
+def check_choice(value: Any, allowed: Sequence[Any], name: str) -> Any:
+    """Return one of the allowed words, or raise `InputError`."""
+    if value not in allowed:
+        *words, last = (f'"{word}"' if isinstance(word, str) else repr(word) for word in allowed)
+        raise InputError(f"{name} must be {', '.join(words)} or {last}; got {value!r}")
+    return value
 
 
 def check_binary(scores: Any, outcomes: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -141,18 +170,28 @@ def check_binary(scores: Any, outcomes: Any) -> tuple[np.ndarray, np.ndarray]:
     return checked, happened
 
 
+def check_share(value: float, name: str, example: float) -> float:
+    """Return a share, rate or probability inside (0, 1), or raise `InputError`."""
+    if not 0.0 < value < 1.0:
+        raise InputError(f"{name} must be inside (0, 1), for example {example:g}; got {value!r}")
+    return float(value)
+
+
 def check_alpha(alpha: float) -> float:
     """Return a failure probability inside (0, 1), or raise `InputError`."""
-    if not 0.0 < alpha < 1.0:
-        raise InputError(f"alpha must be inside (0, 1), for example 0.1; got {alpha!r}")
-    return float(alpha)
+    return check_share(alpha, "alpha", 0.1)
 
 
 def check_level(level: float) -> float:
     """Return a confidence level inside (0, 1), or raise `InputError`."""
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level must be inside (0, 1), for example 0.95; got {level!r}")
-    return float(level)
+    return check_share(level, "level", 0.95)
+
+
+def check_not_negative(value: float, name: str) -> float:
+    """Return a finite number >= 0, or raise `InputError`."""
+    if not 0.0 <= value < np.inf:
+        raise InputError(f"{name} must be a finite number, 0 or more; got {value!r}")
+    return float(value)
 
 
 def _not_finite(array: np.ndarray, what: str) -> str:

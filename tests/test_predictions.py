@@ -234,7 +234,7 @@ def test_split_and_take_refuse_what_cannot_be_done():
     with pytest.raises(InputError, match="split needs labels"):
         Predictions(PROBA).split()
     for share in (0.0, 1.0, -1.0, float("nan")):
-        with pytest.raises(InputError, match=r"calibration must be a share inside \(0, 1\); got"):
+        with pytest.raises(InputError, match=r"calibration must be inside \(0, 1\), for example 0.5; got"):
             Predictions(PROBA, [0, 1, 2]).split(share)
     with pytest.raises(InputError, match="3 rows cannot be split with calibration=0.01: one side is empty"):
         Predictions(PROBA, [0, 1, 2]).split(0.01)

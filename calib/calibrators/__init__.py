@@ -2,10 +2,8 @@
 
 from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.calibrators.calibrated_model import CalibratedModel
-from calib.calibrators.canonical import CanonicalBinning
+from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import Fallback, MulticlassToBinary
-from calib.calibrators.scaling import DirichletScaling, VectorScaling
-from calib.calibrators.schemes import GridScheme, ProjectionScheme, SierpinskiScheme
-from calib.calibrators.temperature import TemperatureScaling
+from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.exceptions import TooManyParametersWarning

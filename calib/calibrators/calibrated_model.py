@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, indexable
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.exceptions import InputError
 from calib.predictions import TopLabelPrediction
+from calib.validation import check_share
 
 
 def _calibrator_has(method: str) -> Any:
@@ -147,8 +148,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _divide(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows for the calibrator and for the estimator, both ascending, stratified by class."""
-        if not 0.0 < self.calibration < 1.0:
-            raise InputError(f"calibration must be a share inside (0, 1); got {self.calibration!r}")
+        check_share(self.calibration, "calibration", 0.25)
         order = check_random_state(self.random_state).permutation(len(labels))
         order = order[np.argsort(labels[order], kind="stable")]
         _, starts, counts = np.unique(labels[order], return_index=True, return_counts=True)

@@ -1,19 +1,279 @@
-"""Canonical calibration by binning the whole probability vector (App. G of the paper)."""
+"""Canonical calibration (App. G of the paper): mean labels in the cells of the probability simplex."""
 
 from __future__ import annotations
 
+from math import comb
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from calib.calibrators.schemes import GridScheme, ProjectionScheme, SierpinskiScheme, SimplexScheme
-from calib.calibrators.simplex_cells import find_cells
+from calib.calibrators.simplex_cells import (
+    find_cells,
+    grid_cells,
+    grid_ranks,
+    grid_tuples,
+    project,
+    projection_cells,
+    sierpinski_cells,
+)
 from calib.exceptions import InputError
+from calib.parallel import map_row_blocks
 from calib.predictions import Predictions, TopLabelPrediction
+from calib.validation import check_choice, check_columns, check_count
 
-__all__ = ["CanonicalBinning", "GridScheme", "ProjectionScheme", "SierpinskiScheme", "SimplexScheme"]
+#: Cells are numbered in int64; schemes with more cells than this are refused.
+MOST_CELLS = 2**62
+
+
+class SimplexScheme(BaseEstimator):
+    """A partition of the probability simplex into numbered cells; the base of the three schemes.
+
+    Attributes
+    ----------
+    n_classes_ : int
+        Number of classes L the scheme was fitted for.
+    n_bins_ : int
+        Number of cells; `assign` returns numbers in 0..n_bins_-1.
+    """
+
+    n_classes_: int
+    n_bins_: int
+
+    def fit(self, proba: Any, y: Any = None) -> SimplexScheme:
+        """Learn the partition from (n, L) probabilities, L >= 3; the labels are not used.
+
+        Raises
+        ------
+        InputError
+            If `proba` is no probability matrix, has fewer than 3 columns, an option is out of range, or the
+            scheme would have more than `MOST_CELLS` cells.
+        """
+        matrix = Predictions(proba).proba
+        if matrix.shape[1] < 3:
+            raise InputError(
+                f"binning the simplex needs at least 3 classes; got {matrix.shape[1]} columns. "
+                "For two classes use HistogramBinning on the score of one of them."
+            )
+        self.n_classes_ = matrix.shape[1]
+        self._fit(matrix)
+        return self
+
+    def assign(self, proba: Any) -> np.ndarray:
+        """Return the (n,) int64 cell number of every row of the (n, L) probabilities."""
+        return map_row_blocks(self._assign, self._checked(proba))
+
+    def interior(self, proba: Any) -> np.ndarray:
+        """Return an (n,) mask of the rows that count in the bin means; the fixed schemes leave none out."""
+        return map_row_blocks(self._interior, self._checked(proba))
+
+    def _checked(self, proba: Any) -> np.ndarray:
+        check_is_fitted(self, "n_bins_")
+        return check_columns(Predictions(proba).proba, self.n_classes_)
+
+    def _numbered(self, n_bins: int) -> int:
+        if n_bins > MOST_CELLS:
+            raise InputError(
+                f"{self!r} has more than {MOST_CELLS:.1e} cells for {self.n_classes_} classes, too many to "
+                "number. Lower its resolution, merge classes with merge_classes, or use ProjectionScheme, "
+                "whose number of bins you choose."
+            )
+        return n_bins
+
+    def _fit(self, matrix: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def _assign(self, block: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _interior(self, block: np.ndarray) -> np.ndarray:
+        return np.ones(len(block), dtype=bool)
+
+
+class SierpinskiScheme(SimplexScheme):
+    """Recursive halving of the corners of the simplex (App. G.1).
+
+    Depth 1 has a corner cell {s_l > 1/2} per class and one middle cell; every further level divides the
+    corner cells again after mapping them onto the whole simplex, t_l = 2 s_l - 1 and t_u = 2 s_u. Middle
+    cells stay whole. There are (L^(q+1) - 1) / (L - 1) cells at depth q.
+
+    Parameters
+    ----------
+    depth : int
+        Depth q >= 1.
+
+    Notes
+    -----
+    A corner cell l comes before the next one and holds the numbers of its own division; the middle cell is
+    the last. Doubling and subtracting 1 are exact in floating point, so membership is exact for the given
+    numbers. For L = 3 and q = 2 the formula gives 13 cells; the paper's text prints 14.
+
+    Examples
+    --------
+    >>> scheme = SierpinskiScheme(depth=2).fit([[0.9, 0.05, 0.05]])
+    >>> scheme.n_bins_, scheme.assign([[0.9, 0.05, 0.05], [0.5, 0.5, 0.0], [0.6, 0.4, 0.0]]).tolist()
+    (13, [0, 12, 1])
+    """
+
+    def __init__(self, depth: int = 2) -> None:
+        self.depth = depth
+
+    def count_cells(self, n_classes: int) -> int:
+        """Return the number of cells for L classes."""
+        return (n_classes ** (check_count(self.depth, "depth") + 1) - 1) // (n_classes - 1)
+
+    def _fit(self, matrix: np.ndarray) -> None:
+        self.n_bins_ = self._numbered(self.count_cells(self.n_classes_))
+
+    def _assign(self, block: np.ndarray) -> np.ndarray:
+        return sierpinski_cells(block, self.depth)
+
+
+class GridScheme(SimplexScheme):
+    """Grid of cells with side tau = 1/K (App. G.2).
+
+    Cell k = (k_1, ..., k_L), max(L, K+1) <= sum k <= K+L-1, holds the rows with K s_l in [k_l - 1, k_l] for
+    every l; a row on a shared face belongs to the lexicographically smallest such k. Cells are numbered
+    in that order. For L = 3 there are K^2 triangles of equal size.
+
+    Parameters
+    ----------
+    cells : int
+        K >= 1, the number of cells along an edge.
+
+    Notes
+    -----
+    Rows are first divided by their sum. K s_l within 4 K machine epsilons (of the dtype of `proba`) of a
+    whole number counts as that number: 0.6 is on its face although 0.6 has no exact binary form.
+
+    Examples
+    --------
+    >>> scheme = GridScheme(cells=5).fit([[1.0, 0.0, 0.0]])
+    >>> scheme.n_bins_, scheme.tuples([[0.2, 0.4, 0.4], [1.0, 0.0, 0.0]]).tolist()
+    (25, [[1, 2, 3], [5, 1, 1]])
+    """
+
+    def __init__(self, cells: int = 5) -> None:
+        self.cells = cells
+
+    def tuples(self, proba: Any) -> np.ndarray:
+        """Return the (n, L) int64 tuple k of every row's cell."""
+        return map_row_blocks(lambda block: grid_tuples(block, self.cells), self._checked(proba))
+
+    def rank(self, tuples: np.ndarray) -> np.ndarray:
+        """Return the (n,) int64 cell numbers of (n, L) tuples k: their lexicographic ranks from 0."""
+        check_is_fitted(self, "n_bins_")
+        return grid_ranks(np.asarray(tuples), self.ways_left())
+
+    def ways_left(self) -> np.ndarray:
+        """Return the (L, cells) int64 counts of ways to go on from a column, by the sum spent before it."""
+        low, high = max(0, self.cells + 1 - self.n_classes_), self.cells - 1
+        return np.array(
+            [
+                [
+                    _bounded_sums(width, high - spent) - _bounded_sums(width, low - 1 - spent)
+                    for spent in range(self.cells)
+                ]
+                for width in range(self.n_classes_, 0, -1)
+            ],
+            dtype=np.int64,
+        )
+
+    def count_cells(self, n_classes: int) -> int:
+        """Return the number of cells for L classes."""
+        cells = check_count(self.cells, "cells")
+        return _bounded_sums(n_classes, cells - 1) - _bounded_sums(n_classes, cells - n_classes)
+
+    def _fit(self, matrix: np.ndarray) -> None:
+        self.n_bins_ = self._numbered(self.count_cells(self.n_classes_))
+
+    def _assign(self, block: np.ndarray) -> np.ndarray:
+        return grid_cells(block, self.cells, self.ways_left())
+
+
+class ProjectionScheme(SimplexScheme):
+    """Projection histogram binning, Algorithm 10 of the paper (App. G.3).
+
+    Bin b < B is what the cut q_b^T s < T_b takes from the rows left over by the cuts before; T_b is the
+    floor((n+1)/B)-th smallest projection of those rows. The last bin is the rest.
+
+    Parameters
+    ----------
+    n_bins : int
+        B >= 1.
+    directions : {"rotating", "random"}
+        "rotating": -e_1, ..., -e_L, -e_1, ... (each cut takes the largest scores of one class);
+        "random": unit vectors with uniform direction.
+    random_state : int, Generator or None
+        Seed of the random directions.
+
+    Attributes
+    ----------
+    directions_ : (n_bins_, L) float64 array
+        Unit vectors q_b.
+    thresholds_ : (n_bins_,) float64 array
+        Cuts T_b; the last is 1.01, above every projection.
+
+    Notes
+    -----
+    Rows with q_s^T g = T_s for any s are left out of the bin means (`interior`), which leaves at least
+    floor((n+1)/B) - 1 rows inside every bin when no two rows share a projection. With tied rows a cut can
+    take more than its share; the cuts then stop as soon as another would leave fewer than that for the
+    last bin (the printed algorithm would ask for an order statistic of too few rows), and `n_bins_` is
+    smaller than `n_bins`.
+    """
+
+    directions_: np.ndarray
+    thresholds_: np.ndarray
+
+    def __init__(
+        self,
+        n_bins: int = 27,
+        directions: str = "rotating",
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.n_bins = n_bins
+        self.directions = directions
+        self.random_state = random_state
+
+    def _fit(self, matrix: np.ndarray) -> None:
+        n_bins = check_count(self.n_bins, "n_bins")
+        share = (len(matrix) + 1) // n_bins
+        if share < 1:
+            raise InputError(
+                f"n_bins={n_bins} needs at least {n_bins - 1} calibration rows; got {len(matrix)}. "
+                "Lower n_bins or bring more rows."
+            )
+        directions = self._directions(n_bins)
+        left = matrix
+        thresholds: list[float] = []
+        while len(thresholds) < n_bins - 1 and len(left) >= share:
+            projection = project(left, directions[len(thresholds)])
+            threshold = np.partition(projection, share - 1)[share - 1]
+            beyond = projection > threshold
+            if np.count_nonzero(beyond) < share - 1:
+                break
+            thresholds.append(float(threshold))
+            left = left[beyond]
+        self.thresholds_ = np.array([*thresholds, 1.01])
+        self.directions_ = directions[: len(self.thresholds_)]
+        self.n_bins_ = len(self.thresholds_)
+
+    def _directions(self, n_bins: int) -> np.ndarray:
+        if check_choice(self.directions, ("rotating", "random"), "directions") == "rotating":
+            return -np.eye(self.n_classes_)[np.arange(n_bins) % self.n_classes_]
+        normal = np.random.default_rng(self.random_state).standard_normal((n_bins, self.n_classes_))
+        return normal / np.linalg.norm(normal, axis=1, keepdims=True)
+
+    def _assign(self, block: np.ndarray) -> np.ndarray:
+        return projection_cells(block, self.directions_, self.thresholds_)
+
+    def _interior(self, block: np.ndarray) -> np.ndarray:
+        inside = np.ones(len(block), dtype=bool)
+        for direction, threshold in zip(self.directions_, self.thresholds_, strict=True):
+            inside &= project(block, direction) != threshold
+        return inside
 
 
 class CanonicalBinning(BaseEstimator):
@@ -128,3 +388,8 @@ class CanonicalBinning(BaseEstimator):
     def predict_top(self, proba: Any) -> TopLabelPrediction:
         """Return the class with the largest recalibrated probability, and that probability."""
         return Predictions(self.predict_proba(proba)).top
+
+
+def _bounded_sums(width: int, largest: int) -> int:
+    """Count the tuples of `width` integers >= 0 that sum to at most `largest`."""
+    return comb(largest + width, width) if largest >= 0 else 0

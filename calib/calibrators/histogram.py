@@ -7,8 +7,7 @@ import numpy as np
 from calib.binning import equal_mass_cuts
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.curves import Steps
-from calib.exceptions import InputError
-from calib.validation import check_count
+from calib.validation import check_choice, check_count, check_share
 
 
 class HistogramBinning(BinaryCalibrator):
@@ -90,15 +89,13 @@ class HistogramBinning(BinaryCalibrator):
         return Steps(self.edges_, self.values_)
 
     def _fit(self, scores: np.ndarray, outcomes: np.ndarray) -> None:
-        if self.ties not in ("group", "randomize"):
-            raise InputError(f'ties must be "group" or "randomize"; got {self.ties!r}')
+        check_choice(self.ties, ("group", "randomize"), "ties")
         points_per_bin = check_count(self.points_per_bin, "points_per_bin")
         if self.n_bins is None:
             n_bins = max(len(scores) // points_per_bin, 1)
         else:
             n_bins = min(check_count(self.n_bins, "n_bins"), len(scores))
-        if not 0.0 < self.delta < 1.0:
-            raise InputError(f"delta must be a small number above 0; got {self.delta!r}")
+        check_share(self.delta, "delta", 1e-10)
         random = np.random.default_rng(self.random_state)
         if self.ties == "randomize":
             scores = scores + self.delta * random.random(len(scores))

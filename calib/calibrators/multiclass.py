@@ -21,7 +21,7 @@ from calib.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
 from calib.parallel import cached_slices, map_threads
 from calib.predictions import Predictions, TopLabelPrediction, score_matrix
 from calib.reductions import ranked_classes, reduce_to_binary, top_label
-from calib.validation import check_count
+from calib.validation import check_choice, check_columns, check_count
 
 #: Calibrated scores that are all below this are rows of zeros: histogram binning tells several bins of value
 #: 0 apart by multiples of 2.2e-16, or by noise of 1e-10.
@@ -275,10 +275,8 @@ class MulticlassToBinary(BaseEstimator):
         shape = NotionShape.of(self.notion, n_classes, self.top_k)
         if self.normalize and self.notion != "class-wise":
             raise InputError(f'normalize=True needs notion "class-wise"; got "{self.notion}"')
-        if self.fallback not in ("identity", "pooled"):
-            raise InputError(f'fallback must be "identity" or "pooled"; got {self.fallback!r}')
-        if self.complete not in (None, "rescale"):
-            raise InputError(f'complete must be None or "rescale"; got {self.complete!r}')
+        check_choice(self.fallback, ("identity", "pooled"), "fallback")
+        check_choice(self.complete, (None, "rescale"), "complete")
         if self.complete and not _gives_top(self):
             raise InputError(f'complete belongs to "confidence" and "top-label"; got notion "{self.notion}"')
         return shape
@@ -363,12 +361,7 @@ class MulticlassToBinary(BaseEstimator):
     def _checked(self, proba: Any) -> np.ndarray:
         if not hasattr(self, "n_classes_"):  # `check_is_fitted` takes longer than one row does
             check_is_fitted(self)
-        matrix = score_matrix(proba, "proba")
-        if matrix.shape[1] != self.n_classes_:
-            raise InputError(
-                f"this calibrator was fitted on {self.n_classes_} classes; got {matrix.shape[1]} columns"
-            )
-        return matrix
+        return check_columns(score_matrix(proba, "proba"), self.n_classes_)
 
     def _class_wise(self, matrix: np.ndarray) -> np.ndarray:
         result = self.calibrators_.predict(matrix, np.arange(self.n_classes_))

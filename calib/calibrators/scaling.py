@@ -1,4 +1,4 @@
-"""Multiclass baselines that refit the logits: temperature, vector and Dirichlet scaling.
+"""Calibrators that refit the logits of all classes: temperature, vector and Dirichlet scaling.
 
 All three are softmaxes of an affine map of the log-probabilities, fitted by maximum likelihood. Their
 output is continuous, so they are assessed with equal-width bins, and they carry no guarantee.
@@ -10,16 +10,182 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import softmax
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
+from calib.binning import assign_bins, uniform_edges
 from calib.calibrators.likelihood import LEAST_RIDGE, diagonal_softmax_fit, full_softmax_fit
-from calib.calibrators.temperature import LogScaling, TemperatureScaling, as_problem, floor_of, log_floored
-from calib.exceptions import InputError, TooManyParametersWarning
-from calib.parallel import map_row_blocks
+from calib.exceptions import TooManyParametersWarning
+from calib.parallel import cached_slices, map_row_blocks, map_threads
+from calib.predictions import TopLabelPrediction, highest, score_matrix
+from calib.validation import as_class_scores, as_labels, check_choice, check_columns, check_not_negative
 
-__all__ = ["DirichletScaling", "TemperatureScaling", "TooManyParametersWarning", "VectorScaling"]
+#: Lowest and highest `floor_`: the smallest normal float32, so that zeros mean the same in float32 and in
+#: float64, and, divided by the number of classes, so that zeros never take more than this of a row.
+LEAST_FLOOR, MOST_FLOOR = 2.0**-126, 1e-3
+
+#: Temperatures are looked for between these when the objective is log loss.
+TEMPERATURE_RANGE = (0.01, 100.0)
 
 
-class VectorScaling(LogScaling):
+class LogScaling(BaseEstimator):
+    """A calibrator that is the softmax of a map of the log-probabilities, given by `_logits`.
+
+    The logarithm of 0 is taken as that of `floor_`, half the smallest positive probability seen in `fit`
+    (within `LEAST_FLOOR` and `MOST_FLOOR` / L), as one replaces values below a detection limit. A softmax
+    has no zeros and keeps all its values; the votes of a forest have many, and a fixed tiny number in
+    their place would decide the fit.
+    """
+
+    n_classes_: int
+    floor_: float
+
+    @staticmethod
+    def n_parameters(n_classes: int) -> int:
+        """Return how many parameters a fit with `n_classes` classes has."""
+        raise NotImplementedError
+
+    def fit(self, proba: Any, y: Any) -> Self:
+        """Fit to (n, L) probabilities and (n,) true class codes.
+
+        Raises
+        ------
+        InputError
+            If `proba` or `y` is invalid, or a parameter cannot be used.
+
+        Warns
+        -----
+        TooManyParametersWarning
+            Before starting, if there are more parameters than rows.
+        ConvergenceWarning
+            If the optimiser stopped early (only above `NEWTON_LIMIT` parameters).
+        """
+        self._check_params()
+        matrix = as_class_scores(getattr(proba, "proba", proba), "proba")
+        codes = as_labels(y, *matrix.shape)
+        n_samples, n_classes = matrix.shape
+        if self.n_parameters(n_classes) > n_samples:
+            warnings.warn(
+                f"{type(self).__name__} has {self.n_parameters(n_classes):,} parameters for {n_samples:,} "
+                f"rows of {n_classes:,} classes: it will fit their noise, and may take long. Prefer "
+                "TemperatureScaling, or set l2.",
+                TooManyParametersWarning,
+                stacklevel=2,
+            )
+        smallest = map_row_blocks(lambda rows: np.where(rows > 0, rows, 1).min(axis=1), matrix).min()
+        floor = np.clip(float(smallest) / 2.0, LEAST_FLOOR, MOST_FLOOR / n_classes)
+        self.n_classes_, self.floor_ = n_classes, float(floor)
+        self._fit(matrix, codes)
+        return self
+
+    def predict_proba(self, proba: Any) -> np.ndarray:
+        """Calibrated class probabilities, (n, L) float64, of (n, L) probabilities.
+
+        Raises
+        ------
+        InputError
+            If `proba` is not a matrix of probabilities with the number of columns seen in `fit`.
+        """
+        return map_row_blocks(
+            lambda rows: softmax(self._logits(log_floored(rows, self.floor_)), axis=1), self._checked(proba)
+        )
+
+    def predict(self, proba: Any) -> np.ndarray:
+        """Class codes with the largest calibrated probability, (n,) int64; ties to the lowest index."""
+        return self.predict_top(proba).label
+
+    def predict_top(self, proba: Any) -> TopLabelPrediction:
+        """`predict` and the calibrated probability of that class."""
+        return TopLabelPrediction(*highest(self.predict_proba(proba)))
+
+    def _check_params(self) -> None:
+        raise NotImplementedError
+
+    def _fit(self, matrix: np.ndarray, codes: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def _logits(self, log_p: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _checked(self, proba: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return check_columns(score_matrix(proba, "proba"), self.n_classes_)
+
+
+class TemperatureScaling(LogScaling):
+    """Temperature scaling, softmax(log p / T) (Guo et al., ICML 2017).
+
+    One number for all classes: the order of the probabilities in a row, hence the predicted class and the
+    accuracy, never change.
+
+    Parameters
+    ----------
+    objective : {"log_loss", "conf_ece"}
+        What T minimises on the calibration rows. "log_loss" finds the one optimum in
+        `TEMPERATURE_RANGE` (an end of it if the optimum lies beyond). "conf_ece" is the paper's choice
+        (App. E, after Mukhoti et al. 2020): the first T among 0.1, 0.2, ..., 10.0 with the smallest
+        confidence ECE in 15 equal-width bins.
+
+    Attributes
+    ----------
+    temperature_ : float
+        Above 1 softens the probabilities, below 1 sharpens them.
+    floor_ : float
+        Probability that lower ones are raised to, see `LogScaling`.
+    n_classes_ : int
+    """
+
+    def __init__(self, *, objective: str = "log_loss") -> None:
+        self.objective = objective
+
+    @staticmethod
+    def n_parameters(n_classes: int) -> int:
+        """Return 1: T."""
+        return 1
+
+    def _check_params(self) -> None:
+        check_choice(self.objective, ("log_loss", "conf_ece"), "objective")
+
+    def _fit(self, matrix: np.ndarray, codes: np.ndarray) -> None:
+        search = _log_loss_temperature if self.objective == "log_loss" else _conf_ece_temperature
+        self.temperature_ = float(search(matrix, codes, self.floor_))
+
+    def _logits(self, log_p: np.ndarray) -> np.ndarray:
+        return log_p / self.temperature_
+
+    def predict_top(self, proba: Any) -> TopLabelPrediction:
+        """Predicted class, which is that of `proba` itself, and its calibrated probability."""
+        matrix = self._checked(proba)
+        label = map_row_blocks(lambda rows: rows.argmax(axis=1), matrix)
+
+        def top(rows: np.ndarray) -> np.ndarray:
+            return 1.0 / np.exp(_below_top(rows, self.floor_) / self.temperature_).sum(axis=1)
+
+        return TopLabelPrediction(label, map_row_blocks(top, matrix))
+
+
+class AffineScaling(LogScaling):
+    """A scaling with weights and biases, fitted by maximum likelihood with a ridge."""
+
+    weights_: np.ndarray
+    biases_: np.ndarray
+
+    def __init__(self, *, l2: float = 0.0) -> None:
+        self.l2 = l2
+
+    def _check_params(self) -> None:
+        check_not_negative(self.l2, "l2")
+
+    def _fit(self, matrix: np.ndarray, codes: np.ndarray) -> None:
+        log_p = map_row_blocks(lambda rows: log_floored(rows, self.floor_), matrix)
+        self._fit_weights(log_p, codes, max(float(self.l2), LEAST_RIDGE))
+
+    def _fit_weights(self, log_p: np.ndarray, codes: np.ndarray, ridge: float) -> None:
+        raise NotImplementedError
+
+
+class VectorScaling(AffineScaling):
     """Vector scaling: a weight and a bias for the log-odds of each class against the last.
 
     The logit of class j < L is ``weights_[j] * log(p_j / p_L) + biases_[j]``, that of class L is 0. This
@@ -42,36 +208,14 @@ class VectorScaling(LogScaling):
     n_classes_ : int
     """
 
-    def __init__(self, *, l2: float = 0.0) -> None:
-        self.l2 = l2
-
     @staticmethod
     def n_parameters(n_classes: int) -> int:
-        """Return how many parameters a fit with `n_classes` classes has."""
+        """Return 2 (L - 1): a weight and a bias for each class but the last."""
         return 2 * (n_classes - 1)
 
-    def fit(self, proba: Any, y: Any) -> Self:
-        """Fit to (n, L) probabilities and (n,) true class codes.
-
-        Raises
-        ------
-        InputError
-            If `proba` or `y` is invalid, or `l2` is negative.
-
-        Warns
-        -----
-        TooManyParametersWarning
-            Before starting, if there are more parameters than rows.
-        ConvergenceWarning
-            If the optimiser stopped early (only above `NEWTON_LIMIT` parameters).
-        """
-        matrix, codes = as_problem(proba, y)
-        ridge = _checked_ridge(self, *matrix.shape)
-        self.n_classes_, self.floor_ = matrix.shape[1], floor_of(matrix)
-        log_p = map_row_blocks(lambda rows: log_floored(rows, self.floor_), matrix)
+    def _fit_weights(self, log_p: np.ndarray, codes: np.ndarray, ridge: float) -> None:
         features = log_p[:, :-1] - log_p[:, -1:]
         self.weights_, self.biases_ = diagonal_softmax_fit(features, codes, ridge)
-        return self
 
     def _logits(self, log_p: np.ndarray) -> np.ndarray:
         logits = np.zeros(log_p.shape)
@@ -79,7 +223,7 @@ class VectorScaling(LogScaling):
         return logits
 
 
-class DirichletScaling(LogScaling):
+class DirichletScaling(AffineScaling):
     """Dirichlet calibration: multinomial logistic regression on log p (Kull et al., NeurIPS 2019).
 
     The logits are ``log p @ weights_.T + biases_``. The predicted class can change.
@@ -103,51 +247,84 @@ class DirichletScaling(LogScaling):
     n_classes_ : int
     """
 
-    def __init__(self, *, l2: float = 0.0) -> None:
-        self.l2 = l2
-
     @staticmethod
     def n_parameters(n_classes: int) -> int:
-        """Return how many parameters a fit with `n_classes` classes has."""
+        """Return L (L + 1): a row of weights and a bias for each class."""
         return n_classes * (n_classes + 1)
 
-    def fit(self, proba: Any, y: Any) -> Self:
-        """Fit to (n, L) probabilities and (n,) true class codes.
-
-        Raises
-        ------
-        InputError
-            If `proba` or `y` is invalid, or `l2` is negative.
-
-        Warns
-        -----
-        TooManyParametersWarning
-            Before starting, if there are more parameters than rows.
-        ConvergenceWarning
-            If the optimiser stopped early (only above `NEWTON_LIMIT` parameters).
-        """
-        matrix, codes = as_problem(proba, y)
-        ridge = _checked_ridge(self, *matrix.shape)
-        self.n_classes_, self.floor_ = matrix.shape[1], floor_of(matrix)
-        log_p = map_row_blocks(lambda rows: log_floored(rows, self.floor_), matrix)
+    def _fit_weights(self, log_p: np.ndarray, codes: np.ndarray, ridge: float) -> None:
         fitted = full_softmax_fit(log_p, codes, ridge)
         self.weights_, self.biases_ = fitted[:, :-1].copy(), fitted[:, -1].copy()
-        return self
 
     def _logits(self, log_p: np.ndarray) -> np.ndarray:
         return log_p @ self.weights_.T + self.biases_
 
 
-def _checked_ridge(model: Any, n_samples: int, n_classes: int) -> float:
-    if not 0.0 <= model.l2 < np.inf:
-        raise InputError(f"l2 must be a finite number, 0 or more; got {model.l2!r}")
-    n_parameters = model.n_parameters(n_classes)
-    if n_parameters > n_samples:
-        warnings.warn(
-            f"{type(model).__name__} has {n_parameters:,} parameters for {n_samples:,} rows of "
-            f"{n_classes:,} classes: it will fit their noise, and may take long. Prefer "
-            "TemperatureScaling, or set l2.",
-            TooManyParametersWarning,
-            stacklevel=3,
-        )
-    return max(float(model.l2), LEAST_RIDGE)
+def log_floored(proba: np.ndarray, floor: float) -> np.ndarray:
+    """Logarithm of probabilities raised to `floor`, in float64."""
+    return np.log(np.maximum(proba, floor, dtype=np.float64))
+
+
+def _log_loss_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) -> float:
+    """Minimise the log loss, convex in b = 1 / T, by Newton steps that stay between known signs of slope."""
+    logits = map_row_blocks(lambda rows: _below_top(rows, floor), proba)
+    of_truth = float(np.take_along_axis(logits, codes[:, None], axis=1).sum())
+    blocks = [logits[rows] for rows in cached_slices(*logits.shape)]
+
+    def slope(b: float) -> tuple[float, float]:
+        """First and second derivative in b of the summed log loss."""
+
+        def moments(block: np.ndarray) -> tuple[float, float]:
+            weight = np.exp(block * b)
+            weight /= weight.sum(axis=1, keepdims=True)
+            mean = np.einsum("ij,ij->i", weight, block)
+            weight *= block
+            return float(mean.sum()), float(np.einsum("ij,ij->", weight, block) - mean @ mean)
+
+        first, second = np.sum(map_threads(moments, blocks), axis=0)
+        return first - of_truth, second
+
+    low, high = 1.0 / TEMPERATURE_RANGE[1], 1.0 / TEMPERATURE_RANGE[0]
+    b, tested = 1.0, set()
+    for _ in range(100):
+        first, second = slope(b)
+        tested.add(b)
+        if first == 0.0:
+            break
+        low, high = (low, b) if first > 0.0 else (b, high)
+        far = low if first > 0.0 else high
+        target = min(max(b - first / second, low), high) if second > 0.0 else far
+        last = b
+        b = target
+        if abs(b - last) <= 1e-7 * last:
+            break
+        if b in tested:
+            b = float(np.sqrt(low * high))
+    return 1.0 / b
+
+
+def _conf_ece_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) -> float:
+    """Grid search of App. E; the first of equally good temperatures wins."""
+    temperatures = np.arange(1, 101) / 10.0
+    n_bins = 15
+    edges = uniform_edges(n_bins)
+
+    def gaps(rows: slice) -> np.ndarray:
+        """Sum of confidence minus correctness per (temperature, bin)."""
+        logits = _below_top(proba[rows], floor)
+        correct = proba[rows].argmax(axis=1) == codes[rows]
+        total = np.empty((len(temperatures), n_bins))
+        for place, temperature in enumerate(temperatures):
+            confidence = 1.0 / np.exp(logits / temperature).sum(axis=1)
+            bins = assign_bins(confidence, edges)
+            total[place] = np.bincount(bins, confidence - correct, minlength=n_bins)
+        return total
+
+    ece = np.abs(sum(map_threads(gaps, cached_slices(*proba.shape)))).sum(axis=1)
+    return float(temperatures[ece.argmin()])
+
+
+def _below_top(proba: np.ndarray, floor: float) -> np.ndarray:
+    """Log-probabilities minus the highest of their row."""
+    log_p = log_floored(proba, floor)
+    return log_p - log_p.max(axis=1, keepdims=True)

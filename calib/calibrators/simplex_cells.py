@@ -1,6 +1,6 @@
 """Which cell of the probability simplex each row falls in (App. G of the paper).
 
-The schemes of `calib.calibrators.schemes` and the scorer files of `calib.export` share these functions: a
+The schemes of `calib.calibrators.canonical` and the scorer files of `calib.export` share these functions: a
 scorer file carries their text, so they need NumPy and nothing else.
 """
 

@@ -27,6 +27,7 @@ from sklearn.preprocessing import StandardScaler
 from calib.datasets.example import COVER_TYPES, EXAMPLE_TITLES, Example
 from calib.exceptions import InputError
 from calib.predictions import Predictions
+from calib.validation import check_choice
 
 #: The three classes of Appendix G: the two frequent ones and the rest.
 COVER_TYPES_3 = (*COVER_TYPES[:2], "other")
@@ -128,8 +129,7 @@ def covtype(
     of one fit with the same seed. Unlike the paper, features are standardised before the logistic regression:
     on raw features the solver does not converge within its default iterations.
     """
-    if model not in ("forest", "logistic"):
-        raise InputError(f'model must be "forest" or "logistic"; got {model!r}')
+    check_choice(model, ("forest", "logistic"), "model")
     report = progress or (lambda done, what: None)
     report(0.0, "Reading the data")
     features, labels = _fetch(data_home) if source is None else _read(source)

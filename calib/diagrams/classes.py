@@ -16,7 +16,7 @@ from calib.exceptions import InputError
 from calib.noise.floor import ABOVE_NOISE, WITHIN_NOISE, ProblemFloors, perfect_words, problem_floors
 from calib.predictions import TopLabelPrediction
 from calib.reductions import as_problems, reduce_to_binary, top_label
-from calib.validation import as_labels
+from calib.validation import as_labels, check_share
 
 #: Columns of `ClassTable.frame` with the head and the meaning that tables print.
 CLASS_COLUMNS = {
@@ -205,8 +205,7 @@ def class_table(
     InputError
         If an argument cannot be used.
     """
-    if not 0.0 < fdr < 1.0:
-        raise InputError(f"fdr must be a rate inside (0, 1), for example 0.05; got {fdr!r}")
+    check_share(fdr, "fdr", 0.05)
     problems = as_problems(y_true, scores, "top-label")
     if problems.notion != "top-label":
         raise InputError(f'class_table needs top-label problems; got notion "{problems.notion}"')

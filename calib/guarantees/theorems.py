@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calib.exceptions import InputError
-from calib.validation import check_alpha, check_count
+from calib.validation import check_alpha, check_count, check_not_negative, check_share
 
 
 @dataclass(frozen=True)
@@ -108,11 +108,11 @@ def guarantee(*, points_per_bin: int, n_samples: int, alpha: float = 0.1, delta:
     >>> round(promise.marginal, 3), round(promise.conditional, 3), round(promise.expected_ece, 3)
     (0.175, 0.278, 0.1)
     """
-    k, n = _check_points(points_per_bin), check_count(n_samples, "n_samples")
+    k, n = check_count(points_per_bin, "points_per_bin", 2), check_count(n_samples, "n_samples")
     if n < k:
         raise InputError(f"n_samples must be at least points_per_bin; got {n} rows for bins of {k}")
     check_alpha(alpha)
-    _check_delta(delta)
+    check_not_negative(delta, "delta")
     return Guarantee(
         points_per_bin=k,
         n_samples=n,
@@ -149,13 +149,14 @@ def guarantee_class_wise(
         If an argument is outside its range.
     """
     n_classes, n = check_count(n_classes, "n_classes"), check_count(n_samples, "n_samples")
-    points = np.array([_check_points(k) for k in np.broadcast_to(points_per_bin, n_classes).tolist()])
+    each = np.broadcast_to(points_per_bin, n_classes).tolist()
+    points = np.array([check_count(k, "points_per_bin", 2) for k in each])
     if n < points.max():
         raise InputError(
             f"n_samples must be at least points_per_bin; got {n} rows for bins of {points.max()}"
         )
     alphas = np.array([check_alpha(a) for a in np.broadcast_to(alpha, n_classes).tolist()])
-    _check_delta(delta)
+    check_not_negative(delta, "delta")
     conditional = deviation(2.0 * n / (points * alphas), points) + delta
     return ClassWiseGuarantee(
         points_per_bin=points,
@@ -217,8 +218,7 @@ def points_needed(expected_ece: float) -> int:
     >>> points_needed(0.05)
     200
     """
-    if not 0.0 < expected_ece < 1.0:
-        raise InputError(f"expected_ece must be inside (0, 1), for example 0.05; got {expected_ece!r}")
+    check_share(expected_ece, "expected_ece", 0.05)
     return max(math.ceil(1.0 / (2.0 * expected_ece**2) * (1.0 - 1e-12)), 2)
 
 
@@ -241,15 +241,3 @@ def points_sentence(expected_ece: float, *, n_bins: int = 10, name: str = "TL-EC
 def deviation(argument: Any, points: Any) -> np.ndarray:
     """Hoeffding deviation sqrt(log(argument) / (2 (k - 1)))."""
     return np.sqrt(np.log(argument) / (2.0 * (np.asarray(points) - 1)))
-
-
-def _check_points(points_per_bin: object) -> int:
-    points = check_count(points_per_bin, "points_per_bin")
-    if points < 2:
-        raise InputError("points_per_bin must be at least 2 for a guarantee; got 1")
-    return points
-
-
-def _check_delta(delta: float) -> None:
-    if not delta >= 0.0:
-        raise InputError(f"delta must be 0 or more; got {delta!r}")

@@ -14,6 +14,7 @@ from calib.exceptions import InputError
 from calib.metrics.errors import TINY
 from calib.notions import Notion
 from calib.reductions import as_problems
+from calib.validation import check_choice
 
 
 @dataclass(frozen=True)
@@ -129,8 +130,7 @@ def decomposition(
     differ from their mean is the remainder `binning` (Stephenson et al. 2008). With few rows per cell
     `calibration` holds noise, as the plug-in ECE does, and `refinement` is too low by as much.
     """
-    if rule not in ("brier", "log_loss"):
-        raise InputError(f'rule must be "brier" or "log_loss"; got {rule!r}')
+    check_choice(rule, ("brier", "log_loss"), "rule")
     problems = as_problems(y_true, scores, notion, top_k)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
     announced, observed = cells.mean_score, cells.mean_outcome

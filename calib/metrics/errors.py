@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from calib.binning import Strategy
-from calib.exceptions import InputError
 from calib.notions import Notion
 from calib.parallel import map_row_blocks
 from calib.predictions import TopLabelPrediction, score_matrix
 from calib.reductions import cell_statistics, top_label
-from calib.validation import as_labels, check_norm
+from calib.validation import as_labels, check_choice, check_norm
 
 #: Probabilities are clipped below at this in a logarithm.
 TINY = float(np.finfo(np.float64).eps)
@@ -177,8 +176,7 @@ def row_values(y_true: Any, scores: Any, metric: str) -> np.ndarray:
     if metric == "accuracy":
         label = _predicted(scores)
         return (as_labels(y_true, len(label), None) == label).astype(np.float64)
-    if metric not in ("brier", "log_loss"):
-        raise InputError(f"metric must be accuracy, brier or log_loss; got {metric!r}")
+    check_choice(metric, ("accuracy", "brier", "log_loss"), "metric")
     if isinstance(scores, TopLabelPrediction):
         right = as_labels(y_true, len(scores), None) == scores.label
         h = scores.confidence.astype(np.float64)

@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
-from calib.exceptions import InputError
 from calib.metrics.canonical import cell_means
 from calib.noise.draws import Progress, adder, exclusive_sums, independent_sums, perfect_sums, resample
 from calib.notions import Notion
 from calib.reductions import as_problems
-from calib.validation import as_scores, check_level, check_norm
+from calib.validation import as_scores, check_choice, check_level, check_norm
 
 #: p-values up to this level are called "above noise".
 LEVEL = 0.05
@@ -363,10 +362,8 @@ class CellMetric:
     """
 
     def __init__(self, cells: BinStatistics, *, metric: str, norm: float = 1, aggregate: str = "cell"):
-        if metric not in ("ece", "mce"):
-            raise InputError(f'metric must be "ece" or "mce"; got {metric!r}')
-        if aggregate not in ("cell", "bin"):
-            raise InputError(f'aggregate must be "cell" or "bin"; got {aggregate!r}')
+        check_choice(metric, ("ece", "mce"), "metric")
+        check_choice(aggregate, ("cell", "bin"), "aggregate")
         self.metric, self.norm, self.aggregate = metric, check_norm(norm), aggregate
         if metric == "ece":
             self.adder = adder(cells.claim, cells.count / cells.n_samples, cells.n_claims)

@@ -11,7 +11,7 @@ import numpy as np
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
 from calib.calibrators.catalogue import BINARY, SCHEMES, VECTOR, Method
 from calib.calibrators.multiclass import MulticlassToBinary, ProblemCalibrators, find_fallbacks
-from calib.calibrators.temperature import LEAST_FLOOR, MOST_FLOOR
+from calib.calibrators.scaling import LEAST_FLOOR, MOST_FLOOR
 from calib.exceptions import CalibratorFileError, InputError
 from calib.notions import NOTIONS
 from calib.persistence.fields import (

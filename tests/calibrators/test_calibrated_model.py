@@ -131,7 +131,7 @@ def test_wrong_use_is_refused(digits):
     X, y = digits
     with pytest.raises(InputError, match="Perceptron has none"):
         CalibratedModel(Perceptron()).fit(X, y)
-    with pytest.raises(InputError, match="calibration must be a share"):
+    with pytest.raises(InputError, match=r"calibration must be inside \(0, 1\)"):
         CalibratedModel(GaussianNB(), calibration=1.0).fit(X, y)
     with pytest.raises(InputError, match="leave none for the calibrator"):
         CalibratedModel(GaussianNB()).fit(X[:4], [0, 1, 2, 2])

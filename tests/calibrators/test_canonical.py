@@ -266,5 +266,5 @@ def test_wrong_input_is_refused():
     with pytest.raises(InputError, match="y=None"):
         calibrator.fit(np.eye(3), None)
     calibrator.fit(np.eye(3), [0, 1, 2])
-    with pytest.raises(InputError, match="fitted on 3 classes, got 4 columns"):
+    with pytest.raises(InputError, match="fitted on 3 classes; got 4 columns"):
         calibrator.predict_proba(np.eye(4))

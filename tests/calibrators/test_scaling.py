@@ -254,13 +254,13 @@ def test_refusals(scaling):
         scaling.fit(proba[:, :1], labels * 0)
     with pytest.raises(InputError, match=r"0\.\.3"):
         scaling.fit(proba, labels + 4)
-    with pytest.raises(InputError, match="fitted with 4 classes"):
+    with pytest.raises(InputError, match="fitted on 4 classes; got 5 columns"):
         scaling.fit(proba, labels).predict_proba(np.full((2, 5), 0.2))
 
 
 def test_bad_options():
     proba, labels = simulated(n=50)
-    with pytest.raises(InputError, match="objective must be 'log_loss' or 'conf_ece'; got 'ece'"):
+    with pytest.raises(InputError, match='objective must be "log_loss" or "conf_ece"; got .ece.'):
         TemperatureScaling(objective="ece").fit(proba, labels)
     for scaling in AFFINE:
         with pytest.raises(InputError, match=r"l2 must be a finite number, 0 or more; got -1"):

@@ -78,7 +78,7 @@ def test_table_takes_problems_and_top_label_predictions(uneven):
     np.testing.assert_array_equal(whole.class_ece[: len(top.class_ece)], top.class_ece)
     with pytest.raises(InputError, match='needs top-label problems; got notion "confidence"'):
         class_table(uneven.labels, reduce_to_binary(uneven.labels, uneven, "confidence"))
-    with pytest.raises(InputError, match="fdr must be a rate inside"):
+    with pytest.raises(InputError, match="fdr must be inside"):
         class_table(uneven.labels, uneven, fdr=5)
 
 

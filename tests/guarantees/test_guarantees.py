@@ -77,10 +77,13 @@ def test_points_sentence():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"points_per_bin": 1, "n_samples": 10}, "at least 2 for a guarantee; got 1"),
+        (
+            {"points_per_bin": 1, "n_samples": 10},
+            "must be a whole number of at least 2; got 1",
+        ),
         ({"points_per_bin": 50, "n_samples": 10}, "got 10 rows for bins of 50"),
         ({"points_per_bin": 5, "n_samples": 10, "alpha": 1.0}, r"alpha must be inside \(0, 1\)"),
-        ({"points_per_bin": 5, "n_samples": 10, "delta": -1.0}, "delta must be 0 or more"),
+        ({"points_per_bin": 5, "n_samples": 10, "delta": -1.0}, "delta must be a finite number, 0 or more"),
     ],
 )
 def test_errors(arguments, message):
