@@ -135,6 +135,20 @@ def find_fallbacks(
     )
 
 
+def fallback_records(calibrator: Any, class_names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the fallbacks of a fitted calibrator as records, classes by name; none where it has none."""
+    return [
+        {
+            "class": class_names[fallback.label] if fallback.label >= 0 else "all classes",
+            "rank": fallback.rank + 1,
+            "n_points": fallback.n_points,
+            "needed": fallback.needed,
+            "used": fallback.used,
+        }
+        for fallback in getattr(calibrator, "fallbacks_", ())
+    ]
+
+
 def _gives_top(calibrator: MulticlassToBinary) -> bool:
     return calibrator.notion in TOP_NOTIONS
 

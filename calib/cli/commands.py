@@ -14,6 +14,7 @@ from calib.assessment.gate import gate as hold_against
 from calib.assessment.summary import BASE, Summary, applied_frame, assessment, calibrated_scores, summarize
 from calib.binning import Strategy
 from calib.calibrators.catalogue import REPORTED, make_calibrator, name_of, named_methods
+from calib.calibrators.multiclass import fallback_records
 from calib.cli.input import Outcome, calibrator_for, fix_codes, read_rows, rows_to_assess
 from calib.doctor.examination import check as check_file
 from calib.doctor.findings import counted
@@ -88,7 +89,7 @@ def fit(options: Namespace) -> Outcome:
     content = dumps(calibrator, fitted_on=calibration, log=file_rows.log)
     calibrator = loads(content)
     notes = [f"{name_of(calibrator)} fitted on {calibration.n_samples:,} rows: {source}"]
-    fallbacks = _fallbacks(calibrator, calibration.class_names)
+    fallbacks = fallback_records(calibrator, calibration.class_names)
     if fallbacks:
         classes = ", ".join(f"{entry['class']} ({entry['n_points']} rows)" for entry in fallbacks[:10])
         more = f" and {len(fallbacks) - 10:,} more" if len(fallbacks) > 10 else ""
@@ -272,19 +273,6 @@ def _floor_data(floor: NoiseFloor) -> dict[str, float]:
         "p_value": floor.p_value,
         "n_resamples": len(floor.samples),
     }
-
-
-def _fallbacks(calibrator: Any, names: Sequence[str]) -> list[dict[str, Any]]:
-    return [
-        {
-            "class": names[fallback.label] if fallback.label >= 0 else "all classes",
-            "rank": fallback.rank + 1,
-            "n_points": fallback.n_points,
-            "needed": fallback.needed,
-            "used": fallback.used,
-        }
-        for fallback in getattr(calibrator, "fallbacks_", ())
-    ]
 
 
 def _table(methods: Sequence[Summary]) -> str:

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from calib.diagrams.bin_sweep import EceSweep
 from calib.figures.style import TEMPLATE, escape, method_colour
+from calib.metrics.catalogue import ECES
 
 
 def ece_curves(sweeps: Mapping[str, Mapping[str, EceSweep]]) -> go.Figure:
@@ -16,7 +17,7 @@ def ece_curves(sweeps: Mapping[str, Mapping[str, EceSweep]]) -> go.Figure:
     for place, (method, by_notion) in enumerate(sweeps.items()):
         colour = method_colour(place)
         for notion, sweep in by_notion.items():
-            short = "TL-ECE" if notion == "top-label" else "conf-ECE"
+            short = ECES[sweep.notion].title
             figure.add_scatter(
                 x=sweep.n_bins,
                 y=sweep.ece,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import html
+import json
 
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 #: Settings of every figure: no logo, SVG from the camera, as wide as the page.
-CONFIG = (
-    '{"displaylogo": false, "responsive": true, "toImageButtonOptions": {"format": "svg"}, '
-    '"modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}'
-)
+CONFIG = {
+    "displaylogo": False,
+    "responsive": True,
+    "toImageButtonOptions": {"format": "svg"},
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+}
 
 
 def plotly_script() -> str:
@@ -36,5 +39,5 @@ def figure_html(figure: go.Figure, key: str, alt: str) -> str:
     return (
         f'<div class="figure" id="{key}" role="img" aria-label="{html.escape(alt)}" '
         f'style="height:{height}px"></div>\n'
-        f'<script>(f => Plotly.newPlot("{key}", f.data, f.layout, {CONFIG}))({drawn});</script>'
+        f'<script>(f => Plotly.newPlot("{key}", f.data, f.layout, {json.dumps(CONFIG)}))({drawn});</script>'
     )

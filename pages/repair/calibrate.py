@@ -8,6 +8,7 @@ import streamlit as st
 from calib import InputError, figures
 from calib.assessment.summary import how_assessed
 from calib.calibrators.catalogue import name_of
+from calib.calibrators.multiclass import fallback_records
 from pages.shared.panels.bin_planner import planner
 from pages.shared.panels.choose_calibrator import choose_calibrator
 from pages.shared.panels.guarantee import show_guarantee
@@ -95,18 +96,14 @@ for column, method in zip(st.columns(2), (base, chosen), strict=True):
             alt=f"Reliability diagram of {method.name}",
         )
 
-fallbacks = getattr(chosen.calibrator, "fallbacks_", ())
-names = data.evaluation.class_names
-if fallbacks:
+fallbacks = pd.DataFrame(fallback_records(chosen.calibrator, data.evaluation.class_names))
+if len(fallbacks):
     st.warning(
         f"{len(fallbacks):,} of {len(chosen.calibrator.calibrators_):,} classes were predicted for fewer "
-        f"than {fallbacks[0].needed} calibration rows each, so they could not be calibrated."
+        f"than {fallbacks['needed'][0]} calibration rows each, so they could not be calibrated."
     )
-    rows = [
-        {"class": names[f.label], "calibration rows": f.n_points, "needed": f.needed, "used": f.used}
-        for f in fallbacks
-    ]
-    st.dataframe(pd.DataFrame(rows), hide_index=True)
+    shown = fallbacks.rename(columns={"n_points": "calibration rows"}).drop(columns="rank")
+    st.dataframe(shown, hide_index=True)
 else:
     st.markdown("Every class had enough calibration rows.")
 

@@ -13,6 +13,7 @@ import streamlit as st
 
 from calib.assessment.summary import Summary, summary_frame
 from calib.figures import template
+from calib.figures.html import CONFIG
 from calib.formats import write_csv
 from pages.shared.session import DEFAULT_BINS, Dataset, Method, dataset, methods
 from pages.shared.texts import PAGE_TERMS
@@ -108,11 +109,7 @@ def chart(
         on_select=on_select,
         selection_mode="points",
         alt=alt,
-        config={
-            "displaylogo": False,
-            "toImageButtonOptions": {"format": picture, "filename": file, "scale": 2},
-            "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
-        },
+        config=CONFIG | {"toImageButtonOptions": {"format": picture, "filename": file, "scale": 2}},
     )
     log = st.session_state.get("fixes", ())
     with st.container(horizontal=True, horizontal_alignment="right", gap="small"):

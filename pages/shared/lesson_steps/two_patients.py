@@ -54,20 +54,18 @@ def show() -> None:
     with right:
         told_b, right_b = knob("told_b"), knob("right_b")
     population = two_patients_population(share, (told_a, told_b), (right_a, right_b))
-    pooled, apart = st.columns(2, gap="large")
-    pooled_picture, apart_picture = st.columns(2, gap="large")
-    with pooled:
-        st.metric("All patients together: conf-ECE", f"{population.conf_ece:.3f}")
-        for sentence in hears(population, "confidence"):
-            st.markdown(sentence)
-    with pooled_picture:
-        diagram(population, "confidence")
-    with apart:
-        st.metric("Told the same disease: TL-ECE", f"{population.tl_ece:.3f}")
-        for sentence in hears(population, "top-label"):
-            st.markdown(sentence)
-    with apart_picture:
-        diagram(population, "top-label")
+    sides = (
+        ("confidence", "All patients together: conf-ECE", population.conf_ece),
+        ("top-label", "Told the same disease: TL-ECE", population.tl_ece),
+    )
+    rows = (st.columns(2, gap="large"), st.columns(2, gap="large"))
+    for words, picture, (notion, title, error) in zip(*rows, sides, strict=True):
+        with words:
+            st.metric(title, f"{error:.3f}")
+            for sentence in hears(population, notion):
+                st.markdown(sentence)
+        with picture:
+            diagram(population, notion)
     st.caption(worst_words(population))
 
 

@@ -1,0 +1,104 @@
+"""What diagrams say of themselves: numbers by hand, names as they were given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calib import HistogramBinning, MulticlassToBinary, TopLabelPrediction, ece_sweep, reliability_diagram
+from calib.assessment.summary import assessment
+from calib.calibrators.multiclass import fallback_records
+from calib.diagrams.bin_sweep import sweep_words
+from calib.diagrams.classes import class_table
+from calib.diagrams.reliability import worst_cells_words
+from calib.diagrams.validity import ValidityCells, validity_cells, validity_curve, validity_words
+from calib.noise.floor import ABOVE_NOISE
+
+#: Class 0 is announced with 0.6 a hundred times and right in 20; with 0.95 ten times and never right.
+SCORES = TopLabelPrediction(np.zeros(110, np.int64), np.repeat([0.6, 0.95], [100, 10]))
+LABELS = np.repeat([0, 1, 1], [20, 80, 10])
+NAMES = ["<cat>", "dog"]
+
+
+def test_reliability_names_the_bin_that_adds_most():
+    diagram = reliability_diagram(LABELS, SCORES, n_bins=4)
+    # Bin 2 is off by 0.4 in 100 rows, bin 3 by 0.95 in 10: 40 against 9.5.
+    assert diagram.bin[diagram.adds_most] == 2
+    assert diagram.words().startswith("The bin that adds most to TL-ECE, 0.50 to 0.75: it says 0.600 and is ")
+    said = diagram.zoom(2).words(NAMES, strong="<b>{}</b>")
+    assert said == (
+        "Predicted <cat> at 0.5 to 0.75: says <b>0.600</b>, right <b>0.200</b>, n = 100. All classes "
+        "together: says 0.600, right 0.200, n = 100."
+    )
+    truth = np.repeat([0.25, 0.75], [60, 50])
+    # Bin 2: 60 rows of 0.25 and 40 of 0.75; bin 3: 10 rows of 0.75.
+    assert diagram.means(SCORES.confidence, truth).tolist() == pytest.approx([0.45, 0.75])
+
+
+def test_worst_cells_need_twenty_rows():
+    cells = reliability_diagram(LABELS, SCORES, n_bins=4).cells
+    assert worst_cells_words(cells, NAMES, strong="**{}**") == [
+        "Predicted <cat> at 0.50 to 0.75: says **0.600**, right **0.200**, n = 100 (overconfident)"
+    ]
+
+
+def test_classes_above_noise_are_counted_and_explained():
+    table = class_table(LABELS, SCORES, n_bins=4, random_state=0)
+    assert table.words("**{}**").startswith(f"**1 of 1** announced classes are {ABOVE_NOISE}") or (
+        table.words("**{}**").startswith(f"**1 of 1** predicted classes are {ABOVE_NOISE}")
+    )
+    said = table.class_words(0, "`cat`", strong="**{}**")
+    # Mean confidence (60 + 9.5) / 110, accuracy 20 / 110, error (40 + 9.5) / 110.
+    for part in ("`cat` is ", "for 110 rows: says **0.632**, right **0.182**", "0.4500", ABOVE_NOISE):
+        assert part in said
+
+
+def test_sweep_names_the_method_where_most_is_hidden():
+    # Example 1 of the paper: pooled the gaps cancel, class by class both are 0.4.
+    patients = TopLabelPrediction(np.repeat([0, 1], 5), np.full(10, 0.6))
+    y = np.array([0, 2, 2, 2, 2, 1, 1, 1, 1, 1])
+    sweeps = {
+        name: {notion: ece_sweep(labels, patients, notion=notion) for notion in ("top-label", "confidence")}
+        for name, labels in (("hides", y), ("shows", np.full(10, 2)))
+    }
+    assert sweep_words(sweeps) == "For hides, conf-ECE hides 0.4000 to 0.4000 of TL-ECE, depending on B."
+
+
+def test_validity_is_said_for_each_curve():
+    curve = validity_curve(LABELS, SCORES, n_bins=4)
+    assert validity_words({"a": curve}, 0.5, strong="**{}**").endswith("observed frequency: **90.9%** for a.")
+    assert "cells" in validity_words({"a": curve}, 0.5, conditional=True)
+    assert "50.0% for a" in validity_words({"a": curve}, 0.5, conditional=True)
+
+
+def test_cells_are_the_calibrators_where_both_can_share_them():
+    proba = np.column_stack([np.linspace(0.55, 0.95, 90), 1 - np.linspace(0.55, 0.95, 90)])
+    proba[60:] = proba[60:, ::-1]  # class 1 is predicted for 30 rows only
+    y = np.arange(90) % 2
+    cells = {}
+    for k in (10, 50):
+        fitted = MulticlassToBinary(HistogramBinning(points_per_bin=k)).fit(proba, y)
+        top = fitted.predict_top(proba)
+        options = {"notion": "top-label", "strategy": assessment(fitted)}
+        cells[k] = validity_cells(fitted, proba, top, **options)
+        assert validity_cells(fitted, proba, top, **options, label=1) == (
+            ValidityCells(own=k == 10, labels=(1,))
+        )
+    assert cells[10] == ValidityCells(own=True)
+    assert cells[50] == ValidityCells(own=True, labels=(0,), left_out=1)
+    assert "Left out: 1 " in cells[50].words(15)
+    assert "Left out" not in cells[10].words(15)
+    assert validity_cells(None, proba, proba, notion="top-label", strategy="uniform") == ValidityCells(False)
+    assert "15 equal-width" in ValidityCells(False).words(15)
+
+
+def test_fallbacks_are_listed_by_class():
+    proba = np.column_stack([np.linspace(0.55, 0.95, 9), 1 - np.linspace(0.55, 0.95, 9)])
+    fit = {
+        notion: MulticlassToBinary(notion=notion).fit(proba, np.arange(9) % 2) for notion in ("top-label",)
+    }
+    fit["confidence"] = MulticlassToBinary(notion="confidence").fit(proba, np.arange(9) % 2)
+    assert [one["class"] for one in fallback_records(fit["top-label"], ("cat", "dog"))] == ["cat", "dog"]
+    (pooled,) = fallback_records(fit["confidence"], ("cat", "dog"))
+    assert pooled == {"class": "all classes", "rank": 1, "n_points": 9, "needed": 50, "used": "identity"}
+    assert fallback_records(HistogramBinning(), ("cat", "dog")) == []

@@ -1,0 +1,45 @@
+"""The table of reported numbers: it says which estimator each is, and every table of numbers reads it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calib import bootstrap_interval, noise_floor, summarize
+from calib.assessment.gate import METRICS
+from calib.assessment.summary import SUMMARY_COLUMNS
+from calib.metrics.catalogue import ECES, MEASURES
+from calib.predictions import TopLabelPrediction
+from tests.oracles import random_predictions
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return random_predictions(np.random.default_rng(0), 300, 4)
+
+
+@pytest.mark.parametrize("key", [key for key in MEASURES if key != "conf_mce"])
+def test_options_of_a_number_give_the_number(rows, key):
+    proba, y = rows
+    measure, summary = MEASURES[key], summarize(y, proba)
+    top = TopLabelPrediction(proba.argmax(axis=1), proba.max(axis=1))
+    scores = top if key.startswith("top_") else proba
+    options = {**measure.options, "notion": measure.notion or "top-label", "n_resamples": 2}
+    found = bootstrap_interval(y, scores, random_state=0, **options)
+    assert found.estimate == pytest.approx(getattr(summary, key), abs=1e-12)
+    if measure.is_error:
+        assert noise_floor(y, proba, random_state=0, **options).observed == pytest.approx(
+            found.estimate, abs=1e-12
+        )
+
+
+def test_every_table_reads_the_table():
+    assert [MEASURES[key].title for key in METRICS] == [SUMMARY_COLUMNS[key] for key in METRICS]
+    assert set(METRICS) == set(MEASURES) - {"conf_mce"}
+    titles = [one.title for one in MEASURES.values()]
+    assert len(set(titles)) == len(titles)
+    assert {notion: one.title for notion, one in ECES.items()} == {
+        "confidence": "conf-ECE",
+        "top-label": "TL-ECE",
+        "class-wise": "CW-ECE",
+    }
