@@ -123,6 +123,16 @@ def test_card_by_hand():
     assert card.worst_conditional <= promise.conditional
     assert card.worst_expected_ece <= promise.expected_ece
     assert len(card.frame()) == 3
+    first, second = card.promises()
+    assert (first.epsilon, first.share) == (card.worst_marginal, 0.9)
+    assert (second.epsilon, second.share) == (card.worst_conditional, 1.0)
+    assert [promise.epsilon for promise in card.promises(1)] == [card.marginal[1], card.conditional[1]]
+    assert card.promises(2) == []
+    said = card.words("**{}**")
+    for bound in (card.worst_marginal, card.worst_conditional, card.worst_expected_ece):
+        assert f"**{bound:.3f}**" in said
+    for part in ("at least 90%", "Theorem 1", "91.5% of the calibration rows"):
+        assert part in said
     assert "ties" in card.assumptions[-1]
 
 
@@ -172,6 +182,8 @@ def test_card_without_guarantee_says_why():
     ]:
         assert not card.applies
         assert reason in card.why_not
+        assert reason in card.words()
+        assert card.promises() == []
         assert np.isnan(card.marginal).all()
         assert math.isnan(card.worst_conditional)
 
