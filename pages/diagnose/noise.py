@@ -67,7 +67,7 @@ chart(
     alt="Observed calibration errors against those of a perfect model of the same size",
 )
 st.caption(
-    "Outcomes are redrawn 1,000 times as if every announced probability were true, and each error is "
+    "Outcomes are redrawn 1,000 times as if every predicted probability were true, and each error is "
     "computed again. What noise alone shows grows with classes and bins and falls with rows."
 )
 
@@ -109,10 +109,10 @@ shown = list(known)[:SHOWN]
 pieces = {name: parts(known[name], RULES[rule], n_bins) for name in shown}
 base = pieces[BASE]
 st.markdown(
-    f"Of the base model's {rule} of **{base.score:.4f}** (is the announced class right?), "
+    f"Of the base model's {rule} of **{base.score:.4f}** (is the predicted class right?), "
     f"**{base.calibration:.4f}** is calibration, noise included; **{base.refinement:.4f}** is refinement, "
     f"which no recalibration of these cells can change, and {base.binning:+.4f} is what scores that differ "
-    f"inside a bin leave over. Announcing the overall accuracy to everyone would cost {base.uncertainty:.4f}."
+    f"inside a bin leave over. The overall accuracy as everyone's confidence scores {base.uncertainty:.4f}."
 )
 chart(
     figures.score_parts(pieces, rule),

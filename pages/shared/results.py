@@ -187,8 +187,9 @@ def estimates(method: Method, notion: Notion) -> dict[str, float]:
     """Return the estimates of an error that depend less on noise or bins, by name."""
     binary = problems(method, notion)
     strategy: Strategy = "discrete" if method.strategy == "discrete" else "quantile"
+    cells = bin_statistics(binary, n_bins=15, strategy=strategy)
     return {
-        "Plug-in l2 error": bin_statistics(binary, n_bins=15, strategy=strategy).ece(2),
+        "Plug-in l2 error": float(np.sqrt(cells.share @ cells.gap**2)),
         "Debiased l2 error (Kumar et al. 2019)": debiased_l2(None, binary, strategy=strategy),
         "ECE-sweep (Roelofs et al. 2022)": sweep_ece(None, binary).value,
         "SmoothECE (B\u0142asiok & Nakkiran 2023)": smooth_ece(None, binary).value,
