@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calib.binning import BinaryProblems
 from calib.calibrators.binary import BinaryCalibrator
+from calib.calibrators.completed_rows import completed, normalised
 from calib.calibrators.curves import CurveSet
 from calib.calibrators.histogram import HistogramBinning
 from calib.exceptions import InputError
@@ -22,10 +23,6 @@ from calib.parallel import cached_slices, map_threads
 from calib.predictions import Predictions, TopLabelPrediction, score_matrix
 from calib.reductions import ranked_classes, reduce_to_binary, top_label
 from calib.validation import check_choice, check_columns, check_count
-
-#: Calibrated scores that are all below this are rows of zeros: histogram binning tells several bins of value
-#: 0 apart by multiples of 2.2e-16, or by noise of 1e-10.
-NOTHING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -342,17 +339,7 @@ class MulticlassToBinary(BaseEstimator):
         if self.notion == "class-wise":
             return self._class_wise(matrix)
         top = self.predict_top(matrix)
-        rows = np.arange(len(matrix))
-        rest = matrix.astype(np.float64)
-        rest[rows, top.label] = 0.0
-        sums = rest.sum(axis=1)
-        empty = sums < 1e-300  # the base model gave everything to one class: share evenly
-        rest[empty] = 1.0
-        rest[rows[empty], top.label[empty]] = 0.0
-        sums[empty] = rest.shape[1] - 1
-        rest *= ((1.0 - top.confidence) / sums)[:, None]
-        rest[rows, top.label] = top.confidence
-        return rest
+        return completed(matrix, top.label, top.confidence)
 
     def n_top_changed(self, proba: Any) -> int:
         """Count rows whose highest completed or class-wise score is not the base model's class.
@@ -379,10 +366,4 @@ class MulticlassToBinary(BaseEstimator):
 
     def _class_wise(self, matrix: np.ndarray) -> np.ndarray:
         result = self.calibrators_.predict(matrix, np.arange(self.n_classes_))
-        if self.normalize:
-            sums = result.sum(axis=1, keepdims=True)
-            empty = sums[:, 0] <= NOTHING * self.n_classes_
-            result[empty] = 1.0
-            sums[empty] = self.n_classes_
-            result /= sums
-        return result
+        return normalised(result) if self.normalize else result

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calib.calibrators.multiclass import NOTHING
+from calib.calibrators.completed_rows import NOTHING
 from calib.exceptions import InputError
 from calib.export.numbers import plain_data
 from calib.export.onnx_graph import Graph

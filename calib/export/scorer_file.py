@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from calib.calibrators import simplex_cells
+from calib.calibrators import completed_rows, simplex_cells
 from calib.exceptions import InputError
 from calib.export.numbers import plain_data
 from calib.export.replay import replay
 
-#: The two modules a scorer file is made of, and the lines of them that it leaves out.
-_TEMPLATE, _CELLS = Path(__file__).with_name("scorer_template.py"), Path(simplex_cells.__file__)
-_IMPORT = re.compile(r"\nfrom calib\..*\n")
+#: The modules a scorer file is made of, and the lines of them that it leaves out.
+_TEMPLATE = Path(__file__).with_name("scorer_template.py")
+_SHARED = Path(completed_rows.__file__), Path(simplex_cells.__file__)
+_IMPORTS = re.compile(r"\n(from calib\..*\n)+")
 _EMPTY = "DATA = _arrays({})\n"
 
 #: What stands around the entries of the literal.
@@ -26,9 +27,9 @@ _BEFORE, _AFTER = "DATA = _arrays({\n", "})\n"
 def scorer(calibrator: Any) -> str:
     """Return the text of a Python file with a function `calibrate(proba)` that replays a calibrator.
 
-    The code is the same for every calibrator: `calib/export/scorer_template.py`, and the cells of the
-    simplex from `calib/calibrators/simplex_cells.py`. The fitted numbers follow as one literal. The file
-    holds nothing that a user typed: no class names, no file names.
+    The code is the same for every calibrator: `calib/export/scorer_template.py`, and what it imports from
+    `calib/calibrators`. The fitted numbers follow as one literal. The file holds nothing that a user typed:
+    no class names, no file names.
 
     Parameters
     ----------
@@ -112,6 +113,8 @@ def _literal(packed: dict[str, Any]) -> str:
 
 def _template() -> str:
     """Return the code of every scorer, with the text of what the template imports from calib."""
-    code = _IMPORT.sub("", _TEMPLATE.read_text(encoding="utf-8")).removesuffix(_EMPTY)
-    _, _, cells = _CELLS.read_text(encoding="utf-8").partition("import numpy as np\n\n\n")
-    return f"{code}{cells}\n\n"
+    code = _IMPORTS.sub("", _TEMPLATE.read_text(encoding="utf-8")).removesuffix(_EMPTY)
+    for module in _SHARED:
+        _, _, shared = module.read_text(encoding="utf-8").partition("import numpy as np\n")
+        code += f"{shared.strip()}\n\n\n"
+    return code

@@ -12,6 +12,7 @@ This text is the same for every calibrator. The fitted numbers are the literal `
 
 import numpy as np
 
+from calib.calibrators.completed_rows import completed, normalised
 from calib.calibrators.simplex_cells import find_cells, grid_cells, projection_cells, sierpinski_cells
 
 
@@ -53,12 +54,7 @@ def _multiclass(proba):
     if notion == "class-wise":
         columns = [_calibrated(np.full(len(proba), j), proba[:, j]) for j in range(n_classes)]
         matrix = np.stack(columns, axis=1)
-        if DATA["normalize"]:
-            sums = matrix.sum(axis=1, keepdims=True)
-            matrix = np.divide(
-                matrix, sums, out=np.full_like(matrix, 1.0 / n_classes), where=sums > 1e-9 * n_classes
-            )
-        return _with_label(matrix)
+        return _with_label(normalised(matrix) if DATA["normalize"] else matrix)
     if notion in ("top-k-confidence", "top-k-label"):
         labels = np.argsort(-proba, axis=1, kind="stable")[:, : DATA["ranks"]]
         ranks = np.arange(DATA["ranks"])
@@ -68,18 +64,10 @@ def _multiclass(proba):
         return {"labels": labels, "confidences": confidences}
     label = proba.argmax(axis=1)
     confidence = _calibrated(label if notion == "top-label" else 0 * label, proba[rows, label])
-    if not DATA["complete"]:
-        return {"label": label, "confidence": confidence}
-    rest = proba.astype(np.float64)
-    rest[rows, label] = 0.0
-    sums = rest.sum(axis=1)
-    empty = sums < 1e-300
-    rest[empty] = 1.0
-    rest[rows[empty], label[empty]] = 0.0
-    sums[empty] = n_classes - 1
-    rest *= ((1.0 - confidence) / sums)[:, None]
-    rest[rows, label] = confidence
-    return {"label": label, "confidence": confidence, "probabilities": rest}
+    result = {"label": label, "confidence": confidence}
+    if DATA["complete"]:
+        result["probabilities"] = completed(proba, label, confidence)
+    return result
 
 
 def _calibrated(problem, scores):

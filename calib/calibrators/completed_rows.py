@@ -1,0 +1,34 @@
+"""Whole rows from calibrated scores: divided by their sums, or completed beside the predicted class.
+
+`MulticlassToBinary` and the scorer files of `calib.export` share these functions: a scorer file carries
+their text, so they need NumPy and nothing else.
+"""
+
+import numpy as np
+
+#: Calibrated scores that are all below this are rows of zeros: histogram binning tells several bins of value
+#: 0 apart by multiples of 2.2e-16, or by noise of 1e-10.
+NOTHING = 1e-9
+
+
+def normalised(scores: np.ndarray) -> np.ndarray:
+    """Divide each row of (n, L) scores by its sum; rows of zeros become 1/L."""
+    n_classes = scores.shape[1]
+    sums = scores.sum(axis=1, keepdims=True)
+    even = np.full_like(scores, 1.0 / n_classes)
+    return np.divide(scores, sums, out=even, where=sums > NOTHING * n_classes)
+
+
+def completed(proba: np.ndarray, label: np.ndarray, confidence: np.ndarray) -> np.ndarray:
+    """Give `label` its confidence; the others share the rest in proportion to `proba`, or evenly."""
+    rows = np.arange(len(proba))
+    rest = proba.astype(np.float64)
+    rest[rows, label] = 0.0
+    sums = rest.sum(axis=1)
+    empty = sums < 1e-300  # the base model gave everything to one class
+    rest[empty] = 1.0
+    rest[rows[empty], label[empty]] = 0.0
+    sums[empty] = proba.shape[1] - 1
+    rest *= ((1.0 - confidence) / sums)[:, None]
+    rest[rows, label] = confidence
+    return rest
