@@ -18,6 +18,7 @@ from calib.validation import (
     as_labels,
     as_names,
     as_scores,
+    check_labelled,
     check_share,
     label_codes,
 )
@@ -232,11 +233,10 @@ class Predictions:
         InputError
             If there are no labels, `calibration` is not inside (0, 1) or a side would be empty.
         """
-        if self.labels is None:
-            raise InputError("split needs labels; these predictions have none")
+        labels = check_labelled(self.labels, "split")
         check_share(calibration, "calibration", 0.5)
         shuffled = np.random.default_rng(random_state).permutation(self.n_samples)
-        by_label = shuffled[np.argsort(self.labels[shuffled], kind="stable")]
+        by_label = shuffled[np.argsort(labels[shuffled], kind="stable")]
         # Systematic sampling along the label-sorted rows: shares hold per class to within one row.
         quota = np.floor(np.arange(self.n_samples + 1) * calibration + 1e-9)
         chosen = np.diff(quota) > 0

@@ -101,6 +101,13 @@ def as_labels(y_true: Any, n_samples: int, n_classes: int | None, what: str = "l
     return array.astype(np.int64, copy=False)
 
 
+def check_labelled(labels: np.ndarray | None, purpose: str) -> np.ndarray:
+    """Return the labels of predictions, or raise `InputError` if they have none."""
+    if labels is None:
+        raise InputError(f"{purpose} needs true labels; these predictions have none")
+    return labels
+
+
 def as_names(class_names: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
     """Return L distinct class names, by default "0", "1", ..., or raise `InputError`."""
     if class_names is None:

@@ -21,7 +21,7 @@ from calib.calibrators.simplex_cells import (
 from calib.exceptions import InputError
 from calib.parallel import map_row_blocks
 from calib.predictions import Predictions, TopLabelPrediction
-from calib.validation import check_choice, check_columns, check_count
+from calib.validation import check_choice, check_columns, check_count, check_labelled
 
 #: Cells are numbered in int64; schemes with more cells than this are refused.
 MOST_CELLS = 2**62
@@ -337,15 +337,14 @@ class CanonicalBinning(BaseEstimator):
                 f"got {type(self.scheme).__name__}"
             )
         data = Predictions(getattr(proba, "proba", proba), y)
-        if data.labels is None:
-            raise InputError("fit needs the true labels; got y=None")
+        labels = check_labelled(data.labels, "fit")
         self.scheme_ = clone(self.scheme).fit(data.proba)
         self.n_classes_, self.n_bins_ = data.n_classes, self.scheme_.n_bins_
         inside = self.scheme_.interior(data.proba)
         self.n_boundary_ = int(data.n_samples - np.count_nonzero(inside))
         self.cells_, index = np.unique(self.scheme_.assign(data.proba)[inside], return_inverse=True)
         table = np.bincount(
-            index * self.n_classes_ + data.labels[inside], minlength=len(self.cells_) * self.n_classes_
+            index * self.n_classes_ + labels[inside], minlength=len(self.cells_) * self.n_classes_
         ).reshape(-1, self.n_classes_)
         self.counts_ = table.sum(axis=1)
         self.values_ = table / self.counts_[:, None]

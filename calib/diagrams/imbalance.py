@@ -18,6 +18,7 @@ from calib.noise.draws import independent_sums, resample
 from calib.noise.floor import noise_floor_of
 from calib.predictions import Predictions
 from calib.reductions import reduce_to_binary
+from calib.validation import check_labelled
 
 #: Equal-width bins that stand in for the calibrator's own where a class has none, and for `plan_bins`.
 N_BINS = 15
@@ -293,9 +294,7 @@ def plan_bins(
 
 
 def _labels(predictions: Predictions) -> np.ndarray:
-    if predictions.labels is None:
-        raise InputError("these predictions have no labels; calibration and evaluation rows need them")
-    return predictions.labels
+    return check_labelled(predictions.labels, "binning by class")
 
 
 def _fit(calibration: Predictions, binary: HistogramBinning) -> tuple[MulticlassToBinary, np.ndarray]:

@@ -15,6 +15,7 @@ from calib.exceptions import InputError
 from calib.metrics.canonical import canonical_ece
 from calib.metrics.errors import accuracy, brier_score, log_loss
 from calib.predictions import Predictions
+from calib.validation import check_labelled
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +74,7 @@ def compare_schemes(
     calibrators: dict[str, CanonicalBinning] = {}
     left_out: dict[str, str] = {}
     rows = []
-    labels, learnt = evaluation.labels, calibration.labels
-    if labels is None or learnt is None:
-        raise InputError("comparing schemes needs the true labels of both parts; got None")
+    labels, learnt = (check_labelled(part.labels, "comparing schemes") for part in (evaluation, calibration))
     for name, scheme in schemes.items():
         try:
             calibrator = CanonicalBinning(scheme).fit(calibration.proba, learnt)

@@ -84,7 +84,7 @@ def guarantee(*, points_per_bin: int, n_samples: int, alpha: float = 0.1, delta:
 
     eps_1 = sqrt(log(2 / alpha) / (2 (k - 1))) + delta,
     eps_2 = sqrt(log(2 n / (k alpha)) / (2 (k - 1))) + delta,
-    E[TL-ECE] <= sqrt(1 / (2 k)) + delta.
+    E[TL-ECE] <= sqrt(1 / (2 k)) + delta: what Theorem 2 promises of one class.
 
     Parameters
     ----------
@@ -108,19 +108,17 @@ def guarantee(*, points_per_bin: int, n_samples: int, alpha: float = 0.1, delta:
     >>> round(promise.marginal, 3), round(promise.conditional, 3), round(promise.expected_ece, 3)
     (0.175, 0.278, 0.1)
     """
-    k, n = check_count(points_per_bin, "points_per_bin", 2), check_count(n_samples, "n_samples")
-    if n < k:
-        raise InputError(f"n_samples must be at least points_per_bin; got {n} rows for bins of {k}")
-    check_alpha(alpha)
-    check_not_negative(delta, "delta")
+    one = guarantee_class_wise(
+        points_per_bin=points_per_bin, n_samples=n_samples, n_classes=1, alpha=alpha, delta=delta
+    )
     return Guarantee(
-        points_per_bin=k,
-        n_samples=n,
+        points_per_bin=int(one.points_per_bin[0]),
+        n_samples=one.n_samples,
         alpha=float(alpha),
-        delta=float(delta),
-        marginal=float(deviation(2.0 / alpha, k) + delta),
-        conditional=float(deviation(2.0 * n / (k * alpha), k) + delta),
-        expected_ece=math.sqrt(1.0 / (2.0 * k)) + delta,
+        delta=one.delta,
+        marginal=float(one.marginal[0]),
+        conditional=one.ece_bound,
+        expected_ece=one.expected_ece,
     )
 
 

@@ -33,7 +33,6 @@ from calib.diagrams.classes import CLASS_COLUMNS, class_heat, class_table
 from calib.diagrams.reliability import reliability_diagram, worst_cells_words
 from calib.diagrams.validity import validity_cells, validity_curve, validity_words
 from calib.doctor.examination import Examination
-from calib.exceptions import InputError
 from calib.figures.html import figure_html, plotly_script
 from calib.guarantees.card import GuaranteeCard, guarantee_card
 from calib.metrics.catalogue import ECES
@@ -43,6 +42,7 @@ from calib.notions import Notion
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import cell_statistics, reduce_to_binary, top_label
 from calib.report.html import bullets, number, page, paragraph, section, table, text
+from calib.validation import check_labelled
 from calib.version import __version__
 
 #: Most classes in a table; the most important come first.
@@ -132,8 +132,7 @@ def report_html(about: ReportInput) -> str:
     InputError
         If the evaluation rows have no labels, or a calibrator was fitted on other classes.
     """
-    if about.evaluation.labels is None:
-        raise InputError("a report needs true labels; these predictions have none")
+    check_labelled(about.evaluation.labels, "a report")
     sections = {
         "data": ("Data", data_section(about)),
         "input": ("Input checks", checks_section(about)),

@@ -116,5 +116,5 @@ def test_wrong_use_is_refused(covtype):
     rows = covtype.evaluation
     with pytest.raises(InputError, match="give points_per_bin or n_bins"):
         class_binning(rows, rows)
-    with pytest.raises(InputError, match="have no labels"):
+    with pytest.raises(InputError, match="needs true labels; these predictions have none"):
         plan_bins(rows, Predictions(rows.proba, class_names=rows.class_names))
