@@ -24,15 +24,12 @@ def to_onnx(calibrator: Any) -> bytes:
     (n,) int64 and "confidence" (n,) float64; "labels" and "confidences", both (n, K); or "probabilities"
     (n, L) float64 and "label"; for a binary calibrator "scores" (n,).
 
-    Parameters
-    ----------
-    calibrator : fitted calibrator
-        Any that `calib.save` can store.
+    `calibrator` is any fitted one that `calib.save` can store.
 
     Raises
     ------
     InputError
-        If the calibrator is not one of calib's, or the onnx package is not installed.
+        If the calibrator is none of calib's, or the onnx package is not installed.
     """
     data = plain_data(calibrator)
     graph = Graph()
