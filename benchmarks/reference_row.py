@@ -21,7 +21,8 @@ import numpy as np
 import pandas as pd
 
 import calib
-from calib.assessment.summary import assessment, calibrated_scores, summarize
+from calib.assessment.calibrated import assessment, calibrated_scores
+from calib.assessment.summary import summarize
 
 N_BINS = 15
 

@@ -5,7 +5,8 @@ reductions" (ICLR 2022). Nothing here imports Streamlit.
 """
 
 from calib import datasets
-from calib.assessment.summary import Summary, calibrated_scores, summarize
+from calib.assessment.calibrated import calibrated_scores
+from calib.assessment.summary import Summary, summarize
 from calib.binning import BinaryProblems, BinStatistics, bin_statistics
 from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.calibrators.calibrated_model import CalibratedModel

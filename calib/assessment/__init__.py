@@ -1,3 +1,4 @@
 """Answers about methods: summary, leaderboard and gate."""
 
-from calib.assessment.summary import Summary, calibrated_scores, summarize
+from calib.assessment.calibrated import calibrated_scores
+from calib.assessment.summary import Summary, summarize

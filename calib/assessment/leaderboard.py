@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from calib.assessment.summary import SUMMARY_COLUMNS, Summary, assessment, calibrated_scores, summarize
+from calib.assessment.calibrated import assessment, calibrated_scores
+from calib.assessment.summary import SUMMARY_COLUMNS, Summary, summarize
 from calib.diagrams.bin_sweep import EceSweep
 from calib.exceptions import InputError
 from calib.metrics.errors import ece

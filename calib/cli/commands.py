@@ -9,9 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from calib.assessment.calibrated import applied_frame, assessment, calibrated_scores
 from calib.assessment.gate import METRICS, parse_limits
 from calib.assessment.gate import gate as hold_against
-from calib.assessment.summary import BASE, Summary, applied_frame, assessment, calibrated_scores, summarize
+from calib.assessment.summary import BASE, Summary, summarize
 from calib.binning import Strategy
 from calib.calibrators.catalogue import REPORTED, make_calibrator, name_of, named_methods
 from calib.calibrators.multiclass import fallback_records

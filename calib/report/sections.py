@@ -17,15 +17,8 @@ import numpy as np
 import pandas as pd
 
 import calib.figures as figures
-from calib.assessment.summary import (
-    BASE,
-    Summary,
-    assessment,
-    calibrated_scores,
-    how_assessed,
-    summarize,
-    summary_frame,
-)
+from calib.assessment.calibrated import assessment, calibrated_scores
+from calib.assessment.summary import BASE, Summary, how_assessed, summarize, summary_frame
 from calib.binning import BinStatistics
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.diagrams.bin_sweep import ece_sweep, sweep_words

@@ -9,7 +9,8 @@ import numpy as np
 import streamlit as st
 
 from calib import Predictions, TopLabelPrediction
-from calib.assessment.summary import BASE, assessment, calibrated_scores
+from calib.assessment.calibrated import assessment, calibrated_scores
+from calib.assessment.summary import BASE
 from calib.binning import Strategy
 from calib.calibrators.catalogue import make_calibrator, name_of
 from calib.datasets import EXAMPLE_TITLES, Example, load_example

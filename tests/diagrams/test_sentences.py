@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calib import HistogramBinning, MulticlassToBinary, TopLabelPrediction, ece_sweep, reliability_diagram
-from calib.assessment.summary import assessment
+from calib.assessment.calibrated import assessment
 from calib.calibrators.multiclass import fallback_records
 from calib.diagrams.bin_sweep import sweep_words
 from calib.diagrams.classes import class_table
