@@ -10,7 +10,7 @@ from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistic
 from calib.exceptions import InputError
 from calib.notions import TOP_NOTIONS, Notion, NotionShape
 from calib.parallel import map_row_blocks, map_threads, row_slices
-from calib.predictions import TopLabelPrediction, highest, score_matrix
+from calib.predictions import Predictions, TopLabelPrediction, highest, score_matrix
 from calib.validation import as_labels
 
 
@@ -65,7 +65,8 @@ def reduce_to_binary(y_true: Any, scores: Any, notion: Notion, *, top_k: int | N
     if notion == "class-wise":
         return _class_wise_problems(shape, labels, matrix)
     if notion in TOP_NOTIONS:
-        return _top_problems(shape, labels, *top_label(scores if hasattr(scores, "proba") else matrix))
+        top = top_label(scores) if isinstance(scores, Predictions) else highest(matrix)
+        return _top_problems(shape, labels, *top)
     ranked, confidences = ranked_classes(matrix, shape.n_ranks)
     owner = shape.problems_of(ranked, np.arange(shape.n_ranks))
     outcome = ranked == labels[:, None]
@@ -110,10 +111,10 @@ def cell_statistics(
 
 
 def top_label(scores: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Predicted class c(x) and its score h(x), both (n,); ties go to the lowest index."""
-    if hasattr(scores, "confidence"):
+    """Predicted class c(x) and its score h(x), both (n,), of whatever `reduce_to_binary` takes."""
+    if isinstance(scores, (Predictions, TopLabelPrediction)):
         return scores.label, scores.confidence
-    return highest(np.asarray(scores))
+    return highest(score_matrix(scores))
 
 
 def ranked_classes(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

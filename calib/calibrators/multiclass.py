@@ -20,7 +20,7 @@ from calib.calibrators.histogram import HistogramBinning
 from calib.exceptions import InputError
 from calib.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
 from calib.parallel import cached_slices, map_threads
-from calib.predictions import Predictions, TopLabelPrediction, score_matrix
+from calib.predictions import Predictions, TopLabelPrediction, highest, score_matrix
 from calib.reductions import ranked_classes, reduce_to_binary, top_label
 from calib.validation import check_choice, check_columns, check_count
 
@@ -309,13 +309,13 @@ class MulticlassToBinary(BaseEstimator):
         Class-wise calibrators announce the highest calibrated score, ties to the lowest index.
         """
         matrix = self._checked(proba)
-        return top_label(self._class_wise(matrix) if self.notion == "class-wise" else matrix)[0]
+        return highest(self._class_wise(matrix) if self.notion == "class-wise" else matrix)[0]
 
     @available_if(_gives_top)
     def predict_top(self, proba: Any) -> TopLabelPrediction:
         """Announced class and calibrated confidence (confidence and top-label calibrators only)."""
         matrix = self._checked(proba)
-        label, confidence = top_label(proba if isinstance(proba, Predictions) else matrix)
+        label, confidence = top_label(proba) if isinstance(proba, Predictions) else highest(matrix)
         return TopLabelPrediction(
             label, self.calibrators_.predict(confidence, self.shape_.problems_of(label))
         )
@@ -349,7 +349,7 @@ class MulticlassToBinary(BaseEstimator):
         matrix = self._checked(proba)
         if not hasattr(self, "predict_proba"):
             return 0
-        return int(np.sum(top_label(self.predict_proba(matrix))[0] != top_label(matrix)[0]))
+        return int(np.sum(highest(self.predict_proba(matrix))[0] != highest(matrix)[0]))
 
     def _fit_pooled(self, problems: BinaryProblems, claim: int, binary: Any, needed: int) -> Any:
         per_claim = problems.shape.problems_per_claim

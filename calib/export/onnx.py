@@ -15,6 +15,7 @@ from calib.exceptions import InputError
 from calib.export.numbers import plain_data
 from calib.export.onnx_graph import Graph
 from calib.export.replay import replay
+from calib.notions import TOP_K_NOTIONS
 
 
 def to_onnx(calibrator: Any) -> bytes:
@@ -124,7 +125,7 @@ def _multiclass(graph: Graph, data: dict[str, Any], proba: str) -> None:
             matrix = graph.op("Where", empty, graph.number(1.0 / n_classes), shared)
         _output_matrix(graph, matrix, n_classes)
         return
-    if notion in ("top-k-confidence", "top-k-label"):
+    if notion in TOP_K_NOTIONS:
         k = graph.array(np.array([data["ranks"]]))
         scores, labels = graph.op_many("TopK", 2, proba, k, axis=1, largest=1, sorted=1)
         ranks = np.arange(data["ranks"])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calib.calibrators.binary import BinaryCalibrator
+from calib.notions import TOP_NOTIONS
 
 #: Rows replayed at a time.
 BLOCK = 10_000
@@ -30,12 +31,11 @@ def outputs(calibrator: Any, proba: np.ndarray) -> dict[str, np.ndarray]:
     if hasattr(calibrator, "predict_top_k"):
         labels, confidences = calibrator.predict_top_k(proba)
         return {"labels": labels, "confidences": confidences}
-    notion = getattr(calibrator, "notion", None)
     values = {}
     if hasattr(calibrator, "predict_proba"):
         values["probabilities"] = calibrator.predict_proba(proba)
         values["label"] = values["probabilities"].argmax(axis=1)
-    if notion in ("confidence", "top-label"):
+    if getattr(calibrator, "notion", None) in TOP_NOTIONS:
         top = calibrator.predict_top(proba)
         values |= {"label": top.label, "confidence": top.confidence}
     return values

@@ -195,8 +195,6 @@ def row_values(y_true: Any, scores: Any, metric: str) -> np.ndarray:
 
 def _predicted(predicted: Any) -> np.ndarray:
     """Class codes of what `accuracy` takes."""
-    if hasattr(predicted, "confidence"):
-        return predicted.label
-    if np.ndim(predicted) == 1:
+    if not hasattr(predicted, "confidence") and np.ndim(predicted) == 1:
         return as_labels(predicted, len(predicted), None)
-    return top_label(score_matrix(predicted))[0]
+    return top_label(predicted)[0]

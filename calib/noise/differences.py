@@ -12,8 +12,8 @@ from scipy.stats import norm as normal
 from calib.binning import BinaryProblems, Strategy, bin_statistics
 from calib.exceptions import InputError
 from calib.noise.intervals import SquaredGaps, unseen
-from calib.notions import Notion
-from calib.predictions import TopLabelPrediction, score_matrix
+from calib.notions import TOP_NOTIONS, Notion
+from calib.predictions import score_matrix
 from calib.reductions import ranked_classes, reduce_to_binary, top_label
 from calib.validation import check_level
 
@@ -184,9 +184,8 @@ class _Side:
 
 def _events(scores: Any, problems: BinaryProblems) -> np.ndarray:
     """Class whose occurrence is the outcome of each entry, claim by claim, row by row."""
-    if problems.notion in ("confidence", "top-label"):
-        known = isinstance(scores, TopLabelPrediction) or hasattr(scores, "confidence")
-        return top_label(scores if known else score_matrix(scores))[0]
+    if problems.notion in TOP_NOTIONS:
+        return top_label(scores)[0]
     if problems.notion == "class-wise":
         return np.repeat(np.arange(problems.n_classes), problems.n_samples)
     return ranked_classes(score_matrix(scores), problems.n_claims)[0].T.ravel()

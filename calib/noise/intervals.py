@@ -24,7 +24,7 @@ from calib.metrics.errors import row_values
 from calib.noise.bootstrap import bootstrap_interval
 from calib.noise.floor import CellMetric
 from calib.notions import Notion
-from calib.predictions import TopLabelPrediction, score_matrix
+from calib.predictions import TopLabelPrediction
 from calib.reductions import as_problems, top_label
 from calib.validation import check_level
 
@@ -248,9 +248,7 @@ def measure_interval(
         interval = error_interval_of(problems, n_bins=n_bins, strategy=strategy, level=level)
         return interval.lower, interval.upper
     if measure.notion is not None:
-        scores = TopLabelPrediction(
-            *top_label(scores if hasattr(scores, "confidence") else score_matrix(scores))
-        )
+        scores = TopLabelPrediction(*top_label(scores))
     if measure.metric == "accuracy":
         right = row_values(y_true, scores, "accuracy")
         low, high = binomial_limits(np.array([right.sum()]), np.array([len(right)]), 1.0 - check_level(level))

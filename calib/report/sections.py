@@ -31,7 +31,7 @@ from calib.guarantees.card import GuaranteeCard, guarantee_card
 from calib.metrics.catalogue import ECES
 from calib.noise.bands import consistency_band
 from calib.noise.floor import WITHIN_NOISE, noise_floor, verdict
-from calib.notions import Notion
+from calib.notions import TOP_NOTIONS, Notion
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import cell_statistics, reduce_to_binary, top_label
 from calib.report.html import bullets, number, page, paragraph, section, table, text
@@ -309,7 +309,7 @@ def guarantee_section(about: ReportInput) -> list[str]:
         if not card.applies:
             continue
         assumptions |= dict.fromkeys(card.assumptions)
-        if not drawn and card.notion in ("confidence", "top-label"):
+        if not drawn and card.notion in TOP_NOTIONS:
             drawn = _validity(about, name, card)
     if assumptions:
         blocks += [paragraph("These guarantees assume:"), bullets(map(text, assumptions))]

@@ -9,6 +9,7 @@ import streamlit as st
 from calib.assessment.leaderboard import Leaderboard
 from calib.assessment.summary import how_assessed
 from calib.metrics.catalogue import MEASURES
+from calib.notions import TOP_NOTIONS
 from pages.shared.results import difference, floor
 from pages.shared.session import Method, methods
 from pages.shared.widgets import download, literal, offer
@@ -71,7 +72,7 @@ def show_pair(candidates: list[Method], n_bins: int) -> None:
             )
         )
     ]
-    keys = [key for key, measure in MEASURES.items() if measure.notion in ("confidence", "top-label")]
+    keys = [key for key, measure in MEASURES.items() if measure.notion in TOP_NOTIONS]
     key = right.selectbox(
         "in", keys, keys.index("tl_ece"), key="pair-number", format_func=lambda name: MEASURES[name].title
     )
