@@ -45,7 +45,7 @@ class Measure:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Arguments for `calib.noise_floor` and `calib.bootstrap_interval`."""
+        """Arguments of an error for `calib.noise_floor`."""
         return {"notion": self.notion, "metric": self.metric, "aggregate": self.aggregate}
 
 
