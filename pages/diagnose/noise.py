@@ -8,17 +8,16 @@ import streamlit as st
 from calib import figures
 from calib.metrics.catalogue import MEASURES
 from calib.noise import verdict
+from pages.shared.panels.leaderboard import HOW_COMPARED, difference_sentence
 from pages.shared.results import (
-    error_difference,
     estimates,
     floors,
     interval,
     parts,
-    score_difference,
     summary,
 )
 from pages.shared.session import BASE, Method, dataset, methods
-from pages.shared.widgets import bins_and_model, chart, download, heading, literal, stacked
+from pages.shared.widgets import bins_and_model, chart, download, heading, stacked
 
 #: Beyond this many rows the intervals are computed only when asked for.
 AT_ONCE = 20_000
@@ -91,17 +90,9 @@ if data.evaluation.n_samples <= AT_ONCE or st.toggle("Compute the intervals now"
     others = [name for name in known if name != method.name]
     if others:
         other = known[st.selectbox("Compare on the same rows with", others, key="other")]
-        names = literal(method.name), literal(other.name)
-        for key in ("tl_ece", "conf_ece"):
-            errors = error_difference(method, other, key, n_bins)
-            st.markdown("- " + errors.words(*names, f"l2 {MEASURES[key].title}"))
-        for key in ("top_brier", "top_log_loss"):
-            scores = score_difference(other, method, key)
-            st.markdown(f"- {MEASURES[key].title}: {scores.words(*reversed(names))}")
-        st.caption(
-            "Measured errors are not compared: noise adds a different amount to each. The comparison is of "
-            "squared l2 errors with the noise taken off, and of scores."
-        )
+        for key in ("tl_ece", "conf_ece", "top_brier", "top_log_loss"):
+            st.markdown("- " + difference_sentence(method, other, key, n_bins))
+        st.caption(HOW_COMPARED)
 
 st.subheader("What recalibration can and cannot repair", anchor=False)
 rule = st.segmented_control("Score", list(RULES), default="Brier score", required=True, key="rule")

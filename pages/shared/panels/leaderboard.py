@@ -10,11 +10,16 @@ from calib.assessment.leaderboard import Leaderboard
 from calib.assessment.summary import how_assessed
 from calib.metrics.catalogue import MEASURES
 from calib.notions import TOP_NOTIONS
-from pages.shared.results import difference, floor
+from pages.shared.results import error_difference, floor, score_difference
 from pages.shared.session import Method, methods
 from pages.shared.widgets import download, literal, offer
 
 PINNED = st.column_config.TextColumn(pinned=True)
+#: How `difference_sentence` compares.
+HOW_COMPARED = (
+    "Measured errors are not compared: noise adds a different amount to each. The comparison is of squared "
+    "l2 errors with the noise taken off, and of scores."
+)
 BEST = "font-weight: bold; background-color: rgba(0,158,115,0.22)"
 
 
@@ -72,16 +77,22 @@ def show_pair(candidates: list[Method], n_bins: int) -> None:
             )
         )
     ]
-    keys = [key for key, measure in MEASURES.items() if measure.notion in TOP_NOTIONS]
+    keys = [key for key, one in MEASURES.items() if one.notion in TOP_NOTIONS and one.metric != "mce"]
     key = right.selectbox(
         "in", keys, keys.index("tl_ece"), key="pair-number", format_func=lambda name: MEASURES[name].title
     )
     if first is second:
         st.caption("Choose two different methods.")
         return
-    paired = difference(first, second, key, n_bins)
-    st.markdown(
-        f"{MEASURES[key].title}: {paired.estimate_a:.4f} and {paired.estimate_b:.4f}. "
-        + paired.words(literal(first.name), literal(second.name))
-        + "."
-    )
+    st.markdown(difference_sentence(first, second, key, n_bins))
+    st.caption(HOW_COMPARED)
+
+
+def difference_sentence(first: Method, second: Method, key: str, n_bins: int) -> str:
+    """Say how the first method compares with the second on the same rows."""
+    names = literal(first.name), literal(second.name)
+    if MEASURES[key].is_error:
+        errors = error_difference(first, second, key, n_bins)
+        return errors.words(*names, f"l2 {MEASURES[key].title}")
+    scores = score_difference(second, first, key)
+    return f"{MEASURES[key].title}: {scores.words(*reversed(names))}."
