@@ -18,6 +18,8 @@ import pandas as pd
 from calib.notions import Notion, NotionShape
 from calib.validation import check_choice, check_count
 
+__all__ = ["BinStatistics", "BinaryProblems", "bin_statistics"]
+
 Strategy = Literal["uniform", "quantile", "discrete"]
 
 

@@ -1,5 +1,7 @@
 """What calib raises and warns of."""
 
+__all__ = ["CalibratorFileError", "InputError", "TooManyParametersWarning"]
+
 
 class InputError(ValueError):
     """Input that cannot be used as it is; the message says what was received and what to do."""

@@ -23,7 +23,7 @@ from calib.validation import (
     label_codes,
 )
 
-__all__ = ["Predictions", "TopLabelPrediction", "highest", "row_sums", "score_matrix"]
+__all__ = ["Predictions", "TopLabelPrediction"]
 
 #: A row of probabilities may miss 1 by this much before it is refused. Softmax in float16 over 1,000
 #: classes misses by about 5e-4; probabilities printed with two or three digits miss by more, and

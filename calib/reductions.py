@@ -13,6 +13,8 @@ from calib.parallel import map_row_blocks, map_threads, row_slices
 from calib.predictions import Predictions, TopLabelPrediction, highest, score_matrix
 from calib.validation import as_labels
 
+__all__ = ["reduce_to_binary"]
+
 
 def reduce_to_binary(y_true: Any, scores: Any, notion: Notion, *, top_k: int | None = None) -> BinaryProblems:
     """Reduce multiclass predictions to the binary problems of an M2B notion.

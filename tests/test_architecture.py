@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 from pathlib import Path
@@ -100,7 +101,15 @@ def test_no_package_hides_a_module_behind_a_function():
             path.name for path in face.parent.iterdir()
         }
         tree = ast.parse(face.read_text(encoding="utf-8"))
-        names = {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+        imports = [
+            (node.module, alias.name)
+            for node in tree.body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        ]
+        names = {name for module, name in imports}.union(
+            *(importlib.import_module(module).__all__ for module, name in imports if name == "*")
+        )
         clashes += [f"{face.parent.name}.{name}" for name in names & modules - {"datasets"}]
     assert not clashes
 

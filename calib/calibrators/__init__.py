@@ -7,3 +7,9 @@ from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import Fallback, MulticlassToBinary
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.exceptions import TooManyParametersWarning
+
+__all__ = [
+    "BetaCalibration", "CalibratedModel", "CanonicalBinning", "DirichletScaling", "Fallback",
+    "GridScheme", "HistogramBinning", "IsotonicCalibration", "MulticlassToBinary", "PlattScaling",
+    "ProjectionScheme", "SierpinskiScheme", "TemperatureScaling", "VectorScaling",
+]  # fmt: skip

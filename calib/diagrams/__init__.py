@@ -36,3 +36,10 @@ from calib.diagrams.validity import (
     validity_curve,
     validity_words,
 )
+
+__all__ = [
+    "ValidityCurve", "bin_zoom", "canonical_validity", "cell_outlines", "class_binning", "class_diagram",
+    "class_heat", "class_table", "compare_schemes", "confusions", "ece_sweep", "merge_classes",
+    "plan_bins", "recalibration_map", "reliability_diagram", "renormalise_classes", "validity_curve",
+    "worst_cells",
+]  # fmt: skip

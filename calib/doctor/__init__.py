@@ -2,3 +2,5 @@
 
 from calib.doctor.examination import Examination, Report, check, examine
 from calib.doctor.findings import Finding
+
+__all__ = ["Examination", "Finding", "Report", "check", "examine"]

@@ -10,3 +10,5 @@ from calib.formats.raw_predictions import (
 )
 from calib.formats.reading import read_table
 from calib.formats.writing import FORMULA, PLAIN_NUMBER, neutral, write_csv
+
+__all__ = ["read_pair", "read_predictions"]

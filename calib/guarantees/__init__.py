@@ -12,3 +12,8 @@ from calib.guarantees.theorems import (
     points_sentence,
 )
 from calib.validation import check_alpha
+
+__all__ = [
+    "ClassWiseGuarantee", "Guarantee", "GuaranteeCard", "guarantee", "guarantee_card",
+    "guarantee_class_wise", "multinomial_bound", "points_needed", "points_sentence",
+]  # fmt: skip

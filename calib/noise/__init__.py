@@ -24,3 +24,9 @@ from calib.noise.intervals import (
     largest_gap_interval,
     measure_interval,
 )
+
+__all__ = [
+    "ConsistencyBand", "ErrorInterval", "Interval", "NoiseFloor", "PairedDifference", "PairedInterval",
+    "ProblemFloors", "bootstrap_interval", "canonical_noise_floor", "consistency_band", "error_interval",
+    "noise_floor", "noise_floor_of", "paired_difference", "paired_interval", "problem_floors", "verdict",
+]  # fmt: skip

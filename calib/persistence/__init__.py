@@ -16,3 +16,5 @@ from calib.persistence.document import (
     save,
     schema,
 )
+
+__all__ = ["load", "save"]
