@@ -132,6 +132,10 @@ def find_fallbacks(
     )
 
 
+#: What became of the problems that fell back, by `Fallback.used`.
+FALLBACK_WORDS = {"identity": "left uncalibrated", "pooled": "calibrated by the calibrator of all classes"}
+
+
 def fallback_records(calibrator: Any, class_names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the fallbacks of a fitted calibrator as records, classes by name; none where it has none."""
     return [

@@ -15,7 +15,7 @@ from calib.assessment.gate import gate as hold_against
 from calib.assessment.summary import BASE, Summary, summarize
 from calib.binning import Strategy
 from calib.calibrators.catalogue import REPORTED, make_calibrator, name_of, named_methods
-from calib.calibrators.multiclass import fallback_records
+from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.cli.input import Outcome, calibrator_for, fix_codes, read_rows, rows_to_assess
 from calib.doctor.examination import check as check_file
 from calib.doctor.findings import counted
@@ -91,11 +91,13 @@ def fit(options: Namespace) -> Outcome:
     calibrator = loads(content)
     notes = [f"{name_of(calibrator)} fitted on {calibration.n_samples:,} rows: {source}"]
     fallbacks = fallback_records(calibrator, calibration.class_names)
-    if fallbacks:
-        classes = ", ".join(f"{entry['class']} ({entry['n_points']} rows)" for entry in fallbacks[:10])
-        more = f" and {len(fallbacks) - 10:,} more" if len(fallbacks) > 10 else ""
-        needed = fallbacks[0]["needed"]
-        notes.append(f"left uncalibrated: fewer than {needed} calibration rows for {classes}{more}")
+    for used, outcome in FALLBACK_WORDS.items():
+        short = [entry for entry in fallbacks if entry["used"] == used]
+        if short:
+            classes = ", ".join(f"{entry['class']} ({entry['n_points']} rows)" for entry in short[:10])
+            more = f" and {len(short) - 10:,} more" if len(short) > 10 else ""
+            needed = short[0]["needed"]
+            notes.append(f"{outcome}: fewer than {needed} calibration rows for {classes}{more}")
     methods = []
     if unseen is not None and unseen.labels is not None:
         unseen = aligned(unseen, calibrator)

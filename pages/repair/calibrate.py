@@ -8,7 +8,7 @@ import streamlit as st
 from calib import InputError, figures
 from calib.assessment.summary import how_assessed
 from calib.calibrators.catalogue import name_of
-from calib.calibrators.multiclass import fallback_records
+from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from pages.shared.panels.bin_planner import planner
 from pages.shared.panels.choose_calibrator import choose_calibrator
 from pages.shared.panels.guarantee import show_guarantee
@@ -98,10 +98,11 @@ for column, method in zip(st.columns(2), (base, chosen), strict=True):
 
 fallbacks = pd.DataFrame(fallback_records(chosen.calibrator, data.evaluation.class_names))
 if len(fallbacks):
-    st.warning(
-        f"{len(fallbacks):,} of {len(chosen.calibrator.calibrators_):,} classes were predicted for fewer "
-        f"than {fallbacks['needed'][0]} calibration rows each, so they could not be calibrated."
-    )
+    for used, short in fallbacks.groupby("used"):
+        st.warning(
+            f"{len(short):,} of {len(chosen.calibrator.calibrators_):,} classes have fewer than "
+            f"{fallbacks['needed'][0]} calibration rows each and were {FALLBACK_WORDS[used]}."
+        )
     shown = fallbacks.rename(columns={"n_points": "calibration rows"}).drop(columns="rank")
     st.dataframe(shown, hide_index=True)
 else:

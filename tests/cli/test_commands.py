@@ -138,6 +138,17 @@ def test_fit_and_library_agree(capsys, table, tmp_path):
     assert data["methods"][1]["tl_ece"] == ece(y, direct.predict_top(proba), strategy="discrete")
 
 
+@pytest.mark.parametrize(
+    ("fallback", "outcome"),
+    [("identity", "left uncalibrated"), ("pooled", "calibrated by the calibrator of all classes")],
+)
+def test_fit_says_what_became_of_classes_with_too_few_rows(capsys, table, tmp_path, fallback, outcome):
+    arguments = ["--split", "1", "--points-per-bin", "300", "--fallback", fallback]
+    assert main(["fit", str(table), *arguments, "-o", str(tmp_path / "cal.json")]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "fewer than" in line]
+    assert line.startswith(f"{outcome}: fewer than 300 calibration rows for cat (")
+
+
 def test_a_second_file_can_serve_for_evaluation(capsys, table, tmp_path):
     frame = pd.read_csv(table)
     other = frame[[NAMES[2], NAMES[0], NAMES[1], "label"]].iloc[:100]
