@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 import calib
-from calib.assessment.calibrated import assessment, calibrated_scores
+from calib.assessment.calibrated import assessment_strategy, calibrated_scores
 from calib.assessment.summary import summarize
 
 N_BINS = 15
@@ -66,7 +66,7 @@ def reference_row(path: str | os.PathLike[str]) -> pd.DataFrame:
         fitted = perf_counter()
         scores = calibrated_scores(calibrator, test)
         predicted = perf_counter()
-        summary = summarize(test.labels, scores, n_bins=N_BINS, strategy=assessment(calibrator))
+        summary = summarize(test.labels, scores, n_bins=N_BINS, strategy=assessment_strategy(calibrator))
         rows.append(_row(name, summary, fitted - start, predicted - fitted))
     return pd.DataFrame(rows).set_index("method")
 

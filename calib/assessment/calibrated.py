@@ -29,7 +29,7 @@ def calibrated_scores(calibrator: Any, proba: Any) -> TopLabelPrediction | np.nd
     return TopLabelPrediction(labels[:, 0], confidences[:, 0])
 
 
-def assessment(calibrator: Any) -> Strategy:
+def assessment_strategy(calibrator: Any) -> Strategy:
     """Return "discrete" for calibrators that predict one value per bin, else "uniform" (Remark 1).
 
     Normalised and completed scores mix the values of several bins and are assessed with equal-width bins,

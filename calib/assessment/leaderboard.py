@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from calib.assessment.calibrated import assessment, calibrated_scores
+from calib.assessment.calibrated import assessment_strategy, calibrated_scores
 from calib.assessment.summary import SUMMARY_COLUMNS, Summary, summarize
 from calib.diagrams.bin_sweep import EceSweep
 from calib.exceptions import InputError
@@ -150,7 +150,7 @@ def compare(
             calibrator.fit(calibration.proba, calibration.labels)
             seconds = perf_counter() - started
             scores = calibrated_scores(calibrator, evaluation)
-            strategy = assessment(calibrator)
+            strategy = assessment_strategy(calibrator)
             summary = summarize(evaluation.labels, scores, method=name, n_bins=n_bins, strategy=strategy)
             entries.append(Entry(name, summary, seconds))
         except InputError as error:
@@ -175,7 +175,7 @@ def binned_sweeps(
         refitted = clone(calibrator).set_params(binary__n_bins=int(count))
         refitted.fit(calibration.proba, calibration.labels)
         scores = calibrated_scores(refitted, evaluation)
-        strategy = assessment(refitted)
+        strategy = assessment_strategy(refitted)
         for notion, errors in eces.items():
             errors.append(ece(evaluation.labels, scores, notion=notion, n_bins=int(count), strategy=strategy))
     return {notion: EceSweep(notion, "discrete", counts, np.array(errors)) for notion, errors in eces.items()}

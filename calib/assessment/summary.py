@@ -94,13 +94,13 @@ def summarize(
     y_true : (n,) array_like of int
         True class codes.
     scores : (n, L) array_like, Predictions or TopLabelPrediction
-        Output of the base model or of `calibrated_scores`.
+        Scores of the base model, or from `calibrated_scores`.
     method : str
         Name for tables.
     n_bins : int
         Equal-width bins B.
     strategy : {"uniform", "discrete"}
-        `assessment(calibrator)` gives the right one.
+        As `calib.assessment.calibrated.assessment_strategy` chooses it for a calibrator.
     class_wise : bool
         Whether to compute CW-ECE, the only metric for which all n * L scores are sorted.
 
@@ -137,7 +137,7 @@ def summarize(
 
 
 def how_assessed(n_bins: int) -> str:
-    """Say in which bins the methods of a table are assessed; `assessment` decides for each."""
+    """Say in which bins the methods of a table are assessed; `assessment_strategy` decides for each."""
     return (
         f"Histogram-binned scores are assessed at each of their values, all others in {n_bins} equal-width "
         "bins (Remark 1 of the paper)."

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from calib.assessment.calibrated import applied_frame, assessment, calibrated_scores
+from calib.assessment.calibrated import applied_frame, assessment_strategy, calibrated_scores
 from calib.assessment.gate import METRICS, parse_limits
 from calib.assessment.gate import gate as hold_against
 from calib.assessment.summary import BASE, Summary, summarize
@@ -40,7 +40,7 @@ def metrics(options: Namespace) -> Outcome:
     notes = [f"{rows.n_samples:,} rows, {rows.n_classes:,} classes"]
     if options.calibrator:
         calibrator, rows = calibrator_for(options.calibrator, rows, notes)
-        scores, strategy = calibrated_scores(calibrator, rows), assessment(calibrator)
+        scores, strategy = calibrated_scores(calibrator, rows), assessment_strategy(calibrator)
         methods.append(_summary(rows, scores, name_of(calibrator), options.bins, strategy))
         floors.append(_floors(rows, scores, options, strategy))
         if calibrator.fitted_on_.fingerprint == rows.fingerprint:
@@ -101,7 +101,7 @@ def fit(options: Namespace) -> Outcome:
     methods = []
     if unseen is not None and unseen.labels is not None:
         unseen = aligned(unseen, calibrator)
-        after, strategy = calibrated_scores(calibrator, unseen), assessment(calibrator)
+        after, strategy = calibrated_scores(calibrator, unseen), assessment_strategy(calibrator)
         methods = [
             _summary(unseen, unseen.proba, "before", options.bins),
             _summary(unseen, after, name_of(calibrator), options.bins, strategy),
@@ -184,7 +184,7 @@ def gate(options: Namespace) -> Outcome:
     strategy: Strategy = "uniform"
     if options.calibrator:
         calibrator, rows = calibrator_for(options.calibrator, rows, [])
-        scores, strategy = calibrated_scores(calibrator, rows), assessment(calibrator)
+        scores, strategy = calibrated_scores(calibrator, rows), assessment_strategy(calibrator)
     result = hold_against(
         rows.labels,
         scores,

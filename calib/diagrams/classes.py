@@ -36,7 +36,7 @@ CLASS_COLUMNS = {
 
 @dataclass(frozen=True, eq=False)
 class ClassTable:
-    """What there is to know about each predicted class; every array is indexed by class code.
+    """Errors, noise floors and flags of the predicted classes; every array is indexed by class code.
 
     Attributes
     ----------
@@ -45,21 +45,21 @@ class ClassTable:
     strategy : str
         How each class was binned.
     fdr : float
-        Level of the false discovery rate that `flagged` keeps.
+        False discovery rate of `flagged`.
     tl_ece : float
         TL-ECE over all classes.
     predicted, true : (L,) int64 arrays
-        Rows where the class is announced, and rows where it is the true class.
+        Rows where the class is predicted, and rows where it is the true class.
     accuracy, confidence : (L,) float64 arrays
-        Frequency of being right and mean confidence where the class is announced; NaN if it never is.
+        Accuracy and mean confidence where the class is predicted; NaN if it never is.
     class_ece : (L,) float64 array
-        TL-ECE of the class, E[|P(Y = l | c = l, h) - h| | c = l]; NaN if never announced.
+        TL-ECE of the class, E[|P(Y = l | c = l, h) - h| | c = l]; NaN if never predicted.
     floor, floor_upper : (L,) float64 arrays
         Mean and 95 % quantile of `class_ece` for a perfectly calibrated model with these scores.
     p_value : (L,) float64 array
         Chance that such a model shows `class_ece` or more.
     flagged : (L,) bool array
-        Above noise by the procedure of Benjamini & Hochberg (1995) over the announced classes: of the
+        Above noise by the procedure of Benjamini & Hochberg (1995) over the predicted classes: of the
         flagged ones a share of at most `fdr` is expected to be flagged by chance.
     share : (L,) float64 array
         Share of `tl_ece` that is the class's, summing to 1 (zeros if `tl_ece` is 0).
@@ -82,25 +82,25 @@ class ClassTable:
 
     @property
     def ranked(self) -> np.ndarray:
-        """Class codes, largest share of the TL-ECE first; ties and silent classes by code."""
+        """Class codes, largest share of the TL-ECE first; ties, and classes never predicted, by code."""
         return np.argsort(-self.share, kind="stable")
 
     def words(self, strong: str = "{}") -> str:
-        """Say how many announced classes are above noise; `strong` as for `cell_words`."""
-        announced = int((self.predicted > 0).sum())
+        """Say how many predicted classes are above noise; `strong` as for `cell_words`."""
+        n_predicted = int((self.predicted > 0).sum())
         return (
-            f"{strong.format(f'{int(self.flagged.sum()):,} of {announced:,}')} announced classes are "
+            f"{strong.format(f'{int(self.flagged.sum()):,} of {n_predicted:,}')} predicted classes are "
             f"{ABOVE_NOISE} (false discovery rate {100 * self.fdr:g} %)"
         )
 
     def class_words(self, label: int, name: str, strong: str = "{}") -> str:
-        """Say what is known about one announced class; `strong` as for `cell_words`."""
+        """Describe one predicted class; `strong` as for `cell_words`."""
         verdict = ABOVE_NOISE if self.flagged[label] else WITHIN_NOISE
         if self.p_value[label] <= self.fdr and not self.flagged[label]:
             verdict += " among this many classes"
         says, right = (strong.format(f"{value[label]:.3f}") for value in (self.confidence, self.accuracy))
         return (
-            f"{name} is announced for {self.predicted[label]:,} rows: says {says}, right {right}. Its TL-ECE "
+            f"{name} is predicted for {self.predicted[label]:,} rows: says {says}, right {right}. Its TL-ECE "
             f"is {self.class_ece[label]:.4f}, {verdict} "
             f"({perfect_words(self.floor[label], self.floor_upper[label])}; p = {self.p_value[label]:.2g})."
         )
@@ -182,7 +182,7 @@ def class_table(
     n_resamples: int = 1000,
     random_state: int | np.random.Generator | None = None,
 ) -> ClassTable:
-    """Assess every predicted class on its own, with noise floor and false discovery control.
+    """Assess each predicted class separately, with noise floors and false discovery control.
 
     Parameters
     ----------
@@ -268,12 +268,12 @@ def _refined(
     if enough <= n_resamples or not len(clearest) or settled:
         return p_value
     codes = floors.label[clearest]
-    own = np.concatenate([np.arange(*problems.offsets[[code, code + 1]]) for code in codes])
+    entries = np.concatenate([np.arange(*problems.offsets[[code, code + 1]]) for code in codes])
     label = np.repeat(codes, floors.count[clearest])
-    wrong = problems.n_classes  # a code that is never announced
+    wrong = problems.n_classes  # a code that is never predicted
     few = reduce_to_binary(
-        np.where(problems.outcomes[own], label, wrong),
-        TopLabelPrediction(label, problems.scores[own]),
+        np.where(problems.outcomes[entries], label, wrong),
+        TopLabelPrediction(label, problems.scores[entries]),
         "top-label",
     )
     again = problem_floors(few, n_resamples=enough, random_state=random, **options)
@@ -289,7 +289,7 @@ def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:
     cells : BinStatistics
         Equal-width statistics of top-label problems.
     labels : (R,) array_like of int, optional
-        Classes to show; by default all that are announced.
+        Classes to show; by default all predicted ones.
 
     Raises
     ------
@@ -305,12 +305,12 @@ def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:
     chosen = chosen[np.argsort(-contribution[chosen], kind="stable")]
     row_of = np.full(cells.n_classes, -1)
     row_of[chosen] = np.arange(len(chosen))
-    kept = row_of[cells.label] >= 0
-    place = row_of[cells.label[kept]], cells.bin[kept]
+    shown = row_of[cells.label] >= 0
+    position = row_of[cells.label[shown]], cells.bin[shown]
     shape = (len(chosen), cells.n_bins)
     count, confidence, accuracy = np.zeros(shape, np.int64), np.full(shape, np.nan), np.full(shape, np.nan)
-    count[place] = cells.count[kept]
-    confidence[place], accuracy[place] = cells.mean_score[kept], cells.mean_outcome[kept]
+    count[position] = cells.count[shown]
+    confidence[position], accuracy[position] = cells.mean_score[shown], cells.mean_outcome[shown]
     edges = np.arange(cells.n_bins + 1) / cells.n_bins
     return ClassHeat(chosen, contribution[chosen], edges, count, confidence, accuracy)
 
@@ -324,9 +324,9 @@ class ClassDiagram:
     label : int
         The class.
     notion : str
-        "top-label": rows where it is announced, score h(x). "class-wise": all rows, score h_l(x).
+        "top-label": rows where it is predicted, score h(x). "class-wise": all rows, score h_l(x).
     ece : float
-        The class's own calibration error over these bins.
+        Calibration error of the class over these bins.
     lower, upper : float64 arrays
         Edges of the bins.
     count : int64 array
@@ -363,11 +363,11 @@ class Confusions:
     label : int
         The class.
     predicted, true : int
-        Rows where it is announced, and rows where it is the true class.
+        Rows where it is predicted, and rows where it is the true class.
     truth_when_predicted, count_when_predicted : int64 arrays
-        True classes of the rows where the class is announced wrongly, and how many.
+        True classes of the rows where the class is wrongly predicted, and their rows.
     announced_when_true, count_when_true : int64 arrays
-        Classes announced for the rows where this one is missed, and how many.
+        Classes predicted for the rows where this one is missed, and their rows.
     """
 
     label: int
@@ -380,13 +380,13 @@ class Confusions:
 
     def frame(self, class_names: tuple[str, ...]) -> pd.DataFrame:
         """Return one row per confused pair: (announced, true, rows)."""
-        own = class_names[self.label]
+        name = class_names[self.label]
         wrong = [
-            (own, class_names[other], rows)
+            (name, class_names[other], rows)
             for other, rows in zip(self.truth_when_predicted, self.count_when_predicted, strict=True)
         ]
         missed = [
-            (class_names[other], own, rows)
+            (class_names[other], name, rows)
             for other, rows in zip(self.announced_when_true, self.count_when_true, strict=True)
         ]
         return pd.DataFrame(wrong + missed, columns=["announced", "true", "rows"])
@@ -406,27 +406,27 @@ def class_diagram(
     label : int
         Class code.
     notion : {"top-label", "class-wise"}
-        Condition on the class being announced with h(x), or on its score h_l(x) whatever is announced.
+        Condition on the class being predicted with h(x), or on its score h_l(x) whatever is predicted.
     n_bins : int
         Equal-width bins.
 
     Raises
     ------
     InputError
-        If an argument cannot be used, or the class is never announced ("top-label").
+        If an argument cannot be used, or the class is never predicted ("top-label").
     """
     if notion == "top-label":
-        announced, score = top_label(scores)
-        own = announced == label
-        if not own.any():
-            raise InputError(f"class {label} is never announced, so it has no top-label diagram")
-        happened, score = np.asarray(y_true)[own] == label, score[own]
+        predicted, score = top_label(scores)
+        rows = predicted == label
+        if not rows.any():
+            raise InputError(f"class {label} is never predicted, so it has no top-label diagram")
+        happened, score = np.asarray(y_true)[rows] == label, score[rows]
     elif notion == "class-wise" and not isinstance(scores, TopLabelPrediction):
         score = np.ascontiguousarray(getattr(scores, "proba", scores)[:, label])
         happened = np.asarray(y_true) == label
     else:
         raise InputError(
-            f'a class\'s diagram is "top-label", or "class-wise" with full scores; got {notion!r}'
+            f'the notion must be "top-label", or "class-wise" with a score for every class; got {notion!r}'
         )
     one = TopLabelPrediction(np.zeros(len(score), np.int64), score)
     cells = bin_statistics(reduce_to_binary(np.where(happened, 0, 1), one, "confidence"), n_bins=n_bins)
@@ -451,7 +451,7 @@ def confusions(y_true: Any, announced: Any, label: int, *, n_classes: int) -> Co
     Parameters
     ----------
     y_true, announced : (n,) int arrays
-        True and announced class codes.
+        True and predicted class codes.
     label : int
         Class code.
     n_classes : int

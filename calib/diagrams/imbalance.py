@@ -20,13 +20,13 @@ from calib.predictions import Predictions
 from calib.reductions import reduce_to_binary
 from calib.validation import check_labelled
 
-#: Equal-width bins that stand in for the calibrator's own where a class has none, and for `plan_bins`.
+#: Equal-width bins for classes that the calibrator has no bins for, and for `plan_bins`.
 N_BINS = 15
 
 
 @dataclass(frozen=True, eq=False)
 class ClassBinning:
-    """Top-label histogram binning of one kind, class by class, on the evaluation rows.
+    """Top-label histogram binning, assessed class by class on the evaluation rows.
 
     Base model and calibrator are assessed on the same cells, as in Appendix F of the paper: the rows of one
     class that the calibrator sends to one value. A class that could not be calibrated has 15 equal-width
@@ -38,13 +38,13 @@ class ClassBinning:
     name : str
         "k = 100 points per bin" or "B = 50 bins per class".
     n_calibration : (L,) int64 array
-        Calibration rows where each class is announced.
+        Calibration rows where each class is predicted.
     n_bins : (L,) int64 array
         Bins of each class; 0 where it could not be calibrated.
     n_evaluation : (L,) int64 array
-        Evaluation rows where each class is announced.
+        Evaluation rows where each class is predicted.
     base_ece, ece : (L,) float64 arrays
-        TL-ECE of each class, base model and calibrated; NaN where it is never announced.
+        TL-ECE of each class, base model and calibrated; NaN where it is never predicted.
     base_floor, floor : (L,) float64 arrays
         Mean TL-ECE that a perfect model with the same scores would show on the same cells.
     label, count : (C,) int64 arrays
@@ -81,17 +81,17 @@ class ClassBinning:
         label : int, optional
             Class code; by default all classes together.
         base : bool
-            Of the base model in place of the calibrator.
+            Whether to return that of the base model.
 
         Returns
         -------
         eps, share : (C + 1,) float64 arrays
             Steps of V, starting at (0, 0); V(eps) is the share at the last step <= eps.
         """
-        own = np.ones(len(self.label), bool) if label is None else self.label == label
-        said = self.base_confidence if base else self.confidence
+        shown = np.ones(len(self.label), bool) if label is None else self.label == label
+        confidence = self.base_confidence if base else self.confidence
         curve = ValidityCurve.of_cells(
-            "top-label", self.label[own], self.count[own], said[own], self.accuracy[own]
+            "top-label", self.label[shown], self.count[shown], confidence[shown], self.accuracy[shown]
         )
         return curve.steps(max_points=len(curve.gap) + 1)
 
@@ -133,13 +133,13 @@ class BinPlan:
     points_per_bin : (K,) int64 array
         The k tried.
     n_bins : (K, L) int64 array
-        Bins of each class for each k; 0 where the class falls back to its own scores.
+        Bins of each class for each k; 0 where the class keeps its base scores.
     n_calibration : (L,) int64 array
-        Calibration rows where each class is announced.
+        Calibration rows where each class is predicted.
     covered : (K,) float64 array
-        Share of the evaluation rows whose announced class is calibrated.
+        Share of the evaluation rows whose predicted class is calibrated.
     tl_ece : (K,) float64 array
-        TL-ECE on the evaluation rows over 15 equal-width bins, the same for every k so that they compare.
+        TL-ECE on the evaluation rows over 15 equal-width bins, the same bins for every k.
     base_tl_ece : float
         That of the base model.
     floor : float
@@ -193,7 +193,7 @@ def class_binning(
     calibration, evaluation : Predictions
         Labelled rows to fit on and to assess on.
     points_per_bin, n_bins : int
-        Give one: k points per bin (Algorithm 8), or B bins for every class.
+        Exactly one of the two: k points per bin (Algorithm 8), or B bins for every class.
     n_resamples : int
         Redraws for the floors.
     random_state : int, Generator or None
@@ -202,10 +202,10 @@ def class_binning(
     Raises
     ------
     InputError
-        If not exactly one of the two is given, or labels are missing.
+        If both or neither of the two are given, or labels are missing.
     """
     if (points_per_bin is None) == (n_bins is None):
-        raise InputError("give points_per_bin or n_bins, one of the two")
+        raise InputError(f"give either points_per_bin or n_bins; got {points_per_bin!r} and {n_bins!r}")
     if points_per_bin is None:
         name, binary = f"B = {n_bins} bins per class", HistogramBinning(n_bins=n_bins)
     else:

@@ -1,4 +1,4 @@
-"""What the figures draw, computed without plotly: frozen results that give their data back as tables."""
+"""Reliability diagrams: confidence and top-label reliability in bins, a bin in detail, the worst cells."""
 
 from __future__ import annotations
 
@@ -71,21 +71,21 @@ class ReliabilityDiagram:
 
     @property
     def adds_most(self) -> int:
-        """Place of the bin with the largest share of TL-ECE, of those with `FEW_ROWS` if there are any."""
+        """Index of the bin with the largest share of TL-ECE, of those with `FEW_ROWS` if there are any."""
         enough = self.count >= min(FEW_ROWS, self.count.max())
         return int(np.argmax(np.where(enough, self.delta * self.count, -1.0)))
 
     def words(self) -> str:
-        """Say which bin adds most to TL-ECE, and what is wrong in it."""
+        """Say which bin adds most to TL-ECE, and how far off it is."""
         at = self.adds_most
         return (
-            f"The bin that adds most to TL-ECE, {self.lower[at]:.2f} to {self.upper[at]:.2f}: it says "
+            f"The bin that adds most to TL-ECE is {self.lower[at]:.2f} to {self.upper[at]:.2f}: it says "
             f"{self.mean_confidence[at]:.3f} and is right {self.accuracy[at]:.3f}; class by class it is off "
             f"by {self.delta[at]:.3f} on average (n = {self.count[at]:,})."
         )
 
     def means(self, confidence: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Average a value of the rows, whose confidences are given, over each bin."""
+        """Average a value of the rows over each bin, (bins,); `confidence` is that of the rows."""
         bins = assign_bins(confidence, uniform_edges(self.n_bins))
         return np.bincount(bins, weights=values, minlength=self.n_bins)[self.bin] / self.count
 
@@ -94,9 +94,9 @@ class ReliabilityDiagram:
         at = np.flatnonzero(self.bin == bin_)
         if not len(at):
             raise InputError(f"bin {bin_} holds no rows; the bins with rows are {self.bin.tolist()}")
-        own = np.flatnonzero(self.cells.bin == bin_)
-        own = own[np.argsort(-self.cells.count[own], kind="stable")]
-        count, rate = self.cells.count[own], self.cells.mean_outcome[own]
+        inside = np.flatnonzero(self.cells.bin == bin_)
+        inside = inside[np.argsort(-self.cells.count[inside], kind="stable")]
+        count, rate = self.cells.count[inside], self.cells.mean_outcome[inside]
         lower, upper = wilson_interval(rate, count)
         first = int(at[0])
         return BinZoom(
@@ -106,9 +106,9 @@ class ReliabilityDiagram:
             count=int(self.count[first]),
             mean_confidence=float(self.mean_confidence[first]),
             accuracy=float(self.accuracy[first]),
-            label=self.cells.label[own],
+            label=self.cells.label[inside],
             class_count=count,
-            class_confidence=self.cells.mean_score[own],
+            class_confidence=self.cells.mean_score[inside],
             class_accuracy=rate,
             class_lower=lower,
             class_upper=upper,
@@ -157,9 +157,9 @@ class BinZoom:
     class_upper: np.ndarray
 
     def words(self, class_names: Sequence[str], strong: str = "{}") -> str:
-        """Say which class is furthest off, of those with `FEW_ROWS` if there are any, and how all do.
+        """Describe the class that is furthest off, of those with `FEW_ROWS` if there are any, and the bin.
 
-        `class_names` and the numbers in `strong` are written as they are given: see `cell_words`.
+        `class_names` must already be escaped for where the words are shown; `strong` as for `cell_words`.
         """
         enough = self.class_count >= min(FEW_ROWS, self.class_count.max())
         at = int(np.argmax(enough * np.abs(self.class_accuracy - self.class_confidence)))
@@ -170,7 +170,7 @@ class BinZoom:
         )
 
     def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
-        """Return one row per predicted class, with its name where `class_names` are given."""
+        """Return one row per predicted class, with its name if there are `class_names`."""
         table = pd.DataFrame(
             {
                 "label": self.label,
@@ -241,7 +241,7 @@ def bin_zoom(y_true: Any, scores: Any, bin: int, *, n_bins: int = 10) -> BinZoom
 
 
 def cell_words(says: float, right: float, count: int, strong: str = "{}") -> str:
-    """Put a cell into words: what it announces, how often that is right, and its rows.
+    """Describe a cell: its mean score, how often that is right, and its rows.
 
     Parameters
     ----------
@@ -263,10 +263,7 @@ def cell_words(says: float, right: float, count: int, strong: str = "{}") -> str
 def worst_cells_words(
     cells: BinStatistics, class_names: Sequence[str], n_cells: int = 3, *, strong: str = "{}"
 ) -> list[str]:
-    """Put each of `worst_cells` into words, with names as they are given; none where no cell is large enough.
-
-    Names that come from a user must already be escaped for where the words are shown.
-    """
+    """Describe each of `worst_cells`; `class_names` must already be escaped for where the words are shown."""
     rows: list[dict[Any, Any]] = worst_cells(cells, n_cells).to_dict("records")
     return [
         f"Predicted {class_names[cell['label']]} at {cell['lower']:.2f} to {cell['upper']:.2f}: "

@@ -1,4 +1,4 @@
-"""Validity curves: the share of rows whose announced probability is within epsilon of the true one."""
+"""Validity curves: the share of rows whose predicted probability is within epsilon of the true one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from calib.reductions import as_problems, top_label
 #: A gap counts as equal to an epsilon within this: 0.4 - 0.3 is 0.1 to a reader, not 0.10000000000000003.
 ROUNDING = 1e-12
 
-#: Values of epsilon at which the curve of a perfect model is given.
+#: Values of epsilon at which the curve of a perfect model is computed.
 PERFECT_GRID = np.linspace(0.0, 1.0, 501)
 
 
@@ -39,10 +39,10 @@ class ValidityCurve:
     count : (C,) int64 array
         Entries (rows; for "class-wise", rows times classes) of each cell.
     mean_score, mean_outcome : (C,) float64 arrays
-        What the cell announces on average, and what happened.
+        Mean score and outcome frequency of the cell.
     perfect_epsilon, perfect_share, perfect_cell_share : (G,) float64 arrays
-        The curves a perfect model with these cells shows on average, as its outcomes are random too;
-        empty unless asked for.
+        The curves that a perfect model with these cells shows on average, because its outcomes are random
+        too; empty unless redraws were requested.
     """
 
     notion: str
@@ -92,9 +92,9 @@ class ValidityCurve:
         Parameters
         ----------
         conditional : bool
-            Whether to count cells in place of entries.
+            Whether to count cells instead of entries.
         max_points : int
-            Beyond this many cells the curve is read off an even grid of epsilon.
+            With more cells than this the curve is read off an even grid of epsilon.
         """
         share = np.concatenate(([0.0], self.cell_share if conditional else self.share))
         epsilon = np.concatenate(([0.0], self.gap))
@@ -123,27 +123,27 @@ class ValidityCurve:
 
 @dataclass(frozen=True)
 class ValidityCells:
-    """Which cells a validity curve compares a base model and its calibrator in.
+    """The cells in which a validity curve compares a base model with its calibrator.
 
     Attributes
     ----------
-    own : bool
-        In the calibrator's own cells, the base model too (Appendix F of the paper); else in equal-width bins.
+    of_calibrator : bool
+        Whether both are judged in the calibrator's cells (Appendix F of the paper); else in equal-width bins.
     labels : tuple of int or None
         Classes whose cells are counted; None for all.
     left_out : int
-        Classes that are not, because they fell back: they have no bins of their own.
+        Classes that are not counted, because the calibrator has no bins for them.
     """
 
-    own: bool
+    of_calibrator: bool
     labels: tuple[int, ...] | None = None
     left_out: int = 0
 
     def words(self, n_bins: int) -> str:
         """Say which cells these are."""
         cells = (
-            "The base model is judged in the calibrator's own cells (Appendix F of the paper)."
-            if self.own
+            "The base model is judged in the calibrator's cells (Appendix F of the paper)."
+            if self.of_calibrator
             else f"Cells: {n_bins} equal-width bins."
         )
         left_out = (
@@ -169,7 +169,7 @@ def validity_cells(
     calibrator : fitted calibrator or None
         None for a base model.
     base, scores : (n, L) array, Predictions or TopLabelPrediction
-        What the base model and the calibrator announce for the same rows.
+        Scores of the base model and of the calibrator for the same rows.
     notion, strategy : str
         What the curve conditions on, and how the calibrator's scores are assessed.
     label : int, optional
@@ -178,16 +178,16 @@ def validity_cells(
     one = None if label is None else (label,)
     shared = notion == "class-wise" or np.array_equal(top_label(base)[0], top_label(scores)[0])
     if strategy == "discrete" and shared:
-        return ValidityCells(own=True, labels=one)
+        return ValidityCells(of_calibrator=True, labels=one)
     fell_back = getattr(calibrator, "fallbacks_", ())
     if not fell_back or notion not in ("top-label", "class-wise") or calibrator.notion != notion:
-        return ValidityCells(own=False, labels=one)
+        return ValidityCells(of_calibrator=False, labels=one)
     card = guarantee_card(calibrator)
     binned = tuple(card.label[card.n_bins > 0].tolist())
     if not binned or (label is not None and label not in binned):
-        return ValidityCells(own=False, labels=one)
+        return ValidityCells(of_calibrator=False, labels=one)
     left_out = 0 if one else len(card.label) - len(binned)
-    return ValidityCells(own=True, labels=one or binned, left_out=left_out)
+    return ValidityCells(of_calibrator=True, labels=one or binned, left_out=left_out)
 
 
 def validity_words(
@@ -199,15 +199,14 @@ def validity_words(
 ) -> str:
     """Say which share of rows (or of cells, where `conditional`) is within epsilon, for each curve by name.
 
-    Names are written as they are given: a user's must already be escaped for where the words are shown.
-    `strong` formats the shares: "**{}**" for Markdown.
+    Names must already be escaped for where the words are shown; `strong` as for `cell_words`.
     """
     shares = [
         f"{strong.format(f'{curve.cells_at(epsilon) if conditional else curve.at(epsilon):.1%}')} for {name}"
         for name, curve in curves.items()
     ]
     return (
-        f"Share of {'cells' if conditional else 'rows'} announced within {epsilon:.3f} of the observed "
+        f"Share of {'cells' if conditional else 'rows'} predicted within {epsilon:.3f} of the observed "
         f"frequency: {', '.join(shares)}."
     )
 
@@ -257,19 +256,19 @@ def validity_curve(
     y_true : (n,) array_like of int
         True class codes.
     scores : (n, L) array_like, Predictions, TopLabelPrediction or BinaryProblems
-        What is assessed; of ready problems, `y_true` and `notion` are not used.
+        Scores to assess. With ready problems, `y_true` and `notion` are not used.
     notion : str
         As for `calib.ece`.
     reference : same types as `scores`, optional
-        What a calibrator announces on the same rows. The cells are then those of the calibrator, so a base
-        model and its calibrator are compared on the same cells (Appendix F). Announced classes must agree.
+        Scores of a calibrator for the same rows. The cells are then those of the calibrator, so a base
+        model and its calibrator are compared on the same cells (Appendix F). Predicted classes must agree.
     label : int or sequence of int, optional
         Only the cells about this class or these classes.
     n_bins : int
         Bins per problem.
     strategy : {"uniform", "quantile", "discrete"}, optional
-        Of the cells. Default "discrete" with a `reference`, else "uniform"; assess histogram-binned scores
-        themselves with "discrete".
+        Binning that makes the cells; "discrete" by default with a `reference`, else "uniform". Assess
+        histogram-binned scores themselves with "discrete".
     n_resamples : int
         Redraws for the curve of a perfect model; 0 leaves it out.
     random_state : int, Generator or None
@@ -278,7 +277,7 @@ def validity_curve(
     Raises
     ------
     InputError
-        If an argument cannot be used, `reference` announces other classes than `scores`, or no cell is
+        If an argument cannot be used, `reference` predicts other classes than `scores`, or no cell is
         about `label`.
     """
     problems = as_problems(y_true, scores, notion, top_k)
@@ -286,20 +285,20 @@ def validity_curve(
     if strategy is None:
         strategy = "uniform" if reference is None else "discrete"
     cells = bin_statistics(cut, n_bins=n_bins, strategy=strategy)
-    own = problems.scores if reference is None else _in_order_of(cut, problems)
-    mean_score = np.add.reduceat(own, cells.start, dtype=np.float64) / cells.count
-    kept = np.ones(len(cells.count), dtype=bool) if label is None else np.isin(cells.label, label)
-    if not kept.any():
+    ordered = problems.scores if reference is None else _in_order_of(cut, problems)
+    mean_score = np.add.reduceat(ordered, cells.start, dtype=np.float64) / cells.count
+    counted = np.ones(len(cells.count), dtype=bool) if label is None else np.isin(cells.label, label)
+    if not counted.any():
         raise InputError(f"no cell is about class {label!r} with notion {problems.notion!r}")
-    count, mean_score = cells.count[kept], mean_score[kept]
+    count, mean_score = cells.count[counted], mean_score[counted]
     perfect: Sequence[np.ndarray] = (np.empty(0),) * 3
     if n_resamples:
-        chosen = np.repeat(kept, cells.count)
+        chosen = np.repeat(counted, cells.count)
         perfect = _perfect(
-            own[chosen], np.cumsum(count) - count, count, mean_score, n_resamples, random_state
+            ordered[chosen], np.cumsum(count) - count, count, mean_score, n_resamples, random_state
         )
     return ValidityCurve.of_cells(
-        problems.notion, cells.label[kept], count, mean_score, cells.mean_outcome[kept], perfect
+        problems.notion, cells.label[counted], count, mean_score, cells.mean_outcome[counted], perfect
     )
 
 
@@ -330,7 +329,7 @@ def _in_order_of(cut: BinaryProblems, problems: BinaryProblems) -> np.ndarray:
     if other.any():
         row = int(cut.rows[other.argmax()])
         raise InputError(
-            f"reference announces another class than scores in {int(other.sum()):,} rows, the first of them "
+            f"reference predicts another class than scores in {int(other.sum()):,} rows, the first of them "
             f"row {row}; a validity curve compares them class by class"
         )
     return problems.scores[position]

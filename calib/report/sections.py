@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 import calib.figures as figures
-from calib.assessment.calibrated import assessment, calibrated_scores
+from calib.assessment.calibrated import assessment_strategy, calibrated_scores
 from calib.assessment.summary import BASE, Summary, how_assessed, summarize, summary_frame
 from calib.binning import BinStatistics
 from calib.calibrators.multiclass import MulticlassToBinary
@@ -98,7 +98,7 @@ class ReportInput:
         rows = self.evaluation
         methods = {BASE: (summarize(rows.labels, rows, method=BASE, n_bins=self.n_bins), rows.top)}
         for name, calibrator in self.calibrators.items():
-            scores, strategy = calibrated_scores(calibrator, rows), assessment(calibrator)
+            scores, strategy = calibrated_scores(calibrator, rows), assessment_strategy(calibrator)
             summary = summarize(rows.labels, scores, method=name, n_bins=self.n_bins, strategy=strategy)
             methods[name] = (summary, TopLabelPrediction(*top_label(scores)))
         return methods
@@ -328,11 +328,14 @@ def _validity(about: ReportInput, name: str, card: GuaranteeCard) -> list[str]:
         notion=notion,
         label=cells.labels,
         n_bins=about.n_bins,
-        strategy="discrete" if cells.own else "uniform",
+        strategy="discrete" if cells.of_calibrator else "uniform",
         n_resamples=min(about.n_resamples, 200),
         random_state=about.random_state,
     )
-    curves = {BASE: curve(scores=rows, reference=top if cells.own else None), name: curve(scores=top)}
+    curves = {
+        BASE: curve(scores=rows, reference=top if cells.of_calibrator else None),
+        name: curve(scores=top),
+    }
     promises = card.promises()
     epsilon = promises[0].epsilon if promises else 0.05
     sentence = f"{validity_words(curves, epsilon)} {figures.DOTTED} {cells.words(about.n_bins)}"

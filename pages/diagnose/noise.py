@@ -9,13 +9,7 @@ from calib import figures
 from calib.metrics.catalogue import MEASURES
 from calib.noise import verdict
 from pages.shared.panels.leaderboard import HOW_COMPARED, difference_sentence
-from pages.shared.results import (
-    estimates,
-    floors,
-    interval,
-    parts,
-    summary,
-)
+from pages.shared.results import estimates, floors, interval, score_terms, summary
 from pages.shared.session import BASE, Method, dataset, methods
 from pages.shared.widgets import bins_and_model, chart, download, heading, stacked
 
@@ -52,7 +46,7 @@ def intervals(method: Method) -> pd.DataFrame:
 
 
 heading("Noise", "How much of each error is miscalibration, and how much would any model of this size show?")
-data, known = dataset(), methods()
+data, models = dataset(), methods()
 n_bins, method = bins_and_model()
 
 by_error = {MEASURES[key].title: floor for key, floor in floors(method, n_bins).items()}
@@ -87,18 +81,18 @@ if data.evaluation.n_samples <= AT_ONCE or st.toggle("Compute the intervals now"
         "truth is known. Noise adds to a measured calibration error: nothing at the least, what a perfect "
         "model shows at the most. So the interval of an error can lie below the measured value."
     )
-    others = [name for name in known if name != method.name]
+    others = [name for name in models if name != method.name]
     if others:
-        other = known[st.selectbox("Compare on the same rows with", others, key="other")]
+        other = models[st.selectbox("Compare on the same rows with", others, key="other")]
         for key in ("tl_ece", "conf_ece", "top_brier", "top_log_loss"):
             st.markdown("- " + difference_sentence(method, other, key, n_bins))
         st.caption(HOW_COMPARED)
 
 st.subheader("What recalibration can and cannot repair", anchor=False)
 rule = st.segmented_control("Score", list(RULES), default="Brier score", required=True, key="rule")
-shown = list(known)[:SHOWN]
-pieces = {name: parts(known[name], RULES[rule], n_bins) for name in shown}
-base = pieces[BASE]
+shown = list(models)[:SHOWN]
+terms = {name: score_terms(models[name], RULES[rule], n_bins) for name in shown}
+base = terms[BASE]
 st.markdown(
     f"Of the base model's {rule} of **{base.score:.4f}** (is the predicted class right?), "
     f"**{base.calibration:.4f}** is calibration, noise included; **{base.refinement:.4f}** is refinement, "
@@ -106,17 +100,17 @@ st.markdown(
     f"inside a bin leave over. The overall accuracy as everyone's confidence scores {base.uncertainty:.4f}."
 )
 chart(
-    figures.score_parts(pieces, rule),
+    figures.score_parts(terms, rule),
     "score-parts",
-    table=stacked(pieces, "model"),
+    table=stacked(terms, "model"),
     alt="Calibration and refinement of each model's score",
 )
 st.caption(
     "Each model is judged in its own cells: histogram binning merges scores, which moves some of the score "
     "from calibration to refinement. What differing scores inside a bin leave over is only in the CSV."
 )
-if len(known) > SHOWN:
-    st.caption(f"The first {SHOWN} of {len(known)} models.")
+if len(models) > SHOWN:
+    st.caption(f"The first {SHOWN} of {len(models)} models.")
 
 st.subheader("Estimates that depend less on noise and bins", anchor=False)
 table = pd.DataFrame({notion: estimates(method, notion) for notion in method.notions})

@@ -43,8 +43,8 @@ truth = diagram.means(top_label(method.scores)[1], data.truth) if show_truth els
 curve = corp_curve(problems(method, "confidence")).steps() if show_curve else None
 band = None
 if show_band:
-    found = consistency_band(problems(method, "confidence"), n_bins=n_bins, random_state=0)
-    band = (found.lower, found.upper)
+    perfect = consistency_band(problems(method, "confidence"), n_bins=n_bins, random_state=0)
+    band = (perfect.lower, perfect.upper)
 
 st.markdown(
     f"Pooled over classes, the error is **{diagram.conf_ece:.4f}** (conf-ECE); per predicted class it "

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from calib import InputError, summarize
-from calib.assessment.calibrated import applied_frame, assessment, calibrated_scores
+from calib.assessment.calibrated import applied_frame, assessment_strategy, calibrated_scores
 from calib.persistence import aligned, loads
 from pages.shared.panels.findings import show_faults
 from pages.shared.session import dataset, methods
@@ -71,7 +71,7 @@ if predictions.labels is not None:
             predictions.labels,
             calibrated_scores(calibrator, predictions),
             method="Calibrated",
-            strategy=assessment(calibrator),
+            strategy=assessment_strategy(calibrator),
         ),
     ]
     before_and_after(summaries)

@@ -197,8 +197,8 @@ def estimates(method: Method, notion: Notion) -> dict[str, float]:
 
 
 @_shared(max_entries=256, show_spinner=False)
-def parts(method: Method, rule: str, n_bins: int) -> Decomposition:
-    """Return the Brier score or log loss of the event that the predicted class is right, in parts."""
+def score_terms(method: Method, rule: str, n_bins: int) -> Decomposition:
+    """Return the decomposed Brier score or log loss of the event that the predicted class is right."""
     top_problems = problems(method, "top-label")
     return decomposition(None, top_problems, rule=rule, n_bins=n_bins, strategy=method.strategy)
 
@@ -211,7 +211,7 @@ def validity(method: Method, notion: Notion, cells: ValidityCells, n_bins: int) 
     base = methods()[BASE]
     curves = {}
     if method.name != BASE:
-        curves[BASE] = _validity(base, method if cells.own else None, notion, cells, n_bins)
+        curves[BASE] = _validity(base, method if cells.of_calibrator else None, notion, cells, n_bins)
     return {**curves, method.name: _validity(method, None, notion, cells, n_bins)}
 
 
@@ -225,7 +225,7 @@ def _validity(
         reference=None if reference is None else problems(reference, notion),
         label=cells.labels,
         n_bins=n_bins,
-        strategy="discrete" if cells.own else "uniform",
+        strategy="discrete" if cells.of_calibrator else "uniform",
         n_resamples=CURVE_REDRAWS,
         random_state=0,
     )

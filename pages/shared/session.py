@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from calib import Predictions, TopLabelPrediction
-from calib.assessment.calibrated import assessment, calibrated_scores
+from calib.assessment.calibrated import assessment_strategy, calibrated_scores
 from calib.assessment.summary import BASE
 from calib.binning import Strategy
 from calib.calibrators.catalogue import make_calibrator, name_of
@@ -175,7 +175,7 @@ def fit(name: str, calibrator: Any) -> Method:
     if fitted_before is not None and fitted_before.key == key:
         return fitted_before
     fitted, scores = _fitted(key, calibrator, data.calibration, data.evaluation)
-    return store(Method(name, data.evaluation.labels, scores, assessment(fitted), key, fitted))
+    return store(Method(name, data.evaluation.labels, scores, assessment_strategy(fitted), key, fitted))
 
 
 def add_model(name: str, rows: Predictions, key: str) -> Method:

@@ -18,8 +18,8 @@ def test_classes_are_ranked_searched_and_opened():
     assert table["class"].tolist()[:2] == ["airplane", "horse"]
     assert table["flagged"].tolist()[:2] == [True, True]
     assert table["share"].sum() == pytest.approx(1.0)
-    assert "of 10** announced classes are above noise" in words(app)
-    assert "`` airplane `` is announced for" in words(app)
+    assert "of 10** predicted classes are above noise" in words(app)
+    assert "`` airplane `` is predicted for" in words(app)
 
     app.text_input(key="class-search").set_value("RS").run()
     assert app.dataframe[0].value["class"].tolist() == ["horse"]
@@ -29,7 +29,7 @@ def test_classes_are_ranked_searched_and_opened():
     app.toggle(key="only-flagged").set_value(True).run()
     assert 2 <= len(app.dataframe[0].value) < 10
     app.selectbox(key="class").set_value(4).run()
-    assert "`` deer `` is announced for" in words(app)
+    assert "`` deer `` is predicted for" in words(app)
 
 
 def test_class_without_a_score_of_its_own_is_explained():

@@ -12,7 +12,7 @@ from calib.assessment.gate import ANSWERS, METRICS, gate, parse_limits
 
 
 def perfect(n: int) -> Predictions:
-    """Rows whose outcomes are drawn with the announced probabilities."""
+    """Rows whose outcomes are drawn with the predicted probabilities."""
     random = np.random.default_rng(1)
     h = random.uniform(0.5, 1.0, n)
     return Predictions(np.column_stack([h, 1 - h]), (random.random(n) >= h).astype(int))

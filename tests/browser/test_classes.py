@@ -11,7 +11,7 @@ from tests.browser.screen import settled
 
 def test_cell_and_row_open_their_class(open_page):
     page = open_page("classes?example=many-classes")
-    panel = page.get_by_text(re.compile("is announced for .* rows: says"))
+    panel = page.get_by_text(re.compile("is predicted for .* rows: says"))
     expect(panel).to_contain_text("class 006")
 
     area = page.locator(".st-key-class-heat .nsewdrag").first

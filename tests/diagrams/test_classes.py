@@ -151,17 +151,17 @@ def test_diagrams_of_one_class(uneven):
     # CW-ECE is the mean over classes of these.
     each = [class_diagram(uneven.labels, uneven.proba, c, notion="class-wise").ece for c in range(40)]
     assert np.mean(each) == pytest.approx(ece(uneven.labels, uneven, notion="class-wise", n_bins=10))
-    with pytest.raises(InputError, match="class 35 is never announced"):
+    with pytest.raises(InputError, match="class 35 is never predicted"):
         class_diagram(uneven.labels, uneven, 35)
-    with pytest.raises(InputError, match='"class-wise" with full scores'):
+    with pytest.raises(InputError, match='"class-wise" with a score for every class'):
         class_diagram(uneven.labels, uneven.top, code, notion="class-wise")
 
 
 def test_confusions_count_both_directions():
-    #  announced 1: true 1, 0, 0, 2; true 1 announced as 1, 2
-    announced = np.array([1, 1, 1, 1, 2, 0])
+    #  predicted 1: true 1, 0, 0, 2; true 1 predicted as 1, 2
+    predicted = np.array([1, 1, 1, 1, 2, 0])
     labels = np.array([1, 0, 0, 2, 1, 0])
-    found = confusions(labels, announced, 1, n_classes=3)
+    found = confusions(labels, predicted, 1, n_classes=3)
     assert (found.predicted, found.true) == (4, 2)
     assert (found.truth_when_predicted.tolist(), found.count_when_predicted.tolist()) == ([0, 2], [2, 1])
     assert (found.announced_when_true.tolist(), found.count_when_true.tolist()) == ([2], [1])

@@ -114,7 +114,7 @@ def test_plan_counts_bins_and_assesses_them_alike(sparse):
 
 def test_wrong_use_is_refused(covtype):
     rows = covtype.evaluation
-    with pytest.raises(InputError, match="give points_per_bin or n_bins"):
+    with pytest.raises(InputError, match="give either points_per_bin or n_bins"):
         class_binning(rows, rows)
     with pytest.raises(InputError, match="needs true labels; these predictions have none"):
         plan_bins(rows, Predictions(rows.proba, class_names=rows.class_names))

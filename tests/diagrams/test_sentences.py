@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calib import HistogramBinning, MulticlassToBinary, TopLabelPrediction, ece_sweep, reliability_diagram
-from calib.assessment.calibrated import assessment
+from calib.assessment.calibrated import assessment_strategy
 from calib.calibrators.multiclass import fallback_records
 from calib.diagrams.bin_sweep import sweep_words
 from calib.diagrams.classes import class_table
@@ -14,7 +14,7 @@ from calib.diagrams.reliability import worst_cells_words
 from calib.diagrams.validity import ValidityCells, validity_cells, validity_curve, validity_words
 from calib.noise.floor import ABOVE_NOISE
 
-#: Class 0 is announced with 0.6 a hundred times and right in 20; with 0.95 ten times and never right.
+#: Class 0 is predicted with 0.6 a hundred times and right in 20; with 0.95 ten times and never right.
 SCORES = TopLabelPrediction(np.zeros(110, np.int64), np.repeat([0.6, 0.95], [100, 10]))
 LABELS = np.repeat([0, 1, 1], [20, 80, 10])
 NAMES = ["<cat>", "dog"]
@@ -24,7 +24,9 @@ def test_reliability_names_the_bin_that_adds_most():
     diagram = reliability_diagram(LABELS, SCORES, n_bins=4)
     # Bin 2 is off by 0.4 in 100 rows, bin 3 by 0.95 in 10: 40 against 9.5.
     assert diagram.bin[diagram.adds_most] == 2
-    assert diagram.words().startswith("The bin that adds most to TL-ECE, 0.50 to 0.75: it says 0.600 and is ")
+    assert diagram.words().startswith(
+        "The bin that adds most to TL-ECE is 0.50 to 0.75: it says 0.600 and is "
+    )
     said = diagram.zoom(2).words(NAMES, strong="<b>{}</b>")
     assert said == (
         "Predicted <cat> at 0.5 to 0.75: says <b>0.600</b>, right <b>0.200</b>, n = 100. All classes "
@@ -78,13 +80,13 @@ def test_cells_are_the_calibrators_where_both_can_share_them():
     for k in (10, 50):
         fitted = MulticlassToBinary(HistogramBinning(points_per_bin=k)).fit(proba, y)
         top = fitted.predict_top(proba)
-        options = {"notion": "top-label", "strategy": assessment(fitted)}
+        options = {"notion": "top-label", "strategy": assessment_strategy(fitted)}
         cells[k] = validity_cells(fitted, proba, top, **options)
         assert validity_cells(fitted, proba, top, **options, label=1) == (
-            ValidityCells(own=k == 10, labels=(1,))
+            ValidityCells(of_calibrator=k == 10, labels=(1,))
         )
-    assert cells[10] == ValidityCells(own=True)
-    assert cells[50] == ValidityCells(own=True, labels=(0,), left_out=1)
+    assert cells[10] == ValidityCells(of_calibrator=True)
+    assert cells[50] == ValidityCells(of_calibrator=True, labels=(0,), left_out=1)
     assert "Left out: 1 " in cells[50].words(15)
     assert "Left out" not in cells[10].words(15)
     assert validity_cells(None, proba, proba, notion="top-label", strategy="uniform") == ValidityCells(False)

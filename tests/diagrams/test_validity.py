@@ -70,16 +70,16 @@ def test_base_model_in_the_calibrators_cells(notion):
     """Appendix F: cells {c(x) = l, h_l(x) = r}; against a loop over cells and rows."""
     calibration, rows = model_of(600, seed=1).split(random_state=0)
     fitted = MulticlassToBinary(notion=notion).fit(calibration, calibration.labels)
-    announced = fitted.predict_proba(rows) if notion == "class-wise" else fitted.predict_top(rows)
-    curve = validity_curve(rows.labels, rows, notion=notion, reference=announced)
+    calibrated = fitted.predict_proba(rows) if notion == "class-wise" else fitted.predict_top(rows)
+    curve = validity_curve(rows.labels, rows, notion=notion, reference=calibrated)
     expected = []
     for code in range(3) if notion != "confidence" else [None]:
         if notion == "class-wise":
             member, base = np.ones(rows.n_samples, bool), rows.proba[:, code]
-            value, right = announced[:, code], rows.labels == code
+            value, right = calibrated[:, code], rows.labels == code
         else:
             member = rows.label == code if code is not None else np.ones(rows.n_samples, bool)
-            base, value, right = rows.confidence, announced.confidence, rows.labels == rows.label
+            base, value, right = rows.confidence, calibrated.confidence, rows.labels == rows.label
         for level in np.unique(value[member]):
             own = member & (value == level)
             expected.append((abs(right[own].mean() - base[own].mean()), own.sum()))
@@ -92,9 +92,9 @@ def test_the_calibrator_beats_the_base_model():
     model = model_of(6000, seed=2)
     sharp = Predictions(model.proba**3 / (model.proba**3).sum(axis=1, keepdims=True), model.labels)
     calibration, rows = sharp.split(random_state=0)
-    announced = MulticlassToBinary().fit(calibration, calibration.labels).predict_top(rows)
-    base = validity_curve(rows.labels, rows, reference=announced)
-    after = validity_curve(rows.labels, announced, strategy="discrete")
+    calibrated = MulticlassToBinary().fit(calibration, calibration.labels).predict_top(rows)
+    base = validity_curve(rows.labels, rows, reference=calibrated)
+    after = validity_curve(rows.labels, calibrated, strategy="discrete")
     assert np.array_equal(np.sort(base.count), np.sort(after.count))
     assert after.at(0.1) > base.at(0.1) + 0.3
 
@@ -135,8 +135,8 @@ def test_perfect_curve_by_hand():
 
 def test_perfect_curve_of_one_class_in_reference_cells():
     calibration, rows = model_of(1000, seed=5).split(random_state=0)
-    announced = MulticlassToBinary().fit(calibration, calibration.labels).predict_top(rows)
-    curve = validity_curve(rows.labels, rows, reference=announced, label=1, n_resamples=50, random_state=0)
+    calibrated = MulticlassToBinary().fit(calibration, calibration.labels).predict_top(rows)
+    curve = validity_curve(rows.labels, rows, reference=calibrated, label=1, n_resamples=50, random_state=0)
     assert set(curve.label) == {1}
     assert curve.perfect_share[-1] == pytest.approx(1.0)
     assert np.all(np.diff(curve.perfect_share) >= 0)
@@ -147,7 +147,7 @@ def test_errors_say_what_to_do():
     with pytest.raises(InputError, match="no cell is about class 7"):
         validity_curve(model.labels, model, label=7)
     other = TopLabelPrediction((model.label + 1) % 3, model.confidence)
-    with pytest.raises(InputError, match="announces another class than scores in 20 rows, the first"):
+    with pytest.raises(InputError, match="predicts another class than scores in 20 rows, the first"):
         validity_curve(model.labels, model, reference=other)
     with pytest.raises(InputError, match="same rows"):
         validity_curve(

@@ -71,7 +71,7 @@ def test_error_bars_and_floors_of_each_class(covtype):
     np.testing.assert_array_equal(hb.x, side.ece[[1, 3]])
     np.testing.assert_array_equal(base_floor.x, side.base_floor[[1, 3]])
     np.testing.assert_array_equal(floor.x, side.floor[[1, 3]])
-    assert "no bins" in figure.layout.yaxis.ticktext[1]  # class 4 is announced for fewer than 100 rows
+    assert "no bins" in figure.layout.yaxis.ticktext[1]  # class 4 is predicted for fewer than 100 rows
     assert f"{side.n_bins[1]} bins" in figure.layout.yaxis.ticktext[0]
 
 
