@@ -11,7 +11,7 @@ from typing import Any
 
 from calib.assessment.calibrated import applied_frame, assessment_strategy, calibrated_scores
 from calib.assessment.gate import METRICS, parse_limits
-from calib.assessment.gate import gate as hold_against
+from calib.assessment.gate import gate as compare_with_limits
 from calib.assessment.summary import BASE, Summary, summarize
 from calib.binning import Strategy
 from calib.calibrators.catalogue import REPORTED, make_calibrator, name_of, named_methods
@@ -33,7 +33,7 @@ _CALIBRATOR_OPTIONS = ("notion", "points_per_bin", "n_bins", "ties", "top_k", "n
 
 
 def metrics(options: Namespace) -> Outcome:
-    """Assess the evaluation rows of a file, before and after a calibrator if one is given."""
+    """Assess the evaluation rows of a file before and, if there is a calibrator, after it."""
     rows = rows_to_assess(options)
     methods = [_summary(rows, rows.proba, BASE, options.bins)]
     floors = [_floors(rows, rows.proba, options)]
@@ -141,22 +141,24 @@ def apply(options: Namespace) -> Outcome:
 
 def check(options: Namespace) -> Outcome:
     """Examine a file and list its problems; exit code 1 if an error prevents its use."""
-    reports = check_file(options.file, labels=options.labels, fix=fix_codes(options), format=options.format)
+    examinations = check_file(
+        options.file, labels=options.labels, fix=fix_codes(options), format=options.format
+    )
     lines, data = [], {}
-    for part, report in sorted(reports.items()):
-        raw = report.raw
+    for part, examination in sorted(examinations.items()):
+        raw = examination.raw
         lines.append(f"{part}: {counted(raw.n_samples, 'row')}, {counted(raw.n_classes, 'column')} of scores")
-        lines += [f"  fixed {line}" for line in report.log]
-        for finding in report.findings:
+        lines += [f"  fixed {line}" for line in examination.log]
+        for finding in examination.findings:
             hint = f" [--fix {finding.code}]" if finding.fix is not None else ""
             lines.append(f"  {finding.severity}: {finding.code}: {finding.message}{hint}")
-        if not report.findings:
-            lines.append("  nothing to report")
+        if not examination.findings:
+            lines.append("  no problems found")
         data[part] = {
             "n_samples": raw.n_samples,
             "n_columns": raw.n_classes,
-            "ok": report.ok,
-            "fixed": list(report.log),
+            "ok": examination.ok,
+            "fixed": list(examination.log),
             "findings": [
                 {
                     "code": finding.code,
@@ -167,25 +169,22 @@ def check(options: Namespace) -> Outcome:
                     "rows": finding.rows[:20].tolist(),
                     "columns": list(finding.columns[:20]),
                 }
-                for finding in report.findings
+                for finding in examination.findings
             ],
         }
-    return Outcome(
-        "\n".join(lines),
-        {"file": str(options.file), "parts": data},
-        0 if all(report.ok for report in reports.values()) else 1,
-    )
+    code = 0 if all(examination.ok for examination in examinations.values()) else 1
+    return Outcome("\n".join(lines), {"file": str(options.file), "parts": data}, code)
 
 
 def gate(options: Namespace) -> Outcome:
-    """Hold the evaluation rows against limits; 1 if one is broken, or, with --strict, undecided."""
+    """Compare the evaluation rows with limits; exit code 1 if one is broken or, with --strict, undecided."""
     rows = rows_to_assess(options)
     scores: Any = rows
     strategy: Strategy = "uniform"
     if options.calibrator:
         calibrator, rows = calibrator_for(options.calibrator, rows, [])
         scores, strategy = calibrated_scores(calibrator, rows), assessment_strategy(calibrator)
-    result = hold_against(
+    result = compare_with_limits(
         rows.labels,
         scores,
         most=parse_limits(options.max),

@@ -50,7 +50,7 @@ class FileRows:
     evaluation : Predictions
         The rows to use.
     examinations : mapping of str to calib.doctor.Examination
-        Findings about each part of the file; empty if it was not examined.
+        Findings about the calibration and evaluation rows; empty if the file was not examined.
     """
 
     calibration: Predictions | None
@@ -72,13 +72,12 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
     file = read_table(options.file, format=options.format)
     labels = read_table(options.labels) if options.labels else None
     calibration: Predictions | None = None
-    examinations: dict[str, Examination] = {}
-    if options.fix or examined:
-        examinations = check(file, labels=labels, fix=fix_codes(options))
+    examine = options.fix or examined
+    examinations = check(file, labels=labels, fix=fix_codes(options)) if examine else {}
     if options.fix:
         name = options.part or ("evaluation" if "evaluation" in examinations else "calibration")
         if name not in examinations:
-            raise InputError(f"the file has no part {name!r}; it has {', '.join(examinations)}")
+            raise InputError(f"the file has no part {name!r}; choose from {', '.join(examinations)}")
         rows = examinations[name].predictions(options.scores)
         if "calibration" in examinations and not options.part and name == "evaluation":
             calibration = examinations["calibration"].predictions(options.scores)

@@ -13,9 +13,12 @@ import calib.cli.commands as commands
 from calib.assessment.gate import METRICS as LIMITS
 from calib.calibrators.catalogue import METHODS, REPORTED
 from calib.exceptions import InputError
-from calib.formats.raw_predictions import RemedyError
+from calib.formats.raw_predictions import SCALES, RemedyError
 from calib.notions import NOTIONS
 from calib.version import __version__
+
+#: The option that passes an argument of the library, for errors that it remedies.
+OPTION_OF = {"fix": "--fix", "scores": "--scores", "split": "--part"}
 
 EXIT_CODES = """\
 exit codes:
@@ -58,7 +61,6 @@ Named columns are put in the calibrator's order of classes; labels are not neede
 
 """
 
-
 CHECK = """\
 examples:
   python -m calib check predictions.csv
@@ -68,7 +70,6 @@ examples:
 Exits with 1 if an error remains that prevents the file from being used.
 
 """
-
 
 GATE = """\
 examples:
@@ -83,7 +84,6 @@ it is also above noise (p at most 0.05): on few rows even a perfect model shows 
 metrics: {metrics}
 
 """
-
 
 REPORT = """\
 examples:
@@ -108,7 +108,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.showwarning = _say_warning
             outcome = getattr(commands, options.command)(options)
     except RemedyError as error:
-        return _refuse(options.command, f"{error.fact}; {error.options}")
+        remedy = f"add {OPTION_OF[error.argument]} {error.value}, or see what `check` lists"
+        return _refuse(options.command, f"{error.fact}; {remedy}")
     except InputError as error:
         return _refuse(options.command, str(error))
     except OSError as error:
@@ -140,7 +141,7 @@ def _parser() -> argparse.ArgumentParser:
     metrics.add_argument("--calibrator", metavar="CAL.JSON", help="also assess the file with this calibrator")
     _add_bins(metrics)
     _add_noise(metrics)
-    _add_rest(metrics)
+    _add_split(metrics)
 
     fit = _command(commands_, "fit", "fit a calibrator and write its file", FIT)
     _add_file(fit)
@@ -171,29 +172,25 @@ def _parser() -> argparse.ArgumentParser:
     examples = GATE.format(metrics=", ".join(LIMITS))
     gate = _command(commands_, "gate", "exit with 1 if predictions break a limit", examples)
     _add_file(gate)
-    gate.add_argument("--max", action="append", default=[], metavar="METRIC=X", help="largest value allowed")
-    gate.add_argument("--min", action="append", default=[], metavar="METRIC=X", help="smallest value allowed")
-    gate.add_argument("--strict", action="store_true", help="exit with 1 for an undecided limit, too")
-    gate.add_argument("--level", type=float, default=0.95, help="coverage of the intervals (default 0.95)")
-    gate.add_argument(
-        "--above-noise", action="store_true", help="no longer needed: intervals allow for noise"
-    )
-    gate.add_argument("--calibrator", metavar="CAL.JSON", help="hold what this one announces to the limits")
+    add = gate.add_argument
+    add("--max", action="append", default=[], metavar="METRIC=X", help="largest value allowed")
+    add("--min", action="append", default=[], metavar="METRIC=X", help="smallest value allowed")
+    add("--strict", action="store_true", help="exit with 1 also if a limit is undecided")
+    add("--level", type=float, default=0.95, help="coverage of the intervals; default 0.95")
+    add("--above-noise", action="store_true", help="no longer needed: intervals allow for noise")
+    add("--calibrator", metavar="CAL.JSON", help="apply this calibrator before comparing with the limits")
     _add_bins(gate)
     _add_noise(gate)
-    _add_rest(gate)
+    _add_split(gate)
 
     examples = REPORT.format(methods=" and ".join([", ".join(REPORTED[:-1]), REPORTED[-1]]))
     report = _command(commands_, "report", "write one self-contained HTML page", examples)
     _add_file(report)
-    report.add_argument("-o", "--output", required=True, metavar="OUT.HTML", help="page to write")
-    report.add_argument(
-        "--calibrator", action="append", default=[], metavar="CAL.JSON", help="also show this one; repeatable"
-    )
-    report.add_argument(
-        "--split", type=_share, metavar="SHARE", help="share of the rows to fit calibrators on"
-    )
-    report.add_argument("--points-per-bin", type=int, default=50, metavar="K", help="default 50")
+    add = report.add_argument
+    add("-o", "--output", required=True, metavar="OUT.HTML", help="page to write")
+    add("--calibrator", action="append", default=[], metavar="CAL.JSON", help="also show this; repeatable")
+    add("--split", type=_share, metavar="SHARE", help="share of the rows to fit calibrators on")
+    add("--points-per-bin", type=int, default=50, metavar="K", help="rows per bin; default 50")
     _add_bins(report)
     _add_noise(report)
     return parser
@@ -214,20 +211,14 @@ def _command(
 
 
 def _add_file(command: argparse.ArgumentParser) -> None:
-    command.add_argument("file", metavar="FILE", help="CSV, TSV, Parquet, Feather, NPY, NPZ or JSON")
-    command.add_argument("--labels", metavar="FILE", help="true labels, where FILE has none")
-    command.add_argument("--format", metavar="NAME", help="format of FILE; default: recognised from the file")
-    command.add_argument(
-        "--part", metavar="NAME", help="rows to use: calibration, evaluation or a value of the split column"
-    )
-    command.add_argument(
-        "--fix", default="", metavar="CODES", help="comma-separated codes of fixes to apply, see `check`"
-    )
-    command.add_argument(
-        "--scores",
-        choices=("auto", "probabilities", "logits", "log_probabilities"),
-        default="auto",
-        help="what the scores of FILE are; default: recognised from its names",
+    add = command.add_argument
+    add("file", metavar="FILE", help="CSV, TSV, Parquet, Feather, NPY, NPZ or JSON")
+    add("--labels", metavar="FILE", help="true labels, if FILE has none")
+    add("--format", metavar="NAME", help="format of FILE; default: recognised from the file")
+    add("--part", metavar="NAME", help="rows to use: calibration, evaluation or a value of the split column")
+    add("--fix", default="", metavar="CODES", help="comma-separated codes of fixes to apply, see `check`")
+    add(
+        "--scores", choices=SCALES, default="auto", help="scale of the scores; default: recognised from names"
     )
 
 
@@ -242,12 +233,12 @@ def _add_noise(command: argparse.ArgumentParser) -> None:
     command.add_argument("--seed", type=int, default=0, help="seed of the redraws; default 0")
 
 
-def _add_rest(command: argparse.ArgumentParser) -> None:
+def _add_split(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--split",
         type=_share,
         metavar="SHARE",
-        help="only the rows that `fit --split SHARE` with this --seed leaves for evaluation",
+        help="use only the rows that `fit --split SHARE` with this --seed leaves for evaluation",
     )
 
 

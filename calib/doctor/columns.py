@@ -114,9 +114,8 @@ def find_not_finite(raw: RawPredictions) -> Finding | None:
         "not_finite",
         "error",
         f"{counted(int(cells.sum()), 'value', ('is', 'are'))} NaN or infinite, in {len(rows):,} of "
-        f"{counted(len(bad), 'row')} "
-        f"({some(rows)}). "
-        + ("Every row has one; look at the columns." if bad.all() else "The fix removes those rows."),
+        f"{counted(len(bad), 'row')} ({some(rows)}). "
+        + ("Every row has one; check the columns." if bad.all() else "The fix removes those rows."),
         rows,
         columns if len(columns) < raw.n_classes else (),
         None if bad.all() else drop,

@@ -6,15 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from calib.doctor.findings import Finding, some_names
+from calib.doctor.findings import Finding
 from calib.formats.raw_predictions import RawPredictions
+from calib.formats.tables import some_names
 from calib.parallel import map_row_blocks
 from calib.predictions import highest
 
 #: Applying softmax to probabilities confines them; undoing it must give probabilities within this.
 DOUBLE_TOLERANCE = 5e-3
-#: A model that is hardly ever sure happens; one whose every row undoes to a probability, with confidences
-#: that come this near 1, was softmaxed twice.
+#: If every row undoes to probabilities, with confidences this near 1, softmax was applied twice; a model
+#: that is merely unsure does not undo so.
 DOUBLE_CONFIDENCE = 0.99
 #: Mean log loss that undoing the second softmax must save when labels are known (0.02 per row, over any
 #: 50 rows or more, is 10 times what a fitted model would gain by chance).
@@ -28,19 +29,17 @@ FEW_WARNING, FEW_NOTE, FEW_ROWS = 20, 200, 10
 
 
 def find_double_softmax(raw: RawPredictions, codes: np.ndarray | None) -> Finding | None:
-    """Find softmax applied to probabilities: p' = exp(p) / sum exp(p) confines the values; p is recovered."""
+    """Find softmax applied to probabilities, p' = exp(p) / sum exp(p); the fix recovers p."""
     matrix = raw.proba
-    high, low = float(matrix.max()), float(matrix.min())
-    if low <= 0.0 or high > 1.05 * np.e / (np.e + raw.n_classes - 1):
+    high, most = float(matrix.max()), np.e / (np.e + raw.n_classes - 1)
+    if matrix.min() <= 0.0 or high > 1.05 * most:
         return None
     before = _undone(matrix)
     if before.min() < -DOUBLE_TOLERANCE or before.max() < DOUBLE_CONFIDENCE:
         return None
-    known = None if codes is None else codes >= 0
-    if known is not None and codes is not None and known.sum() >= 50:
-        at = np.flatnonzero(known), codes[known]
-        gain = np.log(before[at].clip(1e-6)).mean() - np.log(matrix[at]).mean()
-        if gain < DOUBLE_GAIN:
+    if codes is not None and (codes >= 0).sum() >= 50:
+        true = np.flatnonzero(codes >= 0), codes[codes >= 0]
+        if np.log(before[true].clip(1e-6)).mean() - np.log(matrix[true]).mean() < DOUBLE_GAIN:
             return None
     elif raw.n_classes == 2:
         return None
@@ -52,9 +51,8 @@ def find_double_softmax(raw: RawPredictions, codes: np.ndarray | None) -> Findin
     return Finding(
         "double_softmax",
         "warning",
-        f"no confidence is above {high:.4f}, which is the most that softmax leaves of a probability "
-        f"({np.e / (np.e + raw.n_classes - 1):.4f} for {raw.n_classes} classes): softmax was applied "
-        "twice. The fix undoes the second one.",
+        f"no confidence is above {high:.4f}, as softmax of probabilities gives at most {most:.4f} for "
+        f"{raw.n_classes} classes: softmax was applied twice. The fix undoes the second one.",
         repair=undo,
     )
 
@@ -91,7 +89,7 @@ def _one_hot(raw: RawPredictions, hard: np.ndarray) -> Finding:
 def _saturated(
     raw: RawPredictions, codes: np.ndarray | None, full: np.ndarray, hard: np.ndarray
 ) -> Finding | None:
-    """Note float32 rounding to 1; warn where the other scores are lost too and 1 is not always right."""
+    """Note scores rounded to 1; warn if the other scores of those rows are lost and 1 can be wrong."""
     if not len(full):
         return None
     n = raw.n_samples
@@ -115,8 +113,8 @@ def _few_distinct(top: np.ndarray) -> Finding | None:
     return Finding(
         "few_distinct",
         "warning" if distinct < FEW_WARNING else "note",
-        f"{len(top):,} rows have only {distinct} distinct confidences, as votes of a forest or few printed "
-        "digits give. Bins of equal mass cannot be equal; ties are kept together.",
+        f"{len(top):,} rows have only {distinct} distinct confidences, as from votes of a forest or few "
+        "printed digits. Bins of equal mass cannot be equal, because ties stay together.",
     )
 
 
@@ -131,7 +129,7 @@ def _top_ties(raw: RawPredictions, top: np.ndarray) -> Finding | None:
     return Finding(
         "top_ties",
         "warning" if len(rows) > NOTE_SHARE * len(top) else "note",
-        f"in {len(rows):,} of {len(top):,} rows ({len(rows) / len(top):.1%}) classes tie for the top, in row "
-        f"{rows[0]} {some_names(names)}. The first column wins, which favours it.",
+        f"in {len(rows):,} of {len(top):,} rows ({len(rows) / len(top):.1%}) classes tie for the top (row "
+        f"{rows[0]}: {some_names(names)}). The first of them is predicted, which favours it.",
         rows,
     )

@@ -1,4 +1,4 @@
-"""Examine input before anything is computed: what is wrong with it, in words, with fixes to accept."""
+"""Examine input before anything is computed: say what is wrong with it and offer fixes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,7 @@ from calib.doctor.columns import find_binary, find_index_column, find_not_finite
 from calib.doctor.confidence import find_confidence_faults, find_double_softmax
 from calib.doctor.findings import CODES, SEVERITIES, AcceptedFix, Effect, Finding, Repair, effect_of
 from calib.doctor.labels import find_label_faults
-from calib.doctor.sample import (
-    find_class_faults,
-    find_duplicate_ids,
-    find_mix_shift,
-    find_overlap,
-)
+from calib.doctor.sample import find_class_faults, find_duplicate_ids, find_mix_shift, find_overlap
 from calib.doctor.scale import find_scale
 from calib.exceptions import InputError
 from calib.formats.raw_predictions import RawPredictions, RemedyError, divide, raw_of, with_labels
@@ -37,11 +32,11 @@ class Examination:
     Attributes
     ----------
     raw : RawPredictions
-        The data examined, as found or as fixed so far.
+        The data examined, with the fixes accepted so far.
     findings : tuple of Finding
         Errors first, then warnings, then notes.
     calibration : RawPredictions or None
-        Calibration data it was compared with.
+        Calibration data that `raw` was compared with.
     fixes : tuple of AcceptedFix
         Fixes accepted so far.
     options : mapping
@@ -61,12 +56,12 @@ class Examination:
 
     @property
     def log(self) -> tuple[str, ...]:
-        """Fixes accepted so far, one line each; to be kept with every export."""
+        """Fixes accepted so far, one line each; every export carries them."""
         return tuple(str(fix) for fix in self.fixes)
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """Findings that stand in the way of `predictions`."""
+        """Findings that prevent `predictions`."""
         return tuple(finding for finding in self.findings if finding.severity == "error")
 
     @property
@@ -94,21 +89,21 @@ class Examination:
         """
         unknown = [code for code in codes if code not in CODES]
         if unknown:
-            raise InputError(f"{unknown[0]!r} is no code of a finding; the codes are {', '.join(CODES)}")
-        report = self
+            raise InputError(f"{unknown[0]!r} is not the code of a finding; the codes are {', '.join(CODES)}")
+        latest = self
         for code in sorted(set(codes), key=CODES.index):
-            if code not in report.codes and code in self.codes:
+            if code not in latest.codes and code in self.codes:
                 continue  # another fix removed it
-            after = report._fixed(code)
-            accepted = AcceptedFix(code, effect_of(report.raw, after))
-            again = _examine(after, report.calibration, None, **report.options)
-            report = replace(again, fixes=(*report.fixes, accepted))
-        return report
+            after = latest._fixed(code)
+            accepted = AcceptedFix(code, effect_of(latest.raw, after))
+            again = _examine(after, latest.calibration, None, **latest.options)
+            latest = replace(again, fixes=(*latest.fixes, accepted))
+        return latest
 
     def _fixed(self, code: str) -> RawPredictions:
         if code not in self.codes:
             raise InputError(
-                f"there is no finding {code!r} to fix; there are {', '.join(self.codes) or 'none'}"
+                f"there is no finding {code!r} to fix; the findings are {', '.join(self.codes) or 'none'}"
             )
         fix = self[code].fix
         if fix is None:
@@ -121,15 +116,16 @@ class Examination:
         Raises
         ------
         InputError
-            If an error stands in the way; the message is the finding's.
+            If there is an error; the message is that of the finding.
         """
         for finding in self.errors:
             if finding.fix is None:
                 raise InputError(finding.message)
             raise RemedyError(
                 finding.message.removesuffix("."),
-                f"Accept it with report.fix({finding.code!r}).",
-                f"add --fix {finding.code}",
+                f"Accept it with fix({finding.code!r}).",
+                "fix",
+                finding.code,
             )
         return self.raw.predictions(scores)
 
@@ -169,9 +165,9 @@ def examine(
     Parameters
     ----------
     table_or_arrays : array_like (n, L), DataFrame, dict of arrays, Predictions, RawPredictions, Table or file
-        Scores, with labels in the same place or in `labels`. Nothing is assumed about them.
+        Scores on any scale, with or without labels.
     labels : array_like (n,) or (n, L) one-hot, DataFrame or file, optional
-        True labels: codes or names.
+        True labels, codes or names, if they are not with the scores.
     class_names : sequence of str, optional
         Names of the L columns.
     ids : array_like (n,), optional
@@ -181,14 +177,14 @@ def examine(
     roles : Roles, optional
         Roles of the columns of a table, instead of the guess.
     n_bins, points_per_bin : int
-        What the rows must suffice for.
+        Bins, and calibration rows per bin, that the rows should suffice for.
     limits, progress
         As for `read_predictions`.
 
     Raises
     ------
     InputError
-        If there are no scores to examine at all, labels and rows differ in number, or a count is not one.
+        If there are no scores, the numbers of labels and rows differ, or an option is not a positive integer.
 
     Examples
     --------
@@ -197,12 +193,11 @@ def examine(
     >>> report.codes[0], report.fix("logits").predictions().n_classes
     ('logits', 3)
     """
-    raw, found = _draft_from(table_or_arrays, labels, class_names, ids, roles, limits, progress)
-    other = found
+    raw, other = _raw_of_input(table_or_arrays, labels, class_names, ids, roles, limits, progress)
     if calibration is not None:
         pair = isinstance(calibration, tuple) and len(calibration) == 2
         scores, truth = calibration if pair else (calibration, None)
-        other, _ = _draft_from(scores, truth, class_names, None, None, limits, None)
+        other, _ = _raw_of_input(scores, truth, class_names, None, None, limits, None)
     check_count(n_bins, "n_bins")
     check_count(points_per_bin, "points_per_bin")
     return _examine(raw, other, progress, n_bins=n_bins, points_per_bin=points_per_bin)
@@ -218,32 +213,32 @@ def check(
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Examination]:
-    """Read a file and examine each part it holds, applying the fixes named in `fix`.
+    """Read a file, examine its evaluation and calibration rows, and apply the fixes named in `fix`.
 
     Returns
     -------
     dict of str to Examination
-        "evaluation", and "calibration" where the file has such rows. A fix is applied to every part that
-        has the finding.
+        "evaluation", and "calibration" where the file has such rows. A fix is applied to both if both
+        have the finding.
 
     Raises
     ------
     InputError
-        If the file cannot be read, or a fix is named that no part has.
+        If the file cannot be read, or a code in `fix` has no finding.
     """
     raw_by_part = divide(read_table(source, format=format, limits=limits, progress=progress), roles)
     if labels is not None:
         name = "evaluation" if "evaluation" in raw_by_part else next(iter(raw_by_part))
         raw_by_part = {**raw_by_part, name: with_labels(raw_by_part[name], labels, limits=limits)}
-    reports = examine_parts(raw_by_part, fix=fix, progress=progress)
-    applied = {accepted.code for report in reports.values() for accepted in report.fixes}
+    examinations = examine_parts(raw_by_part, fix=fix, progress=progress)
+    applied = {accepted.code for each in examinations.values() for accepted in each.fixes}
     for code in fix:
         if code not in applied:
             raise InputError(f"there is no finding {code!r} to fix in this file")
-    return reports
+    return examinations
 
 
-def _draft_from(
+def _raw_of_input(
     data: Any,
     labels: Any,
     class_names: Sequence[str] | None,
@@ -252,10 +247,10 @@ def _draft_from(
     limits: Limits | None,
     progress: Progress | None,
 ) -> tuple[RawPredictions, RawPredictions | None]:
-    """Bring any accepted input to (raw, calibration raw or None)."""
+    """Return the raw predictions of any accepted input, and those of its calibration rows or None."""
     if isinstance(data, tuple) and len(data) == 2 and labels is None and np.ndim(data[0]) == 2:
         data, labels = data
-    other: RawPredictions | None = None
+    other = None
     if isinstance(data, RawPredictions):
         raw = data
     elif isinstance(data, Predictions):
@@ -287,13 +282,13 @@ def _matrix(data: Any) -> np.ndarray:
 def examine_parts(
     raw_by_part: Mapping[str, RawPredictions], *, fix: Sequence[str] = (), progress: Progress | None = None
 ) -> dict[str, Examination]:
-    """Examine each part of a file; evaluation rows are compared with calibration rows as they are fixed."""
-    reports: dict[str, Examination] = {}
+    """Examine each part of a file; evaluation rows are compared with the fixed calibration rows."""
+    examinations: dict[str, Examination] = {}
     for part in sorted(raw_by_part):
-        earlier = reports.get("calibration")
-        report = _examine(raw_by_part[part], None if earlier is None else earlier.raw, progress)
-        reports[part] = report.fix(*(code for code in fix if code in report.codes or code not in CODES))
-    return reports
+        earlier = examinations.get("calibration")
+        first = _examine(raw_by_part[part], None if earlier is None else earlier.raw, progress)
+        examinations[part] = first.fix(*(code for code in fix if code in first.codes or code not in CODES))
+    return examinations
 
 
 def _examine(
@@ -304,9 +299,9 @@ def _examine(
     n_bins: int = 15,
     points_per_bin: int = 50,
 ) -> Examination:
-    """Run every check, each on data in which what was found before is already repaired."""
+    """Run every check on data in which earlier findings are already repaired."""
     options = {"n_bins": n_bins, "points_per_bin": points_per_bin}
-    found: list[Finding] = []
+    findings: list[Finding] = []
     origin = np.arange(raw.n_samples)
     structural: list[Repair] = []
     working = raw
@@ -315,13 +310,10 @@ def _examine(
         if finding is not None:
             rows = origin[finding.rows] if len(finding.rows) else finding.rows
             repair = _after(structural, finding.repair, raw.n_classes)
-            found.append(replace(finding, rows=rows, repair=repair, raw=raw))
+            findings.append(replace(finding, rows=rows, repair=repair, raw=raw))
         return finding
 
-    def step(share: float, words: str) -> None:
-        if progress is not None:
-            progress(share, words)
-
+    step = progress or (lambda share, words: None)
     step(0.0, "examining scores")
     for find in (find_index_column, find_binary):
         finding = add(find(working))
@@ -338,9 +330,8 @@ def _examine(
         step(0.3, "examining scores")
         probable = finding is None or finding.repair is not None
         if finding is not None and finding.repair is not None:
-            before = working.n_samples
             fixed = finding.repair(working)
-            if fixed.n_samples != before:
+            if fixed.n_samples != working.n_samples:
                 origin = np.delete(origin, finding.rows)
             working = fixed
         label_findings = find_label_faults(working)
@@ -355,21 +346,21 @@ def _examine(
         step(0.8, "examining rows")
         add(find_duplicate_ids(working))
         add(find_overlap(raw, calibration) if origin.size == raw.n_samples else None)
-        sound = not any(each.severity != "note" for each in label_findings)
-        known = codes if sound else None
-        add(find_mix_shift(working, known, calibration))
-        for each in find_class_faults(working, known, **options):
+        if any(each.severity != "note" for each in label_findings):
+            codes = None  # labels with faults say nothing about classes
+        add(find_mix_shift(working, codes, calibration))
+        for each in find_class_faults(working, codes, **options):
             add(each)
     else:
         for each in find_label_faults(replace(working, proba=np.nan_to_num(working.proba))):
             add(each)
     step(1.0, "examined")
-    found.sort(key=lambda each: (SEVERITIES.index(each.severity), CODES.index(each.code)))
-    return Examination(raw, tuple(found), calibration, options=options)
+    findings.sort(key=lambda each: (SEVERITIES.index(each.severity), CODES.index(each.code)))
+    return Examination(raw, tuple(findings), calibration, options=options)
 
 
 def _after(structural: Sequence[Repair], repair: Repair | None, width: int) -> Repair | None:
-    """Return a repair that first mends the columns of data whose columns are still wrong."""
+    """Return a repair that first repairs the columns if they are still as many as `width`."""
     if repair is None or not structural:
         return repair
     earlier = tuple(structural)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -45,23 +45,23 @@ CODES = (
 #: Findings that are about the true labels alone.
 LABEL_CODES = ("labels_missing", "label_names_unmatched", "labels_one_based", "label_out_of_range")
 SEVERITIES = ("error", "warning", "note")
-#: A function that returns repaired data; rows and columns are found again in the data it is given.
+#: A function that looks for the fault in the data it gets and returns them repaired.
 Repair = Callable[[RawPredictions], RawPredictions]
 
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """One thing noticed.
+    """One fault of the data, or a fact worth knowing.
 
     Attributes
     ----------
     code : str
         One of `CODES`.
     severity : str
-        "error": cannot be used as it is. "warning": can be used, and is probably not what was meant.
-        "note": good to know.
+        "error": the data cannot be used as they are. "warning": they can, but are probably not what was
+        meant. "note": worth knowing.
     message : str
-        One or two sentences with numbers: what was seen, and what to do.
+        One or two sentences with numbers: what is wrong, and what to do.
     rows : (k,) int64 array
         Rows concerned, counted from 0; empty when the finding is about all rows or none in particular.
     columns : tuple of str
@@ -136,7 +136,7 @@ class AcceptedFix:
 
 
 def effect_of(before: RawPredictions, after: RawPredictions) -> Effect:
-    """Compare data before and after a fix."""
+    """Return what a fix changes, from the data before and after."""
     return Effect(
         (before.n_samples, after.n_samples),
         (accuracy_of(before), accuracy_of(after)),
@@ -172,9 +172,3 @@ def some(rows: np.ndarray) -> str:
     """Name the first rows for a message."""
     shown = ", ".join(f"{row}" for row in rows[:3])
     return f"row {shown}" if len(rows) == 1 else f"rows {shown}{', ...' if len(rows) > 3 else ''}"
-
-
-def some_names(names: Iterable[str]) -> str:
-    """Name the first classes for a message."""
-    names = list(names)
-    return ", ".join(repr(name[:40]) for name in names[:5]) + (", ..." if len(names) > 5 else "")

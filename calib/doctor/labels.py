@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
-from calib.doctor.findings import Finding, counted, some, some_names
+from calib.doctor.findings import Finding, Repair, counted, some
 from calib.doctor.order import STANDARD_ERRORS, count_pairs, find_order_fault, minus_one, whole_numbers
 from calib.formats.raw_predictions import RawPredictions, missing_labels
-from calib.formats.roles import plain
+from calib.formats.roles import normalised
+from calib.formats.tables import some_names
 from calib.predictions import highest
 
 
 def find_label_faults(raw: RawPredictions) -> list[Finding]:
-    """Return all findings about labels, at most one explanation for the same symptom."""
+    """Return the findings about labels, with at most one explanation per symptom."""
     labels = raw.labels
     if labels is None or missing_labels(labels).all():
         return [
@@ -28,11 +30,11 @@ def find_label_faults(raw: RawPredictions) -> list[Finding]:
                 "or a label file. Applying a saved calibrator needs none.",
             )
         ]
-    found: list[Finding] = []
+    findings: list[Finding] = []
     missing = missing_labels(labels)
     if missing.any():
         rows = np.flatnonzero(missing)
-        found.append(
+        findings.append(
             Finding(
                 "labels_missing",
                 "error",
@@ -46,11 +48,10 @@ def find_label_faults(raw: RawPredictions) -> list[Finding]:
     assert codes is not None
     unknown = (codes < 0) & ~missing
     if unknown.any():
-        found.append(_unknown_labels(raw, unknown))
-        return found
-    if (fault := find_order_fault(raw, codes)) is not None:
-        found.append(fault)
-    return found
+        findings.append(_unknown_labels(raw, unknown))
+    elif (fault := find_order_fault(raw, codes)) is not None:
+        findings.append(fault)
+    return findings
 
 
 def _labelled(data: RawPredictions) -> RawPredictions:
@@ -63,8 +64,8 @@ def _unknown_labels(raw: RawPredictions, unknown: np.ndarray) -> Finding:
     numbers = whole_numbers(raw.labels)
     if numbers is None:
         return _unmatched_names(raw, rows)
-    known = numbers[~missing_labels(raw.labels)]
-    if known.min() == 1 and known.max() == raw.n_classes:
+    present = numbers[~missing_labels(raw.labels)]
+    if present.min() == 1 and present.max() == raw.n_classes:
         return Finding(
             "labels_one_based",
             "error",
@@ -99,58 +100,48 @@ def _unknown(data: RawPredictions) -> np.ndarray:
 
 
 def _unmatched_names(raw: RawPredictions, rows: np.ndarray) -> Finding:
-    """Labels that are text and name no class: match them loosely, else by what the model predicts."""
+    """Match text labels that name no class: first loosely, then by what the model predicts."""
     assert raw.labels is not None
     seen = sorted({str(v) for v in pd.unique(raw.labels[~missing_labels(raw.labels)])})
     names = set(raw.names)
     stray = [label for label in seen if label not in names]
-    loose = {plain(name): name for name in raw.names}
-    fuzzy = {label: loose.get(plain(label)) for label in stray}
-    seen_text = (
-        f"{counted(len(stray), 'label name', ('matches', 'match'))} no class: {some_names(stray)}; the "
-        "classes are"
-    )
-    listed = f"{some_names(raw.names)}."
-    if all(fuzzy.values()) and len(loose) == raw.n_classes:
-        return Finding(
-            "label_names_unmatched",
-            "error",
-            f"{seen_text} {listed} They match when case, spaces and punctuation are ignored; the fix "
-            "renames them.",
-            rows,
-            tuple(stray),
-            lambda data: replace(data, labels=pd.Series(data.labels).replace(fuzzy).to_numpy(dtype=object)),
-        )
-    if len(seen) == raw.n_classes and len(stray) == len(seen):
-        order = _names_by_prediction(raw, seen)
-        return Finding(
-            "label_names_unmatched",
-            "error",
-            f"{seen_text} {listed} There are as many names as columns; the fix names the columns "
-            f"{some_names(order)}, the order in which labels agree best with the scores. Check it.",
-            rows,
-            tuple(stray),
-            lambda data: replace(data, class_names=tuple(order)),
-        )
+    loose = {normalised(name): name for name in raw.names}
+    fuzzy = {label: loose.get(normalised(label)) for label in stray}
     few = len(rows) < 0.5 * raw.n_samples
+    advice = "The fix removes those rows." if few else "Name the columns like the labels."
+    repair: Repair | None = (lambda data: data.take(~_unknown(data))) if few else None
+    if all(fuzzy.values()) and len(loose) == raw.n_classes:
+        advice = "They match when case, spaces and punctuation are ignored; the fix renames them."
+        repair = partial(_renamed, names=fuzzy)
+    elif len(seen) == raw.n_classes and len(stray) == len(seen):
+        order = _names_by_prediction(raw, seen)
+        advice = (
+            f"There are as many names as columns; the fix names the columns {some_names(order)}, the order "
+            "in which labels agree best with the scores. Check it."
+        )
+        repair = partial(replace, class_names=tuple(order))
     return Finding(
         "label_names_unmatched",
         "error",
-        f"{seen_text} {listed} "
-        + ("The fix removes those rows." if few else "Name the columns like the labels."),
+        f"{counted(len(stray), 'label name', ('matches', 'match'))} no class: {some_names(stray)}; the "
+        f"classes are {some_names(raw.names)}. {advice}",
         rows,
         tuple(stray),
-        (lambda data: data.take(~_unknown(data))) if few else None,
+        repair,
     )
+
+
+def _renamed(data: RawPredictions, names: Mapping[str, str | None]) -> RawPredictions:
+    return replace(data, labels=pd.Series(data.labels).replace(names).to_numpy(dtype=object))
 
 
 def _names_by_prediction(raw: RawPredictions, seen: Sequence[str]) -> list[str]:
     """Order of names that agrees best with the predicted columns; sorted order where nothing is gained."""
     assert raw.labels is not None
     labels = pd.Categorical(raw.labels, categories=list(seen)).codes.astype(np.int64)
-    known = labels >= 0
-    counts = count_pairs(highest(raw.proba)[0][known], labels[known], raw.n_classes)
+    present = labels >= 0
+    counts = count_pairs(highest(raw.proba)[0][present], labels[present], raw.n_classes)
     columns, matched = linear_sum_assignment(counts, maximize=True)
     gain = counts[columns, matched].sum() - np.trace(counts)
-    better = gain > STANDARD_ERRORS * np.sqrt(max(known.sum(), 1))
+    better = gain > STANDARD_ERRORS * np.sqrt(max(present.sum(), 1))
     return [seen[j] for j in matched] if better else list(seen)

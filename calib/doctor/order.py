@@ -1,4 +1,4 @@
-"""Findings about the order of labels, columns and rows, from the top column alone: any scale will do."""
+"""Findings about the order of labels, columns and rows, from the top column alone, whatever the scale."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
-from calib.doctor.findings import Finding
+from calib.doctor.findings import Finding, Repair
 from calib.formats.raw_predictions import RawPredictions
 from calib.predictions import highest
 
@@ -30,7 +30,7 @@ MAX_MATCHED = 2_000
 
 
 def find_order_fault(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
-    """Return one explanation why labels disagree with the scores, if there is a better one than the model."""
+    """Return why labels disagree with the scores, if something explains it better than a poor model."""
     other = _shifted_by_one(raw, codes) or _column_order(raw, codes) or _shuffled(raw, codes)
     return other or _text_order(raw)
 
@@ -68,48 +68,44 @@ def _better(after: np.ndarray, before: np.ndarray) -> bool:
 
 def _shifted_by_one(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     """Find labels 1..L of which L is absent, so that none is out of range."""
-    known = codes >= 0
-    if raw.labels is None or raw.labels_are_names or known.sum() < MIN_ROWS or codes[known].min() < 1:
+    true = codes[codes >= 0]
+    if raw.labels is None or raw.labels_are_names or len(true) < MIN_ROWS or true.min() < 1:
         return None
-    if whole_numbers(raw.labels) is None:
-        return None
-    predicted = highest(raw.proba)[0][known]
-    if not _better(predicted == codes[known] - 1, predicted == codes[known]):
+    predicted = highest(raw.proba)[0][codes >= 0]
+    lower, same = predicted == true - 1, predicted == true
+    if whole_numbers(raw.labels) is None or not _better(lower, same):
         return None
     return Finding(
         "labels_one_based",
         "warning",
-        f"no label is 0, and accuracy is {np.mean(predicted == codes[known]):.3f} as they are but "
-        f"{np.mean(predicted == codes[known] - 1):.3f} less 1: labels count from 1. The fix subtracts 1.",
+        f"no label is 0, and accuracy rises from {same.mean():.3f} to {lower.mean():.3f} when 1 is "
+        "subtracted: labels count from 1. The fix subtracts 1.",
         repair=minus_one,
     )
 
 
 def _column_order(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     """Find a permutation of columns, on half of the rows, that makes the other half more accurate."""
-    known = np.flatnonzero(codes >= 0)
     size = raw.n_classes
-    if len(known) < MIN_ROWS or size < 2:
+    predicted, true = highest(raw.proba)[0][codes >= 0], codes[codes >= 0]
+    if len(true) < MIN_ROWS or size < 2:
         return None
-    predicted, true = highest(raw.proba)[0][known], codes[known]
     candidates: list[tuple[str, np.ndarray]] = []
     text = np.array(sorted(range(size), key=str))
     if size > 10:
-        candidates.append((f"the order of text (0, 1, 10, ..., {text[-1]})", text))
+        candidates.append((f"in the order of text (0, 1, 10, ..., {text[-1]})", text))
         one_based = np.array(sorted(range(size), key=lambda code: str(code + 1)))
-        candidates.append(("the order of text (1, 10, ..., 2)", one_based))
+        candidates.append(("in the order of text (1, 10, ..., 2)", one_based))
     if size <= MAX_MATCHED:
         counts = count_pairs(predicted[::2], true[::2], size)
         # Columns without evidence stay where they are.
-        candidates.append(
-            ("another order", linear_sum_assignment(counts + 1e-3 * np.eye(size), maximize=True)[1])
-        )
-    held = slice(1, None, 2)
-    before = predicted[held] == true[held]
+        matched = linear_sum_assignment(counts + 1e-3 * np.eye(size), maximize=True)[1]
+        candidates.append(("not in the order of the labels", matched))
+    tops, labels = predicted[1::2], true[1::2]
     for words, order in candidates:
-        if (order == np.arange(size)).all() or not _better(order[predicted[held]] == true[held], before):
-            continue
         moved = np.flatnonzero(order != np.arange(size))
+        if not len(moved) or not _better(order[tops] == labels, tops == labels):
+            continue
 
         def reorder(data: RawPredictions, order: np.ndarray = order) -> RawPredictions:
             return replace(data, proba=np.ascontiguousarray(data.proba[:, np.argsort(order)]))
@@ -118,9 +114,9 @@ def _column_order(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
         return Finding(
             "column_order",
             "warning",
-            f"columns are in {words} against the labels: rows labelled {raw.names[order[first]]!r} are "
-            f"predicted as {raw.names[first]!r}, and accuracy is {np.mean(predicted == true):.3f} as "
-            f"they are but {np.mean(order[predicted] == true):.3f} with {len(moved)} columns reordered. "
+            f"columns are {words}: rows labelled {raw.names[order[first]]!r} are predicted as "
+            f"{raw.names[first]!r}, and accuracy rises from {np.mean(predicted == true):.3f} to "
+            f"{np.mean(order[predicted] == true):.3f} with {len(moved)} columns reordered. "
             "The fix reorders them.",
             columns=tuple(raw.names[j] for j in moved),
             repair=reorder,
@@ -129,7 +125,7 @@ def _column_order(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
 
 
 def _text_order(raw: RawPredictions) -> Finding | None:
-    """Find columns named by numbers in the order of text: matched by name, which is worth knowing."""
+    """Find columns named by numbers that are not in the order of the numbers."""
     names = raw.class_names or ()
     if not raw.labels_are_names or len(names) < 3:
         return None
@@ -150,7 +146,7 @@ def _text_order(raw: RawPredictions) -> Finding | None:
         "column_order",
         "note" if not by_text else "warning",
         f"columns are in the order {', '.join(names[:4])}, ...{' (order of text)' * by_text}, not in that "
-        "of numbers. Labels are matched to columns by name here; tools that match by position get them "
+        "of numbers. calib matches labels to columns by name; tools that match by position get them "
         "wrong. The fix sorts the columns by number.",
         columns=tuple(names[j] for j in np.flatnonzero(order != np.arange(len(names)))),
         repair=reorder,
@@ -159,9 +155,8 @@ def _text_order(raw: RawPredictions) -> Finding | None:
 
 def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     """Find accuracy at chance while the model is sure: labels and rows do not belong together."""
-    known = codes >= 0
-    n = int(known.sum())
-    if n < MIN_ROWS or not known.all():
+    n = len(codes)
+    if n < MIN_ROWS or (codes < 0).any():
         return None
     predicted = highest(raw.proba)[0]
     shares = [np.bincount(classes, minlength=raw.n_classes) / n for classes in (predicted, codes)]
@@ -172,28 +167,21 @@ def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     if chance > 0.95 or accuracy > chance + CHANCE_ERRORS * spread or confidence < accuracy + CONFIDENCE_GAP:
         return None
     message = (
-        f"accuracy is {accuracy:.3f}, what labels unrelated to the rows would give ({chance:.3f}), while "
-        f"the mean confidence is {confidence:.3f}: labels look shuffled against the rows. "
+        f"accuracy is {accuracy:.3f}, as for labels unrelated to the rows ({chance:.3f}), while the mean "
+        f"confidence is {confidence:.3f}: labels look shuffled against the rows. "
     )
     hits = predicted == codes
+    advice = "Export scores and labels again from the same loop."
+    repair: Repair | None = None
     for shift in (s for size in range(1, MAX_SHIFT + 1) for s in (size, -size)):
         if _better(predicted == np.roll(codes, shift), hits):
-            return Finding(
-                "labels_shuffled",
-                "warning",
-                message + f"Moved by {shift} row(s) they agree; the fix moves them, the end to the start.",
-                repair=partial(_rolled, by=shift),
-            )
-    if _better(predicted == codes[::-1], hits):
-        return Finding(
-            "labels_shuffled",
-            "warning",
-            message + "In reverse order they agree; the fix reverses them.",
-            repair=_reversed,
-        )
-    return Finding(
-        "labels_shuffled", "warning", message + "Export scores and labels again from the same loop."
-    )
+            advice = f"They agree when moved by {shift} row(s); the fix moves them, the end to the start."
+            repair = partial(_rolled, by=shift)
+            break
+    else:
+        if _better(predicted == codes[::-1], hits):
+            advice, repair = "They agree in reverse order; the fix reverses them.", _reversed
+    return Finding("labels_shuffled", "warning", message + advice, repair=repair)
 
 
 def _rolled(data: RawPredictions, by: int) -> RawPredictions:

@@ -19,7 +19,7 @@ from calib.formats.raw_predictions import (
 from calib.parallel import map_row_blocks
 from calib.predictions import ROW_SUM_TOLERANCE, Predictions, row_sums
 
-#: Row sums this close to 1 need no word: float32 over 1,000 classes gives up to 1e-5.
+#: Row sums this close to 1 are not reported: float32 over 1,000 classes gives up to 1e-5.
 SILENT = 1e-5
 #: Renormalising rows that miss 1 by more than this would be inventing numbers, however they were printed.
 MOST_ROUNDING = 0.25
@@ -79,8 +79,8 @@ def find_scale(raw: RawPredictions) -> Finding | None:
         return Finding(
             "rounding",
             "note" if off.max() <= ROW_SUM_TOLERANCE else "error",
-            f"row sums miss 1 by up to {off.max():.3g}, as values {how} do. The fix divides each row by "
-            "its sum.",
+            f"row sums differ from 1 by up to {off.max():.3g}, as values {how} do. The fix divides each row "
+            "by its sum.",
             columns=(),
             repair=_renormalised,
         )

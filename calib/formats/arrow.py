@@ -15,13 +15,7 @@ import pyarrow.parquet as pq
 from calib.exceptions import InputError
 from calib.formats.arrow_messages import expanded_size
 from calib.formats.source import Limits, Progress, Source, whole
-from calib.formats.tables import (
-    Table,
-    as_numbers,
-    as_text,
-    check_distinct,
-    table_from_columns,
-)
+from calib.formats.tables import Table, as_numbers, as_text, check_distinct, table_from_columns
 
 
 def read_parquet(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
@@ -75,8 +69,8 @@ def _is_usable(kind: pa.DataType) -> bool:
     temporal = (
         pa.types.is_temporal(kind) and not pa.types.is_duration(kind) and not pa.types.is_interval(kind)
     )
-    plain = pa.types.is_decimal(kind) or pa.types.is_null(kind) or pa.types.is_boolean(kind)
-    return temporal or plain or _is_number(kind) or _is_text(kind)
+    scalar = pa.types.is_decimal(kind) or pa.types.is_null(kind) or pa.types.is_boolean(kind)
+    return temporal or scalar or _is_number(kind) or _is_text(kind)
 
 
 def _table_of_batches(
@@ -88,7 +82,7 @@ def _table_of_batches(
     progress: Progress | None,
 ) -> Table:
     check_distinct(names)
-    parts: list[list[Any]] = [[] for _ in names]
+    arrays_of: dict[str, list[Any]] = {name: [] for name in names}
     n_rows = n_bytes = 0
     for batch in batches:
         batch.validate(full=True)
@@ -96,8 +90,8 @@ def _table_of_batches(
         n_bytes += batch.nbytes
         limits.check_rows(n_rows)
         limits.check_expanded(n_bytes, limits.expanded_bytes)
-        for j, column in enumerate(batch.columns):
-            parts[j].append(_plain(column))
+        for name, column in zip(names, batch.columns, strict=True):
+            arrays_of[name].append(_to_numpy(column))
         if progress is not None and total:
             progress(n_rows / total, "reading")
     if n_rows == 0:
@@ -105,25 +99,23 @@ def _table_of_batches(
     columns: dict[str, np.ndarray] = {}
     matrices: dict[str, np.ndarray] = {}
     ignored: list[str] = []
-    for j, name in enumerate(names):
-        pieces, parts[j] = parts[j], []
-        if any(piece is None for piece in pieces):
+    for name in names:
+        arrays = arrays_of.pop(name)
+        if any(array is None for array in arrays):
             ignored.append(name)
             continue
-        if len({piece.shape[1:] for piece in pieces}) > 1:
-            raise InputError(
-                f"column {name!r} holds lists of different lengths; one number per class is needed"
-            )
-        (columns if pieces[0].ndim == 1 else matrices)[name] = np.concatenate(pieces)
+        if len({array.shape[1:] for array in arrays}) > 1:
+            raise InputError(f"column {name!r} holds lists of different lengths; give one number per class")
+        (columns if arrays[0].ndim == 1 else matrices)[name] = np.concatenate(arrays)
     table = table_from_columns(columns, format=format, matrices=matrices)
     return replace(table, ignored=tuple(ignored))
 
 
-def _plain(column: pa.Array) -> Any:
+def _to_numpy(column: pa.Array) -> Any:
     """NumPy array of numbers, (n, m) for lists; object array of text; None for any other type."""
     kind = column.type
     if pa.types.is_dictionary(kind):
-        words = _plain(column.dictionary)
+        words = _to_numpy(column.dictionary)
         if words is None or words.ndim != 1:
             return None
         missing = "" if words.dtype == object else np.nan
@@ -146,6 +138,6 @@ def _plain(column: pa.Array) -> Any:
 def _matrix_of_lists(column: pa.Array) -> np.ndarray:
     lengths = pc.unique(pc.list_value_length(column)).to_pylist()
     if len(lengths) != 1 or not lengths[0]:
-        raise InputError("a column holds lists of different lengths; one number per class is needed")
+        raise InputError("a column holds lists of different lengths; give one number per class")
     flat = column.flatten().to_numpy(zero_copy_only=False)
     return as_numbers(flat).reshape(len(column), lengths[0])

@@ -1,7 +1,7 @@
 """What a message of an Arrow IPC file expands to, read from its metadata without expanding it.
 
 pyarrow decompresses a record batch as soon as it is read, and allocates whatever size the file
-announces. Sizes are therefore added up first, from the flatbuffers described in Arrow's Message.fbs.
+states. Sizes are therefore added up first, from the flatbuffers described in Arrow's Message.fbs.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def _batch_size(metadata: memoryview, batch: int, body: memoryview) -> int:
         offset, length = struct.unpack_from("<qq", metadata, buffers + 4 + 16 * k)
         if offset < 0 or length < 0 or offset + length > len(body):
             raise InputError("a buffer of the Arrow file lies outside the file; write the file again")
-        announced = struct.unpack_from("<q", body, offset)[0] if compressed and length >= 8 else -1
-        total += max(announced, length)
+        expanded = struct.unpack_from("<q", body, offset)[0] if compressed and length >= 8 else -1
+        total += max(expanded, length)
     return total
 
 

@@ -14,10 +14,7 @@ from calib.formats.tables import Table, as_float_column, as_text, table_from_col
 
 def read_json(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
     """Read records, one record a line, or an object of equally long lists."""
-    if source.size > limits.json_bytes:
-        raise InputError(f"JSON of more than {limits.json_bytes >> 20} MiB (limit json_bytes); use Parquet")
-    raw = whole(source, limits)
-    if len(raw) > limits.json_bytes:
+    if source.size > limits.json_bytes or len(raw := whole(source, limits)) > limits.json_bytes:
         raise InputError(f"JSON of more than {limits.json_bytes >> 20} MiB (limit json_bytes); use Parquet")
     text = raw.decode("utf-8-sig")
     try:
@@ -53,7 +50,7 @@ def _table_of_json(content: Any, limits: Limits) -> Table:
         if values and all(isinstance(value, list) for value in values):
             width = {len(value) for value in values}
             if len(width) != 1 or not width <= set(range(1, limits.columns + 1)):
-                raise InputError(f"{name!r} holds lists of different lengths; one number per class is needed")
+                raise InputError(f"{name!r} holds lists of different lengths; give one number per class")
             flat = [cell for value in values for cell in value]
             matrices[name] = as_float_column(_json_column(flat, name), name).reshape(len(values), -1)
         else:
@@ -74,5 +71,5 @@ def _json_column(values: list[Any], name: str) -> np.ndarray:
     if kinds <= {int, float, type(None)}:
         return np.array([np.nan if value is None else float(value) for value in values])
     if kinds & {dict, list}:
-        raise InputError(f"{name!r} mixes nested values with plain ones; give one plain value per row")
+        raise InputError(f"{name!r} mixes lists or objects with single values; give one value per row")
     return as_text(values)

@@ -15,7 +15,7 @@ from calib.formats.tables import Table, as_numbers, check_distinct
 
 
 def read_npy(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
-    """One array in an NPY file, plain or gzip."""
+    """Read the one array of an NPY file, gzipped or not."""
     if source.head(2) == b"\x1f\x8b":
         source = open_source(whole(source, limits), limits)
     with source.open() as file:
@@ -24,7 +24,7 @@ def read_npy(source: Source, limits: Limits, progress: Progress | None = None) -
 
 
 def _array(file: BinaryIO, n_bytes: int, limits: Limits, what: str) -> np.ndarray:
-    """One array in NPY format of `n_bytes` bytes, its header checked before its data is read."""
+    """Read an array of `n_bytes` bytes in NPY format; its header is checked before its data is read."""
     try:
         version = np.lib.format.read_magic(file)
         if version == (1, 0):
@@ -32,7 +32,7 @@ def _array(file: BinaryIO, n_bytes: int, limits: Limits, what: str) -> np.ndarra
         elif version == (2, 0):
             shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
         else:
-            raise InputError(f"{what} has NPY version {version[0]}, for structured arrays; save plain ones")
+            raise InputError(f"{what} has NPY version {version[0]}, for structured arrays; save numbers")
     except InputError:
         raise
     except Exception as error:  # the header is a Python literal: its parser raises whatever it likes
@@ -53,23 +53,20 @@ def _array(file: BinaryIO, n_bytes: int, limits: Limits, what: str) -> np.ndarra
     needed = count * dtype.itemsize
     limits.check_expanded(needed, limits.expanded_bytes)
     if needed > n_bytes:
-        raise InputError(
-            f"{what} is cut short: shape {shape} of {dtype} needs {needed:,} bytes, {n_bytes:,} are there"
-        )
-    data = bytearray(needed)
-    view, filled = memoryview(data), 0
-    while filled < needed and (piece := file.read(min(needed - filled, 1 << 24))):
-        view[filled : filled + len(piece)] = piece
-        filled += len(piece)
+        raise InputError(f"{what} is cut short: it needs {needed:,} bytes and has {n_bytes:,}")
+    data, filled = bytearray(needed), 0
+    while filled < needed and (chunk := file.read(min(needed - filled, 1 << 24))):
+        data[filled : filled + len(chunk)] = chunk
+        filled += len(chunk)
     if filled < needed:
-        raise InputError(f"{what} is cut short: {needed:,} bytes were announced, {filled:,} are there")
+        raise InputError(f"{what} is cut short: it needs {needed:,} bytes and has {filled:,}")
     values = np.frombuffer(data, dtype=dtype, count=count)
     values = values.reshape(shape[::-1]).T if fortran else values.reshape(shape)
     return values if dtype.isnative else values.astype(dtype.newbyteorder("="))
 
 
 def read_npz(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
-    """Named arrays in an NPZ file; member names, sizes and headers are checked before data is read."""
+    """Read the arrays of an NPZ file; member names, sizes and headers are checked before data is read."""
     if source.head(2) == b"\x1f\x8b":
         source = open_source(whole(source, limits), limits)
     arrays: dict[str, np.ndarray] = {}
@@ -96,11 +93,10 @@ def _check_members(members: list[zipfile.ZipInfo], source: Source, limits: Limit
         raise InputError(f"{source.name!r} is an Office document; save the sheet as CSV")
     foreign = [name for name in names if not name.endswith(".npy") or "/" in name or "\\" in name]
     if foreign or not names:
-        held = f"it holds {foreign[0][:60]!r}" if foreign else "it is empty"
-        raise InputError(f"{source.name!r} is a zip archive but not an NPZ file: {held}; save with np.savez")
+        why = f"it holds {foreign[0][:60]!r}" if foreign else "it is empty"
+        raise InputError(f"{source.name!r} is a zip archive but not an NPZ file: {why}; save with np.savez")
     if len(names) > limits.members:
-        raise InputError(f"{source.name!r} holds {len(names):,} arrays, more than {limits.members:,} "
-                         "(limit members)")  # fmt: skip
+        raise InputError(f"the file holds {len(names):,} arrays, over {limits.members:,} (limit members)")
     check_distinct(names)
     limits.check_expanded(sum(member.file_size for member in members), source.size)
 

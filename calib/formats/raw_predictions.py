@@ -1,6 +1,6 @@
-"""Raw predictions: scores, labels and names with their roles known but nothing checked.
+"""Raw predictions: the scores, labels and names of a file, before anything is checked.
 
-They stand between a file and `Predictions`; `read_predictions` goes all the way.
+A file has up to two parts: its calibration rows and its evaluation rows.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ import pandas as pd
 from calib.exceptions import InputError
 from calib.formats.reading import read_table, table_from
 from calib.formats.roles import (
-    ID_NAMES,
     INDEX_NAMES,
-    LABEL_NAMES,
+    ROLE_NAMES,
     Roles,
     guess_roles,
+    normalised,
     one_hot_values,
     part_of,
     part_tables,
-    plain,
 )
 from calib.formats.source import Limits, Progress
-from calib.formats.tables import Table, frozen
+from calib.formats.tables import Table, frozen, some_names
 from calib.predictions import Predictions, row_sums
 
 SCALES = ("auto", "probabilities", "logits", "log_probabilities")
@@ -37,19 +36,19 @@ PERCENT_TOLERANCE = 1.5
 
 
 class RemedyError(InputError):
-    """Input that a fix or an option makes usable.
+    """Input that one argument makes usable.
 
     Attributes
     ----------
     fact : str
         What is wrong, a sentence without its full stop.
-    options : str
-        What to do on the command line; the message itself says what to do in Python.
+    argument, value : str
+        The argument ("fix", "scores" or "split") and the value to pass.
     """
 
-    def __init__(self, fact: str, advice: str, options: str) -> None:
+    def __init__(self, fact: str, advice: str, argument: str, value: str) -> None:
         super().__init__(f"{fact}. {advice}")
-        self.fact, self.options = fact, options
+        self.fact, self.argument, self.value = fact, argument, value
 
 
 def read_predictions(
@@ -74,10 +73,10 @@ def read_predictions(
     format : str, optional
         Format of `source`; recognised from the content when not given.
     split : str, optional
-        Rows to take when the file holds several parts: "calibration", "evaluation", or a value of its
-        split column. Without it a file with both parts gives the evaluation part.
+        Rows to take: "calibration", "evaluation" or a value of the split column. By default the
+        evaluation rows, which are all rows if the file names none.
     scores : {"auto", "probabilities", "logits", "log_probabilities"}
-        What the scores are; "auto" goes by names such as `test_logits`.
+        What the scores are; "auto" decides by names such as `test_logits`.
     roles : Roles, optional
         Roles of the columns, instead of the guess of `guess_roles`.
     limits, progress
@@ -126,7 +125,8 @@ def read_pair(
         raise RemedyError(
             "the file names calibration rows but no evaluation rows (test or evaluation)",
             'Read the calibration rows with read_predictions(..., split="calibration")',
-            "add --part calibration to use the calibration rows",
+            "split",
+            "calibration",
         )
     evaluation = raw_by_part["evaluation"].predictions(scores)
     if calibration is None:
@@ -149,29 +149,24 @@ def read_raw(
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> RawPredictions:
-    """Read a file until its roles are known, checking nothing; arguments of `read_predictions`."""
+    """Read a file and decide the roles of its columns, checking nothing; arguments of `read_predictions`."""
     table = read_table(source, format=format, limits=limits, progress=progress)
     raw_by_part = divide(table, roles, split)
     name = "evaluation" if split is None else split
     if name not in raw_by_part:
-        listed = ", ".join(repr(part) for part in raw_by_part)
-        raise RemedyError(
-            f"the file has no part {name!r}; it has {listed}",
-            "Pass one of them as split",
-            "name one of them with --part",
-        )
+        raise InputError(f"the file has no part {name!r}; choose from {some_names(raw_by_part)}")
     raw = raw_by_part[name]
     return raw if labels is None else with_labels(raw, labels, limits=limits)
 
 
 @dataclass(frozen=True, eq=False)
 class RawPredictions:
-    """Scores and labels as they were found.
+    """Scores and labels as the file has them.
 
     Attributes
     ----------
     proba : (n, L) float32 or float64 array
-        Scores: hopefully probabilities.
+        Scores, not necessarily probabilities.
     labels : (n,) array or None
         True labels: whole numbers, floats with NaN where missing, or an object array of names with ""
         where missing.
@@ -182,7 +177,7 @@ class RawPredictions:
     ids, weight, group : (n,) array or None
         Row ids, sample weights, and groups.
     roles : Roles or None
-        Where each part came from.
+        The columns that the other fields came from.
     """
 
     proba: np.ndarray
@@ -211,12 +206,9 @@ class RawPredictions:
 
     def take(self, rows: Any) -> RawPredictions:
         """Return the chosen rows (mask or indices)."""
-        parts = {
-            name: values[rows]
-            for name in ("labels", "ids", "weight", "group")
-            if (values := getattr(self, name)) is not None
-        }
-        return replace(self, proba=frozen(self.proba[rows]), **parts)
+        columns = {name: getattr(self, name) for name in ("labels", "ids", "weight", "group")}
+        chosen = {name: values[rows] for name, values in columns.items() if values is not None}
+        return replace(self, proba=frozen(self.proba[rows]), **chosen)
 
     def codes(self) -> np.ndarray | None:
         """Class codes of `labels`, int64; -1 where a label is missing or names no class.
@@ -228,36 +220,36 @@ class RawPredictions:
             return None
         labels = self.labels
         if labels.dtype == object:
-            place = {name: code for code, name in enumerate(self.names)}
-            codes, found = pd.factorize(labels)
-            lookup = np.array([*(place.get(str(name), -1) for name in found), -1])
-            if found_numbers := _as_integers(found):
-                by_number = {int(name): code for name, code in place.items() if name.lstrip("-").isdigit()}
-                lookup = np.array([*(by_number.get(number, -1) for number in found_numbers), -1])
-            return lookup[codes]
-        whole = labels.astype(np.float64)
-        known = np.isfinite(whole) & (whole == np.floor(whole))
-        numbers = np.where(known, whole, -1).astype(np.int64)
+            code_of = {name: code for code, name in enumerate(self.names)}
+            positions, values = pd.factorize(labels)
+            codes = [code_of.get(str(name), -1) for name in values]
+            if integers := _as_integers(values):
+                by_number = {
+                    number: code for name, code in code_of.items() for number in _as_integers([name])
+                }
+                codes = [by_number.get(number, -1) for number in integers]
+            return np.array([*codes, -1])[positions]
+        floats = labels.astype(np.float64)
+        whole = np.isfinite(floats) & (floats == np.floor(floats))
+        numbers = np.where(whole, floats, -1).astype(np.int64)
         if self.labels_are_names:
-            order = np.array([int(name) for name in self.names])
-            at = np.argsort(order)
-            spot = np.searchsorted(order[at], numbers).clip(0, len(order) - 1)
-            return np.where(known & (order[at][spot] == numbers), at[spot], -1)
+            named = np.array([int(name) for name in self.names])
+            order = np.argsort(named)
+            rank = np.searchsorted(named[order], numbers).clip(0, len(named) - 1)
+            return np.where(whole & (named[order][rank] == numbers), order[rank], -1)
         return np.where((numbers >= 0) & (numbers < self.n_classes), numbers, -1)
 
     @property
     def labels_are_names(self) -> bool:
-        """Whether numeric labels are meant as names: all are integers, more labels are names than codes."""
+        """Whether numeric labels are names: all names are integers, and more labels are names than codes."""
         numbers = _as_integers(self.class_names or ())
         if not numbers or self.labels is None or self.labels.dtype == object:
             return False
         values = self.labels[np.isfinite(self.labels)] if self.labels.dtype.kind == "f" else self.labels
-        if not len(values):
-            return False
-        found = pd.unique(values)
-        named = int(np.isin(found, numbers).sum())
-        coded = int(((found >= 0) & (found < self.n_classes)).sum())
-        return named == len(found) or named > coded
+        distinct = pd.unique(values)
+        named = int(np.isin(distinct, numbers).sum())
+        coded = int(((distinct >= 0) & (distinct < self.n_classes)).sum())
+        return len(distinct) > 0 and (named == len(distinct) or named > coded)
 
     @property
     def numbered_names(self) -> bool:
@@ -271,7 +263,7 @@ class RawPredictions:
         Parameters
         ----------
         scores : {"auto", "probabilities", "logits", "log_probabilities"}
-            What the scores are. "auto" goes by the names of the source unless the values contradict them.
+            What the scores are. "auto" trusts the names of the source unless the values contradict them.
 
         Raises
         ------
@@ -285,7 +277,8 @@ class RawPredictions:
                 "there is one column of scores, and one per class is needed",
                 "If it is the probability of class 1, accept the fix binary_input of calib.examine, or add a "
                 "column with 1 - p",
-                "if it is the probability of class 1, add --fix binary_input",
+                "fix",
+                "binary_input",
             )
         labels = self._checked_labels()
         scale = self.scale if scores == "auto" else scores
@@ -313,20 +306,18 @@ class RawPredictions:
             )
         codes = self.codes()
         _check_one_per_row(self.labels, self.n_samples)
-        if codes is not None and (codes < 0).any():
-            row = int((codes < 0).argmax())
-            label = self.labels[row]
+        if codes is not None and len(unknown := np.flatnonzero(codes < 0)):
+            label = self.labels[unknown[0]]
             text = f"{label:.15g}" if isinstance(label, np.floating) else str(label)[:60]
             raise InputError(
-                f"label {text!r} in row {row} names no class; the classes are "
-                f"{', '.join(repr(name[:40]) for name in self.names[:5])}{', ...' * (self.n_classes > 5)} "
-                f"({int((codes < 0).sum()):,} such row{'s' * (int((codes < 0).sum()) != 1)})"
+                f"label {text!r} in row {unknown[0]} names no class; the classes are "
+                f"{some_names(self.names)} ({len(unknown):,} such row{'s' * (len(unknown) != 1)})"
             )
         return codes
 
 
 def missing_labels(labels: np.ndarray) -> np.ndarray:
-    """Mask of rows without a label."""
+    """Return the mask of rows without a label."""
     if labels.dtype == object:
         return np.asarray(pd.Series(labels).isin(["", "nan", "NaN", "None"]))
     return np.isnan(labels) if labels.dtype.kind == "f" else np.zeros(len(labels), dtype=bool)
@@ -358,7 +349,7 @@ def exp_normalised(block: np.ndarray) -> np.ndarray:
 
 
 def raw_of(table: Table, roles: Roles) -> RawPredictions:
-    """Cut scores, labels and the rest out of a table as `roles` say.
+    """Take scores, labels and the other columns from a table by their roles.
 
     Raises
     ------
@@ -393,13 +384,13 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
 def divide(
     table: Table, roles: Roles | None = None, split: str | None = None
 ) -> Mapping[str, RawPredictions]:
-    """Return the raw predictions a table holds: "evaluation", "calibration" where named, or the part `split`.
+    """Return the raw predictions of each part of a table; only those of `split` if it is a split value.
 
-    Rows of a split column whose values say neither are all "evaluation".
+    The parts are "calibration" and "evaluation"; a table that names neither is all "evaluation".
     """
-    parts = {} if roles else part_tables(table)
-    if parts:
-        return {part: raw_of(piece, guess_roles(piece)) for part, piece in parts.items()}
+    tables = {} if roles else part_tables(table)
+    if tables:
+        return {part: raw_of(arrays, guess_roles(arrays)) for part, arrays in tables.items()}
     roles = roles or guess_roles(table)
     raw = raw_of(table, roles)
     if roles.split is None:
@@ -407,13 +398,9 @@ def divide(
     words = pd.Series(table.columns[roles.split]).astype(str).fillna("").str.strip()
     if split is not None and (words == split).any():
         return {split: raw.take((words == split).to_numpy())}
-    part = words.map({word: part_of(word) for word in words.unique()})
-    made = {
-        name: raw.take((part == name).to_numpy())
-        for name in ("calibration", "evaluation")
-        if (part == name).any()
-    }
-    return made or {"evaluation": raw}
+    parts = words.map({word: part_of(word) for word in words.unique()})
+    masks = {part: (parts == part).to_numpy() for part in ("calibration", "evaluation")}
+    return {part: raw.take(mask) for part, mask in masks.items() if mask.any()} or {"evaluation": raw}
 
 
 def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = None) -> RawPredictions:
@@ -437,11 +424,9 @@ def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = Non
             raise InputError(f"labels must be one per row; got shape {values.shape}")
     _check_one_per_row(values, raw.n_samples)
     if ids is not None and raw.ids is not None:
-        place = (
-            pd.Index(ids.astype(str)).get_indexer(raw.ids.astype(str)) if pd.Index(ids).is_unique else None
-        )
-        if place is not None and (place >= 0).all():
-            values = values[place]
+        index = pd.Index(ids.astype(str))
+        if index.is_unique and ((rows := index.get_indexer(raw.ids.astype(str))) >= 0).all():
+            values = values[rows]
     if raw.roles is not None:
         raw = replace(raw, class_names=names_that_fit(values, raw.roles))
     return replace(raw, labels=values)
@@ -464,16 +449,16 @@ def label_column(table: Table) -> tuple[np.ndarray, np.ndarray | None]:
     """
     for values in table.matrices.values():
         return from_one_hot(values), None
-    ids = next((values for name, values in table.columns.items() if plain(name) in ID_NAMES), None)
-    named = [name for name in table.columns if plain(name) in LABEL_NAMES]
-    rest = [name for name in table.columns if plain(name) not in ID_NAMES | INDEX_NAMES]
-    chosen = named[:1] or rest
+    id_names = ROLE_NAMES["id"]
+    ids = next((values for name, values in table.columns.items() if normalised(name) in id_names), None)
+    named = [name for name in table.columns if normalised(name) in ROLE_NAMES["label"]]
+    chosen = named[:1] or [name for name in table.columns if normalised(name) not in id_names | INDEX_NAMES]
     if len(chosen) > 1 and all(table.columns[name].dtype.kind in "fiu" for name in chosen):
         return from_one_hot(table.matrix(chosen)), ids
     if len(chosen) != 1:
         raise InputError(
             "the label file needs one column of labels, called 'label'; its columns are "
-            + ", ".join(repr(name[:40]) for name in list(table.columns)[:6])
+            f"{some_names(table.columns)}"
         )
     return table.columns[chosen[0]], ids
 
@@ -481,9 +466,7 @@ def label_column(table: Table) -> tuple[np.ndarray, np.ndarray | None]:
 def names_that_fit(labels: np.ndarray | None, roles: Roles) -> tuple[str, ...] | None:
     """Return class names without column prefixes, or with them if that is how the labels are written."""
     short, long = roles.class_names, tuple(name.strip() for name in roles.probabilities)
-    if short is None or short == long or labels is None or labels.dtype != object:
-        return short
-    if len(short) != len(long):
+    if short is None or len(short) != len(long) or labels is None or labels.dtype != object:
         return short
     seen = set(pd.unique(labels))
     return long if len(seen & set(long)) > len(seen & set(short)) else short
@@ -516,20 +499,15 @@ def from_one_hot(matrix: np.ndarray) -> np.ndarray:
 
 
 def _as_integers(names: Sequence[str] | np.ndarray) -> list[int]:
-    """Integers that the names are, or an empty list if one of them is not."""
-    if len(names) and all(
-        str(name).lstrip("-").isascii() and str(name).lstrip("-").isdigit() for name in names
-    ):
-        return [int(name) for name in names] if max(len(str(name)) for name in names) < 18 else []
-    return []
+    """Return the integers that the names write, or an empty list if one of them writes none."""
+    texts = [str(name) for name in names]
+    whole = all(len(t) < 18 and t.isascii() and t.removeprefix("-").isdigit() for t in texts)
+    return [int(text) for text in texts] if whole else []
 
 
 def _rows_are_probabilities(matrix: np.ndarray) -> bool:
-    low, high = matrix.min(), matrix.max()
-    if not (low >= 0.0 and high <= 1.0 + 1e-6):
-        return False
-    sums = row_sums(matrix)
-    return bool(np.abs(sums - 1.0).max() < LOG_SUM_TOLERANCE)
+    inside = matrix.min() >= 0.0 and matrix.max() <= 1.0 + 1e-6
+    return bool(inside and np.abs(row_sums(matrix) - 1.0).max() < LOG_SUM_TOLERANCE)
 
 
 def _refuse_other_scales(matrix: np.ndarray) -> None:
@@ -540,13 +518,15 @@ def _refuse_other_scales(matrix: np.ndarray) -> None:
         raise RemedyError(
             f"the scores are percentages: rows sum to {np.median(row_sums(matrix)):.4g}",
             "Divide them by 100, or accept the fix percent of calib.examine",
-            "add --fix percent",
+            "fix",
+            "percent",
         )
     if are_log_probabilities(matrix):
         raise RemedyError(
             "the scores are log-probabilities: none is above 0",
             'Pass scores="log_probabilities", or accept the fix log_probabilities of calib.examine',
-            "add --scores log_probabilities",
+            "scores",
+            "log_probabilities",
         )
     low, high = float(matrix.min()), float(matrix.max())
     if low < 0.0 or high > 1.0 + 1e-6:
@@ -554,5 +534,6 @@ def _refuse_other_scales(matrix: np.ndarray) -> None:
             f"the scores look like logits: they run from {low:.4g} to {high:.4g}, and probabilities lie in "
             "[0, 1]",
             'Pass scores="logits" to apply softmax, or let calib.examine find out what they are',
-            "add --scores logits to apply softmax, or let `python -m calib check` find out what they are",
+            "scores",
+            "logits",
         )

@@ -21,10 +21,10 @@ from calib.formats.text import read_delimited
 NPY_MAGIC = b"\x93NUMPY"
 #: First bytes of files that people pass by mistake, and what to do instead.
 FOREIGN = {
-    b"\x80\x02": "a Python pickle, which can run code and is never read; save with np.savez or to_parquet",
-    b"\x80\x03": "a Python pickle, which can run code and is never read; save with np.savez or to_parquet",
-    b"\x80\x04": "a Python pickle, which can run code and is never read; save with np.savez or to_parquet",
-    b"\x80\x05": "a Python pickle, which can run code and is never read; save with np.savez or to_parquet",
+    **dict.fromkeys(
+        (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"),
+        "a Python pickle, which can run code and is never read; save with np.savez or to_parquet",
+    ),
     b"\x89HDF": "an HDF5 file; save the arrays with np.savez",
     b"MATLAB": "a MATLAB file; save the arrays as CSV",
     b"%PDF": "a PDF document",
@@ -47,9 +47,9 @@ def read_table(
     ----------
     source : str, path, bytes, binary file object or Table
         CSV or TSV (any delimiter, decimal comma, BOM, UTF-16, gzip), Parquet, Feather, NPY, NPZ, JSON
-        records, JSON lines or a JSON object of columns. A `Table` was read before and is returned.
+        records, JSON lines or a JSON object of columns. A `Table` is returned as it is.
     format : {"csv", "parquet", "feather", "npy", "npz", "json"}, optional
-        Recognised from the content when not given.
+        Recognised from the content by default.
     limits : Limits, optional
         Bounds enforced while reading.
     progress : callable, optional
@@ -58,17 +58,15 @@ def read_table(
     Raises
     ------
     InputError
-        If the file cannot be read: one sentence, whatever is wrong with it.
+        If the file cannot be read; one sentence says why.
     """
     if isinstance(source, Table):
         return source
     limits = limits or Limits()
     opened = open_source(source, limits)
-    found = _recognise(opened, limits)
-    chosen = (format or found).lower().removeprefix(".")
-    chosen = {"tsv": "csv", "txt": "csv", "jsonl": "json", "ndjson": "json", "arrow": "feather"}.get(
-        chosen, chosen
-    )
+    recognised = _recognise(opened, limits)
+    chosen = (format or recognised).lower().removeprefix(".")
+    chosen = _OTHER_NAMES.get(chosen, chosen)
     if chosen not in _READERS:
         raise InputError(f"format must be one of {', '.join(_READERS)}; got {format!r}")
     try:
@@ -93,13 +91,10 @@ def table_from(data: Any, limits: Limits | None = None, progress: Progress | Non
         return table_from_frame(data)
     if isinstance(data, Mapping):
         arrays = {str(name): np.asarray(values) for name, values in data.items()}
-        flat = {
-            name: a.astype(object) if a.dtype.kind in "USO" else a
-            for name, a in arrays.items()
-            if a.ndim == 1
-        }
-        wide = {name: as_numbers(a) for name, a in arrays.items() if a.ndim == 2}
-        return Table("npz", flat, wide) if wide else table_from_columns(flat, format="frame")
+        text = {name: a.astype(object) for name, a in arrays.items() if a.dtype.kind in "USO"}
+        columns = {name: text.get(name, a) for name, a in arrays.items() if a.ndim == 1}
+        matrices = {name: as_numbers(a) for name, a in arrays.items() if a.ndim == 2}
+        return Table("npz", columns, matrices) if matrices else table_from_columns(columns, format="frame")
     if isinstance(data, (Table, str, bytes, bytearray, os.PathLike)) or hasattr(data, "read"):
         return read_table(data, limits=limits, progress=progress)
     return None
@@ -139,3 +134,4 @@ _READERS: dict[str, Callable[[Source, Limits, Progress | None], Table]] = {
     "npz": read_npz,
     "json": read_json,
 }
+_OTHER_NAMES = {"tsv": "csv", "txt": "csv", "jsonl": "json", "ndjson": "json", "arrow": "feather"}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calib.exceptions import InputError
-from calib.formats.tables import Table
+from calib.formats.tables import Table, some_names
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -17,16 +17,19 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-LABEL_NAMES = words_of(
-    "label labels y y_true ytrue true true_label true_labels true_class target targets class truth "
-    "ground_truth groundtruth gt actual outcome class_label y_test labels_true"
-)
-ID_NAMES = words_of(
-    "id ids row_id sample_id example_id image_id uuid guid key filename file file_name path image"
-)
-SPLIT_NAMES = words_of("split subset partition set part dataset_split")
-WEIGHT_NAMES = words_of("weight weights sample_weight sample_weights")
-GROUP_NAMES = words_of("group groups cohort site segment slice subgroup")
+#: Names that give a column its role.
+ROLE_NAMES = {
+    "label": words_of(
+        "label labels y y_true ytrue true true_label true_labels true_class target targets class truth "
+        "ground_truth groundtruth gt actual outcome class_label y_test labels_true"
+    ),
+    "id": words_of(
+        "id ids row_id sample_id example_id image_id uuid guid key filename file file_name path image"
+    ),
+    "split": words_of("split subset partition set part dataset_split"),
+    "weight": words_of("weight weights sample_weight sample_weights"),
+    "group": words_of("group groups cohort site segment slice subgroup"),
+}
 INDEX_NAMES = frozenset(["", "unnamed_0", "index", "__index_level_0", "index_level_0", "row", "row_number"])
 PREDICTED_NAMES = words_of(
     "pred preds prediction predictions predicted predicted_label predicted_class y_pred y_hat yhat argmax "
@@ -99,10 +102,9 @@ def guess_roles(table: Table) -> Roles:
     if table.matrices:
         return _roles_of_arrays(table)
     named = _named_roles(table)
-    taken = {name for name in named.values() if name is not None}
-    rest = [name for name in table.columns if name not in taken]
+    rest = [name for name in table.columns if name not in named.values()]
     numeric = [name for name in rest if table.columns[name].dtype.kind in "fiu"]
-    numeric = [name for name in numeric if plain(name) not in PREDICTED_NAMES or len(numeric) == 1]
+    numeric = [name for name in numeric if normalised(name) not in PREDICTED_NAMES or len(numeric) == 1]
     onehot: tuple[str, ...] = ()
     if named["label"] is None:
         onehot = _one_hot_columns(table, rest)
@@ -115,21 +117,18 @@ def guess_roles(table: Table) -> Roles:
     if not scores:
         raise InputError(
             "no column of probabilities was found: one numeric column per class is needed, for example "
-            f"cat,dog,label; the columns are {_listed(list(table.columns))}"
+            f"cat,dog,label; the columns are {some_names(table.columns)}"
         )
-    label = (named["label"],) if named["label"] is not None else onehot
-    used = {*scores, *label, *(name for name in named.values() if name)}
+    used = {*scores, *onehot, *named.values()}
+    label_column = named.pop("label")
+    label = (label_column,) if label_column is not None else onehot
     return Roles(
         probabilities=tuple(scores),
-        class_names=names if names and not _numbered(table) else None,
+        class_names=names if names and table.tabular else None,
         label=_in_class_order(label, names),
-        id=named["id"],
-        split=named["split"],
-        weight=named["weight"],
-        group=named["group"],
-        index=named["index"],
         scale=scale,
         ignored=tuple(name for name in table.columns if name not in used) + table.ignored,
+        **named,
     )
 
 
@@ -138,72 +137,53 @@ def _roles_of_arrays(table: Table) -> Roles:
     scale, chosen = "unknown", None
     for kind in ("probabilities", "log_probabilities", "logits"):
         for name in table.matrices:
-            if chosen is None and plain(name) in SCORE_NAMES[kind]:
-                scale, chosen = kind if plain(name) != "array" else "unknown", name
-    labelled = [name for name in table.matrices if plain(name) in LABEL_NAMES]
+            if chosen is None and normalised(name) in SCORE_NAMES[kind]:
+                scale, chosen = kind if normalised(name) != "array" else "unknown", name
+    labelled = [name for name in table.matrices if normalised(name) in ROLE_NAMES["label"]]
     if chosen is None:
         rest = [name for name in table.matrices if name not in labelled]
         if len(rest) != 1:
             raise InputError(
-                f"which array holds the probabilities? There are {_listed(rest) or 'none'}; call it 'proba' "
-                "or 'logits', and the true labels 'labels'"
+                f"which array holds the probabilities? There are {some_names(rest) or 'none'}; call it "
+                "'proba' or 'logits', and the true labels 'labels'"
             )
         chosen = rest[0]
-        scale = next((kind for kind in ("logits", "log_probabilities") if kind[:-1] in plain(chosen)), scale)
-    found: dict[str, str] = {}
-    for role, words in (
-        ("label", LABEL_NAMES),
-        ("id", ID_NAMES | {"index", "indices"}),
-        ("split", SPLIT_NAMES),
-        ("weight", WEIGHT_NAMES),
-        ("group", GROUP_NAMES),
-        ("names", CLASS_NAMES),
-    ):
+        scale = next(
+            (kind for kind in ("logits", "log_probabilities") if kind[:-1] in normalised(chosen)), scale
+        )
+    array_of: dict[str, str] = {}
+    for role, words in (ROLE_NAMES | {"names": CLASS_NAMES}).items():
         for name in (*table.columns, *labelled):
-            if plain(name) in words:
-                found.setdefault(role, name)
-    n_rows = len(table.matrices[chosen])
+            if normalised(name) in words or (role == "id" and normalised(name) in ("index", "indices")):
+                array_of.setdefault(role, name)
     free = [
-        name for name in table.columns if name not in found.values() and len(table.columns[name]) == n_rows
+        name
+        for name, values in table.columns.items()
+        if name not in array_of.values() and len(values) == len(table.matrices[chosen])
     ]
-    if "label" not in found and len(free) == 1 and plain(free[0]) not in PREDICTED_NAMES:
-        found["label"] = free[0]
-    names = table.columns.get(found.get("names", ""))
-    used = {chosen, *found.values()}
+    if "label" not in array_of and len(free) == 1 and normalised(free[0]) not in PREDICTED_NAMES:
+        array_of["label"] = free[0]
+    names = table.columns.get(array_of.get("names", ""))
+    used = {chosen, *array_of.values()}
     return Roles(
         probabilities=(chosen,),
         class_names=None if names is None else tuple(str(name) for name in names),
-        label=(found["label"],) if "label" in found else (),
-        id=found.get("id"),
-        split=found.get("split"),
-        weight=found.get("weight"),
-        group=found.get("group"),
+        label=(array_of["label"],) if "label" in array_of else (),
         scale=scale,
         ignored=tuple(name for name in (*table.columns, *table.matrices) if name not in used) + table.ignored,
+        **{role: array_of.get(role) for role in ("id", "split", "weight", "group")},
     )
-
-
-def _numbered(table: Table) -> bool:
-    return table.format == "npy" or table.format == "npz"
 
 
 def _named_roles(table: Table) -> dict[str, str | None]:
     """Roles given by name, each checked against the kind of values it needs."""
-    roles: dict[str, str | None] = dict.fromkeys(("label", "id", "split", "weight", "group", "index"))
+    roles: dict[str, str | None] = dict.fromkeys((*ROLE_NAMES, "index"))
     for position, (name, values) in enumerate(table.columns.items()):
-        word, number = plain(name), values.dtype.kind in "fiu"
-        fraction = number and not _whole(values)
-        if word in LABEL_NAMES and not fraction:
-            if roles["label"] is None or word != "class":
-                roles["label"] = name
-        elif word in ID_NAMES and not fraction:
-            roles["id"] = roles["id"] or name
-        elif word in SPLIT_NAMES and not fraction:
-            roles["split"] = name
-        elif word in WEIGHT_NAMES and number:
-            roles["weight"] = name
-        elif word in GROUP_NAMES and not fraction:
-            roles["group"] = name
+        word, number = normalised(name), values.dtype.kind in "fiu"
+        role = next((role for role, names in ROLE_NAMES.items() if word in names), None)
+        if role is not None and (number if role == "weight" else not number or _whole(values)):
+            if roles[role] is None or (role != "id" and word != "class"):
+                roles[role] = name
         elif number and roles["index"] is None and _is_index(values, position, word):
             roles["index"] = name
     return roles
@@ -224,37 +204,30 @@ def is_row_number(values: np.ndarray) -> bool:
 
 
 def _whole(values: np.ndarray) -> bool:
-    if values.dtype.kind in "iu":
-        return True
-    for piece in (values[:1000], values):  # most fractional columns show it at once
-        known = piece[~np.isnan(piece)]
-        if not (known == np.floor(known)).all():
-            return False
-    return True
+    """Whether all numbers that are not missing are whole; most other columns show it in the first rows."""
+    return values.dtype.kind in "iu" or all(
+        (np.isnan(rows) | (rows == np.floor(rows))).all() for rows in (values[:1000], values)
+    )
 
 
 def _score_columns(numeric: Sequence[str]) -> tuple[list[str], tuple[str, ...] | None, str]:
     """Score columns, class names and scale; columns with a prefix such as prob_ win over others."""
-    found: dict[str, list[tuple[str, str]]] = {}
+    by_prefix: dict[str, list[tuple[str, str]]] = {}
     for name in numeric:
         match = PREFIX.fullmatch(name.strip())
         if match and (match["join"] or match["name"].isdigit()):
-            found.setdefault(match["word"].lower(), []).append((name, match["name"].strip()))
-    if found:
-        word, pairs = max(found.items(), key=lambda item: len(item[1]))
+            by_prefix.setdefault(match["word"].lower(), []).append((name, match["name"].strip()))
+    if by_prefix:
+        word, pairs = max(by_prefix.items(), key=lambda item: len(item[1]))
         names = tuple(name for _, name in pairs)
-        whole = len(pairs) == len(numeric)
-        if (
-            len(pairs) >= 2
-            and len(set(names)) == len(names)
-            and (whole or word not in ("class", "p", "pred"))
-        ):
+        distinct = len(pairs) >= 2 and len(set(names)) == len(names)
+        if distinct and (len(pairs) == len(numeric) or word not in ("class", "p", "pred")):
             return [name for name, _ in pairs], names, _scale(word)
     return list(numeric), tuple(name.strip() for name in numeric), "unknown"
 
 
 def _scale(word: str) -> str:
-    squeezed = plain(word).replace("_", "")
+    squeezed = normalised(word).replace("_", "")
     if squeezed.startswith("logit"):
         return "logits"
     if "logprob" in squeezed:
@@ -276,7 +249,7 @@ def _one_hot_columns(table: Table, names: Sequence[str]) -> tuple[str, ...]:
 def _is_binary(values: np.ndarray) -> bool:
     if values.dtype == object:
         return {str(v).lower() for v in values[:100]} <= {"true", "false"}
-    return all(((piece == 0) | (piece == 1)).all() for piece in (values[:1000], values))
+    return all(((rows == 0) | (rows == 1)).all() for rows in (values[:1000], values))
 
 
 def one_hot_values(values: np.ndarray) -> np.ndarray:
@@ -312,61 +285,44 @@ def _sum_to_one(table: Table, names: Sequence[str]) -> bool:
 def _in_class_order(label: tuple[str, ...], names: tuple[str, ...] | None) -> tuple[str, ...]:
     if len(label) < 2 or names is None:
         return label
-    of = {}
-    for name in label:
-        match = LABEL_PREFIX.fullmatch(name.strip())
-        of[match[1].strip() if match else name.strip()] = name
-    return tuple(of[name] for name in names) if set(of) == set(names) else label
+    matches = [LABEL_PREFIX.fullmatch(name.strip()) for name in label]
+    column_of = {(m[1] if m else name).strip(): name for m, name in zip(matches, label, strict=True)}
+    return tuple(column_of[name] for name in names) if set(column_of) == set(names) else label
 
 
 def part_of(value: str) -> str | None:
-    """Return "calibration" or "evaluation" if a name or split value says so, else None."""
-    words = set(plain(value).split("_"))
+    """Return the part that a name or a split value names, "calibration" or "evaluation", or None."""
+    words = set(normalised(value).split("_"))
     if words & CALIBRATION:
         return "calibration"
     return "evaluation" if words & EVALUATION else None
 
 
 def part_tables(table: Table) -> Mapping[str, Table]:
-    """Divide named arrays by their names: {"calibration": ..., "evaluation": ...}, empty if undivided.
+    """Divide named arrays by their names into "calibration" and "evaluation"; empty if undivided.
 
-    `calibration_logits` becomes `logits` of the calibration part; arrays that name no part, such as
-    `class_names`, belong to both.
+    `calibration_logits` becomes `logits` of "calibration"; `class_names` belongs to both.
     """
     parts: dict[str, dict[str, np.ndarray]] = {"calibration": {}, "evaluation": {}}
     shared: dict[str, np.ndarray] = {}
     for name, values in (*table.columns.items(), *table.matrices.items()):
-        part = part_of(name)
-        words = [word for word in plain(name).split("_") if word not in CALIBRATION | EVALUATION]
-        if part is None:
-            if "train" not in words and "training" not in words:
-                shared[name] = values
-        else:
+        words = [word for word in normalised(name).split("_") if word not in CALIBRATION | EVALUATION]
+        if (part := part_of(name)) is not None:
             parts[part]["_".join(words) or name] = values
-    made = {}
+        elif values.ndim == 1 and "train" not in words and "training" not in words:
+            shared[name] = values
+    tables = {}
     for part, arrays in parts.items():
-        if any(values.ndim == 2 for values in arrays.values()):
-            n_rows = next(len(values) for values in arrays.values() if values.ndim == 2)
-            both = {
-                n: v
-                for n, v in shared.items()
-                if v.ndim == 1 and (plain(n) in CLASS_NAMES or len(v) == n_rows)
-            }
-            content = both | arrays
-            made[part] = Table(
-                table.format,
-                {name: values for name, values in content.items() if values.ndim == 1},
-                {name: values for name, values in content.items() if values.ndim == 2},
-            )
-    return made
+        matrices = {name: values for name, values in arrays.items() if values.ndim == 2}
+        if matrices:
+            n_rows = len(next(iter(matrices.values())))
+            usable = {n: v for n, v in shared.items() if normalised(n) in CLASS_NAMES or len(v) == n_rows}
+            columns = {name: values for name, values in (usable | arrays).items() if values.ndim == 1}
+            tables[part] = Table(table.format, columns, matrices)
+    return tables
 
 
-def plain(name: str) -> str:
-    """Lower case with single underscores: what names are compared by."""
+def normalised(name: str) -> str:
+    """Return a name in lower case with single underscores, the form in which names are compared."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
     return re.sub(r"[^0-9a-z]+", "_", spaced.lower()).strip("_")
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return the first few names, quoted, for a message."""
-    return ", ".join(repr(name[:40]) for name in names[:6]) + (", ..." if len(names) > 6 else "")

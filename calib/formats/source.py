@@ -19,7 +19,7 @@ Progress = Callable[[float, str], None]
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds enforced while a file is read; the message of the `InputError` names the one that was met.
+    """Bounds enforced while a file is read; the `InputError` names the one that was exceeded.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Limits:
     expansion : int
         Expanded size over stored size. Predictions as text shrink 2 to 20 times; a bomb, 1,000 times.
     free_bytes : int
-        Expanded size up to which `expansion` is not looked at: one-hot matrices shrink a lot.
+        Expanded size up to which `expansion` is not checked: one-hot matrices shrink a lot.
     rows, columns : int
         ImageNet-21k, the widest classifier in common use, has 21,841 classes.
     members : int
@@ -90,16 +90,9 @@ class Source:
         with self.open() as file:
             return file.read(n_bytes)
 
-    @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
+    def open(self) -> BinaryIO:
         """Open for reading from the start."""
-        file: BinaryIO = (
-            self.content.open("rb") if isinstance(self.content, Path) else io.BytesIO(self.content)
-        )
-        try:
-            yield file
-        finally:
-            file.close()
+        return self.content.open("rb") if isinstance(self.content, Path) else io.BytesIO(self.content)
 
     @contextmanager
     def expanded(self, limits: Limits) -> Iterator[Expander]:
@@ -151,7 +144,7 @@ def open_source(source: Any, limits: Limits) -> Source:
 
 
 class Expander:
-    """Binary file over a plain or gzip file that counts what comes out and enforces `limits`."""
+    """Binary file that decompresses a file if it is gzip, counts what comes out and enforces `limits`."""
 
     closed = False
 
@@ -178,7 +171,7 @@ class Expander:
         return out
 
     def _expand(self, n_bytes: int) -> bytes:
-        pieces: list[bytes] = []
+        chunks: list[bytes] = []
         missing = n_bytes
         while missing > 0:
             assert self._inflate is not None
@@ -193,22 +186,19 @@ class Expander:
                     break
                 self._inflate = zlib.decompressobj(31)
             try:
-                piece = self._inflate.decompress(self._waiting, missing)
+                chunk = self._inflate.decompress(self._waiting, missing)
             except zlib.error as error:
                 raise InputError(f"the gzip file is damaged ({error}); copy it again") from None
             self._waiting = self._inflate.unconsumed_tail or self._inflate.unused_data
-            pieces.append(piece)
-            missing -= len(piece)
-        return b"".join(pieces)
+            chunks.append(chunk)
+            missing -= len(chunk)
+        return b"".join(chunks)
 
 
 def whole(source: Source, limits: Limits) -> bytes:
     """Return all bytes, decompressed when gzip."""
-    pieces = []
     with source.expanded(limits) as file:
-        while piece := file.read(1 << 24):
-            pieces.append(piece)
-    return b"".join(pieces)
+        return b"".join(iter(lambda: file.read(1 << 24), b""))
 
 
 def _size(n_bytes: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,20 +49,17 @@ class Table:
     @property
     def n_rows(self) -> int:
         """Rows of the first column or matrix; 0 when there is none."""
-        for values in (*self.columns.values(), *self.matrices.values()):
-            return len(values)
-        return 0
+        return next((len(values) for values in (*self.columns.values(), *self.matrices.values())), 0)
 
     def matrix(self, names: Sequence[str]) -> np.ndarray:
         """Return the named numeric columns side by side, (n, len(names)), float32 or float64."""
-        place = {name: j for j, name in enumerate(self.packed_names)}
-        if self.packed is not None and all(name in place for name in names):
-            at = [place[name] for name in names]
-            if at == list(range(at[0], at[0] + len(at))):
-                return frozen(np.ascontiguousarray(self.packed[:, at[0] : at[0] + len(at)]))
-            return frozen(self.packed[:, at])
-        columns = [as_float_column(self.columns[name], name) for name in names]
-        return frozen(np.stack(columns, axis=1))
+        position = {name: j for j, name in enumerate(self.packed_names)}
+        if self.packed is not None and all(name in position for name in names):
+            chosen = [position[name] for name in names]
+            if chosen == list(range(chosen[0], chosen[0] + len(chosen))):
+                return frozen(np.ascontiguousarray(self.packed[:, chosen[0] : chosen[0] + len(chosen)]))
+            return frozen(self.packed[:, chosen])
+        return frozen(np.stack([as_float_column(self.columns[name], name) for name in names], axis=1))
 
     def frame(self, max_rows: int | None = None) -> pd.DataFrame:
         """Return columns and matrices as one frame for preview; matrices become name[0], name[1], ..."""
@@ -73,11 +70,11 @@ class Table:
 
 
 def frozen(array: np.ndarray) -> np.ndarray:
-    """Make an array of our own read-only, so that `Predictions` shares it instead of copying it."""
-    own: Any = array
-    while isinstance(own, np.ndarray):
-        own.flags.writeable = False
-        own = own.base
+    """Make an array and what it is a view of read-only, so that `Predictions` shares it without a copy."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base.flags.writeable = False
+        base = base.base
     return array
 
 
@@ -126,12 +123,9 @@ def packed_table(
     matrices: Mapping[str, np.ndarray] | None = None,
 ) -> Table:
     """Make a `Table` whose float columns are views into `packed`; `columns` gives the file order."""
-    place = {name: j for j, name in enumerate(packed_names)}
-    shown = {
-        name: packed[:, place[name]] if name in place else np.asarray(values)
-        for name, values in columns.items()
-    }
-    return Table(format, shown, dict(matrices or {}), packed, tuple(packed_names))
+    views = {name: packed[:, j] for j, name in enumerate(packed_names)}
+    arrays = {name: views[name] if name in views else np.asarray(v) for name, v in columns.items()}
+    return Table(format, arrays, dict(matrices or {}), packed, tuple(packed_names))
 
 
 def table_from_frame(frame: pd.DataFrame) -> Table:
@@ -143,9 +137,7 @@ def table_from_frame(frame: pd.DataFrame) -> Table:
         series = frame.iloc[:, j]
         if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf":
             columns[name] = series.to_numpy()
-        elif pd.api.types.is_bool_dtype(series.dtype):
-            columns[name] = as_text(series.tolist())
-        elif pd.api.types.is_numeric_dtype(series.dtype):
+        elif pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
             columns[name] = series.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
             columns[name] = as_text(series.tolist())
@@ -159,8 +151,14 @@ def as_text(values: Sequence[Any]) -> np.ndarray:
     )
 
 
+def some_names(names: Iterable[str]) -> str:
+    """Return the first names, quoted, for a message."""
+    names = list(names)
+    return ", ".join(repr(name[:40]) for name in names[:5]) + (", ..." if len(names) > 5 else "")
+
+
 def check_distinct(names: Sequence[str]) -> None:
-    """Refuse column names that appear twice: roles are given by name."""
+    """Refuse column names that appear twice: roles go by name."""
     if len(set(names)) != len(names):
         twice = Counter(names).most_common(1)[0][0]
         raise InputError(f"column name {twice[:60]!r} appears more than once; give every column its own name")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
 import re
@@ -22,13 +23,13 @@ from calib.formats.tables import Table, check_distinct, packed_table
 BLOCK, WIDE, MANY_COLUMNS = 1 << 20, 8, 100
 #: Bytes looked at to find delimiter, decimal sign, header and column types: 20,000 long names fit in.
 HEAD = 4 << 20
-#: Cells looked at for that, once the header is known.
+#: Cells looked at for column types, below the header.
 SNIFFED_CELLS = 100_000
 DELIMITERS = ",;\t| :^~#&\x1f\x01"
 NULLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "NAN", "null", "NULL", "None", "#N/A", "<NA>"]
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)
 LINE_BREAK = re.compile(r" *(?:\r\n|\r|\n) *")
-#: Integers longer than this do not survive a float64 (2**53 has 16 digits) and are kept as text.
+#: Integers longer than this do not survive a float64 (2**53 has 16 digits) and are read as text.
 EXACT_DIGITS = 15
 
 
@@ -48,21 +49,21 @@ class Dialect:
 class Lines(Expander):
     """Text of a file without blanks after its last line break: pyarrow would take them for one more row."""
 
-    _held = b""
+    _blanks = b""
 
     def read(self, n_bytes: int) -> bytes:
-        """Return up to `n_bytes` and what was held back; empty at the end."""
-        while piece := super().read(n_bytes):
-            data = self._held + piece
+        """Return up to `n_bytes` and the blanks held back before; empty at the end."""
+        while chunk := super().read(n_bytes):
+            data = self._blanks + chunk
             last = data[max(data.rfind(b"\n"), data.rfind(b"\r")) + 1 :]
-            self._held = last if last.isspace() else b""
-            if len(data) > len(self._held):
-                return data[: len(data) - len(self._held)]
+            self._blanks = last if last.isspace() else b""
+            if len(data) > len(self._blanks):
+                return data[: len(data) - len(self._blanks)]
         return b""
 
 
 def read_delimited(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
-    """Read delimited text with any delimiter, decimal sign, BOM, quoting; plain or gzip.
+    """Read delimited text with any delimiter, decimal sign, BOM and quoting, gzipped or not.
 
     Raises
     ------
@@ -97,9 +98,8 @@ def read_delimited(source: Source, limits: Limits, progress: Progress | None = N
                 f"a line is longer than {BLOCK >> 20} MiB, or a quote is opened and never closed; "
                 "this is not a table of predictions"
             ) from None
-        raise InputError(
-            f"the text cannot be read as a table: {' '.join(str(error).split())[:200]}"
-        ) from None
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"the text cannot be read as a table: {reason}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"the text is not valid {encoding}: {error.reason}; save it as UTF-8") from None
 
@@ -234,24 +234,22 @@ def _read(
             if progress is not None:
                 progress(min(lines.position(), 1.0), "reading")
     packed = np.empty((n_rows, len(floats)))
-    while blocks:  # each block is given back before the next is copied: the peak is one table, not two
+    while blocks:  # each block is freed before the next is copied: the peak is one table, not two
         block = blocks.pop()
         packed[n_rows - len(block) : n_rows] = block
         n_rows -= len(block)
     name_of = dict(zip(keys, dialect.names, strict=True))
     columns: dict[str, np.ndarray | None] = dict.fromkeys(dialect.names)
-    extra: list[tuple[str, np.ndarray]] = []
+    converted: dict[str, np.ndarray] = {}
     for key in texts:
         values = _text_or_numbers(pa.chunked_array(strings.pop(key), pa.string()))
         if values.dtype.kind == "f":
-            extra.append((name_of[key], values))
+            converted[name_of[key]] = values
         else:
             columns[name_of[key]] = values
-    names = [name_of[key] for key in floats]
-    if extra:
-        packed = np.column_stack([packed, *(values for _, values in extra)])
-        names += [name for name, _ in extra]
-    return packed_table(packed, names, columns, format="csv")
+    if converted:
+        packed = np.column_stack([packed, *converted.values()])
+    return packed_table(packed, [*(name_of[key] for key in floats), *converted], columns, format="csv")
 
 
 def _side_by_side(batch: pa.RecordBatch, keys: list[str]) -> np.ndarray:
@@ -264,15 +262,11 @@ def _text_or_numbers(column: pa.ChunkedArray) -> np.ndarray:
     sample = [str(v).strip() for v in column.slice(0, 50).to_pylist() if v is not None]
     if sample and all(_is_number(cell.removesuffix("%")) for cell in sample):
         trimmed = pc.utf8_rtrim(pc.utf8_trim_whitespace(column), characters="%")
-        plain = pc.replace_substring(pc.utf8_trim_whitespace(trimmed), pattern=",", replacement=".")
-        missing = pc.is_in(plain, value_set=pa.array(NULLS))
-        try:
-            numbers = pc.if_else(missing, pa.scalar(None, pa.string()), plain).cast(pa.float64())
-        except pa.ArrowInvalid:
-            pass
-        else:
-            if not (pc.max(pc.utf8_length(plain)).as_py() or 0) > 25:
-                return numbers.to_numpy()
+        digits = pc.replace_substring(pc.utf8_trim_whitespace(trimmed), pattern=",", replacement=".")
+        missing = pc.is_in(digits, value_set=pa.array(NULLS))
+        if (pc.max(pc.utf8_length(digits)).as_py() or 0) <= 25:
+            with contextlib.suppress(pa.ArrowInvalid):
+                return pc.if_else(missing, pa.scalar(None, pa.string()), digits).cast(pa.float64()).to_numpy()
     coded = column.combine_chunks().dictionary_encode()
     coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
     values = np.array([*map(_one_line, coded.dictionary.to_pylist()), ""], dtype=object)

@@ -16,8 +16,8 @@ def write_csv(frame: pd.DataFrame) -> bytes:
     r"""Return a frame as CSV (UTF-8, no index) whose text no spreadsheet runs as a formula.
 
     Text cells and column names that begin with ``=``, ``+``, ``-``, ``@``, tab or a line break get an
-    apostrophe in front, unless they are plain numbers; line breaks inside text become spaces; numbers
-    bit for bit.
+    apostrophe in front, unless they are numbers; line breaks inside text become spaces; numbers are
+    written bit for bit.
 
     Examples
     --------
@@ -29,8 +29,8 @@ def write_csv(frame: pd.DataFrame) -> bytes:
     for j in range(safe.shape[1]):
         column = frame.iloc[:, j]
         if column.dtype.kind not in "iufbmM":
-            known = {value: neutral(value) for value in column.unique() if isinstance(value, str)}
-            safe.isetitem(j, [known.get(v, v) if isinstance(v, str) else v for v in column.tolist()])
+            neutral_of = {value: neutral(value) for value in column.unique() if isinstance(value, str)}
+            safe.isetitem(j, [neutral_of[v] if isinstance(v, str) else v for v in column.tolist()])
     buffer = io.BytesIO()
     safe.to_csv(buffer, index=False, lineterminator="\n")
     return buffer.getvalue()

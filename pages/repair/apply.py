@@ -35,7 +35,7 @@ try:
 except InputError as error:
     left.error(escaped(error))
 upload = right.file_uploader("New predictions (probabilities per class)", key="apply-file")
-reading = None if upload is None else read(upload, place="apply-reading")
+reading = None if upload is None else read(upload, slot="apply-reading")
 predictions = None
 if reading is not None and show_faults(reading, labelled=False):
     predictions, dropped_labels = without_labels(reading)

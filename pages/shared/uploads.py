@@ -18,7 +18,7 @@ from calib.formats.tables import Table
 from pages.shared.session import Dataset
 from pages.shared.widgets import escaped
 
-#: Where the session keeps what is on its way to all pages; other uploads have a place of their own.
+#: Slot of the session for the upload that all pages may use; other uploads have slots of their own.
 PENDING = "reading"
 
 
@@ -29,7 +29,7 @@ class Reading:
     Attributes
     ----------
     key : tuple
-        Identities of the files: a reading is made once per upload.
+        Identities of the files, so that each upload is read once.
     name : str
         Name of the predictions file.
     tables : tuple of (Table or None)
@@ -38,8 +38,8 @@ class Reading:
         "evaluation", and "calibration" where there are such rows.
     roles : Roles or None
         What each column is taken for; None for arrays.
-    place : str
-        Key of the session it is kept under.
+    slot : str
+        Key of the session that holds it.
     """
 
     key: tuple[Any, ...]
@@ -47,7 +47,7 @@ class Reading:
     tables: tuple[Table, Table | None, Table | None, Table | None]
     reports: dict[str, Examination]
     roles: Roles | None
-    place: str = PENDING
+    slot: str = PENDING
 
     @property
     def table(self) -> Table:
@@ -61,46 +61,45 @@ def read(
     calibration: Any = None,
     calibration_labels: Any = None,
     *,
-    place: str = PENDING,
+    slot: str = PENDING,
 ) -> Reading | None:
     """Return the examined upload, read once per set of files; None if it cannot be read (and says why).
 
-    Without an `evaluation` file it is the one read before at this `place` of the session, with the other
-    files that are given now.
+    Without an `evaluation` file, the one that this `slot` of the session holds is read with the other files.
     """
-    held: Reading | None = st.session_state.get(place)
-    if evaluation is None and held is None:
+    earlier: Reading | None = st.session_state.get(slot)
+    if evaluation is None and earlier is None:
         return None
     files = [evaluation, labels, calibration, calibration_labels]
     key = tuple(None if file is None else file.file_id for file in files)
-    if evaluation is None and held is not None:
-        key = tuple(now or before for now, before in zip(key, held.key, strict=True))
-    if held is not None and held.key == key:
-        return held
+    if evaluation is None and earlier is not None:
+        key = tuple(now or before for now, before in zip(key, earlier.key, strict=True))
+    if earlier is not None and earlier.key == key:
+        return earlier
     bar = st.progress(0.0, "Reading ...")
     try:
-        known = {} if held is None else dict(zip(held.key, held.tables, strict=True))
+        tables = {} if earlier is None else dict(zip(earlier.key, earlier.tables, strict=True))
         for file in files:
-            if file is not None and file.file_id not in known:
-                known[file.file_id] = read_table(file, progress=bar.progress)
-        table, *others = (known[one] if one else None for one in key)
-        name, roles = (held.name, held.roles) if evaluation is None else (evaluation.name, _guess(table))
-        reading = Reading(key, name, (table, *others), {}, roles, place)
+            if file is not None and file.file_id not in tables:
+                tables[file.file_id] = read_table(file, progress=bar.progress)
+        table, *others = (tables[file_id] if file_id else None for file_id in key)
+        roles = earlier.roles if evaluation is None else _guess(table)
+        reading = Reading(key, (evaluation or earlier).name, (table, *others), {}, roles, slot)
         reading = replace(reading, reports=examined(reading, bar.progress))
     except InputError as error:
         st.error(f"Not loaded: {escaped(error)}")
-        st.caption("What was loaded before is still in place.")
+        st.caption("The data loaded before are still in use.")
         return None
     finally:
         bar.empty()
-    st.session_state[place] = reading
+    st.session_state[slot] = reading
     return reading
 
 
 def pending() -> bool:
     """Whether an upload was read, and neither used nor dismissed."""
-    held = st.session_state.get(PENDING)
-    return held is not None and st.session_state.get("in_use", (None,))[0] is not held
+    reading = st.session_state.get(PENDING)
+    return reading is not None and st.session_state.get("in_use", (None,))[0] is not reading
 
 
 def dismiss() -> None:
@@ -109,19 +108,18 @@ def dismiss() -> None:
 
 
 def examined(reading: Reading, progress: Any = None) -> dict[str, Examination]:
-    """Examine every part of an upload: calibration rows first, evaluation rows compared with them."""
+    """Examine the calibration rows of an upload, then its evaluation rows, compared with them."""
     table, labels, calibration, calibration_labels = reading.tables
     raw_by_part = dict(divide(table, reading.roles if reading.roles != _guess(table) else None))
     if labels is not None:
         raw_by_part["evaluation"] = with_labels(raw_by_part["evaluation"], labels)
     if calibration is not None:
-        other = divide(calibration)["evaluation"]
-        raw_by_part["calibration"] = (
-            other if calibration_labels is None else with_labels(other, calibration_labels)
-        )
+        raw_by_part["calibration"] = divide(calibration)["evaluation"]
+        if calibration_labels is not None:
+            raw_by_part["calibration"] = with_labels(raw_by_part["calibration"], calibration_labels)
     if "evaluation" not in raw_by_part:
         raise InputError("the file names calibration rows but no evaluation rows (test or evaluation)")
-    if reading.place != PENDING:  # calibration rows are of use only with the data of all pages
+    if reading.slot != PENDING:  # only the data of all pages need calibration rows
         raw_by_part.pop("calibration", None)
     return examine_parts(raw_by_part, progress=progress)
 
@@ -145,7 +143,7 @@ def rows_of(report: Examination) -> Predictions:
     Raises
     ------
     InputError
-        If an error stands in the way.
+        If there is an error.
     """
     for finding in report.errors:
         hint = " Accept it above." if finding.fix is not None else ""
@@ -159,36 +157,37 @@ def accepted(reading: Reading, split: float) -> Dataset:
     Raises
     ------
     InputError
-        If an error stands in the way, labels are missing, or the two parts have different classes.
+        If there is an error, labels are missing, or calibration and evaluation rows differ in classes.
     """
     rows = rows_of(reading.reports["evaluation"])
-    held = rows_of(reading.reports["calibration"]) if "calibration" in reading.reports else None
+    calibration = rows_of(reading.reports["calibration"]) if "calibration" in reading.reports else None
     if rows.labels is None:
         raise InputError("there are no true labels; add a label column or upload a file of labels")
-    if held is not None and held.labels is None:
+    if calibration is not None and calibration.labels is None:
         raise InputError("the calibration rows have no true labels; add them or remove the calibration file")
     how = "calibration and evaluation rows as uploaded"
-    if held is None:
-        how = "all rows are for evaluation; there are no calibration rows"
-        if split > 0:
-            held, rows = rows.split(split, random_state=0)
-            how = f"{split:.0%} of the rows, drawn at random within each class (seed 0), are for calibration"
-    if held is not None:
+    drawn = None
+    if calibration is not None:
         try:
-            held = held.in_order_of(rows.class_names)
+            calibration = calibration.in_order_of(rows.class_names)
         except InputError as error:
             raise InputError(f"the calibration rows do not fit the evaluation rows: {error}") from None
+    elif split > 0:
+        drawn = split
+        calibration, rows = rows.split(split, random_state=0)
+        how = f"{split:.0%} of the rows, drawn at random within each class (seed 0), are for calibration"
+    else:
+        how = "all rows are for evaluation; there are no calibration rows"
     log = tuple(
         f"{part} rows: {in_words(fix)}" for part, report in reading.reports.items() for fix in report.fixes
     )
-    drawn = split if split > 0 and "calibration" not in reading.reports else None
-    return Dataset(reading.name, f"Uploaded: {how}.", False, held, rows, log=log, split=drawn)
+    return Dataset(reading.name, f"Uploaded: {how}.", False, calibration, rows, log=log, split=drawn)
 
 
 def examine_again(reading: Reading) -> None:
-    """Examine an upload from its files: roles of columns as they are now, no fixes."""
+    """Examine an upload again with its present roles of columns, without fixes."""
     try:
-        st.session_state[reading.place] = replace(reading, reports=examined(reading))
+        st.session_state[reading.slot] = replace(reading, reports=examined(reading))
         st.rerun()
     except InputError as error:
         st.error(f"These columns cannot be used: {escaped(error)}")

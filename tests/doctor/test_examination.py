@@ -196,7 +196,7 @@ def test_named_columns_in_text_order_are_matched_by_name():
     order = sorted(range(12), key=str)
     frame = pd.DataFrame(proba[:, order], columns=[str(code) for code in order]).assign(label=labels)
     report = examine(frame)
-    assert "matched to columns by name" in report["column_order"].message
+    assert "matches labels to columns by name" in report["column_order"].message
     before, after = report.effect("column_order").accuracy
     assert before == after == (proba.argmax(axis=1) == labels).mean()
     np.testing.assert_array_equal(report.fix("column_order").predictions().proba, proba)
@@ -377,7 +377,7 @@ def test_effect_shows_accuracy_and_row_sums():
 
 def test_unknown_and_unfixable_codes_are_refused():
     report = examine(P, np.random.default_rng(1).permutation(Y))
-    with pytest.raises(InputError, match="'sorcery' is no code"):
+    with pytest.raises(InputError, match="'sorcery' is not the code"):
         report.fix("sorcery")
     with pytest.raises(InputError, match="no finding 'logits' to fix"):
         report.fix("logits")

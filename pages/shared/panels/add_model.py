@@ -23,7 +23,7 @@ def offer_model_upload() -> None:
             )
         )
         other = st.file_uploader("Predictions of another model", key="other-model")
-        reading = None if other is None else read(other, place="other-reading")
+        reading = None if other is None else read(other, slot="other-reading")
         if reading is not None:
             show_faults(reading, labelled=True)
         if st.button("Add this model", disabled=reading is None) and reading is not None:

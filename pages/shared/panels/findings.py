@@ -1,4 +1,4 @@
-"""What was noticed in an upload: findings with their fixes, and the roles of its columns."""
+"""The findings of an upload with their fixes, and the roles of its columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import streamlit as st
 
 from calib.doctor import Finding
 from calib.doctor.findings import LABEL_CODES
-from calib.formats.roles import Roles
 from pages.shared.uploads import PENDING, Reading, examine_again, in_words
 
 COLOURS = {"error": "red", "warning": "orange", "note": "blue"}
@@ -25,14 +24,15 @@ def show_roles(reading: Reading) -> None:
         return
     classes = len(roles.probabilities)
     with st.expander(f"Columns: {classes:,} of {len(names):,} are taken for class scores"):
-        others = [NOBODY, *names] if len(names) <= LISTED_COLUMNS else [NOBODY, *_not_scores(roles, names)]
+        few, taken = len(names) <= LISTED_COLUMNS, set(roles.probabilities)
+        others = [NOBODY, *(name for name in names if few or name not in taken)]
         left, right = st.columns(2)
-        given = roles.label[0] if len(roles.label) == 1 else NOBODY
-        label = left.selectbox("True label", others, others.index(given), key="role-label")
+        guess = roles.label[0] if len(roles.label) == 1 else NOBODY
+        label = left.selectbox("True label", others, others.index(guess), key="role-label")
         chosen_id = right.selectbox("Row id", others, others.index(roles.id or NOBODY), key="role-id")
         split = left.selectbox("Split", others, others.index(roles.split or NOBODY), key="role-split")
         scores = list(roles.probabilities)
-        if len(names) <= LISTED_COLUMNS:
+        if few:
             scores = st.multiselect("Class scores, in class order", names, scores, key="role-scores")
         if st.button("Read again with these columns", disabled=len(scores) < 1):
             same = tuple(scores) == roles.probabilities
@@ -40,7 +40,7 @@ def show_roles(reading: Reading) -> None:
                 roles,
                 probabilities=tuple(scores),
                 class_names=roles.class_names if same else tuple(scores),
-                label=roles.label if label == given else () if label == NOBODY else (label,),
+                label=roles.label if label == guess else () if label == NOBODY else (label,),
                 id=None if chosen_id == NOBODY else chosen_id,
                 split=None if split == NOBODY else split,
             )
@@ -48,20 +48,20 @@ def show_roles(reading: Reading) -> None:
 
 
 def show_findings(reading: Reading) -> None:
-    """List what was noticed, each with what its fix would change; a fix is applied only when accepted."""
+    """List the findings, each with what its fix would change; a fix is applied only when accepted."""
     total = sum(len(report.findings) for report in reading.reports.values())
     if not total:
         st.success("Nothing suspicious was found in this file.")
     st.caption("Not in use yet: the other pages show it once you press the button below.")
     for part in reading.reports:
-        show_report(reading, part)
+        _show_examination(reading, part)
     undo_fixes(reading)
 
 
 def show_faults(reading: Reading, *, labelled: bool) -> bool:
-    """Show what is wrong with an upload of one set of rows, with fixes; return whether it can be used.
+    """Show the faults of an upload of evaluation rows, with fixes; return whether it can be used.
 
-    Without need for labels (`labelled` false), their faults do not stand in the way.
+    Faults of labels do not count if no labels are needed (`labelled` false).
     """
     report = reading.reports["evaluation"]
     faults = [
@@ -69,15 +69,15 @@ def show_faults(reading: Reading, *, labelled: bool) -> bool:
         for finding in report.findings
         if finding.severity == "error" or (finding.severity == "warning" and finding.fix is not None)
     ]
-    show_report(reading, "evaluation", faults)
+    _show_examination(reading, "evaluation", faults)
     undo_fixes(reading)
-    return all(one.code in LABEL_CODES and not labelled for one in report.errors)
+    return all(finding.code in LABEL_CODES and not labelled for finding in report.errors)
 
 
-def show_report(reading: Reading, part: str, findings: Sequence[Finding] | None = None) -> None:
-    """List fixes and findings (all, or those given) of one part of an upload."""
+def _show_examination(reading: Reading, part: str, findings: Sequence[Finding] | None = None) -> None:
+    """List the accepted fixes and `findings` (all by default) of calibration or evaluation rows."""
     report = reading.reports[part]
-    of_part = f", {part} rows" if reading.place == PENDING else ""
+    of_part = f", {part} rows" if reading.slot == PENDING else ""
     for fix in report.fixes:
         st.badge("Fixed", color="green")
         st.text((f"{part} rows: " if of_part else "") + in_words(fix))
@@ -89,19 +89,14 @@ def show_report(reading: Reading, part: str, findings: Sequence[Finding] | None 
             if finding.fix is None:
                 continue
             left.caption(f"The fix changes: {report.effect(finding.code)}")
-            if right.button("Apply fix", key=f"fix-{reading.place}-{part}-{finding.code}"):
+            if right.button("Apply fix", key=f"fix-{reading.slot}-{part}-{finding.code}"):
                 reports = {**reading.reports, part: report.fix(finding.code)}
-                st.session_state[reading.place] = replace(reading, reports=reports)
+                st.session_state[reading.slot] = replace(reading, reports=reports)
                 st.rerun()
 
 
 def undo_fixes(reading: Reading) -> None:
     """Offer to go back to the file as it was uploaded."""
     fixed = any(report.fixes for report in reading.reports.values())
-    if fixed and st.button("Undo all fixes", key=f"undo-{reading.place}"):
+    if fixed and st.button("Undo all fixes", key=f"undo-{reading.slot}"):
         examine_again(reading)
-
-
-def _not_scores(roles: Roles, names: list[str]) -> list[str]:
-    scores = set(roles.probabilities)
-    return [name for name in names if name not in scores]
