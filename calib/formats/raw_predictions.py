@@ -62,7 +62,7 @@ def read_predictions(
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> Predictions:
-    r"""Read predicted probabilities, and labels where they are, from a file.
+    r"""Read predicted probabilities, and true labels if there are any, from a file.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def read_predictions(
     Raises
     ------
     InputError
-        Whatever is wrong with the file, in one sentence.
+        If the file cannot be read or used; one sentence says why.
 
     Examples
     --------
@@ -109,9 +109,9 @@ def read_pair(
 ) -> tuple[Predictions | None, Predictions]:
     """Read (calibration, evaluation) predictions from one file that may hold both.
 
-    An NPZ divides by array names (`calibration_logits`, `val_probs`, `test_labels`), a table by its split
-    column (values such as val, calibration, test). Rows named train belong to neither. A file that names
-    no calibration rows gives (None, everything).
+    An NPZ file is divided by its array names (`calibration_logits`, `val_probs`, `test_labels`), a table by
+    its split column (values such as val, calibration, test). Rows named train are left out. A file that
+    names no calibration rows gives (None, all rows).
 
     Raises
     ------
@@ -214,7 +214,7 @@ class RawPredictions:
         """Class codes of `labels`, int64; -1 where a label is missing or names no class.
 
         Text labels are looked up among the names. Whole numbers are looked up among names that are all
-        numbers too (columns "1", "10", "2" and label 10), else they are codes already.
+        numbers too (columns "1", "10", "2" and label 10); otherwise they are codes.
         """
         if self.labels is None:
             return None
@@ -224,9 +224,7 @@ class RawPredictions:
             positions, values = pd.factorize(labels)
             codes = [code_of.get(str(name), -1) for name in values]
             if integers := _as_integers(values):
-                by_number = {
-                    number: code for name, code in code_of.items() for number in _as_integers([name])
-                }
+                by_number = {n: code for name, code in code_of.items() for n in _as_integers([name])}
                 codes = [by_number.get(number, -1) for number in integers]
             return np.array([*codes, -1])[positions]
         floats = labels.astype(np.float64)
@@ -253,7 +251,7 @@ class RawPredictions:
 
     @property
     def numbered_names(self) -> bool:
-        """Whether all names are whole numbers, and not just 0, 1, ... as codes count."""
+        """Whether all names are whole numbers, and not simply the codes 0, 1, ..."""
         numbers = _as_integers(self.class_names or ())
         return bool(numbers) and sorted(numbers) != list(range(self.n_classes))
 
@@ -268,7 +266,7 @@ class RawPredictions:
         Raises
         ------
         InputError
-            If the scores are not what they are said to be, or a label is missing or unknown.
+            If the values contradict `scores`, or a label is missing or names no class.
         """
         if scores not in SCALES:
             raise InputError(f"scores must be one of {', '.join(SCALES)}; got {scores!r}")

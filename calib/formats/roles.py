@@ -59,7 +59,7 @@ MIN_INDEX_ROWS = 10
 
 @dataclass(frozen=True)
 class Roles:
-    """What each column is taken for; change fields with `dataclasses.replace` and build again.
+    """The role of each column; to correct a guess, change fields with `dataclasses.replace`.
 
     Attributes
     ----------
@@ -68,13 +68,13 @@ class Roles:
     class_names : tuple of str or None
         One name per class; None when the file gives none.
     label : tuple of str
-        No name, one column of true labels, or one-hot columns in class order.
+        One column of true labels, one-hot columns in class order, or empty.
     id, split, weight, group : str or None
         Columns with these roles.
     index : str or None
-        A column of row numbers, left out.
+        A column of row numbers, which is not used.
     scale : str
-        What the names say the scores are: "logits", "log_probabilities", "probabilities" or "unknown".
+        Scale of the scores by their names: "logits", "log_probabilities", "probabilities" or "unknown".
     ignored : tuple of str
         Columns without a role.
     """
@@ -148,9 +148,8 @@ def _roles_of_arrays(table: Table) -> Roles:
                 "'proba' or 'logits', and the true labels 'labels'"
             )
         chosen = rest[0]
-        scale = next(
-            (kind for kind in ("logits", "log_probabilities") if kind[:-1] in normalised(chosen)), scale
-        )
+        word = normalised(chosen)
+        scale = next((kind for kind in ("logits", "log_probabilities") if kind[:-1] in word), scale)
     array_of: dict[str, str] = {}
     for role, words in (ROLE_NAMES | {"names": CLASS_NAMES}).items():
         for name in (*table.columns, *labelled):
