@@ -77,9 +77,8 @@ examples:
   python -m calib gate predictions.csv --max tl_ece=0.03 --strict --json
   python -m calib gate logits.npz --calibrator cal.json --max tl_ece=0.02 --min accuracy=0.9
 
-Exits with 1 if a limit is broken. With --above-noise a calibration error above its limit fails only if
-it is also above noise (p at most 0.05): on few rows even a perfect model shows errors. A limit of 0 with
---above-noise fails exactly what is above noise.
+Exits with 1 if a limit is broken. A limit is kept or broken only if the whole interval of the metric,
+which allows for noise, keeps or breaks it. Otherwise it is undecided; --strict exits with 1 for that too.
 
 metrics: {metrics}
 

@@ -106,10 +106,6 @@ def _column_order(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
         moved = np.flatnonzero(order != np.arange(size))
         if not len(moved) or not _better(order[tops] == labels, tops == labels):
             continue
-
-        def reorder(data: RawPredictions, order: np.ndarray = order) -> RawPredictions:
-            return replace(data, proba=np.ascontiguousarray(data.proba[:, np.argsort(order)]))
-
         first = moved[0]
         return Finding(
             "column_order",
@@ -119,7 +115,7 @@ def _column_order(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
             f"{np.mean(order[predicted] == true):.3f} with {len(moved)} columns reordered. "
             "The fix reorders them.",
             columns=tuple(raw.names[j] for j in moved),
-            repair=reorder,
+            repair=partial(_reordered, order=np.argsort(order), with_names=False),
         )
     return None
 
@@ -133,14 +129,6 @@ def _text_order(raw: RawPredictions) -> Finding | None:
     if numbers == sorted(numbers):
         return None
     order = np.argsort(numbers, kind="stable")
-
-    def reorder(data: RawPredictions) -> RawPredictions:
-        return replace(
-            data,
-            proba=np.ascontiguousarray(data.proba[:, order]),
-            class_names=tuple(np.array(data.names, dtype=object)[order]),
-        )
-
     by_text = list(names) == sorted(names)
     return Finding(
         "column_order",
@@ -149,8 +137,13 @@ def _text_order(raw: RawPredictions) -> Finding | None:
         "of numbers. calib matches labels to columns by name; tools that match by position get them "
         "wrong. The fix sorts the columns by number.",
         columns=tuple(names[j] for j in np.flatnonzero(order != np.arange(len(names)))),
-        repair=reorder,
+        repair=partial(_reordered, order=order, with_names=True),
     )
+
+
+def _reordered(data: RawPredictions, order: np.ndarray, with_names: bool) -> RawPredictions:
+    names = tuple(data.names[j] for j in order) if with_names else data.class_names
+    return replace(data, proba=np.ascontiguousarray(data.proba[:, order]), class_names=names)
 
 
 def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:

@@ -55,8 +55,9 @@ def find_scale(raw: RawPredictions) -> Finding | None:
     if low < 0.0 or high > 1.0 + 1e-6:
         lows = map_row_blocks(lambda block: block.min(axis=1), matrix)
         highs = map_row_blocks(lambda block: block.max(axis=1), matrix)
-        sane = (lows >= 0.0) & (highs <= 1.0 + 1e-6) & (np.abs(sums - 1.0) <= LOG_SUM_TOLERANCE)
-        if low < 0.0 and max(sane.mean(), (np.abs(sums - 1.0) <= LOG_SUM_TOLERANCE).mean()) >= MOST_ROWS:
+        sum_to_one = np.abs(sums - 1.0) <= LOG_SUM_TOLERANCE
+        sane = (lows >= 0.0) & (highs <= 1.0 + 1e-6) & sum_to_one
+        if low < 0.0 and sum_to_one.mean() >= MOST_ROWS:
             return _negative(raw, lows)
         if sane.mean() < MOST_ROWS:
             return _scale_finding(

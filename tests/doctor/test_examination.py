@@ -505,7 +505,9 @@ def test_labels_that_are_none_of_numbered_classes_are_named_by_the_classes():
     names = ("1", "2", "3", "4")
     report = examine(np.full((8, 4), 0.25), np.arange(8) % 4 + 5.0, class_names=names)
     message = report["label_out_of_range"].message
-    assert message.startswith("8 of 8 labels are none of the classes '1', '2', '3', '4': 5, 6, 7, 8 (rows 0")
+    assert message.startswith(
+        "8 of 8 labels are not among the classes '1', '2', '3', '4': 5, 6, 7, 8 (rows 0"
+    )
     # One stray label does not turn the others from names into codes.
     stray = RawPredictions(np.full((5, 4), 0.25), np.array([1, 2, 3, 4, 9]), names)
     assert stray.codes().tolist() == [0, 1, 2, 3, -1]
