@@ -8,14 +8,15 @@ edge j/B; for float32 scores the edge is rounded up to the next float32, which d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from calib.notions import Notion, NotionShape
+from calib.notions import NotionShape
 from calib.validation import check_choice, check_count
 
 __all__ = ["BinStatistics", "BinaryProblems", "bin_statistics"]
@@ -24,37 +25,26 @@ Strategy = Literal["uniform", "quantile", "discrete"]
 
 
 class _Shaped:
-    """What has the shape of a notion says its parts by their own names."""
+    """Frozen arrays with the shape of a notion, whose numbers are attributes of the whole."""
 
     shape: NotionShape
+    notion = property(attrgetter("shape.notion"), doc="The M2B notion (Table 1 of the paper).")
+    n_classes = property(attrgetter("shape.n_classes"), doc="Classes L of the predictions.")
+    n_claims = property(attrgetter("shape.n_claims"), doc="Claims about each row.")
+    n_problems = property(attrgetter("shape.n_problems"), doc="Number of binary problems P.")
 
-    @property
-    def notion(self) -> Notion:
-        """The M2B notion (Table 1 of the paper)."""
-        return self.shape.notion
-
-    @property
-    def n_classes(self) -> int:
-        """Classes L of the predictions."""
-        return self.shape.n_classes
-
-    @property
-    def n_claims(self) -> int:
-        """Claims about each row, see `NotionShape.n_claims`."""
-        return self.shape.n_claims
-
-    @property
-    def n_problems(self) -> int:
-        """Number of binary problems P: 1, L, K or K * L."""
-        return self.shape.n_problems
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
 
 
 @dataclass(frozen=True, eq=False)
 class BinaryProblems(_Shaped):
     """Binary problems (score, outcome), sorted by (problem, score), with prefix sums.
 
-    Any binning is then a few `searchsorted` per problem and differences of prefix sums: moving a slider
-    or sweeping the number of bins costs the same whatever the number of rows.
+    Any binning is then a few `searchsorted` per problem and differences of prefix sums, so that its cost
+    does not depend on the number of rows.
 
     Attributes
     ----------
@@ -80,9 +70,6 @@ class BinaryProblems(_Shaped):
     rows: np.ndarray
     outcomes: np.ndarray
 
-    def __post_init__(self) -> None:
-        _freeze(self)
-
     @cached_property
     def score_sums(self) -> np.ndarray:
         """Prefix sums of `scores`, (m + 1,) float64, starting with 0."""
@@ -107,8 +94,8 @@ class BinaryProblems(_Shaped):
 
     def problem(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         """Sorted scores and outcomes of one problem."""
-        own = slice(self.offsets[index], self.offsets[index + 1])
-        return self.scores[own], self.outcomes[own]
+        entries = slice(self.offsets[index], self.offsets[index + 1])
+        return self.scores[entries], self.outcomes[entries]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,9 +144,6 @@ class BinStatistics(_Shaped):
     mean_score: np.ndarray
     mean_outcome: np.ndarray
 
-    def __post_init__(self) -> None:
-        _freeze(self)
-
     @property
     def gap(self) -> np.ndarray:
         """Signed miscalibration of each cell, outcome minus score: positive is underconfident."""
@@ -191,40 +175,23 @@ class BinStatistics(_Shaped):
 
     def frame(self) -> pd.DataFrame:
         """Return the cells as a table, one row each, for CSV downloads."""
-        return pd.DataFrame(
-            {
-                "problem": self.problem,
-                "label": self.label,
-                "bin": self.bin,
-                "lower": self.lower,
-                "upper": self.upper,
-                "count": self.count,
-                "mean_score": self.mean_score,
-                "mean_outcome": self.mean_outcome,
-                "gap": self.gap,
-            }
-        )
+        columns = ["problem", "label", "bin", "lower", "upper", "count", "mean_score", "mean_outcome", "gap"]
+        return pd.DataFrame({name: getattr(self, name) for name in columns})
 
 
-def stack_problems(parts: Sequence[BinStatistics], shape: NotionShape) -> BinStatistics:
+def stack_problems(tables: Sequence[BinStatistics], shape: NotionShape) -> BinStatistics:
     """Join the cells of P one-problem tables over the same rows, one per claim, into one table of `shape`."""
-    own = np.repeat(np.arange(len(parts)), [len(part.count) for part in parts])
+    first = tables[0]
+    problem = np.repeat(np.arange(len(tables)), [len(table.count) for table in tables])
     joined: dict[str, Any] = {
-        field.name: np.concatenate([getattr(part, field.name) for part in parts])
-        for field in fields(BinStatistics)
-        if isinstance(getattr(parts[0], field.name), np.ndarray)
+        name: np.concatenate([getattr(table, name) for table in tables])
+        for name, value in vars(first).items()
+        if isinstance(value, np.ndarray)
     }
-    joined |= {"problem": own, "claim": shape.claims_of(own), "label": shape.labels_of(own)}
+    joined |= {"problem": problem, "claim": shape.claims_of(problem), "label": shape.labels_of(problem)}
     for name in ("start", "stop"):
-        joined[name] = joined[name] + own * parts[0].n_samples
-    n_bins = max(part.n_bins for part in parts)
-    return replace(parts[0], shape=shape, n_bins=n_bins, **joined)
-
-
-def _freeze(result: BinaryProblems | BinStatistics) -> None:
-    for value in vars(result).values():
-        if isinstance(value, np.ndarray):
-            value.flags.writeable = False
+        joined[name] += problem * first.n_samples
+    return replace(first, shape=shape, n_bins=max(table.n_bins for table in tables), **joined)
 
 
 def bin_statistics(
@@ -256,8 +223,7 @@ def bin_statistics(
         cells = _uniform_cells if strategy == "uniform" else _quantile_cells
         start, problem, bin_ = cells(problems, n_bins)
     stop = np.append(start[1:], len(problems.scores))
-    kept = stop > start
-    start, stop, problem, bin_ = start[kept], stop[kept], problem[kept], bin_[kept]
+    start, stop, problem, bin_ = (array[stop > start] for array in (start, stop, problem, bin_))
     count = stop - start
     mean_score = (problems.score_sums[stop] - problems.score_sums[start]) / count
     if strategy == "discrete":  # one value per cell: its mean needs no rounding
@@ -296,20 +262,11 @@ def assign_bins(scores: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 
 def equal_mass_cuts(group_ends: np.ndarray, n_bins: int) -> np.ndarray:
-    """Cut a sorted sample into at most B bins of about n/B entries without splitting equal scores.
+    """Cut a sorted sample of n entries into b <= B bins of about n/B without splitting equal scores.
 
-    Parameters
-    ----------
-    group_ends : (G,) int array
-        Ascending positions after each run of equal scores; the last is n.
-    n_bins : int
-        Bins wanted.
-
-    Returns
-    -------
-    (b + 1,) int64 array
-        Positions 0 = c_0 < c_1 < ... < c_b = n with b <= B. Every bin holds at least floor(n/B) entries;
-        without ties the sizes are those of `numpy.array_split`.
+    `group_ends` are the ascending positions after each run of equal scores; the last is n. Returns the
+    (b + 1,) int64 positions 0 = c_0 < c_1 < ... < c_b = n. Every bin holds at least floor(n/B) entries;
+    without ties the sizes are those of `numpy.array_split`.
     """
     total = int(group_ends[-1])
     share = max(total // n_bins, 1)

@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: Arrays below this many elements are done in one piece: waking threads would cost more.
+#: Arrays below this many elements are not divided: waking threads would cost more.
 SMALL = 200_000
 
 #: Elements of a block that is gone over many times, so that it stays in a processor's cache: half a megabyte.
@@ -95,9 +96,8 @@ def row_slices(n_rows: int, row_width: int = 1) -> list[slice]:
     """Cut `n_rows` into a few slices per processor; one slice when the whole is small."""
     if n_rows * row_width <= SMALL:
         return [slice(0, n_rows)]
-    pieces = min(4 * WORKERS, n_rows)
-    edges = np.linspace(0, n_rows, pieces + 1).astype(int)
-    return [slice(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    edges = np.linspace(0, n_rows, min(4 * WORKERS, n_rows) + 1).astype(int).tolist()
+    return [slice(*pair) for pair in pairwise(edges)]
 
 
 def cached_slices(n_rows: int, row_width: int = 1) -> list[slice]:

@@ -33,14 +33,14 @@ ROW_SUM_TOLERANCE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class TopLabelPrediction:
-    """What a classifier announces for each row: one class and one confidence, (c, h) in the paper.
+    """What a classifier announces for each row: one class and its confidence, (c, h) in the paper.
 
     Attributes
     ----------
     label : (n,) int64 array
-        Announced class codes, 0..L-1.
+        Predicted class codes, 0..L-1.
     confidence : (n,) float32 or float64 array
-        Probability announced for that class, in [0, 1].
+        Probability predicted for that class, in [0, 1].
     """
 
     label: np.ndarray
@@ -76,10 +76,9 @@ class Predictions:
 
     Notes
     -----
-    The object is frozen and its arrays are read-only. An array that can still be written to is copied, so
-    that nothing computed from it goes stale; one made read-only before (``flags.writeable``), down to
-    the array it is a view of, is shared. L comes from the number of columns, never from
-    the labels: a class may be absent from the labels. Ties for the top go to the lowest index.
+    The object is frozen and its arrays are read-only. An array that can still be written to is copied; one
+    that is read-only (``flags.writeable``), down to the array it is a view of, is shared. L comes from the
+    number of columns: a class may be absent from the labels. Ties for the top go to the lowest index.
 
     Examples
     --------
@@ -122,8 +121,8 @@ class Predictions:
         self._set(state["proba"], state["labels"], state["class_names"])
 
     def __repr__(self) -> str:
-        known = "without labels" if self.labels is None else "with labels"
-        return f"<Predictions: {self.n_samples:,} rows x {self.n_classes:,} classes, {known}>"
+        labels = "without labels" if self.labels is None else "with labels"
+        return f"<Predictions: {self.n_samples:,} rows x {self.n_classes:,} classes, {labels}>"
 
     @classmethod
     def from_logits(
@@ -192,13 +191,13 @@ class Predictions:
     def in_order_of(self, class_names: Sequence[str]) -> Predictions:
         """Put the columns in the order of other class names, so that both sets can be used together.
 
-        Where both sides name their classes, names decide; the default names "0", "1", ... are no names, and
+        Where both sides name their classes, names decide. The default names "0", "1", ... count as unnamed:
         columns are then taken to be in order. Predictions that are in order are returned as they are.
 
         Raises
         ------
         InputError
-            If the number of classes differs, or a class is none of `class_names`.
+            If the number of classes differs, or a class is not one of `class_names`.
         """
         names = tuple(class_names)
         if len(names) != self.n_classes:
@@ -210,8 +209,8 @@ class Predictions:
         if strange:
             listed = ", ".join(repr(name) for name in names[:5]) + ", ..." * (len(names) > 5)
             raise InputError(f"class {strange[0]!r} is none of the expected classes {listed}")
-        place = {name: code for code, name in enumerate(self.class_names)}
-        order = np.array([place[name] for name in names])
+        columns = {name: code for code, name in enumerate(self.class_names)}
+        order = np.array([columns[name] for name in names])
         labels = None if self.labels is None else np.argsort(order)[self.labels]
         return Predictions(self.proba[:, order], labels, names)
 

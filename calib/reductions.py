@@ -183,34 +183,34 @@ def _sorted_entries(
     entries = np.empty(len(scores), dtype=np.int64)
     happened = np.empty(len(scores), dtype=bool)
 
-    def pack(part: slice) -> None:
-        bits = np.abs(scores[part], dtype=np.float32, casting="same_kind").view(np.uint32)  # abs(-0.0) = 0.0
+    def pack(block: slice) -> None:
+        bits = np.abs(scores[block], dtype=np.float32, casting="same_kind").view(np.uint32)  # abs(-0.0) = 0.0
         key = bits.astype(np.uint64)
         if owner is not None:
-            key |= owner[part].astype(np.uint64) << 30
+            key |= owner[block].astype(np.uint64) << 30
         key <<= low_bits
-        key |= np.arange(part.start, part.stop, dtype=np.uint64) << 1
-        packed[part] = key | outcomes[part]
+        key |= np.arange(block.start, block.stop, dtype=np.uint64) << 1
+        packed[block] = key | outcomes[block]
 
-    def unpack(part: slice) -> None:
-        low = packed[part] & low_mask
-        happened[part] = low & 1
-        entries[part] = low >> 1
+    def unpack(block: slice) -> None:
+        low = packed[block] & low_mask
+        happened[block] = low & 1
+        entries[block] = low >> 1
         if scores.dtype == np.float32:
-            ordered[part] = (packed[part] >> low_bits & (2**30 - 1)).astype(np.uint32).view(np.float32)
+            ordered[block] = (packed[block] >> low_bits & (2**30 - 1)).astype(np.uint32).view(np.float32)
         else:
-            ordered[part] = scores[entries[part]]
+            ordered[block] = scores[entries[block]]
 
     def refine(problem: int) -> None:
-        own = slice(offsets[problem], offsets[problem + 1])
-        order = np.argsort(ordered[own], kind="stable")
+        span = slice(offsets[problem], offsets[problem + 1])
+        order = np.argsort(ordered[span], kind="stable")
         for array in (ordered, entries, happened):
-            array[own] = array[own][order]
+            array[span] = array[span][order]
 
-    parts = row_slices(len(scores))
-    map_threads(pack, parts)
+    blocks = row_slices(len(scores))
+    map_threads(pack, blocks)
     packed.sort()
-    map_threads(unpack, parts)
+    map_threads(unpack, blocks)
     if scores.dtype != np.float32:
         map_threads(refine, np.flatnonzero(np.diff(offsets) > 1).tolist())
     return ordered, entries, happened
@@ -223,8 +223,8 @@ def _class_wise_problems(shape: NotionShape, labels: np.ndarray, matrix: np.ndar
     outcomes = np.empty(n_samples * n_classes, dtype=bool)
 
     def sort_class(code: int) -> None:
-        own = slice(code * n_samples, (code + 1) * n_samples)
-        scores[own], rows[own], outcomes[own] = _sorted_class(labels, matrix, code)
+        span = slice(code * n_samples, (code + 1) * n_samples)
+        scores[span], rows[span], outcomes[span] = _sorted_class(labels, matrix, code)
 
     map_threads(sort_class, range(n_classes))
     offsets = np.arange(n_classes + 1, dtype=np.int64) * n_samples

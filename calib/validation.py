@@ -22,12 +22,11 @@ def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
         raise InputError(_not_finite(array, what))
     if low < 0.0 or high > 1.0 + 1e-6:
         where = np.unravel_index(int(array.argmin() if low < 0.0 else array.argmax()), array.shape)
-        place = f"row {where[0]}" + (f", column {where[1]}" if ndim == 2 else "")
         raise InputError(
-            f"{what} must lie in [0, 1]; got {array[where]:.6g} in {place}. Logits go through "
+            f"{what} must lie in [0, 1]; got {array[where]:.6g} in {_position(where)}. Pass logits to "
             "Predictions.from_logits; divide percentages by 100."
         )
-    return np.minimum(array, array.dtype.type(1.0))  # a float rounding above 1 is no reason to refuse a file
+    return np.minimum(array, array.dtype.type(1.0))  # rounding can lift a probability just above 1
 
 
 def as_class_scores(values: Any, what: str) -> np.ndarray:
@@ -86,8 +85,7 @@ def as_labels(y_true: Any, n_samples: int, n_classes: int | None, what: str = "l
         )
     if array.dtype.kind not in "iub":
         as_float = as_floats(array, ndim=1, what=what)
-        whole = np.isfinite(as_float)
-        whole &= np.where(whole, as_float, 0.5) == np.round(np.where(whole, as_float, 0.0))
+        whole = np.isfinite(as_float) & (as_float == np.round(as_float))
         if not whole.all():
             row = int((~whole).argmax())
             raise InputError(f"{what} must be whole class codes; got {as_float[row]} in row {row}")
@@ -128,16 +126,16 @@ def label_codes(labels: Any, names: tuple[str, ...]) -> np.ndarray:
         return array
     if array.ndim == 1 and all(isinstance(label, (int, np.integer)) for label in array.tolist()):
         return array.astype(np.int64)
-    known = {name: code for code, name in enumerate(names)}
+    codes = {name: code for code, name in enumerate(names)}
     flat = [str(label) for label in array.ravel().tolist()]
-    unknown = sorted({label for label in flat if label not in known})
+    unknown = sorted({label for label in flat if label not in codes})
     if unknown:
         listed = ", ".join(repr(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
         raise InputError(
             f"{len(unknown)} label name(s) match no class, for example {unknown[0]!r}; "
             f"the classes are {listed}. Pass class_names in column order."
         )
-    return np.array([known[label] for label in flat], dtype=np.int64).reshape(array.shape)
+    return np.array([codes[label] for label in flat], dtype=np.int64).reshape(array.shape)
 
 
 def check_norm(norm: float) -> float:
@@ -203,9 +201,11 @@ def check_not_negative(value: float, name: str) -> float:
 
 def _not_finite(array: np.ndarray, what: str) -> str:
     bad = ~np.isfinite(array)
-    first = np.argwhere(bad)[0]
-    place = f"row {first[0]}" + (f", column {first[1]}" if array.ndim == 2 else "")
     return (
-        f"{what} holds {int(bad.sum()):,} values that are NaN or infinite; the first is in {place}. "
-        "Remove or repair those rows."
+        f"{what} holds {int(bad.sum()):,} values that are NaN or infinite; the first is in "
+        f"{_position(np.argwhere(bad)[0])}. Remove or repair those rows."
     )
+
+
+def _position(index: Sequence[Any]) -> str:
+    return ", ".join(f"{axis} {at}" for axis, at in zip(("row", "column"), index, strict=False))

@@ -23,8 +23,8 @@ from calib.validation import as_scores, check_binary
 class BinaryCalibrator(BaseEstimator):
     """What binary calibrators share: `fit` learns a curve from score to probability, `predict` follows it.
 
-    A calibrator gives `_fit`, which sets its fitted attributes, and `curve_`, which says them as a curve.
-    Files hold the attributes; scorers and ONNX graphs are written from the curve, whatever the calibrator.
+    A subclass defines `_fit`, which sets its fitted attributes, and `curve_`, the curve they describe.
+    Calibrator files hold the attributes; scorers and ONNX graphs are written from the curve.
 
     Attributes
     ----------

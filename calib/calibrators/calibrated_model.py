@@ -27,20 +27,20 @@ def _calibrator_has(method: str) -> Any:
 
 
 class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """A classifier whose announced probabilities go through a calibrator.
+    """A classifier whose probabilities go through a calibrator.
 
     Parameters
     ----------
     estimator : classifier with predict_proba
-        Fitted by `fit` on a part of the rows. Wrapped in `sklearn.frozen.FrozenEstimator` it stays as it
-        is, and all rows go to the calibrator.
+        Fitted by `fit` on some of the rows. Wrapped in `sklearn.frozen.FrozenEstimator` it stays as it is,
+        and all rows go to the calibrator.
     calibrator : MulticlassToBinary, a scaling or CanonicalBinning, optional
         Fitted on the estimator's predictions for rows it has not seen. Default `MulticlassToBinary()`.
     calibration : float in (0, 1), default 0.25
-        Share of each class's rows kept from the estimator for the calibrator, rounded down, so that every
-        class is left with a row to learn from.
+        Share of each class's rows set aside for the calibrator, rounded down, so that every class leaves the
+        estimator a row to learn from.
     random_state : int, RandomState or None
-        Seed of that division.
+        Seed of the split.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> CalibratedModel:
-        """Fit the estimator on a part of the rows and the calibrator on the rest.
+        """Fit the estimator on some of the rows and the calibrator on the rest.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Announced class labels, (n,)."""
+        """Predicted class labels, (n,)."""
         return self.classes_[self.calibrator_.predict(self._proba(X))]
 
     @_calibrator_has("predict_proba")
@@ -134,7 +134,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @_calibrator_has("predict_top")
     def predict_top(self, X: Any) -> TopLabelPrediction:
-        """Announced class as a code (`classes_[label]` is its label) and calibrated confidence."""
+        """Predicted class as a code (`classes_[label]` is its label) and calibrated confidence."""
         return self.calibrator_.predict_top(self._proba(X))
 
     @_calibrator_has("predict_top_k")
@@ -152,8 +152,8 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         order = check_random_state(self.random_state).permutation(len(labels))
         order = order[np.argsort(labels[order], kind="stable")]
         _, starts, counts = np.unique(labels[order], return_index=True, return_counts=True)
-        place = np.arange(len(labels)) - np.repeat(starts, counts)
-        chosen = place < np.repeat(np.floor(counts * self.calibration + 1e-9), counts)
+        position = np.arange(len(labels)) - np.repeat(starts, counts)
+        chosen = position < np.repeat(np.floor(counts * self.calibration + 1e-9), counts)
         if not chosen.any():
             raise InputError(
                 f"{len(labels)} rows of {len(counts)} classes leave none for the calibrator with "

@@ -38,17 +38,14 @@ class SimplexScheme(BaseEstimator):
         Number of cells; `assign` returns numbers in 0..n_bins_-1.
     """
 
-    n_classes_: int
-    n_bins_: int
-
     def fit(self, proba: Any, y: Any = None) -> SimplexScheme:
         """Learn the partition from (n, L) probabilities, L >= 3; the labels are not used.
 
         Raises
         ------
         InputError
-            If `proba` is no probability matrix, has fewer than 3 columns, an option is out of range, or the
-            scheme would have more than `MOST_CELLS` cells.
+            If `proba` is not a matrix of probabilities or has fewer than 3 columns, an option is out of
+            range, or the scheme would have more than `MOST_CELLS` cells.
         """
         matrix = Predictions(proba).proba
         if matrix.shape[1] < 3:
@@ -72,17 +69,18 @@ class SimplexScheme(BaseEstimator):
         check_is_fitted(self, "n_bins_")
         return check_columns(Predictions(proba).proba, self.n_classes_)
 
-    def _numbered(self, n_bins: int) -> int:
-        if n_bins > MOST_CELLS:
+    def count_cells(self, n_classes: int) -> int:
+        """Return the number of cells for L classes, where the parameters of the scheme fix it."""
+        raise NotImplementedError
+
+    def _fit(self, matrix: np.ndarray) -> None:
+        self.n_bins_ = self.count_cells(self.n_classes_)
+        if self.n_bins_ > MOST_CELLS:
             raise InputError(
                 f"{self!r} has more than {MOST_CELLS:.1e} cells for {self.n_classes_} classes, too many to "
                 "number. Lower its resolution, merge classes with merge_classes, or use ProjectionScheme, "
                 "whose number of bins you choose."
             )
-        return n_bins
-
-    def _fit(self, matrix: np.ndarray) -> None:
-        raise NotImplementedError
 
     def _assign(self, block: np.ndarray) -> np.ndarray:
         raise NotImplementedError
@@ -105,9 +103,9 @@ class SierpinskiScheme(SimplexScheme):
 
     Notes
     -----
-    A corner cell l comes before the next one and holds the numbers of its own division; the middle cell is
-    the last. Doubling and subtracting 1 are exact in floating point, so membership is exact for the given
-    numbers. For L = 3 and q = 2 the formula gives 13 cells; the paper's text prints 14.
+    Cells are numbered corner by corner, each with all cells it is divided into; the middle cell is the last.
+    Doubling and subtracting 1 are exact in floating point, so membership is exact. For L = 3 and q = 2 the
+    formula gives 13 cells; the paper's text prints 14.
 
     Examples
     --------
@@ -122,9 +120,6 @@ class SierpinskiScheme(SimplexScheme):
     def count_cells(self, n_classes: int) -> int:
         """Return the number of cells for L classes."""
         return (n_classes ** (check_count(self.depth, "depth") + 1) - 1) // (n_classes - 1)
-
-    def _fit(self, matrix: np.ndarray) -> None:
-        self.n_bins_ = self._numbered(self.count_cells(self.n_classes_))
 
     def _assign(self, block: np.ndarray) -> np.ndarray:
         return sierpinski_cells(block, self.depth)
@@ -185,9 +180,6 @@ class GridScheme(SimplexScheme):
         cells = check_count(self.cells, "cells")
         return _bounded_sums(n_classes, cells - 1) - _bounded_sums(n_classes, cells - n_classes)
 
-    def _fit(self, matrix: np.ndarray) -> None:
-        self.n_bins_ = self._numbered(self.count_cells(self.n_classes_))
-
     def _assign(self, block: np.ndarray) -> np.ndarray:
         return grid_cells(block, self.cells, self.ways_left())
 
@@ -223,9 +215,6 @@ class ProjectionScheme(SimplexScheme):
     last bin (the printed algorithm would ask for an order statistic of too few rows), and `n_bins_` is
     smaller than `n_bins`.
     """
-
-    directions_: np.ndarray
-    thresholds_: np.ndarray
 
     def __init__(
         self,
@@ -311,14 +300,6 @@ class CanonicalBinning(BaseEstimator):
     [[0.667, 0.0, 0.333], [0.333, 0.333, 0.333]]
     """
 
-    scheme_: SimplexScheme
-    n_classes_: int
-    n_bins_: int
-    cells_: np.ndarray
-    counts_: np.ndarray
-    values_: np.ndarray
-    n_boundary_: int
-
     def __init__(self, scheme: SimplexScheme) -> None:
         self.scheme = scheme
 
@@ -328,8 +309,8 @@ class CanonicalBinning(BaseEstimator):
         Raises
         ------
         InputError
-            If the data are not probabilities and class codes of 3 or more classes, or the scheme
-            refuses them.
+            If the data are not probabilities and class codes of 3 or more classes, or the scheme cannot be
+            fitted to them.
         """
         if not isinstance(self.scheme, SimplexScheme):
             raise InputError(
@@ -343,9 +324,9 @@ class CanonicalBinning(BaseEstimator):
         inside = self.scheme_.interior(data.proba)
         self.n_boundary_ = int(data.n_samples - np.count_nonzero(inside))
         self.cells_, index = np.unique(self.scheme_.assign(data.proba)[inside], return_inverse=True)
-        table = np.bincount(
-            index * self.n_classes_ + labels[inside], minlength=len(self.cells_) * self.n_classes_
-        ).reshape(-1, self.n_classes_)
+        entries = index * self.n_classes_ + labels[inside]
+        table = np.bincount(entries, minlength=len(self.cells_) * self.n_classes_)
+        table = table.reshape(-1, self.n_classes_)
         self.counts_ = table.sum(axis=1)
         self.values_ = table / self.counts_[:, None]
         return self
@@ -357,16 +338,16 @@ class CanonicalBinning(BaseEstimator):
 
     def value_of(self, cells: np.ndarray) -> np.ndarray:
         """Return the (n, L) vectors predicted in the (n,) numbered cells; 1/L in cells without rows."""
-        at, known = self._find(cells)
+        index, occupied = self._find(cells)
         values = np.full((len(cells), self.n_classes_), 1.0 / self.n_classes_)
-        values[known] = self.values_[at[known]]
+        values[occupied] = self.values_[index[occupied]]
         return values
 
     def count_of(self, cells: np.ndarray) -> np.ndarray:
         """Return the (n,) int64 numbers of calibration rows behind the (n,) numbered cells."""
-        at, known = self._find(cells)
+        index, occupied = self._find(cells)
         counts = np.zeros(len(cells), dtype=np.int64)
-        counts[known] = self.counts_[at[known]]
+        counts[occupied] = self.counts_[index[occupied]]
         return counts
 
     def _find(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -101,19 +101,19 @@ def make_calibrator(method: str = "histogram", *, random_state: int | None = Non
     """
     if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
-    own = METHODS[method].options
-    given = {name: value for name, value in options.items() if value is not None and value is not False}
-    reduction = set(signature(MulticlassToBinary).parameters) - {"binary"} if method in BINARY else set()
-    wrong = [name for name in given if name not in own and name not in reduction]
+    options = {name: value for name, value in options.items() if value is not None and value is not False}
+    of_method = METHODS[method].options
+    of_reduction = set(signature(MulticlassToBinary).parameters) - {"binary"} if method in BINARY else set()
+    wrong = [name for name in options if name not in of_method and name not in of_reduction]
     if wrong:
         raise InputError(f"{wrong[0]} does not belong to method {method!r}; leave it out")
-    given_own = {name: given.pop(name) for name in own if name in given}
-    if "random_state" in own:
-        given_own["random_state"] = random_state
-    made = METHODS[method].make(**given_own)
+    parameters = {name: options.pop(name) for name in of_method if name in options}
+    if "random_state" in of_method:
+        parameters["random_state"] = random_state
+    calibrator = METHODS[method].make(**parameters)
     if method in BINARY:
-        return MulticlassToBinary(made, **given)
-    return CanonicalBinning(made) if method in SCHEMES else made
+        return MulticlassToBinary(calibrator, **options)
+    return CanonicalBinning(calibrator) if method in SCHEMES else calibrator
 
 
 def named_methods(n_bins: int | None = 15, points_per_bin: int = 50) -> dict[str, Any]:
@@ -122,10 +122,10 @@ def named_methods(n_bins: int | None = 15, points_per_bin: int = 50) -> dict[str
     Histogram binning uses `n_bins` bins per problem, as the paper's tables do, or `points_per_bin` points
     per bin where `n_bins` is None.
     """
-    made = [make_calibrator(name) for name in VECTOR]
-    made.append(TemperatureScaling(objective="conf_ece"))
     bins = {"n_bins": n_bins, "points_per_bin": points_per_bin}
-    made += [
+    calibrators = [make_calibrator(name) for name in VECTOR]
+    calibrators.append(TemperatureScaling(objective="conf_ece"))
+    calibrators += [
         make_calibrator(
             name,
             notion=reduction.notion,
@@ -136,7 +136,7 @@ def named_methods(n_bins: int | None = 15, points_per_bin: int = 50) -> dict[str
         if not reduction.notion.startswith("top-k")
         for name, method in BINARY.items()
     ]
-    named = {short_name(calibrator): calibrator for calibrator in made}
+    named = {short_name(calibrator): calibrator for calibrator in calibrators}
     return {name: named[name] for name in (*PAPER, *named)}
 
 
@@ -154,8 +154,8 @@ def short_name(calibrator: Any) -> str:
     if isinstance(calibrator, CanonicalBinning):
         return short_name(calibrator.scheme)
     if isinstance(calibrator, MulticlassToBinary):
-        kind = (calibrator.notion, bool(calibrator.normalize))
-        reduction = next(one for one in REDUCTIONS if (one.notion, one.normalize) == kind)
+        settings = (calibrator.notion, bool(calibrator.normalize))
+        reduction = next(row for row in REDUCTIONS if (row.notion, row.normalize) == settings)
         return f"{reduction.short}-{short_name(calibrator.binary_calibrator)}"
     method = method_of(calibrator)
     short = type(calibrator).__name__ if method is None else METHODS[method].short

@@ -1,4 +1,4 @@
-"""Whole rows from calibrated scores: divided by their sums, or completed beside the predicted class.
+"""Whole rows from calibrated scores: divided by their sums, or completed around the predicted class.
 
 `MulticlassToBinary` and the scorer files of `calib.export` share these functions: a scorer file carries
 their text, so they need NumPy and nothing else.

@@ -14,7 +14,7 @@ from calib.binning import assign_bins
 #: number below it, so that a saturated score means the same in float32 and in float64.
 SCORE_CLIP = 2.0**-24
 
-#: Up to so many scores are looked up in the edges of all curves together, more in those of their own.
+#: Up to this many scores are looked up in the edges of all curves joined; more go through a bisection.
 FEW = 256
 
 
@@ -53,9 +53,9 @@ class Lines(NamedTuple):
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """Probabilities, (n,) float64, of (n,) scores."""
-        return _on_lines(scores, assign_bins(scores, self.knots), self.pieces())
+        return _on_lines(scores, assign_bins(scores, self.knots), self.segments())
 
-    def pieces(self) -> np.ndarray:
+    def segments(self) -> np.ndarray:
         """Start, value there and slope of the line below the first knot and of that above each knot."""
         with np.errstate(over="ignore"):
             slopes = np.diff(self.values) / np.diff(self.knots)
@@ -94,26 +94,26 @@ class CurveSet:
     ----------
     curves : sequence of Steps, of Lines or of Logistic
         One kind of curve.
-    place : (P,) int array
-        Which of the curves each problem follows; -1 where its scores stay as they are.
+    curve_of : (P,) int array
+        Index of the curve that each problem follows; -1 where its scores stay as they are.
     """
 
-    def __init__(self, curves: Sequence[Any], place: np.ndarray) -> None:
+    def __init__(self, curves: Sequence[Any], curve_of: np.ndarray) -> None:
         self.kind = type(curves[0])
-        self.is_kept = place < 0 if (place < 0).any() else None
+        self.unchanged = curve_of < 0 if (curve_of < 0).any() else None
         if self.kind is Logistic:
-            self.numbers = np.array(curves).T.take(place, axis=1)
+            self.numbers = np.array(curves).T.take(curve_of, axis=1)
             return
         sizes = np.array([len(curve.knots) + 1 for curve in curves])
         ends = np.cumsum(sizes)
-        self.first, self.last = (ends - sizes).take(place), (ends - 1).take(place)
+        self.first, self.last = (ends - sizes).take(curve_of), (ends - 1).take(curve_of)
         self.half = 1 << int(sizes.max() - 1).bit_length() >> 1
-        self.upper = np.concatenate([part for curve in curves for part in (curve.knots, [np.inf])])
+        self.upper = np.concatenate([edges for curve in curves for edges in (curve.knots, [np.inf])])
         self.edges = np.empty(len(self.upper), dtype=np.complex128)
         self.edges.real, self.edges.imag = np.repeat(np.arange(len(curves)), sizes), self.upper
-        self.place = place
-        parts = [curve.values if self.kind is Steps else curve.pieces() for curve in curves]
-        self.numbers = np.concatenate(parts, axis=-1)
+        self.curve_of = curve_of
+        numbers = [curve.values if self.kind is Steps else curve.segments() for curve in curves]
+        self.numbers = np.concatenate(numbers, axis=-1)
 
     def __call__(self, scores: np.ndarray, problem: np.ndarray) -> np.ndarray:
         """Probabilities of float64 scores, (n,) or (n, m), of problems that broadcast to their shape."""
@@ -123,14 +123,14 @@ class CurveSet:
             calibrated = self.numbers.take(self._find_bins(scores, problem))
         else:
             calibrated = _on_lines(scores, self._find_bins(scores, problem), self.numbers)
-        return calibrated if self.is_kept is None else np.where(self.is_kept[problem], scores, calibrated)
+        if self.unchanged is None:
+            return calibrated
+        return np.where(self.unchanged[problem], scores, calibrated)
 
     def _find_bins(self, scores: np.ndarray, problem: np.ndarray) -> np.ndarray:
         """Bin of each score, the one that `assign_bins` finds, counted through all curves."""
-        if (
-            scores.size <= FEW
-        ):  # complex numbers are in the order of their real, then of their imaginary parts
-            return np.searchsorted(self.edges, self.place.take(problem) + 1j * scores, side="right")
+        if scores.size <= FEW:  # complex numbers are ordered by the real, then by the imaginary component
+            return np.searchsorted(self.edges, self.curve_of.take(problem) + 1j * scores, side="right")
         bins = self.first.take(problem) + np.zeros(scores.shape, dtype=np.int64)
         last, step = self.last.take(problem), self.half
         while step:

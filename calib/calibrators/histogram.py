@@ -120,9 +120,9 @@ def _distinct(values: np.ndarray) -> np.ndarray:
     """Move repeats of a value towards 1/2 by multiples of the machine epsilon, keeping the order of bins."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    place = np.arange(len(values))
-    up = place - np.searchsorted(ordered, ordered)
-    down = np.searchsorted(ordered, ordered, side="right") - 1 - place
+    position = np.arange(len(values))
+    up = position - np.searchsorted(ordered, ordered)
+    down = np.searchsorted(ordered, ordered, side="right") - 1 - position
     moved = np.empty_like(values)
     moved[order] = ordered + np.where(ordered < 0.5, up, -down) * np.finfo(np.float64).eps
     return moved

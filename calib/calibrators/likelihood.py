@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -47,36 +47,28 @@ def minimum(objective: Objective, start: np.ndarray) -> np.ndarray:
     """
     if len(start) <= NEWTON_LIMIT:
         return _newton(objective, np.asarray(start, dtype=np.float64))
-    found = minimize(
+    result = minimize(
         lambda theta: objective(theta)[:2],
         start,
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": LBFGS_ITERATIONS, "gtol": 1e-6, "ftol": 1e-13},
     )
-    if not found.success:
+    if not result.success:
         warnings.warn(
-            f"stopped after {found.nit} iterations with a loss of {found.fun:.6g} per row, not yet at the "
+            f"stopped after {result.nit} iterations with a loss of {result.fun:.6g} per row, not yet at the "
             "optimum; the fit is usable, and a larger l2 makes it converge",
             ConvergenceWarning,
             stacklevel=3,
         )
-    return found.x
+    return result.x
 
 
 def logistic_fit(features: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, float]:
     """Fit a binary logistic regression with an intercept.
 
-    Parameters
-    ----------
-    features : (n, k) float64 array
-    targets : (n,) float64 array
-        Outcomes, or probabilities of them, in [0, 1].
-
-    Returns
-    -------
-    ((k + 1,) float64 array, float)
-        The weights, the intercept last, and the mean log loss with its ridge.
+    Of (n, k) features and (n,) targets in [0, 1], outcomes or probabilities of them, it returns the (k + 1,)
+    weights, the intercept last, and the mean log loss with its ridge.
     """
     # einsum, not matrix products: with so few columns, BLAS threads would cost more than the arithmetic.
     design = np.ascontiguousarray(np.column_stack([features, np.ones(len(features))]).T)
@@ -101,18 +93,8 @@ def logistic_fit(features: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray,
 def diagonal_softmax_fit(features: np.ndarray, codes: np.ndarray, ridge: float) -> np.ndarray:
     """Fit the softmax of ``weights * features + biases``, the last class fixed at 0.
 
-    Parameters
-    ----------
-    features : (n, L - 1) float64 array
-    codes : (n,) int64 array
-        Classes 0..L-1.
-    ridge : float
-        Weight of the squared distance to weights 1 and to unchanged logits at the mean features.
-
-    Returns
-    -------
-    (2, L - 1) float64 array
-        Weights and biases.
+    Of (n, L - 1) features and (n,) class codes it returns the (2, L - 1) weights and biases. `ridge` is the
+    weight of the squared distance to weights 1 and to unchanged logits at the mean features.
     """
     free, mean = features.shape[1], features.mean(axis=0)
     start, j = np.concatenate([np.ones(free), mean]), np.arange(free)
@@ -142,18 +124,8 @@ def diagonal_softmax_fit(features: np.ndarray, codes: np.ndarray, ridge: float) 
 def full_softmax_fit(features: np.ndarray, codes: np.ndarray, ridge: float) -> np.ndarray:
     """Fit the softmax of ``features @ weights.T + biases``, multinomial logistic regression.
 
-    Parameters
-    ----------
-    features : (n, L) float64 array
-    codes : (n,) int64 array
-        Classes 0..L-1.
-    ridge : float
-        Weight of the squared distance to weights I and to unchanged logits at the mean features.
-
-    Returns
-    -------
-    (L, L + 1) float64 array
-        Weights, with the biases as last column.
+    Of (n, L) features and (n,) class codes it returns the (L, L + 1) weights, the biases as last column.
+    `ridge` is the weight of the squared distance to weights I and to unchanged logits at the mean features.
     """
     n_classes, width = features.shape[1], features.shape[1] + 1
     mean, j = features.mean(axis=0), np.arange(n_classes)
@@ -211,34 +183,21 @@ def _softmax_fit(
         losses, slopes, softmaxes = zip(*map_threads(of_rows, slices), strict=True)
 
         def curvature() -> np.ndarray:
-            def of_slice(place: int) -> np.ndarray:
-                p, x = softmaxes[place], features[slices[place]]
-                total = np.zeros((len(theta), len(theta)))
-                for first in range(0, len(x), step):
-                    part = slice(first, first + step)
-                    total += hessian(p[part], x[part])
-                return total
+            def of_slice(index: int) -> Any:
+                p, x = softmaxes[index], features[slices[index]]
+                firsts = range(0, len(x), step)
+                return sum(hessian(p[first : first + step], x[first : first + step]) for first in firsts)
 
-            total = sum(map_threads(of_slice, range(len(slices))))
-            return total / n_samples + ridge * np.eye(len(theta))
+            return sum(map_threads(of_slice, range(len(slices)))) / n_samples + ridge * np.eye(len(theta))
 
         away = theta - start
         value = sum(losses) / n_samples + 0.5 * ridge * float(away @ away)
         return value, sum(slopes) / n_samples + ridge * away, curvature
 
-    with _one_blas_thread():
-        return minimum(objective, start)
-
-
-@contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    """Keep BLAS to one thread while slices of rows have threads of their own.
-
-    Its threads wait for each other by spinning: on a busy machine a fit of 0.1 s took 10 s. The lock is
-    there because the setting belongs to the process.
-    """
+    # BLAS threads wait for each other by spinning: beside the threads of the slices, a fit of 0.1 s took 10 s
+    # on a busy machine. The limit belongs to the process, hence the lock.
     with _blas_lock, threadpool_limits(limits=1, user_api="blas"):
-        yield
+        return minimum(objective, start)
 
 
 def _newton(objective: Objective, theta: np.ndarray) -> np.ndarray:

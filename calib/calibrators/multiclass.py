@@ -27,7 +27,7 @@ from calib.validation import check_choice, check_columns, check_count
 
 @dataclass(frozen=True)
 class Fallback:
-    """A binary problem with too few calibration rows, and what is used in its place.
+    """A binary problem with too few calibration rows, and what it uses instead of a calibrator.
 
     Attributes
     ----------
@@ -56,33 +56,24 @@ class ProblemCalibrators(tuple[Any, ...]):
 
     @cached_property
     def distinct(self) -> tuple[list[Any], np.ndarray]:
-        """Each calibrator once, and for each problem the place of its own among them, -1 for None."""
-        each = {id(one): one for one in self if one is not None}
-        place = {key: index for index, key in enumerate(each)} | {id(None): -1}
-        return list(each.values()), np.array([place[id(one)] for one in self])
+        """Each calibrator once, and the index of each problem's calibrator among them, -1 for None."""
+        each = {id(calibrator): calibrator for calibrator in self if calibrator is not None}
+        index = {key: number for number, key in enumerate(each)} | {id(None): -1}
+        return list(each.values()), np.array([index[id(calibrator)] for calibrator in self])
 
     @cached_property
     def curves(self) -> CurveSet | None:
-        """The curves of all problems, or None where they are not of one kind or `predict` is not theirs."""
-        calibrators, place = self.distinct
+        """The curves of all problems; None if they differ in kind or a calibrator overrides `predict`."""
+        calibrators, index = self.distinct
         if any(getattr(type(one), "predict", None) is not BinaryCalibrator.predict for one in calibrators):
             return None
-        curves = [one.curve_ for one in calibrators]
-        return CurveSet(curves, place) if len({type(curve) for curve in curves}) == 1 else None
+        curves = [calibrator.curve_ for calibrator in calibrators]
+        return CurveSet(curves, index) if len({type(curve) for curve in curves}) == 1 else None
 
     def predict(self, scores: np.ndarray, problem: np.ndarray) -> np.ndarray:
-        """Send each score through the calibrator of its problem.
+        """Send each of the (n,) or (n, m) scores through the calibrator of its problem; float64.
 
-        Parameters
-        ----------
-        scores : (n,) or (n, m) float array
-            Scores in [0, 1].
-        problem : int array of the same shape, or (m,)
-            The problem each score belongs to, or that of each column.
-
-        Returns
-        -------
-        float64 array, shape of `scores`
+        `problem` is the problem of each score, an int array of the same shape, or of each column, (m,).
         """
         result = np.array(scores, dtype=np.float64, order="C")
         (calibrators, _), curves = self.distinct, self.curves
@@ -98,7 +89,7 @@ class ProblemCalibrators(tuple[Any, ...]):
         return result
 
     def _predict_one_by_one(self, scores: np.ndarray, problem: np.ndarray, result: np.ndarray) -> None:
-        given, calibrated = scores.reshape(-1), result.reshape(-1)
+        flat, calibrated = scores.reshape(-1), result.reshape(-1)
         if problem.ndim < scores.ndim:
             entries: Any = [slice(index, None, scores.shape[1]) for index in range(scores.shape[1])]
         else:
@@ -106,29 +97,24 @@ class ProblemCalibrators(tuple[Any, ...]):
             entries = np.split(np.argsort(problem, axis=None, kind="stable"), ends[:-1])
 
         def calibrate(index: int) -> None:
-            own = entries[index]
-            calibrated[own] = self[index].predict(np.ascontiguousarray(given[own]))
+            chosen = entries[index]
+            calibrated[chosen] = self[index].predict(np.ascontiguousarray(flat[chosen]))
 
-        busy = [index for index, one in enumerate(self) if one is not None and len(given[entries[index]])]
+        busy = [index for index, one in enumerate(self) if one is not None and len(flat[entries[index]])]
         map_threads(calibrate, busy)
 
 
 def find_fallbacks(
     shape: NotionShape, n_points: np.ndarray, needed: int, calibrators: Sequence[Any]
 ) -> tuple[Fallback, ...]:
-    """List the problems with fewer than `needed` points, given what each uses (None: scores as they are)."""
+    """List the problems with fewer than `needed` points, by what each uses (None: scores as they are)."""
     short = np.flatnonzero(n_points < needed)
-    about = zip(short.tolist(), shape.labels_of(short).tolist(), shape.claims_of(short).tolist(), strict=True)
+    columns = (short, shape.labels_of(short), shape.claims_of(short), n_points[short])
     return tuple(
         Fallback(
-            problem=problem,
-            label=label,
-            rank=claim,
-            n_points=int(n_points[problem]),
-            needed=needed,
-            used="identity" if calibrators[problem] is None else "pooled",
+            problem, label, rank, points, needed, "identity" if calibrators[problem] is None else "pooled"
         )
-        for problem, label, claim in about
+        for problem, label, rank, points in zip(*(column.tolist() for column in columns), strict=True)
     )
 
 
@@ -165,7 +151,7 @@ def _gives_proba(calibrator: MulticlassToBinary) -> bool:
 class MulticlassToBinary(BaseEstimator):
     """Calibrate a multiclass model through the binary problems of an M2B notion (Algorithm 5).
 
-    One binary calibrator is fitted per problem of `reduce_to_binary`. The announced class never changes
+    One binary calibrator is fitted per problem of `reduce_to_binary`. The predicted class never changes
     for "confidence", "top-label" and the top-K notions; class-wise calibration replaces the whole vector
     and can change the highest class.
 
@@ -187,7 +173,7 @@ class MulticlassToBinary(BaseEstimator):
     min_points : int, optional
         Fewest rows a problem needs. Default: one full bin for histogram binning, else 1.
     complete : {None, "rescale"}, default None
-        With "rescale", "confidence" and "top-label" calibrators also give `predict_proba`: the announced
+        With "rescale", "confidence" and "top-label" calibrators also give `predict_proba`: the predicted
         class gets its calibrated confidence h, the others share 1 - h in proportion to the base model.
 
     Attributes
@@ -273,7 +259,7 @@ class MulticlassToBinary(BaseEstimator):
 
     @property
     def least_points(self) -> int:
-        """Fewest calibration rows with which a problem gets a calibrator of its own."""
+        """Fewest calibration rows with which a problem gets its own calibrator."""
         least = self.min_points
         if least is None:
             least = getattr(self.binary_calibrator, "min_points", 1)
@@ -308,16 +294,16 @@ class MulticlassToBinary(BaseEstimator):
         return np.unique(np.array([f.label for f in self.fallbacks_ if f.label >= 0], dtype=np.int64))
 
     def predict(self, proba: Any) -> np.ndarray:
-        """Announced class codes, (n,) int64: the base model's, except for class-wise calibration.
+        """Predicted class codes, (n,) int64: the base model's, except for class-wise calibration.
 
-        Class-wise calibrators announce the highest calibrated score, ties to the lowest index.
+        Class-wise calibrators predict the class with the highest calibrated score, ties to the lowest index.
         """
         matrix = self._checked(proba)
         return highest(self._class_wise(matrix) if self.notion == "class-wise" else matrix)[0]
 
     @available_if(_gives_top)
     def predict_top(self, proba: Any) -> TopLabelPrediction:
-        """Announced class and calibrated confidence (confidence and top-label calibrators only)."""
+        """Predicted class and calibrated confidence (confidence and top-label calibrators only)."""
         matrix = self._checked(proba)
         label, confidence = top_label(proba) if isinstance(proba, Predictions) else highest(matrix)
         return TopLabelPrediction(
@@ -348,7 +334,7 @@ class MulticlassToBinary(BaseEstimator):
     def n_top_changed(self, proba: Any) -> int:
         """Count rows whose highest completed or class-wise score is not the base model's class.
 
-        0 for calibrators without `predict_proba`, which leave the announced class as it is.
+        0 for calibrators without `predict_proba`, which leave the predicted class as it is.
         """
         matrix = self._checked(proba)
         if not hasattr(self, "predict_proba"):
@@ -359,8 +345,8 @@ class MulticlassToBinary(BaseEstimator):
         per_claim = problems.shape.problems_per_claim
         if self.fallback != "pooled" or per_claim == 1:
             return None
-        own = slice(problems.offsets[claim * per_claim], problems.offsets[(claim + 1) * per_claim])
-        scores, outcomes = problems.scores[own], problems.outcomes[own]
+        entries = slice(*problems.offsets[[claim * per_claim, (claim + 1) * per_claim]])
+        scores, outcomes = problems.scores[entries], problems.outcomes[entries]
         return clone(binary).fit(scores, outcomes) if len(scores) >= needed else None
 
     def _checked(self, proba: Any) -> np.ndarray:

@@ -38,9 +38,6 @@ class LogScaling(BaseEstimator):
     their place would decide the fit.
     """
 
-    n_classes_: int
-    floor_: float
-
     @staticmethod
     def n_parameters(n_classes: int) -> int:
         """Return how many parameters a fit with `n_classes` classes has."""
@@ -168,9 +165,6 @@ class TemperatureScaling(LogScaling):
 class AffineScaling(LogScaling):
     """A scaling with weights and biases, fitted by maximum likelihood with a ridge."""
 
-    weights_: np.ndarray
-    biases_: np.ndarray
-
     def __init__(self, *, l2: float = 0.0) -> None:
         self.l2 = l2
 
@@ -197,8 +191,8 @@ class VectorScaling(AffineScaling):
     l2 : float, unit: nats per row
         Weight of the ridge ``l2 / 2 * (sum((weights_ - 1)**2) + sum(shift**2))`` added to the mean log
         loss, where `shift` is how much the logits of the average calibration row (mean log-odds) change:
-        it pulls towards leaving the model as it is. At least `LEAST_RIDGE` is always
-        used, which keeps the optimum finite when classes are absent from `y` or can be separated.
+        it pulls towards leaving the model as it is. At least `LEAST_RIDGE` is always used, which keeps
+        the optimum finite when classes are absent from `y` or can be separated.
 
     Attributes
     ----------
@@ -233,9 +227,9 @@ class DirichletScaling(AffineScaling):
     l2 : float, unit: nats per row
         Weight of the ridge ``l2 / 2 * (sum((weights_ - I)**2) + sum(shift**2))`` added to the mean log
         loss, where `shift` is how much the logits of the average calibration row (mean log p) change: it
-        pulls towards leaving the model as it is. At least `LEAST_RIDGE` is always
-        used, which keeps the optimum finite when classes are absent from `y` or can be separated, and
-        chooses one among the many parameters that give the same softmax.
+        pulls towards leaving the model as it is. At least `LEAST_RIDGE` is always used, which keeps the
+        optimum finite when classes are absent from `y` or can be separated, and chooses one among the many
+        parameters that give the same softmax.
 
     Attributes
     ----------
@@ -266,7 +260,7 @@ def log_floored(proba: np.ndarray, floor: float) -> np.ndarray:
 
 
 def _log_loss_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) -> float:
-    """Minimise the log loss, convex in b = 1 / T, by Newton steps that stay between known signs of slope."""
+    """Minimise the log loss, convex in b = 1 / T, by Newton steps that never leave a bracket."""
     logits = map_row_blocks(lambda rows: _below_top(rows, floor), proba)
     of_truth = float(np.take_along_axis(logits, codes[:, None], axis=1).sum())
     blocks = [logits[rows] for rows in cached_slices(*logits.shape)]
@@ -294,8 +288,7 @@ def _log_loss_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) ->
         low, high = (low, b) if first > 0.0 else (b, high)
         far = low if first > 0.0 else high
         target = min(max(b - first / second, low), high) if second > 0.0 else far
-        last = b
-        b = target
+        last, b = b, target
         if abs(b - last) <= 1e-7 * last:
             break
         if b in tested:
@@ -305,8 +298,7 @@ def _log_loss_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) ->
 
 def _conf_ece_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) -> float:
     """Grid search of App. E; the first of equally good temperatures wins."""
-    temperatures = np.arange(1, 101) / 10.0
-    n_bins = 15
+    temperatures, n_bins = np.arange(1, 101) / 10.0, 15
     edges = uniform_edges(n_bins)
 
     def gaps(rows: slice) -> np.ndarray:
@@ -314,10 +306,10 @@ def _conf_ece_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) ->
         logits = _below_top(proba[rows], floor)
         correct = proba[rows].argmax(axis=1) == codes[rows]
         total = np.empty((len(temperatures), n_bins))
-        for place, temperature in enumerate(temperatures):
+        for index, temperature in enumerate(temperatures):
             confidence = 1.0 / np.exp(logits / temperature).sum(axis=1)
             bins = assign_bins(confidence, edges)
-            total[place] = np.bincount(bins, confidence - correct, minlength=n_bins)
+            total[index] = np.bincount(bins, confidence - correct, minlength=n_bins)
         return total
 
     ece = np.abs(sum(map_threads(gaps, cached_slices(*proba.shape)))).sum(axis=1)

@@ -21,7 +21,6 @@ ASSUMPTIONS = (
     "Points per bin were chosen before looking at the calibration rows, and every class has enough of them.",
 )
 
-
 #: One more, by the rule for equal scores.
 GROUPED_TIES = (
     "The theorems are stated for distinct scores. Here equal scores share a bin (ties='group'), so a bin may "
@@ -63,7 +62,7 @@ class GuaranteeCard:
     alpha : float
         Failure probability of every statement.
     applies : bool
-        Whether the theorems cover this calibrator. Where not, every bound is NaN.
+        Whether the theorems cover this calibrator; if not, every bound is NaN.
     why_not : str
         The reason if they do not, else "".
     problem, label, rank : (P,) int64 arrays
@@ -121,14 +120,14 @@ class GuaranteeCard:
 
     def promises(self, label: int | None = None) -> list[Promise]:
         """Return eps_1 and eps_2 of one class, by default the worst; without those that exclude nothing."""
-        one = label is not None and self.notion != "confidence"
-        first = float(self.marginal[label]) if one else self.worst_marginal
-        second = float(self.conditional[label]) if one else self.worst_conditional
-        made = [
+        of_class = label is not None and self.notion != "confidence"
+        first = float(self.marginal[label]) if of_class else self.worst_marginal
+        second = float(self.conditional[label]) if of_class else self.worst_conditional
+        promises = (
             Promise(f"\u03b5\u2081 = {first:.3f}", first, 1.0 - self.alpha),
             Promise(f"\u03b5\u2082 = {second:.3f}", second, 1.0),
-        ]
-        return [promise for promise in made if promise.epsilon < 1.0]
+        )
+        return [promise for promise in promises if promise.epsilon < 1.0]
 
     def words(self, strong: str = "{}") -> str:
         """Say what is promised, or why nothing is; `strong` formats the bounds: "**{}**" for Markdown."""
@@ -140,8 +139,8 @@ class GuaranteeCard:
         )
         return (
             f"With probability at least {1 - self.alpha:.0%}, whatever the distribution of the data, the "
-            f"announced confidence is within {first} (\u03b5\u2081) of the truth for a new row, and within "
-            f"{second} (\u03b5\u2082) for every announced value at once; the expected error is at most "
+            f"calibrated score is within {first} (\u03b5\u2081) of the truth for a new row, and within "
+            f"{second} (\u03b5\u2082) for every calibrated value at once; the expected error is at most "
             f"{expected} ({self.theorem}). This covers {self.covered:.1%} of the calibration rows."
         )
 

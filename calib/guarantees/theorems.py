@@ -27,11 +27,11 @@ class Guarantee:
     delta : float
         Tie-breaking noise.
     marginal : float
-        eps_1: with probability 1 - alpha over calibration rows and one new row, the probability announced
+        eps_1: with probability 1 - alpha over calibration rows and one new row, the probability predicted
         for that row is within eps_1 of the true one. Above 1 it promises nothing.
     conditional : float
         eps_2: with probability 1 - alpha over calibration rows, this holds within eps_2 for every class and
-        every announced probability at once; TL-ECE and TL-MCE are then at most eps_2.
+        every predicted probability at once; TL-ECE and TL-MCE are then at most eps_2.
     expected_ece : float
         Bound on the expected TL-ECE.
     """
