@@ -59,9 +59,9 @@ _pool = _Pool()
 def map_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
     """Apply `function` to every item on several threads and return the results in order.
 
-    The calling thread works along with threads of one pool that all calls share, so a call never waits for
-    another one to end. Inside `function`, further calls do their items one by one: the processors are busy
-    already. The first error stops the call and reaches the caller.
+    The calling thread works along with one pool that all calls share, so no call waits for another to end.
+    Calls from inside `function` do their items one by one. The first error stops the call and reaches the
+    caller.
     """
     listed = list(items)
     workers = min(WORKERS, len(listed))

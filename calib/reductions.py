@@ -94,8 +94,8 @@ def cell_statistics(
 ) -> BinStatistics:
     """Reduce and bin in one go: `bin_statistics` of `reduce_to_binary`.
 
-    Class-wise problems are sorted and binned one class at a time and let go of, so that 1,000 classes of
-    50,000 rows need no more memory than one.
+    Class-wise problems are sorted and binned one class at a time, so that 1,000 classes of 50,000 rows need
+    no more memory than one.
     """
     if notion != "class-wise" or top_k is not None or isinstance(scores, TopLabelPrediction):
         problems = reduce_to_binary(y_true, scores, notion, top_k=top_k)
@@ -170,8 +170,7 @@ def _sorted_entries(
 
     Owner, score, entry and outcome are packed into one uint64 and sorted as numbers, several times
     faster than an argsort: floats that are not negative order like their bits, and float32 up to 1.0
-    takes 30 of them. What float64 scores differ by beyond float32 is put right by a sort of the almost
-    sorted scores.
+    takes 30 of them. float64 scores are then almost sorted, and a stable sort per problem finishes them.
     """
     low_bits = len(scores).bit_length() + 1
     low_mask = 2**low_bits - 1

@@ -36,14 +36,16 @@ def claims(y: Any, proba: Any, notion: str, top_k: int | None = None) -> list[li
     k = (min(n_classes, 5) if top_k is None else top_k) if notion.startswith("top-k") else 1
     result = []
     for rank in range(k):
-        announced = [ranking(row)[rank] for row in rows]
-        scores = [row[code] for row, code in zip(rows, announced, strict=True)]
-        outcomes = [int(label == code) for label, code in zip(labels, announced, strict=True)]
+        predicted = [ranking(row)[rank] for row in rows]
+        scores = [row[code] for row, code in zip(rows, predicted, strict=True)]
+        outcomes = [int(label == code) for label, code in zip(labels, predicted, strict=True)]
         if notion in ("confidence", "top-k-confidence"):
             result.append([(scores, outcomes)])
         else:
-            chosen = [[i for i, code in enumerate(announced) if code == label] for label in range(n_classes)]
-            result.append([([scores[i] for i in own], [outcomes[i] for i in own]) for own in chosen])
+            chosen = [[i for i, code in enumerate(predicted) if code == label] for label in range(n_classes)]
+            result.append(
+                [([scores[i] for i in entries], [outcomes[i] for i in entries]) for entries in chosen]
+            )
     return result
 
 
@@ -96,9 +98,9 @@ def cells(problem: Problem, n_bins: int, strategy: str) -> dict[int, tuple[int, 
     bins = bin_of_each(scores, n_bins, strategy)
     table = {}
     for b in sorted(set(bins)):
-        own = [i for i, bin_ in enumerate(bins) if bin_ == b]
-        mean_score = math.fsum(scores[i] for i in own) / len(own)
-        table[b] = (len(own), mean_score, sum(outcomes[i] for i in own) / len(own))
+        entries = [i for i, bin_ in enumerate(bins) if bin_ == b]
+        mean_score = math.fsum(scores[i] for i in entries) / len(entries)
+        table[b] = (len(entries), mean_score, sum(outcomes[i] for i in entries) / len(entries))
     return table
 
 
@@ -129,8 +131,8 @@ def mce(
         return max(gap for _, _, gap in listed)
     deltas = []
     for b in {b for b, _, _ in listed}:
-        own = [(count, gap) for bin_, count, gap in listed if bin_ == b]
-        deltas.append(math.fsum(count * gap for count, gap in own) / sum(count for count, _ in own))
+        entries = [(count, gap) for bin_, count, gap in listed if bin_ == b]
+        deltas.append(math.fsum(count * gap for count, gap in entries) / sum(count for count, _ in entries))
     return max(deltas)
 
 
@@ -141,8 +143,8 @@ def fit_histogram(
     groups = equal_mass_groups(scores, min(n_bins, len(scores)))
     values = []
     for group in groups:
-        own = [outcome for score, outcome in zip(scores, outcomes, strict=True) if score in group]
-        values.append((sum(own) / len(own), len(own)))
+        entries = [outcome for score, outcome in zip(scores, outcomes, strict=True) if score in group]
+        values.append((sum(entries) / len(entries), len(entries)))
     edges = [(below[-1] + above[0]) / 2 for below, above in zip(groups, groups[1:], strict=False)]
     return lambda score: values[sum(edge <= score for edge in edges)]
 

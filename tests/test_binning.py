@@ -19,7 +19,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def one_problem(scores, outcomes=None):
-    """Confidence problem of these scores: outcome 1 means that class 0, announced, was right."""
+    """Confidence problem of these scores: outcome 1 means that class 0, the predicted one, was right."""
     outcomes = np.zeros(len(scores), dtype=int) if outcomes is None else np.asarray(outcomes)
     top = TopLabelPrediction(np.zeros(len(scores), dtype=int), np.asarray(scores))
     return reduce_to_binary(1 - outcomes, top, "confidence")
@@ -89,7 +89,7 @@ def test_equal_mass_bins_hold_their_share_and_never_split_equal_scores(sizes, n_
 
 @given(st.integers(1, 200), st.integers(1, 60))
 def test_equal_mass_bins_without_ties_are_those_of_array_split(n_samples, n_bins):
-    expected = [len(part) for part in np.array_split(np.arange(n_samples), min(n_bins, n_samples))]
+    expected = [len(bin_) for bin_ in np.array_split(np.arange(n_samples), min(n_bins, n_samples))]
     assert np.diff(equal_mass_cuts(np.arange(1, n_samples + 1), n_bins)).tolist() == expected
 
 
@@ -100,11 +100,11 @@ def test_cells_equal_the_literal_loops(notion, strategy, dtype):
     cells = bin_statistics(reduce_to_binary(y, proba, notion), n_bins=9, strategy=strategy)
     expected = [
         (problem, bin_, *values)
-        for problem, own in enumerate(itertools.chain.from_iterable(oracles.claims(y, proba, notion)))
-        for bin_, values in oracles.cells(own, 9, strategy).items()
+        for problem, entries in enumerate(itertools.chain.from_iterable(oracles.claims(y, proba, notion)))
+        for bin_, values in oracles.cells(entries, 9, strategy).items()
     ]
-    found = zip(cells.problem, cells.bin, cells.count, cells.mean_score, cells.mean_outcome, strict=True)
-    for one, other in zip(found, expected, strict=True):
+    computed = zip(cells.problem, cells.bin, cells.count, cells.mean_score, cells.mean_outcome, strict=True)
+    for one, other in zip(computed, expected, strict=True):
         assert one == pytest.approx(other, rel=0, abs=1e-11)
     assert cells.n_bins == (max(b for _, b, *_ in expected) + 1 if strategy == "discrete" else 9)
 
@@ -138,8 +138,8 @@ def test_small_cells_of_a_million_rows_keep_nine_digits(dtype):
     few = np.flatnonzero(cells.count < 4)[::1000]
     assert len(few) > 100
     for cell in few:
-        own = problems.scores[cells.start[cell] : cells.stop[cell]].tolist()
-        assert cells.mean_score[cell] == pytest.approx(math.fsum(own) / len(own), rel=0, abs=1e-9)
+        values = problems.scores[cells.start[cell] : cells.stop[cell]].tolist()
+        assert cells.mean_score[cell] == pytest.approx(math.fsum(values) / len(values), rel=0, abs=1e-9)
     whole = bin_statistics(problems, n_bins=1)
     exact = math.fsum(scores.tolist()) / len(scores)
     assert whole.mean_score[0] == pytest.approx(exact, rel=0, abs=1e-12)

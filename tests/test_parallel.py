@@ -16,7 +16,7 @@ from tests import ROOT
 
 
 def run(script: str) -> list[str]:
-    """Lines that a script prints in a process of its own, which imports one module and not all of calib."""
+    """Lines that a script prints in its own process, which imports one module and not all of calib."""
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, cwd=ROOT / "calib", capture_output=True, text=True, timeout=60, check=True)
     return done.stdout.splitlines()
@@ -127,7 +127,7 @@ print(sum(map_threads(abs, range(100))))
     ("n_rows", "width"), [(0, 3), (1, 1), (SMALL, 1), (SMALL + 1, 1), (70_001, 3), (3, SMALL)]
 )
 def test_slices_cover_every_row_once(n_rows, width):
-    covered = np.concatenate([np.arange(n_rows)[part] for part in row_slices(n_rows, width)])
+    covered = np.concatenate([np.arange(n_rows)[rows] for rows in row_slices(n_rows, width)])
     assert covered.tolist() == list(range(n_rows))
     assert (len(row_slices(n_rows, width)) == 1) == (n_rows * width <= SMALL)
 

@@ -17,8 +17,8 @@ from tests import oracles
 
 def entries(problems):
     """Sorted (score, outcome) pairs of every problem."""
-    found = (problems.problem(index) for index in range(problems.n_problems))
-    return [sorted(zip(s.tolist(), z.tolist(), strict=True)) for s, z in found]
+    computed = (problems.problem(index) for index in range(problems.n_problems))
+    return [sorted(zip(s.tolist(), z.tolist(), strict=True)) for s, z in computed]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -52,12 +52,12 @@ def test_scores_outcomes_and_rows_belong_together(notion, n_samples, digits, dty
     ranked = np.argsort(-proba, axis=1, kind="stable")
     seen = []
     for index in range(problems.n_problems):
-        own = slice(problems.offsets[index], problems.offsets[index + 1])
-        rows, scores = problems.rows[own], problems.scores[own]
+        span = slice(problems.offsets[index], problems.offsets[index + 1])
+        rows, scores = problems.rows[span], problems.scores[span]
         claim = problems.shape.claims_of(np.array([index]))[0]
         code = np.full(len(rows), index) if notion == "class-wise" else ranked[rows, claim]
         assert (scores == proba[rows, code]).all()
-        assert (problems.outcomes[own] == (y[rows] == code)).all()
+        assert (problems.outcomes[span] == (y[rows] == code)).all()
         assert (np.diff(scores) >= 0).all()
         label = problems.shape.labels_of(np.array([index]))[0]
         assert label == -1 if notion.endswith("confidence") else (code == label).all()
@@ -156,9 +156,9 @@ def test_reducing_and_binning_in_one_go_changes_nothing(notion, strategy):
     proba, y = oracles.random_predictions(np.random.default_rng(3), 300, 6, digits=2)
     problems = reduce_to_binary(y, proba, notion)
     expected = bin_statistics(problems, n_bins=7, strategy=strategy)
-    found = cell_statistics(y, proba, notion, n_bins=7, strategy=strategy)
+    computed = cell_statistics(y, proba, notion, n_bins=7, strategy=strategy)
     for field in dataclasses.fields(expected):
-        one, other = getattr(found, field.name), getattr(expected, field.name)
+        one, other = getattr(computed, field.name), getattr(expected, field.name)
         if field.name == "mean_score":  # sums over one class, not over all
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-13)
         else:

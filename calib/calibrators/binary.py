@@ -25,16 +25,11 @@ class BinaryCalibrator(BaseEstimator):
 
     A subclass defines `_fit`, which sets its fitted attributes, and `curve_`, the curve they describe.
     Calibrator files hold the attributes; scorers and ONNX graphs are written from the curve.
-
-    Attributes
-    ----------
-    curve_ : Steps, Lines or Logistic
-        The fitted curve.
     """
 
     @property
     def curve_(self) -> Curve:
-        """The fitted curve."""
+        """The fitted curve: Steps, Lines or Logistic."""
         raise NotImplementedError
 
     def fit(self, scores: Any, outcomes: Any) -> Self:

@@ -9,15 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from calib.calibrators.simplex_cells import (
-    find_cells,
-    grid_cells,
-    grid_ranks,
-    grid_tuples,
-    project,
-    projection_cells,
-    sierpinski_cells,
-)
+from calib.calibrators import simplex_cells
 from calib.exceptions import InputError
 from calib.parallel import map_row_blocks
 from calib.predictions import Predictions, TopLabelPrediction
@@ -122,7 +114,7 @@ class SierpinskiScheme(SimplexScheme):
         return (n_classes ** (check_count(self.depth, "depth") + 1) - 1) // (n_classes - 1)
 
     def _assign(self, block: np.ndarray) -> np.ndarray:
-        return sierpinski_cells(block, self.depth)
+        return simplex_cells.sierpinski_cells(block, self.depth)
 
 
 class GridScheme(SimplexScheme):
@@ -154,12 +146,12 @@ class GridScheme(SimplexScheme):
 
     def tuples(self, proba: Any) -> np.ndarray:
         """Return the (n, L) int64 tuple k of every row's cell."""
-        return map_row_blocks(lambda block: grid_tuples(block, self.cells), self._checked(proba))
+        return map_row_blocks(lambda rows: simplex_cells.grid_tuples(rows, self.cells), self._checked(proba))
 
     def rank(self, tuples: np.ndarray) -> np.ndarray:
         """Return the (n,) int64 cell numbers of (n, L) tuples k: their lexicographic ranks from 0."""
         check_is_fitted(self, "n_bins_")
-        return grid_ranks(np.asarray(tuples), self.ways_left())
+        return simplex_cells.grid_ranks(np.asarray(tuples), self.ways_left())
 
     def ways_left(self) -> np.ndarray:
         """Return the (L, cells) int64 counts of ways to go on from a column, by the sum spent before it."""
@@ -181,7 +173,7 @@ class GridScheme(SimplexScheme):
         return _bounded_sums(n_classes, cells - 1) - _bounded_sums(n_classes, cells - n_classes)
 
     def _assign(self, block: np.ndarray) -> np.ndarray:
-        return grid_cells(block, self.cells, self.ways_left())
+        return simplex_cells.grid_cells(block, self.cells, self.ways_left())
 
 
 class ProjectionScheme(SimplexScheme):
@@ -238,7 +230,7 @@ class ProjectionScheme(SimplexScheme):
         left = matrix
         thresholds: list[float] = []
         while len(thresholds) < n_bins - 1 and len(left) >= share:
-            projection = project(left, directions[len(thresholds)])
+            projection = simplex_cells.project(left, directions[len(thresholds)])
             threshold = np.partition(projection, share - 1)[share - 1]
             beyond = projection > threshold
             if np.count_nonzero(beyond) < share - 1:
@@ -256,12 +248,12 @@ class ProjectionScheme(SimplexScheme):
         return normal / np.linalg.norm(normal, axis=1, keepdims=True)
 
     def _assign(self, block: np.ndarray) -> np.ndarray:
-        return projection_cells(block, self.directions_, self.thresholds_)
+        return simplex_cells.projection_cells(block, self.directions_, self.thresholds_)
 
     def _interior(self, block: np.ndarray) -> np.ndarray:
         inside = np.ones(len(block), dtype=bool)
         for direction, threshold in zip(self.directions_, self.thresholds_, strict=True):
-            inside &= project(block, direction) != threshold
+            inside &= simplex_cells.project(block, direction) != threshold
         return inside
 
 
@@ -352,7 +344,7 @@ class CanonicalBinning(BaseEstimator):
 
     def _find(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self, "values_")
-        return find_cells(np.asarray(cells), self.cells_)
+        return simplex_cells.find_cells(np.asarray(cells), self.cells_)
 
     def predict_proba(self, proba: Any) -> np.ndarray:
         """Return the (n, L) float64 recalibrated vectors of the (n, L) probabilities; rows sum to 1."""

@@ -27,7 +27,7 @@ from calib.validation import check_choice, check_columns, check_count
 
 @dataclass(frozen=True)
 class Fallback:
-    """A binary problem with too few calibration rows, and what it uses instead of a calibrator.
+    """A binary problem with too few calibration rows, and what it uses instead.
 
     Attributes
     ----------
@@ -111,10 +111,8 @@ def find_fallbacks(
     short = np.flatnonzero(n_points < needed)
     columns = (short, shape.labels_of(short), shape.claims_of(short), n_points[short])
     return tuple(
-        Fallback(
-            problem, label, rank, points, needed, "identity" if calibrators[problem] is None else "pooled"
-        )
-        for problem, label, rank, points in zip(*(column.tolist() for column in columns), strict=True)
+        Fallback(index, label, rank, points, needed, "identity" if calibrators[index] is None else "pooled")
+        for index, label, rank, points in zip(*(column.tolist() for column in columns), strict=True)
     )
 
 
@@ -238,12 +236,11 @@ class MulticlassToBinary(BaseEstimator):
         binary, needed = self.binary_calibrator, self.least_points
         sizes = np.diff(problems.offsets)
         pooled = [self._fit_pooled(problems, claim, binary, needed) for claim in range(shape.n_claims)]
-        claims = shape.claims_of(np.arange(shape.n_problems))
 
         def fit_problem(index: int) -> Any:
             if sizes[index] >= needed:
                 return clone(binary).fit(*problems.problem(index))
-            return pooled[claims[index]]
+            return pooled[index // shape.problems_per_claim]
 
         self.calibrators_ = ProblemCalibrators(map_threads(fit_problem, range(shape.n_problems)))
         self.pooled_ = tuple(pooled)

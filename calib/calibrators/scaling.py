@@ -33,9 +33,8 @@ class LogScaling(BaseEstimator):
     """A calibrator that is the softmax of a map of the log-probabilities, given by `_logits`.
 
     The logarithm of 0 is taken as that of `floor_`, half the smallest positive probability seen in `fit`
-    (within `LEAST_FLOOR` and `MOST_FLOOR` / L), as one replaces values below a detection limit. A softmax
-    has no zeros and keeps all its values; the votes of a forest have many, and a fixed tiny number in
-    their place would decide the fit.
+    (within `LEAST_FLOOR` and `MOST_FLOOR` / L), as one replaces values below a detection limit: the votes of
+    a forest have many zeros, and a fixed tiny number instead of them would decide the fit.
     """
 
     @staticmethod
@@ -225,10 +224,8 @@ class DirichletScaling(AffineScaling):
     Parameters
     ----------
     l2 : float, unit: nats per row
-        Weight of the ridge ``l2 / 2 * (sum((weights_ - I)**2) + sum(shift**2))`` added to the mean log
-        loss, where `shift` is how much the logits of the average calibration row (mean log p) change: it
-        pulls towards leaving the model as it is. At least `LEAST_RIDGE` is always used, which keeps the
-        optimum finite when classes are absent from `y` or can be separated, and chooses one among the many
+        Weight of the ridge ``l2 / 2 * (sum((weights_ - I)**2) + sum(shift**2))``, with `shift` as in
+        `VectorScaling` (here of mean log p). The least ridge, `LEAST_RIDGE`, also chooses one among the many
         parameters that give the same softmax.
 
     Attributes

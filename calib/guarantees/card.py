@@ -34,16 +34,9 @@ RANDOMIZED_TIES = (
 
 @dataclass(frozen=True)
 class Promise:
-    """What a theorem promises of V(epsilon), the share of rows within epsilon of the truth.
+    """A theorem's promise about V(epsilon): at least `share` of the rows are within `epsilon` of the truth.
 
-    Attributes
-    ----------
-    name : str
-        Which epsilon it is, and its size.
-    epsilon : float
-        Distance from the truth.
-    share : float
-        The least share of rows that is within it.
+    `name` says which epsilon it is, and its size.
     """
 
     name: str

@@ -54,7 +54,7 @@ def test_a_fitted_classifier_in_two_lines(digits):
 
 
 def test_calibration_helps_on_new_rows(digits):
-    """Naive Bayes is grossly overconfident on digits: TL-ECE falls on rows neither part has seen."""
+    """Naive Bayes is grossly overconfident on digits: TL-ECE falls on rows neither has seen."""
     X, y = digits
     train, new = np.arange(len(X)) % 3 > 0, np.arange(len(X)) % 3 == 0
     base = GaussianNB().fit(X[train], y[train])

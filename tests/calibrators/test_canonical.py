@@ -15,13 +15,13 @@ from calib import InputError
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 
 
-def compositions(total: int, parts: int):
-    """All tuples of `parts` whole numbers >= 0 with the given sum."""
-    if parts == 1:
+def compositions(total: int, count: int):
+    """All tuples of `count` whole numbers >= 0 with the given sum."""
+    if count == 1:
         yield (total,)
         return
     for first in range(total + 1):
-        for rest in compositions(total - first, parts - 1):
+        for rest in compositions(total - first, count - 1):
             yield (first, *rest)
 
 

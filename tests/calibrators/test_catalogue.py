@@ -49,15 +49,15 @@ def test_other_peoples_calibrators_are_named_by_their_class():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_made_and_found_again(method):
-    made = make_calibrator(method)
-    if isinstance(made, (MulticlassToBinary, CanonicalBinning)):
-        made = made.binary if method in BINARY else made.scheme
-    assert method_of(made) == method
+    calibrator = make_calibrator(method)
+    if isinstance(calibrator, (MulticlassToBinary, CanonicalBinning)):
+        calibrator = calibrator.binary if method in BINARY else calibrator.scheme
+    assert method_of(calibrator) == method
 
 
 def test_options_go_where_they_belong():
-    made = make_calibrator("histogram", notion="top-k-label", top_k=2, ties="randomize", random_state=3)
-    assert (made.notion, made.top_k, made.binary.ties, made.binary.random_state) == (
+    calibrator = make_calibrator("histogram", notion="top-k-label", top_k=2, ties="randomize", random_state=3)
+    assert (calibrator.notion, calibrator.top_k, calibrator.binary.ties, calibrator.binary.random_state) == (
         "top-k-label",
         2,
         "randomize",

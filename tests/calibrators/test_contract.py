@@ -69,7 +69,7 @@ def fitted(name, proba, labels):
         return clone(MULTICLASS[name]).fit(proba, labels)
 
 
-def said(calibrator, proba):
+def answers_of(calibrator, proba):
     """Everything a calibrator can say about rows, one array per answer."""
     answers = {}
     for method in ("predict", "predict_proba", "predict_top", "predict_top_k", "assign"):
@@ -77,8 +77,8 @@ def said(calibrator, proba):
             answer = getattr(calibrator, method)(proba)
             if isinstance(answer, calib.TopLabelPrediction):
                 answer = (answer.label, answer.confidence)
-            parts = answer if isinstance(answer, tuple) else (answer,)
-            answers |= {f"{method} {place}": part for place, part in enumerate(parts)}
+            arrays = answer if isinstance(answer, tuple) else (answer,)
+            answers |= {f"{method} {index}": array for index, array in enumerate(arrays)}
     assert answers
     return answers
 
@@ -129,14 +129,14 @@ def test_fit_only_adds_fitted_attributes(name):
     params = calibrator.get_params(deep=False).keys()
     assert not [key for key in vars(calibrator) if not key.endswith("_") and key not in params]
     assert calibrator.n_classes_ == L
-    assert_sound(said(calibrator, rows(2)[0]), 400)
+    assert_sound(answers_of(calibrator, rows(2)[0]), 400)
 
 
 @EVERY
 def test_refit_starts_afresh(name):
     first, second, new = rows(1), rows(2, n=300), rows(3)[0]
     refitted = fitted(name, *first).fit(*second)
-    assert_same(said(refitted, new), said(fitted(name, *second), new))
+    assert_same(answers_of(refitted, new), answers_of(fitted(name, *second), new))
 
 
 @EVERY
@@ -152,35 +152,38 @@ def test_not_fitted(name):
 @EVERY
 def test_input_is_not_modified(name):
     proba, labels = rows(1)
-    kept = proba.copy(), labels.copy()
-    said(fitted(name, proba, labels), proba)
-    np.testing.assert_array_equal(proba, kept[0])
-    np.testing.assert_array_equal(labels, kept[1])
+    copies = proba.copy(), labels.copy()
+    answers_of(fitted(name, proba, labels), proba)
+    np.testing.assert_array_equal(proba, copies[0])
+    np.testing.assert_array_equal(labels, copies[1])
     assert proba.flags.writeable
     proba.flags.writeable = labels.flags.writeable = False
-    said(fitted(name, proba, labels), proba)
+    answers_of(fitted(name, proba, labels), proba)
 
 
 @EVERY
 def test_changing_the_input_afterwards_changes_nothing(name):
     proba, labels = rows(1)
     calibrator = fitted(name, proba, labels)
-    before = said(calibrator, rows(2)[0])
+    before = answers_of(calibrator, rows(2)[0])
     proba[:], labels[:] = 1 / L, 0
-    assert_same(said(calibrator, rows(2)[0]), before)
+    assert_same(answers_of(calibrator, rows(2)[0]), before)
 
 
 @EVERY
 def test_predicting_twice_gives_the_same(name):
     calibrator = fitted(name, *rows(1))
-    assert_same(said(calibrator, rows(2)[0]), said(calibrator, rows(2)[0]))
+    assert_same(answers_of(calibrator, rows(2)[0]), answers_of(calibrator, rows(2)[0]))
 
 
 @EVERY
 def test_predictions_object_is_the_same_as_arrays(name):
     proba, labels = rows(1)
-    given = calib.Predictions(proba, labels)
-    assert_same(said(fitted(name, given, labels), given), said(fitted(name, proba, labels), proba))
+    predictions = calib.Predictions(proba, labels)
+    assert_same(
+        answers_of(fitted(name, predictions, labels), predictions),
+        answers_of(fitted(name, proba, labels), proba),
+    )
 
 
 @EVERY
@@ -189,14 +192,16 @@ def test_rows_may_be_permuted(name):
     new = rows(2)[0]
     order = np.random.default_rng(0).permutation(len(labels))
     calibrator = fitted(name, proba, labels)
-    answers = said(calibrator, new)
+    answers = answers_of(calibrator, new)
     assert_same(
         {answer: values[order] for answer, values in answers.items()},
-        said(calibrator, new[order]),
+        answers_of(calibrator, new[order]),
         rtol=1e-12,
     )
     if name not in ("randomized-HB", *CANONICAL):  # noise and boundary rows go by row order, as in the paper
-        assert_same(said(fitted(name, proba[order], labels[order]), new), answers, rtol=1e-8, atol=1e-12)
+        assert_same(
+            answers_of(fitted(name, proba[order], labels[order]), new), answers, rtol=1e-8, atol=1e-12
+        )
 
 
 @EVERY
@@ -205,9 +210,9 @@ def test_float32(name):
     proba, labels = rows(1)
     small = proba.astype(np.float32)
     new = rows(2)[0].astype(np.float32)
-    one = said(fitted(name, small, labels), new)
+    one = answers_of(fitted(name, small, labels), new)
     assert_sound(one, 400)
-    other = said(fitted(name, small.astype(np.float64), labels), new.astype(np.float64))
+    other = answers_of(fitted(name, small.astype(np.float64), labels), new.astype(np.float64))
     assert_same(one, other, rtol=1e-6, atol=1e-7)
 
 
@@ -217,12 +222,12 @@ def test_float32(name):
 def test_absent_classes_keep_their_columns(name, absent, where):
     proba, labels = rows(1)
     gone = np.isin(labels, absent), np.isin(proba.argmax(axis=1), absent)
-    kept = ~{"labels": gone[0], "predictions": gone[1], "both": gone[0] | gone[1]}[where]
-    assert kept.sum() > 20
-    calibrator = fitted(name, proba[kept], labels[kept])
+    remaining = ~{"labels": gone[0], "predictions": gone[1], "both": gone[0] | gone[1]}[where]
+    assert remaining.sum() > 20
+    calibrator = fitted(name, proba[remaining], labels[remaining])
     assert calibrator.n_classes_ == L
     new = rows(2)[0]
-    answers = said(calibrator, new)
+    answers = answers_of(calibrator, new)
     assert_sound(answers, len(new))
     if name in REDUCED and REDUCED[name].notion != "class-wise":
         np.testing.assert_array_equal(answers["predict 0"], new.argmax(axis=1))
@@ -234,24 +239,24 @@ def test_no_row_for_a_class_at_all(name):
     proba, labels = rows(1)
     proba = np.insert(proba[:, : L - 1] / proba[:, : L - 1].sum(axis=1, keepdims=True), 1, 0.0, axis=1)
     labels = np.array([0, 2, 3, 3])[labels]
-    assert_sound(said(fitted(name, proba, labels), proba), len(proba))
+    assert_sound(answers_of(fitted(name, proba, labels), proba), len(proba))
 
 
 @EVERY
 @pytest.mark.parametrize("right", [True, False])
 def test_one_class(name, right):
-    """One class is announced throughout, and it is always right or always wrong."""
+    """One class is predicted throughout, and it is always right or always wrong."""
     proba, _ = rows(1)
     proba = np.sort(proba, axis=1)[:, ::-1].copy()
     calibrator = fitted(name, proba, np.full(len(proba), 0 if right else 1))
-    assert_sound(said(calibrator, proba), len(proba))
-    assert_sound(said(calibrator, rows(2)[0]), 400)
+    assert_sound(answers_of(calibrator, proba), len(proba))
+    assert_sound(answers_of(calibrator, rows(2)[0]), 400)
 
 
 @pytest.mark.parametrize("name", REDUCED | SCALINGS)
 def test_one_row(name):
     proba, labels = rows(1)
-    assert_sound(said(fitted(name, proba[:1], labels[:1]), proba), len(proba))
+    assert_sound(answers_of(fitted(name, proba[:1], labels[:1]), proba), len(proba))
 
 
 @EVERY
@@ -259,7 +264,7 @@ def test_certain_and_uniform_rows(name):
     proba, labels = rows(1)
     edge = np.concatenate([np.eye(L), np.full((2, L), 1 / L)])
     calibrator = fitted(name, np.concatenate([edge, proba]), np.concatenate([np.arange(6) % L, labels]))
-    assert_sound(said(calibrator, edge), len(edge))
+    assert_sound(answers_of(calibrator, edge), len(edge))
 
 
 @EVERY
@@ -274,7 +279,7 @@ def test_wrong_input_is_refused(name):
         (np.empty((0, L)), "empty"),
     ):
         with pytest.raises(calib.InputError, match=reason):
-            said(calibrator, bad)
+            answers_of(calibrator, bad)
     with pytest.raises(calib.InputError, match="class codes"):
         fitted(name, proba, labels + 1)
     with pytest.raises(calib.InputError, match="one class code per row"):
@@ -293,12 +298,12 @@ def test_saved_and_loaded_predicts_the_same_bits(name, dtype):
     assert type(loaded) is type(calibrator)
     assert repr(loaded) == repr(calibrator)
     new = np.concatenate([rows(2)[0], np.eye(L)]).astype(dtype)
-    assert_same(said(loaded, new), said(calibrator, new))
+    assert_same(answers_of(loaded, new), answers_of(calibrator, new))
 
 
 @pytest.mark.parametrize("notion", [notion for notion in NOTIONS if notion != "class-wise"])
 @EVERY_BINARY
-def test_announced_class_never_changes(notion: Notion, name):
+def test_predicted_class_never_changes(notion: Notion, name):
     proba, labels = rows(1)
     new = rows(2)[0]
     calibrator = calib.MulticlassToBinary(BINARY[name], notion=notion).fit(proba, labels)
@@ -311,7 +316,7 @@ def test_binary_contract(name):
     random = np.random.default_rng(0)
     scores = random.random(200)
     outcomes = (random.random(200) < scores**2).astype(int)
-    kept = scores.copy(), outcomes.copy()
+    copies = scores.copy(), outcomes.copy()
     with pytest.raises(NotFittedError):
         clone(calibrator).predict(scores)
     one = clone(calibrator).fit(scores, outcomes)
@@ -323,7 +328,7 @@ def test_binary_contract(name):
     order = random.permutation(200)
     refitted = one.fit(scores[:50], outcomes[:50]).fit(scores[order], outcomes[order].astype(bool))
     np.testing.assert_allclose(refitted.predict(grid), predicted, rtol=1e-8, atol=1e-12)
-    np.testing.assert_array_equal((scores, outcomes), kept)
+    np.testing.assert_array_equal((scores, outcomes), copies)
     file = io.BytesIO()
     calib.save(refitted, file)
     file.seek(0)

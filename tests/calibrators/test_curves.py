@@ -30,16 +30,16 @@ def some_curves(kind, random, count):
 def test_every_score_follows_the_curve_of_its_problem(seed, kind, count, many):
     random = np.random.default_rng(seed)
     curves = some_curves(kind, random, count)
-    place = random.integers(-1, count, 9)
-    place[0] = 0
-    together = CurveSet(curves, place)
+    curve_of = random.integers(-1, count, 9)
+    curve_of[0] = 0
+    together = CurveSet(curves, curve_of)
     size = 3 * FEW if many else int(random.integers(1, FEW))
     scores = np.where(random.random(size) < 0.5, random.random(size), random.integers(0, 65, size) / 64)
     problem = random.integers(0, 9, size)
     expected = scores.copy()
     for index, curve in enumerate(curves):
-        own = place[problem] == index
-        expected[own] = curve(scores[own])
+        chosen = curve_of[problem] == index
+        expected[chosen] = curve(scores[chosen])
     assert np.array_equal(together(scores, problem), expected)
     columns = scores[: size // 9 * 9].reshape(-1, 9)
     by_column = together(columns, np.arange(9))
@@ -74,26 +74,26 @@ def test_a_calibrator_with_a_predict_of_its_own_is_asked(notion):
     random = np.random.default_rng(5)
     proba = random.dirichlet(np.ones(4), 600)
     labels = random.integers(0, 4, 600)
-    said = [
+    models = [
         MulticlassToBinary(make(n_bins=3), notion=notion, min_points=100).fit(proba, labels)
         for make in (HistogramBinning, Doubled)
     ]
-    plain, doubled = (
+    binned, doubled = (
         model.calibrators_.predict(proba, np.arange(4))
         if notion == "class-wise"
         else model.calibrators_.predict(proba[:, 0], model.shape_.problems_of(proba.argmax(axis=1)))
-        for model in said
+        for model in models
     )
     left = proba if notion == "class-wise" else proba[:, 0]
-    assert np.array_equal(doubled, np.where(plain == left, left, plain / 2))
+    assert np.array_equal(doubled, np.where(binned == left, left, binned / 2))
 
 
-def test_a_calibrator_shared_by_problems_is_kept_once():
+def test_a_calibrator_shared_by_problems_is_stored_once():
     shared = IsotonicCalibration().fit([0.1, 0.4, 0.8], [0, 1, 1])
-    own = IsotonicCalibration().fit([0.2, 0.3, 0.9], [0, 0, 1])
-    distinct, place = ProblemCalibrators((shared, None, own, shared)).distinct
-    assert distinct == [shared, own]
-    assert place.tolist() == [0, -1, 1, 0]
+    other = IsotonicCalibration().fit([0.2, 0.3, 0.9], [0, 0, 1])
+    distinct, curve_of = ProblemCalibrators((shared, None, other, shared)).distinct
+    assert distinct == [shared, other]
+    assert curve_of.tolist() == [0, -1, 1, 0]
 
 
 def test_one_row_is_the_row_of_many():

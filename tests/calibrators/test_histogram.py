@@ -133,11 +133,11 @@ def test_randomized_ties_split_equal_scores_and_are_seeded():
 def test_randomized_ties_move_values_by_at_most_delta():
     rng = np.random.default_rng(3)
     scores, outcomes = rng.random(500), rng.integers(0, 2, 500)
-    plain = HistogramBinning(n_bins=9).fit(scores, outcomes)
+    grouped = HistogramBinning(n_bins=9).fit(scores, outcomes)
     noisy = HistogramBinning(n_bins=9, ties="randomize", delta=1e-6, random_state=0).fit(scores, outcomes)
-    assert noisy.counts_.tolist() == plain.counts_.tolist()
-    assert np.abs(noisy.values_ - plain.values_).max() <= 1e-6
-    assert np.abs(noisy.edges_ - plain.edges_).max() <= 1e-6
+    assert noisy.counts_.tolist() == grouped.counts_.tolist()
+    assert np.abs(noisy.values_ - grouped.values_).max() <= 1e-6
+    assert np.abs(noisy.edges_ - grouped.edges_).max() <= 1e-6
 
 
 @given(samples, seeds)

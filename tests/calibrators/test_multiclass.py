@@ -74,7 +74,7 @@ def test_many_classes(notion, n_classes):
 
 
 def test_top_label_by_hand():
-    """Class 0: scores 0.6, 0.7 right once in two; class 1: right twice in two; class 2 is never announced."""
+    """Class 0: scores 0.6, 0.7 right once in two; class 1: right twice in two; class 2 is never predicted."""
     proba = [[0.6, 0.4, 0], [0.7, 0.3, 0], [0.2, 0.8, 0], [0.1, 0.9, 0]]
     m2b = MulticlassToBinary(HistogramBinning(points_per_bin=2)).fit(proba, [0, 1, 1, 1])
     top = m2b.predict_top([[0.5, 0.3, 0.2], [0.3, 0.5, 0.2], [0.1, 0.2, 0.7]])
@@ -114,10 +114,10 @@ def test_normalised_class_wise_by_hand():
     """Algorithm 4. One bin per class predicts the class frequencies 3/4, 1/4, 0 whatever the scores."""
     proba = np.array([[0.2, 0.5, 0.3]] * 4)
     y = [0, 0, 0, 1]
-    plain = MulticlassToBinary(HistogramBinning(n_bins=1), notion="class-wise").fit(proba, y)
-    assert plain.predict_proba(proba[:1]).tolist() == [[0.75, 0.25, 0.0]]
-    assert plain.predict(proba).tolist() == [0] * 4
-    assert plain.n_top_changed(proba) == 4
+    class_wise = MulticlassToBinary(HistogramBinning(n_bins=1), notion="class-wise").fit(proba, y)
+    assert class_wise.predict_proba(proba[:1]).tolist() == [[0.75, 0.25, 0.0]]
+    assert class_wise.predict(proba).tolist() == [0] * 4
+    assert class_wise.n_top_changed(proba) == 4
 
 
 @given(seeds, st.integers(2, 6))
@@ -127,11 +127,11 @@ def test_normalised_rows_are_class_wise_rows_over_their_sum(seed, n_classes):
         MulticlassToBinary(HistogramBinning(n_bins=3), notion="class-wise", normalize=normalize).fit(proba, y)
         for normalize in (False, True)
     ]
-    plain, normalised = (calibrator.predict_proba(test) for calibrator in fitted)
-    sums = plain.sum(axis=1, keepdims=True)
+    class_wise, normalised = (calibrator.predict_proba(test) for calibrator in fitted)
+    sums = class_wise.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(normalised.sum(axis=1), 1.0, **EXACT)
     positive = sums[:, 0] > 0
-    np.testing.assert_allclose(normalised[positive], plain[positive] / sums[positive], **EXACT)
+    np.testing.assert_allclose(normalised[positive], class_wise[positive] / sums[positive], **EXACT)
     assert (normalised[~positive] == 1 / n_classes).all()
 
 
@@ -158,7 +158,7 @@ def test_scalar_notions_never_change_the_announced_class(notion):
 @pytest.mark.parametrize("notion", ["confidence", "top-label"])
 def test_completed_rows_share_the_rest_in_proportion(notion, dtype):
     proba, y, test = data(6, dtype=dtype)
-    test[0] = np.eye(4)[2]  # nothing to share: the others get equal parts
+    test[0] = np.eye(4)[2]  # nothing to share: the others share equally
     m2b = MulticlassToBinary(HistogramBinning(n_bins=3), notion=notion, complete="rescale").fit(proba, y)
     completed, top = m2b.predict_proba(test), m2b.predict_top(test)
     for row, base, label, confidence in zip(completed, test, top.label, top.confidence, strict=True):
@@ -181,9 +181,9 @@ def test_each_notion_has_only_its_own_outputs():
         "top-k-confidence": {"predict_top_k"},
         "top-k-label": {"predict_top_k"},
     }
-    for notion, own in expected.items():
+    for notion, names in expected.items():
         m2b = MulticlassToBinary(notion=notion)
-        assert {name for name in methods if hasattr(m2b, name)} == own
+        assert {name for name in methods if hasattr(m2b, name)} == names
 
 
 def test_matrix_and_predictions_give_the_same_calibrator():

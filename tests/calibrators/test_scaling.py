@@ -22,7 +22,7 @@ AFFINE = [VectorScaling, DirichletScaling]
 
 
 def simulated(n=1500, n_classes=4, seed=0, sharpen=1.7):
-    """Logits, labels drawn from their softmax, and the softmax of the logits made too sharp."""
+    """Logits, labels drawn from their softmax, and the softmax of the logits sharpened."""
     random = np.random.default_rng(seed)
     logits = random.normal(0, 1.5, (n, n_classes))
     true = softmax(logits, axis=1)
@@ -104,11 +104,11 @@ def test_vector_scaling_minimises_its_definition():
         return -log_softmax(logits, axis=1)[np.arange(len(labels)), labels].mean()
 
     fitted = VectorScaling().fit(proba, labels)
-    found = np.concatenate([fitted.weights_, fitted.biases_])
+    solution = np.concatenate([fitted.weights_, fitted.biases_])
     literal = minimize(loss, [1, 1, 0, 0], method="BFGS", options={"gtol": 1e-7})
-    np.testing.assert_allclose(found, literal.x, atol=1e-4)
-    assert loss(found) <= literal.fun + 1e-12
-    assert mean_log_loss(fitted.predict_proba(proba), labels) == pytest.approx(loss(found), rel=1e-12)
+    np.testing.assert_allclose(solution, literal.x, atol=1e-4)
+    assert loss(solution) <= literal.fun + 1e-12
+    assert mean_log_loss(fitted.predict_proba(proba), labels) == pytest.approx(loss(solution), rel=1e-12)
 
 
 def test_dirichlet_scaling_is_multinomial_logistic_regression():

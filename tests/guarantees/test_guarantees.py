@@ -128,11 +128,11 @@ def test_card_by_hand():
     assert (second.epsilon, second.share) == (card.worst_conditional, 1.0)
     assert [promise.epsilon for promise in card.promises(1)] == [card.marginal[1], card.conditional[1]]
     assert card.promises(2) == []
-    said = card.words("**{}**")
+    words = card.words("**{}**")
     for bound in (card.worst_marginal, card.worst_conditional, card.worst_expected_ece):
-        assert f"**{bound:.3f}**" in said
-    for part in ("at least 90%", "Theorem 1", "91.5% of the calibration rows"):
-        assert part in said
+        assert f"**{bound:.3f}**" in words
+    for phrase in ("at least 90%", "Theorem 1", "91.5% of the calibration rows"):
+        assert phrase in words
     assert "ties" in card.assumptions[-1]
 
 
@@ -190,7 +190,7 @@ def test_card_without_guarantee_says_why():
 
 @pytest.mark.parametrize("ties", ["group", "randomize"])
 def test_the_promise_is_kept(ties):
-    """Over many calibration sets, |true - announced| <= eps as often as Theorem 1 says.
+    """Over many calibration sets, |true - predicted| <= eps as often as Theorem 1 says.
 
     Class 0: P(Y = 0 | s) = s^2, class 1: P(Y = 1 | s) = sqrt(s), s uniform on (0.5, 1). The true
     probability of a bin [a, b) is the mean of that function over it.
