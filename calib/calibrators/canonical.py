@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from calib.calibrators import simplex_cells
+import calib.calibrators.simplex_cells as simplex_cells
 from calib.exceptions import InputError
 from calib.parallel import map_row_blocks
 from calib.predictions import Predictions, TopLabelPrediction
