@@ -1,4 +1,4 @@
-"""What a fitted calibrator makes of rows: its scores, the bins these are assessed in, and a table to save."""
+"""Scores of a fitted calibrator, the binning that assesses them, and a table to save."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def calibrated_scores(calibrator: Any, proba: Any) -> TopLabelPrediction | np.nd
 
 
 def assessment_strategy(calibrator: Any) -> Strategy:
-    """Return "discrete" for calibrators that predict one value per bin, else "uniform" (Remark 1).
+    """Choose how to bin calibrated scores: "discrete" for one value per bin, else "uniform" (Remark 1).
 
     Normalised and completed scores mix the values of several bins and are assessed with equal-width bins,
     as the paper does for N-HB.
@@ -46,7 +46,7 @@ def assessment_strategy(calibrator: Any) -> Strategy:
 def applied_frame(
     calibrator: Any, predictions: Predictions, class_names: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """Return each row before and after a calibrator, as a table to save.
+    """Return each row before and after calibration, as a table to save.
 
     Columns: `predicted` and `confidence` of the base model, `true` if labels are known, then
     `calibrated` (the calibrated confidence of the same class) for confidence and top-label calibrators;

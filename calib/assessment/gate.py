@@ -1,4 +1,4 @@
-"""Gates for pipelines: limits on metrics, and whether predictions keep to them."""
+"""Gates for pipelines: whether predictions keep limits on metrics."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from calib.assessment.summary import SUMMARY_COLUMNS, summarize
 from calib.binning import Strategy
 from calib.exceptions import InputError
 from calib.metrics.catalogue import MEASURES
-from calib.noise.floor import NoiseFloor, noise_floor
+from calib.noise.floor import noise_floor
 from calib.noise.intervals import measure_interval
 
 #: Metrics that can be limited: every number of `Summary`.
 METRICS = tuple(name for name in SUMMARY_COLUMNS if name in MEASURES)
-
 
 #: The three answers of a gate, worst first.
 ANSWERS = ("broken", "undecided", "kept")
@@ -31,7 +30,7 @@ class Check:
     metric : str
         One of `METRICS`.
     value : float
-        What was measured; for a calibration error the plug-in value, which noise makes too large on average.
+        Measured value; of a calibration error the plug-in estimate, which noise makes too large on average.
     lower, upper : float
         Ends of its interval, see `calib.noise.measure_interval`.
     level : float
@@ -46,7 +45,7 @@ class Check:
     perfect_mean, perfect_q95, p_value : float or None
         The noise floor of a calibration error, where it was computed.
     sentence : str
-        The same in words.
+        The check in words.
     """
 
     metric: str
@@ -85,14 +84,14 @@ class GateResult:
 
     @property
     def passed(self) -> bool:
-        """Whether no limit is broken beyond doubt; if `strict`, whether every limit is kept beyond doubt."""
+        """Whether no limit is broken; if `strict`, whether every limit is kept."""
         return self.answer == "kept" or (self.answer == "undecided" and not self.strict)
 
     @property
     def sentence(self) -> str:
         """The outcome in words, the worst answers first."""
         ordered = sorted(self.checks, key=lambda check: ANSWERS.index(check.answer))
-        return ("passed: " if self.passed else "failed: ") + "; ".join(one.sentence for one in ordered)
+        return ("passed: " if self.passed else "failed: ") + "; ".join(check.sentence for check in ordered)
 
     def data(self) -> dict[str, Any]:
         """Return the outcome as JSON types."""
@@ -113,24 +112,24 @@ def gate(
     n_resamples: int = 1000,
     random_state: int | None = 0,
 ) -> GateResult:
-    """Hold metrics against limits: each is kept, broken or undecided.
+    """Check metrics against limits: each limit is kept, broken or undecided.
 
     Parameters
     ----------
     y_true : (n,) array_like of int
         True class codes.
     scores : (n, L) array_like, Predictions or TopLabelPrediction
-        Scores of the model, or of the calibrator behind it.
+        Scores of the model or of its calibrator.
     most, least : mapping of metric name to limit
         Largest and smallest allowed values; names from `METRICS`.
     strict : bool, default False
-        Whether undecided limits fail the gate, too.
+        Whether undecided limits fail the gate as well.
     level : float in (0, 1), default 0.95
-        Coverage of the intervals: a limit that is kept is called broken with a chance of at most 1 - level.
+        Coverage of the intervals: a limit that holds is called broken with probability 1 - level at most.
     n_bins, strategy
         As for `calib.summarize`.
     n_resamples, random_state
-        Redraws of the noise floor that stands beside calibration errors, and the seed of all draws.
+        Redraws of the noise floor of calibration errors (0: no floor), and the seed of all draws.
 
     Raises
     ------
@@ -162,13 +161,30 @@ def gate(
     bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "random_state": random_state}
 
     def check(name: str, bound: str, limit: float) -> Check:
-        floor = None
-        if MEASURES[name].is_error and n_resamples:
-            floor = noise_floor(y_true, scores, **MEASURES[name].options, **bins, n_resamples=n_resamples)
-        interval = measure_interval(y_true, scores, name, **bins, level=level)
-        return _check(name, getattr(summary, name), interval, level, bound, limit, floor)
+        measure, value, floor = MEASURES[name], getattr(summary, name), None
+        if measure.is_error and n_resamples:
+            floor = noise_floor(y_true, scores, **measure.options, **bins, n_resamples=n_resamples)
+        lower, upper = measure_interval(y_true, scores, name, **bins, level=level)
+        near, far, allowed = (lower, upper, limit) if bound == "max" else (-upper, -lower, -limit)
+        answer = "kept" if far <= allowed else "broken" if near > allowed else "undecided"
+        sentence = f"{measure.title} {'at most' if bound == 'max' else 'at least'} {limit:g} is {answer}: "
+        sentence += f"measured {value:.4g}, {100 * level:g} % interval {lower:.4g} to {upper:.4g}"
+        return Check(
+            metric=name,
+            value=value,
+            lower=lower,
+            upper=upper,
+            level=level,
+            limit=limit,
+            bound=bound,
+            answer=answer,
+            perfect_mean=None if floor is None else floor.mean,
+            perfect_q95=None if floor is None else floor.quantile(0.95),
+            p_value=None if floor is None else floor.p_value,
+            sentence=sentence if floor is None else f"{sentence}; {floor.words}",
+        )
 
-    return GateResult(tuple(check(*one) for one in limits), strict)
+    return GateResult(tuple(check(*limit) for limit in limits), strict)
 
 
 def parse_limits(texts: Sequence[str]) -> dict[str, float]:
@@ -179,45 +195,11 @@ def parse_limits(texts: Sequence[str]) -> dict[str, float]:
     """
     limits: dict[str, float] = {}
     for text in texts:
-        name, equals, number = (part.strip() for part in text.partition("="))
+        name, equals, number = map(str.strip, text.partition("="))
         try:
             limits[name] = float(number)
         except ValueError:
             equals = ""
         if not equals:
-            raise InputError(f"a limit is written metric=number, such as tl_ece=0.03; got {text!r}")
+            raise InputError(f"write a limit as metric=number, such as tl_ece=0.03; got {text!r}")
     return limits
-
-
-def _check(
-    name: str,
-    value: float,
-    interval: tuple[float, float],
-    level: float,
-    bound: str,
-    limit: float,
-    floor: NoiseFloor | None,
-) -> Check:
-    lower, upper = interval
-    near, far = (lower, upper) if bound == "max" else (-upper, -lower)
-    allowed = limit if bound == "max" else -limit
-    answer = "kept" if far <= allowed else "broken" if near > allowed else "undecided"
-    words = "at most" if bound == "max" else "at least"
-    sentence = f"{SUMMARY_COLUMNS[name]} {words} {limit:g} is {answer}: measured {value:.4g}, "
-    sentence += f"{100 * level:g} % interval {lower:.4g} to {upper:.4g}"
-    if floor is not None:
-        sentence += f"; {floor.words}"
-    return Check(
-        metric=name,
-        value=value,
-        lower=lower,
-        upper=upper,
-        level=level,
-        limit=limit,
-        bound=bound,
-        answer=answer,
-        perfect_mean=None if floor is None else floor.mean,
-        perfect_q95=None if floor is None else floor.quantile(0.95),
-        p_value=None if floor is None else floor.p_value,
-        sentence=sentence,
-    )

@@ -22,6 +22,7 @@ from calib.predictions import Predictions
 #: True if a larger number is better, None if neither is; a smaller one is better for all others.
 HIGHER_IS_BETTER: Mapping[str, bool | None] = {"accuracy": True, "n_distinct": None}
 METRICS = tuple(name for name in SUMMARY_COLUMNS if name not in ("method", "strategy"))
+HEADS = [SUMMARY_COLUMNS[name] for name in METRICS]
 
 
 @dataclass(frozen=True)
@@ -60,26 +61,24 @@ class Leaderboard:
             values = {head: row.get(name) for name, head in SUMMARY_COLUMNS.items()}
             rows.append(values | {"Method": entry.method, "Seconds": entry.seconds, "Failure": entry.failure})
         table = pd.DataFrame(rows)
-        heads = [SUMMARY_COLUMNS[name] for name in METRICS]
-        table[heads] = table[heads].astype(float)
+        table[HEADS] = table[HEADS].astype(float)
         return table
 
     def changes(self) -> pd.DataFrame:
         """Return `frame` with each metric replaced by its difference from the first entry."""
         table = self.frame()
-        heads = [SUMMARY_COLUMNS[name] for name in METRICS]
-        table[heads] = table[heads] - table[heads].iloc[0]
+        table[HEADS] -= table[HEADS].iloc[0]
         return table
 
     def best(self, decimals: int = 4) -> pd.DataFrame:
-        """Return a boolean frame, methods x metrics: best of its column to `decimals` digits (ties share)."""
+        """Return which values are best of their column to `decimals` digits: bool, methods x metrics."""
         table = self.frame()
         marks = {}
-        for name in METRICS:
-            values = table[SUMMARY_COLUMNS[name]].round(decimals)
+        for name, head in zip(METRICS, HEADS, strict=True):
+            values = table[head].round(decimals)
             higher = HIGHER_IS_BETTER.get(name, False)
             best = values.max() if higher else values.min()
-            marks[SUMMARY_COLUMNS[name]] = (values == best) & (higher is not None)
+            marks[head] = (values == best) & (higher is not None)
         return pd.DataFrame(marks)
 
     def markdown(self, decimals: int = 4) -> str:
@@ -101,19 +100,18 @@ class Leaderboard:
         self, decimals: int, *, bold: str, escape: Callable[[str], str]
     ) -> tuple[list[str], list[list[str]]]:
         table, best = self.frame(), self.best(decimals)
-        heads = [SUMMARY_COLUMNS[name] for name in METRICS]
         body = []
         for position, entry in enumerate(self.entries):
             row = [escape(entry.method)]
-            for name, head in zip(METRICS, heads, strict=True):
+            for name, head in zip(METRICS, HEADS, strict=True):
                 value = table[head].iloc[position]
                 if np.isnan(value):
-                    row.append("failed" if entry.failure and head == heads[0] else "--")
+                    row.append("failed" if entry.failure and head == HEADS[0] else "--")
                     continue
                 text = f"{value:.0f}" if name == "n_distinct" else f"{value:.{decimals}f}"
                 row.append(bold.format(text) if best[head].iloc[position] else text)
             body.append(row)
-        return [escape("Method"), *(escape(head) for head in heads)], body
+        return [escape("Method"), *map(escape, HEADS)], body
 
 
 def compare(
@@ -135,7 +133,7 @@ def compare(
     n_bins : int
         Equal-width bins for methods that are not histogram-binned.
     progress : callable, optional
-        Called with the share that is done and the name of the method being fitted.
+        Called with the share done and the name of the method being fitted.
 
     Notes
     -----

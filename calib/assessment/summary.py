@@ -38,8 +38,7 @@ class Summary:
     cw_ece : float or None
         Class-wise ECE; None if the method gives no score per class, or if it was not requested.
     top_brier, top_log_loss : float
-        Brier score and log loss (nats) of the event "the predicted class is right": comparable across
-        methods.
+        Brier score and log loss (nats) of the event "the predicted class is right", for every method.
     brier, log_loss : float or None
         Brier score and log loss of the whole vector; None if the method gives no vector of
         probabilities (rows that do not sum to 1 have no log loss).

@@ -21,7 +21,7 @@ class EceSweep:
     Attributes
     ----------
     notion, strategy : str
-        What was assessed, and how it was binned.
+        What the error conditions on, and how scores were binned.
     n_bins : (S,) int64 array
         Numbers of bins B.
     ece : (S,) float64 array
@@ -60,9 +60,9 @@ def ece_sweep(
 def sweep_words(sweeps: Mapping[str, Mapping[str, EceSweep]], strong: str = "{}") -> str:
     """Say how much of TL-ECE conf-ECE hides, for the method where it hides most.
 
-    `sweeps` are by method and notion; names are written as they are given, and the numbers in `strong`.
+    `sweeps` are by method and notion; method names must already be escaped; `strong` as for `cell_words`.
     """
-    hidden = {name: both["top-label"].ece - both["confidence"].ece for name, both in sweeps.items()}
-    name = max(hidden, key=lambda one: hidden[one].max())
+    hidden = {name: pair["top-label"].ece - pair["confidence"].ece for name, pair in sweeps.items()}
+    name = max(hidden, key=lambda method: hidden[method].max())
     low, high = (strong.format(f"{value:.4f}") for value in (hidden[name].min(), hidden[name].max()))
     return f"For {name}, conf-ECE hides {low} to {high} of TL-ECE, depending on B."

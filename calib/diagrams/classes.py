@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.stats import false_discovery_control
 
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
-from calib.diagrams.reliability import FEW_ROWS, wilson_interval
+from calib.diagrams.reliability import FEW_ROWS, wilson_interval, with_class_names
 from calib.exceptions import InputError
 from calib.noise.floor import ABOVE_NOISE, WITHIN_NOISE, ProblemFloors, perfect_words, problem_floors
 from calib.predictions import TopLabelPrediction
@@ -111,9 +111,7 @@ class ClassTable:
         names = ("predicted", "true", "accuracy", "confidence", "class_ece", "floor", "floor_upper")
         more = ("p_value", "flagged", "share")
         table = pd.DataFrame({"label": order} | {name: getattr(self, name)[order] for name in names + more})
-        if class_names is not None:
-            table.insert(1, "class", [class_names[code] for code in order])
-        return table
+        return with_class_names(table, class_names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,9 +165,7 @@ class ClassHeat:
                 "gap": self.gap[row, bin_],
             }
         )
-        if class_names is not None:
-            table.insert(1, "class", [class_names[code] for code in table["label"]])
-        return table
+        return with_class_names(table, class_names)
 
 
 def class_table(
@@ -195,10 +191,10 @@ def class_table(
     fdr : float in (0, 1)
         False discovery rate of `flagged`.
     n_resamples : int
-        Redraws of the outcomes for the floors. A flag can hang on a p-value of fdr / L: where that is
-        beyond the reach of 1 / (n_resamples + 1), the clearest classes get L / fdr redraws.
-    random_state : int, Generator or None
-        Seed of the redraws.
+        Redraws of the outcomes for the floors. Where p-values of 1 / (n_resamples + 1) are too coarse to flag
+        classes (fdr / L), the clearest classes get L / fdr redraws.
+    random_state
+        Seed, as for `calib.noise_floor`.
 
     Raises
     ------
@@ -379,17 +375,13 @@ class Confusions:
     count_when_true: np.ndarray
 
     def frame(self, class_names: tuple[str, ...]) -> pd.DataFrame:
-        """Return one row per confused pair: (announced, true, rows)."""
+        """Return one row per confused pair: predicted class ("announced"), true class, rows."""
         name = class_names[self.label]
-        wrong = [
-            (name, class_names[other], rows)
-            for other, rows in zip(self.truth_when_predicted, self.count_when_predicted, strict=True)
-        ]
-        missed = [
-            (class_names[other], name, rows)
-            for other, rows in zip(self.announced_when_true, self.count_when_true, strict=True)
-        ]
-        return pd.DataFrame(wrong + missed, columns=["announced", "true", "rows"])
+        wrong = zip(self.truth_when_predicted, self.count_when_predicted, strict=True)
+        missed = zip(self.announced_when_true, self.count_when_true, strict=True)
+        pairs = [(name, class_names[other], rows) for other, rows in wrong]
+        pairs += [(class_names[other], name, rows) for other, rows in missed]
+        return pd.DataFrame(pairs, columns=["announced", "true", "rows"])
 
 
 def class_diagram(

@@ -29,7 +29,7 @@ class ClassBinning:
     """Top-label histogram binning, assessed class by class on the evaluation rows.
 
     Base model and calibrator are assessed on the same cells, as in Appendix F of the paper: the rows of one
-    class that the calibrator sends to one value. A class that could not be calibrated has 15 equal-width
+    class with the same calibrated value. A class that could not be calibrated has 15 equal-width
     bins of its base confidence instead. Arrays over classes are indexed by class code, arrays over cells are
     ordered by class and base confidence.
 
@@ -194,10 +194,8 @@ def class_binning(
         Labelled rows to fit on and to assess on.
     points_per_bin, n_bins : int
         Exactly one of the two: k points per bin (Algorithm 8), or B bins for every class.
-    n_resamples : int
-        Redraws for the floors.
-    random_state : int, Generator or None
-        Seed of the redraws.
+    n_resamples, random_state
+        Redraws for the floors and their seed, as for `calib.noise_floor`.
 
     Raises
     ------
@@ -300,5 +298,5 @@ def _labels(predictions: Predictions) -> np.ndarray:
 def _fit(calibration: Predictions, binary: HistogramBinning) -> tuple[MulticlassToBinary, np.ndarray]:
     """Fit top-label calibration (Algorithm 2 of the paper), and count the bins of each class, (L,)."""
     fitted = MulticlassToBinary(binary).fit(calibration, _labels(calibration))
-    bins = [0 if one is None else len(one.values_) for one in fitted.calibrators_]
+    bins = [0 if binned is None else len(binned.values_) for binned in fitted.calibrators_]
     return fitted, np.array(bins, dtype=np.int64)

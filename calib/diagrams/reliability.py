@@ -163,10 +163,11 @@ class BinZoom:
         """
         enough = self.class_count >= min(FEW_ROWS, self.class_count.max())
         at = int(np.argmax(enough * np.abs(self.class_accuracy - self.class_confidence)))
-        one = cell_words(self.class_confidence[at], self.class_accuracy[at], self.class_count[at], strong)
+        cell = self.class_confidence[at], self.class_accuracy[at], self.class_count[at]
         return (
-            f"Predicted {class_names[self.label[at]]} at {self.lower:.3g} to {self.upper:.3g}: {one}. All "
-            f"classes together: {cell_words(self.mean_confidence, self.accuracy, self.count)}."
+            f"Predicted {class_names[self.label[at]]} at {self.lower:.3g} to {self.upper:.3g}: "
+            f"{cell_words(*cell, strong)}. All classes "
+            f"together: {cell_words(self.mean_confidence, self.accuracy, self.count)}."
         )
 
     def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
@@ -181,9 +182,14 @@ class BinZoom:
                 "accuracy_upper": self.class_upper,
             }
         )
-        if class_names is not None:
-            table.insert(1, "class", [class_names[code] for code in self.label])
-        return table
+        return with_class_names(table, class_names)
+
+
+def with_class_names(table: pd.DataFrame, class_names: Sequence[str] | None) -> pd.DataFrame:
+    """Insert a column "class" with the names behind the codes in "label", if there are names."""
+    if class_names is not None:
+        table.insert(1, "class", [class_names[code] for code in table["label"]])
+    return table
 
 
 def reliability_diagram(y_true: Any, scores: Any, *, n_bins: int = 10) -> ReliabilityDiagram:

@@ -1,4 +1,4 @@
-"""Schemes of the simplex side by side: each fitted on the calibration rows, judged on the evaluation rows."""
+"""Schemes of the simplex compared: fitted on the calibration rows, assessed on the evaluation rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from calib.validation import check_labelled
 
 @dataclass(frozen=True, eq=False)
 class SchemeComparison:
-    """Several schemes fitted and judged on the same rows.
+    """Several schemes fitted and assessed on the same rows.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class SchemeComparison:
     table : DataFrame
         One row per scheme of `names`; see `frame`.
     left_out : dict of str to str
-        Schemes that refused the calibration rows, for example because these are too few, and why.
+        Schemes that could not be fitted, for example on too few rows, with the reason.
     """
 
     names: tuple[str, ...]
@@ -45,7 +45,7 @@ class SchemeComparison:
     def frame(self) -> pd.DataFrame:
         """Return one row per scheme: bins, smallest bin, and errors and scores before and after.
 
-        Schemes that were left out come last, with the reason in a column of its own and no numbers.
+        Schemes that were left out come last, with the reason in an extra column and no numbers.
         """
         if not self.left_out:
             return self.table
@@ -60,11 +60,11 @@ def compare_schemes(
     *,
     epsilon: float = 0.1,
 ) -> SchemeComparison:
-    """Fit every scheme on the calibration rows and judge it on the evaluation rows.
+    """Fit every scheme on the calibration rows and assess it on the evaluation rows.
 
-    The base model's V(eps) and canonical-ECE depend on the scheme, whose cells they are computed on.
+    The V(eps) and canonical-ECE of the base model are computed on the cells of each scheme.
     "zero probability" counts evaluation rows whose true class was given probability 0; each costs 36 nats of
-    log loss, where `log_loss` clips. A scheme that refuses these calibration rows is left out, with why.
+    log loss, where `log_loss` clips. A scheme that cannot be fitted is left out, with the reason.
 
     Raises
     ------
@@ -74,10 +74,11 @@ def compare_schemes(
     calibrators: dict[str, CanonicalBinning] = {}
     left_out: dict[str, str] = {}
     rows = []
-    labels, learnt = (check_labelled(part.labels, "comparing schemes") for part in (evaluation, calibration))
+    labels = check_labelled(evaluation.labels, "comparing schemes")
+    fitting_labels = check_labelled(calibration.labels, "comparing schemes")
     for name, scheme in schemes.items():
         try:
-            calibrator = CanonicalBinning(scheme).fit(calibration.proba, learnt)
+            calibrator = CanonicalBinning(scheme).fit(calibration.proba, fitting_labels)
         except InputError as error:
             left_out[name] = str(error)
             continue

@@ -22,7 +22,7 @@ from calib.predictions import Predictions
 
 @dataclass(frozen=True, eq=False)
 class RecalibrationMap:
-    """Where each cell's predictions are and where recalibration moves them; one entry per occupied cell.
+    """Mean base prediction and recalibrated vector of each occupied cell.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class RecalibrationMap:
     head : (m, L) float64 array
         Recalibrated vector.
     observed : (m, L) float64 array or None
-        Label frequencies of the evaluation rows, where the labels are known.
+        Label frequencies of the evaluation rows; None without labels.
     bound : (m,) float64 array
         L1 distance that `head` stays within of the true label distribution of its cell with probability
         1 - alpha, one cell at a time; see `multinomial_bound`.
@@ -73,8 +73,8 @@ class RecalibrationMap:
         """Share of every cell in the canonical-ECE (L1) of the base model, (m,); None without labels."""
         if self.observed is None:
             return None
-        part = np.abs(self.observed - self.tail).sum(axis=1) * self.count
-        return np.divide(part, part.sum(), out=np.zeros_like(part), where=part.sum() > 0.0)
+        error = np.abs(self.observed - self.tail).sum(axis=1) * self.count
+        return np.divide(error, error.sum(), out=np.zeros_like(error), where=error.sum() > 0.0)
 
     def frame(self) -> pd.DataFrame:
         """Return one row per occupied cell, for CSV downloads."""
@@ -87,12 +87,11 @@ class RecalibrationMap:
         }
         if self.error_share is not None:
             columns["share_of_canonical_ece"] = self.error_share
-        parts = {"base_mean": self.tail, "recalibrated": self.head}
-        if self.observed is not None:
-            parts["observed"] = self.observed
-        for part, matrix in parts.items():
-            for name, column in zip(self.class_names, matrix.T, strict=True):
-                columns[f"{part}: {name}"] = column
+        by_kind = {"base_mean": self.tail, "recalibrated": self.head, "observed": self.observed}
+        for kind, vectors in by_kind.items():
+            if vectors is not None:
+                names = [f"{kind}: {name}" for name in self.class_names]
+                columns |= dict(zip(names, vectors.T, strict=True))
         return pd.DataFrame(columns)
 
 
@@ -133,12 +132,9 @@ def recalibration_map(
 
 
 def to_plane(vectors: np.ndarray) -> np.ndarray:
-    """Place (k, 3) probability vectors in the plane: classes 0, 1, 2 at bottom left, bottom right and top.
+    """Map (k, 3) probability vectors to (k, 2) float64 coordinates in an equilateral triangle of side 1.
 
-    Returns
-    -------
-    (k, 2) float64 array
-        Coordinates in an equilateral triangle with side 1.
+    Classes 0, 1 and 2 are at bottom left, bottom right and top.
     """
     return np.asarray(vectors, dtype=np.float64) @ np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 
@@ -172,7 +168,9 @@ def cell_outlines(scheme: SimplexScheme) -> dict[int, np.ndarray]:
         return _grid(scheme)
     if isinstance(scheme, ProjectionScheme):
         return _projection(scheme)
-    raise InputError(f"no outlines are known for a {type(scheme).__name__}")
+    raise InputError(
+        f"a {type(scheme).__name__} has no outlines; use a Sierpinski, grid or projection scheme"
+    )
 
 
 def _sierpinski(corners: np.ndarray, depth: int) -> list[np.ndarray]:
@@ -207,12 +205,12 @@ def _projection(scheme: ProjectionScheme) -> dict[int, np.ndarray]:
 
 
 def _clip(corners: np.ndarray, height: np.ndarray) -> np.ndarray:
-    """Part of a convex polygon where the linear function with these corner values is <= 0."""
-    kept = []
+    """Clip a convex polygon to where the linear function with these corner values is <= 0."""
+    clipped = []
     for index in range(len(corners)):
         here, there = height[index - 1], height[index]
         if min(here, there) < 0.0 < max(here, there):
-            kept.append(corners[index - 1] + here / (here - there) * (corners[index] - corners[index - 1]))
+            clipped.append(corners[index - 1] + here / (here - there) * (corners[index] - corners[index - 1]))
         if there <= 0.0:
-            kept.append(corners[index])
-    return np.array(kept).reshape(-1, 3)
+            clipped.append(corners[index])
+    return np.array(clipped).reshape(-1, 3)

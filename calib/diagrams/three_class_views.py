@@ -1,4 +1,4 @@
-"""Views of many classes as three, for the triangle: all others merged, or three classes on their own."""
+"""Views of many classes as three, for the triangle: all others merged, or three classes renormalised."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def merge_classes(predictions: Predictions, first: int, second: int) -> Predicti
     predictions : Predictions
         Of L >= 3 classes.
     first, second : int
-        Codes of the classes that stay; they become classes 0 and 1.
+        Codes of the classes to keep; they become classes 0 and 1.
 
     Returns
     -------
@@ -30,13 +30,13 @@ def merge_classes(predictions: Predictions, first: int, second: int) -> Predicti
     InputError
         If the codes are not two different classes of at least three.
     """
-    kept = _chosen(predictions, (first, second), 2)
-    rest = np.setdiff1d(np.arange(predictions.n_classes), kept)
+    chosen = _chosen(predictions, (first, second), 2)
+    rest = np.setdiff1d(np.arange(predictions.n_classes), chosen)
     other = predictions.proba[:, rest].sum(axis=1, dtype=np.float64)
-    merged = np.column_stack([predictions.proba[:, kept], np.minimum(other, 1.0)])
+    merged = np.column_stack([predictions.proba[:, chosen], np.minimum(other, 1.0)])
     codes = np.full(predictions.n_classes, 2)
-    codes[kept] = (0, 1)
-    names = [predictions.class_names[code] for code in kept]
+    codes[chosen] = (0, 1)
+    names = [predictions.class_names[code] for code in chosen]
     name = predictions.class_names[rest[0]] if len(rest) == 1 else "other"
     while name in names:
         name += " classes"
@@ -45,9 +45,9 @@ def merge_classes(predictions: Predictions, first: int, second: int) -> Predicti
 
 
 def renormalise_classes(predictions: Predictions, classes: Sequence[int]) -> Predictions:
-    """Keep three classes and divide by their sum: the probabilities given that one of the three is true.
+    """Keep three classes and divide by their sum: probabilities conditional on one of the three.
 
-    Rows whose true class is another one, or that give the three no probability at all, are left out.
+    Rows whose true class is another one, or whose three probabilities are all 0, are left out.
 
     Parameters
     ----------
@@ -61,18 +61,18 @@ def renormalise_classes(predictions: Predictions, classes: Sequence[int]) -> Pre
     InputError
         If these are not three different classes, or no row is left.
     """
-    kept = _chosen(predictions, classes, 3)
-    mass = predictions.proba[:, kept].sum(axis=1, dtype=np.float64)
+    chosen = _chosen(predictions, classes, 3)
+    mass = predictions.proba[:, chosen].sum(axis=1, dtype=np.float64)
     rows = mass > 0.0
     codes = np.full(predictions.n_classes, -1)
-    codes[kept] = (0, 1, 2)
+    codes[chosen] = (0, 1, 2)
     if predictions.labels is not None:
         rows &= codes[predictions.labels] >= 0
     if not rows.any():
         raise InputError("no row is left: none has one of these three classes as its true class")
-    proba = predictions.proba[np.ix_(rows, kept)] / mass[rows, None]
+    proba = predictions.proba[np.ix_(rows, chosen)] / mass[rows, None]
     labels = None if predictions.labels is None else codes[predictions.labels[rows]]
-    names = [predictions.class_names[code] for code in kept]
+    names = [predictions.class_names[code] for code in chosen]
     return Predictions(proba.astype(predictions.proba.dtype), labels, names)
 
 

@@ -105,9 +105,8 @@ class ValidityCurve:
 
     def at(self, epsilon: float) -> float:
         """V(epsilon), the share of entries whose cell is off by at most `epsilon`."""
-        return float(
-            self.count[: np.searchsorted(self.gap, epsilon + ROUNDING, side="right")].sum() / self.count.sum()
-        )
+        within = np.searchsorted(self.gap, epsilon + ROUNDING, side="right")
+        return float(self.count[:within].sum() / self.count.sum())
 
     def cells_at(self, epsilon: float) -> float:
         """Share of cells that are off by at most `epsilon`."""
@@ -141,28 +140,19 @@ class ValidityCells:
 
     def words(self, n_bins: int) -> str:
         """Say which cells these are."""
-        cells = (
-            "The base model is judged in the calibrator's cells (Appendix F of the paper)."
-            if self.of_calibrator
-            else f"Cells: {n_bins} equal-width bins."
-        )
-        left_out = (
-            f" Left out: {self.left_out:,} classes with too few calibration rows for a bin; nothing is "
-            "promised about them."
-        )
-        return cells + left_out * (self.left_out > 0)
+        words = f"Cells: {n_bins} equal-width bins."
+        if self.of_calibrator:
+            words = "The base model is judged in the calibrator's cells (Appendix F of the paper)."
+        if self.left_out:
+            words += f" Left out: {self.left_out:,} classes with too few calibration rows for a bin; "
+            words += "they have no guarantee."
+        return words
 
 
 def validity_cells(
-    calibrator: Any,
-    base: Any,
-    scores: Any,
-    *,
-    notion: Notion,
-    strategy: Strategy,
-    label: int | None = None,
+    calibrator: Any, base: Any, scores: Any, *, notion: Notion, strategy: Strategy, label: int | None = None
 ) -> ValidityCells:
-    """Choose the cells: those of the calibrator, for the classes it binned, where the two can share them.
+    """Choose the cells: those of the calibrator, for the classes it binned, if the base model can share them.
 
     Parameters
     ----------
@@ -175,27 +165,23 @@ def validity_cells(
     label : int, optional
         The only class that is counted.
     """
-    one = None if label is None else (label,)
+    counted = None if label is None else (label,)
     shared = notion == "class-wise" or np.array_equal(top_label(base)[0], top_label(scores)[0])
     if strategy == "discrete" and shared:
-        return ValidityCells(of_calibrator=True, labels=one)
+        return ValidityCells(of_calibrator=True, labels=counted)
     fell_back = getattr(calibrator, "fallbacks_", ())
     if not fell_back or notion not in ("top-label", "class-wise") or calibrator.notion != notion:
-        return ValidityCells(of_calibrator=False, labels=one)
+        return ValidityCells(of_calibrator=False, labels=counted)
     card = guarantee_card(calibrator)
     binned = tuple(card.label[card.n_bins > 0].tolist())
     if not binned or (label is not None and label not in binned):
-        return ValidityCells(of_calibrator=False, labels=one)
-    left_out = 0 if one else len(card.label) - len(binned)
-    return ValidityCells(of_calibrator=True, labels=one or binned, left_out=left_out)
+        return ValidityCells(of_calibrator=False, labels=counted)
+    left_out = 0 if counted else len(card.label) - len(binned)
+    return ValidityCells(of_calibrator=True, labels=counted or binned, left_out=left_out)
 
 
 def validity_words(
-    curves: Mapping[str, ValidityCurve],
-    epsilon: float,
-    *,
-    conditional: bool = False,
-    strong: str = "{}",
+    curves: Mapping[str, ValidityCurve], epsilon: float, *, conditional: bool = False, strong: str = "{}"
 ) -> str:
     """Say which share of rows (or of cells, where `conditional`) is within epsilon, for each curve by name.
 
@@ -294,9 +280,7 @@ def validity_curve(
     perfect: Sequence[np.ndarray] = (np.empty(0),) * 3
     if n_resamples:
         chosen = np.repeat(counted, cells.count)
-        perfect = _perfect(
-            ordered[chosen], np.cumsum(count) - count, count, mean_score, n_resamples, random_state
-        )
+        perfect = _perfect(ordered[chosen], count, mean_score, n_resamples, random_state)
     return ValidityCurve.of_cells(
         problems.notion, cells.label[counted], count, mean_score, cells.mean_outcome[counted], perfect
     )
@@ -320,8 +304,7 @@ def _in_order_of(cut: BinaryProblems, problems: BinaryProblems) -> np.ndarray:
             f"reference must be about the same rows as scores: got {cut.n_samples:,} rows and "
             f"{problems.n_samples:,} rows, {cut.n_claims} and {problems.n_claims} claims each"
         )
-    cut_keys, cut_labels = _keys(cut)
-    keys, labels = _keys(problems)
+    (cut_keys, cut_labels), (keys, labels) = _keys(cut), _keys(problems)
     position = np.empty(len(keys), dtype=np.int64)
     position[keys] = np.arange(len(keys))
     position = position[cut_keys]
@@ -338,30 +321,23 @@ def _in_order_of(cut: BinaryProblems, problems: BinaryProblems) -> np.ndarray:
 def _keys(problems: BinaryProblems) -> tuple[np.ndarray, np.ndarray]:
     """(claim, row) of each entry as one number, and the class its problem is about."""
     owner = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
-    return problems.shape.claims_of(owner) * problems.n_samples + problems.rows, problems.shape.labels_of(
-        owner
-    )
+    keys = problems.shape.claims_of(owner) * problems.n_samples + problems.rows
+    return keys, problems.shape.labels_of(owner)
 
 
 def _perfect(
-    scores: np.ndarray,
-    start: np.ndarray,
-    count: np.ndarray,
-    mean_score: np.ndarray,
-    n_resamples: int,
-    random_state: int | np.random.Generator | None,
+    scores: np.ndarray, count: np.ndarray, mean_score: np.ndarray, n_resamples: int, random_state: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Average the curves over redraws: epsilon, share of entries, share of cells."""
-    draw, width = independent_sums(scores, start, count)
-    grid = PERFECT_GRID
+    draw, width = independent_sums(scores, np.cumsum(count) - count, count)
 
     def block(generator: np.random.Generator, size: int) -> np.ndarray:
         gaps = np.abs(draw(generator, size) / count[:, None] - mean_score[:, None])
         # First grid point that covers each gap; the tolerance keeps 0.1 + 1e-17 at grid point 0.1.
-        at = np.searchsorted(grid, gaps.ravel() - ROUNDING)
-        entries = np.bincount(at, weights=np.repeat(count, size), minlength=len(grid))
-        return np.stack([entries, np.bincount(at, minlength=len(grid))])
+        at = np.searchsorted(PERFECT_GRID, gaps.ravel() - ROUNDING)
+        weights = np.repeat(count, size), None
+        return np.stack([np.bincount(at, weight, len(PERFECT_GRID)) for weight in weights])
 
     blocks = resample(block, 2 * width, n_resamples=n_resamples, random_state=random_state)
     curves = np.cumsum(np.sum(blocks, axis=0), axis=1) / n_resamples
-    return grid, curves[0] / count.sum(), curves[1] / len(count)
+    return PERFECT_GRID, curves[0] / count.sum(), curves[1] / len(count)

@@ -54,19 +54,14 @@ MEASURES: dict[str, Measure] = {
     measure.key: measure
     for measure in (
         Measure(
-            "accuracy",
-            "Accuracy",
-            "accuracy",
-            "top-label",
-            "Share of rows whose predicted class is the true class.",
+            "accuracy", "Accuracy", "accuracy", "top-label", "Share of rows whose predicted class is right."
         ),
         Measure(
             "top_brier",
             "Brier, top label",
             "brier",
             "top-label",
-            "Squared error of the event that the predicted class is right, which every method can be "
-            "compared on.",
+            "Squared error of the event that the predicted class is right; comparable across all methods.",
         ),
         Measure(
             "top_log_loss",
@@ -89,7 +84,7 @@ MEASURES: dict[str, Measure] = {
             "TL-ECE",
             "ece",
             "top-label",
-            "The same gap for each predicted class alone: what someone who hears the class can rely on.",
+            "The same gap for each predicted class separately: what someone told the class can rely on.",
         ),
         Measure(
             "cw_ece",
@@ -106,7 +101,7 @@ MEASURES: dict[str, Measure] = {
             "TL-MCE (bin)",
             "mce",
             "top-label",
-            "Largest gap of a bin, its predicted classes averaged, as the paper's tables print it.",
+            "Largest gap of a bin, averaged over predicted classes, as in the paper's tables.",
             "bin",
         ),
         Measure(
@@ -121,5 +116,5 @@ MEASURES: dict[str, Measure] = {
 
 #: The expected calibration error of each notion that has a name.
 ECES: dict[str, Measure] = {
-    one.notion: one for one in MEASURES.values() if one.notion and one.metric == "ece"
+    measure.notion: measure for measure in MEASURES.values() if measure.notion and measure.metric == "ece"
 }

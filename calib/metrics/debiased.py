@@ -1,4 +1,4 @@
-"""Calibration errors that do not grow with noise or with the choice of bins, beside the plug-in estimate."""
+"""Calibration errors that depend less on noise or on the choice of bins than the plug-in estimate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calib.notions import Notion
 from calib.reductions import as_problems
 from calib.validation import check_norm
 
-#: Most bins the sweep tries. Only problems with next to no outcome of one kind stay monotone for longer.
+#: Most bins the sweep tries; only problems with hardly any outcome of one kind stay monotone for longer.
 MAX_BINS = 1000
 
 #: Points of the grid on which SmoothECE is computed, as in the authors' package.
@@ -104,7 +104,7 @@ def debiased_l2(
     Notes
     -----
     Kumar, Liang & Ma (2019), "Verified uncertainty calibration", definition 5.1: from each squared gap the
-    estimated variance of the outcome frequency, f (1 - f) / (count - 1), is taken off. Cells with one row,
+    estimated variance of the outcome frequency, f (1 - f) / (count - 1), is subtracted. Cells with one row,
     whose variance cannot be estimated, add nothing. The square is unbiased (but for those) where scores are
     constant in a cell, and a little too small where they vary; its root is not unbiased.
     """
@@ -118,9 +118,7 @@ def debiased_l2(
 
 def debiased_ece(y_true: Any, scores: Any, **options: Any) -> float:
     """Former name of `debiased_l2`: what it returns is an l2 error, not an ECE."""
-    warnings.warn(
-        "debiased_ece is called debiased_l2 now: it is an l2 error", DeprecationWarning, stacklevel=2
-    )
+    warnings.warn("use debiased_l2: debiased_ece returns an l2 error", DeprecationWarning, stacklevel=2)
     return debiased_l2(y_true, scores, **options)
 
 
@@ -135,8 +133,8 @@ def sweep_ece(
     -----
     Roelofs, Cain, Shlens & Mozer (2022), "Mitigating bias in calibration error estimation", Algorithm 1
     (ECE_sweep): B grows from 1 while the outcome frequencies of the bins do not decrease. Each binary
-    problem gets its own B, at most `MAX_BINS`. Equal scores are never split over two bins, so B is at most
-    the number of distinct scores, too.
+    problem gets its own B, at most `MAX_BINS`. Equal scores are never split over two bins, so B is also
+    at most the number of distinct scores.
     """
     check_norm(norm)
     problems = as_problems(y_true, scores, notion, top_k)
@@ -200,8 +198,8 @@ def _sweep_problem(problems: BinaryProblems, ends: np.ndarray, offset: int, norm
 def _even_cuts(total: int, n_bins: int) -> np.ndarray:
     """`equal_mass_cuts` where no scores are equal: larger bins first, as `numpy.array_split`."""
     share, larger = divmod(total, n_bins)
-    place = np.arange(n_bins + 1)
-    return place * share + np.minimum(place, larger)
+    cut = np.arange(n_bins + 1)
+    return cut * share + np.minimum(cut, larger)
 
 
 def _smooth_problems(problems: BinaryProblems, owners: np.ndarray) -> np.ndarray:
@@ -223,17 +221,13 @@ def _smooth_problems(problems: BinaryProblems, owners: np.ndarray) -> np.ndarray
 
 
 def _residual_grid(scores: np.ndarray, outcomes: np.ndarray) -> np.ndarray:
-    """Spread each residual over the two nearest of `GRID` cell midpoints, in proportion.
-
-    The grid sums to the mean residual. Midpoints (i + 1/2) / GRID are those of the cosine transform, which
-    reflects at 0 and 1.
-    """
-    place = np.clip(scores.astype(np.float64) * GRID - 0.5, 0.0, GRID - 1.0)
-    left = np.minimum(place.astype(np.int64), GRID - 2)
+    """Spread each residual over the two nearest midpoints (i + 1/2) / GRID; the sum is the mean residual."""
+    position = np.clip(scores.astype(np.float64) * GRID - 0.5, 0.0, GRID - 1.0)
+    left = np.minimum(position.astype(np.int64), GRID - 2)
     residual = (outcomes - scores.astype(np.float64)) / len(scores)
-    right_part = residual * (place - left)
-    grid = np.bincount(left, weights=residual - right_part, minlength=GRID)
-    grid[1:] += np.bincount(left, weights=right_part, minlength=GRID)[:-1]
+    to_right = residual * (position - left)
+    grid = np.bincount(left, weights=residual - to_right, minlength=GRID)
+    grid[1:] += np.bincount(left, weights=to_right, minlength=GRID)[:-1]
     return grid
 
 

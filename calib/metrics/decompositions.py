@@ -1,4 +1,4 @@
-"""What recalibration can and cannot fix: Brier score and log loss in three parts, and the CORP curve."""
+"""What recalibration can and cannot fix: decomposed Brier score and log loss, and the CORP curve."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from calib.validation import check_choice
 
 @dataclass(frozen=True)
 class Decomposition:
-    """A proper score of binary problems in parts (Murphy 1973; Broecker 2009).
+    """A decomposed proper score of binary problems (Murphy 1973; Broecker 2009).
 
     score = calibration + refinement + binning, and refinement = uncertainty - resolution.
 
     Attributes
     ----------
     notion, strategy : str
-        Whose problems, and how their scores were binned.
+        Notion of the problems, and how their scores were binned.
     n_bins : int
         Bins per problem asked for.
     rule : str
@@ -34,15 +34,15 @@ class Decomposition:
     score : float
         Mean score over entries.
     calibration : float
-        Distance of the announced from the observed frequency: what recalibration can remove, 0 or more.
+        Distance of mean scores from observed frequencies: what recalibration can remove, 0 or more.
     refinement : float
-        What would remain if every cell announced its frequency: what recalibration cannot fix.
+        What would remain if every cell predicted its frequency: what recalibration cannot fix.
     uncertainty : float
-        Score of announcing the base rate of each claim.
+        Score of predicting the base rate of each claim.
     resolution : float
-        What the cells know beyond the base rate: uncertainty - refinement, 0 or more.
+        What the cells add to the base rate: uncertainty - refinement, 0 or more.
     binning : float
-        What is left because scores inside one cell differ; exactly 0 for "discrete".
+        Remainder because scores inside one cell differ; exactly 0 for "discrete".
     """
 
     notion: str
@@ -57,7 +57,7 @@ class Decomposition:
     binning: float
 
     def frame(self) -> pd.DataFrame:
-        """Return one row with every part."""
+        """Return one row with every term."""
         return pd.DataFrame([self.__dict__])
 
 
@@ -112,11 +112,7 @@ def decomposition(
         As for `calib.ece`; `scores` may also be ready `BinaryProblems`.
     rule : {"brier", "log_loss"}
         The proper score, of the binary events of the notion: for "confidence" and "top-label" of the event
-        "the announced class is right", for "class-wise" of Y = l, averaged over classes.
-
-    Returns
-    -------
-    Decomposition
+        "the predicted class is right", for "class-wise" of Y = l, averaged over classes.
 
     Raises
     ------
@@ -126,26 +122,26 @@ def decomposition(
     Notes
     -----
     Murphy (1973) for the Brier score, Broecker (2009), "Reliability, sufficiency, and the decomposition of
-    proper scores", for both. The parts are exact for the cells' mean scores; how the scores of one cell
-    differ from their mean is the remainder `binning` (Stephenson et al. 2008). With few rows per cell
+    proper scores", for both. The terms are exact for the cells' mean scores; `binning` is the remainder
+    because scores of one cell differ from their mean (Stephenson et al. 2008). With few rows per cell
     `calibration` holds noise, as the plug-in ECE does, and `refinement` is too low by as much.
     """
     check_choice(rule, ("brier", "log_loss"), "rule")
     problems = as_problems(y_true, scores, notion, top_k)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
-    announced, observed = cells.mean_score, cells.mean_outcome
+    predicted, observed = cells.mean_score, cells.mean_outcome
     claims = np.bincount(cells.claim, weights=cells.count * observed, minlength=cells.n_claims)
     base = claims / cells.n_samples
     single, outcomes = problems.scores.astype(np.float64), problems.outcomes
     if rule == "brier":
         score = np.mean((single - outcomes) ** 2)
-        calibration = cells.share @ (announced - observed) ** 2
+        calibration = cells.share @ (predicted - observed) ** 2
         refinement = cells.share @ (observed * (1.0 - observed))
         uncertainty = np.mean(base * (1.0 - base))
     else:
         score = -np.mean(_log(np.where(outcomes, single, 1.0 - single)))
         refinement = cells.share @ _entropy(observed)
-        calibration = cells.share @ (_cross_entropy(observed, announced) - _entropy(observed))
+        calibration = cells.share @ (_cross_entropy(observed, predicted) - _entropy(observed))
         uncertainty = np.mean(_entropy(base))
     return Decomposition(
         notion=cells.notion,
@@ -169,7 +165,7 @@ def corp_curve(problems: BinaryProblems, problem: int = 0) -> CorpCurve:
     problems : BinaryProblems
         From `reduce_to_binary`.
     problem : int
-        Which; for "confidence" there is only 0, for "top-label" and "class-wise" it is the class code.
+        Its number: 0 for "confidence"; for "top-label" and "class-wise" it is the class code.
 
     Raises
     ------
@@ -206,8 +202,8 @@ def _log(probability: np.ndarray) -> np.ndarray:
     return np.log(np.maximum(probability, TINY))
 
 
-def _cross_entropy(truth: np.ndarray, announced: np.ndarray) -> np.ndarray:
-    return -(truth * _log(announced) + (1.0 - truth) * _log(1.0 - announced))
+def _cross_entropy(truth: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    return -(truth * _log(predicted) + (1.0 - truth) * _log(1.0 - predicted))
 
 
 def _entropy(truth: np.ndarray) -> np.ndarray:

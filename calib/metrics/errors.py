@@ -30,8 +30,8 @@ def ece(
     """Estimate the expected calibration error of a notion by the plug-in estimate over bins.
 
     conf-ECE (eq. 3), TL-ECE (eq. 4) and CW-ECE (section 4) of the paper: with cells (l, b), shares
-    w and gaps |accuracy - confidence|, the sum of w * gap for "confidence" and "top-label", and the mean
-    over classes (over ranks k for the top-K notions) of each class's own ECE otherwise.
+    w and gaps |accuracy - confidence|, the sum of w * gap for "confidence" and "top-label", and else the
+    mean over classes (over ranks k for the top-K notions) of the ECE of each.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def accuracy(y_true: Any, predicted: Any) -> float:
     y_true : (n,) array_like of int
         True class codes.
     predicted : (n,) class codes, (n, L) scores, Predictions or TopLabelPrediction
-        What was predicted; for scores the highest one, ties to the lowest index.
+        Predicted classes; of scores the highest one, ties to the lowest index.
     """
     return float(row_values(y_true, predicted, "accuracy").mean())
 
@@ -166,7 +166,7 @@ def row_values(y_true: Any, scores: Any, metric: str) -> np.ndarray:
     y_true, scores
         As for `brier_score`, `log_loss` and `accuracy`.
     metric : {"accuracy", "brier", "log_loss"}
-        Which.
+        The metric.
 
     Raises
     ------

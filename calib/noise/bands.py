@@ -58,7 +58,7 @@ def consistency_band(
     n_bins, strategy
         The cells, as in `bin_statistics`.
     level : float in (0, 1)
-        Probability that a perfect model's point is inside, for each cell on its own.
+        Probability that a perfect model's point is inside, for each cell separately.
     n_resamples, random_state
         As for `noise_floor`.
 
@@ -75,8 +75,7 @@ def consistency_band(
     lower, upper = np.quantile(frequency, [tail, 1.0 - tail], axis=1, method="inverted_cdf")
     weights = cells.count / np.bincount(cells.bin, weights=cells.count, minlength=cells.n_bins)[cells.bin]
     deltas = adder(cells.bin, weights, cells.n_bins) @ np.abs(frequency - cells.mean_score[:, None])
-    empty = np.bincount(cells.bin, minlength=cells.n_bins) == 0
-    deltas[empty] = np.nan
+    deltas[np.bincount(cells.bin, minlength=cells.n_bins) == 0] = np.nan
     return ConsistencyBand(
         cells=cells,
         lower=lower,

@@ -23,9 +23,9 @@ class Interval:
     Attributes
     ----------
     metric : str
-        What was measured.
+        The metric.
     estimate : float
-        The number on the rows as they are.
+        The number on all rows.
     lower, upper : float
         Ends of the interval.
     level : float
@@ -53,7 +53,7 @@ class PairedInterval:
     Attributes
     ----------
     metric : str
-        What was measured.
+        The metric.
     estimate_a, estimate_b : float
         The number of each method.
     difference, lower, upper : float
@@ -76,10 +76,8 @@ class PairedInterval:
     def words(self, name_a: str, name_b: str) -> str:
         """Say whether the two differ by more than chance, for example in a caption."""
         if self.lower <= 0.0 <= self.upper:
-            return (
-                f"{name_b} and {name_a} are not distinguishable "
-                f"({100 * self.level:g} % interval of the difference {self.lower:+.4f} to {self.upper:+.4f})"
-            )
+            interval = f"interval of the difference {self.lower:+.4f} to {self.upper:+.4f}"
+            return f"{name_b} and {name_a} are not distinguishable ({100 * self.level:g} % {interval})"
         direction = "lower" if self.difference < 0 else "higher"
         near, far = sorted((abs(self.lower), abs(self.upper)))
         return (
@@ -112,7 +110,7 @@ def bootstrap_interval(
         Scores in [0, 1].
     metric : {"accuracy", "brier", "log_loss"}
         As `calib.accuracy`, `calib.brier_score` and `calib.log_loss`. Calibration errors have
-        `error_interval`: a bootstrap of the plug-in error takes its bias for error, and covers too seldom.
+        `error_interval`: a bootstrap of the plug-in error counts its bias as error and covers too rarely.
     n_resamples : int
         Resamples of n rows with replacement.
     level : float in (0, 1)
@@ -130,9 +128,8 @@ def bootstrap_interval(
     The interval is the basic ("reverse percentile") one, estimate minus the bootstrap quantiles of the
     error (Davison & Hinkley 1997, section 5.2), cut to the range of the metric.
     """
-    losses = _checked_losses(y_true, scores, metric)
-    estimate, samples = _resampled(losses, n_resamples, random_state, progress)
-    lower, upper = _basic(estimate, samples, level)
+    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
+    estimate, lower, upper, samples = _bootstrap(_checked_losses(y_true, scores, metric), level, **options)
     top = {"brier": 2.0, "log_loss": np.inf}.get(metric, 1.0)
     return Interval(metric, estimate, max(lower, 0.0), min(upper, top), level, samples)
 
@@ -153,8 +150,8 @@ def paired_interval(
     Parameters are those of `bootstrap_interval`. Calibration errors have `paired_difference`.
     """
     losses_a, losses_b = (_checked_losses(y_true, scores, metric) for scores in (scores_a, scores_b))
-    difference, samples = _resampled(losses_b - losses_a, n_resamples, random_state, progress)
-    lower, upper = _basic(difference, samples, level)
+    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
+    difference, lower, upper, samples = _bootstrap(losses_b - losses_a, level, **options)
     a, b = float(losses_a.mean()), float(losses_b.mean())
     return PairedInterval(metric, a, b, difference, lower, upper, level, samples)
 
@@ -171,27 +168,14 @@ def _one_row(interval: Interval | PairedInterval, *names: str) -> pd.DataFrame:
     return pd.DataFrame(row).assign(n_resamples=len(interval.samples))
 
 
-def _resampled(
-    losses: np.ndarray,
-    n_resamples: int,
-    random_state: int | np.random.Generator | None,
-    progress: Progress | None,
-) -> tuple[float, np.ndarray]:
-    """Mean of the rows, and (R,) means of resampled rows."""
+def _bootstrap(losses: np.ndarray, level: float, **options: Any) -> tuple[float, float, float, np.ndarray]:
+    """Mean of the rows, the ends of its basic interval, and (R,) means of resampled rows."""
+    check_level(level)
     n_samples = len(losses)
 
     def block(generator: np.random.Generator, size: int) -> np.ndarray:
-        means = np.empty(size)
-        for column in range(size):
-            means[column] = losses[generator.integers(0, n_samples, n_samples)].mean()
-        return means
+        return np.array([losses[generator.integers(0, n_samples, n_samples)].mean() for _ in range(size)])
 
-    width = 2 * n_samples
-    drawn = resample(block, width, n_resamples=n_resamples, random_state=random_state, progress=progress)
-    return float(losses.mean()), np.concatenate(drawn)
-
-
-def _basic(estimate: float, samples: np.ndarray, level: float) -> tuple[float, float]:
-    check_level(level)
+    estimate, samples = float(losses.mean()), np.concatenate(resample(block, 2 * n_samples, **options))
     low, high = np.quantile(samples, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return float(2.0 * estimate - high), float(2.0 * estimate - low)
+    return estimate, float(2.0 * estimate - high), float(2.0 * estimate - low), samples

@@ -27,7 +27,7 @@ class PairedDifference:
     Attributes
     ----------
     notion : str
-        Which error.
+        Notion of the error.
     n_samples : int
         Rows.
     squared_a, squared_b : float
@@ -104,9 +104,9 @@ def paired_difference(
     The plug-in errors of two models have different biases, which depend on their cells and on how calibrated
     each is: no difference of plug-in errors is compared here. The difference of the debiased squared l2
     errors is a quadratic form in the labels. With w the share of a row's cell, D its gap and e the outcome
-    less its probability, it has a linear part, the sum over rows of 2 (D_a e_a - D_b e_b) / n, and a
-    degenerate part, the sum over pairs of rows in a cell, which alone remains where both models are
-    calibrated. The variance estimated from the observed gaps holds the linear part once and the degenerate
+    less its probability, it has a linear term, the sum over rows of 2 (D_a e_a - D_b e_b) / n, and a
+    degenerate term, the sum over pairs of rows in a cell, which alone remains where both models are
+    calibrated. The variance estimated from the observed gaps holds the linear term once and the degenerate
     one twice, so that the larger of (observed - degenerate) and degenerate serves both cases.
 
     Two models with equal scores and cells differ by 0, exactly: the interval is [0, 0].
@@ -153,11 +153,11 @@ class _Side:
         problems = reduce_to_binary(y_true, scores, notion, top_k=top_k)
         table = SquaredGaps.of(problems, bin_statistics(problems, n_bins=n_bins, strategy=strategy))
         owner = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
-        place = problems.shape.claims_of(owner) * problems.n_samples + problems.rows
+        position = problems.shape.claims_of(owner) * problems.n_samples + problems.rows
 
         def in_order(values: np.ndarray) -> np.ndarray:
             ordered = np.empty(len(values), dtype=values.dtype)
-            ordered[place] = values
+            ordered[position] = values
             return ordered
 
         return cls(
@@ -177,7 +177,7 @@ class _Side:
 
     @property
     def linear_variance(self) -> np.ndarray:
-        """Variance of one outcome, by cell, as it enters the linear part."""
+        """Variance of one outcome, by cell, as it enters the linear term."""
         count = self.table.count
         return self.table.variance * np.where(count > 1, (count + 1.0) / count, 1.0)
 
@@ -193,7 +193,7 @@ def _events(scores: Any, problems: BinaryProblems) -> np.ndarray:
 
 def _same(a: _Side, b: _Side) -> bool:
     pairs = ((a.cell, b.cell), (a.event, b.event), (a.scores, b.scores))
-    return all(np.array_equal(one, other) for one, other in pairs)
+    return all(np.array_equal(of_a, of_b) for of_a, of_b in pairs)
 
 
 def _limits(a: _Side, b: _Side, z: float) -> tuple[float, float]:
@@ -239,7 +239,7 @@ def _limits(a: _Side, b: _Side, z: float) -> tuple[float, float]:
 
 
 def _degenerate_covariance(a: _Side, b: _Side, covariance: np.ndarray) -> float:
-    """Covariance of the two degenerate parts: pairs of rows that share a cell in a and one in b."""
+    """Covariance of the two degenerate terms: pairs of rows that share a cell in a and one in b."""
     key = a.cell.astype(np.int64) * len(b.table.count) + b.cell
     keys, joint = np.unique(key, return_inverse=True)
     total = np.bincount(joint, weights=covariance)

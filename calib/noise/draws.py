@@ -1,7 +1,6 @@
-"""What a perfect model would show: outcomes redrawn from the scores, summed over the cells of a binning.
+"""Outcomes of a perfect model, redrawn as Bernoulli(score) and summed over the cells of a binning.
 
-Under perfect calibration an outcome is Bernoulli(score). Only the sum of outcomes in each cell matters for
-binned calibration errors, so sums are drawn, not rows, wherever that is possible.
+Binned calibration errors depend only on the sums in the cells, so sums are drawn, not rows, where possible.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ EXACT_UP_TO = 64
 #: Elements one block of draws may hold; bounds the memory of each thread.
 BLOCK_ELEMENTS = 4_000_000
 
-#: Numbers drawn at a time for outcomes that exclude each other: these stay in the cache.
+#: Numbers drawn at a time for outcomes that exclude each other, few enough to stay in the cache.
 DRAWN_TOGETHER = 60_000
 
 #: Rows whose alias tables are filled together.
@@ -83,12 +82,11 @@ def independent_sums(scores: np.ndarray, start: np.ndarray, count: np.ndarray) -
 
     Notes
     -----
-    Cells of at most `EXACT_UP_TO` entries are drawn entry by entry (uniform float32 numbers: a probability
-    is met to 6e-8), and cells of equal scores as the binomial they are. A larger cell is drawn as a
-    binomial with the same mean and, up to rounding its number of trials, the same variance, of whichever
-    outcome is rarer. Scores of one cell lie within a bin, so the total variation error is small: Ehm
-    (1991), "Binomial approximation to the Poisson binomial distribution", bounds the unmatched version by
-    sum (s - mean)^2 / (count * mean * (1 - mean)).
+    Cells of at most `EXACT_UP_TO` entries are drawn entry by entry (as uniform float32 numbers, which meet a
+    probability to 6e-8), and cells of equal scores as binomials. A larger cell is drawn as a binomial of the
+    rarer outcome with the same mean and, up to rounding its number of trials, the same variance. Scores of a
+    cell lie within a bin, so the total variation error is small: Ehm (1991), "Binomial approximation to the
+    Poisson binomial distribution", bounds it without matching by sum (s - mean)^2 / (count mean (1 - mean)).
     """
     equal = np.minimum.reduceat(scores, start) == np.maximum.reduceat(scores, start)
     small = ~equal & (count <= EXACT_UP_TO)
@@ -125,8 +123,8 @@ def resample(
 ) -> list[np.ndarray]:
     """Call ``draw_block(generator, size)`` on threads until the sizes add up to `n_resamples`.
 
-    Blocks and their random streams depend on `width` and `n_resamples` only, so a seed gives the same
-    numbers on every machine. `progress` is called in this thread with the share done.
+    Blocks and their random streams depend on `width` and `n_resamples` only: a seed gives the same numbers
+    everywhere. `progress` is called in this thread with the share done.
     """
     n_resamples = check_count(n_resamples, "n_resamples")
     size = int(np.clip(BLOCK_ELEMENTS // max(width, 1), 1, 256))
@@ -154,14 +152,14 @@ def _joint(problems: BinaryProblems, cells: BinStatistics) -> Draw:
     cell_of = np.repeat(np.arange(n_cells, dtype=np.int32), cells.count)
     claims = problems.shape.claims_of(np.arange(problems.n_problems))
     score_at = np.empty((n_samples, n_claims), dtype=problems.scores.dtype)
-    # A row without an outcome falls in a cell of its own, which is not counted.
+    # A row without an outcome falls in an extra cell, which is not counted.
     cell_at = np.full((n_samples, n_claims + 1), n_cells, dtype=np.int32)
 
     def lay_out(claim: int) -> None:
         first, last = np.searchsorted(claims, [claim, claim + 1])
-        own = slice(problems.offsets[first], problems.offsets[last])
-        score_at[problems.rows[own], claim] = problems.scores[own]
-        cell_at[problems.rows[own], claim] = cell_of[own]
+        entries = slice(problems.offsets[first], problems.offsets[last])
+        score_at[problems.rows[entries], claim] = problems.scores[entries]
+        cell_at[problems.rows[entries], claim] = cell_of[entries]
 
     map_threads(lay_out, range(n_claims))
     draw = exclusive_sums(score_at, cell_at, n_cells + 1)
@@ -174,7 +172,7 @@ def exclusive_sums(scores: np.ndarray, cells: np.ndarray, n_cells: int) -> Draw:
     Parameters
     ----------
     scores : (n, w) float array
-        Chances of w outcomes that exclude each other; what is missing to 1 is the chance of another one.
+        Chances of w outcomes that exclude each other; the rest to 1 is the chance of another one.
     cells : (n, w + 1) int32 array
         Where each outcome of each row is counted, the other one last.
     n_cells : int
@@ -183,19 +181,18 @@ def exclusive_sums(scores: np.ndarray, cells: np.ndarray, n_cells: int) -> Draw:
     Notes
     -----
     The alias method (Walker 1977; Vose 1991) draws with one random number and two look-ups whatever the
-    number of outcomes. Per row and redraw, class-wise, on one processor: 33 ns for 10,000 x 10, 39 ns for
-    100,000 x 100 and 34 ns for 1,000,000 x 10, where going through the classes one by one took 36, 390 and
-    45 ns, and a binary search 67, 143 and 84 ns. The tables take about 250 ns per score, once.
+    number of outcomes: 33 to 39 ns per row and redraw up to 100 classes, where going through the classes
+    takes up to 390 ns and a binary search up to 143 ns. The tables take about 250 ns per score, once.
     """
     n_rows, width = cells.shape
     stays = np.empty((n_rows, width), dtype=np.float32)
     either = np.empty((n_rows, width, 2), dtype=np.int32)
 
     def fill(first: int) -> None:
-        part = slice(first, first + ALIAS_ROWS)
-        reach = np.minimum(np.cumsum(scores[part], axis=1, dtype=np.float64), 1.0)
+        rows = slice(first, first + ALIAS_ROWS)
+        reach = np.minimum(np.cumsum(scores[rows], axis=1, dtype=np.float64), 1.0)
         chance = np.diff(reach, axis=1, prepend=0.0, append=1.0)
-        stays[part], either[part, :, 1] = _alias_table(chance, cells[part])
+        stays[rows], either[rows, :, 1] = _alias_table(chance, cells[rows])
 
     either[:, :, 0] = cells
     map_threads(fill, range(0, n_rows, ALIAS_ROWS))
@@ -207,12 +204,12 @@ def exclusive_sums(scores: np.ndarray, cells: np.ndarray, n_cells: int) -> Draw:
         step = max(DRAWN_TOGETHER // size, 1)
         for first in range(0, n_rows, step):
             rows = np.arange(first, min(first + step, n_rows))
-            place = generator.random((len(rows), size))
-            place *= width
-            entry = place.astype(np.int64)
-            place -= entry
+            uniform = generator.random((len(rows), size))
+            uniform *= width
+            entry = uniform.astype(np.int64)
+            uniform -= entry
             entry += rows[:, None] * width
-            entry = 2 * entry + (place >= flat_stays[entry])
+            entry = 2 * entry + (uniform >= flat_stays[entry])
             np.add.at(sums, (flat_either[entry].astype(np.int64) * size + columns).ravel(), 1)
         return sums.reshape(n_cells, size)
 
@@ -220,16 +217,12 @@ def exclusive_sums(scores: np.ndarray, cells: np.ndarray, n_cells: int) -> Draw:
 
 
 def _alias_table(chance: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Split each row's chances over its columns: a draw of a column stays there, or goes to another cell.
-
-    Every column is drawn with equal chance. One with less than its share is filled up by one with more,
-    until that has less than its share, too, and is filled up by the next.
-    """
+    """Split each row's chances over its columns: the chance that a drawn column stays, and its other cell."""
     n_rows, width = chance.shape
-    weight, place = (chance * width).ravel(), cells.ravel()
+    weight, cell = (chance * width).ravel(), cells.ravel()
     first = np.arange(0, n_rows * width, width)
     order = (first[:, None] + np.argsort(chance * width >= 1.0, axis=1, kind="stable")).ravel()
-    stays, other = np.ones(n_rows * width), place.copy()
+    stays, other = np.ones(n_rows * width), cell.copy()
     light, heavy = first, first + width - 1
     rest = weight[order[heavy]]
     for _ in range(width - 1):
@@ -238,9 +231,8 @@ def _alias_table(chance: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.
         light = light + fills
         heavy = heavy - ~fills
         giver = order[heavy]
-        own = weight[column]
-        stays[column], other[column] = np.where(fills, own, rest), place[giver]
-        rest += np.where(fills, own, weight[giver]) - 1.0
+        stays[column], other[column] = np.where(fills, weight[column], rest), cell[giver]
+        rest += np.where(fills, weight[column], weight[giver]) - 1.0
     return stays.reshape(n_rows, width), other.reshape(n_rows, width)
 
 
@@ -252,9 +244,9 @@ def _matched_binomials(
     chance = np.empty(len(count))
     of_failures = np.empty(len(count), dtype=bool)
 
-    def match(part: slice) -> None:
-        counts = count[part]
-        sides = scores[_ranges(start[part], counts)].astype(np.float64)
+    def match(block: slice) -> None:
+        counts = count[block]
+        sides = scores[_ranges(start[block], counts)].astype(np.float64)
         begins = np.cumsum(counts) - counts
         failing = np.add.reduceat(sides, begins) > counts / 2
         flipped = np.repeat(failing, counts)
@@ -263,9 +255,9 @@ def _matched_binomials(
         squares = np.add.reduceat(sides * sides, begins)
         # n p = mean and n p (1 - p) = mean - squares give n = mean^2 / squares, at most count.
         ideal = np.divide(mean * mean, squares, out=counts.astype(np.float64), where=squares > 0)
-        trials[part] = np.clip(np.rint(ideal), np.ceil(mean), counts)
-        chance[part] = np.minimum(mean / trials[part], 1.0)
-        of_failures[part] = failing
+        trials[block] = np.clip(np.rint(ideal), np.ceil(mean), counts)
+        chance[block] = np.minimum(mean / trials[block], 1.0)
+        of_failures[block] = failing
 
     edges = np.searchsorted(np.cumsum(count), np.arange(0, count.sum(), BLOCK_ELEMENTS))
     bounds = np.unique(np.append(edges, len(count)))

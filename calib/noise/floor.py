@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import pandas as pd
 
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.metrics.canonical import cell_means
-from calib.noise.draws import Progress, adder, exclusive_sums, independent_sums, perfect_sums, resample
+from calib.noise.draws import Draw, Progress, adder, exclusive_sums, independent_sums, perfect_sums, resample
 from calib.notions import Notion
 from calib.reductions import as_problems
 from calib.validation import as_scores, check_choice, check_level, check_norm
@@ -32,7 +33,7 @@ class NoiseFloor:
     Attributes
     ----------
     metric, notion, strategy : str
-        What was measured ("ece" or "mce"), of which notion, and how scores were binned.
+        The error ("ece" or "mce"), its notion, and how scores were binned.
     n_bins, n_samples : int
         Bins per problem asked for, and rows.
     observed : float
@@ -59,7 +60,7 @@ class NoiseFloor:
         """(1 + redraws at or above the observed) / (1 + redraws), in (0, 1].
 
         Uniform for a perfect model whose outcomes are drawn jointly. Where few rows decide the metric (MCE),
-        redraws tie with the observed value and p errs on the large side; where rows of class-wise or top-K
+        redraws tie with the observed value and p is too large; where rows of class-wise or top-K
         scores sum to more than 1, classes are drawn independently, and the spread, hence p, is approximate.
         """
         return float(p_values(np.array([self.observed]), self.samples[None])[0])
@@ -80,21 +81,10 @@ class NoiseFloor:
 
     def frame(self) -> pd.DataFrame:
         """Return one row: what was measured, the observed value, mean and quantiles of the floor, p."""
-        return pd.DataFrame(
-            {
-                "metric": [self.metric],
-                "notion": self.notion,
-                "strategy": self.strategy,
-                "n_bins": self.n_bins,
-                "n_samples": self.n_samples,
-                "observed": self.observed,
-                "perfect_mean": self.mean,
-                "perfect_q05": self.quantile(0.05),
-                "perfect_q95": self.quantile(0.95),
-                "p_value": self.p_value,
-                "n_resamples": len(self.samples),
-            }
-        )
+        names = ("metric", "notion", "strategy", "n_bins", "n_samples", "observed")
+        floor = {f"perfect_q{100 * q:02.0f}": self.quantile(q) for q in (0.05, 0.95)}
+        row = {name: getattr(self, name) for name in names} | {"perfect_mean": self.mean} | floor
+        return pd.DataFrame([row | {"p_value": self.p_value, "n_resamples": len(self.samples)}])
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +102,7 @@ class ProblemFloors:
     observed, mean, upper : (Q,) float64 arrays
         ECE observed; mean and upper `level` quantile of the ECE of a perfect model.
     p_value : (Q,) float64 array
-        (1 + redraws at or above the observed) / (1 + redraws), of each problem on its own.
+        (1 + redraws at or above the observed) / (1 + redraws), for each problem.
     level : float
         Level of `upper`.
     """
@@ -167,7 +157,7 @@ def noise_floor(
     y_true, scores, notion, n_bins, strategy, norm, top_k
         As for `calib.ece`. `scores` may also be ready `BinaryProblems`.
     metric : {"ece", "mce"}
-        Which error.
+        The error.
     aggregate : {"cell", "bin"}
         As for `calib.mce`.
     n_resamples : int
@@ -176,10 +166,6 @@ def noise_floor(
         Seed; equal seeds give equal numbers on every machine.
     progress : callable, optional
         Called with the share done, in the calling thread.
-
-    Returns
-    -------
-    NoiseFloor
 
     Raises
     ------
@@ -200,13 +186,8 @@ def noise_floor(
     problems = as_problems(y_true, scores, notion, top_k)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
     measure = CellMetric(cells, metric=metric, norm=norm, aggregate=aggregate)
-    expected, counts = (cells.count * cells.mean_score)[:, None], cells.count[:, None]
-    draw, width = perfect_sums(problems, cells)
-
-    def block(generator: np.random.Generator, size: int) -> np.ndarray:
-        return measure(np.abs(draw(generator, size) - expected) / counts)
-
-    drawn = resample(block, width, n_resamples=n_resamples, random_state=random_state, progress=progress)
+    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
+    samples = _redrawn(measure, cells, *perfect_sums(problems, cells), **options)
     return NoiseFloor(
         metric=metric,
         notion=cells.notion,
@@ -214,7 +195,7 @@ def noise_floor(
         n_bins=cells.n_bins,
         n_samples=cells.n_samples,
         observed=float(measure(np.abs(cells.gap)[:, None])[0]),
-        samples=np.sort(np.concatenate(drawn)),
+        samples=np.sort(samples),
     )
 
 
@@ -233,7 +214,7 @@ def problem_floors(
     random_state: int | np.random.Generator | None = None,
     progress: Progress | None = None,
 ) -> ProblemFloors:
-    """Compute the noise floor of the ECE of every binary problem, so of every class, at once.
+    """Compute the noise floor of the ECE of every binary problem (class) at once.
 
     Parameters are those of `noise_floor_of`; `level` is that of the upper quantile.
     """
@@ -242,14 +223,9 @@ def problem_floors(
     entries = np.add.reduceat(cells.count, first)
     weights = cells.count / np.repeat(entries, np.diff(np.append(first, len(cells.count))))
     per_problem = adder(np.searchsorted(problem, cells.problem), weights)
-    expected, counts = (cells.count * cells.mean_score)[:, None], cells.count[:, None]
-    draw, width = independent_sums(problems.scores, cells.start, cells.count)
-
-    def block(generator: np.random.Generator, size: int) -> np.ndarray:
-        return per_problem @ (np.abs(draw(generator, size) - expected) / counts)
-
-    drawn = resample(block, width, n_resamples=n_resamples, random_state=random_state, progress=progress)
-    samples = np.concatenate(drawn, axis=1)
+    drawing = independent_sums(problems.scores, cells.start, cells.count)
+    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
+    samples = _redrawn(lambda gaps: per_problem @ gaps, cells, *drawing, **options)
     observed = per_problem @ np.abs(cells.gap)
     return ProblemFloors(
         problem=problem,
@@ -261,6 +237,18 @@ def problem_floors(
         p_value=p_values(observed, samples),
         level=level,
     )
+
+
+def _redrawn(
+    measure: Callable[[np.ndarray], np.ndarray], cells: BinStatistics, draw: Draw, width: int, **options: Any
+) -> np.ndarray:
+    """Measure the (C, R) absolute gaps of redrawn outcomes, for `draw` and `width` of `perfect_sums`."""
+    expected, counts = (cells.count * cells.mean_score)[:, None], cells.count[:, None]
+
+    def block(generator: np.random.Generator, size: int) -> np.ndarray:
+        return measure(np.abs(draw(generator, size) - expected) / counts)
+
+    return np.concatenate(resample(block, width, **options), axis=-1)
 
 
 def canonical_noise_floor(
@@ -281,10 +269,8 @@ def canonical_noise_floor(
     ----------
     y_true, proba, cells, norm
         As for `canonical_ece`.
-    n_resamples : int
-        Redraws; the smallest p-value is 1 / (n_resamples + 1).
-    random_state : int, Generator or None
-        Seed; equal seeds give equal numbers on every machine.
+    n_resamples, random_state
+        As for `noise_floor`.
     """
     matrix = as_scores(proba, ndim=2, what="proba")
     means = cell_means(y_true, matrix, cells)
@@ -318,14 +304,14 @@ def verdict(floor: NoiseFloor, name: str) -> str:
     floor : NoiseFloor
         From `noise_floor`.
     name : str
-        What to call the metric, for example "conf-ECE".
+        Name of the metric, for example "conf-ECE".
 
     Returns
     -------
     str
         "above noise" where the p-value is at most 0.05, else "not distinguishable from noise", with the
         mean and the 95 % quantile of a perfect model of this size, the latter rounded up. Digits are added
-        until the printed numbers bear out the words. An error so low that a perfect model would show it
+        until the printed numbers agree with the words. An error so low that a perfect model would show it
         in fewer than 1 of 200 cases raises the question whether the rows were used for fitting.
     """
     sentence = f"{name} {floor.observed:.{_printed_upper(floor)[1]}f}, {floor.words}"
@@ -344,7 +330,7 @@ def perfect_words(mean: float, upper: float, digits: int = 4) -> str:
 
 
 def _printed_upper(floor: NoiseFloor) -> tuple[float, int]:
-    """Round the 95 % quantile up, to as many digits as bear out the verdict; return it and their number."""
+    """Round the 95 % quantile up to as many digits as show the verdict; return it and their number."""
     upper, above = floor.quantile(1.0 - LEVEL), floor.verdict == ABOVE_NOISE
     for digits in range(3, 7):
         observed, mean = round(floor.observed, digits), round(floor.mean, digits)

@@ -1,4 +1,4 @@
-"""Intervals of calibration errors that hold whatever the true error: no resampling of the plug-in.
+"""Intervals of calibration errors, valid whatever the true error; the plug-in error is not resampled.
 
 The estimand is the error of these bins given these scores: cell c holds a share w_c of the entries, and
 D_c is the mean over its rows of P(outcome | row) less the mean score. The l1 error is theta = sum w_c |D_c|,
@@ -28,7 +28,7 @@ from calib.predictions import TopLabelPrediction
 from calib.reductions import as_problems, top_label
 from calib.validation import check_level
 
-#: Cells with at least this many expected outcomes of either kind may show that their gap is no noise.
+#: Cells with at least this many expected outcomes of either kind may show a gap beyond noise.
 _ENOUGH = 3.0
 
 #: Distances d, and the mean of |N(d, 1)| there, to invert it by interpolation.
@@ -42,7 +42,7 @@ class ErrorInterval:
     Attributes
     ----------
     notion, strategy : str
-        Which error, and how scores were binned.
+        Notion of the error, and how scores were binned.
     n_bins, n_samples : int
         Bins per problem asked for, and rows.
     norm : int
@@ -120,7 +120,7 @@ def error_interval(
     For ``norm=2`` the estimate is the U-statistic of Sun, Chaudhari, Barnett & Dobriban (arXiv 2408.08998),
     and the interval holds the squared errors t >= 0 whose variance, B + a t + b t^2, explains the distance
     from it: B is the variance of a calibrated model (rate n), a t that of a miscalibrated one (rate sqrt n).
-    The inversion is this library's, not the paper's. Cells of one row say nothing of their own gap and are
+    The inversion is this library's, not the paper's. Cells of one row say nothing about their gap and are
     pooled with a neighbour.
 
     In the populations of ``benchmarks/interval_coverage.py`` the 95 % interval covers in 93 % or more.

@@ -15,16 +15,8 @@ from pages.shared.session import dataset
 from pages.shared.widgets import bins_and_model, chart, download, heading, literal
 
 HEAT_ROWS = 20
-FORMATS = {
-    "predicted": "localized",
-    "true": "localized",
-    "accuracy": "%.3f",
-    "confidence": "%.3f",
-    "class_ece": "%.4f",
-    "floor": "%.4f",
-    "p_value": "%.2g",
-    "share": "percent",
-}
+FORMATS = {"predicted": "localized", "true": "localized", "p_value": "%.2g", "share": "percent"}
+FORMATS |= {"accuracy": "%.3f", "confidence": "%.3f", "class_ece": "%.4f", "floor": "%.4f"}
 COLUMNS = {
     name: NumberColumn(head, format=FORMATS[name], help=meaning)
     if name in FORMATS

@@ -20,13 +20,13 @@ RULES = {"Brier score": "brier", "log loss": "log_loss"}
 
 
 def intervals(method: Method) -> pd.DataFrame:
-    """Every number with its interval, with progress."""
-    wanted = [one for one in MEASURES.values() if one.notion in method.notions]
+    """Return every number with its interval, showing progress."""
+    measures = [measure for measure in MEASURES.values() if measure.notion in method.notions]
     bar = st.progress(0.0)
     rows = []
     summary_row = summary(method, n_bins)
-    for position, measure in enumerate(wanted):
-        bar.progress(position / len(wanted), f"Computing the interval of {measure.title}")
+    for position, measure in enumerate(measures):
+        bar.progress(position / len(measures), f"Computing the interval of {measure.title}")
         floor = by_error.get(measure.title)
         value = floor.observed if floor else getattr(summary_row, measure.key)
         lower, upper = interval(method, measure.key, n_bins)
@@ -78,8 +78,8 @@ if data.evaluation.n_samples <= AT_ONCE or st.toggle("Compute the intervals now"
     download(sure, "intervals", key="intervals-csv")
     st.caption(
         "Each 95 % interval holds the true number in at least about 93 of 100 samples, in simulations whose "
-        "truth is known. Noise adds to a measured calibration error: nothing at the least, what a perfect "
-        "model shows at the most. So the interval of an error can lie below the measured value."
+        "truth is known. Noise raises a measured calibration error by up to what a perfect model shows, so "
+        "the interval of an error can lie below the measured value."
     )
     others = [name for name in models if name != method.name]
     if others:
@@ -96,8 +96,8 @@ base = terms[BASE]
 st.markdown(
     f"Of the base model's {rule} of **{base.score:.4f}** (is the predicted class right?), "
     f"**{base.calibration:.4f}** is calibration, noise included; **{base.refinement:.4f}** is refinement, "
-    f"which no recalibration of these cells can change, and {base.binning:+.4f} is what scores that differ "
-    f"inside a bin leave over. The overall accuracy as everyone's confidence scores {base.uncertainty:.4f}."
+    f"which no recalibration of these cells can change, and {base.binning:+.4f} comes from scores that "
+    f"differ inside a bin. A constant confidence equal to the accuracy would score {base.uncertainty:.4f}."
 )
 chart(
     figures.score_parts(terms, rule),
@@ -106,8 +106,8 @@ chart(
     alt="Calibration and refinement of each model's score",
 )
 st.caption(
-    "Each model is judged in its own cells: histogram binning merges scores, which moves some of the score "
-    "from calibration to refinement. What differing scores inside a bin leave over is only in the CSV."
+    "Each model is assessed in the cells of its scores: histogram binning merges scores, which moves some of "
+    "the score from calibration to refinement. The remainder within bins is only in the CSV."
 )
 if len(models) > SHOWN:
     st.caption(f"The first {SHOWN} of {len(models)} models.")
@@ -123,5 +123,5 @@ st.dataframe(
 download(table, "estimates", key="estimates-csv")
 st.caption(
     "The l2 errors use 15 equal-mass bins, or one per value for histogram-binned scores; the debiased "
-    "one takes the noise of each bin off. ECE-sweep uses as many bins as stay monotone, SmoothECE none."
+    "one subtracts the noise of each bin. ECE-sweep uses as many bins as stay monotone, SmoothECE none."
 )

@@ -1,8 +1,7 @@
 """Results that pages show, each computed once.
 
-Streamlit hashes only a sample of a large array, so two different matrices could get the same cache entry.
-Here everything that contains rows is hashed by its digest. Results that contain rows are cached per session
-and deleted with it; results that all sessions share contain summaries only.
+Streamlit hashes only a sample of a large array, so whatever contains rows is hashed by its digest here.
+Results that contain rows are cached per session and deleted with it; shared ones contain summaries only.
 """
 
 from __future__ import annotations
@@ -15,52 +14,15 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from calib import (
-    CanonicalBinning,
-    GridScheme,
-    InputError,
-    Predictions,
-    ProjectionScheme,
-    SierpinskiScheme,
-    TopLabelPrediction,
-    canonical_noise_floor,
-    canonical_validity,
-    compare_schemes,
-    merge_classes,
-    recalibration_map,
-    renormalise_classes,
-)
+import calib
+from calib import Predictions, diagrams
 from calib.assessment.leaderboard import binned_sweeps
-from calib.assessment.summary import Summary, summarize
-from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
+from calib.binning import Strategy
 from calib.calibrators.canonical import SimplexScheme
-from calib.diagrams import (
-    BinPlan,
-    CanonicalValidity,
-    ClassBinning,
-    ClassTable,
-    EceSweep,
-    RecalibrationMap,
-    ReliabilityDiagram,
-    SchemeComparison,
-    ValidityCells,
-    ValidityCurve,
-    class_binning,
-    class_table,
-    ece_sweep,
-    plan_bins,
-    reliability_diagram,
-    validity_curve,
-)
 from calib.metrics.catalogue import MEASURES
-from calib.metrics.debiased import debiased_l2, smooth_ece, sweep_ece
-from calib.metrics.decompositions import Decomposition, decomposition
-from calib.noise import NoiseFloor, noise_floor_of
-from calib.noise.bootstrap import PairedInterval, paired_interval
-from calib.noise.differences import PairedDifference, paired_difference
-from calib.noise.intervals import measure_interval
+from calib.noise import measure_interval
 from calib.notions import Notion
-from calib.reductions import reduce_to_binary, top_label
+from calib.reductions import top_label
 from pages.shared.session import BASE, Dataset, Method, class_wise, methods
 
 #: Redraws for the curve of a perfect model: its shares are averages, which 200 redraws give to within 1 %.
@@ -69,6 +31,8 @@ CURVE_REDRAWS = 200
 SIMPLEX_REDRAWS = 200
 #: Distance at which sentences and tables report V(eps) of the simplex.
 EPSILON = 0.1
+#: Views of many classes as three.
+MERGE, RENORMALISE = "Two classes, all others merged", "Three classes, renormalised"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,61 +54,63 @@ DIGESTS: dict[Any, Any] = {
     Dataset: lambda data: data.key,
     ThreeClasses: lambda view: view.key,
     Method: lambda method: f"{method.key}/{method.strategy}",
-    SierpinskiScheme: repr,
-    GridScheme: repr,
-    ProjectionScheme: repr,
+    calib.SierpinskiScheme: repr,
+    calib.GridScheme: repr,
+    calib.ProjectionScheme: repr,
 }
 _shared = partial(st.cache_resource, hash_funcs=DIGESTS)
 
 
 @_shared(max_entries=24, scope="session", show_spinner=False)
-def problems(method: Method, notion: Notion) -> BinaryProblems:
+def problems(method: Method, notion: Notion) -> calib.BinaryProblems:
     """Return the sorted binary problems of a method on the evaluation rows."""
-    return reduce_to_binary(method.labels, method.scores, notion)
+    return calib.reduce_to_binary(method.labels, method.scores, notion)
 
 
-def cells(method: Method, notion: Notion, n_bins: int) -> BinStatistics:
+def cells(method: Method, notion: Notion, n_bins: int) -> calib.BinStatistics:
     """Return the (problem, bin) statistics of a method, with the binning that assesses it."""
-    return bin_statistics(problems(method, notion), n_bins=n_bins, strategy=method.strategy)
+    return calib.bin_statistics(problems(method, notion), n_bins=n_bins, strategy=method.strategy)
 
 
-def summary(method: Method, n_bins: int) -> Summary:
+def summary(method: Method, n_bins: int) -> calib.Summary:
     """Return every metric of a method on the evaluation rows."""
     return replace(_summary(method, n_bins, class_wise()), method=method.name)
 
 
 @_shared(max_entries=256, show_spinner="Computing metrics ...")
-def _summary(method: Method, n_bins: int, with_classes: bool) -> Summary:
-    return summarize(
+def _summary(method: Method, n_bins: int, with_classes: bool) -> calib.Summary:
+    return calib.summarize(
         method.labels, method.scores, n_bins=n_bins, strategy=method.strategy, class_wise=with_classes
     )
 
 
 @_shared(max_entries=256, show_spinner=False)
-def reliability(method: Method, n_bins: int) -> ReliabilityDiagram:
+def reliability(method: Method, n_bins: int) -> diagrams.ReliabilityDiagram:
     """Return the reliability diagram of a method on the evaluation rows."""
-    return reliability_diagram(method.labels, method.scores, n_bins=n_bins)
+    return calib.reliability_diagram(method.labels, method.scores, n_bins=n_bins)
 
 
 @_shared(max_entries=64, show_spinner="Assessing every class ...")
-def classes(method: Method, n_bins: int) -> ClassTable:
+def classes(method: Method, n_bins: int) -> diagrams.ClassTable:
     """Return the table of classes of a method on the evaluation rows."""
     top_problems = problems(method, "top-label")
-    return class_table(method.labels, top_problems, n_bins=n_bins, strategy=method.strategy, random_state=0)
+    return calib.class_table(
+        method.labels, top_problems, n_bins=n_bins, strategy=method.strategy, random_state=0
+    )
 
 
 # Noise: by the keys of `MEASURES`.
 
 
 @_shared(max_entries=512, show_spinner="Redrawing outcomes for the noise floor ...")
-def floor(method: Method, key: str, n_bins: int) -> NoiseFloor:
+def floor(method: Method, key: str, n_bins: int) -> calib.NoiseFloor:
     """Return the noise floor of a calibration error: what a perfect model of this size would show."""
     options = MEASURES[key].options
     binary = problems(method, options.pop("notion"))
-    return noise_floor_of(binary, **options, n_bins=n_bins, strategy=method.strategy, random_state=0)
+    return calib.noise_floor_of(binary, **options, n_bins=n_bins, strategy=method.strategy, random_state=0)
 
 
-def floors(method: Method, n_bins: int) -> dict[str, NoiseFloor]:
+def floors(method: Method, n_bins: int) -> dict[str, calib.NoiseFloor]:
     """Return the noise floor of every calibration error that a method is judged by, by key."""
     measures = [measure for measure in MEASURES.values() if measure.is_error]
     judged = [measure.key for measure in measures if measure.notion in method.notions]
@@ -161,20 +127,20 @@ def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
 
 
 @_shared(max_entries=512, show_spinner="Comparing on the same rows ...")
-def error_difference(a: Method, b: Method, key: str, n_bins: int) -> PairedDifference:
+def error_difference(a: Method, b: Method, key: str, n_bins: int) -> calib.PairedDifference:
     """Return the difference of the debiased squared error of a and of b on the same rows."""
     options: dict[str, Any] = {"notion": MEASURES[key].notion, "n_bins": n_bins}
     strategies: dict[str, Any] = {"strategy_a": a.strategy, "strategy_b": b.strategy}
-    return paired_difference(a.labels, a.scores, b.scores, **options, **strategies)
+    return calib.paired_difference(a.labels, a.scores, b.scores, **options, **strategies)
 
 
 @_shared(max_entries=512, show_spinner="Comparing on the same rows ...")
-def score_difference(a: Method, b: Method, key: str) -> PairedInterval:
+def score_difference(a: Method, b: Method, key: str) -> calib.PairedInterval:
     """Return b's score less a's on the same rows, both of the event that the predicted class is right."""
-    events = [TopLabelPrediction(*top_label(one.scores)) for one in (a, b)]
+    events = [calib.TopLabelPrediction(*top_label(one.scores)) for one in (a, b)]
     metric: Any = MEASURES[key].metric
     draws = resamples(len(a.labels))
-    return paired_interval(a.labels, *events, metric=metric, n_resamples=draws, random_state=0)
+    return calib.paired_interval(a.labels, *events, metric=metric, n_resamples=draws, random_state=0)
 
 
 def resamples(n_samples: int) -> int:
@@ -187,26 +153,25 @@ def estimates(method: Method, notion: Notion) -> dict[str, float]:
     """Return the estimates of an error that depend less on noise or bins, by name."""
     binary = problems(method, notion)
     strategy: Strategy = "discrete" if method.strategy == "discrete" else "quantile"
-    cells = bin_statistics(binary, n_bins=15, strategy=strategy)
+    cells = calib.bin_statistics(binary, n_bins=15, strategy=strategy)
     return {
         "Plug-in l2 error": float(np.sqrt(cells.share @ cells.gap**2)),
-        "Debiased l2 error (Kumar et al. 2019)": debiased_l2(None, binary, strategy=strategy),
-        "ECE-sweep (Roelofs et al. 2022)": sweep_ece(None, binary).value,
-        "SmoothECE (B\u0142asiok & Nakkiran 2023)": smooth_ece(None, binary).value,
+        "Debiased l2 error (Kumar et al. 2019)": calib.debiased_l2(None, binary, strategy=strategy),
+        "ECE-sweep (Roelofs et al. 2022)": calib.sweep_ece(None, binary).value,
+        "SmoothECE (B\u0142asiok & Nakkiran 2023)": calib.smooth_ece(None, binary).value,
     }
 
 
 @_shared(max_entries=256, show_spinner=False)
-def score_terms(method: Method, rule: str, n_bins: int) -> Decomposition:
+def score_terms(method: Method, rule: str, n_bins: int) -> calib.Decomposition:
     """Return the decomposed Brier score or log loss of the event that the predicted class is right."""
     top_problems = problems(method, "top-label")
-    return decomposition(None, top_problems, rule=rule, n_bins=n_bins, strategy=method.strategy)
+    return calib.decomposition(None, top_problems, rule=rule, n_bins=n_bins, strategy=method.strategy)
 
 
-# Validity.
-
-
-def validity(method: Method, notion: Notion, cells: ValidityCells, n_bins: int) -> dict[str, ValidityCurve]:
+def validity(
+    method: Method, notion: Notion, cells: diagrams.ValidityCells, n_bins: int
+) -> dict[str, calib.ValidityCurve]:
     """Return V(epsilon) of a method and, for comparison, of the base model, by name."""
     base = methods()[BASE]
     curves = {}
@@ -217,9 +182,9 @@ def validity(method: Method, notion: Notion, cells: ValidityCells, n_bins: int) 
 
 @_shared(max_entries=128, show_spinner="Computing validity ...")
 def _validity(
-    method: Method, reference: Method | None, notion: Notion, cells: ValidityCells, n_bins: int
-) -> ValidityCurve:
-    return validity_curve(
+    method: Method, reference: Method | None, notion: Notion, cells: diagrams.ValidityCells, n_bins: int
+) -> calib.ValidityCurve:
+    return calib.validity_curve(
         None,
         problems(method, notion),
         reference=None if reference is None else problems(reference, notion),
@@ -231,10 +196,7 @@ def _validity(
     )
 
 
-# Refits.
-
-
-def sweeps(method: Method, data: Dataset) -> dict[str, EceSweep]:
+def sweeps(method: Method, data: Dataset) -> dict[str, diagrams.EceSweep]:
     """Return TL-ECE and conf-ECE for B = 5 to 25; histogram binning by bins is refitted for each B."""
     refits = method.strategy == "discrete" and getattr(method.calibrator.binary, "n_bins", None) is not None
     if refits and data.calibration is not None:
@@ -243,30 +205,25 @@ def sweeps(method: Method, data: Dataset) -> dict[str, EceSweep]:
 
 
 @_shared(max_entries=64, show_spinner="Refitting for each number of bins ...")
-def _refitted(method: Method, data: Dataset) -> dict[str, EceSweep]:
+def _refitted(method: Method, data: Dataset) -> dict[str, diagrams.EceSweep]:
     return binned_sweeps(method.calibrator, data.calibration, data.evaluation)
 
 
 @_shared(max_entries=128, show_spinner=False)
-def _sweep(method: Method, notion: Notion) -> EceSweep:
-    return ece_sweep(None, problems(method, notion), strategy=method.strategy)
+def _sweep(method: Method, notion: Notion) -> diagrams.EceSweep:
+    return calib.ece_sweep(None, problems(method, notion), strategy=method.strategy)
 
 
 @_shared(max_entries=32, show_spinner="Calibrating every class ...")
-def binning(data: Dataset, **options: int) -> ClassBinning:
+def binning(data: Dataset, **options: int) -> diagrams.ClassBinning:
     """Return top-label histogram binning for each class, with fixed points per bin or fixed bins."""
-    return class_binning(data.calibration, data.evaluation, **options)
+    return calib.class_binning(data.calibration, data.evaluation, **options)
 
 
 @_shared(max_entries=16, show_spinner="Trying k = 20 to 200 ...")
-def plan(data: Dataset) -> BinPlan:
+def plan(data: Dataset) -> diagrams.BinPlan:
     """Return how many classes get how many bins for k = 20, 40, ..., 200."""
-    return plan_bins(data.calibration, data.evaluation)
-
-
-# The simplex.
-
-MERGE, RENORMALISE = "Two classes, all others merged", "Three classes, renormalised"
+    return calib.plan_bins(data.calibration, data.evaluation)
 
 
 @_shared(max_entries=12, show_spinner=False)
@@ -277,34 +234,36 @@ def three_class_view(
     if rows.n_classes == 3:
         return ThreeClasses(calibration, rows)
     if how == RENORMALISE:
-        return ThreeClasses(renormalise_classes(calibration, chosen), renormalise_classes(rows, chosen))
+        return ThreeClasses(
+            calib.renormalise_classes(calibration, chosen), calib.renormalise_classes(rows, chosen)
+        )
     if len(chosen) != 2:
-        raise InputError(f"choose 2 classes; {len(chosen)} chosen")
-    return ThreeClasses(merge_classes(calibration, *chosen), merge_classes(rows, *chosen))
+        raise calib.InputError(f"choose 2 classes; {len(chosen)} chosen")
+    return ThreeClasses(calib.merge_classes(calibration, *chosen), calib.merge_classes(rows, *chosen))
 
 
 @dataclass(frozen=True, eq=False)
 class SchemeResult:
     """A fitted scheme and its effect on the evaluation rows."""
 
-    calibrator: CanonicalBinning
-    arrows: RecalibrationMap
-    curves: dict[str, CanonicalValidity]
-    floors: dict[tuple[str, int], NoiseFloor]
+    calibrator: calib.CanonicalBinning
+    arrows: diagrams.RecalibrationMap
+    curves: dict[str, diagrams.CanonicalValidity]
+    floors: dict[tuple[str, int], calib.NoiseFloor]
 
 
 @_shared(max_entries=32, show_spinner="Binning the simplex ...")
 def apply_scheme(view: ThreeClasses, scheme: SimplexScheme) -> SchemeResult:
     """Fit a scheme and compute arrows, validity curves and noise floors."""
     rows = view.evaluation
-    calibrator = CanonicalBinning(scheme).fit(view.calibration.proba, view.calibration.labels)
+    calibrator = calib.CanonicalBinning(scheme).fit(view.calibration.proba, view.calibration.labels)
     cells = calibrator.assign(rows.proba)
     vectors = {BASE: rows.proba, "Recalibrated": calibrator.value_of(cells)}
-    redraw = partial(canonical_noise_floor, rows.labels, n_resamples=SIMPLEX_REDRAWS, random_state=0)
+    redraw = partial(calib.canonical_noise_floor, rows.labels, n_resamples=SIMPLEX_REDRAWS, random_state=0)
     return SchemeResult(
         calibrator,
-        recalibration_map(calibrator, rows),
-        {name: canonical_validity(rows.labels, proba, cells) for name, proba in vectors.items()},
+        calib.recalibration_map(calibrator, rows),
+        {name: calib.canonical_validity(rows.labels, proba, cells) for name, proba in vectors.items()},
         {(name, norm): redraw(proba, cells, norm=norm) for name, proba in vectors.items() for norm in (1, 2)},
     )
 
@@ -312,12 +271,12 @@ def apply_scheme(view: ThreeClasses, scheme: SimplexScheme) -> SchemeResult:
 @_shared(max_entries=16, show_spinner="Comparing the schemes ...")
 def compare(
     view: ThreeClasses, schemes: Mapping[str, SimplexScheme]
-) -> tuple[SchemeComparison, dict[str, CanonicalValidity]]:
+) -> tuple[diagrams.SchemeComparison, dict[str, diagrams.CanonicalValidity]]:
     """Return the comparison of all schemes, and V(eps) of each one's recalibrated vectors."""
     rows = view.evaluation
-    comparison = compare_schemes(view.calibration, rows, schemes, epsilon=EPSILON)
+    comparison = calib.compare_schemes(view.calibration, rows, schemes, epsilon=EPSILON)
     curves = {}
     for name, calibrator in zip(comparison.names, comparison.calibrators, strict=True):
         cells = calibrator.assign(rows.proba)
-        curves[name] = canonical_validity(rows.labels, calibrator.value_of(cells), cells)
+        curves[name] = calib.canonical_validity(rows.labels, calibrator.value_of(cells), cells)
     return comparison, curves

@@ -5,10 +5,10 @@ from calib import InputError, Predictions, TopLabelPrediction, bin_statistics, d
 from calib.diagrams import class_diagram, class_heat, class_table, confusions
 
 
-def literal_table(labels, announced, confidence, n_classes, n_bins):
-    """Row by row: announced, accuracy, mean confidence and TL-ECE of every class."""
+def literal_table(labels, predicted, confidence, n_classes, n_bins):
+    """Row by row: predicted, accuracy, mean confidence and TL-ECE of every class."""
     rows = {code: [] for code in range(n_classes)}
-    for label, code, score in zip(labels, announced, confidence, strict=True):
+    for label, code, score in zip(labels, predicted, confidence, strict=True):
         rows[code].append((label == code, score))
     table = []
     for code in range(n_classes):
@@ -28,7 +28,7 @@ def literal_table(labels, announced, confidence, n_classes, n_bins):
 
 @pytest.fixture(scope="module")
 def uneven():
-    """40 classes, of which some are never announced and some never true."""
+    """40 classes, of which some are never predicted and some never true."""
     rng = np.random.default_rng(0)
     logits = rng.normal(0, 2, (600, 40))
     logits[:, 30:] -= 20
@@ -47,15 +47,15 @@ def test_table_agrees_with_a_literal_one_on_the_real_sample(covtype_rows, n_bins
     rows = covtype_rows
     table = class_table(rows.labels, rows, n_bins=n_bins, n_resamples=20)
     expected = literal_table(rows.labels, rows.label, rows.confidence, 7, n_bins)
-    found = np.column_stack([table.predicted, table.accuracy, table.confidence, table.class_ece])
-    np.testing.assert_allclose(found, expected, atol=1e-9)
+    columns = np.column_stack([table.predicted, table.accuracy, table.confidence, table.class_ece])
+    np.testing.assert_allclose(columns, expected, atol=1e-9)
 
 
 def test_table_with_absent_classes(uneven):
     table = class_table(uneven.labels, uneven, n_resamples=20, random_state=0)
     expected = literal_table(uneven.labels, uneven.label, uneven.confidence, 40, 15)
-    found = np.column_stack([table.predicted, table.accuracy, table.confidence, table.class_ece])
-    np.testing.assert_allclose(found, expected, atol=1e-9)
+    columns = np.column_stack([table.predicted, table.accuracy, table.confidence, table.class_ece])
+    np.testing.assert_allclose(columns, expected, atol=1e-9)
     assert table.tl_ece == pytest.approx(ece(uneven.labels, uneven), abs=1e-12)
     assert table.share.sum() == pytest.approx(1.0)
     np.testing.assert_array_equal(table.true, np.bincount(uneven.labels, minlength=40))
@@ -102,11 +102,11 @@ def test_flags_hold_the_false_discovery_rate():
 def test_few_clear_classes_are_found_among_many():
     """Three of 400 classes are off: their p-values must get below 0.05 * 3 / 400, or none is flagged."""
     rng = np.random.default_rng(0)
-    announced = np.repeat(np.arange(400), 60)
-    confidence = rng.uniform(0.6, 0.95, len(announced))
-    hit = rng.random(len(announced)) < np.where(announced < 3, 0.25, confidence)
-    labels = np.where(hit, announced, (announced + 1) % 400)
-    table = class_table(labels, TopLabelPrediction(announced, confidence), n_resamples=500, random_state=0)
+    predicted = np.repeat(np.arange(400), 60)
+    confidence = rng.uniform(0.6, 0.95, len(predicted))
+    hit = rng.random(len(predicted)) < np.where(predicted < 3, 0.25, confidence)
+    labels = np.where(hit, predicted, (predicted + 1) % 400)
+    table = class_table(labels, TopLabelPrediction(predicted, confidence), n_resamples=500, random_state=0)
     assert table.flagged[:3].all()
     assert table.flagged[3:].sum() <= 1
     assert table.p_value[:3].max() < 1 / 501
@@ -121,17 +121,17 @@ def test_heat_places_every_cell(uneven):
     assert (np.diff(heat.contribution) <= 0).all()
     for row, code in enumerate(heat.label):
         for b in range(10):
-            own = (uneven.label == code) & (np.floor(uneven.confidence * 10) == b)
-            assert heat.count[row, b] == own.sum()
-            if own.any():
-                gap = (uneven.labels[own] == code).mean() - uneven.confidence[own].mean()
+            in_cell = (uneven.label == code) & (np.floor(uneven.confidence * 10) == b)
+            assert heat.count[row, b] == in_cell.sum()
+            if in_cell.any():
+                gap = (uneven.labels[in_cell] == code).mean() - uneven.confidence[in_cell].mean()
                 assert heat.gap[row, b] == pytest.approx(gap)
             else:
                 assert np.isnan(heat.gap[row, b])
     assert len(heat.frame(uneven.class_names)) == len(cells.count)
     few = class_heat(cells, [5, 3, 35])
     assert set(few.label.tolist()) == {3, 5, 35}
-    assert few.label[-1] == 35  # never announced: nothing to show, last
+    assert few.label[-1] == 35  # never predicted: nothing to show, last
     assert few.count[-1].sum() == 0
     with pytest.raises(InputError, match="needs equal-width top-label bins"):
         class_heat(bin_statistics(reduce_to_binary(uneven.labels, uneven, "confidence"), n_bins=10))
@@ -161,8 +161,8 @@ def test_confusions_count_both_directions():
     #  predicted 1: true 1, 0, 0, 2; true 1 predicted as 1, 2
     predicted = np.array([1, 1, 1, 1, 2, 0])
     labels = np.array([1, 0, 0, 2, 1, 0])
-    found = confusions(labels, predicted, 1, n_classes=3)
-    assert (found.predicted, found.true) == (4, 2)
-    assert (found.truth_when_predicted.tolist(), found.count_when_predicted.tolist()) == ([0, 2], [2, 1])
-    assert (found.announced_when_true.tolist(), found.count_when_true.tolist()) == ([2], [1])
-    assert found.frame(("a", "b", "c")).to_numpy().tolist() == [["b", "a", 2], ["b", "c", 1], ["c", "b", 1]]
+    pair = confusions(labels, predicted, 1, n_classes=3)
+    assert (pair.predicted, pair.true) == (4, 2)
+    assert (pair.truth_when_predicted.tolist(), pair.count_when_predicted.tolist()) == ([0, 2], [2, 1])
+    assert (pair.announced_when_true.tolist(), pair.count_when_true.tolist()) == ([2], [1])
+    assert pair.frame(("a", "b", "c")).to_numpy().tolist() == [["b", "a", 2], ["b", "c", 1], ["c", "b", 1]]

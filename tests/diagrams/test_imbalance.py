@@ -25,12 +25,12 @@ def test_calibrated_classes_have_the_discrete_tl_ece(covtype, options):
     top = fitted.predict_top(rows)
     calibrated = np.flatnonzero(side.n_bins)
     for code in calibrated:
-        own = rows.label == code
-        expected = ece(rows.labels[own], top_of(top, own), strategy="discrete")
+        of_class = rows.label == code
+        expected = ece(rows.labels[of_class], top_of(top, of_class), strategy="discrete")
         assert side.ece[code] == pytest.approx(expected, abs=1e-12)
         # Base and calibrator share the cells, so the base model's error is at least that of one cell.
-        hit = (rows.labels[own] == code).mean()
-        assert side.base_ece[code] >= abs(hit - rows.confidence[own].mean()) - 1e-12
+        hit = (rows.labels[of_class] == code).mean()
+        assert side.base_ece[code] >= abs(hit - rows.confidence[of_class].mean()) - 1e-12
         assert side.n_bins[code] == len(fitted.calibrators_[code].values_)
     np.testing.assert_array_equal(side.n_calibration, np.bincount(covtype.calibration.label, minlength=7))
     np.testing.assert_array_equal(side.n_evaluation, np.bincount(rows.label, minlength=7))
@@ -48,8 +48,8 @@ def test_classes_without_bins_are_left_alone(sparse):
     np.testing.assert_allclose(side.ece[without], side.base_ece[without])
     assert np.isnan(side.points_per_bin[without]).all()
     assert (side.points_per_bin[side.n_bins > 0] >= 40).all()
-    own = sparse.evaluation.label == without[0]
-    expected = ece(sparse.evaluation.labels[own], sparse.evaluation.proba[own])
+    of_class = sparse.evaluation.label == without[0]
+    expected = ece(sparse.evaluation.labels[of_class], sparse.evaluation.proba[of_class])
     assert side.ece[without[0]] == pytest.approx(expected, abs=1e-6)
     assert len(side.frame(sparse.evaluation.class_names)) == 100
 

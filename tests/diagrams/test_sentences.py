@@ -1,4 +1,4 @@
-"""What diagrams say of themselves: numbers by hand, names as they were given."""
+"""Sentences about diagrams: numbers by hand, names unchanged."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_reliability_names_the_bin_that_adds_most():
     assert diagram.words().startswith(
         "The bin that adds most to TL-ECE is 0.50 to 0.75: it says 0.600 and is "
     )
-    said = diagram.zoom(2).words(NAMES, strong="<b>{}</b>")
-    assert said == (
+    words = diagram.zoom(2).words(NAMES, strong="<b>{}</b>")
+    assert words == (
         "Predicted <cat> at 0.5 to 0.75: says <b>0.600</b>, right <b>0.200</b>, n = 100. All classes "
         "together: says 0.600, right 0.200, n = 100."
     )
@@ -48,10 +48,10 @@ def test_classes_above_noise_are_counted_and_explained():
     table = class_table(LABELS, SCORES, n_bins=4, random_state=0)
     assert table.words("**{}**").startswith("**1 of 1** ")
     assert ABOVE_NOISE in table.words()
-    said = table.class_words(0, "`cat`", strong="**{}**")
+    words = table.class_words(0, "`cat`", strong="**{}**")
     # Mean confidence (60 + 9.5) / 110, accuracy 20 / 110, error (40 + 9.5) / 110.
-    for part in ("`cat` is ", "for 110 rows: says **0.632**, right **0.182**", "0.4500", ABOVE_NOISE):
-        assert part in said
+    for expected in ("`cat` is ", "for 110 rows: says **0.632**, right **0.182**", "0.4500", ABOVE_NOISE):
+        assert expected in words
 
 
 def test_sweep_names_the_method_where_most_is_hidden():

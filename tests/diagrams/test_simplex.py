@@ -72,9 +72,9 @@ def test_outlines_cover_the_simplex_and_hold_the_rows_of_their_cell(scheme):
     np.testing.assert_array_equal(fitted.assign(np.maximum(centres, 0.0)), list(outlines))
     cells = fitted.assign(data.proba)
     for number, corners in outlines.items():
-        own = data.proba[cells == number]
-        assert (own <= corners.max(axis=0) + 1e-12).all()
-        assert (own >= corners.min(axis=0) - 1e-12).all()
+        in_cell = data.proba[cells == number]
+        assert (in_cell <= corners.max(axis=0) + 1e-12).all()
+        assert (in_cell >= corners.min(axis=0) - 1e-12).all()
 
 
 def test_grid_triangles_have_equal_area():
@@ -138,10 +138,10 @@ def test_comparison_agrees_with_the_parts():
 def test_a_scheme_that_needs_more_rows_leaves_the_others_in():
     few, evaluation = dirichlet(8, seed=1), dirichlet(200, seed=2)
     schemes = {"cuts": ProjectionScheme(27), "grid": GridScheme(5)}
-    found = compare_schemes(few, evaluation, schemes)
-    assert found.names == ("grid",)
-    assert "at least 26 calibration rows; got 8" in found.left_out["cuts"]
-    frame = found.frame().set_index("scheme")
+    comparison = compare_schemes(few, evaluation, schemes)
+    assert comparison.names == ("grid",)
+    assert "at least 26 calibration rows; got 8" in comparison.left_out["cuts"]
+    frame = comparison.frame().set_index("scheme")
     assert frame.index.tolist() == ["grid", "cuts"]
     assert frame.loc["grid", "bins"] == 25
-    assert frame.loc["cuts", "left out"] == found.left_out["cuts"]
+    assert frame.loc["cuts", "left out"] == comparison.left_out["cuts"]

@@ -81,8 +81,8 @@ def test_base_model_in_the_calibrators_cells(notion):
             member = rows.label == code if code is not None else np.ones(rows.n_samples, bool)
             base, value, right = rows.confidence, calibrated.confidence, rows.labels == rows.label
         for level in np.unique(value[member]):
-            own = member & (value == level)
-            expected.append((abs(right[own].mean() - base[own].mean()), own.sum()))
+            in_cell = member & (value == level)
+            expected.append((abs(right[in_cell].mean() - base[in_cell].mean()), in_cell.sum()))
     assert sorted(zip(curve.gap.round(10), curve.count, strict=True)) == sorted(
         (round(gap, 10), count) for gap, count in expected
     )

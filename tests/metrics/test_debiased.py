@@ -53,11 +53,11 @@ def literal_sweep(f, z):
     f, z = f[order], z[order]
     best = None
     for n_bins in range(1, len(f) + 1):
-        parts = list(zip(np.array_split(f, n_bins), np.array_split(z, n_bins), strict=True))
-        rates = [part.mean() for _, part in parts]
+        bins = list(zip(np.array_split(f, n_bins), np.array_split(z, n_bins), strict=True))
+        rates = [outcomes.mean() for _, outcomes in bins]
         if any(b < a for a, b in zip(rates[:-1], rates[1:], strict=True)):
             break
-        error = sum(len(s) / len(f) * abs(s.mean() - o.mean()) for s, o in parts)
+        error = sum(len(s) / len(f) * abs(s.mean() - o.mean()) for s, o in bins)
         best = n_bins, error
     return best
 

@@ -30,25 +30,25 @@ def test_brier_by_hand():
     Refinement: 0.25 * 0.75 = 0.1875 in both cells. Uncertainty: 4 of 8 right, 0.25. Resolution 0.0625.
     """
     top = TopLabelPrediction(np.zeros(8, int), np.repeat([0.5, 0.75], 4))
-    parts = decomposition([0, 1, 1, 1, 0, 0, 0, 1], top, notion="confidence")
-    assert parts.score == pytest.approx(0.21875)
-    assert parts.calibration == pytest.approx(0.03125)
-    assert parts.refinement == pytest.approx(0.1875)
-    assert parts.uncertainty == pytest.approx(0.25)
-    assert parts.resolution == pytest.approx(0.0625)
-    assert parts.binning == pytest.approx(0.0, abs=1e-15)
-    assert parts.frame()["refinement"][0] == parts.refinement
+    terms = decomposition([0, 1, 1, 1, 0, 0, 0, 1], top, notion="confidence")
+    assert terms.score == pytest.approx(0.21875)
+    assert terms.calibration == pytest.approx(0.03125)
+    assert terms.refinement == pytest.approx(0.1875)
+    assert terms.uncertainty == pytest.approx(0.25)
+    assert terms.resolution == pytest.approx(0.0625)
+    assert terms.binning == pytest.approx(0.0, abs=1e-15)
+    assert terms.frame()["refinement"][0] == terms.refinement
 
 
 def test_log_loss_by_hand():
     """The same rows; refinement is the entropy of 1/4 (and of 3/4)."""
     top = TopLabelPrediction(np.zeros(8, int), np.repeat([0.5, 0.75], 4))
-    parts = decomposition([0, 1, 1, 1, 0, 0, 0, 1], top, notion="confidence", rule="log_loss")
+    terms = decomposition([0, 1, 1, 1, 0, 0, 0, 1], top, notion="confidence", rule="log_loss")
     entropy = -(0.25 * np.log(0.25) + 0.75 * np.log(0.75))
-    assert parts.score == pytest.approx((np.log(2) + entropy) / 2)
-    assert parts.refinement == pytest.approx(entropy)
-    assert parts.calibration == pytest.approx((np.log(2) - entropy) / 2)
-    assert parts.uncertainty == pytest.approx(np.log(2))
+    assert terms.score == pytest.approx((np.log(2) + entropy) / 2)
+    assert terms.refinement == pytest.approx(entropy)
+    assert terms.calibration == pytest.approx((np.log(2) - entropy) / 2)
+    assert terms.uncertainty == pytest.approx(np.log(2))
 
 
 @given(st.integers(0, 10**6), st.sampled_from(NOTIONS), st.sampled_from(["uniform", "quantile", "discrete"]))
@@ -57,12 +57,12 @@ def test_parts_add_up(seed, notion, strategy):
     proba = random.dirichlet(np.ones(3), 40)
     y = random.integers(0, 3, 40)
     for rule in ("brier", "log_loss"):
-        parts = decomposition(y, proba, notion=notion, strategy=strategy, rule=rule, n_bins=5)
-        assert parts.score == pytest.approx(parts.calibration + parts.refinement + parts.binning)
-        assert parts.refinement == pytest.approx(parts.uncertainty - parts.resolution)
-        assert min(parts.calibration, parts.resolution, parts.refinement) >= -1e-12
+        terms = decomposition(y, proba, notion=notion, strategy=strategy, rule=rule, n_bins=5)
+        assert terms.score == pytest.approx(terms.calibration + terms.refinement + terms.binning)
+        assert terms.refinement == pytest.approx(terms.uncertainty - terms.resolution)
+        assert min(terms.calibration, terms.resolution, terms.refinement) >= -1e-12
         if strategy == "discrete":
-            assert parts.binning == pytest.approx(0.0, abs=1e-12)
+            assert terms.binning == pytest.approx(0.0, abs=1e-12)
 
 
 def test_brier_binning_is_the_spread_inside_cells():
@@ -70,10 +70,10 @@ def test_brier_binning_is_the_spread_inside_cells():
     random = np.random.default_rng(0)
     f = random.random(300)
     y = (random.random(300) >= f).astype(int)
-    parts = decomposition(y, TopLabelPrediction(np.zeros(300, int), f), notion="confidence", n_bins=5)
+    terms = decomposition(y, TopLabelPrediction(np.zeros(300, int), f), notion="confidence", n_bins=5)
     cell = np.minimum((f * 5).astype(int), 4)
     inside = f - np.array([f[cell == c].mean() for c in range(5)])[cell]
-    assert parts.binning == pytest.approx(np.mean(inside**2) - 2 * np.mean(inside * (1 - y)))
+    assert terms.binning == pytest.approx(np.mean(inside**2) - 2 * np.mean(inside * (1 - y)))
 
 
 def test_score_is_the_metric():
@@ -102,8 +102,8 @@ def test_top_label_sees_more_of_both():
 
 def test_log_loss_of_certain_scores_is_finite():
     top = TopLabelPrediction(np.zeros(4, int), np.array([1.0, 1.0, 0.0, 0.0]))
-    parts = decomposition([0, 1, 0, 1], top, notion="confidence", rule="log_loss")
-    assert np.isfinite(parts.frame().select_dtypes("number").to_numpy()).all()
+    terms = decomposition([0, 1, 0, 1], top, notion="confidence", rule="log_loss")
+    assert np.isfinite(terms.frame().select_dtypes("number").to_numpy()).all()
 
 
 def test_corp_is_isotonic_regression():
@@ -126,8 +126,8 @@ def test_corp_is_isotonic_regression():
 def test_corp_entropy_is_consistent_with_xlogy():
     """`refinement` of one cell equals the entropy computed with scipy's xlogy."""
     top = TopLabelPrediction(np.zeros(10, int), np.full(10, 0.4))
-    parts = decomposition(np.repeat([0, 1], [3, 7]), top, notion="confidence", rule="log_loss")
-    assert parts.refinement == pytest.approx(-(xlogy(0.3, 0.3) + xlogy(0.7, 0.7)))
+    terms = decomposition(np.repeat([0, 1], [3, 7]), top, notion="confidence", rule="log_loss")
+    assert terms.refinement == pytest.approx(-(xlogy(0.3, 0.3) + xlogy(0.7, 0.7)))
 
 
 def test_errors():

@@ -127,11 +127,12 @@ def test_large_samples_lose_no_digits(notion, dtype):
         owner = code if notion in ("top-label", "top-k-label") else 0 * code
         cell = owner * 40 + bin_
         for number in np.unique(cell):
-            own = cell == number
+            in_cell = cell == number
             gaps.append(
-                np.mean(y[own] == code[own]) - float(np.sum(score[own].astype(np.longdouble)) / own.sum())
+                np.mean(y[in_cell] == code[in_cell])
+                - float(np.sum(score[in_cell].astype(np.longdouble)) / in_cell.sum())
             )
-            shares.append(own.mean() / (1 if notion in ("confidence", "top-label") else 3))
+            shares.append(in_cell.mean() / (1 if notion in ("confidence", "top-label") else 3))
     expected = float(np.dot(shares, np.abs(gaps)))
     assert ece(y, proba, notion=notion, n_bins=40, top_k=None) == pytest.approx(expected, **EXACT)
     assert mce(y, proba, notion=notion, n_bins=40) == pytest.approx(np.abs(gaps).max(), **EXACT)
@@ -171,10 +172,10 @@ def test_errors_follow_renamed_classes(seed, n_classes, notion):
     """Permuting columns and codes together changes nothing where no two scores of a row tie."""
     rng = np.random.default_rng(seed)
     proba, y = oracles.random_predictions(rng, 50, n_classes)
-    place = rng.permutation(n_classes)
+    order = rng.permutation(n_classes)
     moved = np.empty_like(proba)
-    moved[:, place] = proba
-    assert ece(place[y], moved, notion=notion) == pytest.approx(ece(y, proba, notion=notion), **EXACT)
+    moved[:, order] = proba
+    assert ece(order[y], moved, notion=notion) == pytest.approx(ece(y, proba, notion=notion), **EXACT)
 
 
 @given(seeds, notions)

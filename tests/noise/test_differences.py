@@ -18,10 +18,10 @@ from tests import oracles
 @pytest.mark.parametrize("notion", oracles.NOTIONS)
 def test_a_model_does_not_differ_from_itself(notion):
     proba, y = oracles.random_predictions(np.random.default_rng(0), 200, 4, digits=2)
-    found = paired_difference(y, proba, proba.copy(), notion=notion)
-    assert (found.difference, found.lower, found.upper) == (0.0, 0.0, 0.0)
-    assert found.verdict == "not distinguishable"
-    assert "not distinguishable" in found.words("A", "B", "l2 TL-ECE")
+    result = paired_difference(y, proba, proba.copy(), notion=notion)
+    assert (result.difference, result.lower, result.upper) == (0.0, 0.0, 0.0)
+    assert result.verdict == "not distinguishable"
+    assert "not distinguishable" in result.words("A", "B", "l2 TL-ECE")
 
 
 @pytest.mark.parametrize("notion", oracles.NOTIONS)
@@ -54,11 +54,11 @@ def pair(kind: str, n_samples: int) -> Pair:
 @pytest.mark.parametrize("kind", ["binned", "scaled"])
 def test_difference_holds_and_its_direction_is_right(kind):
     """Coverage of 93 % and wrong directions of 2.5 %, each within three standard errors of 200 draws."""
-    found = coverage(pair(kind, 1_000), 200)
-    assert found["coverage"] >= 0.93 - 3.0 * math.sqrt(0.95 * 0.05 / 200)
-    assert found["wrong"] <= 0.025 + 3.0 * math.sqrt(0.025 * 0.975 / 200)
+    result = coverage(pair(kind, 1_000), 200)
+    assert result["coverage"] >= 0.93 - 3.0 * math.sqrt(0.95 * 0.05 / 200)
+    assert result["wrong"] <= 0.025 + 3.0 * math.sqrt(0.025 * 0.975 / 200)
     if kind == "scaled":
-        assert found["right"] > 0.9
+        assert result["right"] > 0.9
 
 
 def test_difference_says_what_cannot_be_used():

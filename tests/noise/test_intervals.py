@@ -49,11 +49,11 @@ def test_squared_error_is_the_mean_over_pairs_of_rows(notion):
     residuals = problems.outcomes - problems.scores.astype(float)
     total, pairs_of_cells, entries = 0.0, 0.0, 0
     for cell in range(len(table.count)):
-        own = residuals[table.cell == cell]
-        assert len(own) > 1
-        products = [a * b for a, b in itertools.permutations(own, 2)]
-        total += len(own) * sum(products) / len(products)
-        entries += len(own)
+        in_cell = residuals[table.cell == cell]
+        assert len(in_cell) > 1
+        products = [a * b for a, b in itertools.permutations(in_cell, 2)]
+        total += len(in_cell) * sum(products) / len(products)
+        entries += len(in_cell)
         pairs_of_cells += len(products)
     assert pairs_of_cells > 0
     assert table.squared == pytest.approx(total / entries, abs=1e-12)
@@ -75,24 +75,24 @@ def test_no_pool_has_a_single_row(strategy, seed, n_samples, n_classes):
 def test_interval_is_ordered_and_knows_no_order_of_rows(norm, notion, seed, n_samples, n_classes):
     generator = np.random.default_rng(seed)
     proba, y = oracles.random_predictions(generator, n_samples, n_classes, digits=1)
-    found = error_interval(y, proba, notion=notion, norm=norm)
-    assert 0.0 <= found.lower <= found.estimate <= found.upper <= 1.0
+    result = error_interval(y, proba, notion=notion, norm=norm)
+    assert 0.0 <= result.lower <= result.estimate <= result.upper <= 1.0
     order = generator.permutation(n_samples)
     again = error_interval(y[order], proba[order], notion=notion, norm=norm)
-    assert (again.lower, again.upper) == pytest.approx((found.lower, found.upper), abs=1e-9)
+    assert (again.lower, again.upper) == pytest.approx((result.lower, result.upper), abs=1e-9)
     if norm == 1:
-        assert found.observed == pytest.approx(ece(y, proba, notion=notion), abs=1e-12)
-        assert found.estimate <= found.observed + 1e-12 or found.estimate == found.lower
+        assert result.observed == pytest.approx(ece(y, proba, notion=notion), abs=1e-12)
+        assert result.estimate <= result.observed + 1e-12 or result.estimate == result.lower
 
 
 def test_one_cell_by_hand():
     """100 rows that say 0.8, 50 of them right: gap 0.3, standard error 0.05; a little more is allowed for."""
-    found = error_interval(np.repeat([0, 1], [50, 50]), np.tile([0.8, 0.2], (100, 1)), notion="confidence")
-    assert found.observed == pytest.approx(0.3)
-    assert found.estimate == pytest.approx(0.3, abs=1e-6)
+    result = error_interval(np.repeat([0, 1], [50, 50]), np.tile([0.8, 0.2], (100, 1)), notion="confidence")
+    assert result.observed == pytest.approx(0.3)
+    assert result.estimate == pytest.approx(0.3, abs=1e-6)
     exact, widest = norm.ppf(0.975) * 0.05, norm.ppf(0.975) * 0.06
-    assert 0.3 - widest < found.lower < 0.3 - exact
-    assert 0.3 + exact < found.upper < 0.3 + widest
+    assert 0.3 - widest < result.lower < 0.3 - exact
+    assert 0.3 + exact < result.upper < 0.3 + widest
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_one_cell_by_hand():
 @pytest.mark.parametrize("norm", [1, 2])
 def test_interval_holds_the_true_error(proba, pattern, floors, options, norm):
     """At least 93 % of draws, less three standard errors of 200 draws at 95 %."""
-    found = coverage(at_error("", proba, pattern, floors, **options), norm, 200)
-    assert found["coverage"] >= 0.93 - 3.0 * math.sqrt(0.95 * 0.05 / 200)
+    result = coverage(at_error("", proba, pattern, floors, **options), norm, 200)
+    assert result["coverage"] >= 0.93 - 3.0 * math.sqrt(0.95 * 0.05 / 200)
 
 
 def test_interval_says_what_cannot_be_used():

@@ -17,8 +17,8 @@ from pages.shared.widgets import download, literal, offer
 PINNED = st.column_config.TextColumn(pinned=True)
 #: How `difference_sentence` compares.
 HOW_COMPARED = (
-    "Measured errors are not compared: noise adds a different amount to each. The comparison is of squared "
-    "l2 errors with the noise taken off, and of scores."
+    "Measured errors are not compared, because noise adds a different amount to each. The comparison uses "
+    "debiased squared l2 errors, and scores."
 )
 BEST = "font-weight: bold; background-color: rgba(0,158,115,0.22)"
 
@@ -67,19 +67,11 @@ def show_pair(candidates: list[Method], n_bins: int) -> None:
     names = [method.name for method in candidates]
     left, middle, right = st.columns(3)
     first = candidates[names.index(left.selectbox("Method", names, 0, key="pair-first"))]
-    second = candidates[
-        names.index(
-            middle.selectbox(
-                "against",
-                names,
-                names.index("TL-HB") if "TL-HB" in names else len(names) - 1,
-                key="pair-second",
-            )
-        )
-    ]
+    default = names.index("TL-HB") if "TL-HB" in names else len(names) - 1
+    second = candidates[names.index(middle.selectbox("Compared with", names, default, key="pair-second"))]
     keys = [key for key, one in MEASURES.items() if one.notion in TOP_NOTIONS and one.metric != "mce"]
     key = right.selectbox(
-        "in", keys, keys.index("tl_ece"), key="pair-number", format_func=lambda name: MEASURES[name].title
+        "By", keys, keys.index("tl_ece"), key="pair-number", format_func=lambda name: MEASURES[name].title
     )
     if first is second:
         st.caption("Choose two different methods.")
