@@ -1,4 +1,4 @@
-"""What is wrong, or worth knowing, about a file: findings in words, each with a fix where there is one."""
+"""Findings about a file: what is wrong with it or worth knowing, with fixes to accept."""
 
 from calib.doctor.examination import Examination, Report, check, examine
 from calib.doctor.findings import Finding

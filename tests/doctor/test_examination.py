@@ -263,12 +263,16 @@ def test_coincidences_of_a_forest_are_no_overlap():
     assert "calibration_overlap" not in examine(votes, labels, calibration=(others, truth)).codes
 
 
-def test_overlap_by_id():
+@pytest.mark.parametrize("without_id", [0, 5])
+def test_overlap_by_id(without_id):
+    ids, other_ids = (np.where(np.arange(2000) < without_id, "", np.arange(a, a + 2000)) for a in (0, 1990))
     report = examine(
-        pd.DataFrame(P, columns=NAMES).assign(id=np.arange(2000), label=TEXT),
-        calibration=pd.DataFrame(population(seed=2)[0], columns=NAMES).assign(id=np.arange(1990, 3990)),
+        pd.DataFrame(P, columns=NAMES).assign(id=ids, label=TEXT),
+        calibration=pd.DataFrame(population(seed=2)[0], columns=NAMES).assign(id=other_ids),
     )
-    assert report["calibration_overlap"].rows.tolist() == list(range(1990, 2000))
+    again = list(range(1990 + without_id, 2000))
+    assert report["calibration_overlap"].rows.tolist() == again
+    assert report.fix("calibration_overlap").raw.n_samples == 2000 - len(again)
 
 
 def test_class_mix_shift():
@@ -511,6 +515,7 @@ def test_labels_that_are_none_of_numbered_classes_are_named_by_the_classes():
     # One stray label does not turn the others from names into codes.
     stray = RawPredictions(np.full((5, 4), 0.25), np.array([1, 2, 3, 4, 9]), names)
     assert stray.codes().tolist() == [0, 1, 2, 3, -1]
+    assert RawPredictions(np.eye(2), np.array(["--5", "1"], object), ("1", "2")).codes().tolist() == [-1, 0]
 
 
 def test_effect_leaves_out_what_does_not_change():
