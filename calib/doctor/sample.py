@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from calib.doctor.findings import Finding, some
+from calib.doctor.findings import Finding, counted, some
 from calib.doctor.scale import printed_decimals
 from calib.formats.raw_predictions import RawPredictions
 from calib.formats.tables import some_names
@@ -176,9 +176,8 @@ def find_class_faults(
     rare = np.flatnonzero((predicted > 0) & (predicted < points_per_bin))
     if len(rare):
         fewest = rare[predicted[rare].argmin()]
-        what = (
-            f"predicted fewer than {points_per_bin} times ({names[fewest][:40]!r} {predicted[fewest]} times)"
-        )
+        times = counted(int(predicted[fewest]), "time")
+        what = f"predicted fewer than {points_per_bin} times ({names[fewest][:40]!r} {times})"
         advice = (
             f" That does not fill one bin of {points_per_bin} points; histogram binning leaves their scores "
             "as they are."

@@ -63,8 +63,8 @@ def find_scale(raw: RawPredictions) -> Finding | None:
             return _scale_finding(
                 raw,
                 "logits",
-                f"scores run from {low:.4g} to {high:.4g} and rows do not sum to 1 but to {_range(sums)}: "
-                "these are logits, not probabilities. The fix applies softmax.",
+                f"scores run from {low:.4g} to {high:.4g} and rows sum to {_range(sums)}, not to 1: these "
+                "are logits, not probabilities. The fix applies softmax.",
                 _softmax_of,
             )
         return _bad_sums(raw, ~sane, sums)
@@ -91,9 +91,8 @@ def find_scale(raw: RawPredictions) -> Finding | None:
     return Finding(
         "sigmoid_scores",
         "error",
-        f"scores lie in [0, 1], and rows do not sum to 1 but to {_range(sums)}: these "
-        "are independent sigmoids, one per class (or a class column is missing). The fix turns them back "
-        "into logits and applies softmax.",
+        f"scores lie in [0, 1] and rows sum to {_range(sums)}, not to 1: these are independent sigmoids, one "
+        "per class (or a class column is missing). The fix turns them back into logits and applies softmax.",
         repair=_softmax_of_log_odds,
     )
 
