@@ -141,10 +141,10 @@ class CurveSet:
 
 def clipped_logs(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return log s and log(1 - s) of scores clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`]."""
-    clipped = np.clip(scores, SCORE_CLIP, 1.0 - SCORE_CLIP)
+    clipped = np.minimum(np.maximum(scores, SCORE_CLIP), 1.0 - SCORE_CLIP)  # np.clip takes longer on one row
     return np.log(clipped), np.log1p(-clipped)
 
 
 def _on_lines(scores: np.ndarray, bins: np.ndarray, lines: np.ndarray) -> np.ndarray:
     start, value, slope = lines.take(bins, axis=1)
-    return np.clip(slope * (scores - start) + value, 0.0, 1.0)
+    return np.minimum(np.maximum(slope * (scores - start) + value, 0.0), 1.0)
