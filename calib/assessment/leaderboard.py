@@ -120,7 +120,9 @@ def compare(
     methods: Mapping[str, Any],
     *,
     n_bins: int = 15,
-    progress: Callable[[float, str], None] | None = None,
+    base: Iterable[Entry] = (),
+    assess: Callable[[str, Any], Entry] | None = None,
+    progress: Callable[[float, str], object] | None = None,
 ) -> Leaderboard:
     """Fit every method on the calibration rows and assess it on the evaluation rows.
 
@@ -132,6 +134,10 @@ def compare(
         For example from `calib.calibrators.catalogue.named_methods`.
     n_bins : int
         Equal-width bins for methods that are not histogram-binned.
+    base : iterable of Entry
+        First entries, the base model at the top. Default: the evaluation rows as "Base".
+    assess : callable, optional
+        Fits a method, given its name and calibrator, and returns its entry; the app passes one that caches.
     progress : callable, optional
         Called with the share done and the name of the method being fitted.
 
@@ -139,18 +145,23 @@ def compare(
     -----
     If a method raises `InputError`, its entry says why, and the other methods are still fitted.
     """
-    entries = [Entry("Base", summarize(evaluation.labels, evaluation, method="Base", n_bins=n_bins))]
+
+    def fitted(name: str, calibrator: Any) -> Entry:
+        started = perf_counter()
+        calibrator.fit(calibration.proba, calibration.labels)
+        seconds = perf_counter() - started
+        scores, strategy = calibrated_scores(calibrator, evaluation), assessment_strategy(calibrator)
+        summary = summarize(evaluation.labels, scores, method=name, n_bins=n_bins, strategy=strategy)
+        return Entry(name, summary, seconds)
+
+    entries = list(base) or [
+        Entry("Base", summarize(evaluation.labels, evaluation, method="Base", n_bins=n_bins))
+    ]
     for position, (name, calibrator) in enumerate(methods.items()):
         if progress:
             progress(position / len(methods), name)
         try:
-            started = perf_counter()
-            calibrator.fit(calibration.proba, calibration.labels)
-            seconds = perf_counter() - started
-            scores = calibrated_scores(calibrator, evaluation)
-            strategy = assessment_strategy(calibrator)
-            summary = summarize(evaluation.labels, scores, method=name, n_bins=n_bins, strategy=strategy)
-            entries.append(Entry(name, summary, seconds))
+            entries.append((assess or fitted)(name, calibrator))
         except InputError as error:
             entries.append(Entry(name, failure=str(error)))
     return Leaderboard(tuple(entries))

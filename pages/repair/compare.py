@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from calib import InputError, figures
-from calib.assessment.leaderboard import Entry, Leaderboard
+from calib import figures
+from calib.assessment.leaderboard import Entry, compare
 from calib.calibrators.catalogue import PAPER, named_methods
 from calib.diagrams.bin_sweep import sweep_words
 from pages.shared.panels.add_model import offer_model_upload
@@ -50,29 +50,23 @@ if "DS" in selected and available["DS"].n_parameters(n_classes) > n_rows:
 offer_model_upload()
 
 
-def fit_all(chosen: list[str]) -> Leaderboard:
-    """Fit the chosen methods and show progress; the row of a method that fails says why."""
-    entries = [Entry(BASE, summary(methods()[BASE], n_bins))]
-    others = [method for method in methods().values() if method.calibrator is None and method.name != BASE]
-    entries += [Entry(method.name, summary(method, n_bins)) for method in others]
-    bar = st.progress(0.0)
-    for position, name in enumerate(chosen):
-        bar.progress(position / len(chosen), f"Fitting {name} ({position + 1} of {len(chosen)})")
-        try:
-            entries.append(Entry(name, summary(fit(name, available[name]), n_bins)))
-        except InputError as error:
-            entries.append(Entry(name, failure=str(error)))
-    bar.empty()
-    return Leaderboard(tuple(entries))
-
-
 if not small and not st.toggle("Fit and compare now", key="go"):
     st.info(f"{n_rows:,} x {n_classes:,} calibration probabilities: choose the methods, then switch this on.")
     st.stop()
 if not selected:
     st.info("Choose at least one method to compare with the base model.")
     st.stop()
-leaderboard = fit_all(selected)
+models = [model for model in methods().values() if model.calibrator is None]
+bar = st.progress(0.0)
+leaderboard = compare(
+    data.calibration,
+    data.evaluation,
+    {name: available[name] for name in selected},
+    base=[Entry(model.name, summary(model, n_bins)) for model in models],
+    assess=lambda name, calibrator: Entry(name, summary(fit(name, calibrator), n_bins)),
+    progress=lambda share, name: bar.progress(share, f"Fitting {name}"),
+)
+bar.empty()
 table = leaderboard.frame()
 base = table.iloc[0]
 best = table.loc[table["TL-ECE"].idxmin()]
