@@ -196,7 +196,7 @@ def _validity(
     )
 
 
-def sweeps(method: Method, data: Dataset) -> dict[str, diagrams.EceSweep]:
+def sweeps(method: Method, data: Dataset) -> Mapping[Notion, diagrams.EceSweep]:
     """Return TL-ECE and conf-ECE for B = 5 to 25; histogram binning by bins is refitted for each B."""
     refits = method.strategy == "discrete" and getattr(method.calibrator.binary, "n_bins", None) is not None
     if refits and data.calibration is not None:
@@ -205,7 +205,7 @@ def sweeps(method: Method, data: Dataset) -> dict[str, diagrams.EceSweep]:
 
 
 @_shared(max_entries=64, show_spinner="Refitting for each number of bins ...")
-def _refitted(method: Method, data: Dataset) -> dict[str, diagrams.EceSweep]:
+def _refitted(method: Method, data: Dataset) -> Mapping[Notion, diagrams.EceSweep]:
     return binned_sweeps(method.calibrator, data.calibration, data.evaluation)
 
 

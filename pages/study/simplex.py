@@ -12,15 +12,7 @@ from calib import InputError, cell_outlines, figures, multinomial_bound
 from calib.diagrams.simplex import sample_rows
 from calib.noise import verdict
 from pages.shared.panels.covtype import covtype_panel
-from pages.shared.panels.simplex import (
-    SCHEMES,
-    SIZES,
-    bins_table,
-    choose_view,
-    comparison_table,
-    make_scheme,
-    refusal,
-)
+from pages.shared.panels.simplex import SCHEMES, bins_table, choose_view, comparison_table, refusal
 from pages.shared.panels.take_away import offer_file
 from pages.shared.results import EPSILON, apply_scheme, compare
 from pages.shared.widgets import chart, download, glossary_link, literal, stacked
@@ -34,13 +26,14 @@ view = choose_view()
 glossary_link("Simplex")
 left, middle, right = st.columns(3)
 name = left.selectbox("Scheme", SCHEMES, key="scheme", bind="query-params")
-label, low, high, default = SIZES[name]
+make, label, low, high, default = SCHEMES[name]
 size = middle.slider(label, low, high, default, key=f"size{label[-1]}", bind="query-params")
-seed = 0
+options = {}
 if name == "Projection, random":
-    seed = int(left.number_input("Seed of the directions", 0, 9999, 0, key="seed", bind="query-params"))
+    seed = left.number_input("Seed of the directions", 0, 9999, 0, key="seed", bind="query-params")
+    options["random_state"] = int(seed)
 min_rows = right.slider("Leave out arrows of fewer rows than", 0, 500, 20, 5, key="few", bind="query-params")
-scheme = make_scheme(name, size, seed)
+scheme = make(size, **options)
 try:
     result = apply_scheme(view, scheme)
 except InputError as error:
@@ -105,8 +98,7 @@ st.dataframe(bins, hide_index=True, column_config=formats)
 download(bounded.frame(), "bins", key="bins-csv")
 
 st.subheader("The schemes side by side", anchor=False)
-schemes = {other: make_scheme(other, SIZES[other][3]) for other in SCHEMES}
-schemes[name] = scheme
+schemes = {other: make_other(paper) for other, (make_other, *_, paper) in SCHEMES.items()} | {name: scheme}
 comparison, by_scheme = compare(view, schemes)
 st.markdown("The scheme above uses its settings, the others the paper's. All use the same rows.")
 formatted = comparison_table(comparison)

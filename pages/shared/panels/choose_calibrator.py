@@ -8,6 +8,7 @@ from calib import HistogramBinning, MulticlassToBinary
 from calib.calibrators.catalogue import BINARY, REDUCTIONS
 
 BY = ["Points per bin", "Number of bins"]
+FALLBACKS = {"identity": "leave their scores unchanged", "pooled": "use one calibrator for all classes"}
 
 
 def choose_calibrator() -> MulticlassToBinary:
@@ -25,12 +26,7 @@ def choose_calibrator() -> MulticlassToBinary:
     else:
         binary = HistogramBinning(n_bins=right.slider("Bins per problem B", 1, 100, 15))
     fallback = left.selectbox(
-        "Classes with too few calibration rows",
-        ["identity", "pooled"],
-        format_func={
-            "identity": "leave their scores unchanged",
-            "pooled": "use one calibrator for all classes",
-        }.get,
+        "Classes with too few calibration rows", list(FALLBACKS), format_func=FALLBACKS.__getitem__
     )
     if chosen.notion == "class-wise":
         st.caption(

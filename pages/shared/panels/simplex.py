@@ -5,10 +5,14 @@ The CSV files keep the library's short names.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.column_config import NumberColumn
+from streamlit.elements.lib.column_types import ColumnConfig
 
 from calib import GridScheme, InputError, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.canonical import SimplexScheme
@@ -18,14 +22,19 @@ from pages.shared.session import DEFAULT_EXAMPLE, dataset, from_example
 from pages.shared.widgets import escaped, need_calibration, show_dataset
 
 BUILT_IN, LOADED = "Three-class example", "Loaded predictions"
-#: Label, smallest, largest and default size of each scheme; the default is the paper's.
-SIZES = {
-    "Sierpinski": ("Depth q", 1, 6, 2),
-    "Grid": ("Cells per edge K", 1, 20, 5),
-    "Projection, rotating": ("Bins B", 2, 100, 27),
-    "Projection, random": ("Bins B", 2, 100, 27),
+#: Entries of the menu: the scheme; label, smallest, largest and default size. The default is the paper's.
+SCHEMES: dict[str, tuple[Callable[..., SimplexScheme], str, int, int, int]] = {
+    "Sierpinski": (SierpinskiScheme, "Depth q", 1, 6, 2),
+    "Grid": (GridScheme, "Cells per edge K", 1, 20, 5),
+    "Projection, rotating": (ProjectionScheme, "Bins B", 2, 100, 27),
+    "Projection, random": (
+        partial(ProjectionScheme, directions="random", random_state=0),
+        "Bins B",
+        2,
+        100,
+        27,
+    ),
 }
-SCHEMES = tuple(SIZES)
 #: Row names of the comparison by their names in the CSV; those of MEASURES get "before" or "after" appended.
 ROWS = {
     "bins": "Bins",
@@ -90,18 +99,7 @@ def choose_view() -> ThreeClasses:
     return view
 
 
-def make_scheme(name: str, size: int, seed: int = 0) -> SimplexScheme:
-    """Return the unfitted scheme of a menu entry; `size` is its depth, cells per edge or number of bins."""
-    if name == "Sierpinski":
-        return SierpinskiScheme(size)
-    if name == "Grid":
-        return GridScheme(size)
-    if name == "Projection, rotating":
-        return ProjectionScheme(size)
-    return ProjectionScheme(size, "random", random_state=seed)
-
-
-def bins_table(arrows: RecalibrationMap) -> tuple[pd.DataFrame, dict[str, NumberColumn]]:
+def bins_table(arrows: RecalibrationMap) -> tuple[pd.DataFrame, dict[str, ColumnConfig]]:
     """Return the bins with readable column names, and the format of each column."""
     columns = {
         "Bin": arrows.cell,
