@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import calib.datasets.simulated as simulated
 from calib.datasets.example import EXAMPLE_TITLES, Example
 from calib.datasets.real import digits
-from calib.datasets.simulated import (
-    covtype_simulated,
-    many_classes,
-    perfect,
-    resnet_shaped,
-    three_classes,
-    two_patients,
-)
 from calib.exceptions import InputError
 
 
@@ -31,13 +24,13 @@ def load_example(name: str) -> Example:
         If there is no such example.
     """
     builders: dict[str, Callable[[], Example]] = {
-        "resnet": resnet_shaped,
+        "resnet": simulated.resnet_shaped,
         "digits": digits,
-        "two-patients": two_patients,
-        "three-classes": three_classes,
-        "covtype-simulated": covtype_simulated,
-        "perfect": perfect,
-        "many-classes": many_classes,
+        "two-patients": simulated.two_patients,
+        "three-classes": simulated.three_classes,
+        "covtype-simulated": simulated.covtype_simulated,
+        "perfect": simulated.perfect,
+        "many-classes": simulated.many_classes,
     }
     if name not in builders:
         raise InputError(f"there is no example {name!r}; the examples are {', '.join(EXAMPLE_TITLES)}")

@@ -49,7 +49,7 @@ class Example:
     description : str
         One sentence: where the numbers come from and what they show.
     simulated : bool
-        Whether the rows were drawn from a population made up for the purpose.
+        Whether the rows were drawn from a simulated population.
     calibration : Predictions or None
         Rows to fit calibrators on; None if the example has evaluation rows only.
     evaluation : Predictions

@@ -1,4 +1,4 @@
-"""Populations made up for the purpose, most with known truth: equal seeds give equal rows."""
+"""Simulated populations, most with known truth: equal seeds give equal rows."""
 
 from __future__ import annotations
 

@@ -87,10 +87,7 @@ class Graph:
         """Check the model and return its bytes."""
         graph = self._helper.make_graph(self._nodes, "calib", self._inputs, self._outputs, self._initializers)
         model = self._helper.make_model(
-            graph,
-            opset_imports=[self._helper.make_opsetid("", OPSET)],
-            ir_version=8,
-            producer_name="calib",
+            graph, opset_imports=[self._helper.make_opsetid("", OPSET)], ir_version=8, producer_name="calib"
         )
         self._check(model)
         return model.SerializeToString()

@@ -14,8 +14,8 @@ from calib.metrics.catalogue import ECES
 def ece_curves(sweeps: Mapping[str, Mapping[str, EceSweep]]) -> go.Figure:
     """Draw Figure 2: TL-ECE (solid) and conf-ECE (dashed) against the number of bins, per method."""
     figure = go.Figure()
-    for place, (method, by_notion) in enumerate(sweeps.items()):
-        colour = method_colour(place)
+    for position, (method, by_notion) in enumerate(sweeps.items()):
+        colour = method_colour(position)
         for notion, sweep in by_notion.items():
             short = ECES[sweep.notion].title
             figure.add_scatter(

@@ -17,17 +17,14 @@ from calib.figures.style import (
     escape,
     faint,
     interval,
+    named_rows,
     share_bars,
     shorten,
     unit_axes,
 )
 
 #: Orange-red is overconfident, blue underconfident; what lies between shows the page through.
-GAP_COLOURS = [
-    [0.0, OKABE_ITO["vermillion"]],
-    [0.5, "rgba(138,144,153,0.16)"],
-    [1.0, OKABE_ITO["blue"]],
-]
+GAP_COLOURS = [[0.0, OKABE_ITO["vermillion"]], [0.5, "rgba(138,144,153,0.16)"], [1.0, OKABE_ITO["blue"]]]
 
 #: Pixels of the colour bar: its length, and the height it takes with title and ticks.
 SCALE_LENGTH, SCALE_HEIGHT = 220, 64
@@ -41,12 +38,11 @@ def heat(diagram: ClassHeat, class_names: Sequence[str]) -> go.Figure:
     figure = go.Figure()
     n_rows, n_bins = diagram.count.shape
     middles = (diagram.edges[:-1] + diagram.edges[1:]) / 2
-    place = np.arange(n_rows)
     for few, opacity in ((False, 1.0), (True, 0.4)):
         shown = (diagram.count < FEW_ROWS) == few
         figure.add_heatmap(
             x=middles,
-            y=place,
+            y=np.arange(n_rows),
             z=np.where(shown, diagram.gap, np.nan),
             colorscale=GAP_COLOURS,
             zmin=-diagram.limit,
@@ -106,16 +102,11 @@ def heat(diagram: ClassHeat, class_names: Sequence[str]) -> go.Figure:
     )
     height = 64 + SCALE_HEIGHT + 24 * max(n_rows, 3)
     figure.update_layout(template=TEMPLATE, height=height, hoverdistance=40, margin={"b": 52 + SCALE_HEIGHT})
-    figure.update_yaxes(
-        tickvals=place,
-        ticktext=[escape(shorten(class_names[code])) for code in diagram.label],
-        range=[n_rows - 0.5, -0.5],
-        showgrid=False,
-        ticks="",
-    )
+    rows = [shorten(class_names[code]) for code in diagram.label]
+    named_rows(figure, rows, range=[n_rows - 0.5, -0.5], ticks="")
     # Left of the lowest bin with rows there is nothing to see.
     lowest = diagram.edges[bin_.min()] if len(bin_) else 0.0
-    figure.update_xaxes(title_text="Confidence the model announces", range=[lowest, 1], showgrid=False)
+    figure.update_xaxes(title_text="Confidence in the predicted class", range=[lowest, 1], showgrid=False)
     return figure
 
 
@@ -163,20 +154,13 @@ def confused(
 ) -> go.Figure:
     """Draw how many rows one class shares with each other class it is confused with, most first."""
     codes, counts = codes[:n_shown], counts[:n_shown]
-    place = np.arange(len(codes))
     figure = go.Figure()
-    names = [[escape(class_names[code])] for code in codes]
-    count_bars(
-        figure, counts, OKABE_ITO["grey"], names, "%{customdata[0]}: %{x:,} rows<extra></extra>", y=place
-    )
+    custom = [[escape(class_names[code])] for code in codes]
+    hover = "%{customdata[0]}: %{x:,} rows<extra></extra>"
+    count_bars(figure, counts, OKABE_ITO["grey"], custom, hover, y=np.arange(len(codes)))
     figure.update_layout(template=TEMPLATE, height=90 + 30 * len(codes), bargap=0.35, margin={"r": 48})
-    figure.update_yaxes(
-        tickvals=place,
-        ticktext=[escape(shorten(class_names[code])) for code in codes],
-        range=[len(codes) - 0.4, -0.6],
-        showgrid=False,
-        ticks="",
-    )
+    rows = [shorten(class_names[code]) for code in codes]
+    named_rows(figure, rows, range=[len(codes) - 0.4, -0.6], ticks="")
     figure.update_xaxes(title_text="Rows", rangemode="tozero", nticks=4)
     return figure
 
@@ -184,12 +168,11 @@ def confused(
 def class_shares(shares: Mapping[str, np.ndarray], class_names: Sequence[str]) -> go.Figure:
     """Draw shares of rows per class, one colour per series (true, predicted); at most 30 classes."""
     order = np.argsort(-next(iter(shares.values())), kind="stable")[:MAX_NAMED]
-    place = np.arange(len(order))
     figure = go.Figure()
     for colour, (name, values) in zip(("blue", "orange"), shares.items(), strict=False):
         figure.add_bar(
             x=values[order],
-            y=place,
+            y=np.arange(len(order)),
             orientation="h",
             name=name,
             marker={"color": OKABE_ITO[colour]},
@@ -197,11 +180,6 @@ def class_shares(shares: Mapping[str, np.ndarray], class_names: Sequence[str]) -
             hovertemplate=f"%{{customdata[0]}}: %{{x:.2%}} {name}<extra></extra>",
         )
     figure.update_layout(template=TEMPLATE, height=max(240, 34 * len(order) + 90), bargap=0.3)
-    figure.update_yaxes(
-        tickvals=place,
-        ticktext=[escape(shorten(class_names[code], 24)) for code in order],
-        autorange="reversed",
-        showgrid=False,
-    )
+    named_rows(figure, [shorten(class_names[code], 24) for code in order], autorange="reversed")
     figure.update_xaxes(title_text="Share of rows", tickformat=".0%", rangemode="tozero")
     return figure

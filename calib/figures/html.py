@@ -1,4 +1,4 @@
-"""Figures as pieces of an HTML page that needs no network: plotly.js once, then one script per figure."""
+"""Figures inside an HTML page that needs no network: plotly.js once, then one script per figure."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def class_errors(
         End of the error axis: give both sides the same.
     """
     chosen = np.asarray(codes, dtype=np.int64)
-    place = np.arange(len(chosen))
+    y = np.arange(len(chosen))
     custom = [
         [escape(class_names[code]), 100 * shares[code], int(side.n_bins[code]), int(side.n_calibration[code])]
         for code in chosen
@@ -47,7 +47,7 @@ def class_errors(
     for name, colour, errors, _ in series:
         figure.add_bar(
             x=errors[chosen],
-            y=place,
+            y=y,
             orientation="h",
             name=name,
             offsetgroup=name,
@@ -58,7 +58,7 @@ def class_errors(
     for shift, (name, _, _, floors) in zip((-0.2, 0.2), series, strict=True):
         figure.add_scatter(
             x=floors[chosen],
-            y=place + shift,
+            y=y + shift,
             mode="markers",
             marker={"symbol": "line-ns", "size": 12, "line": {"width": 3, "color": OKABE_ITO["purple"]}},
             name="noise floor: mean of a perfect model",
@@ -74,7 +74,7 @@ def class_errors(
         bargroupgap=0.08,
     )
     figure.update_yaxes(
-        tickvals=place,
+        tickvals=y,
         ticktext=[_class_note(side, int(code), shares, class_names) for code in chosen],
         range=[len(chosen) - 0.5, -0.5],
         showgrid=False,
@@ -105,22 +105,22 @@ def class_panels(
         horizontal_spacing=0.18,
     )
     for row, code in enumerate(codes, 1):
-        own = side.label == code
-        opacity = faint(side.count[own], 0.9)
+        cells = side.label == code
+        opacity = faint(side.count[cells], 0.9)
         figure.add_shape(type="line", x0=0, y0=0, x1=1, y1=1, layer="below", row=row, col=1)
         for name, colour, symbol, says in (
-            ("base model", _BASE, "circle", side.base_confidence[own]),
-            ("HB", _HB, "diamond", side.confidence[own]),
+            ("base model", _BASE, "circle", side.base_confidence[cells]),
+            ("HB", _HB, "diamond", side.confidence[cells]),
         ):
             figure.add_scatter(
                 x=says,
-                y=side.accuracy[own],
+                y=side.accuracy[cells],
                 mode="markers",
                 marker={"color": colour, "symbol": symbol, "size": 7, "opacity": opacity},
                 name=name,
                 legendgroup=name,
                 showlegend=row == 1,
-                customdata=side.count[own][:, None].tolist(),
+                customdata=side.count[cells][:, None].tolist(),
                 hovertemplate="says %{x:.3f}, right %{y:.3f}<br>%{customdata[0]:,} rows"
                 f"<extra>{name}</extra>",
                 row=row,

@@ -81,30 +81,14 @@ def jensen(share: float, gaps: tuple[float, float], pooled: float, apart: float)
     """
     mean = share * gaps[0] + (1.0 - share) * gaps[1]
     figure = go.Figure()
-    figure.add_scatter(
-        x=[-0.5, 0, 0.5],
-        y=[0.5, 0, 0.5],
-        mode="lines",
-        line={"color": OKABE_ITO["grey"], "width": 3},
-        name="size of a gap, |gap|",
-        hoverinfo="skip",
-    )
-    figure.add_scatter(
-        x=list(gaps),
-        y=[abs(gap) for gap in gaps],
-        mode="lines",
-        line={"color": OKABE_ITO["grey"], "width": 2, "dash": "dot"},
-        showlegend=False,
-        hoverinfo="skip",
-    )
-    figure.add_scatter(
-        x=[mean, mean],
-        y=[pooled, apart],
-        mode="lines",
-        line={"color": OKABE_ITO["orange"], "width": 6},
-        name="what pooling hides",
-        hoverinfo="skip",
-    )
+    for x, y, colour, width, dash, name in (
+        ([-0.5, 0, 0.5], [0.5, 0, 0.5], "grey", 3, "solid", "size of a gap, |gap|"),
+        (list(gaps), [abs(gap) for gap in gaps], "grey", 2, "dot", None),
+        ([mean, mean], [pooled, apart], "orange", 6, "solid", "what pooling hides"),
+    ):
+        line = {"color": OKABE_ITO[colour], "width": width, "dash": dash}
+        shown = name is not None
+        figure.add_scatter(x=x, y=y, mode="lines", line=line, name=name, showlegend=shown, hoverinfo="skip")
     for side, gap in enumerate(gaps):
         colour, symbol = SIDES[side]
         figure.add_scatter(
@@ -431,10 +415,7 @@ def one_row(
             x=np.arange(len(scores)),
             y=scores,
             name=f"{name}, sum {scores.sum():.2f}",
-            marker={
-                "color": OKABE_ITO[colour],
-                "pattern": {"shape": shape, "solidity": 0.25},
-            },
+            marker={"color": OKABE_ITO[colour], "pattern": {"shape": shape, "solidity": 0.25}},
             text=["max" if code == scores.argmax() else "" for code in range(len(scores))],
             textposition="outside",
             textfont={"size": TEXT},

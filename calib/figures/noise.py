@@ -7,21 +7,21 @@ from collections.abc import Mapping
 import numpy as np
 import plotly.graph_objects as go
 
-from calib.figures.style import OKABE_ITO, TEMPLATE, escape
+from calib.figures.style import OKABE_ITO, TEMPLATE, escape, named_rows
 from calib.noise.floor import NoiseFloor
 
 
 def floors(by_metric: Mapping[str, NoiseFloor]) -> go.Figure:
     """Draw each observed error against what a perfect model of the same size shows (5 to 95 %).
 
-    Errors differ in size by far, so each is divided by its own floor's mean: 1 is noise alone.
+    Errors differ widely in size, so each is divided by the mean of its floor: 1 is noise alone.
     """
     figure = go.Figure()
-    place = np.arange(len(by_metric))
-    found = list(by_metric.values())
-    mean = np.array([max(floor.mean, 1e-300) for floor in found])
-    low, high = (np.array([floor.quantile(q) for floor in found]) for q in (0.05, 0.95))
-    observed = np.array([floor.observed for floor in found])
+    floors = list(by_metric.values())
+    y = np.arange(len(floors))
+    mean = np.array([max(floor.mean, 1e-300) for floor in floors])
+    low, high = (np.array([floor.quantile(q) for floor in floors]) for q in (0.05, 0.95))
+    observed = np.array([floor.observed for floor in floors])
     values = [
         [escape(name), floor.observed, floor.mean, floor.quantile(0.95), floor.p_value]
         for name, floor in by_metric.items()
@@ -33,7 +33,7 @@ def floors(by_metric: Mapping[str, NoiseFloor]) -> go.Figure:
     figure.add_bar(
         x=(high - low) / mean,
         base=low / mean,
-        y=place,
+        y=y,
         orientation="h",
         width=0.5,
         marker={"color": "rgba(86,180,233,0.55)", "line": {"width": 0}},
@@ -41,24 +41,22 @@ def floors(by_metric: Mapping[str, NoiseFloor]) -> go.Figure:
         customdata=values,
         hovertemplate=hover,
     )
-    above = np.array([floor.p_value <= 0.05 for floor in found])
+    above = np.array([floor.p_value <= 0.05 for floor in floors])
     for shown, colour, symbol, words in (
         (above, "vermillion", "diamond", "observed, above noise"),
         (~above, "green", "circle", "observed, not distinguishable from noise"),
     ):
         figure.add_scatter(
             x=(observed / mean)[shown],
-            y=place[shown],
+            y=y[shown],
             mode="markers",
             marker={"size": 13, "color": OKABE_ITO[colour], "symbol": symbol},
             cliponaxis=False,
             name=words,
-            customdata=[row for row, kept in zip(values, shown, strict=True) if kept],
+            customdata=[values[row] for row in np.flatnonzero(shown)],
             hovertemplate=hover,
         )
-    figure.update_layout(template=TEMPLATE, height=150 + 46 * len(place), bargap=0.3)
+    figure.update_layout(template=TEMPLATE, height=150 + 46 * len(floors), bargap=0.3)
     figure.update_xaxes(title_text="Multiple of what noise alone shows", rangemode="tozero")
-    figure.update_yaxes(
-        tickvals=place, ticktext=[escape(name) for name in by_metric], autorange="reversed", showgrid=False
-    )
+    named_rows(figure, by_metric, autorange="reversed")
     return figure

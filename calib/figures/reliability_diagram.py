@@ -116,7 +116,7 @@ def reliability(
         + "<extra></extra>",
     )
     figure.update_layout(barmode="overlay")
-    return unit_axes(figure, "Confidence the model announces", "How often it is right", 520)
+    return unit_axes(figure, "Confidence in the predicted class", "How often it is right", 520)
 
 
 def zoom(diagram: BinZoom, class_names: Sequence[str]) -> go.Figure:
@@ -129,7 +129,7 @@ def zoom(diagram: BinZoom, class_names: Sequence[str]) -> go.Figure:
     says, right = diagram.class_confidence[shown], diagram.class_accuracy[shown]
     low, high = diagram.class_lower[shown], diagram.class_upper[shown]
     # Two of a user's class names may look alike once shortened: lines are placed by position.
-    place = np.arange(1, len(label) + 1)
+    lines = np.arange(1, len(label) + 1)
     opacity = faint(count)
     names = [escape(shorten(class_names[code], 24)) for code in label]
     custom = [[name, *values] for name, *values in zip(names, says, right, low, high, count, strict=True)]
@@ -142,7 +142,7 @@ def zoom(diagram: BinZoom, class_names: Sequence[str]) -> go.Figure:
     )
     figure.add_scatter(
         x=np.column_stack([says, right, np.full(len(says), np.nan)]).ravel(),
-        y=np.repeat(place, 3),
+        y=np.repeat(lines, 3),
         mode="lines",
         line={"color": "rgba(213,94,0,0.35)", "width": 6},
         hoverinfo="skip",
@@ -166,7 +166,7 @@ def zoom(diagram: BinZoom, class_names: Sequence[str]) -> go.Figure:
     )
     figure.add_scatter(
         x=says,
-        y=place,
+        y=lines,
         mode="markers",
         marker={
             "symbol": "line-ns",
@@ -180,7 +180,7 @@ def zoom(diagram: BinZoom, class_names: Sequence[str]) -> go.Figure:
     )
     figure.add_scatter(
         x=right,
-        y=place,
+        y=lines,
         mode="markers",
         marker={"size": 12, "color": OKABE_ITO["vermillion"], "opacity": opacity},
         error_x=interval(right, low, high, OKABE_ITO["vermillion"], thickness=1, width=3),
@@ -189,10 +189,10 @@ def zoom(diagram: BinZoom, class_names: Sequence[str]) -> go.Figure:
         hovertemplate=hover,
     )
     colour = np.where(count < FEW_ROWS, "rgba(138,144,153,0.4)", OKABE_ITO["grey"])
-    count_bars(figure, count, colour, custom, hover, y=place, row=1, col=2)
+    count_bars(figure, count, colour, custom, hover, y=lines, row=1, col=2)
     figure.update_layout(template=TEMPLATE, height=150 + 30 * (len(label) + 1), margin={"r": 48}, bargap=0.35)
     figure.update_yaxes(
-        tickvals=[0, *place], ticktext=["all classes", *names], range=[len(label) + 0.6, -0.6], showgrid=False
+        tickvals=[0, *lines], ticktext=["all classes", *names], range=[len(label) + 0.6, -0.6], showgrid=False
     )
     half = {"range": [-0.02, 1.02], "dtick": 0.5, "tickangle": 0, "minor": {"dtick": 0.1, "showgrid": True}}
     figure.update_xaxes(title_text="Says, is right", row=1, col=1, **half)

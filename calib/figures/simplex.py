@@ -45,7 +45,7 @@ def recalibration(
         raise InputError(f"the triangle shows three classes; got {len(result.class_names)}")
     figure = go.Figure()
     closed = [to_plane(np.vstack([corners, corners[:1]])) for corners in outlines.values()]
-    lines = np.vstack([part for corners in closed for part in (corners, [[np.nan, np.nan]])])
+    lines = np.vstack([piece for corners in closed for piece in (corners, [[np.nan, np.nan]])])
     points = to_plane(proba[rows])
     figure.add_scatter(
         x=points[:, 0],
@@ -147,11 +147,5 @@ def _add_corners(figure: go.Figure, class_names: tuple[str, ...]) -> None:
     for name, (x, y, across, along) in zip(class_names, places, strict=True):
         corner = escape(shorten(name, CORNER_NAME))
         figure.add_annotation(
-            x=x,
-            y=y,
-            text=corner,
-            xanchor=across,
-            yanchor=along,
-            showarrow=False,
-            font={"size": 16},
+            x=x, y=y, text=corner, xanchor=across, yanchor=along, showarrow=False, font={"size": 16}
         )

@@ -7,6 +7,7 @@ differs (text, grid, background) is in the template alone.
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -82,9 +83,15 @@ def unit_axes(figure: go.Figure, x_title: str, y_title: str, height: int = 480) 
     return figure
 
 
-def method_colour(place: int) -> str:
-    """Colour of the method at this place, from 0."""
-    return OKABE_ITO[METHOD_COLOURS[place % len(METHOD_COLOURS)]]
+def named_rows(figure: go.Figure, names: Iterable[str], **options: Any) -> None:
+    """Write a name at 0, 1, ... of the vertical axis; `options` are more of `update_yaxes`."""
+    written = [escape(name) for name in names]
+    figure.update_yaxes(tickvals=list(range(len(written))), ticktext=written, showgrid=False, **options)
+
+
+def method_colour(position: int) -> str:
+    """Colour of the method at this position, from 0."""
+    return OKABE_ITO[METHOD_COLOURS[position % len(METHOD_COLOURS)]]
 
 
 def faint(count: np.ndarray, full: float = 1.0) -> np.ndarray:

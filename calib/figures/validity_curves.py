@@ -13,16 +13,13 @@ from calib.guarantees.card import Promise
 
 #: How to read the dotted lines of `validity`.
 DOTTED = (
-    "Dotted: what the same cells would show if every announcement were exactly true, because observed "
-    "frequencies are noisy too. A curve on or above its dotted line shows no more than noise."
+    "Dotted: what the same cells would show if every predicted probability were exactly true, because "
+    "observed frequencies are noisy too. A curve on or above its dotted line shows no more than noise."
 )
 
 
 def validity(
-    curves: Mapping[str, ValidityCurve],
-    *,
-    conditional: bool = False,
-    promises: Sequence[Promise] = (),
+    curves: Mapping[str, ValidityCurve], *, conditional: bool = False, promises: Sequence[Promise] = ()
 ) -> go.Figure:
     """Draw V(epsilon) of each method, dotted what a perfect model shows, and the theorem's epsilons.
 
@@ -31,14 +28,14 @@ def validity(
     curves : mapping of str to ValidityCurve
         By method, drawn in order.
     conditional : bool
-        Draw shares of cells in place of shares of rows.
+        Draw shares of cells instead of shares of rows.
     promises : sequence of Promise
         Drawn as vertical lines up to the promised share.
     """
     figure = go.Figure()
     what = "cells" if conditional else "rows"
-    for place, (method, curve) in enumerate(curves.items()):
-        colour = method_colour(place)
+    for position, (method, curve) in enumerate(curves.items()):
+        colour = method_colour(position)
         epsilon, share = curve.steps(conditional=conditional)
         figure.add_scatter(
             x=np.append(epsilon, 1.0),
@@ -72,8 +69,7 @@ def validity(
     ]
     figure.update_layout(template=TEMPLATE, height=480)
     figure.update_xaxes(
-        title_text="\u03b5, distance allowed from the truth",
-        range=[0, min(1.0, 1.1 * max(shown) + 0.01)],
+        title_text="\u03b5, distance allowed from the truth", range=[0, min(1.0, 1.1 * max(shown) + 0.01)]
     )
     figure.update_yaxes(title_text=f"V(\u03b5), share of {what}", range=[0, 1.03], tickformat=".0%")
     return figure
@@ -83,16 +79,12 @@ def canonical_validity(curves: Mapping[str, CanonicalValidity]) -> go.Figure:
     """Draw V(eps) of several predictors as steps (Fig. 12, left)."""
     figure = go.Figure()
     reach = max(float(np.interp(0.995, curve.share, curve.epsilon)) for curve in curves.values())
-    for place, (name, curve) in enumerate(curves.items()):
+    for position, (name, curve) in enumerate(curves.items()):
         figure.add_scatter(
             x=np.concatenate(([0.0], curve.epsilon, [2.0])),
             y=np.concatenate(([0.0], curve.share, [1.0])),
             mode="lines",
-            line={
-                "shape": "hv",
-                "width": 2.5,
-                "color": method_colour(place),
-            },
+            line={"shape": "hv", "width": 2.5, "color": method_colour(position)},
             name=escape(name),
             hovertemplate=f"{escape(name)}<br>%{{y:.1%}} of rows within %{{x:.3f}}<extra></extra>",
         )

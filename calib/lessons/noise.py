@@ -94,12 +94,7 @@ def perfect_curve(n_classes: int, *, n_bins: int = 10, n_resamples: int = 100) -
     labels = as_labels(rows.labels, rows.n_samples, n_classes)
     floors = {
         (n, notion): noise_floor(
-            labels[:n],
-            rows.proba[:n],
-            notion=notion,
-            n_bins=n_bins,
-            n_resamples=n_resamples,
-            random_state=0,
+            labels[:n], rows.proba[:n], notion=notion, n_bins=n_bins, n_resamples=n_resamples, random_state=0
         )
         for n in ROW_COUNTS
         for notion in ("top-label", "confidence")

@@ -103,10 +103,7 @@ def decode_origin(raw: Any, n_points: int | None) -> FittedOn:
 
 
 def encode_names(
-    calibrator: Any,
-    n_classes: int | None,
-    class_names: Sequence[str] | None,
-    fitted_on: Predictions | None,
+    calibrator: Any, n_classes: int | None, class_names: Sequence[str] | None, fitted_on: Predictions | None
 ) -> list[str] | None:
     """Return the names to store, or raise `InputError` if there is not one per class."""
     if fitted_on is not None and n_classes not in (None, fitted_on.n_classes):

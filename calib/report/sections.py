@@ -65,13 +65,13 @@ class ReportInput:
     calibrators : mapping of str to fitted calibrator
         Calibrators by the name to show; none may have been fitted on the evaluation rows.
     calibration : Predictions or None
-        Rows the calibrators were fitted on, if known.
+        Rows the calibrators were fitted on; None if they are not available.
     title : str
         Heading, for example the file's name.
     simulated : bool
         Whether the data are simulated; if so, the report says so at the top.
     examinations : mapping of str to `calib.doctor.Examination`
-        Findings about each part of the file, and what was fixed.
+        Findings about calibration and evaluation rows, by the name of the rows.
     log : sequence of str
         Fixes that were applied before `examinations`, one line each.
     settings : mapping of str to str

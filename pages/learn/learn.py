@@ -31,7 +31,7 @@ ORDER = list(STEPS)
 
 
 def go(step: str | None = None) -> None:
-    """Put a step into the address: the given one, or the one just chosen in the menu."""
+    """Put a step into the address; without `step`, the one just chosen in the menu."""
     st.query_params["step"] = step or st.session_state["lesson"]
 
 
@@ -61,9 +61,8 @@ show()
 with st.container(horizontal=True, horizontal_alignment="distribute"):
     if position > 0:
         before = ORDER[position - 1]
-        st.button(
-            f"{position}. {STEPS[before][0]}", on_click=go, args=(before,), icon=":material/arrow_back:"
-        )
+        label = f"{position}. {STEPS[before][0]}"
+        st.button(label, on_click=go, args=(before,), icon=":material/arrow_back:")
     if position + 1 < len(ORDER):
         after = ORDER[position + 1]
         st.button(

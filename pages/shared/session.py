@@ -34,7 +34,7 @@ class Dataset:
     description : str
         One sentence on where the numbers come from.
     simulated : bool
-        Whether they were drawn from a made-up population.
+        Whether they were drawn from a simulated population.
     calibration : Predictions or None
         Rows to fit calibrators on.
     evaluation : Predictions
@@ -148,10 +148,10 @@ def from_example(name: str) -> Dataset:
     return as_dataset(_example(name), name)
 
 
-def as_dataset(made: Example, key: str | None = None) -> Dataset:
+def as_dataset(example: Example, key: str | None = None) -> Dataset:
     """Return an example as `Dataset`; `key` is its name if it is built in."""
-    rows = (made.calibration, made.evaluation)
-    return Dataset(made.title, made.description, made.simulated, *rows, truth=made.truth, example=key)
+    title, rows = example.title, (example.calibration, example.evaluation)
+    return Dataset(title, example.description, example.simulated, *rows, truth=example.truth, example=key)
 
 
 def methods() -> dict[str, Method]:

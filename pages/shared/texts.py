@@ -14,7 +14,7 @@ def _read(name: str, table: str) -> Any:
         return tomllib.load(file)[table]
 
 
-#: Terms of the app: name, formula (LaTeX, optional), meaning, place in the paper, group.
+#: Terms of the app: name, formula (LaTeX, optional), meaning, section of the paper, group.
 GLOSSARY: list[dict[str, Any]] = _read("glossary", "term")
 #: Terms that the heading of each page links to, by page title.
 PAGE_TERMS: dict[str, list[str]] = _read("glossary", "pages")

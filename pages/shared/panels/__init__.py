@@ -1,1 +1,1 @@
-"""Panels: pieces of a page that more than one page shows, or that are a thought of their own."""
+"""Panels: sections of a page that several pages share or that have a subject of their own."""
