@@ -21,7 +21,7 @@ from calib import (
     TemperatureScaling,
 )
 from calib.calibrators import catalogue
-from calib.calibrators.curves import Logistic
+from calib.calibrators.curves import Logistic, Spline
 from calib.notions import NOTIONS
 from tests.populations import rows
 
@@ -70,4 +70,4 @@ def is_smooth(calibrator: Any) -> bool:
     """Whether exp and log enter what a fitted calibrator says: they may round differently elsewhere."""
     curves = [getattr(one, "curve_", None) for one in getattr(calibrator, "calibrators_", [calibrator])]
     scaling = catalogue.method_of(calibrator) in catalogue.VECTOR
-    return scaling or any(isinstance(curve, Logistic) for curve in curves)
+    return scaling or any(isinstance(curve, (Logistic, Spline)) for curve in curves)

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from calib.binning import Strategy
-from calib.calibrators.curves import Steps
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import top_label
 
@@ -39,7 +38,7 @@ def assessment_strategy(calibrator: Any) -> Strategy:
         return "discrete" if hasattr(calibrator, "scheme") else "uniform"
     if calibrator.normalize or calibrator.complete is not None or calibrator.fallbacks_:
         return "uniform"
-    binned = all(isinstance(getattr(binary, "curve_", None), Steps) for binary in calibrator.calibrators_)
+    binned = all(getattr(binary, "is_binned", False) for binary in calibrator.calibrators_)
     return "discrete" if binned else "uniform"
 
 

@@ -6,10 +6,13 @@ from calib.calibrators.canonical import CanonicalBinning, GridScheme, Projection
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import Fallback, MulticlassToBinary
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
+from calib.calibrators.spline import SplineCalibration
+from calib.calibrators.venn_abers import VennAbersCalibration
 from calib.exceptions import TooManyParametersWarning
 
 __all__ = [
     "BetaCalibration", "CalibratedModel", "CanonicalBinning", "DirichletScaling", "Fallback",
     "GridScheme", "HistogramBinning", "IsotonicCalibration", "MulticlassToBinary", "PlattScaling",
-    "ProjectionScheme", "SierpinskiScheme", "TemperatureScaling", "VectorScaling",
+    "ProjectionScheme", "SierpinskiScheme", "SplineCalibration", "TemperatureScaling", "VectorScaling",
+    "VennAbersCalibration",
 ]  # fmt: skip

@@ -1,6 +1,6 @@
 """Binary calibrators: what all of them share, and isotonic regression, Platt scaling and beta calibration.
 
-Each maps a score in [0, 1] to a calibrated probability of the outcome 1, along one of three kinds of curve.
+Each maps a score in [0, 1] to a calibrated probability of the outcome 1, along one of four kinds of curve.
 The three here differ from `calib.HistogramBinning` in that their output takes (nearly) as many values as
 their input, so their calibration error cannot be estimated without binning and carries no distribution-free
 guarantee.
@@ -25,11 +25,18 @@ class BinaryCalibrator(BaseEstimator):
 
     A subclass defines `_fit`, which sets its fitted attributes, and `curve_`, the curve they describe.
     Calibrator files hold the attributes; scorers and ONNX graphs are written from the curve.
+
+    Attributes
+    ----------
+    is_binned : bool
+        Whether it predicts one value per bin of many rows, so that its error can be assessed at each value.
     """
+
+    is_binned = False
 
     @property
     def curve_(self) -> Curve:
-        """The fitted curve: Steps, Lines or Logistic."""
+        """The fitted curve: Steps, Lines, Logistic or Spline."""
         raise NotImplementedError
 
     def fit(self, scores: Any, outcomes: Any) -> Self:

@@ -14,6 +14,8 @@ from calib.calibrators.canonical import CanonicalBinning, GridScheme, Projection
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
+from calib.calibrators.spline import SplineCalibration
+from calib.calibrators.venn_abers import VennAbersCalibration
 from calib.exceptions import InputError
 from calib.notions import Notion
 
@@ -46,6 +48,8 @@ BINARY = {
     "isotonic": Method(IsotonicCalibration, "isotonic", "Isotonic regression"),
     "platt": Method(PlattScaling, "Platt", "Platt scaling"),
     "beta": Method(BetaCalibration, "beta", "Beta calibration"),
+    "venn-abers": Method(VennAbersCalibration, "VA", "Venn-Abers"),
+    "spline": Method(SplineCalibration, "spline", "Spline"),
 }
 
 #: Calibrators of the whole vector.

@@ -14,6 +14,9 @@ from calib.binning import assign_bins
 #: number below it, so that a saturated score means the same in float32 and in float64.
 SCORE_CLIP = 2.0**-24
 
+#: Largest log-odds of a clipped score, rounded up.
+MOST_ODDS = 17.0
+
 #: Up to this many scores are looked up in the edges of all curves joined; more go through a bisection.
 FEW = 256
 
@@ -84,7 +87,44 @@ class Logistic(NamedTuple):
         return expit(slope + self.c)
 
 
-Curve = Steps | Lines | Logistic
+class Spline(NamedTuple):
+    """The curve ``expit(z)``, z a smooth function of the log-odds: parabolas between knots, straight outside.
+
+    Log-odds are those of scores clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`].
+
+    Attributes
+    ----------
+    knots : (m,) float64 array
+        Increasing log-odds.
+    slopes : (m,) float64 array
+        Slope of z at each, not negative; linear between them.
+    level : float
+        z at the first knot.
+    """
+
+    knots: np.ndarray
+    slopes: np.ndarray
+    level: float
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Probabilities, (n,) float64, of (n,) scores."""
+        odds = log_odds(scores)
+        return _on_parabolas(odds, assign_bins(odds, self.knots), self.segments())
+
+    def segments(self) -> np.ndarray:
+        """Start, z and slope there, and half the bend, of the piece below the first knot and above each."""
+        widths = np.diff(self.knots)
+        rises = widths * (self.slopes[1:] + self.slopes[:-1]) / 2.0
+        values = self.level + np.concatenate(([0.0], np.cumsum(rises)))
+        with np.errstate(over="ignore"):
+            bends = np.diff(self.slopes) / widths / 2.0
+        largest = np.finfo(np.float64).max
+        bends = np.concatenate(([0.0], np.clip(bends, -largest, largest), [0.0]))
+        first = np.concatenate(([0], np.arange(len(self.knots))))
+        return np.stack([self.knots[first], values[first], self.slopes[first], bends])
+
+
+Curve = Steps | Lines | Logistic | Spline
 
 
 class CurveSet:
@@ -92,7 +132,7 @@ class CurveSet:
 
     Parameters
     ----------
-    curves : sequence of Steps, of Lines or of Logistic
+    curves : sequence of Steps, of Lines, of Logistic or of Spline
         One kind of curve.
     curve_of : (P,) int array
         Index of the curve that each problem follows; -1 where its scores stay as they are.
@@ -121,6 +161,9 @@ class CurveSet:
             calibrated = Logistic(*self.numbers.take(problem, axis=1))(scores)
         elif self.kind is Steps:
             calibrated = self.numbers.take(self._find_bins(scores, problem))
+        elif self.kind is Spline:
+            odds = log_odds(scores)
+            calibrated = _on_parabolas(odds, self._find_bins(odds, problem), self.numbers)
         else:
             calibrated = _on_lines(scores, self._find_bins(scores, problem), self.numbers)
         if self.unchanged is None:
@@ -143,6 +186,18 @@ def clipped_logs(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return log s and log(1 - s) of scores clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`]."""
     clipped = np.minimum(np.maximum(scores, SCORE_CLIP), 1.0 - SCORE_CLIP)  # np.clip takes longer on one row
     return np.log(clipped), np.log1p(-clipped)
+
+
+def log_odds(scores: np.ndarray) -> np.ndarray:
+    """Return log(s / (1 - s)) of scores clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`]."""
+    log_p, log_q = clipped_logs(scores)
+    return log_p - log_q
+
+
+def _on_parabolas(odds: np.ndarray, bins: np.ndarray, parabolas: np.ndarray) -> np.ndarray:
+    start, value, slope, bend = parabolas.take(bins, axis=1)
+    away = odds - start
+    return expit(away * (bend * away + slope) + value)
 
 
 def _on_lines(scores: np.ndarray, bins: np.ndarray, lines: np.ndarray) -> np.ndarray:

@@ -61,6 +61,8 @@ class HistogramBinning(BinaryCalibrator):
     [0.5, 0.5, 1.0]
     """
 
+    is_binned = True
+
     def __init__(
         self,
         *,

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
 from calib.calibrators.catalogue import BINARY, VECTOR, method_of
-from calib.calibrators.curves import Logistic, Steps
+from calib.calibrators.curves import Logistic, Spline, Steps
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.exceptions import InputError
 
@@ -57,7 +57,10 @@ def _multiclass(calibrator: MulticlassToBinary) -> dict[str, Any]:
 
 
 def _curves(calibrators: list[Any]) -> dict[str, Any]:
-    """Return the curves of binary calibrators of one type: weights, or knots and values end to end."""
+    """Return the curves of binary calibrators of one type: weights, or knots and values end to end.
+
+    The values of a spline are its `segments`, one row after the other.
+    """
     for calibrator in calibrators:
         if method_of(calibrator) not in BINARY:
             raise InputError(f"a {type(calibrator).__name__} cannot be written as a scorer")
@@ -65,7 +68,11 @@ def _curves(calibrators: list[Any]) -> dict[str, Any]:
     curve_type = type(curves[0]) if curves else Steps
     if curve_type is Logistic:
         return {"curve": "logistic", "weights": [list(curve) for curve in curves]}
-    knots, values = [curve.knots for curve in curves], [curve.values for curve in curves]
+    knots = [curve.knots for curve in curves]
+    if curve_type is Spline:
+        values = [curve.segments().ravel() for curve in curves]
+    else:
+        values = [curve.values for curve in curves]
     return {
         "curve": curve_type.__name__.lower(),
         "knots": _joined(knots),

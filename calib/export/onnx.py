@@ -175,39 +175,51 @@ def _calibrated(graph: Graph, data: dict[str, Any], problem: str, scores: str) -
     return graph.op("Where", graph.op("Less", index, graph.array(np.int64(0))), scores, calibrated)
 
 
-def _logistic(graph: Graph, weights: np.ndarray, index: str, scores: str) -> str:
-    slope, below, intercept = (graph.op("Gather", graph.array(row), index) for row in weights.T.copy())
+def _clipped_logs(graph: Graph, scores: str) -> tuple[str, str]:
     clipped = graph.op("Max", scores, graph.number(2.0**-24))
     clipped = graph.op("Min", clipped, graph.number(1.0 - 2.0**-24))
-    log_q = graph.op("Log", graph.op("Sub", graph.number(1.0), clipped))
-    logit = graph.op("Sub", graph.op("Mul", slope, graph.op("Log", clipped)), graph.op("Mul", below, log_q))
+    return graph.op("Log", clipped), graph.op("Log", graph.op("Sub", graph.number(1.0), clipped))
+
+
+def _logistic(graph: Graph, weights: np.ndarray, index: str, scores: str) -> str:
+    slope, below, intercept = (graph.op("Gather", graph.array(row), index) for row in weights.T.copy())
+    log_p, log_q = _clipped_logs(graph, scores)
+    logit = graph.op("Sub", graph.op("Mul", slope, log_p), graph.op("Mul", below, log_q))
     return graph.op("Sigmoid", graph.op("Add", logit, intercept))
 
 
 def _looked_up(graph: Graph, data: dict[str, Any], index: str, scores: str) -> str:
-    """Values of steps or lines, by a binary search in a table with one padded row per calibrator."""
+    """Values of steps, lines or splines, by a binary search in a table, a padded row per calibrator."""
     starts, knots = np.array(data["knots_from"]), np.array(data["knots"])
     sizes = np.diff(starts)
     steps = int(sizes.max()).bit_length()
     width = 2**steps
-    padded = np.full((len(sizes), width), 9.0)
-    values = np.zeros((len(sizes), width))
+    padded = np.full((len(sizes), width), 99.0)
+    values = np.zeros((4 if data["curve"] == "spline" else 1, len(sizes), width))
     values_from, all_values = np.array(data["values_from"]), np.array(data["values"])
     for row in range(len(sizes)):
         padded[row, : sizes[row]] = knots[starts[row] : starts[row + 1]]
-        curve_values = all_values[values_from[row] : values_from[row + 1]]
-        values[row, : len(curve_values)] = curve_values
-    flat_knots, flat_values = graph.array(padded.ravel()), graph.array(values.ravel())
+        curve_values = all_values[values_from[row] : values_from[row + 1]].reshape(len(values), -1)
+        values[:, row, : curve_values.shape[1]] = curve_values
+    flat_knots, *tables = (graph.array(table.ravel()) for table in (padded, *values))
     base = graph.op("Mul", index, graph.array(np.int64(width)))
+    if data["curve"] == "spline":
+        scores = graph.op("Sub", *_clipped_logs(graph, scores))
     position = _count_below(graph, flat_knots, steps, scores, base)
+    found = [graph.op("Gather", table, graph.op("Add", base, position)) for table in tables]
     if data["curve"] == "steps":
-        return graph.op("Gather", flat_values, graph.op("Add", base, position))
+        return found[0]
+    if data["curve"] == "spline":
+        start, value, slope, bend = found
+        away = graph.op("Sub", scores, start)
+        bent = graph.op("Mul", away, graph.op("Add", graph.op("Mul", bend, away), slope))
+        return graph.op("Sigmoid", graph.op("Add", bent, value))
     final = graph.op("Gather", graph.array(sizes - 1), index)
     left = graph.op("Max", graph.op("Sub", position, graph.array(np.int64(1))), graph.array(np.int64(0)))
     right = graph.op("Min", position, final)
     at = {
         (table, side): graph.op("Gather", flat, graph.op("Add", base, where))
-        for table, flat in (("x", flat_knots), ("y", flat_values))
+        for table, flat in (("x", flat_knots), ("y", tables[0]))
         for side, where in (("left", left), ("right", right))
     }
     run = graph.op("Sub", at["x", "right"], at["x", "left"])

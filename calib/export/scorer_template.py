@@ -83,17 +83,26 @@ def _calibrated(problem, scores):
 
 
 def _binary(index, scores):
+    clipped = np.clip(scores, 2.0**-24, 1.0 - 2.0**-24)
     if DATA["curve"] == "logistic":
         slope, slope_below, intercept = DATA["weights"][index]
-        clipped = np.clip(scores, 2.0**-24, 1.0 - 2.0**-24)
-        logit = slope * np.log(clipped) - slope_below * np.log1p(-clipped) + intercept
-        small = np.exp(-np.abs(logit))
-        return np.where(logit >= 0.0, 1.0, small) / (1.0 + small)
+        return _expit(slope * np.log(clipped) - slope_below * np.log1p(-clipped) + intercept)
     knots = DATA["knots"][DATA["knots_from"][index] : DATA["knots_from"][index + 1]]
     values = DATA["values"][DATA["values_from"][index] : DATA["values_from"][index + 1]]
     if DATA["curve"] == "steps":
         return values[np.searchsorted(knots, scores, side="right")]
+    if DATA["curve"] == "spline":
+        odds = np.log(clipped) - np.log1p(-clipped)
+        pieces = values.reshape(4, -1)
+        start, value, slope, bend = pieces[:, np.searchsorted(knots, odds, side="right")]
+        away = odds - start
+        return _expit(away * (bend * away + slope) + value)
     return np.clip(np.interp(scores, knots, values), 0.0, 1.0)
+
+
+def _expit(logit):
+    small = np.exp(-np.abs(logit))
+    return np.where(logit >= 0.0, 1.0, small) / (1.0 + small)
 
 
 def _canonical(proba):

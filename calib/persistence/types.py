@@ -10,8 +10,10 @@ import numpy as np
 
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
 from calib.calibrators.catalogue import BINARY, SCHEMES, VECTOR, Method
+from calib.calibrators.curves import MOST_ODDS
 from calib.calibrators.multiclass import MulticlassToBinary, ProblemCalibrators, find_fallbacks
 from calib.calibrators.scaling import LEAST_FLOOR, MOST_FLOOR
+from calib.calibrators.venn_abers import VennAbersCalibration
 from calib.exceptions import CalibratorFileError, InputError
 from calib.notions import NOTIONS
 from calib.persistence.fields import (
@@ -150,9 +152,23 @@ def _check_histogram(params: Values, state: Values, where: str, sizes: Sizes) ->
         raise CalibratorFileError(f"calibrator file: {where}.edges_ must be increasing")
 
 
-def _check_isotonic(params: Values, state: Values, where: str, sizes: Sizes) -> None:
-    if not len(state["scores_"]):
-        raise mismatch(f"{where}.scores_", "a list of at least one number", [])
+def _check_not_empty(name: str) -> Check:
+    """Return the check of a list that cannot be empty."""
+
+    def check(params: Values, state: Values, where: str, sizes: Sizes) -> None:
+        if not len(state[name]):
+            raise mismatch(f"{where}.{name}", "a list of at least one number", [])
+
+    return check
+
+
+def _check_venn_abers(params: Values, state: Values, where: str, sizes: Sizes) -> None:
+    pair = VennAbersCalibration()
+    for name, value in state.items():
+        setattr(pair, name, value)
+    p0, p1 = pair.interval(np.concatenate([[0.0, 1.0], state["lower_scores_"]]))
+    if (p0 > p1).any():
+        raise CalibratorFileError(f"calibrator file: {where}.lower_ must nowhere be above upper_")
 
 
 def _check_cells(make: type) -> Check:
@@ -218,10 +234,30 @@ _BINARY = _layouts(
                 "scores_": Array(("m",), 0.0, 1.0, order="increasing"),
                 "values_": Array(("m",), 0.0, 1.0, order="non-decreasing"),
             },
-            _check_isotonic,
+            _check_not_empty("scores_"),
         ),
         "platt": ({}, {"slope_": _WEIGHT, "intercept_": _WEIGHT}),
         "beta": ({}, {"a_": real(0.0, _MAX_WEIGHT), "b_": real(0.0, _MAX_WEIGHT), "c_": _WEIGHT}),
+        "venn-abers": (
+            {},
+            {
+                "lower_": Array(("a",), 0.0, 1.0, order="increasing"),
+                "lower_scores_": Array(("a-1",), 0.0, 1.0, order="increasing"),
+                "upper_": Array(("b",), 0.0, 1.0, order="increasing"),
+                "upper_scores_": Array(("b-1",), 0.0, 1.0, order="increasing"),
+            },
+            _check_venn_abers,
+        ),
+        "spline": (
+            {},
+            {
+                "knots_": Array(("m",), -MOST_ODDS, MOST_ODDS, order="increasing"),
+                "slopes_": Array(("m",), 0.0, _MAX_WEIGHT),
+                "level_": _WEIGHT,
+                "strength_": real(0.0),
+            },
+            _check_not_empty("knots_"),
+        ),
     },
 )
 

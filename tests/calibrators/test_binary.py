@@ -13,9 +13,11 @@ from sklearn.exceptions import NotFittedError
 
 from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.calibrators.curves import SCORE_CLIP
+from calib.calibrators.spline import SplineCalibration
+from calib.calibrators.venn_abers import VennAbersCalibration
 from calib.exceptions import InputError
 
-ALL = [IsotonicCalibration, PlattScaling, BetaCalibration]
+ALL = [IsotonicCalibration, PlattScaling, BetaCalibration, VennAbersCalibration, SplineCalibration]
 EVERYWHERE = np.concatenate([[0.0, 1e-12], np.linspace(0.01, 0.99, 50), [1.0 - 1e-12, 1.0]])
 
 
@@ -166,14 +168,22 @@ def test_degenerate_problems_stay_finite(calibrator, scores, outcomes):
 @pytest.mark.parametrize("calibrator", ALL)
 def test_constant_scores_give_a_constant(calibrator):
     # 1 of 4: isotonic and beta give the frequency, Platt its corrected mean (4/6 * 1/4... by hand:
-    # n1 = 1 -> target 2/3, n0 = 3 -> target 1/5; mean (2/3 + 3/5) / 4 = 19/60).
+    # n1 = 1 -> target 2/3, n0 = 3 -> target 1/5; mean (2/3 + 3/5) / 4 = 19/60), and so does a spline.
+    # Venn-Abers below 0.4: p0 = 0 and p1 = 2/5; at 0.4: 1/5 and 2/5; above: 1/5 and 1.
     predicted = calibrator().fit([0.4] * 4, [0, 1, 0, 0]).predict(EVERYWHERE)
-    np.testing.assert_allclose(predicted, 19 / 60 if calibrator is PlattScaling else 1 / 4, rtol=1e-7)
+    expected = np.full(len(EVERYWHERE), 1 / 4)
+    if calibrator in (PlattScaling, SplineCalibration):
+        expected[:] = 19 / 60
+    elif calibrator is VennAbersCalibration:
+        expected = np.select([EVERYWHERE < 0.4, EVERYWHERE == 0.4], [0.4 / 1.4, 0.4 / 1.2], 1 / 1.8)
+    np.testing.assert_allclose(predicted, expected, rtol=1e-7)
 
 
-@pytest.mark.parametrize("calibrator", [IsotonicCalibration, BetaCalibration])
+@pytest.mark.parametrize(
+    "calibrator", [IsotonicCalibration, BetaCalibration, VennAbersCalibration, SplineCalibration]
+)
 @given(seed=st.integers(0, 1000), n=st.integers(1, 60))
-def test_isotonic_and_beta_never_fall(calibrator, seed, n):
+def test_no_curve_but_platts_ever_falls(calibrator, seed, n):
     random = np.random.default_rng(seed)
     fitted = calibrator().fit(random.integers(0, 11, n) / 10, random.integers(0, 2, n))
     assert (np.diff(fitted.predict(EVERYWHERE)) >= -1e-12).all()

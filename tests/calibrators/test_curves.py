@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calib import HistogramBinning, IsotonicCalibration, MulticlassToBinary
-from calib.calibrators.curves import FEW, CurveSet, Lines, Logistic, Steps
+from calib.calibrators.curves import FEW, CurveSet, Lines, Logistic, Spline, Steps
 from calib.calibrators.multiclass import ProblemCalibrators
 
 
@@ -19,6 +19,9 @@ def some_curves(kind, random, count):
         shapes[::3, 1] = shapes[::3, 0]
         return [Logistic(*shape.tolist()) for shape in shapes]
     curves = []
+    if kind is Spline:
+        sizes = random.integers(1, 9, count)
+        return [Spline(np.sort(random.normal(0, 3, m)), random.random(m), random.normal()) for m in sizes]
     for _ in range(count):
         size = int(random.integers(kind is Lines, 41))
         grid = np.sort(random.choice(65, size, replace=kind is Steps)) / 64
@@ -26,7 +29,12 @@ def some_curves(kind, random, count):
     return curves
 
 
-@given(st.integers(0, 10**6), st.sampled_from([Steps, Lines, Logistic]), st.integers(1, 12), st.booleans())
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([Steps, Lines, Logistic, Spline]),
+    st.integers(1, 12),
+    st.booleans(),
+)
 def test_every_score_follows_the_curve_of_its_problem(seed, kind, count, many):
     random = np.random.default_rng(seed)
     curves = some_curves(kind, random, count)
