@@ -1,6 +1,10 @@
-"""Answers about methods: summary, leaderboard and gate."""
+"""Answers about methods: summary, leaderboard, gate and advice."""
 
+from calib.assessment.advice import PointsPerBinChoice, Recommendation, choose_points_per_bin, recommend
 from calib.assessment.calibrated import calibrated_scores
 from calib.assessment.summary import Summary, summarize
 
-__all__ = ["Summary", "calibrated_scores", "summarize"]
+__all__ = [
+    "PointsPerBinChoice", "Recommendation", "Summary", "calibrated_scores", "choose_points_per_bin",
+    "recommend", "summarize",
+]  # fmt: skip

@@ -9,8 +9,12 @@ import numpy as np
 import pandas as pd
 
 from calib.binning import Strategy
+from calib.calibrators.completed_rows import completed, normalised
+from calib.metrics.errors import row_values
+from calib.parallel import map_threads, row_slices
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import top_label
+from calib.validation import as_labels
 
 
 def calibrated_scores(calibrator: Any, proba: Any) -> TopLabelPrediction | np.ndarray:
@@ -26,6 +30,44 @@ def calibrated_scores(calibrator: Any, proba: Any) -> TopLabelPrediction | np.nd
         return calibrator.predict_top(matrix)
     labels, confidences = calibrator.predict_top_k(matrix)
     return TopLabelPrediction(labels[:, 0], confidences[:, 0])
+
+
+def vector_losses(y_true: Any, scores: Any, proba: Any) -> dict[str, np.ndarray]:
+    """Return the values of each row whose means are the Brier score and the log loss of whole vectors.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of int
+        True class codes.
+    scores : (n, L) array_like, Predictions or TopLabelPrediction
+        Output of the base model or of `calibrated_scores`. Where it is a confidence only, the other classes
+        share the rest in proportion to `proba`; where rows do not sum to 1, they are divided by their sums.
+    proba : (n, L) array_like or Predictions
+        Probabilities of the base model.
+
+    Returns
+    -------
+    dict of str to (n,) float64 array
+        "brier" and "log_loss". Every method has both, so that all can be compared. Where only the confidence
+        changes, the difference in log loss from the base model is that of the event that the predicted class
+        is right: the shares of the other classes cancel.
+    """
+    matrix = getattr(proba, "proba", proba)
+    vectors = getattr(scores, "proba", scores)
+    n_samples, n_classes = np.shape(matrix)
+    labels = as_labels(y_true, n_samples, n_classes)
+    losses = {"brier": np.empty(n_samples), "log_loss": np.empty(n_samples)}
+
+    def fill(rows: slice) -> None:
+        if isinstance(scores, TopLabelPrediction):
+            whole = completed(matrix[rows], scores.label[rows], scores.confidence[rows])
+        else:
+            whole = normalised(np.asarray(vectors[rows], dtype=np.float64))
+        for metric, values in losses.items():
+            values[rows] = row_values(labels[rows], whole, metric)
+
+    map_threads(fill, row_slices(n_samples, n_classes))
+    return losses
 
 
 def assessment_strategy(calibrator: Any) -> Strategy:

@@ -1,9 +1,10 @@
-"""Leaderboard: methods side by side as the paper's Tables 2 to 5 print them, best in bold."""
+"""Leaderboard: methods side by side, ranked by proper scores; calibration errors are diagnostics."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from time import perf_counter
 from typing import Any
 
@@ -11,21 +12,45 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from calib.assessment.calibrated import assessment_strategy, calibrated_scores
+from calib.assessment.calibrated import assessment_strategy, calibrated_scores, vector_losses
 from calib.assessment.summary import SUMMARY_COLUMNS, Summary, summarize
 from calib.diagrams.bin_sweep import EceSweep
 from calib.exceptions import InputError
-from calib.metrics.errors import ece
+from calib.metrics.errors import TINY, ece
+from calib.noise.bootstrap import PairedInterval, paired_intervals_of
+from calib.noise.draws import affordable_resamples
+from calib.noise.many import best_set
 from calib.notions import Notion
 from calib.predictions import Predictions
 
-#: True if a larger number is better, None if neither is; a smaller one is better for all others.
-HIGHER_IS_BETTER: Mapping[str, bool | None] = {"accuracy": True, "n_distinct": None}
-METRICS = tuple(name for name in SUMMARY_COLUMNS if name not in ("method", "strategy"))
-HEADS = [SUMMARY_COLUMNS[name] for name in METRICS]
+#: The scores that rank, and the heads of the improvements over the base model.
+RANKING = {"brier": "Brier improvement", "log_loss": "Log loss improvement"}
+
+#: Diagnostics, most telling first; none is marked, since none ranks.
+METRICS = (
+    "brier",
+    "log_loss",
+    "tl_ece",
+    "tl_mce_cell",
+    "n_distinct",
+    "accuracy",
+    "conf_ece",
+    "cw_ece",
+    "tl_mce_bin",
+    "top_brier",
+    "top_log_loss",
+)
+
+#: Why scores rank, and what is marked.
+HOW_RANKED = (
+    "Methods are ranked by the Brier score of whole vectors, a proper score, and not by calibration "
+    "error: one constant per class can be calibrated, and is useless (CalArena, arXiv 2605.30188). An "
+    "improvement is the base model's score less the method's, with a paired 95 % interval. Marked are the"
+    " methods than which no other one is distinguishably better, all comparisons taken together."
+)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
     """One method of a leaderboard.
 
@@ -39,57 +64,127 @@ class Entry:
         Time the fit took; None for a base model.
     failure : str or None
         Why it could not be fitted; None if it could.
+    losses : mapping of str to (n,) float64 array
+        Values of each row of the scores in `RANKING`, from `calib.assessment.calibrated.vector_losses`; empty
+        if it failed.
     """
 
     method: str
     summary: Summary | None = None
     seconds: float | None = None
     failure: str | None = None
+    losses: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Leaderboard:
-    """Methods assessed on the same rows; the first entry is the base model, their reference."""
+    """Methods assessed on the same rows, ranked by their Brier score.
+
+    Attributes
+    ----------
+    entries : tuple of Entry
+        The base model, reference of all improvements, and the methods in any order.
+    """
 
     entries: tuple[Entry, ...]
 
+    @cached_property
+    def ranked(self) -> tuple[Entry, ...]:
+        """The entries from the lowest Brier score on; those that failed come last."""
+        mean = [one.losses["brier"].mean() if one.losses else np.inf for one in self.entries]
+        return tuple(self.entries[position] for position in np.argsort(mean, kind="stable"))
+
+    @cached_property
+    def differences(self) -> dict[str, list[PairedInterval | None]]:
+        """For each score of `RANKING`, the method's less the base model's, with intervals, in ranked order.
+
+        They are those of `calib.paired_interval`; None where a method failed.
+        """
+        reference = self.entries[0].losses
+        scored = [one for one in self.ranked if one.losses]
+        found: dict[str, list[PairedInterval | None]] = {}
+        for metric in RANKING:
+            losses = np.array([one.losses[metric] for one in scored])
+            intervals = (
+                []
+                if not scored
+                else paired_intervals_of(
+                    reference[metric], losses, metric, affordable_resamples(losses.shape[1]), random_state=0
+                )
+            )
+            found[metric] = [*intervals, *[None] * (len(self.ranked) - len(scored))]
+        return found
+
     def frame(self) -> pd.DataFrame:
-        """Return one row per method with the columns of `SUMMARY_COLUMNS`, and why a method failed."""
+        """Return one row per method, ranked: improvements, diagnostics, and why a method failed.
+
+        "Brier" and "Log loss" are those of whole vectors as in `calib.assessment.calibrated.vector_losses`.
+        """
         rows = []
-        for entry in self.entries:
+        for position, entry in enumerate(self.ranked):
+            values: dict[str, Any] = {"Method": entry.method}
+            for metric, head in RANKING.items():
+                change = self.differences[metric][position]
+                ends = (None,) * 3 if change is None else (-change.difference, -change.upper, -change.lower)
+                values |= dict(zip((head, f"{head}, lower", f"{head}, upper"), ends, strict=True))
             row = asdict(entry.summary) if entry.summary else {}
-            values = {head: row.get(name) for name, head in SUMMARY_COLUMNS.items()}
-            rows.append(values | {"Method": entry.method, "Seconds": entry.seconds, "Failure": entry.failure})
+            row |= {metric: losses.mean() for metric, losses in entry.losses.items()}
+            values |= {SUMMARY_COLUMNS[name]: row.get(name) for name in METRICS}
+            values |= {SUMMARY_COLUMNS["strategy"]: entry.summary.bins if entry.summary else None}
+            rows.append(values | {"Seconds": entry.seconds, "Failure": entry.failure})
         table = pd.DataFrame(rows)
-        table[HEADS] = table[HEADS].astype(float)
+        numbers = [head for head in table.columns if head not in ("Method", "Bins", "Failure")]
+        table[numbers] = table[numbers].astype(float)
+        table[list(RANKING.values())] += 0.0  # the base model's improvement is 0, not -0
         return table
 
-    def changes(self) -> pd.DataFrame:
-        """Return `frame` with each metric replaced by its difference from the first entry."""
-        table = self.frame()
-        table[HEADS] -= table[HEADS].iloc[0]
-        return table
+    def best(self) -> pd.DataFrame:
+        """Return a boolean frame, ranked methods x improvements: the methods that may be the best.
 
-    def best(self, decimals: int = 4) -> pd.DataFrame:
-        """Return which values are best of their column to `decimals` digits: bool, methods x metrics."""
-        table = self.frame()
+        The set holds the best method with a chance of 95 %, see `calib.noise.best_set`. A method that gave
+        what happened no probability has an infinite log loss. Where no method is distinguishably worse than
+        another one, none is marked.
+        """
         marks = {}
-        for name, head in zip(METRICS, HEADS, strict=True):
-            values = table[head].round(decimals)
-            higher = HIGHER_IS_BETTER.get(name, False)
-            best = values.max() if higher else values.min()
-            marks[head] = (values == best) & (higher is not None)
+        for metric, head in RANKING.items():
+            finite = np.array([_is_finite(one, metric) for one in self.ranked], dtype=bool)
+            marked = np.zeros(len(self.ranked), dtype=bool)
+            if finite.any():
+                marked[finite] = best_set(
+                    [one.losses[metric] for one in self.ranked if _is_finite(one, metric)]
+                )
+            scored = sum(bool(one.losses) for one in self.ranked)
+            marks[head] = marked & (marked.sum() < scored)
         return pd.DataFrame(marks)
 
+    def words(self, name: Callable[[str], str] = str) -> str:
+        """Say which methods are best and by how much they improve on the base model, in one sentence."""
+        marked, base = self.best()[RANKING["brier"]], self.entries[0]
+        best = [one.method for one, is_best in zip(self.ranked, marked, strict=True) if is_best]
+        if not best:
+            return "No method has a Brier score that is distinguishably lower than that of another one."
+        change = self.differences["brier"][0]
+        assert change is not None, "a marked method has scores"
+        listed = ", ".join(map(name, best))
+        sentence = f"Lowest Brier score: {name(self.ranked[0].method)}"
+        if self.ranked[0] is not base:
+            sentence += (
+                f", {-change.difference:.4f} below that of {name(base.method)} (95 % interval "
+                f"{-change.upper:+.4f} to {-change.lower:+.4f})"
+            )
+        if len(best) > 1:
+            sentence += f". Not distinguishable as the best: {listed}"
+        return sentence + "."
+
     def markdown(self, decimals: int = 4) -> str:
-        """Return the leaderboard as a Markdown table, best in bold."""
+        """Return the leaderboard as a Markdown table, the best in bold."""
         head, body = self._printed(decimals, bold="**{}**", escape=_escape_markdown)
         lines = ["| " + " | ".join(row) + " |" for row in [head, *body]]
         lines.insert(1, "|" + "|".join([":--", *["--:"] * (len(head) - 1)]) + "|")
         return "\n".join(lines) + "\n"
 
     def latex(self, decimals: int = 4) -> str:
-        """Return the leaderboard as a LaTeX tabular, best in bold, as the paper prints it."""
+        """Return the leaderboard as a LaTeX tabular, the best in bold."""
         head, body = self._printed(decimals, bold=r"\textbf{{{}}}", escape=_escape_latex)
         lines = [r"\begin{tabular}{l" + "r" * (len(head) - 1) + "}", r"\hline"]
         lines += [" & ".join(head) + r" \\ \hline"]
@@ -99,19 +194,28 @@ class Leaderboard:
     def _printed(
         self, decimals: int, *, bold: str, escape: Callable[[str], str]
     ) -> tuple[list[str], list[list[str]]]:
-        table, best = self.frame(), self.best(decimals)
+        table, best = self.frame(), self.best()
+        heads = [SUMMARY_COLUMNS[name] for name in METRICS]
         body = []
-        for position, entry in enumerate(self.entries):
-            row = [escape(entry.method)]
-            for name, head in zip(METRICS, HEADS, strict=True):
-                value = table[head].iloc[position]
-                if np.isnan(value):
-                    row.append("failed" if entry.failure and head == HEADS[0] else "--")
+        for position, entry in enumerate(self.ranked):
+            row, line = [escape(entry.method)], table.iloc[position]
+            for head in RANKING.values():
+                if np.isnan(line[head]):
+                    row.append("failed" if head == RANKING["brier"] else "--")
                     continue
-                text = f"{value:.0f}" if name == "n_distinct" else f"{value:.{decimals}f}"
+                text = f"{line[head]:+.{decimals}f}"
+                text += f" ({line[f'{head}, lower']:+.{decimals}f} to {line[f'{head}, upper']:+.{decimals}f})"
                 row.append(bold.format(text) if best[head].iloc[position] else text)
+            for name, head in zip(METRICS, heads, strict=True):
+                digits = 0 if name == "n_distinct" else decimals
+                row.append("--" if np.isnan(line[head]) else f"{line[head]:.{digits}f}")
             body.append(row)
-        return [escape("Method"), *map(escape, HEADS)], body
+        return [escape(head) for head in ("Method", *RANKING.values(), *heads)], body
+
+
+def _is_finite(entry: Entry, metric: str) -> bool:
+    """Whether the method has this score, and gave everything that happened some probability."""
+    return bool(entry.losses) and (metric == "brier" or bool(entry.losses[metric].max() < -np.log(TINY)))
 
 
 def compare(
@@ -152,11 +256,12 @@ def compare(
         seconds = perf_counter() - started
         scores, strategy = calibrated_scores(calibrator, evaluation), assessment_strategy(calibrator)
         summary = summarize(evaluation.labels, scores, method=name, n_bins=n_bins, strategy=strategy)
-        return Entry(name, summary, seconds)
+        return Entry(name, summary, seconds, losses=vector_losses(evaluation.labels, scores, evaluation))
 
-    entries = list(base) or [
-        Entry("Base", summarize(evaluation.labels, evaluation, method="Base", n_bins=n_bins))
-    ]
+    entries = list(base)
+    if not entries:
+        summary = summarize(evaluation.labels, evaluation, method="Base", n_bins=n_bins)
+        entries = [Entry("Base", summary, losses=vector_losses(evaluation.labels, evaluation, evaluation))]
     for position, (name, calibrator) in enumerate(methods.items()):
         if progress:
             progress(position / len(methods), name)

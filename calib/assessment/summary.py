@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -12,8 +12,19 @@ import pandas as pd
 from calib.binning import Strategy, bin_statistics
 from calib.metrics.catalogue import MEASURES
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss
+from calib.noise.draws import affordable_resamples
+from calib.noise.intervals import measure_interval
 from calib.predictions import TopLabelPrediction
 from calib.reductions import reduce_to_binary, top_label
+
+#: Ends of the intervals of a summary's numbers, by their key in `calib.metrics.catalogue.MEASURES`.
+Intervals = Mapping[str, tuple[float, float]]
+
+#: What a table with intervals says of them.
+HOW_SURE = (
+    "In brackets: the 95 % interval. Noise raises a measured calibration error by up to what a perfect model "
+    "shows, so its interval can lie below it."
+)
 
 #: What tables call the model whose scores no calibrator has changed.
 BASE = "Base model"
@@ -147,3 +158,54 @@ def summary_frame(summaries: Sequence[Summary]) -> pd.DataFrame:
     """Return one row per method with the columns of `SUMMARY_COLUMNS`; bins are described in words."""
     rows = [asdict(summary) | {"strategy": summary.bins} for summary in summaries]
     return pd.DataFrame(rows)[list(SUMMARY_COLUMNS)].rename(columns=SUMMARY_COLUMNS)
+
+
+def summary_intervals(
+    y_true: Any, scores: Any, summary: Summary, *, level: float = 0.95, random_state: int = 0
+) -> dict[str, tuple[float, float]]:
+    """Return the interval of every number of a summary, as `calib.noise.measure_interval` gives it, by key.
+
+    Parameters
+    ----------
+    y_true, scores
+        As for `summarize`.
+    summary : Summary
+        What `summarize` gave for them.
+    level, random_state
+        Coverage of each interval, and seed of the bootstrap of scores.
+    """
+    options: dict[str, Any] = {"n_bins": summary.n_bins, "strategy": summary.strategy, "level": level}
+    options |= {"n_resamples": affordable_resamples(summary.n_samples), "random_state": random_state}
+    keys = [key for key in MEASURES if getattr(summary, key, None) is not None]
+    return {key: measure_interval(y_true, scores, key, **options) for key in keys}
+
+
+def interval_frame(summaries: Sequence[Summary], intervals: Sequence[Intervals]) -> pd.DataFrame:
+    """Return `summary_frame` with the ends of each number's interval in columns beside it."""
+    table = summary_frame(summaries)
+    for key, head in SUMMARY_COLUMNS.items():
+        ends = [one.get(key, (np.nan, np.nan)) for one in intervals]
+        if not np.isnan(ends).all():
+            position = list(table.columns).index(head) + 1
+            table.insert(position, f"{head}, lower", [low for low, _ in ends])
+            table.insert(position + 1, f"{head}, upper", [high for _, high in ends])
+    return table
+
+
+def interval_texts(summaries: Sequence[Summary], intervals: Sequence[Intervals]) -> pd.DataFrame:
+    """Return a table of texts such as "0.0222 (0.0103 to 0.0208)": a row per number, a column per method."""
+    texts = {}
+    for summary, ends in zip(summaries, intervals, strict=True):
+        texts[summary.method] = {
+            head: _with_interval(getattr(summary, key), ends.get(key))
+            for key, head in SUMMARY_COLUMNS.items()
+            if key not in ("method", "strategy")
+        } | {SUMMARY_COLUMNS["strategy"]: summary.bins}
+    return pd.DataFrame(texts)
+
+
+def _with_interval(value: float | None, ends: tuple[float, float] | None) -> str:
+    if value is None:
+        return "\u2013"
+    text = f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
+    return text if ends is None else f"{text} ({ends[0]:.4f} to {ends[1]:.4f})"

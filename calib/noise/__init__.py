@@ -24,9 +24,11 @@ from calib.noise.intervals import (
     largest_gap_interval,
     measure_interval,
 )
+from calib.noise.many import Improvements, best_set, improvements
 
 __all__ = [
-    "ConsistencyBand", "ErrorInterval", "Interval", "NoiseFloor", "PairedDifference", "PairedInterval",
-    "ProblemFloors", "bootstrap_interval", "canonical_noise_floor", "consistency_band", "error_interval",
-    "noise_floor", "noise_floor_of", "paired_difference", "paired_interval", "problem_floors", "verdict",
+    "ConsistencyBand", "ErrorInterval", "Improvements", "Interval", "NoiseFloor", "PairedDifference",
+    "PairedInterval", "ProblemFloors", "best_set", "bootstrap_interval", "canonical_noise_floor",
+    "consistency_band", "error_interval", "improvements", "noise_floor", "noise_floor_of",
+    "paired_difference", "paired_interval", "problem_floors", "verdict",
 ]  # fmt: skip

@@ -129,7 +129,8 @@ def bootstrap_interval(
     error (Davison & Hinkley 1997, section 5.2), cut to the range of the metric.
     """
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
-    estimate, lower, upper, samples = _bootstrap(_checked_losses(y_true, scores, metric), level, **options)
+    losses = _checked_losses(y_true, scores, metric)
+    ((estimate, lower, upper, level, samples),) = _bootstrap(losses[None], level, **options)
     top = {"brier": 2.0, "log_loss": np.inf}.get(metric, 1.0)
     return Interval(metric, estimate, max(lower, 0.0), min(upper, top), level, samples)
 
@@ -151,9 +152,20 @@ def paired_interval(
     """
     losses_a, losses_b = (_checked_losses(y_true, scores, metric) for scores in (scores_a, scores_b))
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
-    difference, lower, upper, samples = _bootstrap(losses_b - losses_a, level, **options)
-    a, b = float(losses_a.mean()), float(losses_b.mean())
-    return PairedInterval(metric, a, b, difference, lower, upper, level, samples)
+    (interval,) = paired_intervals_of(losses_a, losses_b[None], metric, level, **options)
+    return interval
+
+
+def paired_intervals_of(
+    losses_a: np.ndarray, losses_b: np.ndarray, metric: str, level: float = 0.95, **options: Any
+) -> list[PairedInterval]:
+    """Compute `paired_interval` of several methods b, (m, n) values of the rows, against one, (n,) values.
+
+    All are resampled together; `options` are n_resamples, random_state and progress of `paired_interval`.
+    """
+    a, of_b = float(losses_a.mean()), losses_b.mean(axis=1)
+    changes = _bootstrap(losses_b - losses_a, level, **options)
+    return [PairedInterval(metric, a, float(b), *change) for b, change in zip(of_b, changes, strict=True)]
 
 
 def _checked_losses(y_true: Any, scores: Any, metric: str) -> np.ndarray:
@@ -168,14 +180,22 @@ def _one_row(interval: Interval | PairedInterval, *names: str) -> pd.DataFrame:
     return pd.DataFrame(row).assign(n_resamples=len(interval.samples))
 
 
-def _bootstrap(losses: np.ndarray, level: float, **options: Any) -> tuple[float, float, float, np.ndarray]:
-    """Mean of the rows, the ends of its basic interval, and (R,) means of resampled rows."""
+def _bootstrap(
+    losses: np.ndarray, level: float, **options: Any
+) -> list[tuple[float, float, float, float, np.ndarray]]:
+    """Mean of each row of (m, n) losses, the ends of its basic interval, level, (R,) means of resamples."""
     check_level(level)
-    n_samples = len(losses)
+    n_methods, n_samples = losses.shape
 
     def block(generator: np.random.Generator, size: int) -> np.ndarray:
-        return np.array([losses[generator.integers(0, n_samples, n_samples)].mean() for _ in range(size)])
+        means = np.empty((n_methods, size))
+        for column in range(size):
+            times = np.bincount(generator.integers(0, n_samples, n_samples), minlength=n_samples)
+            means[:, column] = losses @ times.astype(np.float64) / n_samples
+        return means
 
-    estimate, samples = float(losses.mean()), np.concatenate(resample(block, 2 * n_samples, **options))
-    low, high = np.quantile(samples, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return estimate, float(2.0 * estimate - high), float(2.0 * estimate - low), samples
+    samples = np.concatenate(resample(block, 2 * n_samples, **options), axis=1)
+    ends = np.quantile(samples, [(1.0 + level) / 2.0, (1.0 - level) / 2.0], axis=1)
+    mean = losses.mean(axis=1)
+    lower, upper = 2.0 * mean - ends
+    return list(zip(mean.tolist(), lower.tolist(), upper.tolist(), [level] * n_methods, samples, strict=True))

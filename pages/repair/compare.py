@@ -11,8 +11,9 @@ from calib.calibrators.catalogue import PAPER, named_methods
 from calib.diagrams.bin_sweep import sweep_words
 from pages.shared.panels.add_model import offer_model_upload
 from pages.shared.panels.leaderboard import show_leaderboard, show_pair
-from pages.shared.results import summary, sweeps
-from pages.shared.session import BASE, dataset, fit, methods
+from pages.shared.panels.recommendation import show_recommendation
+from pages.shared.results import losses, summary, sweeps
+from pages.shared.session import BASE, Method, dataset, fit, methods
 from pages.shared.widgets import bins_slider, chart, heading, literal, need_calibration
 
 #: Above this many calibration probabilities nothing is fitted until the user asks for it.
@@ -48,6 +49,12 @@ if "DS" in selected and available["DS"].n_parameters(n_classes) > n_rows:
     )
 
 offer_model_upload()
+show_recommendation()
+
+
+def entry(method: Method) -> Entry:
+    """Return the line of a method: its metrics and the scores of its rows."""
+    return Entry(method.name, summary(method, n_bins), losses=losses(method))
 
 
 if not small and not st.toggle("Fit and compare now", key="go"):
@@ -62,21 +69,19 @@ leaderboard = compare(
     data.calibration,
     data.evaluation,
     {name: available[name] for name in selected},
-    base=[Entry(model.name, summary(model, n_bins)) for model in models],
-    assess=lambda name, calibrator: Entry(name, summary(fit(name, calibrator), n_bins)),
+    base=[entry(model) for model in models],
+    assess=lambda name, calibrator: entry(fit(name, calibrator)),
     progress=lambda share, name: bar.progress(share, f"Fitting {name}"),
 )
 bar.empty()
-table = leaderboard.frame()
-base = table.iloc[0]
-best = table.loc[table["TL-ECE"].idxmin()]
-changed = table[table["Method"].isin(selected) & ((table["Accuracy"] - base["Accuracy"]).abs() > 1e-12)]
+st.subheader("Ranking on the evaluation rows", anchor=False)
+accuracy = leaderboard.frame().set_index("Method")["Accuracy"]
+changed = accuracy[[name for name in selected if abs(accuracy[name] - accuracy[BASE]) > 1e-12]]
 st.markdown(
-    f"Lowest TL-ECE: **{best['TL-ECE']:.4f}** by {literal(best['Method'])}; "
-    f"the base model has {base['TL-ECE']:.4f}. Confidence, top-label and top-K calibration and temperature "
-    "scaling cannot change the predicted class; class-wise, normalised (N-), vector and Dirichlet scaling can"
+    f"{leaderboard.words(literal)} Confidence, top-label and top-K calibration and temperature scaling "
+    "cannot change the predicted class; the other methods can"
     + (
-        f", and here accuracy goes from {base['Accuracy']:.4f} to {changed['Accuracy'].min():.4f} at worst."
+        f", and here accuracy goes from {accuracy[BASE]:.4f} to {changed.min():.4f} at worst."
         if len(changed)
         else "."
     )

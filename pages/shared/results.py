@@ -16,11 +16,13 @@ import streamlit as st
 
 import calib
 from calib import Predictions, diagrams
+from calib.assessment.calibrated import vector_losses
 from calib.assessment.leaderboard import binned_sweeps
 from calib.binning import Strategy
 from calib.calibrators.canonical import SimplexScheme
 from calib.metrics.catalogue import MEASURES
 from calib.noise import measure_interval
+from calib.noise.draws import affordable_resamples
 from calib.notions import Notion
 from calib.reductions import top_label
 from pages.shared.session import BASE, Dataset, Method, class_wise, methods
@@ -123,7 +125,30 @@ def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
     measure = MEASURES[key]
     scores = problems(method, measure.options["notion"]) if measure.is_error else method.scores
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy}
-    return measure_interval(method.labels, scores, key, **options, n_resamples=resamples(len(method.labels)))
+    return measure_interval(
+        method.labels, scores, key, **options, n_resamples=affordable_resamples(len(method.labels))
+    )
+
+
+def intervals(method: Method, n_bins: int) -> dict[str, tuple[float, float]]:
+    """Return the ends of the 95 % interval of every number in the summary of a method, by key."""
+    numbers = summary(method, n_bins)
+    keys = [key for key in MEASURES if getattr(numbers, key, None) is not None]
+    return {key: interval(method, key, n_bins) for key in keys}
+
+
+@_shared(max_entries=64, scope="session", show_spinner="Scoring every row ...")
+def losses(method: Method) -> dict[str, np.ndarray]:
+    """Return the values of each evaluation row of the scores that rank methods."""
+    return vector_losses(method.labels, method.scores, methods()[BASE].scores)
+
+
+@_shared(max_entries=32, show_spinner="Trying numbers of points per bin ...")
+def points_per_bin(data: Dataset, notion: Notion, top_k: int | None) -> calib.PointsPerBinChoice:
+    """Return the cross-validated choice of points per bin on the calibration rows."""
+    assert data.calibration is not None, "pages ask for calibration rows before they offer to fit"
+    rows = data.calibration
+    return calib.choose_points_per_bin(rows, rows.labels, notion=notion, top_k=top_k)
 
 
 @_shared(max_entries=512, show_spinner="Comparing on the same rows ...")
@@ -139,13 +164,8 @@ def score_difference(a: Method, b: Method, key: str) -> calib.PairedInterval:
     """Return b's score less a's on the same rows, both of the event that the predicted class is right."""
     events = [calib.TopLabelPrediction(*top_label(one.scores)) for one in (a, b)]
     metric: Any = MEASURES[key].metric
-    draws = resamples(len(a.labels))
+    draws = affordable_resamples(len(a.labels))
     return calib.paired_interval(a.labels, *events, metric=metric, n_resamples=draws, random_state=0)
-
-
-def resamples(n_samples: int) -> int:
-    """Return how many resamples fit into about a second: 1,000 up to 30,000 rows, never under 200."""
-    return int(np.clip(30_000_000 // n_samples, 200, 1000))
 
 
 @_shared(max_entries=256, show_spinner="Estimating without bins ...")

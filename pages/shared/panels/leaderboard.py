@@ -6,14 +6,16 @@ from typing import Any
 
 import streamlit as st
 
-from calib.assessment.leaderboard import Leaderboard
+from calib.assessment.leaderboard import HOW_RANKED, RANKING, Leaderboard
 from calib.assessment.summary import how_assessed
 from calib.metrics.catalogue import MEASURES
 from calib.notions import TOP_NOTIONS
-from pages.shared.results import error_difference, floor, score_difference
+from pages.shared.results import error_difference, floor, interval, score_difference
 from pages.shared.session import Method, methods
 from pages.shared.widgets import download, literal, offer
 
+#: What a table shows in an empty cell.
+NONE = "\u2013"
 PINNED = st.column_config.TextColumn(pinned=True)
 #: How `difference_sentence` compares.
 HOW_COMPARED = (
@@ -24,38 +26,46 @@ BEST = "font-weight: bold; background-color: rgba(0,158,115,0.22)"
 
 
 def show_leaderboard(leaderboard: Leaderboard, n_bins: int) -> None:
-    """Show the table with the best numbers tinted, the noise floor beside TL-ECE, and the downloads."""
-    change = st.toggle("Show the change against the base model")
+    """Show the ranked table, the best improvements tinted, and TL-ECE with its interval and noise floor."""
     table, marks = leaderboard.frame(), leaderboard.best()
-    heads = list(marks.columns)
-    shown = leaderboard.changes() if change else leaderboard.frame()
-    floors = [
-        floor(methods()[entry.method], "tl_ece", n_bins) if entry.summary else None
-        for entry in leaderboard.entries
-    ]
+    shown = table.drop(columns=["Bins", "Seconds", "Failure"])
+    for head in RANKING.values():
+        ends = [shown.pop(f"{head}, {end}") for end in ("lower", "upper")]
+        texts = [
+            NONE if low != low else f"{low:+.4f} to {high:+.4f}" for low, high in zip(*ends, strict=True)
+        ]
+        shown.insert(list(shown.columns).index(head) + 1, f"{head}, 95 %", texts)
+    compared = [methods()[entry.method] if entry.summary else None for entry in leaderboard.ranked]
+    floors = [one and floor(one, "tl_ece", n_bins) for one in compared]
+    limits = [one and interval(one, "tl_ece", n_bins) for one in compared]
     position = list(shown.columns).index("TL-ECE") + 1
-    shown.insert(position, "Noise floor", [noise.mean if noise else None for noise in floors])
-    shown.insert(position + 1, "TL-ECE is", [noise.verdict if noise else "" for noise in floors])
+    texts = [NONE if ends is None else f"{ends[0]:.4f} to {ends[1]:.4f}" for ends in limits]
+    shown.insert(position, "TL-ECE, 95 %", texts)
+    shown.insert(position + 1, "Noise floor", [noise.mean if noise else None for noise in floors])
+    shown.insert(position + 2, "TL-ECE is", [noise.verdict if noise else "" for noise in floors])
+    if table["Failure"].notna().any():
+        shown["Failure"] = table["Failure"]
 
     def mark_best(column: Any) -> list[str]:
         return [BEST if is_best else "" for is_best in marks[column.name]]
 
-    digits = dict.fromkeys(heads, "{:+.4f}" if change else "{:.4f}")
-    digits |= {"Distinct scores": "{:,.0f}", "Noise floor": "{:.4f}"}
-    columns = [name for name in shown.columns if name not in ("Bins", "Seconds", "Failure")]
-    columns += ["Failure"] if table["Failure"].notna().any() else []
-    styled = shown[columns].style.format(digits).apply(mark_best, subset=heads)
+    digits = dict.fromkeys(shown.select_dtypes("number").columns, "{:.4f}")
+    digits |= dict.fromkeys(RANKING.values(), "{:+.4f}") | {"Distinct scores": "{:,.0f}"}
+    styled = shown.style.format(digits).apply(mark_best, subset=list(RANKING.values()))
     st.dataframe(
-        styled, hide_index=True, placeholder="\u2013", height="content", column_config={"Method": PINNED}
+        styled, hide_index=True, placeholder=NONE, height="content", column_config={"Method": PINNED}
     )
     with st.container(horizontal=True):
         download(table, "leaderboard", key="leaderboard-csv")
         offer("Markdown", leaderboard.markdown(), "leaderboard.md", "text/markdown")
         offer("LaTeX", leaderboard.latex(), "leaderboard.tex", "text/x-tex")
+    st.caption(HOW_RANKED)
     st.caption(
-        "The best value of each column is tinted. Noise floor: the TL-ECE that a perfect model with these "
-        "scores shows on average. Above noise: more than it shows in 95 of 100 cases. "
-        f"{how_assessed(n_bins)} TL-MCE (cell) is the definition, TL-MCE (bin) what the paper's tables print."
+        "All other columns are diagnostics. Where a method gives only a confidence, the other classes share "
+        "the rest in proportion to the base model's probabilities; log loss counts a probability of 0 as "
+        "2.2e-16 (36 nats). Noise floor: the TL-ECE that a perfect model with these scores shows on "
+        f"average. Above noise: more than it shows in 95 of 100 cases. {how_assessed(n_bins)} TL-MCE (cell) "
+        "is the definition, TL-MCE (bin) what the paper's tables print."
     )
 
 
