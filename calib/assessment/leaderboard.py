@@ -102,17 +102,13 @@ class Leaderboard:
         """
         reference = self.entries[0].losses
         scored = [one for one in self.ranked if one.losses]
-        found: dict[str, list[PairedInterval | None]] = {}
-        for metric in RANKING:
-            losses = np.array([one.losses[metric] for one in scored])
-            intervals = (
-                []
-                if not scored
-                else paired_intervals_of(
-                    reference[metric], losses, metric, affordable_resamples(losses.shape[1]), random_state=0
-                )
-            )
-            found[metric] = [*intervals, *[None] * (len(self.ranked) - len(scored))]
+        found: dict[str, list[PairedInterval | None]] = {metric: [] for metric in RANKING}
+        for metric, intervals in found.items():
+            if scored:
+                losses = np.array([one.losses[metric] for one in scored])
+                options = {"n_resamples": affordable_resamples(losses.shape[1]), "random_state": 0}
+                intervals += paired_intervals_of(reference[metric], losses, metric, **options)
+            intervals += [None] * (len(self.ranked) - len(scored))
         return found
 
     def frame(self) -> pd.DataFrame:

@@ -15,8 +15,8 @@ import numpy as np
 from calib.exceptions import InputError
 from calib.validation import as_finite, check_level
 
-#: Draws of the largest difference: its 95 % quantile is then known to about 1 %.
-DRAWS = 20_000
+#: Draws of the largest difference: its 95 % quantile is exceeded in 5 % of cases, standard error 0.3 %.
+DRAWS = 5_000
 
 #: Differences whose standard error is below this share of the values are rounding.
 ROUNDING = 1e-12
@@ -131,7 +131,7 @@ def _critical_value(
     drawn = drawn @ (axes * np.sqrt(np.maximum(eigenvalues, 0.0))).T
     largest = np.zeros(DRAWS)
     for one in np.flatnonzero(references):
-        differs = error[one] > 0.0
+        differs = (error[one] > 0.0) & (~references | (np.arange(len(values)) > one))
         ratio = np.abs(drawn[:, [one]] - drawn[:, differs]) / error[one, differs]
         np.maximum(largest, ratio.max(axis=1, initial=0.0), out=largest)
     return float(np.quantile(largest, level))

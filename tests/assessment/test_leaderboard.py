@@ -37,7 +37,7 @@ def test_entries_hold_the_numbers_of_the_library(board):
     example, leaderboard = board
     y = example.evaluation.labels
     table = leaderboard.frame().set_index("Method")
-    assert list(table.index) == ["Base", "TS", "TL-HB", "N-HB", "broken"]
+    assert [one.method for one in leaderboard.entries] == ["Base", "TS", "TL-HB", "N-HB", "broken"]
     assert table.loc["Base", "TL-ECE"] == calib.ece(y, example.evaluation)
     fitted = calib.MulticlassToBinary(calib.HistogramBinning(n_bins=15)).fit(
         example.calibration, example.calibration.labels
@@ -53,26 +53,76 @@ def test_one_failure_is_a_row_that_says_why(board):
     assert np.isnan(row["TL-ECE"])
 
 
-def test_best_is_lowest_error_and_highest_accuracy(board):
+def test_methods_are_ranked_by_brier_score_with_the_paired_intervals_of_the_library(board):
+    example, leaderboard = board
+    y, base = example.evaluation.labels, example.evaluation
+    table = leaderboard.frame()
+    assert table["Method"].iloc[-1] == "broken"
+    assert table["Brier improvement"].iloc[:-1].is_monotonic_decreasing
+    fitted = calib.TemperatureScaling().fit(example.calibration, example.calibration.labels)
+    scaled = fitted.predict_proba(base)
+    row = table.set_index("Method").loc["TS"]
+    for metric, head in (("brier", "Brier improvement"), ("log_loss", "Log loss improvement")):
+        interval = calib.paired_interval(y, base, scaled, metric=metric, random_state=0)
+        ends = (-interval.difference, -interval.upper, -interval.lower)
+        np.testing.assert_allclose(
+            row[[head, f"{head}, lower", f"{head}, upper"]].astype(float), ends, atol=1e-8
+        )
+    base_row = table.set_index("Method").loc["Base"]
+    assert base_row["Brier"] - row["Brier"] == pytest.approx(row["Brier improvement"])
+    assert base_row["Brier improvement"] == 0.0
+
+
+def test_only_what_may_be_best_is_marked(board):
     leaderboard = board[1]
     table, best = leaderboard.frame(), leaderboard.best()
-    assert best["TL-ECE"].tolist() == (table["TL-ECE"].round(4) == table["TL-ECE"].round(4).min()).tolist()
-    assert best["Accuracy"].tolist() == (table["Accuracy"] == table["Accuracy"].max()).tolist()
-    assert not best["Distinct scores"].any()
+    assert list(best.columns) == ["Brier improvement", "Log loss improvement"]
+    losses = [one.losses["brier"] for one in leaderboard.ranked if one.losses]
+    expected = calib.best_set(losses)
+    assert best["Brier improvement"].tolist()[:-1] == (expected & ~expected.all()).tolist()
+    assert not best["Brier improvement"].iloc[-1]
+    assert table["Method"].iloc[0] in leaderboard.words()
 
 
-def test_changes_are_against_the_base(board):
-    leaderboard = board[1]
-    table, changes = leaderboard.frame(), leaderboard.changes()
-    assert changes["TL-ECE"].iloc[0] == 0.0
-    assert changes["TL-ECE"].iloc[1] == table["TL-ECE"].iloc[1] - table["TL-ECE"].iloc[0]
+def entry(name: str, values: np.ndarray) -> Entry:
+    return Entry(name, losses={"brier": values, "log_loss": values})
+
+
+def test_nothing_is_marked_where_nothing_is_distinguishable():
+    random = np.random.default_rng(0)
+    leaderboard = Leaderboard((entry("a", random.random(40)), entry("b", random.random(40))))
+    assert not leaderboard.best().any(axis=None)
+    assert leaderboard.words().startswith("No method has a Brier score that is distinguishably lower")
+
+
+def test_a_probability_of_zero_for_what_happened_is_never_the_best_log_loss():
+    values = np.full(50, 1.0) + 0.1 * np.random.default_rng(0).random(50)
+    zero = np.where(np.arange(50) == 0, -np.log(np.finfo(float).eps), 0.01)
+    best = Leaderboard((entry("a", values), entry("zero", zero), entry("worse", values + 1.0))).best()
+    assert best["Log loss improvement"].tolist() == [False, True, False]  # ranked: zero, a, worse
+
+
+def test_one_value_per_class_does_not_win_on_the_reference_file(shared_data):
+    """TL-ECE alone would crown it (0.0099 against 0.0222); its Brier score is distinguishably worse."""
+    calibration, evaluation = calib.read_pair(shared_data / "cifar10_resnet50.npz")
+    methods = {name: named_methods()[name] for name in ("TS", "VS", "TL-HB")}
+    constant = calib.MulticlassToBinary(calib.HistogramBinning(n_bins=1))
+    leaderboard = compare(calibration, evaluation, {"constant": constant, **methods})
+    table = leaderboard.frame().set_index("Method")
+    assert table["TL-ECE"].idxmin() == "constant"
+    assert table["TL-ECE"]["constant"] == pytest.approx(0.0099, abs=1e-4)
+    assert leaderboard.ranked[-1].method == "constant"
+    assert table["Brier improvement, upper"]["constant"] < 0.0
+    assert not leaderboard.best()["Brier improvement"].iloc[-1]
+    assert leaderboard.ranked[0].method == "VS"
 
 
 def test_markdown_and_latex_print_the_frame(board):
     leaderboard = board[1]
-    value = f"{leaderboard.frame()['TL-ECE'].iloc[0]:.4f}"
-    assert value in leaderboard.markdown()
-    assert value in leaderboard.latex()
+    first = leaderboard.frame().iloc[0]
+    for value in (f"{first['TL-ECE']:.4f}", f"{first['Brier improvement']:+.4f} ("):
+        assert value in leaderboard.markdown()
+        assert value in leaderboard.latex()
     assert leaderboard.markdown().count("\n") == len(leaderboard.entries) + 2
     assert r"\textbf{" in leaderboard.latex()
 
