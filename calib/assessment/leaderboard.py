@@ -161,7 +161,6 @@ class Leaderboard:
             return "No method has a Brier score that is distinguishably lower than that of another one."
         change = self.differences["brier"][0]
         assert change is not None, "a marked method has scores"
-        listed = ", ".join(map(name, best))
         sentence = f"Lowest Brier score: {name(self.ranked[0].method)}"
         if self.ranked[0] is not base:
             sentence += (
@@ -169,7 +168,8 @@ class Leaderboard:
                 f"{-change.upper:+.4f} to {-change.lower:+.4f})"
             )
         if len(best) > 1:
-            sentence += f". Not distinguishable as the best: {listed}"
+            listed = f"{', '.join(map(name, best[:-1]))} or {name(best[-1])}"
+            sentence += f". No method is distinguishably better than {listed}"
         return sentence + "."
 
     def markdown(self, decimals: int = 4) -> str:
