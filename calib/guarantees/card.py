@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.guarantees.theorems import deviation
+from calib.noise.intervals import binomial_limits
+from calib.notions import TOP_K_NOTIONS, NotionShape
 from calib.validation import check_alpha
 
 #: What the theorems assume, for a reader who has not seen the paper.
@@ -19,6 +21,8 @@ ASSUMPTIONS = (
     "The calibration rows and the rows to come are independent draws from one population.",
     "The model was not trained, tuned or selected on the calibration rows.",
     "Points per bin were chosen before looking at the calibration rows, and every class has enough of them.",
+    "The theorems and the intervals are proved for bins cut at calibration scores. Bins here are cut halfway "
+    "between two scores and use all their rows; `python -m benchmarks.guarantee_coverage` simulates that.",
 )
 
 #: One more, by the rule for equal scores.
@@ -27,8 +31,16 @@ GROUPED_TIES = (
     "hold more than its share of rows, never fewer."
 )
 RANDOMIZED_TIES = (
-    "No two calibration rows have equal scores: ties='randomize' spreads equal scores over several bins in "
-    "fit, predict sends them all to one, and the promise can fail. Use ties='group' for such scores."
+    "Equal scores were not spread over several bins (ties='randomize' can do so): predict sends every "
+    "calibration row to the bin it was fitted in."
+)
+UNKNOWN_TIES = (
+    "No two calibration rows have equal scores. ties='randomize' spreads equal ones over several bins, "
+    "predict sends them all to one, and the file of this calibrator does not say whether that was so."
+)
+VOID = (
+    "ties='randomize' spread equal scores over several bins and predict sends them all to one, so the bound "
+    "is void for these data; fit with ties='group'"
 )
 
 
@@ -42,6 +54,38 @@ class Promise:
     name: str
     epsilon: float
     share: float
+
+
+@dataclass(frozen=True, eq=False)
+class BinIntervals:
+    """Clopper-Pearson intervals of the true probability of every bin with a guarantee; C bins.
+
+    Attributes
+    ----------
+    problem, label, rank : (C,) int64 arrays
+        Problem of the bin, its class code (-1 where classes are pooled), its claim.
+    count : (C,) int64 array
+        Calibration rows.
+    value, lower, upper : (C,) float64 arrays
+        Calibrated value, and the ends of the interval.
+    """
+
+    problem: np.ndarray
+    label: np.ndarray
+    rank: np.ndarray
+    count: np.ndarray
+    value: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+    @property
+    def reach(self) -> np.ndarray:
+        """Distance from the calibrated value to the farther end of the interval, (C,) float64."""
+        return np.maximum(self.value - self.lower, self.upper - self.value)
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per bin, for CSV downloads."""
+        return pd.DataFrame({name: getattr(self, name) for name in self.__dataclass_fields__})
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +107,17 @@ class GuaranteeCard:
     n_points : (P,) int64 array
         Calibration rows n_l.
     n_bins : (P,) int64 array
-        Bins; 0 where the problem fell back on something that has no guarantee.
+        Bins; 0 where the problem fell back on something that has no bins of its own.
     points_per_bin : (P,) int64 array
         Fewest points in a bin of the problem; 0 where it fell back.
     marginal, conditional, expected_ece : (P,) float64 arrays
         eps_1, eps_2 and the bound on the expected ECE of each problem; NaN without a guarantee.
-        `conditional` holds for all problems of a claim at once, except for "class-wise" (Theorem 2).
+        `conditional` holds for all values and problems of a claim at once: for all predicted classes
+        (top-label), for one class ("class-wise", Theorem 2), for one rank (top-K notions).
+    bins : BinIntervals
+        Intervals of the true probability of each bin, which hold as `conditional` does.
+    void : (P,) bool array
+        Where ``ties="randomize"`` spread equal scores over several bins, so that no bound holds.
     covered : float
         Share of the calibration entries that belong to problems with a guarantee.
     assumptions : tuple of str
@@ -88,6 +137,8 @@ class GuaranteeCard:
     marginal: np.ndarray
     conditional: np.ndarray
     expected_ece: np.ndarray
+    bins: BinIntervals
+    void: np.ndarray
     covered: float
     assumptions: tuple[str, ...]
 
@@ -105,6 +156,22 @@ class GuaranteeCard:
     def worst_expected_ece(self) -> float:
         """Bound on the expected ECE of the notion over the covered problems, NaN if there is none."""
         return _largest(self.expected_ece)
+
+    @property
+    def reach(self) -> np.ndarray:
+        """Largest distance from a calibrated value to an end of its interval, (P,) float64; NaN if uncovered.
+
+        With probability 1 - `alpha` all values of a claim are that near to the truth at once: what
+        `conditional` says of any data, from the outcomes of these.
+        """
+        reach = np.where(np.isfinite(self.conditional), 0.0, np.nan)
+        np.maximum.at(reach, self.bins.problem, self.bins.reach)
+        return reach
+
+    @property
+    def worst_reach(self) -> float:
+        """Largest `reach` of the covered problems, NaN if there is none."""
+        return _largest(self.reach)
 
     @property
     def theorem(self) -> str:
@@ -126,15 +193,43 @@ class GuaranteeCard:
         """Say what is promised, or why nothing is; `strong` formats the bounds: "**{}**" for Markdown."""
         if not self.applies:
             return f"No guarantee: {self.why_not}."
-        first, second, expected = (
+        first, second, reach, expected = (
             strong.format(f"{bound:.3f}")
-            for bound in (self.worst_marginal, self.worst_conditional, self.worst_expected_ece)
+            for bound in (
+                self.worst_marginal,
+                self.worst_conditional,
+                self.worst_reach,
+                self.worst_expected_ece,
+            )
+        )
+        at_once, together = self._scope()
+        void = (
+            f" For {int(self.void.sum()):,} of {len(self.void):,} problems {VOID}." if self.void.any() else ""
         )
         return (
             f"With probability at least {1 - self.alpha:.0%}, whatever the distribution of the data, the "
-            f"calibrated score is within {first} (\u03b5\u2081) of the truth for a new row, and within "
-            f"{second} (\u03b5\u2082) for every calibrated value at once; the expected error is at most "
-            f"{expected} ({self.theorem}). This covers {self.covered:.1%} of the calibration rows."
+            f"calibrated score is within {first} (\u03b5\u2081) of the truth for a new row. With the "
+            f"same probability it is within {second} (\u03b5\u2082) for {at_once} at once, and within "
+            f"{reach} by the Clopper-Pearson intervals of the bins.{together} The expected error is at most "
+            f"{expected} ({self.theorem}). This covers {self.covered:.1%} of the calibration rows.{void}"
+        )
+
+    def _scope(self) -> tuple[str, str]:
+        """Say which values a statement is about at once, and what holds for all claims together."""
+        if self.notion == "class-wise":
+            one, many = "every calibrated value of one class", "classes"
+        elif self.notion in TOP_K_NOTIONS:
+            one, many = "every calibrated value of one rank", "ranks"
+        else:
+            return "every calibrated value", ""
+        claims = len(np.unique(self.rank[np.isfinite(self.conditional)]))
+        failing = claims * self.alpha
+        if claims == 1:
+            return one, ""
+        says = "which promises nothing" if failing >= 1 else f"so it holds with at least {1 - failing:.0%}"
+        return (
+            one,
+            f" For all {claims:,} {many} at once the chances of failure add up to {failing:.0%}, {says}.",
         )
 
     def frame(self) -> pd.DataFrame:
@@ -149,6 +244,7 @@ class GuaranteeCard:
                 "points_per_bin": self.points_per_bin,
                 "eps_marginal": self.marginal,
                 "eps_conditional": self.conditional,
+                "reach": self.reach,
                 "expected_ece_bound": self.expected_ece,
             }
         )
@@ -175,6 +271,11 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> Guaran
     Theorem 1, eps_2 uses log(2 B / alpha) with B the bins of the claim's covered problems together (of the
     class alone for "class-wise"), which n / k bounds from above: the card is never looser than `guarantee`.
     The top-K notions apply the same binary bounds (Gupta & Ramdas 2021, Theorem 4) to each claim.
+
+    Given the calibration scores that bound a bin, its other k - 1 points are independent draws from it
+    (Gupta & Ramdas 2021, the argument of Theorem 4), so that the Clopper-Pearson interval of their outcomes
+    at alpha / B holds for all bins at once. Which outcome belongs to the bounding point is not kept: the
+    lower end takes it for a success, the upper end for a failure.
     """
     check_is_fitted(calibrator)
     check_alpha(alpha)
@@ -183,17 +284,24 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> Guaran
     n_problems = shape.n_problems
     n_bins, points = np.zeros(n_problems, dtype=np.int64), np.zeros(n_problems, dtype=np.int64)
     fell_back = {fallback.problem for fallback in calibrator.fallbacks_}
+    void = np.zeros(n_problems, dtype=bool)
+    own: list[tuple[int, HistogramBinning]] = []
     if not why_not:
         for index, fitted in enumerate(calibrator.calibrators_):
             if fitted is not None and index not in fell_back and fitted.counts_.min() >= 2:
                 n_bins[index], points[index] = len(fitted.counts_), fitted.counts_.min()
-    covered = points > 0
+                void[index] = bool(fitted.misplaced_)
+                own.append((index, fitted))
+    covered = (points > 0) & ~void
+    if not why_not and not covered.any():
+        why_not = VOID if void.any() else "no class has enough calibration rows for one bin"
     problem = np.arange(n_problems)
     rank = shape.claims_of(problem)
-    together = np.bincount(rank, weights=n_bins)[rank]
+    together = np.bincount(rank, weights=np.where(covered, n_bins, 0))[rank]
     k = np.where(covered, points, 2)
-    binary = calibrator.binary
-    delta = getattr(binary, "delta", 0.0) if getattr(binary, "ties", "group") == "randomize" else 0.0
+    binary = calibrator.binary_calibrator
+    randomized = getattr(binary, "ties", "group") == "randomize"
+    delta = binary.delta if randomized else 0.0
     entries = calibrator.n_points_
     bounds = (
         deviation(2.0 / alpha, k) + delta,
@@ -201,11 +309,15 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> Guaran
         np.sqrt(1.0 / (2.0 * k)) + delta,
     )
     marginal, conditional, expected = (np.where(covered, bound, np.nan) for bound in bounds)
+    ties = GROUPED_TIES
+    if randomized:
+        known = all(fitted.misplaced_ is not None for _, fitted in own)
+        ties = RANDOMIZED_TIES if known else UNKNOWN_TIES
     return GuaranteeCard(
         notion=calibrator.notion,
         alpha=float(alpha),
-        applies=not why_not and bool(covered.any()),
-        why_not=why_not or ("" if covered.any() else "no class has enough calibration rows for one bin"),
+        applies=not why_not,
+        why_not=why_not,
         problem=problem,
         label=shape.labels_of(problem),
         rank=rank,
@@ -215,8 +327,39 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> Guaran
         marginal=marginal,
         conditional=conditional,
         expected_ece=expected,
+        bins=_bin_intervals(
+            [(index, fitted) for index, fitted in own if covered[index]],
+            shape,
+            alpha / np.maximum(together, 1),
+            delta,
+        ),
+        void=void,
         covered=float(entries[covered].sum() / entries.sum()),
-        assumptions=(*ASSUMPTIONS, RANDOMIZED_TIES if delta else GROUPED_TIES),
+        assumptions=(*ASSUMPTIONS, ties),
+    )
+
+
+def _bin_intervals(
+    own: list[tuple[int, HistogramBinning]], shape: NotionShape, alpha: np.ndarray, delta: float
+) -> BinIntervals:
+    """Return the intervals of the bins of covered problems; `alpha` is the share of each problem's bins."""
+    counts = [fitted.counts_ for _, fitted in own]
+    problem = np.repeat([index for index, _ in own], [len(count) for count in counts]).astype(np.int64)
+    count = np.concatenate([np.empty(0, dtype=np.int64), *counts])
+    value = np.concatenate([np.empty(0), *(fitted.values_ for _, fitted in own)])
+    # A randomized value is (mean + noise up to delta) / (1 + delta): take the most and the fewest successes.
+    most = np.floor(np.minimum(value * (1.0 + delta), 1.0) * count + 1e-6)
+    fewest = np.ceil(np.maximum(value * (1.0 + delta) - delta, 0.0) * count - 1e-6)
+    lower = binomial_limits(np.maximum(fewest - 1, 0), count - 1, alpha[problem])[0]
+    upper = binomial_limits(np.minimum(most, count - 1), count - 1, alpha[problem])[1]
+    return BinIntervals(
+        problem=problem,
+        label=shape.labels_of(problem),
+        rank=shape.claims_of(problem),
+        count=count,
+        value=value,
+        lower=lower,
+        upper=upper,
     )
 
 

@@ -30,8 +30,8 @@ class Guarantee:
         eps_1: with probability 1 - alpha over calibration rows and one new row, the probability predicted
         for that row is within eps_1 of the true one. Above 1 it promises nothing.
     conditional : float
-        eps_2: with probability 1 - alpha over calibration rows, this holds within eps_2 for every class and
-        every predicted probability at once; TL-ECE and TL-MCE are then at most eps_2.
+        eps_2: with probability 1 - alpha over calibration rows, this holds within eps_2 for every predicted
+        class and every predicted probability at once; TL-ECE and TL-MCE are then at most eps_2.
     expected_ece : float
         Bound on the expected TL-ECE.
     """
@@ -60,7 +60,7 @@ class ClassWiseGuarantee:
     delta : float
         Tie-breaking noise.
     marginal, conditional : (L,) float64 arrays
-        eps_l of Theorem 2, as in `Guarantee`, each with probability 1 - alpha_l.
+        eps_l of Theorem 2, as in `Guarantee`, each with probability 1 - alpha_l for its class alone.
     ece_bound, ece_failure : float
         CW-ECE is at most `ece_bound` with probability 1 - `ece_failure` (the sum of the alpha_l; at 1 or
         more it promises nothing).
@@ -201,10 +201,10 @@ def multinomial_bound(counts: Any, n_classes: int, *, alpha: float = 0.1, n_bins
 
 
 def points_needed(expected_ece: float) -> int:
-    """Find the fewest points per bin that bound the expected TL-ECE (or CW-ECE) by `expected_ece`.
+    """Find how many points per bin suffice for an expected TL-ECE (or CW-ECE) of at most `expected_ece`.
 
-    The smallest k with sqrt(1 / (2 k)) <= `expected_ece`; delta, which can be as small as one likes, is
-    left out.
+    Fewer may do, as the bound holds for every distribution. The smallest k with
+    sqrt(1 / (2 k)) <= `expected_ece`; delta, which can be as small as one likes, is left out.
 
     Raises
     ------
@@ -226,13 +226,13 @@ def points_sentence(expected_ece: float, *, n_bins: int = 10, name: str = "TL-EC
     Examples
     --------
     >>> points_sentence(0.05)
-    'For expected TL-ECE below 0.05 you need k = 200 points per bin, that is 2,000 rows for 10 bins.'
+    'For expected TL-ECE of at most 0.05, k = 200 points per bin suffice: 2,000 rows for 10 bins.'
     """
     k, n_bins = points_needed(expected_ece), check_count(n_bins, "n_bins")
     bins = "1 bin" if n_bins == 1 else f"{n_bins:,} bins"
     return (
-        f"For expected {name} below {expected_ece:g} you need k = {k:,} points per bin, "
-        f"that is {k * n_bins:,} rows for {bins}."
+        f"For expected {name} of at most {expected_ece:g}, k = {k:,} points per bin suffice: "
+        f"{k * n_bins:,} rows for {bins}."
     )
 
 

@@ -86,7 +86,7 @@ EXERCISES = (
         {"step": "six-points", "notion": "confidence"},
     ),
     Exercise(
-        "How many points per bin does histogram binning need for an expected ECE of at most 0.05, and how "
+        "How many points per bin suffice for histogram binning with an expected ECE of at most 0.05, and how "
         "many calibration rows is that for 10 bins?",
         _points_per_bin,
         {"step": "binning", "rows": "5000", "points": "200"},

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import gammaln, ndtr, xlogy
-from scipy.stats import beta
+from scipy.special import betaincinv, gammaln, ndtr, xlogy
 from scipy.stats import norm as normal
 
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
@@ -260,11 +259,13 @@ def measure_interval(
     return mean.lower, mean.upper
 
 
-def binomial_limits(right: np.ndarray, count: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+def binomial_limits(
+    right: np.ndarray, count: np.ndarray, alpha: float | np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of Clopper-Pearson intervals, each missing with a chance of at most `alpha`."""
     wrong = count - right
-    low = np.where(right > 0, beta.ppf(alpha / 2.0, np.maximum(right, 1e-9), wrong + 1.0), 0.0)
-    high = np.where(wrong > 0, beta.isf(alpha / 2.0, right + 1.0, np.maximum(wrong, 1e-9)), 1.0)
+    low = np.where(right > 0, betaincinv(np.maximum(right, 1e-9), wrong + 1.0, alpha / 2.0), 0.0)
+    high = np.where(wrong > 0, 1.0 - betaincinv(np.maximum(wrong, 1e-9), right + 1.0, alpha / 2.0), 1.0)
     return low, high
 
 

@@ -226,24 +226,38 @@ class Array:
 
 @dataclass(frozen=True)
 class Record:
-    """An object with exactly these keys; their values are checked in this order."""
+    """An object with exactly these keys; their values are checked in this order.
+
+    Parameters
+    ----------
+    fields : dict
+        Field of each key.
+    later : frozenset of str
+        Keys that earlier files lack: where one is missing, its value is None, which is not written.
+    """
 
     fields: dict[str, Field]
+    later: frozenset[str] = frozenset()
 
     @property
     def schema(self) -> dict[str, Any]:
         """An object with exactly these keys."""
-        return closed_schema({name: field.schema for name, field in self.fields.items()})
+        return closed_schema({name: field.schema for name, field in self.fields.items()}, self.later)
 
     def encode(self, value: Any) -> dict[str, Any]:
         """Return the attributes of these names as JSON types."""
-        return {name: field.encode(getattr(value, name)) for name, field in self.fields.items()}
+        return {
+            name: field.encode(getattr(value, name))
+            for name, field in self.fields.items()
+            if name not in self.later or getattr(value, name) is not None
+        }
 
     def decode(self, value: Any, where: str, sizes: Sizes) -> dict[str, Any]:
         """Check the keys, then each value."""
-        closed(value, self.fields, where)
+        closed(value, self.fields, where, self.later)
         return {
-            name: field.decode(value[name], f"{where}.{name}", sizes) for name, field in self.fields.items()
+            name: field.decode(value[name], f"{where}.{name}", sizes) if name in value else None
+            for name, field in self.fields.items()
         }
 
 
@@ -260,12 +274,12 @@ def _bind(name: str, size: int, where: str, sizes: Sizes) -> None:
         )
 
 
-def closed(value: Any, names: Collection[str], where: str) -> dict[str, Any]:
-    """Return `value` if it is an object with exactly these keys, or raise `CalibratorFileError`."""
+def closed(value: Any, names: Collection[str], where: str, may_lack: Collection[str] = ()) -> dict[str, Any]:
+    """Return `value` if it is an object with these keys (`may_lack` some), or raise `CalibratorFileError`."""
     if not isinstance(value, dict):
         raise mismatch(where, "an object", value)
     for name in names:
-        if name not in value:
+        if name not in value and name not in may_lack:
             raise CalibratorFileError(f"calibrator file: {where} lacks {name!r}")
     for name in value:
         if name not in names:
@@ -273,11 +287,11 @@ def closed(value: Any, names: Collection[str], where: str) -> dict[str, Any]:
     return value
 
 
-def closed_schema(properties: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of an object with exactly these keys."""
+def closed_schema(properties: dict[str, Any], may_lack: Collection[str] = ()) -> dict[str, Any]:
+    """Return the JSON Schema of an object with exactly these keys, some of which it `may_lack`."""
     return {
         "type": "object",
         "properties": properties,
-        "required": list(properties),
+        "required": [name for name in properties if name not in may_lack],
         "additionalProperties": False,
     }

@@ -142,6 +142,8 @@ def _check_histogram(params: Values, state: Values, where: str, sizes: Sizes) ->
     if total != sizes.setdefault("n", total):
         raise mismatch(f"{where}.counts_", f"counts that sum to {sizes['n']:,}", total)
     max_bins = params["n_bins"] or max(total // params["points_per_bin"], 1)
+    if (state["misplaced_"] or 0) > total:
+        raise mismatch(f"{where}.misplaced_", f"at most {total:,}", state["misplaced_"])
     if len(state["values_"]) > max_bins:
         raise mismatch(f"{where}.values_", f"at most {max_bins:,} bins", state["values_"].tolist())
     edges = state["edges_"]
@@ -193,10 +195,14 @@ def _check_canonical(params: Values, state: Values, where: str, sizes: Sizes) ->
     sizes["n"] = int(state["counts_"].sum()) + state["n_boundary_"]
 
 
+#: State that files written before version 0.2 lack.
+_LATER = frozenset({"misplaced_"})
+
+
 def _layouts(methods: Mapping[str, Method], rows: Mapping[str, tuple[Any, ...]]) -> dict[str, Layout]:
     """Return the layouts of methods of the catalogue, from a row (params, state, check if any) for each."""
     return {
-        methods[name].make.__name__: Layout(methods[name].make, Record(params), Record(state), *check)
+        methods[name].make.__name__: Layout(methods[name].make, Record(params), Record(state, _LATER), *check)
         for name, (params, state, *check) in rows.items()
     }
 
@@ -225,6 +231,7 @@ _BINARY = _layouts(
                 "edges_": Array(("b-1",), 0.0, order="non-decreasing"),
                 "values_": Array(("b",), 0.0, 1.0),
                 "counts_": Array(("b",), 1, whole=True),
+                "misplaced_": whole(0),
             },
             _check_histogram,
         ),

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 from sklearn.base import BaseEstimator
 
+from benchmarks.guarantee_coverage import misses, truths
 from calib import (
     HistogramBinning,
     InputError,
@@ -21,6 +23,7 @@ from calib import (
     points_needed,
     points_sentence,
 )
+from calib.persistence import dumps, loads
 
 
 def test_theorem_1_by_hand():
@@ -69,9 +72,9 @@ def test_points_needed_inverts_the_bound(target):
 def test_points_sentence():
     assert points_needed(0.1) == 50
     assert points_sentence(0.05) == (
-        "For expected TL-ECE below 0.05 you need k = 200 points per bin, that is 2,000 rows for 10 bins."
+        "For expected TL-ECE of at most 0.05, k = 200 points per bin suffice: 2,000 rows for 10 bins."
     )
-    assert points_sentence(0.1, n_bins=1, name="CW-ECE").endswith("that is 50 rows for 1 bin.")
+    assert points_sentence(0.1, n_bins=1, name="CW-ECE").endswith("suffice: 50 rows for 1 bin.")
 
 
 @pytest.mark.parametrize(
@@ -129,11 +132,110 @@ def test_card_by_hand():
     assert [promise.epsilon for promise in card.promises(1)] == [card.marginal[1], card.conditional[1]]
     assert card.promises(2) == []
     words = card.words("**{}**")
-    for bound in (card.worst_marginal, card.worst_conditional, card.worst_expected_ece):
+    for bound in (card.worst_marginal, card.worst_conditional, card.worst_reach, card.worst_expected_ece):
         assert f"**{bound:.3f}**" in words
     for phrase in ("at least 90%", "Theorem 1", "91.5% of the calibration rows"):
         assert phrase in words
+    assert "for every calibrated value at once" in words
     assert "ties" in card.assumptions[-1]
+
+
+def test_intervals_of_the_bins_by_hand():
+    """40 rows in two bins of 20 with 3 and 20 successes, alpha 0.1: each end at 0.1 / 2 / 2 = 0.025.
+
+    The lower end leaves one success out, the upper end one failure, of 19 rows each.
+    """
+    scores = np.arange(40) / 100 + 0.55
+    right = np.concatenate([np.repeat([True, False], [3, 17]), np.ones(20, dtype=bool)])
+    model = MulticlassToBinary(HistogramBinning(points_per_bin=20), notion="confidence")
+    card = guarantee_card(model.fit(np.column_stack([scores, 1 - scores]), np.where(right, 0, 1)), alpha=0.1)
+    bins = card.bins
+    assert bins.value == pytest.approx([0.15, 1.0])
+    assert bins.count.tolist() == [20, 20]
+    assert binom.sf(1, 19, bins.lower[0]) == pytest.approx(0.025)  # P(2 or more of 19)
+    assert binom.cdf(3, 19, bins.upper[0]) == pytest.approx(0.025)
+    assert binom.pmf(19, 19, bins.lower[1]) == pytest.approx(0.025)
+    assert bins.upper[1] == 1.0
+    assert (
+        card.reach[0]
+        == card.worst_reach
+        == max(bins.upper[0] - 0.15, 0.15 - bins.lower[0], 1 - bins.lower[1])
+    )
+    assert card.worst_reach < card.worst_conditional
+    assert len(bins.frame()) == 2
+
+
+@pytest.mark.parametrize(("place", "k"), [(1, 50), (6, 20)])
+def test_statements_fail_no_more_often_than_they_say(place, k):
+    """100 draws of 500 rows: a rate of 10 % has a standard error of 3 %."""
+    found = misses(truths()[place], k, 500, 100)
+    assert found["intervals"] <= 0.1 + 0.06
+    assert found["eps_2"] <= found["intervals"]
+    assert found["eps_1"] <= 0.1
+    assert found["error_over_bound"] <= 1.0
+    assert found["reach_over_eps_2"] < 1.0
+
+
+@pytest.mark.parametrize(
+    ("notion", "alpha", "words"),
+    [
+        ("class-wise", 0.1, "of one class at once"),
+        (
+            "class-wise",
+            0.1,
+            "For all 3 classes at once the chances of failure add up to 30%, so it holds with",
+        ),
+        ("class-wise", 0.4, "add up to 120%, which promises nothing"),
+        ("top-k-label", 0.1, "of one rank at once"),
+        ("top-k-confidence", 0.05, "For all 3 ranks at once the chances of failure add up to 15%"),
+    ],
+)
+def test_card_says_which_values_it_is_about_at_once(notion, alpha, words):
+    proba, y = rows_of([300, 200, 100])
+    model = MulticlassToBinary(HistogramBinning(points_per_bin=20), notion=notion).fit(proba, y)
+    assert words in guarantee_card(model, alpha).words()
+
+
+def test_bound_is_void_where_equal_scores_were_spread_over_bins():
+    """Class 0 has 10 distinct scores for 300 rows, class 1 none twice."""
+    proba, y = rows_of([300, 200])
+    proba[:300] = np.round(proba[:300], 1)
+    randomized = HistogramBinning(points_per_bin=20, ties="randomize", random_state=0)
+    model = MulticlassToBinary(randomized).fit(proba, y)
+    card = guarantee_card(model)
+    assert card.void.tolist() == [True, False]
+    assert np.isnan(card.marginal[0])
+    assert np.isnan(card.reach[0])
+    assert card.conditional[1] == pytest.approx(math.sqrt(math.log(2 * 10 / 0.1) / 38), abs=1e-9)
+    assert set(card.bins.problem) == {1}
+    assert "For 1 of 2 problems" in card.words()
+    assert "void for these data" in card.words()
+    tied = guarantee_card(model.fit(np.round(proba, 1), y))
+    assert not tied.applies
+    assert "void for these data" in tied.words()
+    assert guarantee_card(MulticlassToBinary(HistogramBinning(points_per_bin=20)).fit(proba, y)).applies
+
+
+def test_loaded_card_is_that_of_the_fitted_calibrator():
+    proba, y = rows_of([300, 200])
+    for ties in ("group", "randomize"):
+        for scores in (proba, np.round(proba, 1)):
+            model = MulticlassToBinary(HistogramBinning(points_per_bin=20, ties=ties, random_state=0))
+            fresh, loaded = (guarantee_card(m) for m in (model.fit(scores, y), loads(dumps(model))))
+            assert fresh.words() == loaded.words()
+            assert fresh.assumptions == loaded.assumptions
+            np.testing.assert_array_equal(fresh.bins.lower, loaded.bins.lower)
+
+
+def test_files_that_do_not_say_leave_ties_an_assumption():
+    model = MulticlassToBinary(HistogramBinning(points_per_bin=20, ties="randomize", random_state=0))
+    model.fit(*rows_of([300, 200]))
+    assert "were not spread" in guarantee_card(model).assumptions[-1]
+    for fitted in model.calibrators_:
+        fitted.misplaced_ = None
+    old = loads(dumps(model))
+    assert b"misplaced_" not in dumps(old)
+    assert "does not say" in guarantee_card(old).assumptions[-1]
 
 
 def test_card_of_class_wise_is_theorem_2():
@@ -146,8 +248,8 @@ def test_card_of_class_wise_is_theorem_2():
     assert card.n_bins.tolist() == [12, 12, 12]
     assert card.marginal == pytest.approx(theorem.marginal)
     assert card.conditional == pytest.approx(theorem.conditional)
-    assert len(card.assumptions) == 4
-    assert "ties='group'" in card.assumptions[-1]
+    assert len(card.assumptions) == 5
+    assert "ties='randomize'" in card.assumptions[-1]
 
 
 @pytest.mark.parametrize("notion", ["confidence", "top-k-confidence", "top-k-label"])

@@ -37,17 +37,24 @@ def show_guarantee(calibrator: Any) -> None:
             "points_per_bin": "Points per bin k",
             "eps_marginal": "\u03b5\u2081",
             "eps_conditional": "\u03b5\u2082",
+            "reach": "Within",
             "expected_ece_bound": "Bound on expected ECE",
         }
         shown = table.rename(columns=heads)[list(heads.values())]
         number = st.column_config.NumberColumn(format="%.3f")
+        bounds = ["\u03b5\u2081", "\u03b5\u2082", "Within", "Bound on expected ECE"]
         st.dataframe(
             shown,
             hide_index=True,
             placeholder="\u2013",
-            column_config=dict.fromkeys(["\u03b5\u2081", "\u03b5\u2082", "Bound on expected ECE"], number),
+            column_config=dict.fromkeys(bounds, number),
+        )
+        st.caption(
+            "Within: the largest distance from a calibrated value to an end of its bin's Clopper-Pearson "
+            "interval. These hold at once for the same values as \u03b5\u2082, given these rows' outcomes."
         )
         download(table, "guarantee", key="guarantee-csv")
+        download(card.bins.frame(), "guarantee-bins", label="Every bin (CSV)", key="guarantee-bins-csv")
     error = MEASURES["cw_ece" if card.notion == "class-wise" else "tl_ece"].title
     st.markdown(points_sentence(desired, name=error))
     with st.expander("What the guarantee assumes"):
