@@ -31,6 +31,9 @@ ALIAS_ROWS = 2_000
 #: Scores of one row may sum to this much above 1 and still be drawn as one categorical outcome.
 JOINT_TOLERANCE = 1e-3
 
+#: Rows are drawn systematically where their scores sum to at most this much.
+MOST_AT_ONCE = 8
+
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 Progress = Callable[[float], object]
 
@@ -54,14 +57,16 @@ def perfect_sums(problems: BinaryProblems, cells: BinStatistics) -> tuple[Draw, 
     -----
     With one claim ("confidence", "top-label") entries are independent. With several, the outcomes of a
     row exclude each other: where the scores of every row sum to at most 1, one class (or none) is drawn
-    per row, which is exact. Scores of class-wise calibrators can sum to more; no joint distribution then
-    has these scores as its margins, and entries are drawn independently. That keeps the mean of every
-    l_1 error exact and leaves its spread approximate.
+    per row, which is exact. Scores of class-wise calibrators can sum to more, and no single class then has
+    these scores as its chances: such rows are drawn systematically (`systematic`), so that every class has
+    its score as its chance, and a row as many classes as its scores sum to, up to rounding. The mean of
+    every l_1 error is exact and its spread nearly so. Entries are drawn independently, with the mean still
+    exact, where a row sums to more than `MOST_AT_ONCE`.
     """
     if problems.n_claims > 1:
         totals = np.bincount(problems.rows, weights=problems.scores, minlength=problems.n_samples)
-        if totals.max() <= 1.0 + JOINT_TOLERANCE:
-            return _joint(problems, cells), len(cells.count)
+        if totals.max() <= MOST_AT_ONCE:
+            return _joint(problems, cells, one_each=totals.max() <= 1.0 + JOINT_TOLERANCE), len(cells.count)
     return independent_sums(problems.scores, cells.start, cells.count)
 
 
@@ -151,8 +156,8 @@ def adder(group: np.ndarray, weights: np.ndarray, n_groups: int | None = None) -
     return sparse.csr_array((weights, (group, np.arange(len(group)))), shape=(n_groups, len(group)))
 
 
-def _joint(problems: BinaryProblems, cells: BinStatistics) -> Draw:
-    """Draw one class or none per row, from each row's scores laid out by claim."""
+def _joint(problems: BinaryProblems, cells: BinStatistics, *, one_each: bool) -> Draw:
+    """Draw one class or none per row (or systematically), from each row's scores laid out by claim."""
     n_samples, n_claims, n_cells = problems.n_samples, problems.n_claims, len(cells.count)
     cell_of = np.repeat(np.arange(n_cells, dtype=np.int32), cells.count)
     claims = problems.shape.claims_of(np.arange(problems.n_problems))
@@ -167,8 +172,52 @@ def _joint(problems: BinaryProblems, cells: BinStatistics) -> Draw:
         cell_at[problems.rows[entries], claim] = cell_of[entries]
 
     map_threads(lay_out, range(n_claims))
+    if not one_each:
+        score_at, cell_at = systematic(score_at, cell_at)
     draw = exclusive_sums(score_at, cell_at, n_cells + 1)
     return lambda generator, size: draw(generator, size)[:-1]
+
+
+def systematic(scores: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Turn rows of any sum into outcomes that exclude each other, by systematic sampling (Madow 1949).
+
+    With u uniform on [0, 1), class l happens where u, u + 1, ... hits the interval from the sum of the scores
+    before it to the sum up to it: with a chance that is its score. The fractional parts of these sums cut
+    [0, 1) into pieces in which always the same classes happen; the pieces are the outcomes.
+
+    Parameters
+    ----------
+    scores : (n, w) float array
+        Scores in [0, 1] of w classes.
+    cells : (n, w + 1) int32 array
+        Where each class of each row is counted; last, where nothing is.
+
+    Returns
+    -------
+    chances : (n, w) float64 array
+        Lengths of the pieces but the last.
+    cells : (n, w + 1, m) int32 array
+        Where the m classes at most that happen in each piece are counted.
+    """
+    n_rows, width = scores.shape
+    most = int(np.ceil(scores.sum(axis=1, dtype=np.float64).max()))
+    chances = np.empty((n_rows, width))
+    counted = np.empty((n_rows, width + 1, most), dtype=np.int32)
+
+    def cut(first: int) -> None:
+        part = slice(first, first + ALIAS_ROWS)
+        reach = np.cumsum(scores[part], axis=1, dtype=np.float64)
+        ends = np.sort(reach % 1.0, axis=1)
+        chances[part] = np.diff(ends, axis=1, prepend=0.0)
+        edges = np.pad(ends, ((0, 0), (1, 1)), constant_values=((0.0, 0.0), (0.0, 1.0)))
+        points = ((edges[:, 1:] + edges[:, :-1]) / 2.0)[:, :, None] + np.arange(most)
+        row = np.arange(len(reach))[:, None]  # rows one after the other, so that one search serves all
+        shifted = points + (row * (most + 2))[:, :, None]
+        place = np.searchsorted((reach + row * (most + 2)).ravel(), shifted) - (row * width)[:, :, None]
+        counted[part] = cells[part][row[:, :, None], place]
+
+    map_threads(cut, range(0, n_rows, ALIAS_ROWS))
+    return chances, counted
 
 
 def exclusive_sums(scores: np.ndarray, cells: np.ndarray, n_cells: int) -> Draw:
@@ -178,8 +227,8 @@ def exclusive_sums(scores: np.ndarray, cells: np.ndarray, n_cells: int) -> Draw:
     ----------
     scores : (n, w) float array
         Chances of w outcomes that exclude each other; the rest to 1 is the chance of another one.
-    cells : (n, w + 1) int32 array
-        Where each outcome of each row is counted, the other one last.
+    cells : (n, w + 1) or (n, w + 1, m) int32 array
+        Where each outcome of each row is counted, or the m places where it is; the other outcome last.
     n_cells : int
         Number of cells C.
 
@@ -189,19 +238,21 @@ def exclusive_sums(scores: np.ndarray, cells: np.ndarray, n_cells: int) -> Draw:
     number of outcomes: 33 to 39 ns per row and redraw up to 100 classes, where going through the classes
     takes up to 390 ns and a binary search up to 143 ns. The tables take about 250 ns per score, once.
     """
-    n_rows, width = cells.shape
+    n_rows, width = cells.shape[:2]
+    places = np.moveaxis(cells.reshape(n_rows, width, -1), 2, 0)
     stays = np.empty((n_rows, width), dtype=np.float32)
-    either = np.empty((n_rows, width, 2), dtype=np.int32)
+    either = np.empty((len(places), n_rows, width, 2), dtype=np.int32)
 
     def fill(first: int) -> None:
         rows = slice(first, first + ALIAS_ROWS)
         reach = np.minimum(np.cumsum(scores[rows], axis=1, dtype=np.float64), 1.0)
         chance = np.diff(reach, axis=1, prepend=0.0, append=1.0)
-        stays[rows], either[rows, :, 1] = _alias_table(chance, cells[rows])
+        stays[rows], other = _alias_table(chance)
+        either[:, rows, :, 1] = np.take_along_axis(places[:, rows], other[None], axis=2)
 
-    either[:, :, 0] = cells
+    either[..., 0] = places
     map_threads(fill, range(0, n_rows, ALIAS_ROWS))
-    flat_stays, flat_either = stays.ravel(), either.ravel()
+    flat_stays, flat_either = stays.ravel(), either.reshape(len(places), -1)
 
     def draw(generator: np.random.Generator, size: int) -> np.ndarray:
         sums = np.zeros(n_cells * size, dtype=np.int64)
@@ -215,19 +266,20 @@ def exclusive_sums(scores: np.ndarray, cells: np.ndarray, n_cells: int) -> Draw:
             uniform -= entry
             entry += rows[:, None] * width
             entry = 2 * entry + (uniform >= flat_stays[entry])
-            np.add.at(sums, (flat_either[entry].astype(np.int64) * size + columns).ravel(), 1)
+            for counted in flat_either:
+                np.add.at(sums, (counted[entry].astype(np.int64) * size + columns).ravel(), 1)
         return sums.reshape(n_cells, size)
 
     return draw
 
 
-def _alias_table(chance: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Split each row's chances over its columns: the chance that a drawn column stays, and its other cell."""
+def _alias_table(chance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Split each row's chances over its columns: the chance that a drawn column stays, and its other column."""
     n_rows, width = chance.shape
-    weight, cell = (chance * width).ravel(), cells.ravel()
+    weight = (chance * width).ravel()
     first = np.arange(0, n_rows * width, width)
     order = (first[:, None] + np.argsort(chance * width >= 1.0, axis=1, kind="stable")).ravel()
-    stays, other = np.ones(n_rows * width), cell.copy()
+    stays, other = np.ones(n_rows * width), np.arange(n_rows * width)
     light, heavy = first, first + width - 1
     rest = weight[order[heavy]]
     for _ in range(width - 1):
@@ -236,9 +288,9 @@ def _alias_table(chance: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.
         light = light + fills
         heavy = heavy - ~fills
         giver = order[heavy]
-        stays[column], other[column] = np.where(fills, weight[column], rest), cell[giver]
+        stays[column], other[column] = np.where(fills, weight[column], rest), giver
         rest += np.where(fills, weight[column], weight[giver]) - 1.0
-    return stays.reshape(n_rows, width), other.reshape(n_rows, width)
+    return stays.reshape(n_rows, width), other.reshape(n_rows, width) % width
 
 
 def _matched_binomials(

@@ -59,9 +59,9 @@ class NoiseFloor:
     def p_value(self) -> float:
         """(1 + redraws at or above the observed) / (1 + redraws), in (0, 1].
 
-        Uniform for a perfect model whose outcomes are drawn jointly. Where few rows decide the metric (MCE),
-        redraws tie with the observed value and p is too large; where rows of class-wise or top-K
-        scores sum to more than 1, classes are drawn independently, and the spread, hence p, is approximate.
+        Uniform for a perfect model. Where few rows decide the metric (MCE), redraws tie with the observed
+        value and p is too large. Where rows of class-wise or top-K scores sum to more than 1, no
+        draw of one class per row has them as its chances, and the spread, hence p, is approximate.
         """
         return float(p_values(np.array([self.observed]), self.samples[None])[0])
 

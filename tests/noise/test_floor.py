@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from benchmarks.floor_size import POPULATIONS, size
 from calib import (
     InputError,
     MulticlassToBinary,
@@ -24,7 +25,7 @@ from calib import (
     verdict,
 )
 from calib.noise import NoiseFloor
-from calib.noise.draws import exclusive_sums, independent_sums, perfect_sums
+from calib.noise.draws import exclusive_sums, independent_sums, perfect_sums, systematic
 
 NOTIONS = ["confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"]
 
@@ -189,14 +190,66 @@ def test_two_classes_are_one_coin():
     assert both.quantile(0.95) == pytest.approx(one.upper[1], rel=0.05)
 
 
-def test_scores_that_cannot_be_joint_are_drawn_independently():
-    scores = np.full((200, 3), 0.7)
+def test_rows_are_drawn_systematically_by_hand():
+    """Scores 0.5, 0.8, 0.4 reach 0.5, 1.3, 1.7: pieces [0, 0.3), [0.3, 0.5), [0.5, 0.7), [0.7, 1).
+
+    u below 0.3 hits class 0, and u + 1 below 1.3 class 1; u in [0.3, 0.5) class 0 and class 2; u in
+    [0.5, 0.7) class 1 and class 2; above, class 1 and nothing (3).
+    """
+    chances, cells = systematic(np.array([[0.5, 0.8, 0.4]]), np.array([[0, 1, 2, 3]], dtype=np.int32))
+    assert chances[0] == pytest.approx([0.3, 0.2, 0.2])
+    assert cells[0].tolist() == [[0, 1], [0, 2], [1, 2], [1, 3]]
+
+
+@given(st.integers(0, 10**6), st.integers(1, 6), st.floats(0.01, 1.0))
+def test_systematic_pieces_have_the_scores_as_their_chances(seed, width, most):
+    scores = most * np.random.default_rng(seed).random((5, width)).round(2)
+    names = np.tile(np.arange(width + 1, dtype=np.int32), (5, 1))
+    chances, cells = systematic(scores, names)
+    lengths = np.column_stack([chances, 1.0 - chances.sum(axis=1)])
+    for row in range(5):
+        for label in range(width):
+            share = sum(
+                length
+                for length, happens in zip(lengths[row], cells[row], strict=True)
+                if length > 1e-12 and label in happens
+            )
+            assert share == pytest.approx(scores[row, label], abs=1e-9)
+        total = scores[row].sum()
+        counts = (cells[row][lengths[row] > 1e-9] < width).sum(axis=1)
+        assert set(counts) <= {int(np.floor(total + 1e-9)), int(np.ceil(total - 1e-9))}
+
+
+def test_rows_that_sum_to_more_than_one_keep_their_margins():
+    """Scores of class-wise binning: every cell's sum has the mean of its scores, every row its classes."""
+    random = np.random.default_rng(0)
+    scores = (random.dirichlet(np.full(3, 0.5), 300) * random.uniform(0.7, 1.4, (300, 3))).clip(0, 1).round(2)
+    problems = reduce_to_binary(np.zeros(300, int), scores, "class-wise")
+    cells = bin_statistics(problems, n_bins=10)
+    sums = perfect_sums(problems, cells)[0](np.random.default_rng(1), 4000)
+    expected = cells.count * cells.mean_score
+    assert np.abs(sums.mean(axis=1) - expected).max() <= 4.5 * np.sqrt(expected.max() / 4000)
+    assert sums.sum(axis=0).mean() == pytest.approx(scores.sum(), rel=0.005)
+    variance = np.add.reduceat(problems.scores * (1 - problems.scores), cells.start)
+    assert sums.var(axis=1) == pytest.approx(variance, rel=0.12, abs=0.05)
+
+
+@pytest.mark.parametrize("place", [1, 3])
+def test_class_wise_floors_of_two_classes_reject_as_often_as_they_say(place):
+    """400 draws on each of 2 sets: 5 % has a standard error of 0.8 %; independent draws give 9 to 12 %."""
+    _, strategy, make = POPULATIONS[place]
+    assert 0.025 <= size(make, strategy, 2, 400, n_resamples=1000).mean() <= 0.075
+
+
+@pytest.mark.parametrize(("n_classes", "score"), [(3, 0.7), (20, 0.7)])
+def test_floor_of_equal_scores_of_any_sum_is_binomial(n_classes, score):
+    """Rows sum to 2.1 (systematic draws) or 14 (independent ones); each class is one binomial(200, 0.7)."""
+    scores = np.full((200, n_classes), score)
     floor = noise_floor(
         np.zeros(200, int), scores, notion="class-wise", strategy="discrete", random_state=0, n_resamples=4000
     )
-    # One binomial(200, 0.7) per class; the mean absolute deviation of a binomial by hand:
-    k = np.arange(201)
-    mean = np.sum(stats.binom.pmf(k, 200, 0.7) * np.abs(k / 200 - 0.7))
+    k = np.arange(201)  # the mean absolute deviation of a binomial by hand
+    mean = np.sum(stats.binom.pmf(k, 200, score) * np.abs(k / 200 - score))
     assert floor.mean == pytest.approx(mean, rel=0.02)
 
 

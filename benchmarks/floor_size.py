@@ -1,0 +1,98 @@
+"""How often a calibrated model is "above noise": the size of the test by class-wise noise floors, at 5 %.
+
+``python -m benchmarks.floor_size``: scores stay fixed, labels are drawn anew from the truth, and each
+observed CW-ECE is held against the 95 % quantile of the noise floor. Scores of histogram binning class by
+class do not sum to 1: labels follow one vector per row, scores are its mean over each cell. Prints a table.
+``--draws`` sets the draws of labels for each of the score sets (default 1,000), ``--sets`` their number (8).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.populations import draw_labels
+from calib.binning import Strategy
+from calib.metrics import ece
+from calib.noise import noise_floor
+
+Make = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
+
+
+def binned(chance: np.ndarray, n_bins: int) -> np.ndarray:
+    """Return the mean of the chances in each of some bins of equal mass."""
+    scores = np.empty_like(chance)
+    for part in np.array_split(np.argsort(chance, kind="stable"), n_bins):
+        scores[part] = chance[part].mean()
+    return scores
+
+
+def class_by_class(n: int, bins: tuple[int, ...], concentration: float) -> Make:
+    """Return scores binned class by class, and the chances behind them."""
+
+    def make(generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        truth = generator.dirichlet(np.full(len(bins), concentration), n)
+        return np.column_stack([binned(truth[:, i], count) for i, count in enumerate(bins)]), truth
+
+    return make
+
+
+def exact(n: int, n_classes: int, concentration: float) -> Make:
+    """Return scores that are the chances."""
+
+    def make(generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        truth = generator.dirichlet(np.full(n_classes, concentration), n)
+        return truth, truth
+
+    return make
+
+
+POPULATIONS: list[tuple[str, Strategy, Make]] = [
+    ("2 classes, scores sum to 1", "uniform", exact(1_000, 2, 1.0)),
+    ("2 classes, 10 and 7 bins", "discrete", class_by_class(1_000, (10, 7), 1.0)),
+    ("2 classes, 10 and 10 bins", "discrete", class_by_class(1_000, (10, 10), 1.0)),
+    ("2 classes, 20 and 13 bins", "discrete", class_by_class(2_000, (20, 13), 0.5)),
+    ("2 classes, 20 and 13 bins", "uniform", class_by_class(2_000, (20, 13), 2.0)),
+    ("3 classes, 10 bins each", "discrete", class_by_class(1_000, (10,) * 3, 1.0)),
+    ("10 classes, 15 bins each", "discrete", class_by_class(1_000, (15,) * 10, 0.3)),
+]
+
+
+def size(make: Make, strategy: Strategy, sets: int, draws: int, *, n_resamples: int = 2_000) -> np.ndarray:
+    """Return the share of rejections at 5 % for each set of scores."""
+    rates = np.empty(sets)
+    for seed in range(sets):
+        generator = np.random.default_rng(seed)
+        scores, truth = make(generator)
+        labels = np.stack([draw_labels(truth, generator) for _ in range(draws)])
+        floor = noise_floor(
+            labels[0],
+            scores,
+            notion="class-wise",
+            strategy=strategy,
+            n_resamples=n_resamples,
+            random_state=generator,
+        )
+        errors = [ece(each, scores, notion="class-wise", strategy=strategy) for each in labels]
+        rates[seed] = np.mean(np.array(errors) > floor.quantile(0.95))
+    return rates
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=1_000)
+    parser.add_argument("--sets", type=int, default=8)
+    options = parser.parse_args()
+    print("| scores | cells | mean size | smallest | largest |")
+    print("| :-- | :-- | --: | --: | --: |")
+    for name, strategy, make in POPULATIONS:
+        rates = 100 * size(make, strategy, options.sets, options.draws)
+        shares = f"{rates.mean():.1f} % | {rates.min():.1f} % | {rates.max():.1f} %"
+        print(f"| {name} | {strategy} | {shares} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
