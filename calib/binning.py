@@ -19,9 +19,36 @@ import pandas as pd
 from calib.notions import NotionShape
 from calib.validation import check_choice, check_count
 
-__all__ = ["BinStatistics", "BinaryProblems", "bin_statistics"]
+__all__ = ["BinStatistics", "BinaryProblems", "PerClass", "bin_statistics"]
 
-Strategy = Literal["uniform", "quantile", "discrete"]
+
+@dataclass(frozen=True)
+class PerClass:
+    """Cells of scores that were binned class by class: one per value of a class, where it was binned.
+
+    Where a notion pools the classes, a bin of equal width holds their values: cells of one value each would
+    hold one class each, and conf-ECE would be TL-ECE.
+
+    Attributes
+    ----------
+    others : tuple of int
+        Classes whose scores were not binned: they get bins of equal width, or as `other_strategy` says.
+    other_strategy : {"uniform", "quantile"}
+        Bins of these classes, and of pooled ones.
+    """
+
+    others: tuple[int, ...] = ()
+    other_strategy: Literal["uniform", "quantile"] = "uniform"
+
+    def __str__(self) -> str:
+        return "mixed" if self.others else "discrete"
+
+    def of_class(self, label: int) -> Literal["uniform", "quantile", "discrete"]:
+        """Return the bins of one class; -1 stands for classes that are pooled."""
+        return self.other_strategy if label < 0 or label in self.others else "discrete"
+
+
+Strategy = Literal["uniform", "quantile", "discrete"] | PerClass
 
 
 class _Shaped:
@@ -107,7 +134,7 @@ class BinStatistics(_Shaped):
     shape : NotionShape
         What was reduced: `notion`, `n_classes`, `n_claims`, `n_problems`.
     strategy : str
-        How it was binned.
+        How it was binned: "uniform", "quantile", "discrete", or "mixed" where classes differ in that.
     n_bins : int
         Bins per problem asked for (for "discrete": the most distinct scores any problem has).
     n_samples : int
@@ -129,7 +156,7 @@ class BinStatistics(_Shaped):
     """
 
     shape: NotionShape
-    strategy: Strategy
+    strategy: str
     n_bins: int
     n_samples: int
     problem: np.ndarray
@@ -191,6 +218,8 @@ def stack_problems(tables: Sequence[BinStatistics], shape: NotionShape) -> BinSt
     joined |= {"problem": problem, "claim": shape.claims_of(problem), "label": shape.labels_of(problem)}
     for name in ("start", "stop"):
         joined[name] += problem * first.n_samples
+    strategies = {table.strategy for table in tables}
+    joined["strategy"] = strategies.pop() if len(strategies) == 1 else "mixed"
     return replace(first, shape=shape, n_bins=max(table.n_bins for table in tables), **joined)
 
 
@@ -205,36 +234,45 @@ def bin_statistics(
         From `reduce_to_binary`.
     n_bins : int
         Bins per problem, 1 or more; ignored by "discrete".
-    strategy : {"uniform", "quantile", "discrete"}
+    strategy : {"uniform", "quantile", "discrete"} or PerClass
         Equal width [0, 1/B), ..., [1 - 1/B, 1]; equal mass, never splitting equal scores; or one bin per
-        distinct score, as the paper assesses histogram binning (Remark 1).
+        distinct score, as the paper assesses histogram binning (Remark 1). `PerClass` chooses for each class.
 
     Raises
     ------
     InputError
         If `n_bins` or `strategy` is not one of these.
     """
-    check_choice(strategy, ("uniform", "quantile", "discrete"), "strategy")
-    if strategy == "discrete":
-        start, problem, bin_ = _discrete_cells(problems)
-        n_bins = int(bin_.max()) + 1
+    if isinstance(strategy, PerClass):
+        labels = problems.shape.labels_of(np.arange(problems.n_problems)).tolist()
+        of_problem = np.array([strategy.of_class(label) for label in labels])
     else:
-        n_bins = check_count(n_bins, "n_bins")
-        cells = _uniform_cells if strategy == "uniform" else _quantile_cells
-        start, problem, bin_ = cells(problems, n_bins)
+        check_choice(strategy, ("uniform", "quantile", "discrete"), "strategy")
+        of_problem = np.full(problems.n_problems, strategy)
+    used = [name for name in _CELLS if (of_problem == name).any()]
+    n_bins = check_count(n_bins, "n_bins") if used != ["discrete"] else 1
+    tables = []
+    for name in used:
+        table = _CELLS[name](problems, n_bins)
+        tables.append([column[of_problem[table[1]] == name] for column in table])
+    start, problem, bin_ = (np.concatenate(columns) for columns in zip(*tables, strict=True))
+    if len(used) > 1:
+        order = np.lexsort((bin_, problem))
+        start, problem, bin_ = start[order], problem[order], bin_[order]
     stop = np.append(start[1:], len(problems.scores))
     start, stop, problem, bin_ = (array[stop > start] for array in (start, stop, problem, bin_))
     count = stop - start
     mean_score = (problems.score_sums[stop] - problems.score_sums[start]) / count
-    if strategy == "discrete":  # one value per cell: its mean needs no rounding
-        mean_score = problems.scores[start].astype(np.float64)
-    if strategy == "uniform":
-        lower, upper = bin_ / n_bins, (bin_ + 1) / n_bins
-    else:
-        lower, upper = (problems.scores[at].astype(np.float64) for at in (start, stop - 1))
+    by_value, by_width = of_problem[problem] == "discrete", of_problem[problem] == "uniform"
+    # one value per cell: its mean needs no rounding
+    mean_score[by_value] = problems.scores[start[by_value]].astype(np.float64)
+    lower, upper = (problems.scores[at].astype(np.float64) for at in (start, stop - 1))
+    lower[by_width], upper[by_width] = bin_[by_width] / n_bins, (bin_[by_width] + 1) / n_bins
+    if by_value.any():
+        n_bins = max(n_bins, int(bin_[by_value].max()) + 1)
     return BinStatistics(
         shape=problems.shape,
-        strategy=strategy,
+        strategy="mixed" if len(used) > 1 else used[0],
         n_bins=n_bins,
         n_samples=problems.n_samples,
         problem=problem,
@@ -308,7 +346,11 @@ def _quantile_cells(problems: BinaryProblems, n_bins: int) -> tuple[np.ndarray, 
     return np.concatenate(starts), np.concatenate(owners), np.concatenate(bins)
 
 
-def _discrete_cells(problems: BinaryProblems) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _discrete_cells(problems: BinaryProblems, n_bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return one cell per value; `n_bins` is not used."""
     starts = problems.tie_starts
     owner = np.searchsorted(problems.offsets, starts, side="right") - 1
     return starts, owner, np.arange(len(starts)) - np.searchsorted(starts, problems.offsets)[owner]
+
+
+_CELLS = {"uniform": _uniform_cells, "quantile": _quantile_cells, "discrete": _discrete_cells}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics, stack_problems
+from calib.binning import BinaryProblems, BinStatistics, PerClass, Strategy, bin_statistics, stack_problems
 from calib.exceptions import InputError
 from calib.notions import TOP_NOTIONS, Notion, NotionShape
 from calib.parallel import map_row_blocks, map_threads, row_slices
@@ -107,7 +107,8 @@ def cell_statistics(
 
     def bin_class(code: int) -> BinStatistics:
         problem = BinaryProblems(one, n_samples, whole, *_sorted_class(labels, matrix, code))
-        return bin_statistics(problem, n_bins=n_bins, strategy=strategy)
+        own = strategy.of_class(code) if isinstance(strategy, PerClass) else strategy
+        return bin_statistics(problem, n_bins=n_bins, strategy=own)
 
     return stack_problems(map_threads(bin_class, range(n_classes)), NotionShape(notion, n_classes))
 

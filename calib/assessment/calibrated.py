@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.binning import Strategy
+from calib.binning import PerClass, Strategy
 from calib.calibrators.completed_rows import completed, normalised
 from calib.metrics.errors import row_values
+from calib.notions import POOLED_NOTIONS
 from calib.parallel import map_threads, row_slices
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import top_label
@@ -71,17 +72,23 @@ def vector_losses(y_true: Any, scores: Any, proba: Any) -> dict[str, np.ndarray]
 
 
 def assessment_strategy(calibrator: Any) -> Strategy:
-    """Choose how to bin calibrated scores: "discrete" for one value per bin, else "uniform" (Remark 1).
+    """Choose the bins in which scores of a fitted calibrator are assessed (Remark 1 of the paper).
 
-    Normalised and completed scores mix the values of several bins and are assessed with equal-width bins,
-    as the paper does for N-HB.
+    Calibrators that predict one value per bin are assessed at each value: "discrete" where one curve serves
+    all classes, else `PerClass`, which keeps equal-width bins for classes that are not binned (a fallback to
+    scores as they were) and for what pools the classes (conf-ECE). All others, and normalised and completed
+    scores, which mix the values of several bins, are assessed with equal-width bins, as the paper does for
+    N-HB: "uniform".
     """
     if not hasattr(calibrator, "notion"):
-        return "discrete" if hasattr(calibrator, "scheme") else "uniform"
-    if calibrator.normalize or calibrator.complete is not None or calibrator.fallbacks_:
+        return PerClass() if hasattr(calibrator, "scheme") else "uniform"
+    if calibrator.normalize or calibrator.complete is not None:
         return "uniform"
-    binned = all(getattr(binary, "is_binned", False) for binary in calibrator.calibrators_)
-    return "discrete" if binned else "uniform"
+    binned = [getattr(binary, "is_binned", False) for binary in calibrator.calibrators_]
+    if calibrator.notion in POOLED_NOTIONS:
+        return "discrete" if binned[0] else "uniform"
+    others = tuple(label for label in range(calibrator.n_classes_) if not binned[label])
+    return PerClass(others) if len(others) < calibrator.n_classes_ else "uniform"
 
 
 def applied_frame(

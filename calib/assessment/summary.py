@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.binning import Strategy, bin_statistics
+from calib.binning import PerClass, Strategy, bin_statistics
 from calib.metrics.catalogue import MEASURES
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss
 from calib.noise.draws import affordable_resamples
@@ -41,9 +41,10 @@ class Summary:
     n_samples : int
         Rows assessed.
     n_bins : int
-        Equal-width bins used where `strategy` is "uniform".
-    strategy : str
-        "uniform", or "discrete" for histogram-binned scores (Remark 1 of the paper).
+        Equal-width bins used where `strategy` asks for them.
+    strategy : str or PerClass
+        "uniform"; for histogram-binned scores "discrete", or `PerClass` where each class has its own values
+        (Remark 1 of the paper).
     accuracy, conf_ece, tl_ece, tl_mce_cell, tl_mce_bin : float
         See `calib.accuracy`, `calib.ece` and `calib.mce`.
     cw_ece : float or None
@@ -76,7 +77,12 @@ class Summary:
     @property
     def bins(self) -> str:
         """How the scores were binned, in words."""
-        return f"{self.n_bins} equal-width" if self.strategy == "uniform" else "one per value"
+        equal_width = f"{self.n_bins} equal-width"
+        if self.strategy == "uniform":
+            return equal_width
+        others = len(self.strategy.others) if isinstance(self.strategy, PerClass) else 0
+        classes = "class" if others == 1 else "classes"
+        return "one per value" + (f", {equal_width} for {others:,} {classes}" if others else "")
 
 
 #: Column heads of a summary table, in the field's terms.
@@ -109,7 +115,7 @@ def summarize(
         Name for tables.
     n_bins : int
         Equal-width bins B.
-    strategy : {"uniform", "discrete"}
+    strategy : {"uniform", "discrete"} or PerClass
         As `calib.assessment.calibrated.assessment_strategy` chooses it for a calibrator.
     class_wise : bool
         Whether to compute CW-ECE, the only metric for which all n * L scores are sorted.
@@ -150,7 +156,8 @@ def how_assessed(n_bins: int) -> str:
     """Say in which bins the methods of a table are assessed; `assessment_strategy` decides for each."""
     return (
         f"Histogram-binned scores are assessed at each of their values, all others in {n_bins} equal-width "
-        "bins (Remark 1 of the paper)."
+        "bins (Remark 1 of the paper); so is conf-ECE where each class has values of its own, as a cell of "
+        "each value would hold one class."
     )
 
 

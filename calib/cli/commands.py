@@ -51,7 +51,8 @@ def metrics(options: Namespace) -> Outcome:
         "n_classes": rows.n_classes,
         "fingerprint": rows.fingerprint,
         "methods": [
-            asdict(method) | {"noise": {notion: _floor_data(floor) for notion, floor in by_notion.items()}}
+            _summary_data(method)
+            | {"noise": {notion: _floor_data(floor) for notion, floor in by_notion.items()}}
             for method, by_notion in zip(methods, floors, strict=True)
         ],
     }
@@ -115,7 +116,7 @@ def fit(options: Namespace) -> Outcome:
         "n_calibration": calibration.n_samples,
         "n_evaluation": 0 if unseen is None else unseen.n_samples,
         "not_calibrated": fallbacks,
-        "methods": [asdict(method) for method in methods],
+        "methods": [_summary_data(method) for method in methods],
     }
     return Outcome("\n".join(notes), data)
 
@@ -240,6 +241,10 @@ def report(options: Namespace) -> Outcome:
     size = len(html.encode()) / 1e6
     data = {"output": str(options.output), "bytes": len(html.encode()), "calibrators": list(calibrators)}
     return Outcome(f"wrote {options.output} ({size:.1f} MB), {rows.n_samples:,} rows", data)
+
+
+def _summary_data(method: Summary) -> dict[str, Any]:
+    return asdict(method) | {"strategy": str(method.strategy)}
 
 
 def _summary(

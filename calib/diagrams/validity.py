@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.binning import BinaryProblems, Strategy, bin_statistics
+from calib.binning import BinaryProblems, PerClass, Strategy, bin_statistics
 from calib.exceptions import InputError
 from calib.guarantees.card import guarantee_card
 from calib.metrics.canonical import cell_means
 from calib.noise.draws import independent_sums, resample
-from calib.notions import Notion
+from calib.notions import POOLED_NOTIONS, Notion
 from calib.reductions import as_problems, top_label
 
 #: A gap counts as equal to an epsilon within this: 0.4 - 0.3 is 0.1 to a reader, not 0.10000000000000003.
@@ -167,7 +167,8 @@ def validity_cells(
     """
     counted = None if label is None else (label,)
     shared = notion == "class-wise" or np.array_equal(top_label(base)[0], top_label(scores)[0])
-    if strategy == "discrete" and shared:
+    by_value = strategy == "discrete" or (strategy == PerClass() and notion not in POOLED_NOTIONS)
+    if by_value and shared:
         return ValidityCells(of_calibrator=True, labels=counted)
     fell_back = getattr(calibrator, "fallbacks_", ())
     if not fell_back or notion not in ("top-label", "class-wise") or calibrator.notion != notion:
@@ -252,7 +253,7 @@ def validity_curve(
         Only the cells about this class or these classes.
     n_bins : int
         Bins per problem.
-    strategy : {"uniform", "quantile", "discrete"}, optional
+    strategy : {"uniform", "quantile", "discrete"} or PerClass, optional
         Binning that makes the cells; "discrete" by default with a `reference`, else "uniform". Assess
         histogram-binned scores themselves with "discrete".
     n_resamples : int

@@ -92,7 +92,7 @@ def debiased_l2(
     ----------
     y_true, scores, notion, n_bins, top_k
         As for `calib.ece`. `scores` may also be ready `BinaryProblems`.
-    strategy : {"uniform", "quantile", "discrete"}
+    strategy : {"uniform", "quantile", "discrete"} or PerClass
         Bins; equal mass by default, as in the authors' package.
 
     Returns

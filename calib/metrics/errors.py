@@ -43,9 +43,10 @@ def ece(
         What to condition on; see `reduce_to_binary`.
     n_bins : int
         Bins B per binary problem.
-    strategy : {"uniform", "quantile", "discrete"}
+    strategy : {"uniform", "quantile", "discrete"} or PerClass
         Equal width, equal mass, or one bin per distinct score. Assess histogram-binned predictions with
-        "discrete" and all others with "uniform", as the paper does (Remark 1).
+        "discrete" and all others with "uniform", as the paper does (Remark 1); `PerClass` does so class by
+        class, and `assessment_strategy` gives the one that a fitted calibrator asks for.
     norm : float
         p of the l_p calibration error, 1 or more; 1 is the ECE, 2 the root mean square error.
     top_k : int, optional

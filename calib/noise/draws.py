@@ -274,7 +274,7 @@ def exclusive_sums(scores: np.ndarray, cells: np.ndarray, n_cells: int) -> Draw:
 
 
 def _alias_table(chance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Split each row's chances over its columns: the chance that a drawn column stays, and its other column."""
+    """Split each row's chances over its columns: how likely a drawn column stays, and its other column."""
     n_rows, width = chance.shape
     weight = (chance * width).ravel()
     first = np.arange(0, n_rows * width, width)

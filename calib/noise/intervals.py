@@ -146,7 +146,7 @@ def error_interval_of(
     lower, upper = min(max(lower, 0.0), 1.0), min(upper, 1.0)
     return ErrorInterval(
         notion=cells.notion,
-        strategy=strategy,
+        strategy=cells.strategy,
         n_bins=cells.n_bins,
         n_samples=cells.n_samples,
         norm=norm,

@@ -75,8 +75,11 @@ st.dataframe(
     placeholder="\u2013",
 )
 download(table, "classes", key="classes-csv")
-if method.strategy == "discrete":
-    st.caption("This calibrator is assessed with one bin per distinct score, as in the paper (Remark 1).")
+if method.strategy != "uniform":
+    st.caption(
+        "Classes that this calibrator binned are assessed with one bin per distinct score, as in the paper "
+        "(Remark 1)."
+    )
 
 st.subheader("Where the confidence of each class is wrong", anchor=False)
 codes = shown["label"][shown["predicted"] > 0].to_numpy()

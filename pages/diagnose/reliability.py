@@ -61,6 +61,11 @@ for key in ("conf_ece", "tl_ece"):
     st.markdown("- " + verdict(floor(method, key, n_bins), MEASURES[key].title))
 if method.strategy == "discrete":
     st.caption("The verdicts assess this calibrator at each distinct score, not in the bins drawn.")
+elif method.strategy != "uniform":
+    st.caption(
+        "The verdict on TL-ECE assesses the binned classes of this calibrator at each distinct score, not in "
+        "the bins drawn."
+    )
 
 st.subheader("Inside one bin", anchor=False)
 row_counts = dict(zip(diagram.bin.tolist(), diagram.count.tolist(), strict=True))

@@ -77,7 +77,7 @@ st.markdown(
     + f" The Brier score of the predicted class goes from {before.top_brier:.4f} to {after.top_brier:.4f}, "
     f"its log loss from {before.top_log_loss:.4f} to {after.top_log_loss:.4f}."
 )
-if after.top_log_loss > before.top_log_loss and after.strategy == "discrete":
+if after.top_log_loss > before.top_log_loss and after.strategy != "uniform":
     st.caption(
         "A bin whose calibration rows were all predicted correctly gets confidence 1, and a single wrong row "
         "at confidence 1 costs 36 nats: log loss punishes histogram binning for values of exactly 0 or 1, "

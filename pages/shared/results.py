@@ -18,7 +18,7 @@ import calib
 from calib import Predictions, diagrams
 from calib.assessment.calibrated import vector_losses
 from calib.assessment.leaderboard import binned_sweeps
-from calib.binning import Strategy
+from calib.binning import PerClass, Strategy
 from calib.calibrators.canonical import SimplexScheme
 from calib.metrics.catalogue import MEASURES
 from calib.noise import measure_interval
@@ -55,7 +55,7 @@ DIGESTS: dict[Any, Any] = {
     Predictions: lambda rows: rows.fingerprint,
     Dataset: lambda data: data.key,
     ThreeClasses: lambda view: view.key,
-    Method: lambda method: f"{method.key}/{method.strategy}",
+    Method: lambda method: f"{method.key}/{method.strategy!r}",
     calib.SierpinskiScheme: repr,
     calib.GridScheme: repr,
     calib.ProjectionScheme: repr,
@@ -172,7 +172,9 @@ def score_difference(a: Method, b: Method, key: str) -> calib.PairedInterval:
 def estimates(method: Method, notion: Notion) -> dict[str, float]:
     """Return the estimates of an error that depend less on noise or bins, by name."""
     binary = problems(method, notion)
-    strategy: Strategy = "discrete" if method.strategy == "discrete" else "quantile"
+    strategy: Strategy = "quantile" if method.strategy == "uniform" else method.strategy
+    if isinstance(strategy, PerClass):
+        strategy = replace(strategy, other_strategy="quantile")
     cells = calib.bin_statistics(binary, n_bins=15, strategy=strategy)
     return {
         "Plug-in l2 error": float(np.sqrt(cells.share @ cells.gap**2)),
@@ -218,7 +220,7 @@ def _validity(
 
 def sweeps(method: Method, data: Dataset) -> Mapping[Notion, diagrams.EceSweep]:
     """Return TL-ECE and conf-ECE for B = 5 to 25; histogram binning by bins is refitted for each B."""
-    refits = method.strategy == "discrete" and getattr(method.calibrator.binary, "n_bins", None) is not None
+    refits = method.strategy != "uniform" and getattr(method.calibrator.binary, "n_bins", None) is not None
     if refits and data.calibration is not None:
         return _refitted(method, data)
     return {notion: _sweep(method, notion) for notion in ("top-label", "confidence")}
