@@ -4,6 +4,7 @@ from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, Platt
 from calib.calibrators.calibrated_model import CalibratedModel
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.histogram import HistogramBinning
+from calib.calibrators.label_shift import CorrectedCalibrator, LabelShift, LabelShiftCorrection
 from calib.calibrators.multiclass import Fallback, MulticlassToBinary
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.calibrators.spline import SplineCalibration
@@ -11,8 +12,9 @@ from calib.calibrators.venn_abers import VennAbersCalibration
 from calib.exceptions import TooManyParametersWarning
 
 __all__ = [
-    "BetaCalibration", "CalibratedModel", "CanonicalBinning", "DirichletScaling", "Fallback",
-    "GridScheme", "HistogramBinning", "IsotonicCalibration", "MulticlassToBinary", "PlattScaling",
-    "ProjectionScheme", "SierpinskiScheme", "SplineCalibration", "TemperatureScaling", "VectorScaling",
-    "VennAbersCalibration",
+    "BetaCalibration", "CalibratedModel", "CanonicalBinning", "CorrectedCalibrator", "DirichletScaling",
+    "Fallback",
+    "GridScheme", "HistogramBinning", "IsotonicCalibration", "LabelShift", "LabelShiftCorrection",
+    "MulticlassToBinary", "PlattScaling", "ProjectionScheme", "SierpinskiScheme", "SplineCalibration",
+    "TemperatureScaling", "VectorScaling", "VennAbersCalibration",
 ]  # fmt: skip

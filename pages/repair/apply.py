@@ -9,6 +9,7 @@ from calib import InputError, summarize
 from calib.assessment.calibrated import applied_frame, assessment_strategy, calibrated_scores
 from calib.persistence import aligned, loads
 from pages.shared.panels.findings import show_faults
+from pages.shared.panels.label_shift import corrected
 from pages.shared.session import dataset, methods
 from pages.shared.uploads import read, without_labels
 from pages.shared.widgets import before_and_after, download, escaped, heading, offer
@@ -53,6 +54,8 @@ try:
         predictions = predictions.in_order_of(data.evaluation.class_names)
     predictions = aligned(predictions, calibrator)
     names = getattr(calibrator, "class_names_", None) or predictions.class_names
+    if source != "From a file" and data.calibration is not None:
+        calibrator = corrected(calibrator, predictions, data.calibration)
     table = applied_frame(calibrator, predictions, names)
 except InputError as error:
     st.error(f"The calibrator does not fit these predictions: {escaped(error)}")

@@ -110,6 +110,10 @@ if chosen:
                 alt=f"Reliability diagrams and validity plots of the chosen classes, {side.name}",
             )
 st.caption(
+    "Calibration assumes that new rows have the class shares of the calibration rows, class-wise calibration "
+    "too. Where only the shares differ, the Apply page offers a correction for label shift."
+)
+st.caption(
     "Base model and HB are assessed on the same cells: the rows of one class to which HB gives the same "
     "value (Appendix F of the paper). V(\u03b5), on the right of each pair, is the share of rows whose cell "
     "is off by at most \u03b5. Cells of fewer than 20 rows are lighter."

@@ -126,3 +126,32 @@ def test_exports_carry_the_fixes_of_the_data_their_page_is_about():
     app.switch_page("pages/learn/learn.py").run()
     assert app.session_state["fixes"] == ()
     assert not app.exception
+
+
+def test_apply_corrects_for_label_shift():
+    """New digits with other class shares: the log loss falls, and the page says what is assumed."""
+    app = open_page("pages/repair/calibrate.py", example="digits")
+    app.selectbox[0].select("Class-wise, normalised").run()
+    press(app, "Fit")
+    app = app.switch_page("pages/repair/apply.py").run()
+    data = app.session_state["dataset"]
+    rows, random = data.evaluation, np.random.default_rng(0)
+    kept = random.random(rows.n_samples) < np.where(rows.labels < 5, 0.1, 1.0)
+    table = pd.DataFrame(rows.proba[kept], columns=rows.class_names)
+    table["label"] = np.array(rows.class_names)[rows.labels[kept]]
+    app.segmented_control[0].set_value("Fitted in this session").run()
+    app.selectbox[0].select(next(name for name in app.selectbox[0].options if name.startswith("N-HB"))).run()
+    upload(app, "apply-file", "new.csv", table.to_csv(index=False).encode())
+    assert not app.exception
+    assert "label shift" not in shown_text(app)
+    control = next(one for one in app.segmented_control if one.label == "Class shares of the new rows")
+    for way in ("Estimated by EM", "Estimated by BBSE"):
+        control.set_value(way).run()
+        assert not app.exception
+        assert "**This assumes label shift**" in shown_text(app)
+        shares = app.dataframe[0].value if "weight" in app.dataframe[0].value else app.dataframe[1].value
+        true = np.bincount(rows.labels[kept], minlength=10) / kept.sum()
+        assert 0.5 * np.abs(shares["estimated share"] - true).sum() < 0.1
+        control = next(one for one in app.segmented_control if one.label == "Class shares of the new rows")
+    app.selectbox[0].select(next(name for name in app.selectbox[0].options if name.startswith("TL-HB"))).run()
+    assert "needs a probability for every class" in shown_text(app)

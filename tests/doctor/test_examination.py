@@ -279,7 +279,10 @@ def test_class_mix_shift():
     other, truth = population(seed=5)
     report = examine(P, Y, calibration=(other[truth != 2], truth[truth != 2]))
     assert report["class_mix_shift"].columns == ("2",)
-    assert "'2' has 0.0% against" in report["class_mix_shift"].message
+    message = report["class_mix_shift"].message
+    assert "'2' has 0.0% against" in message
+    assert "class-wise ones too, assume the same shares" in message
+    assert "label-shift correction" in message
 
 
 def test_classes_absent_and_rare():

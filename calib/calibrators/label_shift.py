@@ -1,0 +1,245 @@
+"""Label shift: class probabilities for rows whose classes have other shares than the calibration rows'."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import nnls
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from calib.exceptions import InputError
+from calib.predictions import highest
+from calib.validation import as_class_scores, as_labels, as_names, check_choice, check_columns
+
+#: EM ends when no share changes by more than this, or after so many rounds.
+CLOSE, ROUNDS = 1e-10, 2_000
+
+#: Rows may be off from a sum of 1 by so much.
+SUM_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class LabelShift:
+    """Estimated shares of the classes among new rows, and the correction that follows from them.
+
+    Attributes
+    ----------
+    method : str
+        "em" or "bbse".
+    source, target : (L,) float64 arrays
+        Shares of the classes among the calibration rows, and their estimate for the new rows.
+    weights : (L,) float64 array
+        target / source; 1 for a class of which the calibration rows say nothing.
+    n_target : int
+        New rows that the estimate is from.
+    """
+
+    method: str
+    source: np.ndarray
+    target: np.ndarray
+    weights: np.ndarray
+    n_target: int
+
+    def correct(self, proba: Any) -> np.ndarray:
+        """Return the probabilities times the weights, each row divided by its sum, (n, L) float64.
+
+        A row that has weight 0 wherever it has probability stays as it is.
+
+        Raises
+        ------
+        InputError
+            If `proba` is not a matrix of probabilities with L columns and rows that sum to 1.
+        """
+        matrix = check_columns(_distributions(proba), len(self.weights))
+        weighted = matrix * self.weights
+        sums = weighted.sum(axis=1, keepdims=True)
+        return np.divide(weighted, sums, out=matrix, where=sums > 0.0)
+
+    def frame(self, class_names: Any = None) -> pd.DataFrame:
+        """Return one row per class: its name, both shares, and the weight."""
+        names = as_names(class_names, len(self.weights))
+        shares = {"share in calibration": self.source, "estimated share": self.target}
+        return pd.DataFrame({"class": names, **shares, "weight": self.weights})
+
+
+@dataclass(frozen=True, eq=False)
+class CorrectedCalibrator:
+    """A fitted calibrator whose probabilities are corrected for a label shift.
+
+    Attributes
+    ----------
+    calibrator : fitted calibrator
+        One with `predict_proba`, whose rows sum to 1.
+    shift : LabelShift
+        Estimated from what it says of the new rows.
+    """
+
+    calibrator: Any
+    shift: LabelShift
+
+    def predict_proba(self, proba: Any) -> np.ndarray:
+        """Corrected class probabilities, (n, L) float64, of (n, L) base probabilities."""
+        return self.shift.correct(self.calibrator.predict_proba(proba))
+
+
+class LabelShiftCorrection(BaseEstimator):
+    """Estimate the class shares of new rows without labels, and correct probabilities for them.
+
+    **What it assumes.** Label shift: the classes have other shares, but the rows of each class are as
+    before, p(x | y) unchanged. A disease becomes more frequent and looks the same. Where p(y | x) is what
+    stays (covariate shift), or a class changes its look, the correction is wrong and can do harm; the new
+    rows alone cannot show which it is. It also assumes that the probabilities are calibrated as whole
+    vectors on the calibration rows: correct what a calibrator gives, not an uncalibrated model.
+
+    Parameters
+    ----------
+    method : {"em", "bbse"}, default "em"
+        "em" maximises the likelihood of the shares (Saerens, Latinne & Decaestecker, 2002). "bbse" solves
+        ``C w = q`` with C the joint frequencies of predicted and true class among the calibration rows
+        and q those of the predicted class among the new ones (Lipton, Wang & Smola, ICML 2018), with
+        w >= 0. EM relies on calibrated probabilities (Alexandari, Kundaje & Shrikumar, ICML 2020); the
+        shares that BBSE finds do not.
+
+    Attributes
+    ----------
+    n_classes_ : int
+    shares_ : (L,) float64 array
+        Shares of the classes among the labels.
+    mean_proba_ : (L,) float64 array
+        Mean probability of each class; EM takes it for the calibration shares, so that it finds no shift
+        in the calibration rows themselves.
+    confusion_ : (L, L) float64 array
+        Share of the rows with predicted class i and true class j.
+
+    Examples
+    --------
+    Half of the calibration rows are of class 0, but four in five of the new rows look like it:
+
+    >>> calibration = np.array([[0.8, 0.2], [0.2, 0.8]]).repeat(5, axis=0)
+    >>> labels = [0, 0, 0, 0, 1, 0, 1, 1, 1, 1]
+    >>> new = np.array([[0.8, 0.2], [0.2, 0.8]]).repeat([68, 32], axis=0)
+    >>> shift = LabelShiftCorrection().fit(calibration, labels).adapt(new)
+    >>> shift.target.round(3).tolist(), shift.correct([[0.5, 0.5]]).round(3).tolist()
+    ([0.8, 0.2], [[0.8, 0.2]])
+    """
+
+    def __init__(self, *, method: str = "em") -> None:
+        self.method = method
+
+    def fit(self, proba: Any, y: Any) -> LabelShiftCorrection:
+        """Learn from labelled rows how probabilities and classes go together.
+
+        Parameters
+        ----------
+        proba : (n, L) array_like
+            Calibrated probabilities of the calibration rows; rows sum to 1.
+        y : (n,) array_like of int
+            True class codes 0..L-1.
+
+        Raises
+        ------
+        InputError
+            If the method is unknown, or `proba` or `y` is invalid.
+        """
+        check_choice(self.method, ("em", "bbse"), "method")
+        matrix = _distributions(proba)
+        codes = as_labels(y, *matrix.shape)
+        n_samples, n_classes = matrix.shape
+        self.n_classes_ = n_classes
+        self.shares_ = np.bincount(codes, minlength=n_classes) / n_samples
+        self.mean_proba_ = matrix.mean(axis=0)
+        pairs = np.bincount(highest(matrix)[0] * n_classes + codes, minlength=n_classes**2)
+        self.confusion_ = pairs.reshape(n_classes, n_classes) / n_samples
+        return self
+
+    def adapt(self, proba: Any) -> LabelShift:
+        """Estimate the class shares of new rows.
+
+        Parameters
+        ----------
+        proba : (m, L) array_like
+            Calibrated probabilities of the new rows, from the same model and calibrator.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        InputError
+            If `proba` is invalid, or BBSE cannot tell the classes apart.
+        """
+        check_is_fitted(self)
+        matrix = check_columns(_distributions(proba), self.n_classes_)
+        if self.method == "em":
+            source, weights = self.mean_proba_, _em_weights(matrix, self.mean_proba_)
+        else:
+            source, weights = self.shares_, self._bbse_weights(matrix)
+        target = weights * source
+        return LabelShift(self.method, source, target / target.sum(), weights, len(matrix))
+
+    def _bbse_weights(self, matrix: np.ndarray) -> np.ndarray:
+        seen = self.shares_ > 0.0
+        joint = self.confusion_[:, seen]
+        rank = np.linalg.matrix_rank(joint)
+        if rank < joint.shape[1]:
+            raise InputError(
+                f"predicted classes tell only {rank} of {joint.shape[1]} classes apart in the calibration "
+                'rows, so BBSE has no unique answer; use method="em" or merge classes'
+            )
+        predicted = np.bincount(highest(matrix)[0], minlength=self.n_classes_) / len(matrix)
+        weights = np.ones(self.n_classes_)
+        weights[seen] = nnls(joint, predicted)[0]
+        total = float(weights @ self.shares_)
+        if total <= 0.0:
+            raise InputError(
+                "the new rows are predicted as classes that the calibration rows are never predicted as, so "
+                'BBSE has no answer; use method="em"'
+            )
+        weights[seen] /= total
+        return weights
+
+
+def _em_weights(proba: np.ndarray, source: np.ndarray) -> np.ndarray:
+    """Weights that maximise mean log(proba @ weights) with ``source @ weights = 1``.
+
+    Saerens' steps, each three extrapolated as in SQUAREM (Varadhan & Roland, 2008) unless that lowers the
+    likelihood.
+    """
+    known = source > 0.0
+    of_source = np.where(known, source, 1.0)
+
+    def step(weights: np.ndarray) -> tuple[np.ndarray, float]:
+        sums = proba @ weights
+        shares = (1.0 / sums) @ proba * weights / len(proba)
+        return np.where(known, shares / of_source, 1.0), float(np.log(sums).mean())
+
+    weights = np.ones(len(source))
+    for _ in range(ROUNDS):
+        first, likelihood = step(weights)
+        second, _ = step(first)
+        change = first - weights
+        bend = second - first - change
+        if np.abs(change * source).max() <= CLOSE:
+            return second
+        length = -np.sqrt((change @ change) / max(float(bend @ bend), 1e-300))
+        far = weights - 2.0 * length * change + length**2 * bend
+        far = np.maximum(far, 0.1 * second)
+        jumped, there = step(far / (far @ source))
+        weights = jumped if there >= likelihood else second
+    return weights
+
+
+def _distributions(proba: Any) -> np.ndarray:
+    """Return a new (n, L) float64 matrix whose rows sum to 1, or raise `InputError`."""
+    matrix = as_class_scores(getattr(proba, "proba", proba), "proba").astype(np.float64)
+    sums = matrix.sum(axis=1)
+    if (np.abs(sums - 1.0) > SUM_TOLERANCE).any():
+        row = int(np.abs(sums - 1.0).argmax())
+        raise InputError(
+            f"label-shift correction needs rows that sum to 1; row {row} sums to {sums[row]:.4g}. Use a "
+            "calibrator of the whole vector, or normalize=True."
+        )
+    return matrix / sums[:, None]

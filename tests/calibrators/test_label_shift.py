@@ -1,0 +1,146 @@
+"""Label shift: exact populations, literal EM and BBSE, what it assumes, and what happens when that fails."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+
+from benchmarks.label_shift import compare
+from calib import InputError, LabelShiftCorrection
+
+#: P(cell | class) of four cells and three classes, and shares of the classes: all multiples of 1/1000.
+GIVEN_CLASS = np.array([[0.7, 0.1, 0.1], [0.1, 0.7, 0.2], [0.1, 0.1, 0.6], [0.1, 0.1, 0.1]])
+SOURCE, TARGET = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.2, 0.7])
+
+
+def population(shares):
+    """Rows in exactly the proportions of the population: source posteriors, classes, posteriors of shares."""
+    joint = GIVEN_CLASS * shares
+    counts = np.round(joint * 1_000).astype(int)
+    cell, label = (axis.ravel() for axis in np.indices(counts.shape))
+    rows = np.repeat(np.arange(counts.size), counts.ravel())
+    calibrated = GIVEN_CLASS * SOURCE / (GIVEN_CLASS * SOURCE).sum(axis=1, keepdims=True)
+    true = joint / joint.sum(axis=1, keepdims=True)
+    return calibrated[cell[rows]], label[rows], true[cell[rows]]
+
+
+@pytest.mark.parametrize("method", ["em", "bbse"])
+def test_exact_label_shift_is_found_and_corrected(method):
+    """Where the assumption holds exactly, shares and corrected probabilities are those of the population."""
+    shift = LabelShiftCorrection(method=method).fit(*population(SOURCE)[:2]).adapt(population(TARGET)[0])
+    np.testing.assert_allclose(shift.source, SOURCE, atol=1e-12)
+    np.testing.assert_allclose(shift.target, TARGET, atol=1e-5)
+    np.testing.assert_allclose(shift.weights, TARGET / SOURCE, atol=1e-4)
+    new, _, true = population(TARGET)
+    np.testing.assert_allclose(shift.correct(new), true, atol=1e-4)
+    assert shift.n_target == 1_000
+    frame = shift.frame(["a", "b", "c"])
+    assert frame["class"].tolist() == ["a", "b", "c"]
+    np.testing.assert_allclose(frame["estimated share"], shift.target)
+
+
+@pytest.mark.parametrize("method", ["em", "bbse"])
+def test_the_calibration_rows_themselves_show_no_shift(method):
+    """EM on any probabilities: their mean is its source. BBSE: C 1 = q for the rows of C."""
+    random = np.random.default_rng(0)
+    proba = random.dirichlet(np.ones(4), 300)
+    y = random.integers(0, 4, 300)
+    shift = LabelShiftCorrection(method=method).fit(proba, y).adapt(proba)
+    np.testing.assert_allclose(shift.weights, 1.0, atol=1e-6)
+    np.testing.assert_allclose(shift.correct(proba), proba, atol=1e-6)
+
+
+@given(st.integers(0, 10**6), st.integers(2, 5), st.integers(5, 60))
+def test_em_is_the_literal_fixed_point(seed, n_classes, n):
+    """Saerens et al. (2002), Eq. 2.9, one row and one class at a time, from the calibration shares."""
+    random = np.random.default_rng(seed)
+    calibration, y = random.dirichlet(np.ones(n_classes), 50), random.integers(0, n_classes, 50)
+    new = random.dirichlet(random.uniform(0.3, 3.0, n_classes), n)
+    shift = LabelShiftCorrection().fit(calibration, y).adapt(new)
+    source = calibration.mean(axis=0)
+    shares = source.copy()
+    for _ in range(20_000):
+        before = shares
+        weighted = new * shares / source
+        shares = (weighted / weighted.sum(axis=1, keepdims=True)).mean(axis=0)
+        if np.abs(shares - before).max() < 1e-12:
+            break
+
+    def likelihood(pi):
+        return np.log(new @ (pi / source)).mean()
+
+    assert likelihood(shift.target) >= likelihood(shares) - 1e-8
+    assert shift.target.sum() == pytest.approx(1.0)
+
+
+def test_bbse_is_the_literal_solution():
+    random = np.random.default_rng(1)
+    y = random.integers(0, 3, 2_000)
+    proba = random.dirichlet(np.ones(3), 2_000) + 0.7 * np.eye(3)[y]
+    proba /= proba.sum(axis=1, keepdims=True)
+    kept = random.random(2_000) < np.array([0.2, 0.9, 0.5])[y]
+    new, predicted = proba[kept], proba.argmax(axis=1)
+    joint = np.array([[np.mean((predicted == i) & (y == j)) for j in range(3)] for i in range(3)])
+    weights = np.linalg.solve(joint, [np.mean(predicted[kept] == i) for i in range(3)])
+    shift = LabelShiftCorrection(method="bbse").fit(proba, y).adapt(new)
+    np.testing.assert_allclose(shift.weights, weights, atol=1e-10)
+    np.testing.assert_allclose(shift.target, weights * np.bincount(y) / 2_000, atol=1e-10)
+    np.testing.assert_allclose(shift.target, np.bincount(y[kept]) / kept.sum(), atol=0.05)
+
+
+def test_correction_by_hand():
+    # Weights 1/2 and 2: (0.8, 0.2) becomes (0.4, 0.4), that is one half each.
+    calibration = np.array([[0.8, 0.2]] * 5 + [[0.2, 0.8]] * 5)
+    fitted = LabelShiftCorrection().fit(calibration, [0, 0, 0, 0, 1, 0, 1, 1, 1, 1])
+    shift = fitted.adapt(np.array([[0.8, 0.2]] * 32 + [[0.2, 0.8]] * 68))
+    # EM: 0.32 = 0.8 pi + 0.2 (1 - pi) gives pi = 0.2: weights 0.4 and 1.6.
+    np.testing.assert_allclose(shift.weights, [0.4, 1.6], atol=1e-6)
+    np.testing.assert_allclose(shift.correct([[0.8, 0.2], [1.0, 0.0]]), [[0.5, 0.5], [1.0, 0.0]], atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["em", "bbse"])
+def test_a_class_without_calibration_rows_keeps_its_probability(method):
+    """No label of class 2, and for EM no probability either: nothing can be learned about its share."""
+    proba = np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]]).repeat([30, 20], axis=0)
+    y = np.array([0] * 28 + [1] * 18 + [0] * 4)
+    shift = LabelShiftCorrection(method=method).fit(proba, y).adapt(proba[15:])
+    assert shift.weights[2] == 1.0
+    assert np.isfinite(shift.correct(np.full((1, 3), 1 / 3))).all()
+
+
+def test_one_hot_rows_and_impossible_rows():
+    """A row whose classes all have weight 0 stays as it is."""
+    proba = np.array([[1.0, 0.0], [0.0, 1.0]]).repeat(10, axis=0)
+    shift = LabelShiftCorrection(method="bbse").fit(proba, [0] * 10 + [1] * 10).adapt(proba[:10])
+    assert shift.weights.tolist() == [2.0, 0.0]
+    np.testing.assert_allclose(shift.correct([[0.0, 1.0], [0.5, 0.5]]), [[0.0, 1.0], [1.0, 0.0]])
+    em = LabelShiftCorrection().fit(proba, [0] * 10 + [1] * 10).adapt(proba[:10])
+    np.testing.assert_allclose(em.target, [1.0, 0.0], atol=1e-6)
+
+
+def test_refusals():
+    proba, y = population(SOURCE)[:2]
+    with pytest.raises(NotFittedError):
+        LabelShiftCorrection().adapt(proba)
+    with pytest.raises(InputError, match='method must be "em" or "bbse"; got'):
+        LabelShiftCorrection(method="x").fit(proba, y)
+    with pytest.raises(InputError, match=r"rows that sum to 1; row \d+ sums to 0\.5"):
+        LabelShiftCorrection().fit(proba / 2, y)
+    with pytest.raises(InputError, match="3 classes; got 2 columns"):
+        LabelShiftCorrection().fit(proba, y).adapt(np.full((2, 2), 0.5))
+    with pytest.raises(InputError, match="tell only 1 of 3 classes apart"):
+        LabelShiftCorrection(method="bbse").fit(np.tile([0.6, 0.3, 0.1], (len(y), 1)), y).adapt(proba)
+
+
+def test_simulation_under_label_shift_and_when_the_assumption_fails():
+    """CW-ECE of a calibrated model: 0.28 under a reversed mix, about 0.01 corrected; worse if x moved."""
+    helped, harmed = compare("label shift", "DS", 2_000, 0), compare("covariate shift", "DS", 2_000, 0)
+    assert helped["none"][0] > 0.2
+    assert helped["em"][0] < 0.04
+    assert helped["bbse"][0] < 0.04
+    assert max(helped["em"][2], helped["bbse"][2]) < 0.06
+    assert harmed["none"][0] < 0.03
+    assert min(harmed["em"][0], harmed["bbse"][0]) > 0.1
