@@ -17,7 +17,7 @@ LIBRARY = ROOT / "calib"
 
 #: Modules and packages of calib from the ground up. Each may import those before its own, never those after.
 LAYERS = (
-    ("version", "exceptions", "parallel"),
+    ("version", "exceptions", "parallel", "outputs"),
     ("validation",),
     ("predictions",),
     ("notions",),

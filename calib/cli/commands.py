@@ -24,6 +24,7 @@ from calib.formats.writing import write_csv
 from calib.metrics.catalogue import ECES, MEASURES
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
 from calib.notions import TOP_NOTIONS, Notion
+from calib.outputs import write_whole
 from calib.persistence.document import aligned, dumps, load, loads
 from calib.predictions import Predictions
 from calib.report.sections import ReportInput, report_html
@@ -108,7 +109,7 @@ def fit(options: Namespace) -> Outcome:
             _summary(unseen, after, name_of(calibrator), options.bins, strategy),
         ]
         notes += ["", f"on {unseen.n_samples:,} other rows:", _table(methods), "", _bins_used(methods), ""]
-    Path(options.output).write_bytes(content)
+    write_whole(options.output, content)
     notes.append(f"wrote {options.output}")
     data = {
         "calibrator": str(options.output),
@@ -129,11 +130,12 @@ def apply(options: Namespace) -> Outcome:
     frame = applied_frame(calibrator, rows)
     target = Path(options.output)
     if target.suffix.lower() == ".parquet":
-        frame.to_parquet(target, index=False)
+        content = frame.to_parquet(index=False)
     elif target.suffix.lower() == ".csv":
-        target.write_bytes(write_csv(frame))
+        content = write_csv(frame)
     else:
         raise InputError(f"--output must end in .csv or .parquet; got {target.name!r}")
+    write_whole(target, content)
     changed = int((frame["announced"] != frame["predicted"]).sum()) if "announced" in frame else 0
     notes.append(f"wrote {len(frame):,} rows to {target}; the predicted class changes in {changed:,}")
     data = {"output": str(target), "n_samples": len(frame), "n_class_changed": changed}
@@ -237,10 +239,11 @@ def report(options: Namespace) -> Outcome:
             random_state=options.seed,
         )
     )
-    Path(options.output).write_text(html, encoding="utf-8")
-    size = len(html.encode()) / 1e6
-    data = {"output": str(options.output), "bytes": len(html.encode()), "calibrators": list(calibrators)}
-    return Outcome(f"wrote {options.output} ({size:.1f} MB), {rows.n_samples:,} rows", data)
+    content = html.encode()
+    write_whole(options.output, content)
+    data = {"output": options.output, "bytes": len(content), "calibrators": list(calibrators)}
+    wrote = f"wrote {options.output} ({len(content) / 1e6:.1f} MB), {rows.n_samples:,} rows"
+    return Outcome(wrote, data)
 
 
 def _summary_data(method: Summary) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from calib.doctor.examination import Examination, check
 from calib.exceptions import InputError
 from calib.formats.raw_predictions import read_pair, read_predictions
 from calib.formats.reading import read_table
+from calib.outputs import check_output
 from calib.persistence.document import aligned, load
 from calib.predictions import Predictions
 
@@ -65,6 +66,15 @@ class FileRows:
             for part, examination in self.examinations.items()
             for line in examination.log
         )
+
+
+def check_files(options: Namespace) -> None:
+    """Check before the work starts that the output of a command can be written and is none of its inputs."""
+    if "output" in options:
+        calibrators = getattr(options, "calibrator", None) or []
+        inputs = [options.file, options.labels, getattr(options, "evaluate", None)]
+        inputs += [calibrators] if isinstance(calibrators, str) else calibrators
+        check_output(options.output, [file for file in inputs if file])
 
 
 def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = False) -> FileRows:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import calib.cli.commands as commands
 from calib.assessment.gate import METRICS as LIMITS
 from calib.calibrators.catalogue import METHODS, REPORTED
+from calib.cli.input import check_files
 from calib.exceptions import InputError
 from calib.formats.raw_predictions import SCALES, RemedyError
 from calib.notions import NOTIONS
@@ -105,6 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _say_warning
+            check_files(options)
             outcome = getattr(commands, options.command)(options)
     except RemedyError as error:
         remedy = f"add {OPTION_OF[error.argument]} {error.value}, or see what `check` lists"

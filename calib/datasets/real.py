@@ -26,6 +26,7 @@ from sklearn.preprocessing import StandardScaler
 
 from calib.datasets.example import COVER_TYPES, EXAMPLE_TITLES, Example
 from calib.exceptions import InputError
+from calib.outputs import write_whole
 from calib.predictions import Predictions
 from calib.validation import check_choice
 
@@ -298,11 +299,10 @@ def _load(file: Path) -> Arrays | None:
 
 
 def _store(file: Path, arrays: Arrays) -> None:
-    """Write the cache file under a temporary name first, so that no reader sees half of it."""
-    partial = file.with_name(f"{file.stem}.{os.getpid()}.partial.npz")
+    content = BytesIO()
+    np.savez_compressed(content, allow_pickle=False, **arrays)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(partial, allow_pickle=False, **arrays)
-        partial.replace(file)
+        write_whole(file, content.getvalue())
     except OSError as error:
         warnings.warn(f"the predictions could not be cached in {file.parent}: {error}", stacklevel=3)

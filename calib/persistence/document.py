@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 from sklearn.utils.validation import check_is_fitted
 
 from calib.exceptions import CalibratorFileError, InputError
+from calib.outputs import write_whole
 from calib.persistence.fields import closed, closed_schema, mismatch, short
 from calib.persistence.origin import (
     FittedOn,
@@ -69,6 +70,8 @@ def save(
         If `class_names` or `fitted_on` do not belong to the calibrator.
     NotFittedError
         If the calibrator is not fitted.
+    OSError
+        If a path cannot be written, for example because the disk is full; an earlier file is unchanged.
 
     Notes
     -----
@@ -76,7 +79,7 @@ def save(
     """
     data = dumps(calibrator, class_names=class_names, fitted_on=fitted_on, log=log)
     if isinstance(file, (str, os.PathLike)):
-        Path(file).write_bytes(data)
+        write_whole(file, data)
     else:
         file.write(data)
 

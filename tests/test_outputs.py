@@ -1,0 +1,160 @@
+"""Files that commands write: old or new, never between; never over an input."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calib import load, save
+from calib.calibrators import TemperatureScaling
+from calib.cli.parser import main
+from calib.outputs import write_whole
+from tests import ROOT
+
+
+@contextlib.contextmanager
+def small_disk(size: int) -> Iterator[None]:
+    """Let this process write files of at most `size` bytes."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture
+def table(tmp_path) -> Path:
+    """2,000 labelled rows of three classes."""
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.dirichlet(np.ones(3), 2_000), columns=["a", "b", "c"])
+    frame.assign(label=np.array(["a", "b", "c"])[random.integers(0, 3, 2_000)]).to_csv(
+        tmp_path / "rows.csv", index=False
+    )
+    return tmp_path / "rows.csv"
+
+
+def names_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("output", ["cal.json", "out.csv", "out.parquet", "report.html"])
+def test_full_disk_leaves_the_former_file_and_says_so(capsys, table, output):
+    """A process that may write 500 bytes: every output is longer."""
+    cal, target = table.with_name("fitted.json"), table.with_name(output)
+    assert main(["fit", str(table), "--points-per-bin", "50", "-o", str(cal)]) == 0
+    target.write_bytes(b"former content")
+    before = names_in(table.parent)
+    command = {
+        "cal.json": ["fit", table, "--points-per-bin", 50, "-o", target],
+        "report.html": ["report", table, "--resamples", 20, "-o", target],
+    }.get(output, ["apply", cal, table, "-o", target])
+    capsys.readouterr()
+    with small_disk(500):
+        assert main([*map(str, command)]) == 2
+    assert "File too large; nothing was written, and what was there is unchanged" in capsys.readouterr().err
+    assert target.read_bytes() == b"former content"
+    assert names_in(table.parent) == before
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_device_is_written_directly(capsys, table):
+    assert main(["fit", str(table), "-o", os.devnull]) == 0
+    assert os.path.exists(os.devnull)
+    capsys.readouterr()
+    assert main(["fit", str(table), "-o", "/dev/full"]) == 2
+    assert capsys.readouterr().err.endswith("/dev/full: No space left on device\n")
+
+
+def test_readers_never_see_half_a_file(tmp_path):
+    """400 loads while two writers replace the file by two calibrators of different size."""
+    random = np.random.default_rng(1)
+    proba, labels = random.dirichlet(np.ones(300), 900), random.integers(0, 300, 900)
+    small = TemperatureScaling().fit(proba[:, :3] / proba[:, :3].sum(1, keepdims=True), labels % 3)
+    file, stop = tmp_path / "cal.json", threading.Event()
+    save(small, file)
+    large = TemperatureScaling().fit(proba, labels)
+
+    def rewrite():
+        while not stop.is_set():
+            save(small, file)
+            save(large, file)
+
+    writers = [threading.Thread(target=rewrite) for _ in range(2)]
+    for writer in writers:
+        writer.start()
+    try:
+        sizes = {load(file).n_classes_ for _ in range(400)}
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.join()
+    assert sizes == {3, 300}
+    assert names_in(tmp_path) == {"cal.json"}
+
+
+@pytest.mark.parametrize("way", ["name", "symbolic link", "hard link", "other spelling"])
+def test_an_input_is_refused_as_output(capsys, monkeypatch, table, way):
+    cal = table.with_name("cal.json")
+    assert main(["fit", str(table), "-o", str(cal)]) == 0
+    contents = {path: path.read_bytes() for path in (table, cal)}
+    monkeypatch.chdir(table.parent)
+    capsys.readouterr()
+    for source, command in (
+        (table, ["fit", table, "-o"]),
+        (table, ["report", table, "-o"]),
+        (table, ["apply", cal, table, "-o"]),
+        (cal, ["apply", cal, table, "-o"]),
+        (cal, ["report", table, "--calibrator", cal, "-o"]),
+        (cal, ["fit", table, "--evaluate", cal, "-o"]),
+        (cal, ["fit", table, "--labels", cal, "-o"]),
+    ):
+        link = table.with_name(f"link{source.suffix}")
+        link.unlink(missing_ok=True)
+        output: Path | str = link
+        if way == "symbolic link":
+            link.symlink_to(source)
+        elif way == "hard link":
+            link.hardlink_to(source)
+        else:
+            output = source if way == "name" else os.path.join(".", source.name)
+        assert main([*map(str, command), str(output)]) == 2
+        assert "the same file as the input" in capsys.readouterr().err
+        assert {path: path.read_bytes() for path in (table, cal)} == contents
+
+
+def test_a_link_stays_and_modes_are_kept(tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_bytes(b"former")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    write_whole(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+    assert target.stat().st_mode & 0o777 == 0o640
+    umask = os.umask(0o027)
+    try:
+        write_whole(tmp_path / "fresh", b"")
+    finally:
+        os.umask(umask)
+    assert (tmp_path / "fresh").stat().st_mode & 0o777 == 0o640
+
+
+def test_only_one_function_writes_files():
+    """In the library, whatever is written goes through `write_whole`."""
+    writing = re.compile(r"write_bytes|write_text|open\([^)]*[\"'][wxa]b?[\"']")
+    found = [
+        path.name
+        for path in sorted((ROOT / "calib").rglob("*.py"))
+        if path.name != "outputs.py" and writing.search(path.read_text(encoding="utf-8"))
+    ]
+    assert not found
