@@ -6,6 +6,10 @@ reductions" (ICLR 2022). Nothing here imports Streamlit.
 What a package puts into its `__all__` is a name of calib too.
 """
 
+from calib.interrupts import *  # first of all
+
+# isort: split
+
 from calib import datasets as datasets
 from calib.assessment import *
 from calib.binning import *

@@ -197,9 +197,12 @@ def parse_limits(texts: Sequence[str]) -> dict[str, float]:
     for text in texts:
         name, equals, number = map(str.strip, text.partition("="))
         try:
-            limits[name] = float(number)
+            limit = float(number)
         except ValueError:
             equals = ""
         if not equals:
             raise InputError(f"write a limit as metric=number, such as tl_ece=0.03; got {text!r}")
+        if name in limits:
+            raise InputError(f"the limit of {name} is given twice, {limits[name]:g} and {limit:g}; give one")
+        limits[name] = limit
     return limits

@@ -239,7 +239,7 @@ def report(options: Namespace) -> Outcome:
             random_state=options.seed,
         )
     )
-    content = html.encode()
+    content = html.encode(errors="backslashreplace")  # names of files need not be UTF-8
     write_whole(options.output, content)
     data = {"output": options.output, "bytes": len(content), "calibrators": list(calibrators)}
     wrote = f"wrote {options.output} ({len(content) / 1e6:.1f} MB), {rows.n_samples:,} rows"

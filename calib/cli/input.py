@@ -68,6 +68,26 @@ class FileRows:
         )
 
 
+#: Smallest and largest value of the options that are whole numbers.
+RANGES = {
+    "seed": (0, 2**32 - 1),
+    "bins": (1, 100_000),
+    "n_bins": (1, 100_000),
+    "points_per_bin": (1, 10**9),
+    "top_k": (1, 100_000),
+    "resamples": (0, 1_000_000),
+}
+
+
+def check_numbers(options: Namespace) -> None:
+    """Refuse numbers that no computation can use, before the work starts."""
+    for name, (least, most) in RANGES.items():
+        value = getattr(options, name, None)
+        if value is not None and not least <= value <= most:
+            option = "--" + name.replace("_", "-")
+            raise InputError(f"{option} must be a whole number from {least:,} to {most:,}; got {value:,}")
+
+
 def check_files(options: Namespace) -> None:
     """Check before the work starts that the output of a command can be written and is none of its inputs."""
     if "output" in options:

@@ -6,13 +6,15 @@ import argparse
 import json
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Sequence
+from typing import Any, NoReturn, TextIO
 
 import calib.cli.commands as commands
 from calib.assessment.gate import METRICS as LIMITS
 from calib.calibrators.catalogue import METHODS, REPORTED
-from calib.cli.input import check_files
+from calib.cli.input import check_files, check_numbers
 from calib.exceptions import InputError
 from calib.formats.raw_predictions import SCALES, RemedyError
 from calib.notions import NOTIONS
@@ -21,11 +23,18 @@ from calib.version import __version__
 #: The option that passes an argument of the library, for errors that it remedies.
 OPTION_OF = {"fix": "--fix", "scores": "--scores", "split": "--part"}
 
+PROGRAM = "python -m calib"
+#: Characters of the longest message: class names and values from a file may be longer.
+LONGEST = 2_000
+
 EXIT_CODES = """\
 exit codes:
   0  done
   1  a check failed (check, gate)
   2  the options or a file cannot be used; one sentence on stderr says why
+  3  internal error: a fault of calib
+130  stopped by Ctrl-C
+With --json, an error is also an object on stdout: {"error": {"kind", "message", "exit_code"}}.
 """
 
 METRICS = """\
@@ -98,38 +107,75 @@ fitted and compared; --calibrator adds more. The page states versions, seeds and
 """
 
 
+class _Usage(SystemExit):
+    """Options that cannot be parsed."""
+
+    def __init__(self, program: str, message: str) -> None:
+        super().__init__(2)
+        self.program, self.message = program, message
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors can be reported as JSON, and whose help may be cut off by `| head`."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        raise _Usage(self.prog, message)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        _print(message.rstrip("\n"), sys.stderr if file is None else file)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    options = _parser().parse_args(words)
-    options.arguments = words[1:]
+    program = PROGRAM
+
+    def report(kind: str, message: str, code: int) -> int:
+        sentence = _one_line(message)
+        _print(f"{program}: {sentence}", sys.stderr)
+        if "--json" in words and kind != "output":
+            error = {"kind": kind, "message": sentence, "exit_code": code}
+            _print(json.dumps({"error": error}, indent=1), sys.stdout)
+        return code
+
     try:
+        options = _parser().parse_args(words)
+        program = f"{PROGRAM} {options.command}"
+        options.arguments = words[1:]
+        check_numbers(options)
+        check_files(options)
         with warnings.catch_warnings():
             warnings.showwarning = _say_warning
-            check_files(options)
             outcome = getattr(commands, options.command)(options)
+        text = json.dumps(outcome.data, indent=1, allow_nan=False) if options.json else outcome.text
+    except _Usage as error:
+        program = error.program
+        report("usage", f"error: {error.message}", 2)
+        raise
     except RemedyError as error:
         remedy = f"add {OPTION_OF[error.argument]} {error.value}, or see what `check` lists"
-        return _refuse(options.command, f"{error.fact}; {remedy}")
+        return report("input", f"{error.fact}; {remedy}", 2)
     except InputError as error:
-        return _refuse(options.command, str(error))
+        return report("input", str(error), 2)
     except OSError as error:
         has_file = error.filename is not None and error.strerror is not None
-        return _refuse(options.command, f"{error.filename}: {error.strerror}" if has_file else str(error))
+        return report("input", f"{error.filename}: {error.strerror}" if has_file else str(error), 2)
+    except MemoryError as error:
+        return report("input", f"there is not enough memory for this: {error}", 2)
     except KeyboardInterrupt:
-        _refuse(options.command, "stopped")
-        return 130
-    try:
-        text = json.dumps(outcome.data, indent=1, allow_nan=False) if options.json else outcome.text
-        print(_printable(text), flush=True)
-    except BrokenPipeError:  # `| head` has read enough; Python would complain again when it closes stdout
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return outcome.code
+        return report("stopped", "stopped", 130)
+    except Exception as error:
+        traceback.print_exc()
+        told = f"internal error: {type(error).__name__}: {error}. This is a fault of calib: please report it"
+        return report("internal", f"{told} with the lines above", 3)
+    unwritten = _print(text, sys.stdout)
+    return outcome.code if unwritten is None else report("output", f"not printed: {unwritten.strerror}", 2)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m calib",
+    parser = _Parser(
+        prog=PROGRAM,
         description="Calibration of classifiers: metrics, calibrators and checks.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -250,21 +296,29 @@ def _share(text: str) -> float:
     return share
 
 
-def _refuse(command: str, message: str) -> int:
-    print(f"python -m calib {command}: {_one_line(message)}", file=sys.stderr)
-    return 2
-
-
 def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
-    print(f"warning: {_one_line(message)}", file=sys.stderr)
+    _print(f"warning: {_one_line(message)}", sys.stderr)
 
 
 def _one_line(message: object) -> str:
-    return _printable(" ".join(str(message).split()))
+    line = " ".join(str(message).split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 4]} ..."
 
 
-def _printable(text: str) -> str:
+def _print(text: str, stream: TextIO | None) -> OSError | None:
+    """Print text, escaped where needed; return why it could not be printed, None if its reader has left."""
+    if stream is None:  # closed before the start
+        return None
+    try:
+        print(_printable(text, stream.encoding or "utf-8"), file=stream, flush=True)
+    except OSError as error:
+        # Python would complain again when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return None if isinstance(error, BrokenPipeError) else error
+    return None
+
+
+def _printable(text: str, encoding: str) -> str:
     """Escape control characters and what the terminal cannot show: names come from users' files."""
-    encoding = sys.stdout.encoding or "utf-8"
     shown = "".join(c if c == "\n" or c.isprintable() else ascii(c)[1:-1] for c in text)
     return shown.encode(encoding, errors="backslashreplace").decode(encoding)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import calib.cli.commands
 import calib.doctor.examination
 import calib.formats.reading
 from calib import MulticlassToBinary, Predictions, ece, load, save
@@ -223,10 +226,118 @@ def test_bad_input_gives_one_sentence_and_exit_code_2(capsys, table, tmp_path):
     ]
     for arguments in cases:
         code, data, err = run(capsys, *arguments)
-        assert (code, data) == (2, {}), arguments
+        sentence = err.removeprefix(f"python -m calib {arguments[0]}: ").rstrip("\n")
+        assert data == {"error": {"kind": "input", "message": sentence, "exit_code": 2}}, arguments
+        assert code == 2
         assert err.startswith(f"python -m calib {arguments[0]}: ")
         assert err.count("\n") == 1
     assert not (tmp_path / "x.json").exists()
+
+
+def test_errors_of_usage_are_json_too(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["metrics", "x.csv", "--bins", "9" * 5_000, "--json"])
+    printed = capsys.readouterr()
+    error = json.loads(printed.out)["error"]
+    assert (stop.value.code, error["kind"], error["exit_code"]) == (2, "usage", 2)
+    assert error["message"].startswith("error: argument --bins: invalid int value: '9999")
+    assert len(error["message"]) <= 2_000
+    assert error["message"] in printed.err
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--seed -1",
+        "--seed 4294967296",
+        "--resamples -5",
+        "--resamples 1000000000000",
+        "--bins 0",
+        "--bins 100000000000",
+        "--bins -3",
+    ],
+)
+def test_absurd_numbers_are_refused_in_a_sentence(capsys, table, option):
+    code, data, err = run(capsys, "metrics", table, *option.split())
+    assert (code, data["error"]["kind"]) == (2, "input")
+    assert f"{option.split()[0]} must be a whole number from " in err
+    assert f"got {int(option.split()[1]):,}" in err
+
+
+@pytest.mark.parametrize("option", ["--points-per-bin", "--n-bins", "--top-k"])
+def test_absurd_sizes_of_a_calibrator_are_refused(capsys, table, tmp_path, option):
+    for size in (0, -1, 10**30):
+        code, _, err = run(capsys, "fit", table, option, size, "-o", tmp_path / "cal.json")
+        assert (code, f"got {size:,}" in err) == (2, True)
+    assert not (tmp_path / "cal.json").exists()
+
+
+def test_a_limit_given_twice_is_refused(capsys, table):
+    code, _, err = run(capsys, "gate", table, "--max", "tl_ece=0.1", "--max", "tl_ece=0.2")
+    assert (code, "the limit of tl_ece is given twice, 0.1 and 0.2" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (ZeroDivisionError("x"), 3, "internal error: ZeroDivisionError: x. This is a fault of calib"),
+        (ValueError("y" * 9_000), 3, "internal error: ValueError: yyy"),
+        (MemoryError("Unable to allocate 9 TiB"), 2, "there is not enough memory for this: Unable to"),
+        (KeyboardInterrupt(), 130, "stopped"),
+    ],
+)
+def test_other_errors_have_codes_of_their_own(capsys, monkeypatch, table, error, code, words):
+    def fail(options):
+        raise error
+
+    monkeypatch.setattr(calib.cli.commands, "metrics", fail)
+    found, data, err = run(capsys, "metrics", table)
+    assert (found, data["error"]["exit_code"]) == (code, code)
+    assert data["error"]["message"].startswith(words)
+    assert len(data["error"]["message"]) <= 2_000
+    assert ("Traceback" in err) == (code == 3)
+
+
+def test_file_names_need_not_be_utf_8(capsys, table, tmp_path):
+    raw = os.fsdecode(os.fsencode(tmp_path) + b"/r\xff.csv")
+    try:
+        table.rename(raw)
+    except OSError:
+        pytest.skip("the file system wants UTF-8")
+    page = tmp_path / "report.html"
+    code, _, err = run(capsys, "report", raw, "--resamples", 10, "-o", page)
+    assert (code, err) == (0, "")
+    assert "r\\udcff.csv" in page.read_text(encoding="utf-8")
+    assert run(capsys, "check", raw)[1]["file"] == raw
+
+
+#: An environment whose text is ASCII, which Python does not turn into UTF-8 by itself.
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+def test_ascii_locale_and_a_reader_that_leaves_help(tmp_path):
+    frame = pd.DataFrame({"d\u00f6g": [0.9, 0.2], "cat": [0.1, 0.8], "label": ["d\u00f6g", "hen"]})
+    frame.to_csv(tmp_path / "names.csv", index=False)
+    command = f'"{sys.executable}" -m calib'
+    script = f'{command} check "{tmp_path}/names.csv"; echo $?; {command} --help | true'
+    done = subprocess.run(
+        ["sh", "-c", script], capture_output=True, text=True, check=False, env={**os.environ, **ASCII}
+    )
+    assert done.stderr == ""
+    assert "d\\xf6g" in done.stdout
+    assert done.stdout.splitlines()[-1] == "1"
+
+
+def test_ctrl_c_while_packages_are_imported_leaves_no_traceback(table):
+    command = [sys.executable, "-X", "importtime", "-m", "calib", "metrics", str(table)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        for line in process.stderr:
+            if line.rstrip().endswith(" numpy"):
+                break
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+    assert process.returncode == -signal.SIGINT
+    assert [line for line in rest.splitlines() if not line.startswith("import time:")] == []
 
 
 def test_apply_refuses_other_endings_and_other_classes(capsys, table, tmp_path):

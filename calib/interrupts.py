@@ -1,0 +1,24 @@
+"""Ctrl-C while ``python -m calib`` still imports its packages ends the process, without a traceback.
+
+This module is imported before all others: until a handler of its own is in place, an interruption would be
+raised in the middle of some package's import.
+"""
+
+import signal
+import sys
+
+__all__: list[str] = []  # nothing here is a name of calib
+
+# While Python looks for the module to run, the first argument is "-m".
+if (
+    sys.argv[:1] == ["-m"]
+    and "calib" in sys.orig_argv
+    and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+):
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def handle_interrupts(by_python: bool) -> None:
+    """Let Ctrl-C raise `KeyboardInterrupt`, or end the process; where it is ignored, it stays ignored."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler if by_python else signal.SIG_DFL)
