@@ -12,7 +12,7 @@ from pages.shared.panels.findings import show_faults
 from pages.shared.panels.label_shift import corrected
 from pages.shared.session import dataset, methods
 from pages.shared.uploads import read, without_labels
-from pages.shared.widgets import before_and_after, download, escaped, heading, offer
+from pages.shared.widgets import before_and_after, download, escaped, heading, made, offer
 
 PREVIEW_ROWS = 100
 
@@ -84,7 +84,7 @@ with st.container(horizontal=True):
     download(table, "calibrated", label="Calibrated predictions (CSV)", key="apply-csv")
     offer(
         "Calibrated predictions (Parquet)",
-        lambda: table.to_parquet(index=False),
+        made(lambda: table.to_parquet(index=False), table),
         "calibrated.parquet",
         "application/vnd.apache.parquet",
     )

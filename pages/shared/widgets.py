@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
@@ -19,6 +19,8 @@ from pages.shared.session import DEFAULT_BINS, Dataset, Method, dataset, methods
 from pages.shared.texts import PAGE_TERMS
 
 GLOSSARY = "pages/learn/glossary.py"
+#: Cells of the largest table whose file is made before anybody asks for it: 10 to 30 ms.
+MADE_AT_ONCE = 20_000
 ARROW = ":material/arrow_forward:"
 
 
@@ -120,7 +122,7 @@ def chart(
             lambda: figure_page(figure, log),
             f"{file}.html",
             "text/html",
-            help_="A self-contained page. For an image, use the camera above the figure.",
+            help_="Makes a self-contained page to save. For an image, use the camera above the figure.",
         )
 
 
@@ -142,13 +144,22 @@ def with_log(table: pd.DataFrame) -> pd.DataFrame:
 
 def download(table: pd.DataFrame, file: str, *, label: str = "Table (CSV)", key: str) -> None:
     """Offer a table as CSV; cells that a spreadsheet would run as formulas are neutralised."""
-    logged = with_log(table)  # the file is made outside the session
-    offer(label, lambda: write_csv(logged), f"{file}.csv", "text/csv", key=key)
+    logged = with_log(table)
+
+    def content() -> bytes:
+        return write_csv(logged)
+
+    offer(label, made(content, logged), f"{file}.csv", "text/csv", key=key)
+
+
+def made(make: Callable[[], bytes], table: pd.DataFrame) -> bytes | Callable[[], bytes]:
+    """Return the file of a small table, and of a large one the function that makes it."""
+    return make() if table.size <= MADE_AT_ONCE else make
 
 
 def offer(
     label: str,
-    data: Any,
+    data: bytes | str | Callable[[], bytes],
     file: str,
     mime: str,
     kind: Literal["primary", "secondary", "tertiary"] = "tertiary",
@@ -156,7 +167,14 @@ def offer(
     key: str | None = None,
     help_: str | None = None,
 ) -> None:
-    """Offer a file; `data` is its content, or a function that returns it when the button is pressed."""
+    """Offer a file; `data` is its content, or a function that makes it, called when a button is pressed.
+
+    What the function returns is offered by a second button until the page runs again. Streamlit's own way
+    of calling a function at the download loses files when other sessions are at work.
+    """
+    if callable(data):
+        _on_request(label, data, file, mime, kind, key or file, help_)
+        return
     st.download_button(
         label,
         data,
@@ -168,6 +186,21 @@ def offer(
         icon=":material/download:",
         help=help_,
     )
+
+
+@st.fragment
+def _on_request(
+    label: str,
+    make: Callable[[], bytes],
+    file: str,
+    mime: str,
+    kind: Literal["primary", "secondary", "tertiary"],
+    key: str,
+    help_: str | None,
+) -> None:
+    if st.button(label, key=f"{key}-make", type=kind, icon=":material/download:", help=help_):
+        content = make()
+        offer(f"Save {file} ({len(content) / 1e6:.1f} MB)", content, file, mime, kind, key=key)
 
 
 def before_and_after(summaries: Sequence[Summary]) -> pd.DataFrame:

@@ -50,7 +50,8 @@ def test_controls_and_downloads(open_page, tmp_path):
     cells = calibrator.assign(load_example("three-classes").evaluation.proba)
     assert (cells == 0).sum() == frame["evaluation_rows"][0]
 
-    html = saved(page, page.get_by_role("button", name="Figure (HTML)").first.click)
+    page.get_by_role("button", name="Figure (HTML)").first.click()
+    html = saved(page, page.get_by_role("button", name="Save recalibration.html").click)
     assert b"Plotly.newPlot" in html
     camera = page.locator(".js-plotly-plot").first.locator("[data-title^='Download plot']")
     page.locator(".js-plotly-plot").first.hover()

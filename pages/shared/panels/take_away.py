@@ -38,14 +38,21 @@ def show_take_away(method: Method) -> None:
 
 def offer_file(calibrator: Any, fitted_on: Predictions | None, names: tuple[str, ...]) -> None:
     """Offer the calibrator file; it lists the fixes accepted in the data on the page."""
-    log = st.session_state["fixes"]
+    key = f"{calibrator!r}/{'' if fitted_on is None else fitted_on.fingerprint}"
     offer(
         "Calibrator file (JSON)",
-        lambda: dumps(calibrator, class_names=names, fitted_on=fitted_on, log=log),
+        _file(key, names, st.session_state["fixes"], calibrator, fitted_on),
         "calibrator.json",
         "application/json",
         "primary",
     )
+
+
+@st.cache_resource(max_entries=8, scope="session", show_spinner="Writing the calibrator file ...")
+def _file(
+    key: str, names: tuple[str, ...], log: tuple[str, ...], _calibrator: Any, _fitted_on: Predictions | None
+) -> bytes:
+    return dumps(_calibrator, class_names=names, fitted_on=_fitted_on, log=log)
 
 
 def _offer(label: str, content: bytes, file: str, mime: str, deviation: float) -> None:

@@ -1,0 +1,52 @@
+"""Files to download are kept for the session that asked: none is made by a function at the download."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pages.shared.widgets import MADE_AT_ONCE
+from tests.app.running import PAGES, open_page, press, words
+
+
+@pytest.fixture(scope="module")
+def visit():
+    """One session, so that the example is made and fitted once."""
+    return open_page("pages/start/overview.py", example="two-patients")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_offered_file_is_there_already(visit, page):
+    app = visit.switch_page(page).run()
+    assert not app.exception
+    buttons = [button.proto for button in app.get("download_button")]
+    assert [button.label for button in buttons if not button.url or button.deferred_file_id] == []
+
+
+def test_a_figure_is_made_when_asked_for_and_offered_until_the_page_runs_again():
+    app = open_page("pages/diagnose/reliability.py", example="two-patients")
+    press(app, "Figure (HTML)")
+    (save,) = [b.proto for b in app.get("download_button") if b.proto.label.startswith("Save ")]
+    assert save.label.startswith("Save reliability.html (")
+    assert save.url
+    app.run()
+    assert not [b for b in app.get("download_button") if b.proto.label.startswith("Save ")]
+
+
+def test_a_large_table_is_made_when_asked_for():
+    app = open_page("pages/repair/apply.py", example="two-patients")
+    random = np.random.default_rng(0)
+    names = list(app.session_state["dataset"].evaluation.class_names)
+    rows = random.dirichlet(np.ones(len(names)), MADE_AT_ONCE // 2)
+    content = pd.DataFrame(rows, columns=names).to_csv(index=False).encode()
+    choice = next(group for group in app.segmented_control if group.label == "Calibrator")
+    choice.set_value("Fitted in this session").run()
+    app.file_uploader(key="apply-file").upload("new.csv", content, "text/csv").run()
+    assert not app.exception
+    assert "rows; on average" in words(app), [e.value for e in [*app.error, *app.info]]
+    for label in ("Calibrated predictions (CSV)", "Calibrated predictions (Parquet)"):
+        press(app, label)
+        assert not app.exception
+        (save,) = [b.proto for b in app.get("download_button") if b.proto.label.startswith("Save ")]
+        assert save.url
