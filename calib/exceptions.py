@@ -3,8 +3,26 @@
 __all__ = ["CalibratorFileError", "InputError", "TooManyParametersWarning"]
 
 
+#: Characters of the longest message; names in a file can be of any length.
+LONGEST = 1_000
+
+
+def shortened(message: str) -> str:
+    """Return a message of at most `LONGEST` characters on one line, its middle left out where it is longer.
+
+    >>> len(shortened("x" * 5_000)) <= LONGEST
+    True
+    """
+    if len(message) > LONGEST:
+        message = f"{message[: LONGEST // 2]} [...] {message[-LONGEST // 3 :]}"
+    return message.encode("utf-8", "replace").decode("utf-8")
+
+
 class InputError(ValueError):
     """Input that cannot be used as it is; the message says what was received and what to do."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(shortened(str(message)))
 
 
 class CalibratorFileError(InputError):

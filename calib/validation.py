@@ -116,7 +116,18 @@ def as_names(class_names: Sequence[str] | None, n_classes: int) -> tuple[str, ..
     if len(set(names)) != n_classes:
         repeated = sorted({name for name in names if names.count(name) > 1})
         raise InputError(f"class_names must be distinct; {repeated[0]!r} is there more than once")
+    for name in names:
+        check_characters(name, "a class name")
     return names
+
+
+def check_characters(text: str, what: str) -> None:
+    """Refuse text with half of a character, which no file, page or figure can hold."""
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise InputError(
+            f"{what}, {ascii(text[:60])}, holds half of a character (a lone surrogate, as from cut text or a "
+            "wrong encoding); write it again as UTF-8"
+        )
 
 
 def label_codes(labels: Any, names: tuple[str, ...]) -> np.ndarray:

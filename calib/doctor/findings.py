@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from calib.exceptions import shortened
 from calib.formats.raw_predictions import RawPredictions
 from calib.predictions import highest, row_sums
 
@@ -75,6 +76,9 @@ class Finding:
     columns: tuple[str, ...] = ()
     repair: Repair | None = None
     raw: RawPredictions | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", shortened(self.message))
 
     @property
     def fix(self) -> Callable[[], RawPredictions] | None:

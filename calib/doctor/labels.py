@@ -132,7 +132,7 @@ def _unmatched_names(raw: RawPredictions, rows: np.ndarray) -> Finding:
 
 
 def _renamed(data: RawPredictions, names: Mapping[str, str | None]) -> RawPredictions:
-    return replace(data, labels=pd.Series(data.labels).replace(names).to_numpy(dtype=object))
+    return replace(data, labels=pd.Series(data.labels, dtype=object).replace(names).to_numpy(dtype=object))
 
 
 def _names_by_prediction(raw: RawPredictions, seen: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from scipy.optimize import linear_sum_assignment
 
 from calib.doctor.findings import Finding, Repair
 from calib.formats.raw_predictions import RawPredictions
+from calib.formats.tables import words_in
 from calib.predictions import highest
 
 #: Another reading of the labels must raise accuracy by this much (and by 4 standard errors) on rows
@@ -39,10 +40,10 @@ def whole_numbers(labels: np.ndarray) -> np.ndarray | None:
     """Labels as float64 when all that are not missing are numbers, else None."""
     if labels.dtype != object:
         return labels.astype(np.float64)
-    numbers = pd.to_numeric(pd.Series(labels[labels != ""]), errors="coerce")
-    if numbers.isna().any():
-        return None
-    return pd.to_numeric(pd.Series(labels), errors="coerce").to_numpy(dtype=np.float64)
+    codes, words = words_in(labels)
+    numbers = pd.to_numeric(pd.Series(words, dtype=object), errors="coerce").to_numpy(dtype=np.float64)
+    strange = any(word and np.isnan(number) for word, number in zip(words, numbers, strict=True))
+    return None if strange else numbers[codes]
 
 
 def minus_one(data: RawPredictions) -> RawPredictions:

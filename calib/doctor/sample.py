@@ -9,7 +9,7 @@ from scipy import stats
 from calib.doctor.findings import Finding, counted, some
 from calib.doctor.scale import printed_decimals
 from calib.formats.raw_predictions import RawPredictions
-from calib.formats.tables import some_names
+from calib.formats.tables import as_keys, some_names
 from calib.predictions import highest
 
 #: Rows a cell (class, bin) should have on average for its accuracy to mean something (+-0.4 at 5 rows).
@@ -32,14 +32,15 @@ def find_duplicate_ids(raw: RawPredictions) -> Finding | None:
     """Find ids that occur more than once."""
     if raw.ids is None:
         return None
-    ids = pd.Series(raw.ids)
-    again = (ids.duplicated() & ids.notna() & (ids.astype(str) != "")).to_numpy()
+    ids = pd.Series(as_keys(raw.ids), dtype=object)
+    again = (ids.duplicated() & (ids != "")).to_numpy()
     if not again.any():
         return None
     rows = np.flatnonzero(again)
 
     def first_only(data: RawPredictions) -> RawPredictions:
-        return data if data.ids is None else data.take(~pd.Series(data.ids).duplicated().to_numpy())
+        again = None if data.ids is None else pd.Index(as_keys(data.ids), dtype=object).duplicated()
+        return data if again is None else data.take(~again)
 
     return Finding(
         "duplicate_ids",
@@ -92,8 +93,8 @@ def _coincidences(matrix: np.ndarray, n_others: int) -> float:
 def _recurring(raw: RawPredictions, calibration: RawPredictions) -> np.ndarray:
     """Mask of rows that are calibration rows too: those of the same id, or of equal scores without ids."""
     if raw.ids is not None and calibration.ids is not None:
-        ids = raw.ids.astype(str)
-        return np.isin(ids, calibration.ids.astype(str)) & ~np.isin(ids, ["", "nan"])
+        ids = pd.Series(as_keys(raw.ids), dtype=object)
+        return (ids.isin(as_keys(calibration.ids)) & ~ids.isin(["", "nan"])).to_numpy()
     return np.isin(_row_keys(raw.proba), _row_keys(calibration.proba.astype(raw.proba.dtype)))
 
 

@@ -14,8 +14,16 @@ import pyarrow.parquet as pq
 
 from calib.exceptions import InputError
 from calib.formats.arrow_messages import expanded_size
+from calib.formats.parquet_footer import stated_values
 from calib.formats.source import Limits, Progress, Source, whole
-from calib.formats.tables import Table, as_numbers, as_text, check_distinct, table_from_columns
+from calib.formats.tables import (
+    Table,
+    as_numbers,
+    as_text,
+    check_distinct,
+    table_from_columns,
+    whole_column,
+)
 
 
 def read_parquet(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
@@ -25,9 +33,12 @@ def read_parquet(source: Source, limits: Limits, progress: Progress | None = Non
     schema, described = file.schema_arrow, file.metadata
     limits.check_rows(described.num_rows)
     limits.check_columns(described.num_columns)
-    groups = [described.row_group(g) for g in range(described.num_row_groups)]
-    values = sum(group.column(c).num_values for group in groups for c in range(described.num_columns))
-    limits.check_expanded(max(8 * values, sum(group.total_byte_size for group in groups)), len(data))
+    # Not `row_group(g).column(c).num_values`: on a damaged footer it ends the process instead of raising.
+    encoded = sum(described.row_group(g).total_byte_size for g in range(described.num_row_groups))
+    values = described.num_rows * described.num_columns
+    if any(_is_list(field.type) for field in schema):
+        values = max(values, stated_values(data))
+    limits.check_expanded(max(8 * values, encoded), len(data))
     # Columns of other types are not even decoded, and text stays dictionary-coded: a long string
     # repeated a million times must not be written out.
     usable = [field.name for field in schema if _is_usable(field.type)]
@@ -87,7 +98,7 @@ def _table_of_batches(
     for batch in batches:
         batch.validate(full=True)
         n_rows += batch.num_rows
-        n_bytes += batch.nbytes
+        n_bytes += batch.nbytes + sum(map(_repeated_bytes, batch.columns))
         limits.check_rows(n_rows)
         limits.check_expanded(n_bytes, limits.expanded_bytes)
         for name, column in zip(names, batch.columns, strict=True):
@@ -111,6 +122,15 @@ def _table_of_batches(
     return replace(table, ignored=tuple(ignored))
 
 
+def _repeated_bytes(column: pa.Array) -> int:
+    """Bytes of the text of a dictionary-coded column once it is written out, row by row."""
+    if not pa.types.is_dictionary(column.type) or not _is_text(column.type.value_type):
+        return 0
+    lengths = np.append(pc.binary_length(column.dictionary).fill_null(0).to_numpy(zero_copy_only=False), 0)
+    rows = column.indices.fill_null(len(lengths) - 1).to_numpy(zero_copy_only=False)
+    return int(lengths[rows.astype(np.int64)].sum(dtype=np.int64))
+
+
 def _to_numpy(column: pa.Array) -> Any:
     """NumPy array of numbers, (n, m) for lists; object array of text; None for any other type."""
     kind = column.type
@@ -118,6 +138,8 @@ def _to_numpy(column: pa.Array) -> Any:
         words = _to_numpy(column.dictionary)
         if words is None or words.ndim != 1:
             return None
+        if words.dtype.kind in "iu":
+            words = whole_column([*words.tolist(), None])[:-1]
         missing = "" if words.dtype == object else np.nan
         words = np.append(words.astype(object if words.dtype == object else np.float64), missing)
         return words[column.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False).astype(np.int64)]
@@ -126,7 +148,9 @@ def _to_numpy(column: pa.Array) -> Any:
     if pa.types.is_floating(kind) or (pa.types.is_integer(kind) and column.null_count == 0):
         values = column.to_numpy(zero_copy_only=False)
         return as_numbers(values) if values.dtype.kind == "f" else values
-    if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+    if pa.types.is_integer(kind):
+        return whole_column(column.to_pylist())
+    if pa.types.is_decimal(kind):
         return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)

@@ -9,22 +9,46 @@ import numpy as np
 
 from calib.exceptions import InputError
 from calib.formats.source import Limits, Progress, Source, whole
-from calib.formats.tables import Table, as_float_column, as_text, table_from_columns
+from calib.formats.tables import (
+    Table,
+    as_float_column,
+    as_text,
+    check_words,
+    table_from_columns,
+    whole_column,
+)
+
+#: Bytes that Python takes for an object, a list, and a value or key, all of at least this size.
+OBJECT_BYTES = {b"{": 184, b"[": 64, b",": 32, b":": 32}
 
 
 def read_json(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
     """Read records, one record a line, or an object of equally long lists."""
     if source.size > limits.json_bytes or len(raw := whole(source, limits)) > limits.json_bytes:
         raise InputError(f"JSON of more than {limits.json_bytes >> 20} MiB (limit json_bytes); use Parquet")
+    # What the objects will take, by the marks that begin them: "[{},{},...]" grows two hundred times.
+    objects = sum(size * raw.count(mark) for mark, size in OBJECT_BYTES.items())
+    limits.check_expanded(objects, limits.expanded_bytes)
     text = raw.decode("utf-8-sig")
     try:
-        content = json.loads(text)
+        content = json.loads(text, object_pairs_hook=_record)
     except json.JSONDecodeError as error:
         lines = [line for line in text.splitlines() if line.strip()]
         if not (error.msg == "Extra data" and lines[0].lstrip().startswith("{")):
             raise InputError(f"the JSON is not valid: {error}") from None
-        content = [json.loads(line) for line in lines]
+        content = [json.loads(line, object_pairs_hook=_record) for line in lines]
     return _table_of_json(content, limits)
+
+
+def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make the dict of a JSON object; a name that it gives twice is refused."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        values = ", ".join(repr(value)[:40] for name, value in pairs if name == twice)
+        raise InputError(f"{twice[:60]!r} is there twice in one JSON object, with {values}; keep one of them")
+    return record
 
 
 def _table_of_json(content: Any, limits: Limits) -> Table:
@@ -43,6 +67,7 @@ def _table_of_json(content: Any, limits: Limits) -> Table:
             'JSON must be a list of records, [{"cat": 0.7, "dog": 0.3, "label": "cat"}, ...], or an object '
             "of equally long lists"
         )
+    check_words(lists, "a name in the JSON")
     columns: dict[str, np.ndarray] = {}
     matrices: dict[str, np.ndarray] = {}
     for name, values in lists.items():
@@ -64,12 +89,13 @@ def _table_of_json(content: Any, limits: Limits) -> Table:
 
 def _json_column(values: list[Any], name: str) -> np.ndarray:
     kinds = {type(value) for value in values}
-    if kinds <= {int}:
-        if all(abs(value) < 2**63 for value in values):
-            return np.array(values, dtype=np.int64)
-        return as_text(values)
+    if kinds <= {int, type(None)}:
+        return whole_column(values)
     if kinds <= {int, float, type(None)}:
-        return np.array([np.nan if value is None else float(value) for value in values])
+        try:
+            return np.array([np.nan if value is None else float(value) for value in values])
+        except OverflowError:
+            raise InputError(f"{name[:60]!r} holds an integer beyond 1e308; give numbers") from None
     if kinds & {dict, list}:
         raise InputError(f"{name!r} mixes lists or objects with single values; give one value per row")
     return as_text(values)

@@ -13,6 +13,9 @@ from calib.exceptions import InputError
 from calib.formats.source import Limits, Progress, Source, open_source, whole
 from calib.formats.tables import Table, as_numbers, check_distinct
 
+#: The last code point of Unicode.
+MOST_CODE_POINT = 0x10FFFF
+
 
 def read_npy(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
     """Read the one array of an NPY file, gzipped or not."""
@@ -101,13 +104,22 @@ def _check_members(members: list[zipfile.ZipInfo], source: Source, limits: Limit
     limits.check_expanded(sum(member.file_size for member in members), source.size)
 
 
+def _text_of(array: np.ndarray, name: str) -> np.ndarray:
+    """Return fixed-width text as an object array of str."""
+    if array.dtype.kind == "S":
+        return np.array([cell.decode("utf-8", "replace") for cell in array.tolist()], dtype=object)
+    code_points = array.view(np.uint32).reshape(len(array), -1)
+    if len(bad := np.flatnonzero((code_points > MOST_CODE_POINT).any(axis=1))):
+        raise InputError(f"array {name!r} holds in row {bad[0]} what is no text; save it again")
+    return array.astype(object)
+
+
 def _table_of_arrays(arrays: dict[str, np.ndarray], format: str) -> Table:
     columns: dict[str, np.ndarray] = {}
     matrices: dict[str, np.ndarray] = {}
     for name, array in arrays.items():
         if array.dtype.kind in "US":
-            text = np.char.decode(array, "utf-8", "replace") if array.dtype.kind == "S" else array
-            columns[name] = text.ravel().astype(object)
+            columns[name] = _text_of(array.ravel(), name)
         elif array.ndim == 2 and array.shape[1] != 1:
             matrices[name] = np.ascontiguousarray(as_numbers(array))
         else:

@@ -18,6 +18,7 @@ from calib.formats.roles import (
     INDEX_NAMES,
     ROLE_NAMES,
     Roles,
+    check_same_labels,
     guess_roles,
     normalised,
     one_hot_values,
@@ -25,7 +26,7 @@ from calib.formats.roles import (
     part_tables,
 )
 from calib.formats.source import Limits, Progress
-from calib.formats.tables import Table, frozen, some_names
+from calib.formats.tables import Table, as_keys, check_words, frozen, some_names, words_in
 from calib.predictions import Predictions, row_sums
 
 SCALES = ("auto", "probabilities", "logits", "log_probabilities")
@@ -33,6 +34,8 @@ SCALES = ("auto", "probabilities", "logits", "log_probabilities")
 LOG_SUM_TOLERANCE = 0.02
 #: Rows of percentages sum to 100; printed with one decimal over many classes they miss it by about 1.
 PERCENT_TOLERANCE = 1.5
+#: The largest label that is compared as a number.
+MOST_INT64 = np.iinfo(np.int64).max
 
 
 class RemedyError(InputError):
@@ -223,19 +226,42 @@ class RawPredictions:
             code_of = {name: code for code, name in enumerate(self.names)}
             positions, values = pd.factorize(labels)
             codes = [code_of.get(str(name), -1) for name in values]
-            if integers := _as_integers(values):
-                by_number = {n: code for name, code in code_of.items() for n in _as_integers([name])}
+            if min(codes, default=0) < 0 and (integers := _as_integers(values)):
+                by_number = {n: code_of[name] for n, name in self._names_by_number().items()}
                 codes = [by_number.get(number, -1) for number in integers]
             return np.array([*codes, -1])[positions]
-        floats = labels.astype(np.float64)
-        whole = np.isfinite(floats) & (floats == np.floor(floats))
-        numbers = np.where(whole, floats, -1).astype(np.int64)
+        if labels.dtype.kind == "f":
+            whole = np.isfinite(labels) & (labels == np.floor(labels)) & (np.abs(labels) <= 2**53)
+            numbers = np.where(whole, labels, -1).astype(np.int64)
+        else:
+            whole = labels <= MOST_INT64
+            numbers = np.where(whole, labels, -1).astype(np.int64)
         if self.labels_are_names:
+            self._names_by_number()
             named = np.array([int(name) for name in self.names])
             order = np.argsort(named)
             rank = np.searchsorted(named[order], numbers).clip(0, len(named) - 1)
             return np.where(whole & (named[order][rank] == numbers), order[rank], -1)
         return np.where((numbers >= 0) & (numbers < self.n_classes), numbers, -1)
+
+    def _names_by_number(self) -> dict[int, str]:
+        """Return the names that are whole numbers, by number.
+
+        Raises
+        ------
+        InputError
+            If two names are the same number, such as "1" and "01": a label could be either.
+        """
+        by_number: dict[int, str] = {}
+        for name in self.names:
+            for number in _as_integers([name]):
+                if number in by_number:
+                    raise InputError(
+                        f"columns {by_number[number]!r} and {name!r} are the same number, so label {number} "
+                        "could be either; rename one of them"
+                    )
+                by_number[number] = name
+        return by_number
 
     @property
     def labels_are_names(self) -> bool:
@@ -317,7 +343,7 @@ class RawPredictions:
 def missing_labels(labels: np.ndarray) -> np.ndarray:
     """Return the mask of rows without a label."""
     if labels.dtype == object:
-        return np.asarray(pd.Series(labels).isin(["", "nan", "NaN", "None"]))
+        return np.asarray(pd.Series(labels, dtype=object).isin(["", "nan", "NaN", "None"]))
     return np.isnan(labels) if labels.dtype.kind == "f" else np.zeros(len(labels), dtype=bool)
 
 
@@ -365,6 +391,7 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
     if labels is not None:
         _check_one_per_row(labels, len(proba))
     names = names_that_fit(labels, roles)
+    check_words(names or (), "the class names")
     if names is not None and len(names) != proba.shape[1]:
         raise InputError(f"there are {len(names)} class names for {proba.shape[1]} columns of scores")
     return RawPredictions(
@@ -372,9 +399,9 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
         labels=labels,
         class_names=names,
         scale=roles.scale,
-        ids=table.columns[roles.id] if roles.id else None,
+        ids=_stripped(table.columns[roles.id], roles.id) if roles.id else None,
         weight=table.columns[roles.weight] if roles.weight else None,
-        group=table.columns[roles.group] if roles.group else None,
+        group=_stripped(table.columns[roles.group], roles.group) if roles.group else None,
         roles=roles,
     )
 
@@ -393,12 +420,41 @@ def divide(
     raw = raw_of(table, roles)
     if roles.split is None:
         return {"evaluation": raw}
-    words = pd.Series(table.columns[roles.split]).astype(str).fillna("").str.strip()
-    if split is not None and (words == split).any():
-        return {split: raw.take((words == split).to_numpy())}
-    parts = words.map({word: part_of(word) for word in words.unique()})
-    masks = {part: (parts == part).to_numpy() for part in ("calibration", "evaluation")}
-    return {part: raw.take(mask) for part, mask in masks.items() if mask.any()} or {"evaluation": raw}
+    codes, words = words_in(table.columns[roles.split])
+    check_words(words, f"column {roles.split!r}")
+    if split is not None and split in words:
+        return {split: raw.take(codes == words.index(split))}
+    if words == [""]:
+        return {"evaluation": raw}
+    parts = np.array([part_of(word) or "" for word in words], dtype=object)
+    if (parts == "").any():
+        _refuse_part(roles.split, codes, words, parts)
+    masks = {part: (parts == part)[codes] for part in ("calibration", "evaluation")}
+    divided = {part: raw.take(mask) for part, mask in masks.items() if mask.any()}
+    if not divided:
+        raise RemedyError(
+            f"column {roles.split!r} says that all rows were trained on ({some_names(words)})",
+            "Add rows that were not, or pass split=... to read these all the same",
+            "split",
+            words[0],
+        )
+    return divided
+
+
+def _refuse_part(column: str, codes: np.ndarray, words: Sequence[str], parts: np.ndarray) -> None:
+    """Say which rows belong to no part of the file."""
+    code = int((parts == "").argmax())
+    rows = np.flatnonzero(codes == code)
+    word = words[code]
+    what = f"holds {word[:60]!r}" if word else "is empty"
+    raise RemedyError(
+        f"column {column!r} {what} in row {rows[0]} ({len(rows):,} such row{'s' * (len(rows) != 1)}), which "
+        "names neither calibration, evaluation nor training rows",
+        "Write calibration (or val), test or train, rename the column if it means something else, or read "
+        f"the rows of one value with split={word or next(filter(None, words))!r}",
+        "split",
+        word or next(filter(None, words)),
+    )
 
 
 def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = None) -> RawPredictions:
@@ -422,12 +478,39 @@ def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = Non
             raise InputError(f"labels must be one per row; got shape {values.shape}")
     _check_one_per_row(values, raw.n_samples)
     if ids is not None and raw.ids is not None:
-        index = pd.Index(ids.astype(str))
-        if index.is_unique and ((rows := index.get_indexer(raw.ids.astype(str))) >= 0).all():
-            values = values[rows]
+        values = values[_rows_with(as_keys(raw.ids), as_keys(ids))]
     if raw.roles is not None:
         raw = replace(raw, class_names=names_that_fit(values, raw.roles))
     return replace(raw, labels=values)
+
+
+def _rows_with(wanted: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """Return the row of the label file that has each wanted id.
+
+    Raises
+    ------
+    InputError
+        If an id is there twice, or not at all: the order of rows must not decide then.
+    """
+    if len(wanted) == len(given) and (wanted == given).all():
+        return np.arange(len(given))
+    index = pd.Index(given, dtype=object)
+    if not index.is_unique:
+        row = int(index.duplicated().argmax())
+        first = int((given == given[row]).argmax())
+        raise InputError(
+            f"id {given[row][:60]!r} is there twice in the file of labels, in rows {first} and {row}; give "
+            "one label for every id"
+        )
+    rows = index.get_indexer(pd.Index(wanted, dtype=object))
+    if (rows < 0).any():
+        row, missing = int((rows < 0).argmax()), int((rows < 0).sum())
+        raise InputError(
+            f"the file of labels has no label for id {wanted[row][:60]!r}, row {row} of the predictions "
+            f"({missing:,} such row{'s' * (missing != 1)}); correct the ids, or remove the id column of the "
+            "labels if its rows are in the order of the predictions"
+        )
+    return rows
 
 
 def _check_one_per_row(labels: np.ndarray, n_rows: int) -> None:
@@ -450,6 +533,7 @@ def label_column(table: Table) -> tuple[np.ndarray, np.ndarray | None]:
     id_names = ROLE_NAMES["id"]
     ids = next((values for name, values in table.columns.items() if normalised(name) in id_names), None)
     named = [name for name in table.columns if normalised(name) in ROLE_NAMES["label"]]
+    check_same_labels(table, named)
     chosen = named[:1] or [name for name in table.columns if normalised(name) not in id_names | INDEX_NAMES]
     if len(chosen) > 1 and all(table.columns[name].dtype.kind in "fiu" for name in chosen):
         return from_one_hot(table.matrix(chosen)), ids
@@ -458,7 +542,7 @@ def label_column(table: Table) -> tuple[np.ndarray, np.ndarray | None]:
             "the label file needs one column of labels, called 'label'; its columns are "
             f"{some_names(table.columns)}"
         )
-    return table.columns[chosen[0]], ids
+    return _stripped(table.columns[chosen[0]], chosen[0]), ids
 
 
 def names_that_fit(labels: np.ndarray | None, roles: Roles) -> tuple[str, ...] | None:
@@ -477,8 +561,16 @@ def _labels_of(table: Table, names: Sequence[str]) -> np.ndarray | None:
         return from_one_hot(np.stack([one_hot_values(table.columns[name]) for name in names], axis=1))
     if names[0] in table.matrices:
         return from_one_hot(table.matrices[names[0]])
-    labels = table.columns[names[0]]
-    return pd.Series(labels).str.strip().to_numpy(dtype=object) if labels.dtype == object else labels
+    return _stripped(table.columns[names[0]], names[0])
+
+
+def _stripped(values: np.ndarray, column: str) -> np.ndarray:
+    """Return a column of labels, ids or groups, its text without blanks around it, and fit to be shown."""
+    if values.dtype != object:
+        return values
+    codes, words = words_in(values)
+    check_words(words, f"column {column!r}")
+    return np.array(words, dtype=object)[codes]
 
 
 def from_one_hot(matrix: np.ndarray) -> np.ndarray:
@@ -499,7 +591,7 @@ def from_one_hot(matrix: np.ndarray) -> np.ndarray:
 def _as_integers(names: Sequence[str] | np.ndarray) -> list[int]:
     """Return the integers that the names write, or an empty list if one of them writes none."""
     texts = [str(name) for name in names]
-    whole = all(len(t) < 18 and t.isascii() and t.removeprefix("-").isdigit() for t in texts)
+    whole = all(len(t) < 19 and t.isascii() and t.removeprefix("-").isdigit() for t in texts)
     return [int(text) for text in texts] if whole else []
 
 

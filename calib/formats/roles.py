@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calib.exceptions import InputError
-from calib.formats.tables import Table, some_names
+from calib.formats.tables import Table, some_names, words_in
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -46,6 +46,11 @@ SCORE_NAMES = {
 }
 CALIBRATION = words_of("cal calib calibration val valid validation dev holdout")
 EVALUATION = words_of("test eval evaluation")
+TRAINING = words_of("train training trn fit learn")
+#: Cells that write a number, also with a percent sign, or with marks between thousands.
+NUMBERLIKE = re.compile(
+    r"[+-]?(\d+([.,]\d*)?|[.,]\d+|\d{1,3}([., ']\d{3})+([.,]\d+)?)([eE][+-]?\d+)?\s*%?", re.ASCII
+)
 #: Words before a class name in column names, longest first so that "prob_" does not leave "a_".
 PREFIX = re.compile(
     r"(?P<word>(?:y_|pred(?:icted)?_)?(?:log_?prob(?:a|ability|abilities|s)?|logits?|prob(?:a|ability|abilities|s)?"
@@ -119,6 +124,8 @@ def guess_roles(table: Table) -> Roles:
             "no column of probabilities was found: one numeric column per class is needed, for example "
             f"cat,dog,label; the columns are {some_names(table.columns)}"
         )
+    others = [name for name in rest if name not in (*onehot, named["label"])]
+    _refuse_stray_cells(table, others, scores, labelled=bool(onehot or named["label"]))
     used = {*scores, *onehot, *named.values()}
     label_column = named.pop("label")
     label = (label_column,) if label_column is not None else onehot
@@ -130,6 +137,63 @@ def guess_roles(table: Table) -> Roles:
         ignored=tuple(name for name in table.columns if name not in used) + table.ignored,
         **named,
     )
+
+
+def _refuse_stray_cells(table: Table, rest: Sequence[str], scores: Sequence[str], *, labelled: bool) -> None:
+    """Refuse a column that would be scores of a class, but for a cell that is no number."""
+    rows: dict[str, tuple[int, str]] = {}
+    for name in rest:
+        values = table.columns[name]
+        if values.dtype == object and normalised(name) not in PREDICTED_NAMES:
+            stray = _stray_cell(values, labelled)
+            if stray is not None:
+                rows[name] = stray
+    would_be = [name for name in table.columns if name in rows or name in scores]
+    for name in _score_columns(would_be)[0] if rows else ():
+        if name in rows:
+            row, cell = rows[name]
+            raise InputError(
+                f"column {name[:60]!r} holds numbers, but {cell[:60]!r} in row {row}; correct that cell, or "
+                "remove the column if it is not the score of a class"
+            )
+
+
+def _stray_cell(values: np.ndarray, labelled: bool) -> tuple[int, str] | None:
+    """Return the first cell (row, text) that makes text of a column of numbers; None for other text."""
+    codes, words = words_in(values)
+    counts = np.bincount(codes, minlength=len(words))
+    like = np.array([len(word) <= 60 and NUMBERLIKE.fullmatch(word) is not None for word in words])
+    filled = np.array([word != "" for word in words])
+    if 2 * counts[like].sum() <= counts[filled].sum():
+        return None
+    fractions = any(hit and not word.lstrip("+-").isdigit() for word, hit in zip(words, like, strict=True))
+    others = filled & ~like
+    if not fractions and not (others.any() and labelled):
+        return None
+    doubtful = others if others.any() else like
+    row = int(doubtful[codes].argmax())
+    return row, words[codes[row]]
+
+
+def check_same_labels(table: Table, names: Sequence[str]) -> None:
+    """Refuse columns that may all be the true label, unless they say the same."""
+    if len(names) < 2:
+        return
+    first = words_in(table.columns[names[0]])
+    for name in names[1:]:
+        codes, words = words_in(table.columns[name])
+        if set(words) & set(first[1]):  # the same words, so they must be the same in every row
+            place = {word: code for code, word in enumerate(first[1])}
+            differ = np.flatnonzero(np.array([place.get(word, -1) for word in words])[codes] != first[0])
+        else:  # classes by number and by name: both are numbered as they come
+            differ = np.flatnonzero(codes != first[0])
+        if len(differ):
+            row = int(differ[0])
+            raise InputError(
+                f"columns {names[0][:60]!r} and {name[:60]!r} can both be the true label, and differ: row "
+                f"{row} holds {first[1][first[0][row]][:60]!r} and {words[codes[row]][:60]!r}; remove or "
+                "rename one"
+            )
 
 
 def _roles_of_arrays(table: Table) -> Roles:
@@ -177,14 +241,18 @@ def _roles_of_arrays(table: Table) -> Roles:
 def _named_roles(table: Table) -> dict[str, str | None]:
     """Roles given by name, each checked against the kind of values it needs."""
     roles: dict[str, str | None] = dict.fromkeys((*ROLE_NAMES, "index"))
+    labels: list[str] = []
     for position, (name, values) in enumerate(table.columns.items()):
         word, number = normalised(name), values.dtype.kind in "fiu"
         role = next((role for role, names in ROLE_NAMES.items() if word in names), None)
         if role is not None and (number if role == "weight" else not number or _whole(values)):
             if roles[role] is None or (role != "id" and word != "class"):
                 roles[role] = name
+            if role == "label" and word != "class":
+                labels.append(name)
         elif number and roles["index"] is None and _is_index(values, position, word):
             roles["index"] = name
+    check_same_labels(table, labels)
     return roles
 
 
@@ -247,20 +315,22 @@ def _one_hot_columns(table: Table, names: Sequence[str]) -> tuple[str, ...]:
 
 def _is_binary(values: np.ndarray) -> bool:
     if values.dtype == object:
-        return {str(v).lower() for v in values[:100]} <= {"true", "false"}
+        return {str(v)[:6].lower() for v in values[:100]} <= {"true", "false"}
     return all(((rows == 0) | (rows == 1)).all() for rows in (values[:1000], values))
 
 
 def one_hot_values(values: np.ndarray) -> np.ndarray:
     """0 or 1 per row of a one-hot column, also when it is written True and False."""
     if values.dtype == object:
-        return np.array([str(value).lower() == "true" for value in values]).astype(np.int64)
+        codes, words = words_in(values)
+        return np.array([word.lower() == "true" for word in words]).astype(np.int64)[codes]
     return np.nan_to_num(values).astype(np.int64)
 
 
 def _unnamed_label(table: Table, others: Sequence[str], scores: Sequence[str]) -> str | None:
     """Label column without a telling name: the only text column, or whole numbers beside fractions."""
     text = [name for name in others if table.columns[name].dtype == object]
+    text = [name for name in text if _stray_cell(table.columns[name], False) is None]
     few = [n for n in text if len(set(table.columns[n][:2000].tolist())) <= max(2 * len(scores), 2)]
     if len(few) == 1:
         return few[0]
@@ -290,11 +360,10 @@ def _in_class_order(label: tuple[str, ...], names: tuple[str, ...] | None) -> tu
 
 
 def part_of(value: str) -> str | None:
-    """Return the part that a name or a split value names, "calibration" or "evaluation", or None."""
+    """Return the part that a name or a split value names: "calibration", "evaluation", "training" or None."""
     words = set(normalised(value).split("_"))
-    if words & CALIBRATION:
-        return "calibration"
-    return "evaluation" if words & EVALUATION else None
+    parts = {"calibration": CALIBRATION, "evaluation": EVALUATION, "training": TRAINING}
+    return next((part for part, names in parts.items() if words & names), None)
 
 
 def part_tables(table: Table) -> Mapping[str, Table]:
@@ -302,14 +371,15 @@ def part_tables(table: Table) -> Mapping[str, Table]:
 
     `calibration_logits` becomes `logits` of "calibration"; `class_names` belongs to both.
     """
-    parts: dict[str, dict[str, np.ndarray]] = {"calibration": {}, "evaluation": {}}
+    parts: dict[str, dict[str, np.ndarray]] = {"calibration": {}, "evaluation": {}, "training": {}}
     shared: dict[str, np.ndarray] = {}
     for name, values in (*table.columns.items(), *table.matrices.items()):
         words = [word for word in normalised(name).split("_") if word not in CALIBRATION | EVALUATION]
         if (part := part_of(name)) is not None:
             parts[part]["_".join(words) or name] = values
-        elif values.ndim == 1 and "train" not in words and "training" not in words:
+        elif values.ndim == 1:
             shared[name] = values
+    parts.pop("training")
     tables = {}
     for part, arrays in parts.items():
         matrices = {name: values for name, values in arrays.items() if values.ndim == 2}

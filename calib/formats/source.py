@@ -111,7 +111,7 @@ def open_source(source: Any, limits: Limits) -> Source:
     """
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
-        name = path.name
+        name = path.name.encode("utf-8", "replace").decode("utf-8")  # a name of other bytes, with ? for them
         try:
             directory, size = path.is_dir(), path.stat().st_size
         except (OSError, ValueError) as error:

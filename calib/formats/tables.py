@@ -11,6 +11,10 @@ import numpy as np
 import pandas as pd
 
 from calib.exceptions import InputError
+from calib.validation import check_characters
+
+#: Characters in the longest name of a class, column, row or split.
+LONGEST_NAME = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,12 +95,57 @@ def as_float_column(values: np.ndarray, name: str) -> np.ndarray:
         return values
     if values.dtype.kind in "iubf":
         return values.astype(np.float64)
-    numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
-    bad = np.isnan(numbers) & np.array([str(v).strip().lower() not in ("nan", "") for v in values])
-    if bad.any():
-        row = int(bad.argmax())
-        raise InputError(f"column {name!r} must hold numbers; row {row} holds {str(values[row])[:40]!r}")
-    return numbers
+    positions, words = words_in(values)
+    numbers = np.array([_as_float(word) for word in words])
+    for word, number in zip(words, numbers, strict=True):
+        if np.isnan(number) and word.lower() not in ("nan", ""):
+            row = int((positions == words.index(word)).argmax())
+            raise InputError(f"column {name!r} must hold numbers; row {row} holds {word[:40]!r}")
+    return numbers[positions]
+
+
+def _as_float(word: str) -> float:
+    try:
+        return float(word) if word.isascii() and "_" not in word else np.nan
+    except ValueError:
+        return np.nan
+
+
+def words_in(values: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Return (codes, words) of a column: its distinct cells as stripped text, and the place of each row.
+
+    Text that many rows share is looked at once. Whole floats are written as integers, NaN as "".
+    """
+    if values.dtype == object:
+        distinct: Any = {}  # a dict looks at a text once, pandas at every row
+        codes = np.fromiter((distinct.setdefault(v, len(distinct)) for v in values.tolist()), np.int64)
+        texts = ["" if v is None or v != v else str(v).strip() for v in distinct]
+    elif values.dtype.kind == "f":
+        codes, distinct = pd.factorize(values, use_na_sentinel=False)
+        texts = ["" if v != v else str(int(v)) if v.is_integer() else repr(v) for v in distinct.tolist()]
+    else:
+        codes, distinct = pd.factorize(values)
+        texts = [str(v) for v in distinct.tolist()]
+    words = list(dict.fromkeys(texts))
+    place = {word: code for code, word in enumerate(words)}
+    return np.array([place[text] for text in texts], dtype=np.int64)[codes], words
+
+
+def as_keys(values: np.ndarray) -> np.ndarray:
+    """Return the cells of a column as they are compared between files: an object array of str."""
+    codes, words = words_in(values)
+    return np.array(words, dtype=object)[codes]
+
+
+def check_words(words: Iterable[str], what: str) -> None:
+    """Refuse text that is too long for a name or cannot be written: labels, ids, names of columns."""
+    for word in words:
+        if len(word) > LONGEST_NAME:
+            raise InputError(
+                f"{what} holds a text of {len(word):,} characters, {word[:40]!r}...; names of classes, ids "
+                f"and splits have at most {LONGEST_NAME:,}"
+            )
+        check_characters(word, what)
 
 
 def table_from_columns(
@@ -138,10 +187,28 @@ def table_from_frame(frame: pd.DataFrame) -> Table:
         if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf":
             columns[name] = series.to_numpy()
         elif pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
-            columns[name] = series.to_numpy(dtype=np.float64, na_value=np.nan)
+            if pd.api.types.is_float_dtype(series.dtype):
+                columns[name] = series.to_numpy(dtype=np.float64, na_value=np.nan)
+            else:
+                columns[name] = whole_column(series.astype(object).where(series.notna(), None).tolist())
         else:
             columns[name] = as_text(series.tolist())
     return table_from_columns(columns, format="frame")
+
+
+def whole_column(values: Sequence[int | None]) -> np.ndarray:
+    """Return integers as int64, with missing ones as float64; as text where that would change a digit."""
+    present = [value for value in values if value is not None]
+    if len(present) == len(values) and all(abs(value) < 2**63 for value in present):
+        return np.array(values, dtype=np.int64)
+    if _beyond_floats(present):
+        return as_text(values)
+    return np.array([np.nan if value is None else float(value) for value in values])
+
+
+def _beyond_floats(values: Sequence[int]) -> bool:
+    """Whether an integer is above 2**53, where float64 no longer holds each of them."""
+    return any(abs(value) > 2**53 for value in values)
 
 
 def as_text(values: Sequence[Any]) -> np.ndarray:
@@ -162,3 +229,4 @@ def check_distinct(names: Sequence[str]) -> None:
     if len(set(names)) != len(names):
         twice = Counter(names).most_common(1)[0][0]
         raise InputError(f"column name {twice[:60]!r} appears more than once; give every column its own name")
+    check_words(names, "a column name")

@@ -28,6 +28,11 @@ SNIFFED_CELLS = 100_000
 DELIMITERS = ",;\t| :^~#&\x1f\x01"
 NULLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "NAN", "null", "NULL", "None", "#N/A", "<NA>"]
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)
+#: By decimal sign, cells in which the other sign may separate thousands: 1,234 is 1234 or 1.234.
+THOUSANDS = {
+    mark: re.compile(rf"\s*[+-]?[1-9]\d{{0,2}}(\{other}\d{{3}})+\s*%?\s*", re.ASCII)
+    for mark, other in ((".", ","), (",", "."))
+}
 LINE_BREAK = re.compile(r" *(?:\r\n|\r|\n) *")
 #: Integers longer than this do not survive a float64 (2**53 has 16 digits) and are read as text.
 EXACT_DIGITS = 15
@@ -126,7 +131,7 @@ def _sniff(text: str, encoding: str) -> Dialect:
     rows = rows[: max(20, SNIFFED_CELLS // len(rows[0]))]
     body = rows[1:] or rows
     cells = [cell for row in body[:50] for cell in row]
-    commas = sum("," in cell and _is_number(cell) for cell in cells)
+    commas = sum("," in cell and _is_number(cell) and not THOUSANDS["."].fullmatch(cell) for cell in cells)
     points = sum("." in cell and _is_number(cell) for cell in cells)
     decimal = "," if commas > points else "."
     header = _has_header(rows)
@@ -242,7 +247,9 @@ def _read(
     columns: dict[str, np.ndarray | None] = dict.fromkeys(dialect.names)
     converted: dict[str, np.ndarray] = {}
     for key in texts:
-        values = _text_or_numbers(pa.chunked_array(strings.pop(key), pa.string()))
+        values = _text_or_numbers(
+            pa.chunked_array(strings.pop(key), pa.string()), dialect.decimal, name_of[key]
+        )
         if values.dtype.kind == "f":
             converted[name_of[key]] = values
         else:
@@ -257,13 +264,14 @@ def _side_by_side(batch: pa.RecordBatch, keys: list[str]) -> np.ndarray:
     return np.array(columns).T if keys else np.empty((batch.num_rows, 0))
 
 
-def _text_or_numbers(column: pa.ChunkedArray) -> np.ndarray:
+def _text_or_numbers(column: pa.ChunkedArray, decimal: str, name: str) -> np.ndarray:
     """Numbers if every cell is one (percent signs and decimal commas are understood), else text."""
     sample = [str(v).strip() for v in column.slice(0, 50).to_pylist() if v is not None]
     if sample and all(_is_number(cell.removesuffix("%")) for cell in sample):
         trimmed = pc.utf8_rtrim(pc.utf8_trim_whitespace(column), characters="%")
         digits = pc.replace_substring(pc.utf8_trim_whitespace(trimmed), pattern=",", replacement=".")
         missing = pc.is_in(digits, value_set=pa.array(NULLS))
+        _refuse_thousands(column, decimal, name)
         if (pc.max(pc.utf8_length(digits)).as_py() or 0) <= 25:
             with contextlib.suppress(pa.ArrowInvalid):
                 return pc.if_else(missing, pa.scalar(None, pa.string()), digits).cast(pa.float64()).to_numpy()
@@ -272,3 +280,17 @@ def _text_or_numbers(column: pa.ChunkedArray) -> np.ndarray:
     values = np.array([*map(_one_line, coded.dictionary.to_pylist()), ""], dtype=object)
     codes = coded.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False)
     return values[codes]
+
+
+def _refuse_thousands(column: pa.ChunkedArray, decimal: str, name: str) -> None:
+    """Refuse a cell such as "1,234" in a file of decimal points: it is 1234 or 1.234."""
+    other = "," if decimal == "." else "."
+    with_mark = column.filter(pc.match_substring(column, other).fill_null(False))
+    for cell in pc.unique(with_mark).to_pylist():
+        if THOUSANDS[decimal].fullmatch(cell):
+            row = pc.index(column, pa.scalar(cell, pa.string())).as_py()
+            raise InputError(
+                f"column {name[:60]!r} holds {cell.strip()!r} in row {row}, which is thousands or has a "
+                f"decimal {'comma' if other == ',' else 'point'}; write it without marks between thousands, "
+                f"and with {decimal!r} for the decimals"
+            )
