@@ -8,6 +8,7 @@ from calib.calibrators.label_shift import CorrectedCalibrator, LabelShift, Label
 from calib.calibrators.multiclass import Fallback, MulticlassToBinary
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.calibrators.spline import SplineCalibration
+from calib.calibrators.top_versus_all import TopVersusAllScaling
 from calib.calibrators.venn_abers import VennAbersCalibration
 from calib.exceptions import TooManyParametersWarning
 
@@ -16,5 +17,5 @@ __all__ = [
     "Fallback",
     "GridScheme", "HistogramBinning", "IsotonicCalibration", "LabelShift", "LabelShiftCorrection",
     "MulticlassToBinary", "PlattScaling", "ProjectionScheme", "SierpinskiScheme", "SplineCalibration",
-    "TemperatureScaling", "VectorScaling", "VennAbersCalibration",
+    "TemperatureScaling", "TopVersusAllScaling", "VectorScaling", "VennAbersCalibration",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.calibrators.spline import SplineCalibration
+from calib.calibrators.top_versus_all import TopVersusAllScaling
 from calib.calibrators.venn_abers import VennAbersCalibration
 from calib.exceptions import InputError
 from calib.notions import Notion
@@ -57,6 +58,7 @@ VECTOR = {
     "temperature": Method(TemperatureScaling, "TS", "Temperature scaling"),
     "vector": Method(VectorScaling, "VS", "Vector scaling"),
     "dirichlet": Method(DirichletScaling, "DS", "Dirichlet scaling"),
+    "top-versus-all": Method(TopVersusAllScaling, "VS-TvA", "Vector scaling, top-versus-all"),
 }
 
 #: Partitions of the simplex, for `CanonicalBinning`.
@@ -128,7 +130,7 @@ def named_methods(n_bins: int | None = 15, points_per_bin: int = 50) -> dict[str
     """
     bins = {"n_bins": n_bins, "points_per_bin": points_per_bin}
     calibrators = [make_calibrator(name) for name in VECTOR]
-    calibrators.append(TemperatureScaling(objective="conf_ece"))
+    calibrators += [TemperatureScaling(objective=name) for name in ("conf_ece", "top_versus_all")]
     calibrators += [
         make_calibrator(
             name,
@@ -163,7 +165,8 @@ def short_name(calibrator: Any) -> str:
         return f"{reduction.short}-{short_name(calibrator.binary_calibrator)}"
     method = method_of(calibrator)
     short = type(calibrator).__name__ if method is None else METHODS[method].short
-    return f"{short} (conf-ECE grid)" if getattr(calibrator, "objective", None) == "conf_ece" else short
+    objectives = {"conf_ece": " (conf-ECE grid)", "top_versus_all": "-TvA"}
+    return short + objectives.get(getattr(calibrator, "objective", ""), "")
 
 
 def name_of(calibrator: Any) -> str:

@@ -10,7 +10,8 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import softmax
+from scipy.optimize import brentq
+from scipy.special import expit, logsumexp, softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -117,11 +118,12 @@ class TemperatureScaling(LogScaling):
 
     Parameters
     ----------
-    objective : {"log_loss", "conf_ece"}
+    objective : {"log_loss", "conf_ece", "top_versus_all"}
         What T minimises on the calibration rows. "log_loss" finds the one optimum in
         `TEMPERATURE_RANGE` (an end of it if the optimum lies beyond). "conf_ece" is the paper's choice
         (App. E, after Mukhoti et al. 2020): the first T among 0.1, 0.2, ..., 10.0 with the smallest
-        confidence ECE in 15 equal-width bins.
+        confidence ECE in 15 equal-width bins. "top_versus_all" is the log loss of the event that the
+        predicted class is right (Le Coz, Herbin & Adjed, NeurIPS 2024).
 
     Attributes
     ----------
@@ -141,10 +143,10 @@ class TemperatureScaling(LogScaling):
         return 1
 
     def _check_params(self) -> None:
-        check_choice(self.objective, ("log_loss", "conf_ece"), "objective")
+        check_choice(self.objective, tuple(_SEARCHES), "objective")
 
     def _fit(self, matrix: np.ndarray, codes: np.ndarray) -> None:
-        search = _log_loss_temperature if self.objective == "log_loss" else _conf_ece_temperature
+        search = _SEARCHES[self.objective]
         self.temperature_ = float(search(matrix, codes, self.floor_))
 
     def _logits(self, log_p: np.ndarray) -> np.ndarray:
@@ -311,6 +313,46 @@ def _conf_ece_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) ->
 
     ece = np.abs(sum(map_threads(gaps, cached_slices(*proba.shape)))).sum(axis=1)
     return float(temperatures[ece.argmin()])
+
+
+def top_versus_all_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) -> float:
+    """Minimise the log loss of the event that the top class is right, over T in `TEMPERATURE_RANGE`.
+
+    The loss need not be convex: around the best of a few temperatures the root of its slope is taken.
+    """
+
+    def of_blocks(log_temperature: float) -> np.ndarray:
+        """Sum of the loss, and its derivative in b = 1 / T."""
+        b = np.exp(-log_temperature)
+
+        def of_rows(rows: slice) -> tuple[float, float]:
+            below, top = _below_top(proba[rows], floor), proba[rows].argmax(axis=1)
+            wrong = top != codes[rows]
+            logits = b * below
+            logits[np.arange(len(logits)), top] = -np.inf
+            others = logsumexp(logits, axis=1)  # log((1 - c) / c)
+            mean = np.einsum("ij,ij->i", np.exp(logits - others[:, None]), below)
+            loss = np.logaddexp(0.0, others).sum() - others[wrong].sum()
+            return float(loss), float((expit(others) - wrong) @ mean)
+
+        return np.sum(map_threads(of_rows, cached_slices(*proba.shape)), axis=0)
+
+    low, high = np.log(TEMPERATURE_RANGE)
+    grid = np.linspace(low, high, 15)
+    found = np.array([of_blocks(at) for at in grid])
+    best = int(found[:, 0].argmin())
+    left, right = max(best - 1, 0), min(best + 1, len(grid) - 1)
+    if found[left, 1] * found[right, 1] >= 0.0:
+        return float(np.exp(grid[best]))
+    return float(np.exp(brentq(lambda at: of_blocks(at)[1], grid[left], grid[right], xtol=1e-13, rtol=1e-13)))
+
+
+#: How T is found for each objective.
+_SEARCHES = {
+    "log_loss": _log_loss_temperature,
+    "conf_ece": _conf_ece_temperature,
+    "top_versus_all": top_versus_all_temperature,
+}
 
 
 def _below_top(proba: np.ndarray, floor: float) -> np.ndarray:

@@ -96,6 +96,8 @@ def _scaled(graph: Graph, data: dict[str, Any], proba: str) -> str:
     log_p = graph.op("Log", graph.op("Max", proba, graph.number(data["floor"])))
     if data["kind"] == "temperature":
         logits = graph.op("Div", log_p, graph.number(data["temperature"]))
+    elif data["kind"] == "top-versus-all":
+        logits = graph.op("Mul", log_p, graph.array(np.array(data["weights"])))
     elif data["kind"] == "dirichlet":
         weights, biases = graph.array(np.array(data["weights"]).T), graph.array(np.array(data["biases"]))
         logits = graph.op("Add", graph.op("MatMul", log_p, weights), biases)

@@ -31,6 +31,8 @@ def calibrate(proba):
         return _with_label(_softmax(log_p / DATA["temperature"]))
     if kind == "dirichlet":
         return _with_label(_softmax(log_p @ DATA["weights"].T + DATA["biases"]))
+    if kind == "top-versus-all":
+        return _with_label(_softmax(log_p * DATA["weights"]))
     logits = np.zeros(log_p.shape)
     logits[:, :-1] = (log_p[:, :-1] - log_p[:, -1:]) * DATA["weights"] + DATA["biases"]
     return _with_label(_softmax(logits))

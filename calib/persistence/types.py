@@ -288,7 +288,7 @@ _VECTOR = _layouts(
     VECTOR,
     {
         "temperature": (
-            {"objective": choice("log_loss", "conf_ece")},
+            {"objective": choice("log_loss", "conf_ece", "top_versus_all")},
             {**_SCALING, "temperature_": real(0.001, 1_000.0)},
         ),
         "vector": (
@@ -298,6 +298,10 @@ _VECTOR = _layouts(
                 "weights_": Array(("L-1",), -_MAX_WEIGHT, _MAX_WEIGHT),
                 "biases_": Array(("L-1",), -_MAX_WEIGHT, _MAX_WEIGHT),
             },
+        ),
+        "top-versus-all": (
+            {"l2": real(0.0)},
+            {**_SCALING, "weights_": Array(("L",), -_MAX_WEIGHT, _MAX_WEIGHT)},
         ),
         "dirichlet": (
             {"l2": real(0.0)},

@@ -17,6 +17,7 @@ from calib.calibrators.catalogue import (
     METHODS,
     PAPER,
     REPORTED,
+    VECTOR,
     make_calibrator,
     method_of,
     name_of,
@@ -83,14 +84,15 @@ def test_options_go_where_they_belong():
 
 
 def test_methods_of_a_comparison():
-    """Four reductions times every binary calibrator, three scalings and a second temperature."""
+    """Four reductions times every binary calibrator, the scalings and two more temperatures."""
     methods = named_methods(10)
     assert tuple(methods)[: len(PAPER)] == PAPER
-    assert len(methods) == 4 * len(BINARY) + 4
+    assert len(methods) == 4 * len(BINARY) + len(VECTOR) + 2
     assert set(REPORTED) <= set(methods)
     assert all(short_name(calibrator) == name for name, calibrator in methods.items())
     assert methods["CW-HB"].binary.n_bins == 10
     assert named_methods(None, 30)["CW-HB"].binary.get_params()["points_per_bin"] == 30
     assert named_methods(None, 30)["CW-HB"].binary.n_bins is None
     assert methods["N-isotonic"].normalize
+    assert repr(methods["TS-TvA"]) == repr(TemperatureScaling(objective="top_versus_all"))
     assert repr(methods["TS (conf-ECE grid)"]) == repr(TemperatureScaling(objective="conf_ece"))

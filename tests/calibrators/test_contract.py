@@ -38,6 +38,7 @@ REDUCED |= {
 SCALINGS = {method.short: method.make() for method in catalogue.VECTOR.values()}
 SCALINGS |= {
     "TS-grid": calib.TemperatureScaling(objective="conf_ece"),
+    "TS-TvA": calib.TemperatureScaling(objective="top_versus_all"),
     "VS-l2": calib.VectorScaling(l2=0.01),
     "DS-l2": calib.DirichletScaling(l2=0.01),
 }

@@ -260,7 +260,9 @@ def test_refusals(scaling):
 
 def test_bad_options():
     proba, labels = simulated(n=50)
-    with pytest.raises(InputError, match='objective must be "log_loss" or "conf_ece"; got .ece.'):
+    with pytest.raises(
+        InputError, match='objective must be "log_loss", "conf_ece" or "top_versus_all"; got .ece.'
+    ):
         TemperatureScaling(objective="ece").fit(proba, labels)
     for scaling in AFFINE:
         with pytest.raises(InputError, match=r"l2 must be a finite number, 0 or more; got -1"):
