@@ -1,6 +1,6 @@
 """Figures of computed diagrams; the only package that imports plotly."""
 
-from calib.figures.bin_sweep import ece_curves
+from calib.figures.bin_sweep import ece_curves, points_per_bin
 from calib.figures.classes import class_reliability, class_shares, confused, heat
 from calib.figures.decompositions import score_parts
 from calib.figures.imbalance import bin_plan, class_errors, class_panels

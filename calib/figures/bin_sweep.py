@@ -1,4 +1,4 @@
-"""Figure of the ECE against the number of bins (Figure 2 of the paper)."""
+"""Errors against the size of bins: ECE against their number (Figure 2), Brier score against their points."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
+from calib.assessment.advice import PointsPerBinChoice
 from calib.diagrams.bin_sweep import EceSweep
-from calib.figures.style import TEMPLATE, escape, method_colour
+from calib.figures.style import OKABE_ITO, TEMPLATE, escape, method_colour
 from calib.metrics.catalogue import ECES
 
 
@@ -29,4 +30,45 @@ def ece_curves(sweeps: Mapping[str, Mapping[str, EceSweep]]) -> go.Figure:
     figure.update_layout(template=TEMPLATE, height=460)
     figure.update_xaxes(title_text="Number of bins B")
     figure.update_yaxes(title_text="ECE", rangemode="tozero")
+    return figure
+
+
+def points_per_bin(choice: PointsPerBinChoice) -> go.Figure:
+    """Draw the cross-validated Brier score against the points per bin k, with the k proposed and the base."""
+    k = choice.points_per_bin
+    figure = go.Figure()
+    figure.add_scatter(
+        x=k,
+        y=choice.brier,
+        error_y={"type": "data", "array": choice.standard_error, "thickness": 1.5, "width": 4},
+        mode="lines+markers",
+        line={"color": OKABE_ITO["blue"], "width": 2.5},
+        marker={"size": 7},
+        name="histogram binning",
+        customdata=choice.standard_error[:, None],
+        hovertemplate="k = %{x}<br>Brier score %{y:.5f}<br>difference from the lowest: standard error "
+        "%{customdata[0]:.5f}<extra></extra>",
+    )
+    proposed = k == choice.chosen
+    figure.add_scatter(
+        x=k[proposed],
+        y=choice.brier[proposed],
+        mode="markers",
+        marker={"color": OKABE_ITO["vermillion"], "size": 15, "symbol": "circle-open", "line": {"width": 3}},
+        name=f"proposed, k = {choice.chosen}",
+        hoverinfo="skip",
+    )
+    figure.add_scatter(
+        x=k[[0, -1]],
+        y=[choice.base_brier] * 2,
+        mode="lines",
+        line={"color": OKABE_ITO["grey"], "width": 2, "dash": "dash"},
+        name="base model",
+        hovertemplate="base model %{y:.5f}<extra></extra>",
+    )
+    figure.update_layout(template=TEMPLATE, height=340)
+    figure.update_xaxes(
+        title_text="Points per bin k", type="log", tickvals=k, ticktext=[str(one) for one in k]
+    )
+    figure.update_yaxes(title_text="Brier score")
     return figure

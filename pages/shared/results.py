@@ -144,11 +144,11 @@ def losses(method: Method) -> dict[str, np.ndarray]:
 
 
 @_shared(max_entries=32, show_spinner="Trying numbers of points per bin ...")
-def points_per_bin(data: Dataset, notion: Notion, top_k: int | None) -> calib.PointsPerBinChoice:
+def points_per_bin(data: Dataset, notion: Notion) -> calib.PointsPerBinChoice:
     """Return the cross-validated choice of points per bin on the calibration rows."""
     assert data.calibration is not None, "pages ask for calibration rows before they offer to fit"
     rows = data.calibration
-    return calib.choose_points_per_bin(rows, rows.labels, notion=notion, top_k=top_k)
+    return calib.choose_points_per_bin(rows, rows.labels, notion=notion)
 
 
 @_shared(max_entries=512, show_spinner="Comparing on the same rows ...")

@@ -10,7 +10,15 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Page
 
-from calib import MulticlassToBinary, Predictions, ece, load, read_pair, reliability_diagram
+from calib import (
+    MulticlassToBinary,
+    Predictions,
+    choose_points_per_bin,
+    ece,
+    load,
+    read_pair,
+    reliability_diagram,
+)
 from calib.calibrators.histogram import HistogramBinning
 from calib.datasets import load_example
 from tests.browser.screen import keep_picture, settled
@@ -115,7 +123,8 @@ def test_main_job(open_page, upload, tmp_path):
     go(page, "Calibrate")
     page.get_by_role("button", name="Fit", exact=True).click()
     settled(page)
-    mine = MulticlassToBinary(HistogramBinning(points_per_bin=50), notion="top-label")
+    k = choose_points_per_bin(calibration, calibration.labels).chosen
+    mine = MulticlassToBinary(HistogramBinning(points_per_bin=k), notion="top-label")
     mine.fit(calibration.proba, calibration.labels)
     shown = numbers_after(page, r"TL-ECE goes from ([\d.]+) to ([\d.]+)")
     strategy = "uniform" if mine.fallbacks_ else "discrete"

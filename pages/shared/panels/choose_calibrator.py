@@ -3,12 +3,61 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from calib import HistogramBinning, MulticlassToBinary
+from calib import HistogramBinning, MulticlassToBinary, figures
 from calib.calibrators.catalogue import BINARY, REDUCTIONS
+from calib.notions import Notion
+from pages.shared.results import points_per_bin
+from pages.shared.session import dataset
+from pages.shared.widgets import chart
 
-BY = ["Points per bin", "Number of bins"]
+PROPOSED, POINTS, BINS = "Proposed k", "Points per bin k", "Number of bins B"
+
+#: Up to this many calibration scores k is proposed at once, for more when the user asks for it.
+AT_ONCE = 1_000_000
 FALLBACKS = {"identity": "leave their scores unchanged", "pooled": "use one calibrator for all classes"}
+
+
+def choose_bins(place: DeltaGenerator, notion: Notion) -> HistogramBinning:
+    """Show the proposed points per bin and the choice by hand in this place; return the unfitted binning."""
+    data = dataset()
+    assert data.calibration is not None, "the page asks for calibration rows first"
+    small = data.calibration.proba.size <= AT_ONCE
+    by = place.segmented_control(
+        "Bins by",
+        [PROPOSED, POINTS, BINS],
+        default=PROPOSED if small else POINTS,
+        required=True,
+        key="bins-by",
+        help="Proposed: by the cross-validated Brier score on the calibration rows.",
+    )
+    if by == PROPOSED:
+        choice = points_per_bin(data, notion)
+        place.markdown(f"**k = {choice.chosen}** points per bin")
+        return HistogramBinning(points_per_bin=choice.chosen)
+    if by == POINTS:
+        return HistogramBinning(points_per_bin=place.slider("Points per bin k", 5, 500, 50, 5))
+    return HistogramBinning(n_bins=place.slider("Bins per problem B", 1, 100, 15))
+
+
+def show_proposal(notion: Notion) -> None:
+    """Show why this k is proposed: the curve, its numbers, and what the choice means for the guarantee."""
+    choice = points_per_bin(dataset(), notion)
+    st.markdown(choice.words())
+    chart(
+        figures.points_per_bin(choice),
+        "points-per-bin",
+        table=choice.frame(),
+        alt="Cross-validated Brier score of histogram binning against the number of points per bin",
+    )
+    tried = len(choice.points_per_bin)
+    st.caption(
+        "Bars: one standard error of the difference from the lowest score. The evaluation rows are not "
+        "used. The guarantee below is that of the k fitted, for a k fixed before the labels are seen: for "
+        f"one chosen among these {tried}, read it at \u03b1 / {tried}, with which it holds for all of them "
+        "at once."
+    )
 
 
 def choose_calibrator() -> MulticlassToBinary:
@@ -19,12 +68,7 @@ def choose_calibrator() -> MulticlassToBinary:
     title = left.selectbox("Reduction: what the confidence should be right for", list(reductions))
     chosen = reductions[title]
     make = makers[right.selectbox("Binary calibrator", list(makers))]
-    if make is not HistogramBinning:
-        binary = make()
-    elif right.segmented_control("Bins by", BY, default=BY[0], required=True) == BY[0]:
-        binary = HistogramBinning(points_per_bin=right.slider("Points per bin k", 5, 500, 50, 5))
-    else:
-        binary = HistogramBinning(n_bins=right.slider("Bins per problem B", 1, 100, 15))
+    binary = choose_bins(right, chosen.notion) if make is HistogramBinning else make()
     fallback = left.selectbox(
         "Classes with too few calibration rows", list(FALLBACKS), format_func=FALLBACKS.__getitem__
     )
@@ -33,4 +77,6 @@ def choose_calibrator() -> MulticlassToBinary:
             "Class-wise calibration replaces the score of every class and can change which class is "
             "predicted; the other reductions cannot."
         )
+    if st.session_state.get("bins-by") == PROPOSED and isinstance(binary, HistogramBinning):
+        show_proposal(chosen.notion)
     return MulticlassToBinary(binary, notion=chosen.notion, normalize=chosen.normalize, fallback=fallback)
