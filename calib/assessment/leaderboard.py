@@ -17,7 +17,7 @@ from calib.assessment.summary import SUMMARY_COLUMNS, Summary, summarize
 from calib.diagrams.bin_sweep import EceSweep
 from calib.exceptions import InputError
 from calib.metrics.errors import TINY, ece
-from calib.noise.bootstrap import PairedInterval, paired_intervals_of
+from calib.noise.bootstrap import paired_intervals_of
 from calib.noise.draws import affordable_resamples
 from calib.noise.many import best_set
 from calib.notions import Notion
@@ -95,20 +95,20 @@ class Leaderboard:
         return tuple(self.entries[position] for position in np.argsort(mean, kind="stable"))
 
     @cached_property
-    def differences(self) -> dict[str, list[PairedInterval | None]]:
-        """For each score of `RANKING`, the method's less the base model's, with intervals, in ranked order.
+    def improvements(self) -> dict[str, dict[str, tuple[float, float, float]]]:
+        """By method and score of `RANKING`: base less method, and the ends of the interval.
 
-        They are those of `calib.paired_interval`; None where a method failed.
+        The interval is that of `calib.paired_interval`. Methods that failed are absent.
         """
-        reference = self.entries[0].losses
         scored = [one for one in self.ranked if one.losses]
-        found: dict[str, list[PairedInterval | None]] = {metric: [] for metric in RANKING}
-        for metric, intervals in found.items():
-            if scored:
-                losses = np.array([one.losses[metric] for one in scored])
-                options = {"n_resamples": affordable_resamples(losses.shape[1]), "random_state": 0}
-                intervals += paired_intervals_of(reference[metric], losses, metric, **options)
-            intervals += [None] * (len(self.ranked) - len(scored))
+        found: dict[str, dict[str, tuple[float, float, float]]] = {one.method: {} for one in scored}
+        for metric in RANKING if scored else ():
+            losses = np.array([one.losses[metric] for one in scored])
+            options = {"n_resamples": affordable_resamples(losses.shape[1]), "random_state": 0}
+            changes = paired_intervals_of(self.entries[0].losses[metric], losses, metric, **options)
+            for one, change in zip(scored, changes, strict=True):  # 0 -, so that the base model has 0, not -0
+                ends = (0.0 - change.difference, 0.0 - change.upper, 0.0 - change.lower)
+                found[one.method][metric] = ends
         return found
 
     def frame(self) -> pd.DataFrame:
@@ -117,11 +117,10 @@ class Leaderboard:
         "Brier" and "Log loss" are those of whole vectors as in `calib.assessment.calibrated.vector_losses`.
         """
         rows = []
-        for position, entry in enumerate(self.ranked):
+        for entry in self.ranked:
             values: dict[str, Any] = {"Method": entry.method}
             for metric, head in RANKING.items():
-                change = self.differences[metric][position]
-                ends = (None,) * 3 if change is None else (-change.difference, -change.upper, -change.lower)
+                ends = self.improvements.get(entry.method, {}).get(metric, (None,) * 3)
                 values |= dict(zip((head, f"{head}, lower", f"{head}, upper"), ends, strict=True))
             row = asdict(entry.summary) if entry.summary else {}
             row |= {metric: losses.mean() for metric, losses in entry.losses.items()}
@@ -131,7 +130,6 @@ class Leaderboard:
         table = pd.DataFrame(rows)
         numbers = [head for head in table.columns if head not in ("Method", "Bins", "Failure")]
         table[numbers] = table[numbers].astype(float)
-        table[list(RANKING.values())] += 0.0  # the base model's improvement is 0, not -0
         return table
 
     def best(self) -> pd.DataFrame:
@@ -153,19 +151,28 @@ class Leaderboard:
             marks[head] = marked & (marked.sum() < scored)
         return pd.DataFrame(marks)
 
+    def improvement_texts(self) -> pd.DataFrame:
+        """Return texts such as "+0.0006 (+0.0004 to +0.0008)": a row per score, a column per entry."""
+        texts: dict[str, dict[str, str]] = {entry.method: {} for entry in self.ranked}
+        for entry in self.ranked:
+            for metric, head in RANKING.items():
+                shown = entry.losses and entry is not self.entries[0]
+                change = self.improvements[entry.method][metric] if shown else ()
+                text = "{:+.4f} ({:+.4f} to {:+.4f})".format(*change) if change else "\u2013"
+                texts[entry.method][head] = text
+        return pd.DataFrame(texts)
+
     def words(self, name: Callable[[str], str] = str) -> str:
         """Say which methods are best and by how much they improve on the base model, in one sentence."""
         marked, base = self.best()[RANKING["brier"]], self.entries[0]
         best = [one.method for one, is_best in zip(self.ranked, marked, strict=True) if is_best]
         if not best:
             return "No method has a Brier score that is distinguishably lower than that of another one."
-        change = self.differences["brier"][0]
-        assert change is not None, "a marked method has scores"
+        gain, lower, upper = self.improvements[self.ranked[0].method]["brier"]
         sentence = f"Lowest Brier score: {name(self.ranked[0].method)}"
         if self.ranked[0] is not base:
             sentence += (
-                f", {-change.difference:.4f} below that of {name(base.method)} (95 % interval "
-                f"{-change.upper:+.4f} to {-change.lower:+.4f})"
+                f", {gain:.4f} below that of {name(base.method)} (95 % interval {lower:+.4f} to {upper:+.4f})"
             )
         if len(best) > 1:
             listed = f"{', '.join(map(name, best[:-1]))} or {name(best[-1])}"

@@ -9,10 +9,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from calib.assessment.calibrated import applied_frame, assessment_strategy, calibrated_scores
-from calib.assessment.gate import METRICS, parse_limits
+import numpy as np
+import pandas as pd
+
+from calib.assessment.advice import recommend as recommend_calibrator
+from calib.assessment.calibrated import (
+    applied_frame,
+    assessment_strategy,
+    calibrated_scores,
+    vector_losses,
+)
 from calib.assessment.gate import gate as compare_with_limits
-from calib.assessment.summary import BASE, Summary, summarize
+from calib.assessment.gate import parse_limits
+from calib.assessment.leaderboard import Entry, Leaderboard
+from calib.assessment.summary import BASE, HOW_SURE, interval_texts, summarize, summary_intervals
 from calib.binning import Strategy
 from calib.calibrators.catalogue import REPORTED, make_calibrator, name_of, named_methods
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
@@ -21,7 +31,7 @@ from calib.doctor.examination import check as check_file
 from calib.doctor.findings import counted
 from calib.exceptions import InputError
 from calib.formats.writing import write_csv
-from calib.metrics.catalogue import ECES, MEASURES
+from calib.metrics.catalogue import ECES
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
 from calib.notions import TOP_NOTIONS, Notion
 from calib.outputs import write_whole
@@ -36,33 +46,31 @@ _CALIBRATOR_OPTIONS = ("notion", "points_per_bin", "n_bins", "ties", "top_k", "n
 def metrics(options: Namespace) -> Outcome:
     """Assess the evaluation rows of a file before and, if there is a calibrator, after it."""
     rows = rows_to_assess(options)
-    methods = [_summary(rows, rows.proba, BASE, options.bins)]
-    floors = [_floors(rows, rows.proba, options)]
     notes = [f"{rows.n_samples:,} rows, {rows.n_classes:,} classes"]
+    sources: dict[str, Any] = {BASE: rows.proba}
     if options.calibrator:
         calibrator, rows = calibrator_for(options.calibrator, rows, notes)
-        scores, strategy = calibrated_scores(calibrator, rows), assessment_strategy(calibrator)
-        methods.append(_summary(rows, scores, name_of(calibrator), options.bins, strategy))
-        floors.append(_floors(rows, scores, options, strategy))
+        sources = {BASE: rows.proba, name_of(calibrator): calibrator}
         if calibrator.fitted_on_.fingerprint == rows.fingerprint:
             notes.append("warning: these are the rows the calibrator was fitted on; assess it on other rows")
+    methods = [_Assessed(name, rows, source, options.bins) for name, source in sources.items()]
+    floors = [_floors(rows, method.scores, options, method.strategy) for method in methods]
     data = {
         "file": str(options.file),
         "n_samples": rows.n_samples,
         "n_classes": rows.n_classes,
         "fingerprint": rows.fingerprint,
         "methods": [
-            _summary_data(method)
-            | {"noise": {notion: _floor_data(floor) for notion, floor in by_notion.items()}}
-            for method, by_notion in zip(methods, floors, strict=True)
+            numbers | {"noise": {notion: _floor_data(floor) for notion, floor in by_notion.items()}}
+            for numbers, by_notion in zip(_data(methods), floors, strict=True)
         ],
     }
     verdicts = [
-        f"{method.method}: {verdict(floor, ECES[notion].title)}"
+        f"{method.name}: {verdict(floor, ECES[notion].title)}"
         for method, by_notion in zip(methods, floors, strict=True)
         for notion, floor in by_notion.items()
     ]
-    return Outcome("\n".join([*notes, "", _table(methods), "", _bins_used(methods), *verdicts]), data)
+    return Outcome("\n".join([*notes, "", *_table(methods), "", *verdicts]), data)
 
 
 def fit(options: Namespace) -> Outcome:
@@ -100,15 +108,14 @@ def fit(options: Namespace) -> Outcome:
             more = f" and {len(short) - 10:,} more" if len(short) > 10 else ""
             needed = short[0]["needed"]
             notes.append(f"{outcome}: fewer than {needed} calibration rows for {classes}{more}")
-    methods = []
+    methods: list[_Assessed] = []
     if unseen is not None and unseen.labels is not None:
         unseen = aligned(unseen, calibrator)
-        after, strategy = calibrated_scores(calibrator, unseen), assessment_strategy(calibrator)
         methods = [
-            _summary(unseen, unseen.proba, "before", options.bins),
-            _summary(unseen, after, name_of(calibrator), options.bins, strategy),
+            _Assessed("before", unseen, unseen.proba, options.bins),
+            _Assessed(name_of(calibrator), unseen, calibrator, options.bins),
         ]
-        notes += ["", f"on {unseen.n_samples:,} other rows:", _table(methods), "", _bins_used(methods), ""]
+        notes += ["", f"on {unseen.n_samples:,} other rows:", *_table(methods), ""]
     write_whole(options.output, content)
     notes.append(f"wrote {options.output}")
     data = {
@@ -117,7 +124,7 @@ def fit(options: Namespace) -> Outcome:
         "n_calibration": calibration.n_samples,
         "n_evaluation": 0 if unseen is None else unseen.n_samples,
         "not_calibrated": fallbacks,
-        "methods": [_summary_data(method) for method in methods],
+        "methods": _data(methods),
     }
     return Outcome("\n".join(notes), data)
 
@@ -177,6 +184,38 @@ def check(options: Namespace) -> Outcome:
         }
     code = 0 if all(examination.ok for examination in examinations.values()) else 1
     return Outcome("\n".join(lines), {"file": str(options.file), "parts": data}, code)
+
+
+def recommend(options: Namespace) -> Outcome:
+    """Recommend one calibrator, or none, by cross-validation on the calibration rows."""
+    file_rows = read_rows(options)
+    rows = file_rows.calibration
+    source = "calibration rows named by the file"
+    if rows is None:
+        rows, source = file_rows.evaluation, "all rows of the file"
+        if options.split < 1.0:
+            rows = rows.split(options.split, options.seed)[0]
+            source = f"a stratified {options.split:.0%} of the file's rows, seed {options.seed}"
+    advice = recommend_calibrator(rows, rows.labels, score=options.score, random_state=options.seed)
+    lines = [f"{rows.n_samples:,} rows: {source}", advice.reason, ""]
+    heads = ("", "Brier", "log loss", "improvement", "lower", "upper", "fitted numbers")
+    lines.append(f"{heads[0]:<20}" + "".join(f"{head:>16}" for head in heads[1:]))
+    for name, brier, log_loss, *change, numbers in advice.table.itertuples(index=False):
+        cells = [f"{brier:.4f}", f"{log_loss:.4f}", *(f"{one:+.4f}" for one in change), f"{numbers:,}"]
+        lines.append(f"{name:<20}" + "".join(f"{cell:>16}" for cell in cells))
+    lines += [f"left out: {name}, because {why}" for name, why in advice.left_out.items()]
+    data = {
+        "file": str(options.file),
+        "name": advice.name,
+        "reason": advice.reason,
+        "n_calibration": rows.n_samples,
+        "candidates": advice.table.to_dict("records"),
+        "left_out": advice.left_out,
+    }
+    if options.output and advice.calibrator is not None:
+        write_whole(options.output, dumps(advice.calibrator, fitted_on=rows, log=file_rows.log))
+        lines.append(f"wrote {options.output}")
+    return Outcome("\n".join(lines), data)
 
 
 def gate(options: Namespace) -> Outcome:
@@ -246,14 +285,46 @@ def report(options: Namespace) -> Outcome:
     return Outcome(wrote, data)
 
 
-def _summary_data(method: Summary) -> dict[str, Any]:
-    return asdict(method) | {"strategy": str(method.strategy)}
+class _Assessed:
+    """The base model or a fitted calibrator on labelled rows: numbers, intervals and losses of the rows."""
+
+    def __init__(self, name: str, rows: Predictions, source: Any, n_bins: int) -> None:
+        is_base = isinstance(source, np.ndarray)
+        self.name = name
+        self.scores = source if is_base else calibrated_scores(source, rows)
+        self.strategy: Strategy = "uniform" if is_base else assessment_strategy(source)
+        options: dict[str, Any] = {"method": name, "n_bins": n_bins, "strategy": self.strategy}
+        self.summary = summarize(rows.labels, self.scores, **options)
+        self.intervals = summary_intervals(rows.labels, self.scores, self.summary)
+        self.entry = Entry(name, self.summary, losses=vector_losses(rows.labels, self.scores, rows))
 
 
-def _summary(
-    rows: Predictions, scores: Any, name: str, n_bins: int, strategy: Strategy = "uniform"
-) -> Summary:
-    return summarize(rows.labels, scores, method=name, n_bins=n_bins, strategy=strategy)
+def _data(methods: Sequence[_Assessed]) -> list[dict[str, Any]]:
+    """Each method's numbers, their intervals, and its improvement over the first, in JSON types."""
+    improved = Leaderboard(tuple(method.entry for method in methods)).improvements
+    return [
+        asdict(method.summary)
+        | {"strategy": str(method.strategy)}
+        | {"intervals": {key: list(ends) for key, ends in method.intervals.items()}}
+        | {
+            "improvement": {
+                metric: dict(zip(("value", "lower", "upper"), numbers, strict=True))
+                for metric, numbers in (improved[method.name] if position else {}).items()
+            }
+        }
+        for position, method in enumerate(methods)
+    ]
+
+
+def _table(methods: Sequence[_Assessed]) -> list[str]:
+    """One line per number, one column per method, and how to read them."""
+    board = Leaderboard(tuple(method.entry for method in methods))
+    texts = interval_texts([one.summary for one in methods], [one.intervals for one in methods])
+    if len(methods) > 1:
+        texts = pd.concat([board.improvement_texts()[texts.columns], texts])
+    lines = [f"{'':<22}" + "".join(f"{name:>30}" for name in texts.columns)]
+    lines += [f"{head:<22}" + "".join(f"{cell:>30}" for cell in row) for head, *row in texts.itertuples()]
+    return [*lines, HOW_SURE]
 
 
 def _floors(
@@ -283,19 +354,3 @@ def _floor_data(floor: NoiseFloor) -> dict[str, float]:
         "p_value": floor.p_value,
         "n_resamples": len(floor.samples),
     }
-
-
-def _table(methods: Sequence[Summary]) -> str:
-    """One line per metric, one column per method."""
-    width = max(12, *(len(method.method) for method in methods))
-    lines = [" " * 20 + "".join(f"{method.method:>{width + 2}}" for method in methods)]
-    for name in METRICS:
-        scale, unit = (100, " x 100") if name == "cw_ece" else (1, "")
-        values = [getattr(method, name) for method in methods]
-        cells = [f"{'-' if value is None else f'{scale * value:.4f}':>{width + 2}}" for value in values]
-        lines.append(f"{MEASURES[name].title + unit:<20}" + "".join(cells))
-    return "\n".join(lines)
-
-
-def _bins_used(methods: Sequence[Summary]) -> str:
-    return "Bins: " + "; ".join(f"{method.method}, {method.bins}" for method in methods)

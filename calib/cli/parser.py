@@ -94,6 +94,19 @@ metrics: {metrics}
 
 """
 
+RECOMMEND = """\
+examples:
+  python -m calib recommend predictions.csv
+  python -m calib recommend logits.npz -o cal.json
+  python -m calib recommend val.csv --split 1 --score log_loss --json
+
+Tries the calibrators of the catalogue in five folds of the calibration rows; the evaluation rows are not
+used. A file that names no calibration rows is divided as `fit` does: the share --split is for calibration.
+The answer is "none" if no calibrator is distinguishably better than the scores as they are.
+
+"""
+
+
 REPORT = """\
 examples:
   python -m calib report predictions.csv -o report.html
@@ -207,6 +220,14 @@ def _parser() -> argparse.ArgumentParser:
     add("--split", type=_share, default=0.5, metavar="SHARE", help="share to fit on; default 0.5")
     add("--seed", type=int, default=0, help="seed of the fit and the split; default 0")
     _add_bins(fit)
+
+    recommend = _command(commands_, "recommend", "recommend one calibrator by cross-validation", RECOMMEND)
+    _add_file(recommend)
+    add = recommend.add_argument
+    add("-o", "--output", metavar="CAL.JSON", help="also write the recommended calibrator, if there is one")
+    add("--score", choices=("brier", "log_loss"), default="brier", help="score that decides; default brier")
+    add("--split", type=_share, default=0.5, metavar="SHARE", help="share for calibration; default 0.5")
+    add("--seed", type=int, default=0, help="seed of the folds and the split; default 0")
 
     apply = _command(commands_, "apply", "calibrate new predictions with a calibrator file", APPLY)
     apply.add_argument("calibrator", metavar="CAL.JSON")

@@ -17,9 +17,18 @@ import numpy as np
 import pandas as pd
 
 import calib.figures as figures
-from calib.assessment.calibrated import assessment_strategy, calibrated_scores
-from calib.assessment.summary import BASE, Summary, how_assessed, summarize, summary_frame
-from calib.binning import BinStatistics
+from calib.assessment.calibrated import assessment_strategy, calibrated_scores, vector_losses
+from calib.assessment.leaderboard import HOW_RANKED, Entry, Leaderboard
+from calib.assessment.summary import (
+    BASE,
+    HOW_SURE,
+    Summary,
+    how_assessed,
+    interval_texts,
+    summarize,
+    summary_intervals,
+)
+from calib.binning import BinStatistics, Strategy
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.diagrams.bin_sweep import ece_sweep, sweep_words
 from calib.diagrams.classes import CLASS_COLUMNS, class_heat, class_table
@@ -34,7 +43,7 @@ from calib.noise.floor import WITHIN_NOISE, noise_floor, verdict
 from calib.notions import TOP_NOTIONS, Notion
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.reductions import cell_statistics, reduce_to_binary, top_label
-from calib.report.html import bullets, number, page, paragraph, section, table, text
+from calib.report.html import bullets, page, paragraph, section, table, text
 from calib.validation import check_labelled
 from calib.version import __version__
 
@@ -93,13 +102,20 @@ class ReportInput:
     random_state: int = 0
 
     @cached_property
+    def scores(self) -> dict[str, tuple[Any, Strategy]]:
+        """Scores of the base model and each calibrator, and how to bin them."""
+        found: dict[str, tuple[Any, Strategy]] = {BASE: (self.evaluation, "uniform")}
+        for name, calibrator in self.calibrators.items():
+            found[name] = calibrated_scores(calibrator, self.evaluation), assessment_strategy(calibrator)
+        return found
+
+    @cached_property
     def methods(self) -> dict[str, tuple[Summary, TopLabelPrediction]]:
         """Metrics, predicted classes and confidences of the base model and each calibrator."""
-        rows = self.evaluation
-        methods = {BASE: (summarize(rows.labels, rows, method=BASE, n_bins=self.n_bins), rows.top)}
-        for name, calibrator in self.calibrators.items():
-            scores, strategy = calibrated_scores(calibrator, rows), assessment_strategy(calibrator)
-            summary = summarize(rows.labels, scores, method=name, n_bins=self.n_bins, strategy=strategy)
+        methods = {}
+        for name, (scores, strategy) in self.scores.items():
+            options: dict[str, Any] = {"method": name, "n_bins": self.n_bins, "strategy": strategy}
+            summary = summarize(self.evaluation.labels, scores, **options)
             methods[name] = (summary, TopLabelPrediction(*top_label(scores)))
         return methods
 
@@ -260,11 +276,22 @@ def classes_section(about: ReportInput) -> list[str]:
 
 def comparison_section(about: ReportInput) -> list[str]:
     """Leaderboard of the base model and the calibrators, and their errors against the number of bins."""
-    summaries = [summary for summary, _ in about.methods.values()]
-    frame = summary_frame(summaries)
-    frame["Distinct scores"] = [f"{summary.n_distinct:,}" for summary in summaries]
-    transposed = frame.set_index("Method").T.map(lambda v: v if isinstance(v, str) else number(v, ".4f"))
-    transposed.insert(0, "", transposed.index)
+    rows = about.evaluation
+    scores = {name: scores for name, (scores, _) in about.scores.items()}
+    board = Leaderboard(
+        tuple(
+            Entry(name, summary, losses=vector_losses(rows.labels, scores[name], rows))
+            for name, (summary, _) in about.methods.items()
+        )
+    )
+    summaries = [entry.summary for entry in board.ranked if entry.summary]
+    intervals = [summary_intervals(rows.labels, scores[one.method], one) for one in summaries]
+    numbers = interval_texts(summaries, intervals)
+    ranking: list[str] = []
+    if len(summaries) > 1:
+        numbers = pd.concat([board.improvement_texts(), numbers])[numbers.columns]
+        ranking = [paragraph(text(board.words())), paragraph(text(HOW_RANKED))]
+    numbers.insert(0, "", numbers.index)
     swept = [summary.method for summary in summaries if summary.strategy == "uniform"]
     sweep = partial(ece_sweep, about.evaluation.labels, n_bins=range(2, 51))
     sweeps = {
@@ -289,8 +316,11 @@ def comparison_section(about: ReportInput) -> list[str]:
         base_only = [paragraph(reason)]
     return [
         *base_only,
-        paragraph(f"{how_assessed(about.n_bins)} A dash means that the method gives no score per class."),
-        table(transposed, words=("",)),
+        *ranking,
+        paragraph(
+            f"{HOW_SURE} {how_assessed(about.n_bins)} A dash means that the method gives no score per class."
+        ),
+        table(numbers, words=("",)),
         paragraph(text(sentence)),
         figure_html(figures.ece_curves(sweeps), "sweep", sentence),
     ]
