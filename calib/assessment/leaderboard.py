@@ -216,6 +216,23 @@ class Leaderboard:
         return [escape(head) for head in ("Method", *RANKING.values(), *heads)], body
 
 
+def improvement_words(what: str, improvement: tuple[float, float, float]) -> str:
+    """Say whether a score is lower than before, from the improvement and the ends of its interval.
+
+    >>> improvement_words("Brier score", (0.002, 0.001, 0.003))
+    'The Brier score is lower by 0.0020 (95 % interval 0.0010 to 0.0030).'
+    >>> improvement_words("log loss", (0.002, -0.001, 0.003))
+    'The log loss is not distinguishable from before (95 % interval of the improvement -0.0010 to +0.0030).'
+    """
+    gain, lower, upper = improvement
+    if lower <= 0.0 <= upper:
+        interval = f"95 % interval of the improvement {lower:+.4f} to {upper:+.4f}"
+        return f"The {what} is not distinguishable from before ({interval})."
+    near, far = sorted((abs(lower), abs(upper)))
+    direction = "lower" if gain > 0.0 else "higher"
+    return f"The {what} is {direction} by {abs(gain):.4f} (95 % interval {near:.4f} to {far:.4f})."
+
+
 def _is_finite(entry: Entry, metric: str) -> bool:
     """Whether the method has this score, and gave everything that happened some probability."""
     return bool(entry.losses) and (metric == "brier" or bool(entry.losses[metric].max() < -np.log(TINY)))

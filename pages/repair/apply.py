@@ -7,6 +7,7 @@ import streamlit as st
 
 from calib import InputError, summarize
 from calib.assessment.calibrated import applied_frame, assessment_strategy, calibrated_scores
+from calib.assessment.summary import summary_intervals
 from calib.persistence import aligned, loads
 from pages.shared.panels.findings import show_faults
 from pages.shared.panels.label_shift import corrected
@@ -68,16 +69,13 @@ st.markdown(
     f"at most by {change.max():.3f}."
 )
 if predictions.labels is not None:
-    summaries = [
-        summarize(predictions.labels, predictions),
-        summarize(
-            predictions.labels,
-            calibrated_scores(calibrator, predictions),
-            method="Calibrated",
-            strategy=assessment_strategy(calibrator),
-        ),
-    ]
-    before_and_after(summaries)
+    labels, scores = predictions.labels, calibrated_scores(calibrator, predictions)
+    base = summarize(labels, predictions)
+    after = summarize(labels, scores, method="Calibrated", strategy=assessment_strategy(calibrator))
+    before_and_after(
+        [base, after],
+        [summary_intervals(labels, predictions, base), summary_intervals(labels, scores, after)],
+    )
 st.dataframe(table.head(PREVIEW_ROWS).style.format(precision=4), hide_index=True)
 st.caption(f"The first {min(PREVIEW_ROWS, len(table)):,} of {len(table):,} rows.")
 with st.container(horizontal=True):

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, figures
+from calib.assessment.leaderboard import Entry, Leaderboard, improvement_words
 from calib.assessment.summary import how_assessed
 from calib.calibrators.catalogue import name_of
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
@@ -13,7 +14,7 @@ from pages.shared.panels.bin_planner import planner
 from pages.shared.panels.choose_calibrator import choose_calibrator
 from pages.shared.panels.guarantee import show_guarantee
 from pages.shared.panels.take_away import show_take_away
-from pages.shared.results import reliability, summary
+from pages.shared.results import intervals, losses, reliability, summary
 from pages.shared.session import BASE, dataset, fit, methods, remove, store
 from pages.shared.widgets import (
     before_and_after,
@@ -74,8 +75,13 @@ st.markdown(
         if after.accuracy != before.accuracy
         else "is unchanged: no predicted class changes."
     )
-    + f" The Brier score of the predicted class goes from {before.top_brier:.4f} to {after.top_brier:.4f}, "
-    f"its log loss from {before.top_log_loss:.4f} to {after.top_log_loss:.4f}."
+)
+board = Leaderboard(tuple(Entry(one.name, losses=losses(one)) for one in (base, chosen)))
+improved = board.improvements[chosen.name]
+st.markdown(
+    f"{improvement_words('Brier score of whole vectors', improved['brier'])} "
+    f"{improvement_words('log loss of whole vectors', improved['log_loss'])} Calibration errors alone do not "
+    "tell whether a calibrator helps: one constant per class can be calibrated, and is useless."
 )
 if after.top_log_loss > before.top_log_loss and after.strategy != "uniform":
     st.caption(
@@ -83,7 +89,11 @@ if after.top_log_loss > before.top_log_loss and after.strategy != "uniform":
         "at confidence 1 costs 36 nats: log loss punishes histogram binning for values of exactly 0 or 1, "
         "however close to the truth they are."
     )
-download(before_and_after([before, after]), "before-after", key="before-after-csv")
+download(
+    before_and_after([before, after], [intervals(one, n_bins) for one in (base, chosen)]),
+    "before-after",
+    key="before-after-csv",
+)
 st.caption(f"{how_assessed(n_bins)} Both diagrams below use {n_bins} equal-width bins.")
 for column, method in zip(st.columns(2), (base, chosen), strict=True):
     with column:

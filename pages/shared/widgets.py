@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from calib.assessment.summary import Summary, summary_frame
+from calib.assessment.summary import HOW_SURE, Intervals, Summary, interval_frame, interval_texts
 from calib.figures import template
 from calib.figures.html import CONFIG
 from calib.formats import write_csv
@@ -203,15 +203,12 @@ def _on_request(
         offer(f"Save {file} ({len(content) / 1e6:.1f} MB)", content, file, mime, kind, key=key)
 
 
-def before_and_after(summaries: Sequence[Summary]) -> pd.DataFrame:
-    """Show a column per summary and return the numbers with a row per metric."""
-    numbers = summary_frame(summaries).set_index("Method").drop(columns="Bins").T.astype(float)
-    st.dataframe(
-        numbers.style.format("{:,.4f}").format("{:,.0f}", subset=pd.IndexSlice[["Distinct scores"], :]),
-        placeholder="\u2013",
-        height="content",
-    )
-    return numbers.rename_axis("Metric").reset_index()
+def before_and_after(summaries: Sequence[Summary], intervals: Sequence[Intervals]) -> pd.DataFrame:
+    """Show a column per summary, each number with its interval, and return the numbers for a download."""
+    texts = interval_texts(summaries, intervals)
+    st.dataframe(texts.rename_axis("Number"), placeholder="\u2013", height="content")
+    st.caption(HOW_SURE)
+    return interval_frame(summaries, intervals)
 
 
 def bins_and_model() -> tuple[int, Method]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calib.assessment.summary import how_assessed, summary_frame
+from calib.assessment.summary import HOW_SURE, how_assessed, interval_frame, interval_texts
 from calib.diagrams.reliability import worst_cells_words
 from calib.metrics.catalogue import ECES, MEASURES
 from calib.noise import verdict
 from pages.shared.panels.report import offer_report
-from pages.shared.results import cells, floor, summary
+from pages.shared.results import cells, floor, interval, intervals, summary
 from pages.shared.session import BASE, MANY_SCORES, dataset, methods
 from pages.shared.widgets import bins_slider, download, heading, literal
 
@@ -25,9 +25,12 @@ columns = st.columns(4)
 columns[0].metric(
     MEASURES["accuracy"].title,
     f"{base_summary.accuracy:.3f}",
+    delta="95 %: {:.3f} to {:.3f}".format(*interval(base, "accuracy", n_bins)),
+    delta_color="off",
+    delta_arrow="off",
     border=True,
     height="stretch",
-    help=MEASURES["accuracy"].about,
+    help=f"{MEASURES['accuracy'].about} Below it: its 95 % interval.",
 )
 floors = {
     measure: floor(base, measure.key, n_bins)
@@ -35,15 +38,17 @@ floors = {
     if notion != "class-wise" or base_summary.cw_ece is not None
 }
 for column, (measure, noise) in zip(columns[1:], floors.items(), strict=False):
+    low, high = interval(base, measure.key, n_bins)
     column.metric(
         measure.title,
         f"{noise.observed:.4f}",
-        delta=f"{noise.mean:.4f} from noise alone",
+        delta=f"95 %: {low:.4f} to {high:.4f}",
         delta_color="off",
         delta_arrow="off",
         border=True,
         height="stretch",
-        help=f"{measure.about} Below it, the noise floor: the error of a perfect model with as many rows.",
+        help=f"{measure.about} Below it: the 95 % interval of the true error. It lies below the measured "
+        "one where noise adds much.",
     )
 if data.evaluation.proba.size > MANY_SCORES:
     columns[3].toggle(
@@ -64,21 +69,18 @@ for sentence in worst:
 st.caption("The (class, bin) cells that add most to TL-ECE (gap times rows), among cells of 20 rows or more.")
 
 st.subheader("Base model and fitted calibrators", anchor=False)
-table = summary_frame([summary(method, n_bins) for method in models.values()])
-table.insert(4, "TL-ECE noise floor", [floor(method, "tl_ece", n_bins).mean for method in models.values()])
-number = st.column_config.NumberColumn(format="%.4f")
-heads = [head for head in table.columns if head not in ("Method", "Bins", "Distinct scores")]
+shown = list(models.values())
+summaries = [summary(method, n_bins) for method in shown]
+ends = [intervals(method, n_bins) for method in shown]
+texts = interval_texts(summaries, ends).T.rename_axis("Method").reset_index()
+texts.insert(4, "TL-ECE noise floor", [f"{floor(method, 'tl_ece', n_bins).mean:.4f}" for method in shown])
 st.dataframe(
-    table,
-    hide_index=True,
-    placeholder="\u2013",
-    column_config={head: number for head in heads}
-    | {"Method": st.column_config.TextColumn(pinned=True, width="medium")},
+    texts, hide_index=True, column_config={"Method": st.column_config.TextColumn(pinned=True, width="medium")}
 )
-download(table, "overview", key="overview-csv")
+download(interval_frame(summaries, ends), "overview", key="overview-csv")
 st.caption(
-    f"{how_assessed(n_bins)} {MEASURES['top_brier'].title}: {MEASURES['top_brier'].about} A cell is "
-    "empty if the method gives no score per class."
+    f"{HOW_SURE} {how_assessed(n_bins)} {MEASURES['top_brier'].title}: {MEASURES['top_brier'].about} A dash: "
+    "the method gives no score per class."
 )
 st.page_link(
     "pages/diagnose/noise.py",

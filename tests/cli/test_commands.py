@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import calib
+import calib.assessment.gate
 import calib.cli.commands
 import calib.doctor.examination
 import calib.formats.reading
@@ -569,3 +571,41 @@ def test_file_is_read_once_and_examined_once(
     assert (code, err) == (0, "")
     assert sorted(counts["open_source"]) == sorted([str(file), str(labels)])
     assert len(counts["_examine"]) == examinations
+
+
+def test_recommend_writes_the_calibrator_it_names(capsys, tmp_path):
+    """Scores that are far too sure: some calibrator helps, and the file holds it."""
+    random = np.random.default_rng(0)
+    proba = random.dirichlet(np.ones(3), 600)
+    labels = (random.random((600, 1)) > proba.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    sure = proba**3 / (proba**3).sum(axis=1, keepdims=True)
+    np.savez(tmp_path / "rows.npz", proba=sure, labels=labels)
+    out = tmp_path / "cal.json"
+    code, data, err = run(capsys, "recommend", tmp_path / "rows.npz", "--split", 1, "-o", out)
+    assert (code, err) == (0, "")
+    best = calib.recommend(sure, labels)
+    assert (data["name"], data["reason"]) == (best.name, best.reason)
+    assert data["name"] != "none"
+    np.testing.assert_array_equal(
+        calib.calibrated_scores(load(out), sure), calib.calibrated_scores(best.calibrator, sure)
+    )
+    assert main(["recommend", str(tmp_path / "rows.npz"), "--split", "1"]) == 0
+    assert best.reason in capsys.readouterr().out
+
+
+def test_every_number_has_its_interval(capsys, table, tmp_path):
+    run(capsys, "fit", table, "--method", "temperature", "-o", tmp_path / "ts.json")
+    _, data, _ = run(capsys, "metrics", table, "--calibrator", tmp_path / "ts.json", "--resamples", 0)
+    rows = calib.read_predictions(table)
+    base, scaled = data["methods"]
+    interval = calib.error_interval(rows.labels, rows)
+    assert base["intervals"]["tl_ece"] == [interval.lower, interval.upper]
+    assert set(base["intervals"]) == set(calib.assessment.gate.METRICS) & set(base)
+    assert base["improvement"] == {}
+    vectors = load(tmp_path / "ts.json").predict_proba(rows)
+    change = calib.paired_interval(rows.labels, rows, vectors, metric="brier", random_state=0)
+    wanted = {"value": -change.difference, "lower": -change.upper, "upper": -change.lower}
+    assert scaled["improvement"]["brier"] == pytest.approx(wanted, abs=1e-9)
+    main(["metrics", str(table), "--calibrator", str(tmp_path / "ts.json"), "--resamples", "0"])
+    printed = capsys.readouterr().out
+    assert f"{base['tl_ece']:.4f} ({interval.lower:.4f} to {interval.upper:.4f})" in printed
