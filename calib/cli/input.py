@@ -90,7 +90,7 @@ def check_numbers(options: Namespace) -> None:
 
 def check_files(options: Namespace) -> None:
     """Check before the work starts that the output of a command can be written and is none of its inputs."""
-    if "output" in options:
+    if getattr(options, "output", None):
         calibrators = getattr(options, "calibrator", None) or []
         inputs = [options.file, options.labels, getattr(options, "evaluate", None)]
         inputs += [calibrators] if isinstance(calibrators, str) else calibrators
