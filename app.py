@@ -4,6 +4,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.shared.address import drop_unusable
+
 st.set_page_config(
     page_title="calib",
     page_icon="assets/icon.svg",
@@ -32,6 +34,7 @@ SECTIONS = {
     "Study": {"pages/study/imbalance.py": "balance", "pages/study/simplex.py": "change_history"},
     "Learn": {"pages/learn/learn.py": "school", "pages/learn/glossary.py": "menu_book"},
 }
+drop_unusable()
 FIRST = "pages/start/overview.py"
 
 

@@ -1,0 +1,1 @@
+"""Visitors of a running app without a browser, and what the server does under them."""

@@ -1,0 +1,151 @@
+"""A server of the app, and visitors that speak to it as the browser does: websocket, uploads, downloads."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import requests
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.sync.client import connect
+
+ROOT = Path(__file__).parents[2]
+#: Seconds after which a run of a page counts as failed.
+PATIENCE = 180
+
+
+@contextmanager
+def served(*options: str, **environment: str) -> Iterator[tuple[str, int]]:
+    """Serve the app on a free port of 127.0.0.1; give its address and process id."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
+    command += ["--server.address=127.0.0.1", "--server.fileWatcherType=none", *options]
+    variables = {**os.environ, "MALLOC_ARENA_MAX": "2", "MALLOC_TRIM_THRESHOLD_": "131072", **environment}
+    url = f"http://127.0.0.1:{port}"
+    with subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.DEVNULL) as server:
+        try:
+            for _ in range(600):
+                try:
+                    requests.get(f"{url}/_stcore/health", timeout=5).raise_for_status()
+                    break
+                except requests.RequestException:
+                    time.sleep(0.1)
+            yield url, server.pid
+        finally:
+            server.terminate()
+
+
+def resident(pid: int) -> float:
+    """Megabytes of memory that a process holds now (Linux)."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+class Visitor:
+    """One session. `elements` are those of its last run, each as (kind, message, fragment)."""
+
+    def __init__(self, url: str, page: str, query: str = "") -> None:
+        self.url, self.page, self.query, self.widgets = url, page, query, dict[str, WidgetState]()
+        self.web = requests.Session()
+        self.web.get(f"{url}/_stcore/host-config", timeout=PATIENCE)
+        self.web.get(f"{url}/_stcore/health", timeout=PATIENCE)
+        self.token = self.web.cookies.get("_streamlit_xsrf", "")
+        cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.web.cookies)
+        self.socket = connect(
+            url.replace("http", "ws", 1) + "/_stcore/stream",
+            subprotocols=["streamlit", self.token or "none"],
+            additional_headers={"Cookie": cookies},
+            max_size=None,
+            compression=None,
+        )
+        self.session, self.elements = "", list[tuple[str, Any, str]]()
+        self.run()
+
+    def close(self) -> None:
+        """Leave, as by closing the tab."""
+        self.socket.close()
+
+    def run(self, *changes: WidgetState, fragment: str = "") -> None:
+        """Run the page once with the widgets as set so far, and collect what it shows."""
+        self.widgets.update({change.id: change for change in changes if not change.trigger_value})
+        message = BackMsg()
+        state = message.rerun_script
+        state.query_string, state.page_name, state.fragment_id = self.query, self.page, fragment
+        pressed = {change.id: change for change in changes}
+        state.widget_states.widgets.extend({**self.widgets, **pressed}.values())
+        self.send(message)
+        self.elements = [] if not fragment else self.elements
+        while True:
+            answer = self.receive()
+            kind = answer.WhichOneof("type")
+            if kind == "new_session":
+                self.session = answer.new_session.initialize.session_id or self.session
+            elif kind == "delta" and answer.delta.HasField("new_element"):
+                element = answer.delta.new_element
+                name = element.WhichOneof("type")
+                self.elements.append((name, getattr(element, name), answer.delta.fragment_id))
+            elif kind == "script_finished":
+                return
+
+    def send(self, message: BackMsg) -> None:
+        """Send one message."""
+        self.socket.send(message.SerializeToString())
+
+    def receive(self) -> ForwardMsg:
+        """Return the next message of the server."""
+        return ForwardMsg.FromString(self.socket.recv(timeout=PATIENCE))
+
+    def named(self, kind: str, label: str = "") -> list[tuple[Any, str]]:
+        """Elements of a kind whose label begins so, each with its fragment."""
+        return [(one, at) for name, one, at in self.elements if name == kind and one.label.startswith(label)]
+
+    def errors(self) -> list[str]:
+        """Exceptions that the page shows."""
+        return [one.message for name, one, _ in self.elements if name == "exception"]
+
+    def press(self, label: str) -> None:
+        """Press the first button whose label begins so."""
+        button, fragment = self.named("button", label)[0]
+        self.run(WidgetState(id=button.id, trigger_value=True), fragment=fragment)
+
+    def upload(self, label: str, name: str, content: bytes) -> None:
+        """Upload a file and let the page read it."""
+        uploader, fragment = self.named("file_uploader", label)[0]
+        message = BackMsg()
+        request = message.file_urls_request
+        request.request_id, request.session_id = "1", self.session
+        request.file_names.append(name)
+        self.send(message)
+        while (answer := self.receive()).WhichOneof("type") != "file_urls_response":
+            pass
+        (urls,) = answer.file_urls_response.file_urls
+        self.web.put(
+            self.url + urls.upload_url,
+            files={name: (name, content)},
+            headers={"X-Xsrftoken": self.token},
+            timeout=PATIENCE,
+        ).raise_for_status()
+        change = WidgetState(id=uploader.id)
+        entry = change.file_uploader_state_value.uploaded_file_info.add()
+        entry.name, entry.size, entry.file_id = name, len(content), urls.file_id
+        entry.file_urls.CopyFrom(urls)
+        self.run(change, fragment=fragment)
+
+    def downloads(self) -> list[tuple[str, int, int]]:
+        """Fetch every file on offer; label, status and size of each."""
+        fetched = []
+        for button, _ in self.named("download_button"):
+            answer = self.web.get(self.url + button.url, timeout=PATIENCE)
+            fetched.append((button.label, answer.status_code if button.url else 404, len(answer.content)))
+        return fetched
