@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from argparse import Namespace
 from collections.abc import Sequence
@@ -32,6 +33,7 @@ from calib.doctor.findings import counted
 from calib.exceptions import InputError
 from calib.formats.writing import write_csv
 from calib.metrics.catalogue import ECES
+from calib.noise.binless import calibration_slope, calibration_tests
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
 from calib.notions import TOP_NOTIONS, Notion
 from calib.outputs import write_whole
@@ -55,20 +57,26 @@ def metrics(options: Namespace) -> Outcome:
             notes.append("warning: these are the rows the calibrator was fitted on; assess it on other rows")
     methods = [_Assessed(name, rows, source, options.bins) for name, source in sources.items()]
     floors = [_floors(rows, method.scores, options, method.strategy) for method in methods]
+    tests = [_binless(rows, method.scores, options) for method in methods]
     data = {
         "file": str(options.file),
         "n_samples": rows.n_samples,
         "n_classes": rows.n_classes,
         "fingerprint": rows.fingerprint,
         "methods": [
-            numbers | {"noise": {notion: _floor_data(floor) for notion, floor in by_notion.items()}}
-            for numbers, by_notion in zip(_data(methods), floors, strict=True)
+            numbers
+            | {"noise": {notion: _floor_data(floor) for notion, floor in by_notion.items()}}
+            | {"without_bins": found}
+            for numbers, by_notion, (_, found) in zip(_data(methods), floors, tests, strict=True)
         ],
     }
     verdicts = [
         f"{method.name}: {verdict(floor, ECES[notion].title)}"
         for method, by_notion in zip(methods, floors, strict=True)
         for notion, floor in by_notion.items()
+    ]
+    verdicts += [
+        f"{method.name}: {line}" for method, (lines, _) in zip(methods, tests, strict=True) for line in lines
     ]
     return Outcome("\n".join([*notes, "", *_table(methods), "", *verdicts]), data)
 
@@ -325,6 +333,21 @@ def _table(methods: Sequence[_Assessed]) -> list[str]:
     lines = [f"{'':<22}" + "".join(f"{name:>30}" for name in texts.columns)]
     lines += [f"{head:<22}" + "".join(f"{cell:>30}" for cell in row) for head, *row in texts.itertuples()]
     return [*lines, HOW_SURE]
+
+
+def _binless(rows: Predictions, scores: Any, options: Namespace) -> tuple[list[str], dict[str, Any]]:
+    """Return what the tests without bins say, in words and as JSON types; nothing without redraws."""
+    if options.resamples == 0:
+        return [], {}
+    tests = calibration_tests(rows.labels, scores, random_state=options.seed)
+    line = calibration_slope(rows.labels, scores)
+    found = {test.test: _finite({"statistic": test.statistic, "p_value": test.p_value}) for test in tests}
+    return [*(test.words for test in tests), line.words], found | {"slope": _finite(asdict(line))}
+
+
+def _finite(numbers: dict[str, float]) -> dict[str, float | None]:
+    """JSON has no infinity: return null for it."""
+    return {name: value if math.isfinite(value) else None for name, value in numbers.items()}
 
 
 def _floors(

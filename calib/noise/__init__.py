@@ -1,6 +1,13 @@
 """What chance alone does: noise floors, redraws of outcomes, consistency bands and bootstrap intervals."""
 
 from calib.noise.bands import ConsistencyBand, consistency_band
+from calib.noise.binless import (
+    CalibrationSlope,
+    CalibrationTest,
+    calibration_slope,
+    calibration_test,
+    calibration_tests,
+)
 from calib.noise.bootstrap import Interval, PairedInterval, bootstrap_interval, paired_interval
 from calib.noise.differences import PairedDifference, paired_difference
 from calib.noise.draws import adder
@@ -27,8 +34,9 @@ from calib.noise.intervals import (
 from calib.noise.many import Improvements, best_set, improvements
 
 __all__ = [
-    "ConsistencyBand", "ErrorInterval", "Improvements", "Interval", "NoiseFloor", "PairedDifference",
-    "PairedInterval", "ProblemFloors", "best_set", "bootstrap_interval", "canonical_noise_floor",
+    "CalibrationSlope", "CalibrationTest", "ConsistencyBand", "ErrorInterval", "Improvements", "Interval",
+    "NoiseFloor", "PairedDifference", "PairedInterval", "ProblemFloors", "best_set", "bootstrap_interval",
+    "calibration_slope", "calibration_test", "calibration_tests", "canonical_noise_floor",
     "consistency_band", "error_interval", "improvements", "noise_floor", "noise_floor_of",
     "paired_difference", "paired_interval", "problem_floors", "verdict",
 ]  # fmt: skip

@@ -39,6 +39,7 @@ from calib.figures.html import figure_html, plotly_script
 from calib.guarantees.card import GuaranteeCard, guarantee_card
 from calib.metrics.catalogue import ECES
 from calib.noise.bands import consistency_band
+from calib.noise.binless import calibration_frame, calibration_slope, calibration_tests
 from calib.noise.floor import WITHIN_NOISE, noise_floor, verdict
 from calib.notions import TOP_NOTIONS, Notion
 from calib.predictions import Predictions, TopLabelPrediction
@@ -219,10 +220,15 @@ def verdict_section(about: ReportInput) -> list[str]:
             continue
         floor = noise_floor(rows.labels, rows, **measure.options, **about.draws)
         sentences.append(text(verdict(floor, measure.title)))
+    tests = calibration_tests(rows.labels, rows, random_state=about.random_state)
+    line = calibration_slope(rows.labels, rows)
     cells = worst_cells_words(about.cells, [text(name) for name in rows.class_names], 5)
     return [
         paragraph(f"The base model, in {about.n_bins} equal-width bins:"),
         bullets(sentences),
+        paragraph("Tests that need no bins; outcomes are redrawn from the scores:"),
+        table(calibration_frame(tests).drop(columns="Redraws"), {"Statistic": ".4g", "p": ".3f"}),
+        paragraph(f"Recalibration of the confidence by a line in log-odds: {line.words}."),
         paragraph("The (class, bin) cells of 20 rows or more that add most to TL-ECE:"),
         bullets(cells or ["none: no cell holds 20 rows"]),
     ]

@@ -8,8 +8,9 @@ import streamlit as st
 from calib import figures
 from calib.metrics.catalogue import MEASURES
 from calib.noise import verdict
+from calib.noise.binless import calibration_frame
 from pages.shared.panels.leaderboard import HOW_COMPARED, difference_sentence
-from pages.shared.results import estimates, floors, interval, score_terms, summary
+from pages.shared.results import binless, estimates, floors, interval, score_terms, summary
 from pages.shared.session import BASE, Method, dataset, methods
 from pages.shared.widgets import bins_and_model, chart, download, heading, stacked
 
@@ -87,6 +88,20 @@ if data.evaluation.n_samples <= AT_ONCE or st.toggle("Compute the intervals now"
         for key in ("tl_ece", "conf_ece", "top_brier", "top_log_loss"):
             st.markdown("- " + difference_sentence(method, other, key, n_bins))
         st.caption(HOW_COMPARED)
+
+st.subheader("Tests that need no bins", anchor=False)
+tests, line = binless(method)
+tested = calibration_frame(tests)
+st.dataframe(
+    tested.drop(columns="Redraws").style.format({"Statistic": "{:.4g}", "p": "{:.3f}"}), hide_index=True
+)
+download(tested, "tests-without-bins", key="tests-csv")
+st.markdown(f"Recalibration of the confidence by a line in log-odds: {line.words}.")
+st.caption(
+    "Kuiper and Kolmogorov-Smirnov look at the sums of outcome minus confidence in the order of confidence, "
+    "one predicted class after the other; z at the Brier score; SKCE at the whole vector. Outcomes are "
+    "redrawn up to 20,000 distinct scores; beyond these, p is that of the limit."
+)
 
 st.subheader("What recalibration can and cannot repair", anchor=False)
 rule = st.segmented_control("Score", list(RULES), default="Brier score", required=True, key="rule")

@@ -130,6 +130,13 @@ def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
     )
 
 
+@_shared(max_entries=64, show_spinner="Testing without bins ...")
+def binless(method: Method) -> tuple[list[calib.CalibrationTest], calib.CalibrationSlope]:
+    """Return the tests that need no bins, and slope and intercept of the confidence."""
+    line = calib.calibration_slope(None, problems(method, "confidence"))
+    return calib.calibration_tests(method.labels, method.scores), line
+
+
 def intervals(method: Method, n_bins: int) -> dict[str, tuple[float, float]]:
     """Return the ends of the 95 % interval of every number in the summary of a method, by key."""
     numbers = summary(method, n_bins)

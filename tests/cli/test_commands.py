@@ -62,11 +62,16 @@ def test_metrics_of_the_reference_file(capsys, reference):
     assert base["noise"]["top-label"]["perfect_q95"] == pytest.approx(0.0136, abs=2e-4)
     assert base["noise"]["confidence"]["perfect_mean"] == pytest.approx(0.0039, abs=2e-4)
     assert base["noise"]["confidence"]["perfect_q95"] == pytest.approx(0.0056, abs=3e-4)
+    found = base["without_bins"]
+    assert found["kuiper"]["p_value"] == pytest.approx(0.001)
+    assert found["slope"]["slope"] == pytest.approx(0.993, abs=5e-4)
+    assert found["slope"]["intercept"] == pytest.approx(-0.453, abs=5e-4)
 
 
 def test_noise_floor_can_be_left_out(capsys, table):
     _, data, _ = run(capsys, "metrics", table, "--resamples", 0)
     assert data["methods"][0]["noise"] == {}
+    assert data["methods"][0]["without_bins"] == {}
 
 
 @pytest.mark.parametrize(

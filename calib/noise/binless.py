@@ -1,0 +1,499 @@
+"""Tests of calibration that need no bins, and the slope and intercept of recalibration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+from scipy.stats import chi2
+from scipy.stats import norm as normal
+
+from calib.binning import BinaryProblems
+from calib.exceptions import InputError
+from calib.noise.draws import independent_sums, resample
+from calib.noise.floor import ABOVE_NOISE, LEVEL, WITHIN_NOISE
+from calib.notions import TOP_NOTIONS, Notion
+from calib.parallel import map_threads
+from calib.predictions import Predictions, TopLabelPrediction, score_matrix
+from calib.reductions import as_problems
+from calib.validation import as_labels, check_choice, check_count, check_level
+
+Test = Literal["kuiper", "ks", "spiegelhalter", "skce"]
+
+#: What tables call each test.
+TITLES: dict[Test, str] = {
+    "kuiper": "Kuiper",
+    "ks": "Kolmogorov-Smirnov",
+    "spiegelhalter": "Spiegelhalter's z",
+    "skce": "Kernel calibration error (SKCE)",
+}
+
+#: With more distinct scores than this, p-values are those of the limit and not of redraws.
+MOST_REDRAWN = 20_000
+
+#: Scores are kept this far from 0 and 1 where their log-odds are taken.
+CLIP = 2.0**-24
+
+#: A slope or intercept with a larger standard error counts as not determined: scores separate the outcomes.
+LARGEST_ERROR = 1_000.0
+
+#: Pairs times redraws that the kernel test compares; decides the size of its blocks.
+KERNEL_WORK = 400_000_000
+
+#: Rows that the kernel test uses at most, and rows that the width of its kernel is measured on.
+MOST_KERNEL_ROWS, WIDTH_ROWS = 100_000, 1_000
+
+
+@dataclass(frozen=True)
+class CalibrationTest:
+    """The outcome of a test of calibration that needs no bins.
+
+    Attributes
+    ----------
+    test : str
+        "kuiper", "ks", "spiegelhalter" or "skce".
+    notion : str
+        What was tested; "canonical" for "skce", which is about the whole vector.
+    n_samples : int
+        Rows.
+    statistic : float
+        Range or largest absolute value of the standardised cumulative differences, z, or the unbiased
+        estimate of the squared kernel calibration error (which can be negative).
+    p_value : float
+        Chance of a statistic as extreme under calibration.
+    n_resamples : int
+        Redraws of the outcomes behind the p-value; 0 where it is that of the limit for many rows.
+    """
+
+    test: Test
+    notion: str
+    n_samples: int
+    statistic: float
+    p_value: float
+    n_resamples: int
+
+    @property
+    def title(self) -> str:
+        """What tables call it."""
+        return TITLES[self.test]
+
+    @property
+    def verdict(self) -> str:
+        """Return "above noise" where p is at most 0.05, else "not distinguishable from noise"."""
+        return ABOVE_NOISE if self.p_value <= LEVEL else WITHIN_NOISE
+
+    @property
+    def words(self) -> str:
+        """The result as a sentence without its end."""
+        return f"{self.title} {self.statistic:.3g} (p = {self.p_value:.2g}): {self.verdict}"
+
+
+@dataclass(frozen=True)
+class CalibrationSlope:
+    """Logistic recalibration (Cox 1958): log-odds of the event = intercept + slope * log-odds of the score.
+
+    A calibrated model has slope 1 and intercept 0. A slope below 1 is overconfidence at both ends.
+
+    Attributes
+    ----------
+    n_samples : int
+        Rows.
+    slope, slope_lower, slope_upper : float
+        Slope and its interval.
+    intercept, intercept_lower, intercept_upper : float
+        Intercept and its interval.
+    in_the_large, in_the_large_lower, in_the_large_upper : float
+        Intercept with the slope held at 1 ("calibration in the large"): below 0, scores are too high.
+    p_value : float
+        Likelihood-ratio test of slope 1 and intercept 0 together, with 2 degrees of freedom.
+    level : float
+        Coverage of each interval, from the information (Wald).
+    determined : bool
+        False where a slope cannot be estimated, as scores take one value or separate the outcomes; the
+        intervals are then without bounds.
+    """
+
+    n_samples: int
+    slope: float
+    slope_lower: float
+    slope_upper: float
+    intercept: float
+    intercept_lower: float
+    intercept_upper: float
+    in_the_large: float
+    in_the_large_lower: float
+    in_the_large_upper: float
+    p_value: float
+    level: float
+    determined: bool
+
+    @property
+    def words(self) -> str:
+        """Slope and intercept with their intervals, as a sentence without its end."""
+        if not self.determined:
+            return "slope and intercept cannot be estimated: one score, or scores that separate the outcomes"
+        return (
+            f"slope {self.slope:.3f} ({self.slope_lower:.3f} to {self.slope_upper:.3f}; 1 if calibrated), "
+            f"intercept {self.intercept:.3f} ({self.intercept_lower:.3f} to {self.intercept_upper:.3f}; 0 if "
+            f"calibrated), p = {self.p_value:.2g} for both"
+        )
+
+
+def calibration_test(
+    y_true: Any,
+    scores: Any,
+    *,
+    test: Test = "kuiper",
+    notion: Notion = "top-label",
+    n_resamples: int | None = None,
+    random_state: int | np.random.Generator | None = 0,
+) -> CalibrationTest:
+    """Test the hypothesis that a model is calibrated, without bins.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of int
+        True class codes.
+    scores : (n, L) array_like, Predictions, TopLabelPrediction or BinaryProblems
+        What is tested; "skce" needs whole vectors that sum to 1.
+    test : {"kuiper", "ks", "spiegelhalter", "skce"}
+        Kuiper's test and that of Kolmogorov and Smirnov look at cumulative sums of outcome minus score in
+        the order of the scores: their range, and their largest absolute value. Spiegelhalter's z compares the
+        Brier score with its expectation. "skce" is about the whole vector.
+    notion : {"confidence", "top-label"}
+        What calibration means; not used by "skce". For "top-label", the cumulative sums run through one
+        predicted class after the other.
+    n_resamples : int, optional
+        Redraws of the outcomes. Default: 999 (199 for "skce"), or none where there are more than 20,000
+        distinct scores. 0 gives the p-value of the limit for many rows; "skce" has none.
+    random_state : int, Generator or None
+        Seed of the redraws, for "skce" also of its blocks.
+
+    Returns
+    -------
+    CalibrationTest
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used; the message says why.
+
+    Notes
+    -----
+    "kuiper", "ks": Arrieta-Ibarra, Gujral, Tannen, Tygert & Xu (2022), "Metrics of calibration for
+    probabilistic predictions". Under calibration the sums, divided by sqrt(sum s (1 - s)), tend to a Brownian
+    motion on [0, 1], whose range and largest absolute value have the distributions of Feller (1951). Equal
+    scores have no order: sums are taken where a group of them ends.
+
+    "spiegelhalter": sum (o - s)(1 - 2 s) over its standard deviation (Spiegelhalter 1986), two-sided.
+
+    "skce": the squared kernel calibration error with the kernel exp(-|p - q| / w) I (Widmann, Lindsten &
+    Zachariah 2019), w the median distance of vectors, averaged over all pairs of rows in random blocks.
+
+    Redrawing the outcomes from the scores makes p-values exact up to ties for any number of rows. Those of
+    the limits are too large with few rows or few distinct scores: `python -m benchmarks.binless_sizes`.
+
+    Examples
+    --------
+    >>> proba = np.tile([0.8, 0.2], (100, 1))
+    >>> y = np.repeat([0, 1], [50, 50])
+    >>> result = calibration_test(y, proba, test="spiegelhalter")
+    >>> round(result.statistic, 2), result.verdict
+    (7.5, 'above noise')
+    """
+    check_choice(test, get_args(Test), "test")
+    if n_resamples:
+        check_count(n_resamples, "n_resamples")
+    if test == "skce":
+        redraws = 199 if n_resamples is None else n_resamples
+        return _kernel_test(y_true, scores, redraws, random_state)
+    problems = _top_problems(y_true, scores, notion)
+    path = _CumulativeDifferences(problems)
+    if n_resamples is None:
+        n_resamples = 999 if len(path.start) <= MOST_REDRAWN else 0
+    statistic = float(path.statistics(path.observed[:, None])[test][0])
+    if n_resamples:
+        draw, width = independent_sums(problems.scores, path.start, path.count)
+
+        def block(generator: np.random.Generator, size: int) -> np.ndarray:
+            return path.statistics(draw(generator, size) - path.expected[:, None])[test]
+
+        drawn = resample(block, width, n_resamples=n_resamples, random_state=random_state)
+        reached = np.abs(np.concatenate(drawn)) >= abs(statistic) - 1e-9
+        p_value = (1.0 + reached.sum()) / (1.0 + n_resamples)
+    else:
+        p_value = _LIMITS[test](abs(statistic))
+    return CalibrationTest(
+        test, problems.notion, problems.n_samples, statistic, float(np.clip(p_value, 0.0, 1.0)), n_resamples
+    )
+
+
+def calibration_tests(
+    y_true: Any, scores: Any, *, random_state: int | None = 0, tests: Sequence[Test] = get_args(Test)
+) -> list[CalibrationTest]:
+    """Return every test of `calibration_test`: of the predicted class, and of the vector where there is one.
+
+    "skce" is left out where `scores` are not whole vectors of probabilities.
+    """
+    chosen = [test for test in tests if test != "skce" or _whole_vectors(scores)]
+    return [calibration_test(y_true, scores, test=test, random_state=random_state) for test in chosen]
+
+
+def calibration_frame(tests: Sequence[CalibrationTest]) -> pd.DataFrame:
+    """Return one row per test, for tables and CSV downloads."""
+    rows = [
+        {
+            "Test": one.title,
+            "Of": one.notion,
+            "Statistic": one.statistic,
+            "p": one.p_value,
+            "Redraws": one.n_resamples,
+            "Verdict": one.verdict,
+        }
+        for one in tests
+    ]
+    return pd.DataFrame(rows)
+
+
+def calibration_slope(
+    y_true: Any, scores: Any, *, notion: Notion = "confidence", level: float = 0.95
+) -> CalibrationSlope:
+    """Estimate slope and intercept of the logistic recalibration of the predicted class's score.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of int
+        True class codes.
+    scores : (n, L) array_like, Predictions, TopLabelPrediction or BinaryProblems
+        What is assessed. Scores of 0 and 1 are moved by 2^-24, where log-odds end.
+    notion : {"confidence", "top-label"}
+        Both give the same line, one for all classes.
+    level : float in (0, 1)
+        Coverage of the intervals.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+
+    Notes
+    -----
+    Cox (1958), "Two further applications of a model for binary regression"; maximum likelihood by Newton's
+    method, intervals from the observed information.
+
+    Examples
+    --------
+    >>> top = TopLabelPrediction(np.zeros(400, int), np.tile([0.6, 0.9], 200))
+    >>> y = np.where(np.arange(400) % 10 < 8, 0, 1)
+    >>> line = calibration_slope(y, top)
+    >>> abs(round(line.slope, 3)), round(line.in_the_large, 3), line.determined
+    (0.0, 0.323, True)
+    """
+    problems = _top_problems(y_true, scores, notion)
+    z = normal.ppf((1.0 + check_level(level)) / 2.0)
+    kept = np.clip(problems.scores.astype(np.float64), CLIP, 1.0 - CLIP)
+    log_odds, outcomes = np.log(kept) - np.log1p(-kept), problems.outcomes.astype(np.float64)
+    both = _newton(np.column_stack([np.ones_like(log_odds), log_odds]), np.zeros_like(log_odds), outcomes)
+    large = _newton(np.ones((len(log_odds), 1)), log_odds, outcomes)
+    excess = 2.0 * max(_negative_log_likelihood(log_odds, outcomes) - both.loss, 0.0)
+
+    def interval(fit: _Fit, place: int) -> tuple[float, float, float]:
+        half = float(z * fit.error[place]) if fit.converged else np.inf
+        value = float(fit.theta[place])
+        return value, value - half, value + half
+
+    slope, intercept, in_the_large = interval(both, 1), interval(both, 0), interval(large, 0)
+    return CalibrationSlope(
+        problems.n_samples,
+        *slope,
+        *intercept,
+        *in_the_large,
+        p_value=float(chi2.sf(excess, 2)),
+        level=level,
+        determined=both.converged and large.converged,
+    )
+
+
+class _CumulativeDifferences:
+    """Sums of outcome - score over groups of equal scores, and what follows from them."""
+
+    def __init__(self, problems: BinaryProblems) -> None:
+        scores = problems.scores.astype(np.float64)
+        self.start = problems.tie_starts
+        stop = np.append(self.start[1:], len(scores))
+        self.count = stop - self.start
+        self.score = scores[self.start]
+        self.expected = self.count * self.score
+        self.observed = (problems.outcome_sums[stop] - problems.outcome_sums[self.start]) - self.expected
+        variance = self.score * (1.0 - self.score)
+        self.spread = np.sqrt(self.count @ variance)
+        self.brier_spread = np.sqrt(self.count @ (variance * (1.0 - 2.0 * self.score) ** 2))
+
+    def statistics(self, differences: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the three statistics of (G, R) sums of outcome - score, each (R,)."""
+        path = np.cumsum(differences, axis=0)
+        high, low = np.maximum(path.max(axis=0), 0.0), np.minimum(path.min(axis=0), 0.0)
+        brier = (1.0 - 2.0 * self.score) @ differences
+        return {
+            "kuiper": _over(high - low, self.spread),
+            "ks": _over(np.maximum(high, -low), self.spread),
+            "spiegelhalter": _over(brier, self.brier_spread),
+        }
+
+
+def _over(values: np.ndarray, spread: float) -> np.ndarray:
+    """Divide by a spread; where that is 0, what is not 0 cannot be under calibration."""
+    if spread > 0:
+        return values / spread
+    return np.where(np.abs(values) > 1e-9, np.copysign(np.inf, values), 0.0)
+
+
+def largest_tail(x: float) -> float:
+    """Chance that the largest |B(t)| of a Brownian motion on [0, 1] is above x."""
+    k = np.arange(100)
+    if x >= 1.5:
+        return float(4.0 * ((-1.0) ** k * normal.sf((2 * k + 1) * x)).sum())
+    if x <= 0.0:
+        return 1.0
+    odd = 2 * k + 1
+    return float(1.0 - 4.0 / np.pi * ((-1.0) ** k / odd * np.exp(-((odd * np.pi) ** 2) / (8.0 * x**2))).sum())
+
+
+def range_tail(x: float) -> float:
+    """Chance that the range of a Brownian motion on [0, 1] is above x (Feller 1951)."""
+    k = np.arange(1, 101)
+    if x >= 2.0:
+        return float(8.0 * ((-1.0) ** (k - 1) * k * normal.sf(k * x)).sum())
+    if x <= 0.0:
+        return 1.0
+    half = (k - 0.5) * np.pi
+    return float(1.0 - ((8.0 / x**2 + 2.0 / half**2) * np.exp(-2.0 * (half / x) ** 2)).sum())
+
+
+_LIMITS = {"kuiper": range_tail, "ks": largest_tail, "spiegelhalter": lambda z: 2.0 * normal.sf(z)}
+
+
+def _top_problems(y_true: Any, scores: Any, notion: Notion) -> BinaryProblems:
+    if not isinstance(scores, BinaryProblems):
+        check_choice(notion, TOP_NOTIONS, "notion")
+    problems = as_problems(y_true, scores, notion)
+    if problems.n_claims > 1:
+        raise InputError(
+            f'tests without bins are about one claim per row; got notion "{problems.notion}". For all '
+            'classes of a row, use test="skce"'
+        )
+    return problems
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    theta: np.ndarray
+    error: np.ndarray
+    loss: float
+    converged: bool
+
+
+def _negative_log_likelihood(log_odds: np.ndarray, outcomes: np.ndarray) -> float:
+    return float(np.sum(np.logaddexp(0.0, log_odds) - outcomes * log_odds))
+
+
+def _newton(design: np.ndarray, offset: np.ndarray, outcomes: np.ndarray) -> _Fit:
+    """Maximise the likelihood of log-odds offset + design @ theta."""
+    theta = np.zeros(design.shape[1])
+    theta[1:] = 1.0
+    loss, converged = _negative_log_likelihood(offset + design @ theta, outcomes), False
+    error = np.full(len(theta), np.inf)
+    for _ in range(100):
+        chance = expit(offset + design @ theta)
+        information = (design * (chance * (1.0 - chance))[:, None]).T @ design
+        gradient = design.T @ (outcomes - chance)
+        if np.linalg.cond(information) > 1e12:
+            break
+        step, error = np.linalg.solve(information, gradient), np.sqrt(np.diag(np.linalg.inv(information)))
+        if gradient @ step < 1e-16 * len(outcomes):
+            converged = bool(error.max() < LARGEST_ERROR)
+            break
+        rate, best = 1.0, loss
+        while rate > 1e-10:
+            loss = _negative_log_likelihood(offset + design @ (theta + rate * step), outcomes)
+            if loss <= best:
+                break
+            rate /= 2.0
+        theta = theta + rate * step
+    return _Fit(
+        theta, error, min(loss, _negative_log_likelihood(offset + design @ theta, outcomes)), converged
+    )
+
+
+def _whole_vectors(scores: Any) -> bool:
+    if isinstance(scores, (TopLabelPrediction, BinaryProblems)):
+        return False
+    matrix = scores.proba if isinstance(scores, Predictions) else np.asarray(scores)
+    return matrix.ndim == 2 and bool(np.allclose(matrix.sum(axis=1), 1.0, atol=1e-3))
+
+
+def _kernel_test(
+    y_true: Any, scores: Any, n_resamples: int, random_state: int | np.random.Generator | None
+) -> CalibrationTest:
+    if n_resamples < 1:
+        raise InputError('test="skce" has no limit distribution here; n_resamples must be at least 1')
+    if not _whole_vectors(scores):
+        raise InputError('test="skce" needs a vector of probabilities per row, each with sum 1')
+    proba = score_matrix(scores)
+    n_samples, n_classes = proba.shape
+    if n_samples < 2:
+        raise InputError('test="skce" compares pairs of rows; got 1 row')
+    labels = as_labels(y_true, n_samples, n_classes)
+    generator = np.random.default_rng(random_state)
+    order = generator.permutation(n_samples)[:MOST_KERNEL_ROWS]
+    width = _kernel_width(proba[order[:WIDTH_ROWS]].astype(np.float64))
+    size = int(np.clip(2 * KERNEL_WORK // (len(order) * n_resamples), 16, len(order)))
+    blocks = order[: len(order) // size * size].reshape(-1, size)
+
+    def compare(task: tuple[np.ndarray, np.random.Generator]) -> np.ndarray:
+        rows, own = task
+        return _kernel_sums(proba[rows].astype(np.float64), labels[rows], width, n_resamples, own)
+
+    tasks = list(zip(blocks, generator.spawn(len(blocks)), strict=True))
+    totals = np.sum(map_threads(compare, tasks), axis=0) / (len(blocks) * size * (size - 1))
+    reached = np.sum(totals[1:] >= totals[0] - 1e-12)
+    p_value = float((1.0 + reached) / (1.0 + n_resamples))
+    return CalibrationTest("skce", "canonical", n_samples, float(totals[0]), p_value, n_resamples)
+
+
+def _kernel_width(proba: np.ndarray) -> float:
+    """Median distance of the rows that differ; 1 where none do."""
+    squares = np.sum(proba**2, axis=1)
+    distance = np.sqrt(np.maximum(squares[:, None] + squares - 2.0 * proba @ proba.T, 0.0))
+    apart = distance[np.triu_indices(len(proba), 1)]
+    apart = apart[apart > 1e-7]
+    return float(np.median(apart)) if len(apart) else 1.0
+
+
+def _kernel_sums(
+    proba: np.ndarray, labels: np.ndarray, width: float, n_resamples: int, generator: np.random.Generator
+) -> np.ndarray:
+    """Sum k(p_i, p_j) (e_i - p_i).(e_j - p_j) over the pairs of rows i != j of a block.
+
+    The first of (1 + R,) sums is of the labels, the others of labels drawn from the rows.
+    """
+    n_rows = len(proba)
+    squares = np.sum(proba**2, axis=1)
+    inner = proba @ proba.T
+    kernel = np.exp(-np.sqrt(np.maximum(squares[:, None] + squares - 2.0 * inner, 0.0)) / width)
+    np.fill_diagonal(kernel, 0.0)
+    smoothed = kernel @ proba
+    reach = np.cumsum(proba, axis=1)
+    row = np.arange(n_rows)[:, None]
+    points = generator.random((n_rows, n_resamples)) * reach[:, -1:] + 2.0 * row
+    drawn = np.searchsorted((reach + 2.0 * row).ravel(), points, side="right") - row * proba.shape[1]
+    drawn = np.column_stack([labels, np.clip(drawn, 0, proba.shape[1] - 1)]).astype(np.int32)
+    same = np.zeros(1 + n_resamples)
+    for i in range(1, n_rows):
+        same += kernel[i, :i] @ (drawn[:i] == drawn[i])
+    cross = np.take_along_axis(smoothed, drawn, axis=1).sum(axis=0)
+    return 2.0 * same - 2.0 * cross + float(np.sum(kernel * inner))
