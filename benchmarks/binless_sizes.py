@@ -28,7 +28,7 @@ BINARY: tuple[Test, ...] = ("kuiper", "ks", "spiegelhalter")
 
 def binary_rates(name: str, n: int, draws: int, n_resamples: int) -> dict[str, float]:
     """Return the share of p-values of at most 5 % for each test, and of intervals that miss 1 and 0."""
-    generator = np.random.default_rng(0)
+    generator = np.random.default_rng([list(SCORES).index(name), n])
     rates = dict.fromkeys([*BINARY, "slope", "intercept", "both"], 0.0)
     for draw in range(draws):
         scores = SCORES[name](generator, n)

@@ -21,6 +21,7 @@ from calib.figures.style import (
     shorten,
     unit_axes,
 )
+from calib.noise.bands import CalibrationBand
 
 
 def reliability(
@@ -29,6 +30,7 @@ def reliability(
     truth: np.ndarray | None = None,
     band: tuple[np.ndarray, np.ndarray] | None = None,
     curve: tuple[np.ndarray, np.ndarray] | None = None,
+    bounds: CalibrationBand | None = None,
 ) -> go.Figure:
     """Draw Figure 1a: stars, red plus, grey bars and the diagonal.
 
@@ -42,6 +44,8 @@ def reliability(
         Where a perfect model's stars would fall, per bin of `diagram`.
     curve : (scores, frequencies) arrays, optional
         Reliability without bins: the CORP curve of all classes pooled.
+    bounds : CalibrationBand, optional
+        Where that curve runs in truth, everywhere at once.
     """
     figure = go.Figure()
     x = diagram.mean_confidence
@@ -63,6 +67,22 @@ def reliability(
             name="where a perfect model's stars fall (95 %)",
             hoverinfo="skip",
         )
+    if bounds is not None:
+        level = f"{bounds.level:.0%}"
+        outline = (bounds.steps(bounds.lower, "hv"), bounds.steps(bounds.upper, "vh"))
+        for place, (at, value) in enumerate(outline):
+            figure.add_scatter(
+                x=at,
+                y=value,
+                mode="lines",
+                line={"color": OKABE_ITO["green"], "width": 1, "shape": "hv" if place == 0 else "vh"},
+                fill="tonexty" if place else None,
+                fillcolor="rgba(0,158,115,0.12)",
+                name=f"true curve, {level} everywhere",
+                legendgroup="bounds",
+                showlegend=bool(place),
+                hovertemplate=f"at %{{x:.3f}} at {'most' if place else 'least'} %{{y:.3f}}<extra></extra>",
+            )
     if curve is not None:
         figure.add_scatter(
             x=curve[0],

@@ -1,6 +1,6 @@
 """What chance alone does: noise floors, redraws of outcomes, consistency bands and bootstrap intervals."""
 
-from calib.noise.bands import ConsistencyBand, consistency_band
+from calib.noise.bands import CalibrationBand, ConsistencyBand, calibration_band, consistency_band
 from calib.noise.binless import (
     CalibrationSlope,
     CalibrationTest,
@@ -34,9 +34,9 @@ from calib.noise.intervals import (
 from calib.noise.many import Improvements, best_set, improvements
 
 __all__ = [
-    "CalibrationSlope", "CalibrationTest", "ConsistencyBand", "ErrorInterval", "Improvements", "Interval",
-    "NoiseFloor", "PairedDifference", "PairedInterval", "ProblemFloors", "best_set", "bootstrap_interval",
-    "calibration_slope", "calibration_test", "calibration_tests", "canonical_noise_floor",
-    "consistency_band", "error_interval", "improvements", "noise_floor", "noise_floor_of",
-    "paired_difference", "paired_interval", "problem_floors", "verdict",
+    "CalibrationBand", "CalibrationSlope", "CalibrationTest", "ConsistencyBand", "ErrorInterval",
+    "Improvements", "Interval", "NoiseFloor", "PairedDifference", "PairedInterval", "ProblemFloors",
+    "best_set", "bootstrap_interval", "calibration_band", "calibration_slope", "calibration_test",
+    "calibration_tests", "canonical_noise_floor", "consistency_band", "error_interval", "improvements",
+    "noise_floor", "noise_floor_of", "paired_difference", "paired_interval", "problem_floors", "verdict",
 ]  # fmt: skip

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from calib import figures
+from calib import InputError, figures
 from calib.diagrams import FEW_ROWS
 from calib.metrics.catalogue import MEASURES
 from calib.metrics.decompositions import corp_curve
 from calib.noise import verdict
 from calib.noise.bands import consistency_band
 from calib.reductions import top_label
-from pages.shared.results import floor, problems, reliability
+from pages.shared.results import bounds_of, floor, problems, reliability
 from pages.shared.session import BASE, dataset
-from pages.shared.widgets import bins_and_model, chart, heading, literal
+from pages.shared.widgets import bins_and_model, chart, download, escaped, heading, literal
 
 
 def pick_bin() -> None:
@@ -34,6 +34,7 @@ n_bins, method = bins_and_model()
 with st.container(horizontal=True):
     show_band = st.toggle("Where a perfect model would fall", key="band", bind="query-params")
     show_curve = st.toggle("Without bins (CORP)", key="corp", bind="query-params")
+    show_bounds = st.toggle("Where the true curve runs", key="bounds", bind="query-params")
     show_truth = data.truth is not None and method.name == BASE
     if show_truth:
         show_truth = st.toggle("True accuracy (known because simulated)", key="truth", bind="query-params")
@@ -41,6 +42,7 @@ with st.container(horizontal=True):
 diagram = reliability(method, n_bins)
 truth = diagram.means(top_label(method.scores)[1], data.truth) if show_truth else None
 curve = corp_curve(problems(method, "confidence")).steps() if show_curve else None
+bounds = bounds_of(method) if show_bounds else None
 band = None
 if show_band:
     perfect = consistency_band(problems(method, "confidence"), n_bins=n_bins, random_state=0)
@@ -51,12 +53,23 @@ st.markdown(
     f"is **{diagram.tl_ece:.4f}** (TL-ECE). Click a bin to see its classes."
 )
 chart(
-    figures.reliability(diagram, truth=truth, band=band, curve=curve),
+    figures.reliability(diagram, truth=truth, band=band, curve=curve, bounds=bounds),
     "reliability",
     table=diagram.frame(),
     alt="Reliability diagram: accuracy against confidence, pooled and per predicted class",
     on_select=pick_bin,
 )
+if bounds is not None:
+    above = st.number_input("Within what is it calibrated above", 0.0, 1.0, 0.5, 0.05, key="above")
+    try:
+        st.markdown(bounds.words(above, "**{}**"))
+    except InputError as error:
+        st.info(f"Nothing to say: {escaped(error)}.")
+    st.caption(
+        "The band holds at all scores at once (Dimitriadis et al. 2023), and so does the statement for every "
+        "choice, made before or after looking. It is about all predicted classes pooled."
+    )
+    download(bounds.frame(), "calibration-band", label="Band (CSV)", key="band-csv")
 for key in ("conf_ece", "tl_ece"):
     st.markdown("- " + verdict(floor(method, key, n_bins), MEASURES[key].title))
 if method.strategy == "discrete":

@@ -137,6 +137,12 @@ def binless(method: Method) -> tuple[list[calib.CalibrationTest], calib.Calibrat
     return calib.calibration_tests(method.labels, method.scores), line
 
 
+@_shared(max_entries=64, show_spinner="Bounding the true curve ...")
+def bounds_of(method: Method) -> calib.CalibrationBand:
+    """Return the band that holds the true curve of the confidence everywhere at once."""
+    return calib.calibration_band(None, problems(method, "confidence"))
+
+
 def intervals(method: Method, n_bins: int) -> dict[str, tuple[float, float]]:
     """Return the ends of the 95 % interval of every number in the summary of a method, by key."""
     numbers = summary(method, n_bins)
