@@ -89,20 +89,6 @@ if data.evaluation.n_samples <= AT_ONCE or st.toggle("Compute the intervals now"
             st.markdown("- " + difference_sentence(method, other, key, n_bins))
         st.caption(HOW_COMPARED)
 
-st.subheader("Tests that need no bins", anchor=False)
-tests, line = binless(method)
-tested = calibration_frame(tests)
-st.dataframe(
-    tested.drop(columns="Redraws").style.format({"Statistic": "{:.4g}", "p": "{:.3f}"}), hide_index=True
-)
-download(tested, "tests-without-bins", key="tests-csv")
-st.markdown(f"Recalibration of the confidence by a line in log-odds: {line.words}.")
-st.caption(
-    "Kuiper and Kolmogorov-Smirnov look at the sums of outcome minus confidence in the order of confidence, "
-    "one predicted class after the other; z at the Brier score; SKCE at the whole vector. Outcomes are "
-    "redrawn up to 20,000 distinct scores; beyond these, p is that of the limit."
-)
-
 st.subheader("What recalibration can and cannot repair", anchor=False)
 rule = st.segmented_control("Score", list(RULES), default="Brier score", required=True, key="rule")
 shown = list(models)[:SHOWN]
@@ -139,4 +125,18 @@ download(table, "estimates", key="estimates-csv")
 st.caption(
     "The l2 errors use 15 equal-mass bins, or one per value for histogram-binned scores; the debiased "
     "one subtracts the noise of each bin. ECE-sweep uses as many bins as stay monotone, SmoothECE none."
+)
+
+st.subheader("Tests that need no bins", anchor=False)
+tests, line = binless(method)
+tested = calibration_frame(tests)
+st.dataframe(
+    tested.drop(columns="Redraws").style.format({"Statistic": "{:.4g}", "p": "{:.3f}"}), hide_index=True
+)
+download(tested, "tests-without-bins", key="tests-csv")
+st.markdown(f"Recalibration of the confidence by a line in log-odds: {line.words}.")
+st.caption(
+    "Kuiper and Kolmogorov-Smirnov look at the sums of outcome minus confidence in the order of confidence, "
+    "one predicted class after the other; z at the Brier score; SKCE at the whole vector. Outcomes are "
+    "redrawn up to 20,000 distinct scores; beyond these, p is that of the limit."
 )

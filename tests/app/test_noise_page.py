@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from calib import (
+    calibration_slope,
+    calibration_test,
     debiased_l2,
     error_interval,
     noise_floor,
@@ -51,6 +53,14 @@ def test_estimates_are_those_of_the_library(app, rows):
     assert table.filter(like="SmoothECE", axis=0)["confidence"].item() == smooth_ece(rows.labels, rows).value
 
 
+def test_tests_without_bins_are_those_of_the_library(app, rows):
+    table = app.dataframe[2].value.set_index("Test")
+    kuiper = calibration_test(rows.labels, rows)
+    assert table.loc["Kuiper", ["Statistic", "p"]].tolist() == [kuiper.statistic, kuiper.p_value]
+    assert len(table) == 4
+    assert calibration_slope(rows.labels, rows).words in words(app)
+
+
 def test_other_score_and_other_model():
     app = open_page(PAGE, example="two-patients")
     app.segmented_control(key="rule").set_value("log loss").run()
@@ -62,7 +72,7 @@ def test_other_score_and_other_model():
 
 def test_intervals_of_large_data_are_computed_when_asked():
     app = open_page(PAGE, example="covtype-simulated")
-    assert len(app.dataframe) == 1
-    app.toggle(key="resample").set_value(True).run()
     assert len(app.dataframe) == 2
+    app.toggle(key="resample").set_value(True).run()
+    assert len(app.dataframe) == 3
     assert {"Lower", "Upper"} <= set(app.dataframe[0].value.columns)
