@@ -19,7 +19,7 @@ STRENGTHS, FOLDS = (1.0, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6), 5
 CLOSE, ROUGHLY = 1e-13, 1e-8
 
 #: More distinct scores than this are fitted as so many runs of neighbours.
-RUNS = 2_000
+RUNS = 500
 
 #: Weight of the squared distance of the slopes to 1, which makes the optimum unique.
 LEAST_RIDGE = 1e-6

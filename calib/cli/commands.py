@@ -26,6 +26,7 @@ from calib.assessment.leaderboard import Entry, Leaderboard
 from calib.assessment.summary import BASE, HOW_SURE, interval_texts, summarize, summary_intervals
 from calib.binning import Strategy
 from calib.calibrators.catalogue import REPORTED, make_calibrator, name_of, named_methods
+from calib.calibrators.label_shift import CorrectedCalibrator, LabelShiftCorrection
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.cli.input import Outcome, calibrator_for, fix_codes, read_rows, rows_to_assess
 from calib.doctor.examination import check as check_file
@@ -142,6 +143,18 @@ def apply(options: Namespace) -> Outcome:
     rows = read_rows(options, labelled=False).evaluation
     notes: list[str] = []
     calibrator, rows = calibrator_for(options.calibrator, rows, notes)
+    shares = None
+    if options.label_shift or options.calibration:
+        calibrator = _corrected(calibrator, rows, options)
+        shares = calibrator.shift.frame(rows.class_names).to_dict("records")
+        notes.append(
+            "class shares, in calibration and as estimated: "
+            + ", ".join(
+                f"{row['class']} {row['share in calibration']:.1%} and {row['estimated share']:.1%}"
+                for row in shares
+            )
+            + ". This assumes that only the shares differ and rows of each class look alike."
+        )
     frame = applied_frame(calibrator, rows)
     target = Path(options.output)
     if target.suffix.lower() == ".parquet":
@@ -154,7 +167,25 @@ def apply(options: Namespace) -> Outcome:
     changed = int((frame["announced"] != frame["predicted"]).sum()) if "announced" in frame else 0
     notes.append(f"wrote {len(frame):,} rows to {target}; the predicted class changes in {changed:,}")
     data = {"output": str(target), "n_samples": len(frame), "n_class_changed": changed}
+    data |= {} if shares is None else {"class_shares": shares}
     return Outcome("\n".join(notes), data | {"columns": list(frame.columns)})
+
+
+def _corrected(calibrator: Any, rows: Predictions, options: Namespace) -> CorrectedCalibrator:
+    """Correct a calibrator for the class shares of the rows, given labelled calibration rows."""
+    if not (options.label_shift and options.calibration):
+        raise InputError("--label-shift em or bbse and --calibration FILE, labelled rows, go together")
+    if not hasattr(calibrator, "predict_proba"):
+        raise InputError(
+            "--label-shift needs a calibrator that gives a probability for every class: a scaling, or "
+            "class-wise calibration with --normalize"
+        )
+    file = {"file": options.calibration, "labels": None, "fix": "", "part": None, "format": None}
+    found = read_rows(Namespace(**(vars(options) | file)))
+    labelled = aligned(found.calibration or found.evaluation, calibrator)
+    correction = LabelShiftCorrection(method=options.label_shift)
+    correction.fit(calibrator.predict_proba(labelled.proba), labelled.labels)
+    return CorrectedCalibrator(calibrator, correction.adapt(calibrator.predict_proba(rows.proba)))
 
 
 def check(options: Namespace) -> Outcome:

@@ -92,7 +92,8 @@ def check_files(options: Namespace) -> None:
     """Check before the work starts that the output of a command can be written and is none of its inputs."""
     if getattr(options, "output", None):
         calibrators = getattr(options, "calibrator", None) or []
-        inputs = [options.file, options.labels, getattr(options, "evaluate", None)]
+        inputs = [options.file, options.labels]
+        inputs += [getattr(options, name, None) for name in ("evaluate", "calibration")]
         inputs += [calibrators] if isinstance(calibrators, str) else calibrators
         check_output(options.output, [file for file in inputs if file])
 

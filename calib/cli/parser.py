@@ -66,6 +66,7 @@ APPLY = """\
 examples:
   python -m calib apply cal.json new.csv -o calibrated.csv
   python -m calib apply cal.json new.parquet -o calibrated.parquet --json
+  python -m calib apply cal.json new.csv --label-shift em --calibration labelled.csv -o calibrated.csv
 
 Named columns are put in the calibrator's order of classes; labels are not needed.
 
@@ -233,6 +234,12 @@ def _parser() -> argparse.ArgumentParser:
     apply.add_argument("calibrator", metavar="CAL.JSON")
     _add_file(apply)
     apply.add_argument("-o", "--output", required=True, metavar="OUT", help="output: .csv or .parquet")
+    apply.add_argument(
+        "--label-shift",
+        choices=("em", "bbse"),
+        help="correct for other class shares than in --calibration; assumes rows of each class look alike",
+    )
+    apply.add_argument("--calibration", metavar="FILE", help="labelled rows, for --label-shift")
 
     check = _command(commands_, "check", "list the problems of a file and the fixes for them", CHECK)
     _add_file(check)

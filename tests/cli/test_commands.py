@@ -19,7 +19,7 @@ import calib.assessment.gate
 import calib.cli.commands
 import calib.doctor.examination
 import calib.formats.reading
-from calib import MulticlassToBinary, Predictions, ece, load, save
+from calib import LabelShiftCorrection, MulticlassToBinary, Predictions, TemperatureScaling, ece, load, save
 from calib.calibrators.catalogue import METHODS, make_calibrator, name_of
 from calib.cli.parser import METRICS, main
 
@@ -345,6 +345,30 @@ def test_ctrl_c_while_packages_are_imported_leaves_no_traceback(table):
         rest = process.stderr.read()
     assert process.returncode == -signal.SIGINT
     assert [line for line in rest.splitlines() if not line.startswith("import time:")] == []
+
+
+def test_apply_corrects_for_label_shift(capsys, table, tmp_path):
+    frame = pd.read_csv(table)
+    proba, y = frame[list(NAMES)].to_numpy(), frame["label"].map(NAMES.index).to_numpy()
+    calibrator = TemperatureScaling().fit(proba, y)
+    save(calibrator, tmp_path / "cal.json", class_names=NAMES)
+    new = frame[(y != 0) | (np.arange(len(y)) % 4 == 0)][[NAMES[1], NAMES[2], NAMES[0]]]
+    new.to_csv(tmp_path / "new.csv", index=False)
+    command = ["apply", tmp_path / "cal.json", tmp_path / "new.csv", "-o", tmp_path / "out.csv"]
+    code, data, _ = run(capsys, *command, "--label-shift", "em", "--calibration", table)
+    shift = LabelShiftCorrection().fit(calibrator.predict_proba(proba), y)
+    shift = shift.adapt(calibrator.predict_proba(new[list(NAMES)].to_numpy()))
+    assert code == 0
+    np.testing.assert_allclose([row["estimated share"] for row in data["class_shares"]], shift.target)
+    written = pd.read_csv(tmp_path / "out.csv").filter(like="p(").to_numpy()
+    np.testing.assert_allclose(
+        written, shift.correct(calibrator.predict_proba(new[list(NAMES)].to_numpy())), rtol=1e-6
+    )
+    code, _, err = run(capsys, *command, "--label-shift", "em")
+    assert (code, "go together" in err) == (2, True)
+    save(MulticlassToBinary().fit(proba, y), tmp_path / "cal.json", class_names=NAMES)
+    code, _, err = run(capsys, *command, "--label-shift", "bbse", "--calibration", table)
+    assert (code, "needs a calibrator that gives a probability for every class" in err) == (2, True)
 
 
 def test_apply_refuses_other_endings_and_other_classes(capsys, table, tmp_path):
