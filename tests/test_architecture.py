@@ -30,6 +30,7 @@ LAYERS = (
     ("noise",),
     ("calibrators",),
     ("guarantees", "persistence", "export"),
+    ("isolation",),
     ("diagrams",),
     ("assessment",),
     ("lessons",),

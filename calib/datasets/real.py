@@ -77,7 +77,7 @@ def digits(*, random_state: int = 0) -> Example:
 
 
 def covtype(
-    source: str | Path | bytes | IO[bytes] | None = None,
+    source: str | Path | bytes | IO[bytes] | tuple[np.ndarray, np.ndarray] | None = None,
     *,
     model: str = "forest",
     random_state: int = 0,
@@ -93,10 +93,10 @@ def covtype(
 
     Parameters
     ----------
-    source : path, bytes or binary file, optional
+    source : path, bytes, binary file or pair of arrays, optional
         `covtype.data`, `covtype.data.gz` or a CSV file with the same 55 columns (54 features, then
-        Cover_Type 1..7), with or without a header. By default the data comes through scikit-learn's
-        `fetch_covtype`, which downloads it once.
+        Cover_Type 1..7), with or without a header, or what `read_covtype` made of one. By
+        default the data comes through scikit-learn's `fetch_covtype`, which downloads it once.
     model : {"forest", "logistic"}
         "forest": `RandomForestClassifier` with its defaults on the 7 classes (Appendix B.2).
         "logistic": logistic regression on 3 classes: 1, 2 and other (Appendix G.4).
@@ -133,7 +133,10 @@ def covtype(
     check_choice(model, ("forest", "logistic"), "model")
     report = progress or (lambda done, what: None)
     report(0.0, "Reading the data")
-    features, labels = _fetch(data_home) if source is None else _read(source)
+    if isinstance(source, tuple):
+        features, labels = source
+    else:
+        features, labels = _fetch(data_home) if source is None else read_covtype(source)
     if len(np.unique(labels)) < 2 or len(labels) < 100:
         raise InputError(
             f"COVTYPE needs at least 100 rows and 2 cover types to fit a model; got {len(labels)} rows and "
@@ -180,7 +183,7 @@ def _fetch(data_home: str | Path | None) -> tuple[np.ndarray, np.ndarray]:
     return np.ascontiguousarray(bunch.data, np.float32), bunch.target.astype(np.int64) - 1
 
 
-def _read(source: str | Path | bytes | IO[bytes]) -> tuple[np.ndarray, np.ndarray]:
+def read_covtype(source: str | Path | bytes | IO[bytes]) -> tuple[np.ndarray, np.ndarray]:
     """Return (n, 54) float32 features and (n,) labels 0..6 of a local file."""
     if isinstance(source, (str, Path)):
         path = Path(source)
@@ -194,10 +197,13 @@ def _read(source: str | Path | bytes | IO[bytes]) -> tuple[np.ndarray, np.ndarra
     header = 0 if any(chr(byte).isalpha() for byte in raw.split(b"\n", 1)[0]) else None
     expected = "COVTYPE has 54 numeric columns and then the cover type 1..7"
     try:
-        table = pd.read_csv(BytesIO(raw), header=header, encoding="ascii", encoding_errors="replace")
+        table = pd.read_csv(
+            BytesIO(raw), header=header, encoding="ascii", encoding_errors="replace", low_memory=False
+        )
         values = table.to_numpy(np.float32)
     except ValueError as error:  # pandas' parser errors are ValueErrors
-        raise InputError(f"{expected}; this file does not read as such a table ({error})") from None
+        reason = " ".join(str(error).split())[:160]
+        raise InputError(f"{expected}; this file does not read as such a table ({reason})") from None
     if values.shape[1] != 55:
         raise InputError(
             f"{expected}; this file has {values.shape[1]} columns. Download COVTYPE from {_WHERE}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,8 @@ class Examination:
         Fixes accepted so far.
     options : mapping
         Options of `examine`, used again after a fix.
+    effects : mapping of str to Effect
+        What fixes would change, where that is known already.
     """
 
     raw: RawPredictions
@@ -48,6 +51,7 @@ class Examination:
     calibration: RawPredictions | None = None
     fixes: tuple[AcceptedFix, ...] = ()
     options: Mapping[str, int] = field(default_factory=dict)
+    effects: Mapping[str, Effect] = field(default_factory=dict)
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -77,7 +81,7 @@ class Examination:
 
     def effect(self, code: str) -> Effect:
         """Return what the fix of a finding would change, before it is accepted."""
-        return effect_of(self.raw, self._fixed(code))
+        return self.effects.get(code) or effect_of(self.raw, self._fixed(code))
 
     def fix(self, *codes: str) -> Examination:
         """Accept fixes: apply them in the order of `CODES`, examine again, and log what was done.
@@ -357,6 +361,29 @@ def _examine(
     step(1.0, "examined")
     findings.sort(key=lambda each: (SEVERITIES.index(each.severity), CODES.index(each.code)))
     return Examination(raw, tuple(findings), calibration, options=options)
+
+
+def recalled(
+    raw: RawPredictions,
+    findings: Sequence[Finding],
+    effects: Mapping[str, Effect],
+    calibration: RawPredictions | None,
+) -> Examination:
+    """Return an examination that was made elsewhere, from its findings without their repairs.
+
+    A finding whose effect is known can be repaired: the fault is looked for again when its fix is accepted.
+    """
+
+    def again(data: RawPredictions, code: str) -> RawPredictions:
+        fix = _examine(data, calibration)[code].fix
+        assert fix is not None
+        return fix()
+
+    whole = tuple(
+        replace(each, raw=raw, repair=partial(again, code=each.code) if each.code in effects else None)
+        for each in findings
+    )
+    return Examination(raw, whole, calibration, effects=effects)
 
 
 def _after(structural: Sequence[Repair], repair: Repair | None, width: int) -> Repair | None:

@@ -457,6 +457,42 @@ def _refuse_part(column: str, codes: np.ndarray, words: Sequence[str], parts: np
     )
 
 
+def parts_of(
+    tables: Sequence[Table | None], roles: Roles | None = None, *, evaluation_only: bool = False
+) -> dict[str, RawPredictions]:
+    """Return the raw predictions of each part of files that belong together.
+
+    Parameters
+    ----------
+    tables : four of Table or None
+        Predictions, labels, calibration predictions, calibration labels.
+    roles : Roles, optional
+        Roles of the columns of the predictions, where they are not the guess.
+    evaluation_only : bool
+        Whether to leave out calibration rows.
+
+    Raises
+    ------
+    InputError
+        If there are no evaluation rows, or as for `divide` and `with_labels`.
+    """
+    table, labels, calibration, calibration_labels = tables
+    assert table is not None
+    guess = guess_roles(table) if roles is not None and table.tabular and not table.matrices else None
+    raw_by_part = dict(divide(table, roles if roles != guess else None))
+    if "evaluation" not in raw_by_part:
+        raise InputError("the file names calibration rows but no evaluation rows (test or evaluation)")
+    if labels is not None:
+        raw_by_part["evaluation"] = with_labels(raw_by_part["evaluation"], labels)
+    if evaluation_only:
+        raw_by_part.pop("calibration", None)
+    elif calibration is not None:
+        raw_by_part["calibration"] = divide(calibration)["evaluation"]
+        if calibration_labels is not None:
+            raw_by_part["calibration"] = with_labels(raw_by_part["calibration"], calibration_labels)
+    return raw_by_part
+
+
 def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = None) -> RawPredictions:
     """Return the raw predictions with labels from a file, a frame or an array; ids match their rows.
 

@@ -120,6 +120,8 @@ def open_source(source: Any, limits: Limits) -> Source:
         if directory:
             raise InputError(f"{name!r} is a directory; name one file")
         content: bytes | memoryview | Path = path
+    elif isinstance(source, Source):
+        name, size, content = source.name, source.size, source.content
     elif isinstance(source, (bytes, bytearray, memoryview)):
         name, content = "the file", bytes(source)
         size = len(content)

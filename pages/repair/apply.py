@@ -8,6 +8,7 @@ import streamlit as st
 from calib import InputError, summarize
 from calib.assessment.calibrated import applied_frame, assessment_strategy, calibrated_scores
 from calib.assessment.summary import summary_intervals
+from calib.isolation.reader import check_calibrator, start
 from calib.persistence import aligned, loads
 from pages.shared.panels.findings import show_faults
 from pages.shared.panels.label_shift import corrected
@@ -18,6 +19,7 @@ from pages.shared.widgets import before_and_after, download, escaped, heading, m
 PREVIEW_ROWS = 100
 
 heading("Apply", "Send new predictions, with or without labels, through a fitted calibrator.")
+start()
 data = dataset()
 fitted = {name: method.calibrator for name, method in methods().items() if method.calibrator is not None}
 left, right = st.columns(2)
@@ -29,6 +31,7 @@ try:
     if source == "From a file":
         file = left.file_uploader("Calibrator file (JSON)", type="json", key="calibrator-file")
         if file is not None:
+            check_calibrator(file.getvalue())
             calibrator = loads(file.getvalue())
     elif fitted:
         calibrator = fitted[left.selectbox("Fitted calibrator", list(fitted))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,12 +10,10 @@ import streamlit as st
 
 from calib import InputError, Predictions
 from calib.doctor import Examination
-from calib.doctor.examination import examine_parts
 from calib.doctor.findings import LABEL_CODES, AcceptedFix
-from calib.formats import divide, with_labels
-from calib.formats.reading import read_table
-from calib.formats.roles import Roles, guess_roles
+from calib.formats.roles import Roles
 from calib.formats.tables import Table
+from calib.isolation.reader import read_files
 from pages.shared.session import Dataset
 from pages.shared.widgets import escaped
 
@@ -78,14 +77,17 @@ def read(
         return earlier
     bar = st.progress(0.0, "Reading ...")
     try:
-        tables = {} if earlier is None else dict(zip(earlier.key, earlier.tables, strict=True))
-        for file in files:
-            if file is not None and file.file_id not in tables:
-                tables[file.file_id] = read_table(file, progress=bar.progress)
-        table, *others = (tables[file_id] if file_id else None for file_id in key)
-        roles = earlier.roles if evaluation is None else _guess(table)
-        reading = Reading(key, (evaluation or earlier).name, (table, *others), {}, roles, slot)
-        reading = replace(reading, reports=examined(reading, bar.progress))
+        known = {} if earlier is None else dict(zip(earlier.key, earlier.tables, strict=True))
+        contents = [
+            known.get(file_id) if file is None or file_id in known else (file.name, file.getbuffer())
+            for file, file_id in zip(files, key, strict=True)
+        ]
+        reading = _read(
+            Reading(key, (evaluation or earlier).name, (), {}, None, slot),
+            contents,
+            earlier.roles if evaluation is None else None,
+            bar.progress,
+        )
     except InputError as error:
         st.error(f"Not loaded: {escaped(error)}")
         st.caption("The data loaded before are still in use.")
@@ -107,21 +109,11 @@ def dismiss() -> None:
     st.session_state.pop(PENDING, None)
 
 
-def examined(reading: Reading, progress: Any = None) -> dict[str, Examination]:
-    """Examine the calibration rows of an upload, then its evaluation rows, compared with them."""
-    table, labels, calibration, calibration_labels = reading.tables
-    raw_by_part = dict(divide(table, reading.roles if reading.roles != _guess(table) else None))
-    if labels is not None:
-        raw_by_part["evaluation"] = with_labels(raw_by_part["evaluation"], labels)
-    if calibration is not None:
-        raw_by_part["calibration"] = divide(calibration)["evaluation"]
-        if calibration_labels is not None:
-            raw_by_part["calibration"] = with_labels(raw_by_part["calibration"], calibration_labels)
-    if "evaluation" not in raw_by_part:
-        raise InputError("the file names calibration rows but no evaluation rows (test or evaluation)")
-    if reading.slot != PENDING:  # only the data of all pages need calibration rows
-        raw_by_part.pop("calibration", None)
-    return examine_parts(raw_by_part, progress=progress)
+def _read(reading: Reading, files: Sequence[Any], roles: Roles | None, progress: Any = None) -> Reading:
+    """Read and examine files, or tables that were read before, in another process."""
+    only = reading.slot != PENDING  # only the data of all pages need calibration rows
+    tables, roles, reports = read_files(files, roles=roles, evaluation_only=only, progress=progress)
+    return replace(reading, tables=tuple(tables), roles=roles, reports=reports)
 
 
 def in_words(fix: AcceptedFix) -> str:
@@ -187,11 +179,7 @@ def accepted(reading: Reading, split: float) -> Dataset:
 def examine_again(reading: Reading) -> None:
     """Examine an upload again with its present roles of columns, without fixes."""
     try:
-        st.session_state[reading.slot] = replace(reading, reports=examined(reading))
+        st.session_state[reading.slot] = _read(reading, reading.tables, reading.roles)
         st.rerun()
     except InputError as error:
         st.error(f"These columns cannot be used: {escaped(error)}")
-
-
-def _guess(table: Table) -> Roles | None:
-    return guess_roles(table) if table.tabular and not table.matrices else None

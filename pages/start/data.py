@@ -9,6 +9,7 @@ import streamlit as st
 from calib import InputError, accuracy
 from calib.datasets import EXAMPLE_TITLES
 from calib.figures import class_shares
+from calib.isolation.reader import start
 from pages.shared.panels.findings import show_findings, show_roles
 from pages.shared.session import dataset, from_example, previous, undo, use
 from pages.shared.uploads import accepted, dismiss, pending, read
@@ -30,6 +31,7 @@ def choose_example() -> None:
 
 
 heading("Data", "Choose or upload predicted probabilities and true labels. Every other page is about them.")
+start()
 data = dataset()
 tabs = ["Built-in example", "Upload your own"]
 example_tab, upload_tab = st.tabs(tabs, default=tabs[pending() or data.example is None])

@@ -9,6 +9,7 @@ import streamlit as st
 
 from calib import InputError
 from calib.datasets import EXAMPLE_TITLES, Example, Stopped, covtype
+from calib.isolation.reader import read_covtype
 from pages.shared.session import as_dataset, dataset, from_example, use
 from pages.shared.widgets import escaped
 
@@ -76,7 +77,7 @@ class Job:
         # An upload is never written to disk; the predictions of the public data are.
         try:
             self.result = covtype(
-                self.source,
+                None if self.source is None else read_covtype(self.source),
                 model=self.model,
                 cache=self.source is None,
                 progress=self._report,
