@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from time import perf_counter
@@ -14,14 +14,15 @@ from sklearn.base import clone
 
 from calib.assessment.calibrated import assessment_strategy, calibrated_scores, vector_losses
 from calib.assessment.summary import SUMMARY_COLUMNS, Summary, summarize
-from calib.diagrams.bin_sweep import EceSweep
+from calib.diagrams.bin_sweep import EceSweep, ece_sweep
 from calib.exceptions import InputError
-from calib.metrics.errors import TINY, ece
+from calib.metrics.errors import TINY
 from calib.noise.bootstrap import paired_intervals_of
 from calib.noise.draws import affordable_resamples
 from calib.noise.many import best_set
 from calib.notions import Notion
 from calib.predictions import Predictions
+from calib.reductions import reduce_to_binary
 
 #: The scores that rank, and the heads of the improvements over the base model.
 RANKING = {"brier": "Brier improvement", "log_loss": "Log loss improvement"}
@@ -297,22 +298,31 @@ def binned_sweeps(
     calibration: Predictions,
     evaluation: Predictions,
     n_bins: Iterable[int] = range(5, 26),
+    *,
+    notions: Sequence[Notion] = ("top-label", "confidence"),
+    metric: str = "ece",
 ) -> dict[Notion, EceSweep]:
-    """Return conf-ECE and TL-ECE of a histogram-binning calibrator refitted with every number of bins.
+    """Return errors of a histogram-binning calibrator refitted with every number of bins, by notion.
 
-    Figure 2 of the paper varies B for histogram binning in this way: B is the number of bins of the
-    calibrator, and its scores are assessed at each of their values. `calibrator` itself is not changed.
+    Figure 2 of the paper and its Appendix E vary B for histogram binning in this way: B is the number of bins
+    of the calibrator, and its scores are assessed as `assessment_strategy` says. `calibrator` itself is not
+    changed. `notions` and `metric` are those of `ece_sweep`; "class-wise" needs a score for every class.
     """
     counts = np.array(list(n_bins), dtype=np.int64)
-    eces: dict[Notion, list[float]] = {"top-label": [], "confidence": []}
+    swept: dict[Notion, list[float]] = {notion: [] for notion in notions}
     for count in counts:
         refitted = clone(calibrator).set_params(binary__n_bins=int(count))
         refitted.fit(calibration.proba, calibration.labels)
         scores = calibrated_scores(refitted, evaluation)
         strategy = assessment_strategy(refitted)
-        for notion, errors in eces.items():
-            errors.append(ece(evaluation.labels, scores, notion=notion, n_bins=int(count), strategy=strategy))
-    return {notion: EceSweep(notion, "discrete", counts, np.array(errors)) for notion, errors in eces.items()}
+        for notion, errors in swept.items():
+            problems = reduce_to_binary(evaluation.labels, scores, notion)
+            one = ece_sweep(None, problems, n_bins=[int(count)], strategy=strategy, metric=metric)
+            errors.append(float(one.ece[0]))
+    return {
+        notion: EceSweep(notion, "discrete", counts, np.array(errors), metric)
+        for notion, errors in swept.items()
+    }
 
 
 def _escape_markdown(text: str) -> str:

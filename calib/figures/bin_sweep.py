@@ -13,23 +13,24 @@ from calib.metrics.catalogue import ECES
 
 
 def ece_curves(sweeps: Mapping[str, Mapping[str, EceSweep]]) -> go.Figure:
-    """Draw Figure 2: TL-ECE (solid) and conf-ECE (dashed) against the number of bins, per method."""
+    """Draw Figure 2: errors against the number of bins, per method; conf-ECE is dashed, all others solid."""
     figure = go.Figure()
     for position, (method, by_notion) in enumerate(sweeps.items()):
         colour = method_colour(position)
         for notion, sweep in by_notion.items():
-            short = ECES[sweep.notion].title
+            short = ECES[sweep.notion].title.replace("ECE", sweep.metric.upper())
             figure.add_scatter(
                 x=sweep.n_bins,
                 y=sweep.ece,
                 mode="lines",
-                line={"color": colour, "width": 2.5, "dash": "solid" if notion == "top-label" else "dash"},
+                line={"color": colour, "width": 2.5, "dash": "dash" if notion == "confidence" else "solid"},
                 name=escape(f"{method}, {short}"),
                 hovertemplate=f"{escape(method)}<br>{short} %{{y:.4f}} with %{{x}} bins<extra></extra>",
             )
     figure.update_layout(template=TEMPLATE, height=460)
     figure.update_xaxes(title_text="Number of bins B")
-    figure.update_yaxes(title_text="ECE", rangemode="tozero")
+    metrics = {sweep.metric.upper() for by_notion in sweeps.values() for sweep in by_notion.values()}
+    figure.update_yaxes(title_text=" and ".join(sorted(metrics)), rangemode="tozero")
     return figure
 
 

@@ -9,6 +9,7 @@ from calib import figures
 from calib.assessment.leaderboard import Entry, compare
 from calib.calibrators.catalogue import PAPER, named_methods
 from calib.diagrams.bin_sweep import sweep_words
+from calib.notions import Notion
 from pages.shared.panels.add_model import offer_model_upload
 from pages.shared.panels.leaderboard import show_leaderboard, show_pair
 from pages.shared.panels.recommendation import show_recommendation
@@ -19,7 +20,14 @@ from pages.shared.widgets import bins_slider, chart, heading, literal, need_cali
 #: Above this many calibration probabilities nothing is fitted until the user asks for it.
 AT_ONCE = 200_000
 CURVES = 6
-FIGURE_2 = (BASE, "TS", "TL-HB")
+FIGURE_2 = (BASE, "TS", "TL-HB", "CW-HB")
+PAIR = "conf-ECE and TL-ECE"
+#: Errors drawn against the number of bins: notions and metric of each.
+AGAINST_BINS: dict[str, tuple[tuple[Notion, ...], str]] = {
+    PAIR: (("top-label", "confidence"), "ece"),
+    "TL-MCE": (("top-label",), "mce"),
+    "CW-ECE": (("class-wise",), "ece"),
+}
 
 heading(
     "Compare",
@@ -89,23 +97,32 @@ st.markdown(
 show_leaderboard(leaderboard, n_bins)
 show_pair([methods()[entry.method] for entry in leaderboard.entries if entry.summary], n_bins)
 
-st.subheader("Conf-ECE and TL-ECE against the number of bins", anchor=False)
-candidates = [name for name in methods() if name in (BASE, *selected)]
+st.subheader("Errors against the number of bins", anchor=False)
+error = st.segmented_control("Error", list(AGAINST_BINS), default=PAIR, required=True, key="against-bins")
+notions, metric = AGAINST_BINS[error]
+candidates = [
+    name
+    for name, method in methods().items()
+    if name in (BASE, *selected) and (method.scores_every_class or "class-wise" not in notions)
+]
 curves = st.multiselect(
     "Methods to draw",
     candidates,
-    default=[name for name in FIGURE_2 if name in candidates],
+    default=[name for name in FIGURE_2 if name in candidates and (name != "CW-HB" or error == "CW-ECE")],
     max_selections=CURVES,
-    key="curves",
+    key=f"curves-{error}" if error != PAIR else "curves",
 )
 if curves:
-    by_method = {name: sweeps(methods()[name], data) for name in curves}
-    named = {literal(name): pair for name, pair in by_method.items()}
-    st.markdown(f"Solid lines are TL-ECE, dashed lines conf-ECE. {sweep_words(named, '**{}**')}")
+    by_method = {name: sweeps(methods()[name], data, notions, metric) for name in curves}
+    if error == PAIR:
+        named = {literal(name): pair for name, pair in by_method.items()}
+        st.markdown(f"Solid lines are TL-ECE, dashed lines conf-ECE. {sweep_words(named, '**{}**')}")
+    else:
+        st.markdown("Histogram binning by bins is fitted again for each B (Appendices D and E of the paper).")
     rows = [sweep.frame().assign(method=name) for name, pair in by_method.items() for sweep in pair.values()]
     chart(
         figures.ece_curves(by_method),
         "ece-against-bins",
         table=pd.concat(rows),
-        alt="TL-ECE (solid) and conf-ECE (dashed) against the number of bins, per method",
+        alt=f"{error} against the number of bins, per method",
     )

@@ -231,22 +231,26 @@ def _validity(
     )
 
 
-def sweeps(method: Method, data: Dataset) -> Mapping[Notion, diagrams.EceSweep]:
-    """Return TL-ECE and conf-ECE for B = 5 to 25; histogram binning by bins is refitted for each B."""
+def sweeps(
+    method: Method, data: Dataset, notions: tuple[Notion, ...], metric: str
+) -> Mapping[Notion, diagrams.EceSweep]:
+    """Return errors for B = 5 to 25 by notion; histogram binning by bins is refitted for each B."""
     refits = method.strategy != "uniform" and getattr(method.calibrator.binary, "n_bins", None) is not None
     if refits and data.calibration is not None:
-        return _refitted(method, data)
-    return {notion: _sweep(method, notion) for notion in ("top-label", "confidence")}
+        return _refitted(method, data, notions, metric)
+    return {notion: _sweep(method, notion, metric) for notion in notions}
 
 
 @_shared(max_entries=64, show_spinner="Refitting for each number of bins ...")
-def _refitted(method: Method, data: Dataset) -> Mapping[Notion, diagrams.EceSweep]:
-    return binned_sweeps(method.calibrator, data.calibration, data.evaluation)
+def _refitted(
+    method: Method, data: Dataset, notions: tuple[Notion, ...], metric: str
+) -> Mapping[Notion, diagrams.EceSweep]:
+    return binned_sweeps(method.calibrator, data.calibration, data.evaluation, notions=notions, metric=metric)
 
 
 @_shared(max_entries=128, show_spinner=False)
-def _sweep(method: Method, notion: Notion) -> diagrams.EceSweep:
-    return calib.ece_sweep(None, problems(method, notion), strategy=method.strategy)
+def _sweep(method: Method, notion: Notion, metric: str) -> diagrams.EceSweep:
+    return calib.ece_sweep(None, problems(method, notion), strategy=method.strategy, metric=metric)
 
 
 @_shared(max_entries=32, show_spinner="Calibrating every class ...")
