@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
+from calib.calibrators.venn_abers import VennAbersCalibration
 from calib.guarantees.theorems import deviation
 from calib.noise.intervals import binomial_limits
 from calib.notions import TOP_K_NOTIONS, NotionShape
@@ -364,6 +365,11 @@ def _bin_intervals(
 
 
 def _why_no_guarantee(calibrator: MulticlassToBinary) -> str:
+    if isinstance(calibrator.binary_calibrator, VennAbersCalibration):
+        return (
+            "of the pair (p0, p1) of Venn-Abers one is calibrated whatever the distribution, but the "
+            "probability merged from the two has no guarantee; histogram binning has one"
+        )
     if not isinstance(calibrator.binary_calibrator, HistogramBinning):
         return f"{type(calibrator.binary).__name__} has no distribution-free guarantee; histogram binning has"
     if calibrator.normalize:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
-from calib import VennAbersCalibration
+from benchmarks.binary_calibrators import distances
+from calib import MulticlassToBinary, VennAbersCalibration, guarantee_card
 
 
 def refitted(scores, outcomes, at):
@@ -81,3 +82,18 @@ def test_state_is_small_and_fitting_takes_linear_time():
     assert len(fitted.lower_) + len(fitted.upper_) < 3_000
     assert fitted.predict(scores).min() > 0.0
     assert fitted.predict(scores).max() < 1.0
+
+
+def test_on_few_rows_it_is_closer_to_the_truth_than_binning_and_isotonic_regression():
+    """Mean squared distance from 200 rows to a calibrated truth: about 47e-4, 81e-4 and 63e-4."""
+    venn_abers, binning, isotonic = (
+        distances(method, "calibrated", 200, 15).mean() for method in ("venn-abers", "histogram", "isotonic")
+    )
+    assert venn_abers < 0.9 * isotonic < 0.9 * binning
+
+
+def test_card_says_what_is_guaranteed():
+    random = np.random.default_rng(2)
+    proba = random.dirichlet(np.ones(3), 200)
+    fitted = MulticlassToBinary(VennAbersCalibration()).fit(proba, random.integers(0, 3, 200))
+    assert "one is calibrated whatever the distribution" in guarantee_card(fitted).words()
