@@ -52,6 +52,7 @@ MULTICLASS: dict[str, Any] = {
     "grid": CanonicalBinning(GridScheme(cells=7)),
     "projection": CanonicalBinning(ProjectionScheme(n_bins=9)),
     "random": CanonicalBinning(ProjectionScheme(n_bins=5, directions="random", random_state=0)),
+    "own directions": CanonicalBinning(ProjectionScheme(4, ((-2.0, 0.0, 0.0, 0.0), (0.3, -1.0, 0.0, 0.0)))),
 }
 
 

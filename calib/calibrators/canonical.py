@@ -6,6 +6,7 @@ from math import comb
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,7 +14,7 @@ import calib.calibrators.simplex_cells as simplex_cells
 from calib.exceptions import InputError
 from calib.parallel import map_row_blocks
 from calib.predictions import Predictions, TopLabelPrediction
-from calib.validation import check_choice, check_columns, check_count, check_labelled
+from calib.validation import as_finite, check_choice, check_columns, check_count, check_labelled
 
 #: Cells are numbered in int64; schemes with more cells than this are refused.
 MOST_CELLS = 2**62
@@ -186,9 +187,10 @@ class ProjectionScheme(SimplexScheme):
     ----------
     n_bins : int
         B >= 1.
-    directions : {"rotating", "random"}
+    directions : {"rotating", "random"} or (D, L) array_like of float
         "rotating": -e_1, ..., -e_L, -e_1, ... (each cut takes the largest scores of one class);
-        "random": unit vectors with uniform direction.
+        "random": unit vectors with uniform direction. Vectors of your own are scaled to unit length and
+        taken in turn, from the first again after the last.
     random_state : int, Generator or None
         Seed of the random directions.
 
@@ -211,7 +213,7 @@ class ProjectionScheme(SimplexScheme):
     def __init__(
         self,
         n_bins: int = 27,
-        directions: str = "rotating",
+        directions: str | ArrayLike = "rotating",
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         self.n_bins = n_bins
@@ -242,6 +244,15 @@ class ProjectionScheme(SimplexScheme):
         self.n_bins_ = len(self.thresholds_)
 
     def _directions(self, n_bins: int) -> np.ndarray:
+        if not isinstance(self.directions, str):
+            vectors = as_finite(self.directions, ndim=2, what="directions")
+            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+            if vectors.shape[1] != self.n_classes_ or not (lengths > 0.0).all():
+                raise InputError(
+                    f"directions must be 'rotating', 'random' or rows of {self.n_classes_} numbers, "
+                    f"not all 0; got {len(vectors)} rows of {vectors.shape[1]}"
+                )
+            return (vectors / lengths)[np.arange(n_bins) % len(vectors)]
         if check_choice(self.directions, ("rotating", "random"), "directions") == "rotating":
             return -np.eye(self.n_classes_)[np.arange(n_bins) % self.n_classes_]
         normal = np.random.default_rng(self.random_state).standard_normal((n_bins, self.n_classes_))

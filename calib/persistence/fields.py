@@ -225,6 +225,29 @@ class Array:
 
 
 @dataclass(frozen=True)
+class WordOrArray:
+    """One of a few words, or a matrix that is not empty."""
+
+    word: Scalar
+    array: Array
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """Either of the two."""
+        return {"anyOf": [self.word.schema, self.array.schema]}
+
+    def encode(self, value: Any) -> Any:
+        """Return the word, or nested lists."""
+        return (self.word if isinstance(value, str) else self.array).encode(value)
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Check what is there; arrays become tuples, so that parameters can be compared."""
+        if not value or not isinstance(value, list):
+            return self.word.decode(value, where, sizes)
+        return tuple(map(tuple, self.array.decode(value, where, sizes).tolist()))
+
+
+@dataclass(frozen=True)
 class Record:
     """An object with exactly these keys; their values are checked in this order.
 

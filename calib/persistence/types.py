@@ -24,6 +24,7 @@ from calib.persistence.fields import (
     Maybe,
     Record,
     Sizes,
+    WordOrArray,
     choice,
     closed,
     closed_schema,
@@ -274,7 +275,11 @@ _SCHEMES = _layouts(
         "sierpinski": ({"depth": whole(1, 62)}, _CELLS, _check_cells(SierpinskiScheme)),
         "grid": ({"cells": whole(1, 10_000)}, _CELLS, _check_cells(GridScheme)),
         "projection": (
-            {"n_bins": whole(), "directions": choice("rotating", "random"), "random_state": SEED},
+            {
+                "n_bins": whole(),
+                "directions": WordOrArray(choice("rotating", "random"), Array(("D", "L"))),
+                "random_state": SEED,
+            },
             {
                 **_CELLS,
                 "directions_": Array(("B", "L"), -1.0 - 1e-9, 1.0 + 1e-9),

@@ -58,7 +58,7 @@ DIGESTS: dict[Any, Any] = {
     Method: lambda method: f"{method.key}/{method.strategy!r}",
     calib.SierpinskiScheme: repr,
     calib.GridScheme: repr,
-    calib.ProjectionScheme: repr,
+    calib.ProjectionScheme: lambda scheme: repr(scheme.get_params()),
 }
 _shared = partial(st.cache_resource, hash_funcs=DIGESTS)
 

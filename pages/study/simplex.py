@@ -32,6 +32,23 @@ options = {}
 if name == "Projection, random":
     seed = left.number_input("Seed of the directions", 0, 9999, 0, key="seed", bind="query-params")
     options["random_state"] = int(seed)
+if name == "Projection, rotating":
+    text = left.text_input(
+        "Directions of your own",
+        key="directions",
+        placeholder="-1 0 0; 0 -1 0; 0 0 -1",
+        help="Vectors of three numbers, separated by semicolons, taken in turn: more vectors -1 0 0 give the "
+        "first class more bins (App. G.3). Left empty, the directions rotate over the classes.",
+    )
+    if text.strip():
+        try:
+            options["directions"] = tuple(tuple(map(float, row.split())) for row in text.split(";"))
+        except ValueError:
+            st.error(
+                "Directions must be numbers separated by spaces, and vectors separated by semicolons: write "
+                f"for example -1 0 0; 0 -1 0. Got {literal(text)}."
+            )
+            st.stop()
 min_rows = right.slider("Leave out arrows of fewer rows than", 0, 500, 20, 5, key="few", bind="query-params")
 scheme = make(size, **options)
 try:

@@ -138,11 +138,16 @@ def test_grid_faces_survive_rounding():
 
 
 @pytest.mark.parametrize("n_classes", [3, 4, 6])
-@pytest.mark.parametrize("directions", ["rotating", "random"])
+@pytest.mark.parametrize("directions", ["rotating", "random", "own"])
 def test_projection_equals_algorithm_10(n_classes, directions):
     proba, labels = simulated(230, n_classes)
-    calibrator = CanonicalBinning(ProjectionScheme(9, directions, random_state=4)).fit(proba, labels)
+    own = [[-3.0, 1.0, *[0.0] * (n_classes - 2)], [0.0] * (n_classes - 1) + [-1.0]]
+    chosen = own if directions == "own" else directions
+    calibrator = CanonicalBinning(ProjectionScheme(9, chosen, random_state=4)).fit(proba, labels)
     scheme = calibrator.scheme_
+    if directions == "own":  # in turn, at unit length
+        np.testing.assert_allclose(scheme.directions_[::2] * np.sqrt(10.0), [own[0]] * 5)
+        np.testing.assert_array_equal(scheme.directions_[1::2], [own[1]] * 4)
     np.testing.assert_allclose(np.linalg.norm(scheme.directions_, axis=1), 1.0)
     if directions == "rotating":
         np.testing.assert_array_equal(scheme.directions_[n_classes], -np.eye(n_classes)[0])
@@ -218,6 +223,22 @@ def test_cells_far_too_many_to_list_are_numbered_or_refused():
         SierpinskiScheme(depth=60).fit(np.eye(40))
     with pytest.raises(InputError, match="too many to"):
         GridScheme(cells=500).fit(np.eye(40))
+
+
+@pytest.mark.parametrize(
+    ("directions", "problem"),
+    [
+        ([[1.0, 0.0]], "got 1 rows of 2"),
+        ([[0.0, 0.0, 0.0]], "not all 0"),
+        ([1.0, 0.0, 0.0], r"directions must be an \(n, L\) matrix"),
+        ([[np.nan, 0.0, 0.0]], "directions"),
+        ("turning", "rotating"),
+    ],
+)
+def test_directions_that_cannot_be_used_are_refused(directions, problem):
+    proba, labels = simulated(50, 3)
+    with pytest.raises(InputError, match=problem):
+        CanonicalBinning(ProjectionScheme(4, directions)).fit(proba, labels)
 
 
 def test_tied_rows_give_fewer_projection_bins():
