@@ -8,21 +8,24 @@ import re
 import pandas as pd
 
 #: A cell that starts with one of these is run as a formula by spreadsheets (OWASP, "CSV injection").
-FORMULA = re.compile(r"\s*[=+\-@\t\r\n]")
+#: Full-width signs count, because some spreadsheets read them as the narrow ones.
+FORMULA = re.compile(r"\s*[=+\-@|%\uff1d\uff0b\uff0d\uff20\t\r\n]")
 PLAIN_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
 def write_csv(frame: pd.DataFrame) -> bytes:
     r"""Return a frame as CSV (UTF-8, no index) whose text no spreadsheet runs as a formula.
 
-    Text cells and column names that begin with ``=``, ``+``, ``-``, ``@``, tab or a line break get an
-    apostrophe in front, unless they are numbers; line breaks inside text become spaces; numbers are
-    written bit for bit.
+    Text cells and column names that begin with ``=``, ``+``, ``-``, ``@`` (also full-width), ``|``, ``%``,
+    tab or a line break get an apostrophe in front, unless they are numbers; line breaks inside text become
+    spaces; numbers are written bit for bit.
 
     Examples
     --------
     >>> write_csv(pd.DataFrame({"class": ["=cmd()", "cat"], "p": [-0.1, 0.2]}))
     b"class,p\n'=cmd(),-0.1\ncat,0.2\n"
+    >>> [neutral(text) for text in ("\uff1dcmd()", "|calc", "%0A", "5 %", "-1")]
+    ["'\uff1dcmd()", "'|calc", "'%0A", '5 %', '-1']
     """
     safe = frame.copy()
     safe.columns = [neutral(str(name)) for name in frame.columns]
