@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 
 run: $(VENV)/app.stamp
 	@$(BIN)/python -c "$$FIRST_SESSION" "http://$(ADDRESS):$(PORT)" & \
-	exec $(BIN)/python -m streamlit run app.py --server.address "$(ADDRESS)" --server.port "$(PORT)"
+	exec $(BIN)/python serve.py --server.address "$(ADDRESS)" --server.port "$(PORT)"
 
 # One thread each: there is a test process per core, and waiting BLAS threads of one starve the others.
 test: $(VENV)/dev.stamp

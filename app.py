@@ -4,7 +4,10 @@ from pathlib import Path
 
 import streamlit as st
 
+from calib import __version__
 from pages.shared.address import drop_unusable
+from pages.shared.housekeeping import keep_house
+from pages.shared.session import LOG
 
 st.set_page_config(
     page_title="calib",
@@ -34,6 +37,7 @@ SECTIONS = {
     "Study": {"pages/study/imbalance.py": "balance", "pages/study/simplex.py": "change_history"},
     "Learn": {"pages/learn/learn.py": "school", "pages/learn/glossary.py": "menu_book"},
 }
+keep_house()
 drop_unusable()
 FIRST = "pages/start/overview.py"
 
@@ -46,6 +50,12 @@ def page(file: str, icon: str) -> st.Page:
     )
 
 
-st.navigation(
+chosen = st.navigation(
     {section: [page(file, icon) for file, icon in pages.items()] for section, pages in SECTIONS.items()}
-).run()
+)
+st.sidebar.caption(f"calib {__version__}")
+try:
+    chosen.run()
+except Exception as error:
+    LOG.error("error page=%s type=%s", chosen.url_path or "overview", type(error).__name__)
+    raise

@@ -29,9 +29,9 @@ def served(*options: str, **environment: str) -> Iterator[tuple[str, int]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
+    command = [sys.executable, "serve.py", f"--server.port={port}"]
     command += ["--server.address=127.0.0.1", "--server.fileWatcherType=none", *options]
-    variables = {**os.environ, "MALLOC_ARENA_MAX": "2", "MALLOC_TRIM_THRESHOLD_": "131072", **environment}
+    variables = {**os.environ, **environment}
     url = f"http://127.0.0.1:{port}"
     with subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.DEVNULL) as server:
         try:

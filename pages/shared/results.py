@@ -63,7 +63,7 @@ DIGESTS: dict[Any, Any] = {
 _shared = partial(st.cache_resource, hash_funcs=DIGESTS)
 
 
-@_shared(max_entries=24, scope="session", show_spinner=False)
+@_shared(max_entries=16, scope="session", show_spinner=False)
 def problems(method: Method, notion: Notion) -> calib.BinaryProblems:
     """Return the sorted binary problems of a method on the evaluation rows."""
     return calib.reduce_to_binary(method.labels, method.scores, notion)
@@ -150,7 +150,7 @@ def intervals(method: Method, n_bins: int) -> dict[str, tuple[float, float]]:
     return {key: interval(method, key, n_bins) for key in keys}
 
 
-@_shared(max_entries=64, scope="session", show_spinner="Scoring every row ...")
+@_shared(max_entries=16, scope="session", show_spinner="Scoring every row ...")
 def losses(method: Method) -> dict[str, np.ndarray]:
     """Return the values of each evaluation row of the scores that rank methods."""
     return vector_losses(method.labels, method.scores, methods()[BASE].scores)
@@ -253,7 +253,7 @@ def _sweep(method: Method, notion: Notion, metric: str) -> diagrams.EceSweep:
     return calib.ece_sweep(None, problems(method, notion), strategy=method.strategy, metric=metric)
 
 
-@_shared(max_entries=32, show_spinner="Calibrating every class ...")
+@_shared(max_entries=8, scope="session", show_spinner="Calibrating every class ...")
 def binning(data: Dataset, **options: int) -> diagrams.ClassBinning:
     """Return top-label histogram binning for each class, with fixed points per bin or fixed bins."""
     return calib.class_binning(data.calibration, data.evaluation, **options)
@@ -265,7 +265,7 @@ def plan(data: Dataset) -> diagrams.BinPlan:
     return calib.plan_bins(data.calibration, data.evaluation)
 
 
-@_shared(max_entries=12, show_spinner=False)
+@_shared(max_entries=4, scope="session", show_spinner=False)
 def three_class_view(
     calibration: Predictions, rows: Predictions, how: str, chosen: list[int]
 ) -> ThreeClasses:
@@ -291,7 +291,7 @@ class SchemeResult:
     floors: dict[tuple[str, int], calib.NoiseFloor]
 
 
-@_shared(max_entries=32, show_spinner="Binning the simplex ...")
+@_shared(max_entries=8, scope="session", show_spinner="Binning the simplex ...")
 def apply_scheme(view: ThreeClasses, scheme: SimplexScheme) -> SchemeResult:
     """Fit a scheme and compute arrows, validity curves and noise floors."""
     rows = view.evaluation
@@ -307,7 +307,7 @@ def apply_scheme(view: ThreeClasses, scheme: SimplexScheme) -> SchemeResult:
     )
 
 
-@_shared(max_entries=16, show_spinner="Comparing the schemes ...")
+@_shared(max_entries=4, scope="session", show_spinner="Comparing the schemes ...")
 def compare(
     view: ThreeClasses, schemes: Mapping[str, SimplexScheme]
 ) -> tuple[diagrams.SchemeComparison, dict[str, diagrams.CanonicalValidity]]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import time
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from calib import Predictions, TopLabelPrediction
+from calib import InputError, Predictions, TopLabelPrediction
 from calib.assessment.calibrated import assessment_strategy, calibrated_scores
 from calib.assessment.summary import BASE
 from calib.binning import Strategy
@@ -16,6 +20,10 @@ from calib.calibrators.catalogue import make_calibrator, name_of
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
 from calib.notions import Notion
 
+#: One line per upload, fit and error: sizes and durations, never names or contents.
+LOG = logging.getLogger("calib.app")
+#: Value of the parameter `data` in addresses of pages that show uploaded data.
+UPLOADED = "uploaded"
 DEFAULT_EXAMPLE = "resnet"
 #: Number of equal-width bins on every page until the user moves a slider; the paper's tables use 15.
 DEFAULT_BINS = 15
@@ -64,6 +72,16 @@ class Dataset:
         """Digest of all rows."""
         return "/".join(rows.fingerprint for rows in (self.evaluation, self.calibration) if rows is not None)
 
+    @property
+    def size(self) -> int:
+        """Bytes of all probabilities and labels."""
+        rows = [rows for rows in (self.evaluation, self.calibration) if rows is not None]
+        return sum(r.proba.nbytes + (0 if r.labels is None else r.labels.nbytes) for r in rows)
+
+
+#: Uploaded data that some session holds.
+_uploaded: weakref.WeakSet[Dataset] = weakref.WeakSet()
+
 
 @dataclass(frozen=True, eq=False)
 class Method:
@@ -107,18 +125,48 @@ class Method:
 def dataset() -> Dataset:
     """Return the data on screen; a fresh session opens the example named in the URL, or the default."""
     if "dataset" not in st.session_state:
+        st.session_state["lost"] = st.query_params.get("data") == UPLOADED
         name = st.query_params.get("example", DEFAULT_EXAMPLE)
-        use(from_example(name if name in EXAMPLE_TITLES else DEFAULT_EXAMPLE))
+        _put(from_example(name if name in EXAMPLE_TITLES else DEFAULT_EXAMPLE))
     data: Dataset = st.session_state["dataset"]
     if data.example and data.example != st.query_params.get("example", DEFAULT_EXAMPLE):
         st.query_params["example"] = data.example
     elif data.example is None:
         st.query_params.pop("example", None)
+    if data.example is None:
+        st.query_params["data"] = UPLOADED
+    else:
+        st.query_params.pop("data", None)
     return data
 
 
+def lost() -> bool:
+    """Whether the address speaks of uploaded data that this session does not have."""
+    return st.session_state.get("lost", False)
+
+
 def use(data: Dataset) -> None:
-    """Put other data on screen; `undo` brings back the data that were there before."""
+    """Put other data on screen; `undo` brings back the data that were there before.
+
+    Raises
+    ------
+    InputError
+        If uploaded data would exceed what a session or the server may hold; nothing changes then.
+    """
+    _check_limits(data)
+    st.session_state["lost"] = False
+    LOG.info(
+        "data rows=%d calibration_rows=%d classes=%d megabytes=%.1f uploaded=%s",
+        data.evaluation.n_samples,
+        0 if data.calibration is None else data.calibration.n_samples,
+        data.evaluation.n_classes,
+        data.size / 1e6,
+        data.example is None,
+    )
+    _put(data)
+
+
+def _put(data: Dataset) -> None:
     st.session_state.pop("removed", None)
     if "dataset" in st.session_state:
         st.session_state["previous"] = (st.session_state["dataset"], st.session_state["methods"])
@@ -128,6 +176,26 @@ def use(data: Dataset) -> None:
     if data.calibration is not None:
         calibrator = make_calibrator()
         fit(name_of(calibrator), calibrator)
+
+
+def _check_limits(data: Dataset) -> None:
+    if data.example is not None:
+        return
+    before = st.session_state.get("dataset")
+    session = [data] if before is None else [data, before]
+    _uploaded.add(data)
+    for held, variable, whose, advice in (
+        (session, "CALIB_SESSION_MB", "these data and those loaded before", "load a built-in example first"),
+        (list(_uploaded), "CALIB_SERVER_MB", "the data of all sessions", "try again later"),
+    ):
+        limit = float(os.environ.get(variable, "inf"))
+        size = sum(one.size for one in held if one.example is None) / 1e6
+        if size > limit:
+            _uploaded.discard(data)
+            raise InputError(
+                f"{whose} would take {size:,.0f} MB of memory, more than the {limit:,.0f} MB that this "
+                f"server allows ({variable}); {advice}, or upload a sample of the rows"
+            )
 
 
 def previous() -> Dataset | None:
@@ -174,7 +242,9 @@ def fit(name: str, calibrator: Any) -> Method:
     fitted_before: Method | None = st.session_state["methods"].get(name)
     if fitted_before is not None and fitted_before.key == key:
         return fitted_before
+    begin = time.perf_counter()
     fitted, scores = _fitted(key, calibrator, data.calibration, data.evaluation)
+    LOG.info("fit rows=%d seconds=%.2f", data.calibration.n_samples, time.perf_counter() - begin)
     return store(Method(name, data.evaluation.labels, scores, assessment_strategy(fitted), key, fitted))
 
 

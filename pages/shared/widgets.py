@@ -15,7 +15,7 @@ from calib.assessment.summary import HOW_SURE, Intervals, Summary, interval_fram
 from calib.figures import template
 from calib.figures.html import CONFIG
 from calib.formats import write_csv
-from pages.shared.session import DEFAULT_BINS, Dataset, Method, dataset, methods
+from pages.shared.session import DEFAULT_BINS, Dataset, Method, dataset, lost, methods
 from pages.shared.texts import PAGE_TERMS
 
 GLOSSARY = "pages/learn/glossary.py"
@@ -47,6 +47,12 @@ def show_dataset(data: Dataset | None) -> None:
     st.session_state["fixes"] = () if data is None else data.log
     if data is None:
         return
+    if lost():
+        st.warning(
+            "The data you uploaded are no longer on the server: it was restarted, or your session ended when "
+            "the page was reloaded or stayed without connection for more than a minute. This page shows a "
+            "built-in example. Upload your file again on the Data page."
+        )
     n, classes = data.evaluation.n_samples, data.evaluation.n_classes
     rows = f"{n:,} evaluation rows, {classes:,} classes"
     if data.calibration is not None:

@@ -46,7 +46,8 @@ with example_tab:
 with upload_tab:
     st.markdown(
         "One row per example, with a probability for each class and the true label. CSV, TSV, JSON, Parquet, "
-        "Feather, NPY or NPZ. Files stay in this session's memory and are never written to disk."
+        "Feather, NPY or NPZ. calib keeps files in this session's memory and saves none; while a large "
+        "file is received, the server passes it through a temporary file without a name."
     )
     left, right = st.columns(2)
     evaluation = left.file_uploader(

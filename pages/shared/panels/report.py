@@ -42,7 +42,7 @@ def offer_report(n_bins: int) -> None:
     offer(f"Report (HTML, {len(page) / 1e6:.1f} MB)", page, f"{file}-report.html", "text/html", "secondary")
 
 
-@st.cache_resource(max_entries=8, scope="session", show_spinner="Writing the report ...")
+@st.cache_resource(max_entries=2, scope="session", show_spinner="Writing the report ...")
 def _page(key: str, _contents: ReportInput) -> bytes:
     examinations: dict[str, Any] = {
         "evaluation": examine(_contents.evaluation, calibration=_contents.calibration)

@@ -48,7 +48,7 @@ def offer_file(calibrator: Any, fitted_on: Predictions | None, names: tuple[str,
     )
 
 
-@st.cache_resource(max_entries=8, scope="session", show_spinner="Writing the calibrator file ...")
+@st.cache_resource(max_entries=4, scope="session", show_spinner="Writing the calibrator file ...")
 def _file(
     key: str, names: tuple[str, ...], log: tuple[str, ...], _calibrator: Any, _fitted_on: Predictions | None
 ) -> bytes:
@@ -64,14 +64,19 @@ def _offer(label: str, content: bytes, file: str, mime: str, deviation: float) -
         )
 
 
-@st.cache_resource(max_entries=16, show_spinner="Writing and verifying the scorer ...", hash_funcs=DIGESTS)
+@st.cache_resource(
+    max_entries=4, scope="session", show_spinner="Writing and verifying the scorer ...", hash_funcs=DIGESTS
+)
 def _scorer(method: Method, _proba: np.ndarray) -> tuple[str, float]:
     code = scorer(method.calibrator)
     return code, verify_scorer(code, method.calibrator, _proba)
 
 
 @st.cache_resource(
-    max_entries=16, show_spinner="Writing and verifying the ONNX graph ...", hash_funcs=DIGESTS
+    max_entries=4,
+    scope="session",
+    show_spinner="Writing and verifying the ONNX graph ...",
+    hash_funcs=DIGESTS,
 )
 def _graph(method: Method, _proba: np.ndarray) -> tuple[bytes, float]:
     graph = to_onnx(method.calibrator)

@@ -1,0 +1,59 @@
+"""Housekeeping of the server: what ended sessions held is given back on a timer, not by the next visitor."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+import threading
+import time
+from typing import Any
+
+import pyarrow as pa
+import streamlit as st
+from streamlit import runtime
+
+#: Seconds between two rounds.
+INTERVAL = 10.0
+
+
+@st.cache_resource(show_spinner=False)
+def keep_house() -> threading.Thread | None:
+    """Start the rounds, once per server; None where no server runs, as in tests of pages."""
+    server = runtime.get_instance() if runtime.exists() else None
+    if type(server) is not runtime.Runtime:  # a test's stand-in is an instance of it too
+        return None
+    thread = threading.Thread(target=_rounds, args=(server,), daemon=True, name="housekeeping")
+    thread.start()
+    return thread
+
+
+def _rounds(server: Any) -> None:
+    loop = server._get_async_objs().eventloop
+    while True:
+        time.sleep(INTERVAL)
+        try:
+            loop.call_soon_threadsafe(sweep, server._session_mgr._session_storage)
+        except RuntimeError:  # the server has stopped
+            return
+        give_back()
+
+
+def sweep(storage: Any) -> None:
+    """Drop disconnected sessions whose time to come back is over; on the thread of the server's loop.
+
+    Streamlit drops them when the next session connects or leaves. It has no public way to do it earlier.
+    """
+    before = len(storage._cache._data)
+    storage._cache.expire()
+    if len(storage._cache._data) < before:
+        gc.collect()  # a session and its state refer to each other
+
+
+def give_back() -> None:
+    """Return freed memory to the system, where the allocators can."""
+    pa.default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # GNU C library only
+        if trim is not None:
+            trim(0)

@@ -1,0 +1,126 @@
+"""The server: who may reach it, what it asks outside, what it gives back, and what its limits say."""
+
+from __future__ import annotations
+
+import logging
+import tomllib
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit import net_util
+from streamlit.runtime.memory_session_storage import MemorySessionStorage
+from streamlit.web.server.server_util import is_url_from_allowed_origins
+
+import serve
+from calib import __version__
+from pages.shared import results
+from pages.shared.housekeeping import give_back, sweep
+from tests.app.running import ROOT, open_page, press, words
+
+
+def table(n: int = 400) -> bytes:
+    """CSV of labelled rows of two classes."""
+    random = np.random.default_rng(0)
+    p = random.random(n)
+    frame = pd.DataFrame({"a": p, "b": 1 - p, "label": np.where(random.random(n) < p, "a", "b")})
+    return frame.to_csv(index=False).encode()
+
+
+def use_upload(app):
+    app.file_uploader(key="up").upload("secret-name.csv", table(), "text/csv").run()
+    press(app, "Use these files")
+    return app
+
+
+def test_a_foreign_origin_is_refused_without_a_request(monkeypatch):
+    def outside(*arguments, **options):
+        raise AssertionError("a request to the outside")
+
+    monkeypatch.setattr(net_util, "_make_blocking_http_get", outside)
+    monkeypatch.setattr(net_util, "_external_ip", None)
+    monkeypatch.setattr(net_util, "_internal_ip", None)
+    serve.ask_nobody()
+    assert not is_url_from_allowed_origins("http://evil.example")
+    assert is_url_from_allowed_origins("http://localhost:8501")
+
+
+def test_the_server_is_local_and_names_its_hosts():
+    server = tomllib.loads((ROOT / ".streamlit/config.toml").read_text(encoding="utf-8"))["server"]
+    assert server["address"] == "localhost"
+    assert server["allowedHosts"] == ["localhost", "127.0.0.1", "[::1]"]
+    assert server["enableXsrfProtection"] is True
+    assert server["disconnectedSessionTTL"] <= 60
+
+
+class Held:
+    """What a stored session needs for the storage, and a reference to itself, as sessions have."""
+
+    id = "1"
+
+    def __init__(self, ended: list[str]) -> None:
+        self.session, self.ended = self, ended
+
+    def __del__(self) -> None:
+        self.ended.append(self.id)
+
+
+@pytest.mark.parametrize(("seconds", "left"), [(0, 0), (60, 1)])
+def test_expired_sessions_are_swept_without_a_visitor(seconds, left):
+    """Uses the storage of the installed Streamlit: a version that moves what `sweep` needs fails here."""
+    ended: list[str] = []
+    storage = MemorySessionStorage(ttl_seconds=seconds)
+    storage.save(Held(ended))
+    sweep(storage)
+    give_back()
+    assert len(ended) == 1 - left
+    assert len(storage.list()) == left
+
+
+@pytest.mark.parametrize(
+    "name", ["problems", "losses", "three_class_view", "apply_scheme", "compare", "binning"]
+)
+def test_results_with_rows_belong_to_a_session(name):
+    assert getattr(results, name)._info.scope == "session"
+
+
+def test_limits_are_said_in_a_sentence(monkeypatch):
+    app = open_page("pages/start/data.py", example="two-patients")
+    monkeypatch.setenv("CALIB_SESSION_MB", "0.001")
+    use_upload(app)
+    (error,) = app.error
+    assert "CALIB\\_SESSION\\_MB" in error.value
+    assert app.session_state["dataset"].example == "two-patients"
+    monkeypatch.delenv("CALIB_SESSION_MB")
+    monkeypatch.setenv("CALIB_SERVER_MB", "0.001")
+    press(app, "Use these files")
+    assert "CALIB\\_SERVER\\_MB" in app.error[0].value
+    monkeypatch.delenv("CALIB_SERVER_MB")
+    press(app, "Use these files")
+    assert app.session_state["dataset"].example is None
+
+
+def test_lost_data_are_spoken_of_until_other_data_are_used():
+    """After a restart of the server, the browser opens a new session at the address it shows."""
+    before = use_upload(open_page("pages/start/data.py", example="two-patients"))
+    assert before.query_params["data"] == "uploaded"
+    for page in ("pages/diagnose/reliability.py", "pages/start/data.py"):
+        app = open_page(page, data="uploaded")
+        assert "no longer on the server" in words(app)
+        assert "data" not in app.query_params
+    use_upload(app)
+    assert "no longer on the server" not in words(app)
+
+
+def test_log_has_sizes_and_durations_and_no_names(caplog):
+    with caplog.at_level(logging.INFO, logger="calib.app"):
+        use_upload(open_page("pages/start/data.py", example="two-patients"))
+    lines = [record.getMessage() for record in caplog.records if record.name == "calib.app"]
+    assert any(line.startswith("data rows=200 calibration_rows=200 classes=2 megabytes=") for line in lines)
+    assert any(line.startswith("fit rows=200 seconds=") for line in lines)
+    assert "secret-name" not in "".join(lines)
+
+
+def test_every_page_names_the_version():
+    app = open_page("pages/learn/glossary.py")
+    assert f"calib {__version__}" in [caption.value for caption in app.caption]
