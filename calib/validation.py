@@ -203,10 +203,10 @@ def check_level(level: float) -> float:
     return check_share(level, "level", 0.95)
 
 
-def check_not_negative(value: float, name: str) -> float:
-    """Return a finite number >= 0, or raise `InputError`."""
-    if not 0.0 <= value < np.inf:
-        raise InputError(f"{name} must be a finite number, 0 or more; got {value!r}")
+def check_not_negative(value: Any, name: str, otherwise: str = "") -> float:
+    """Return a finite number >= 0, or raise `InputError`; `otherwise` says what else is allowed."""
+    if isinstance(value, str) or not 0.0 <= value < np.inf:
+        raise InputError(f"{name} must be a finite number, 0 or more{otherwise}; got {value!r}")
     return float(value)
 
 

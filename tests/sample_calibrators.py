@@ -13,12 +13,14 @@ import numpy as np
 from calib import (
     CanonicalBinning,
     DirichletScaling,
+    EnsembleTemperatureScaling,
     GridScheme,
     HistogramBinning,
     MulticlassToBinary,
     ProjectionScheme,
     SierpinskiScheme,
     TemperatureScaling,
+    VectorScaling,
 )
 from calib.calibrators import catalogue
 from calib.calibrators.curves import Logistic, Spline
@@ -47,6 +49,9 @@ MULTICLASS: dict[str, Any] = {
     **{method.short: method.make() for method in catalogue.VECTOR.values()},
     "TS": TemperatureScaling(objective="conf_ece"),
     "DS": DirichletScaling(l2=0.01),
+    "VS cv": VectorScaling(l2="cv"),
+    "DS odir": DirichletScaling(l2=0.001, off_diagonal="cv"),
+    "ETS brier": EnsembleTemperatureScaling(objective="brier"),
     **{name: catalogue.make_calibrator(name) for name in catalogue.SCHEMES},
     "sierpinski": CanonicalBinning(SierpinskiScheme(depth=3)),
     "grid": CanonicalBinning(GridScheme(cells=7)),

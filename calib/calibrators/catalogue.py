@@ -11,10 +11,13 @@ from typing import Any, NamedTuple
 
 from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
+from calib.calibrators.ensemble import EnsembleTemperatureScaling
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
+from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.calibrators.spline import SplineCalibration
+from calib.calibrators.structured import StructuredMatrixScaling, StructuredVectorScaling
 from calib.calibrators.top_versus_all import TopVersusAllScaling
 from calib.calibrators.venn_abers import VennAbersCalibration
 from calib.exceptions import InputError
@@ -22,11 +25,15 @@ from calib.notions import Notion
 
 
 class Method(NamedTuple):
-    """One line of the catalogue: the class of a calibrator (or scheme), its name in tables and in menus."""
+    """One line of the catalogue: the class of a calibrator (or scheme), its name in tables and in menus.
+
+    `about` is a sentence or two for whoever chooses it.
+    """
 
     make: type
     short: str
     title: str
+    about: str = ""
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -55,10 +62,52 @@ BINARY = {
 
 #: Calibrators of the whole vector.
 VECTOR = {
-    "temperature": Method(TemperatureScaling, "TS", "Temperature scaling"),
-    "vector": Method(VectorScaling, "VS", "Vector scaling"),
-    "dirichlet": Method(DirichletScaling, "DS", "Dirichlet scaling"),
-    "top-versus-all": Method(TopVersusAllScaling, "VS-TvA", "Vector scaling, top-versus-all"),
+    "temperature": Method(
+        TemperatureScaling,
+        "TS",
+        "Temperature scaling",
+        "One number for all classes. Keeps the predicted class.",
+    ),
+    "vector": Method(
+        VectorScaling,
+        "VS",
+        "Vector scaling",
+        "A weight and a bias per class, on the log-odds against the last class: the paper's form, whose "
+        "result depends on which class is last. That of structured vector scaling (SVS) does not.",
+    ),
+    "dirichlet": Method(
+        DirichletScaling,
+        "DS",
+        "Dirichlet scaling",
+        "A matrix on log p: L (L + 1) parameters, which fit the noise of few rows unless cross-validation "
+        "chooses a ridge.",
+    ),
+    "ensemble-temperature": Method(
+        EnsembleTemperatureScaling,
+        "ETS",
+        "Ensemble temperature scaling",
+        "A mixture of the temperature-scaled, the given and the uniform probabilities. Keeps the predicted "
+        "class.",
+    ),
+    "structured-vector": Method(
+        StructuredVectorScaling,
+        "SVS",
+        "Structured vector scaling",
+        "Temperature, then a weight and a bias per class, held by a ridge. The order of the classes does not "
+        "matter.",
+    ),
+    "structured-matrix": Method(
+        StructuredMatrixScaling,
+        "SMS",
+        "Structured matrix scaling",
+        "Temperature, then a matrix, held by a ridge that is stronger off the diagonal.",
+    ),
+    "top-versus-all": Method(
+        TopVersusAllScaling,
+        "VS-TvA",
+        "Vector scaling, top-versus-all",
+        "A weight per class, fitted to the confidence alone.",
+    ),
 }
 
 #: Partitions of the simplex, for `CanonicalBinning`.
@@ -130,7 +179,13 @@ def named_methods(n_bins: int | None = 15, points_per_bin: int = 50) -> dict[str
     """
     bins = {"n_bins": n_bins, "points_per_bin": points_per_bin}
     calibrators = [make_calibrator(name) for name in VECTOR]
-    calibrators += [TemperatureScaling(objective=name) for name in ("conf_ece", "top_versus_all")]
+    calibrators += [
+        TemperatureScaling(objective="conf_ece"),
+        TemperatureScaling(objective="top_versus_all"),
+        VectorScaling(l2=CROSS_VALIDATED),
+        DirichletScaling(l2=CROSS_VALIDATED),
+        DirichletScaling(off_diagonal=CROSS_VALIDATED),
+    ]
     calibrators += [
         make_calibrator(
             name,
@@ -165,8 +220,11 @@ def short_name(calibrator: Any) -> str:
         return f"{reduction.short}-{short_name(calibrator.binary_calibrator)}"
     method = method_of(calibrator)
     short = type(calibrator).__name__ if method is None else METHODS[method].short
-    objectives = {"conf_ece": " (conf-ECE grid)", "top_versus_all": "-TvA"}
-    return short + objectives.get(getattr(calibrator, "objective", ""), "")
+    variants = {("objective", "conf_ece"): "conf-ECE grid", ("objective", "brier"): "Brier"}
+    variants |= {("l2", CROSS_VALIDATED): "ridge by CV", ("off_diagonal", CROSS_VALIDATED): "ODIR by CV"}
+    said = [word for (name, value), word in variants.items() if getattr(calibrator, name, None) == value]
+    short += "-TvA" if getattr(calibrator, "objective", "") == "top_versus_all" else ""
+    return f"{short} ({', '.join(said)})" if said else short
 
 
 def name_of(calibrator: Any) -> str:
@@ -174,8 +232,15 @@ def name_of(calibrator: Any) -> str:
 
     >>> name_of(MulticlassToBinary(HistogramBinning(n_bins=15), notion="class-wise", normalize=True))
     'N-HB, B = 15'
+    >>> name_of(DirichletScaling(l2=0.1)), name_of(DirichletScaling(off_diagonal="cv"))
+    ('DS, l2 = 0.1', 'DS (ODIR by CV)')
     """
     settings = [short_name(calibrator)]
+    strengths = {"l2": 0.0, "off_diagonal": None}
+    for name, default in strengths.items():
+        strength = getattr(calibrator, name, default)
+        if strength not in (default, CROSS_VALIDATED):
+            settings.append(f"{name.replace('_', '-')} = {strength:g}")
     if isinstance(calibrator, MulticlassToBinary):
         binary = calibrator.binary_calibrator
         n_bins, points = getattr(binary, "n_bins", None), getattr(binary, "points_per_bin", None)

@@ -1,67 +1,95 @@
-"""Maximum likelihood for the calibrators that are logistic regressions: one minimiser, three objectives.
+"""Maximum likelihood for the calibrators that are logistic regressions: one minimiser, Newton's method.
 
 Every objective is a mean log loss plus a ridge. The ridge is never 0: `LEAST_RIDGE` keeps the optimum
 finite and unique where the likelihood has none, so that no fit depends on when an optimiser gave up.
+Softmax regressions of many classes are in `calib.calibrators.softmax_fit`.
 """
 
 from __future__ import annotations
 
-import threading
-import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
-
-from calib.parallel import map_threads, row_slices
 
 #: Smallest weight of the ridge, per row of data. A likelihood has no maximum when outcomes are all alike,
 #: a class is absent, or the scores separate the classes perfectly.
 LEAST_RIDGE = 1e-9
 
-#: Up to this many parameters `minimum` takes Newton steps; above, the Hessian costs more than it saves.
-NEWTON_LIMIT = 300
+#: Newton steps after which `newton` gives up.
+NEWTON_STEPS = 200
 
-#: Steps after which L-BFGS gives up.
-LBFGS_ITERATIONS = 500
+#: A loss this near its minimum shows no difference in float64.
+NOTHING_LEFT = 5e-17
 
 #: Maps (k,) parameters to their value, the (k,) gradient and a function that returns the (k, k) Hessian.
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray, Callable[[], np.ndarray]]]
 
-_blas_lock = threading.Lock()
+#: The same with a function that returns the Newton step, the inverse Hessian times a gradient, or nearly.
+Steps = Callable[[np.ndarray], tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]]
+
+
+class Optimum(NamedTuple):
+    """Where `newton` stopped.
+
+    Attributes
+    ----------
+    theta : (k,) array
+    loss_gap : float
+        Half the Newton decrement where the last step began: an estimate, not a bound, of how far the value
+        there was above the minimum. After the step the value is nearer.
+    gradient_norm : float
+        Euclidean norm of the gradient at `theta`.
+    steps : int
+    converged : bool
+        Whether `loss_gap` came down to what was asked for.
+    """
+
+    theta: np.ndarray
+    loss_gap: float
+    gradient_norm: float
+    steps: int
+    converged: bool
+
+
+def newton(objective: Steps, start: np.ndarray, *, gap: float = 0.0, rounding: float = 1e-15) -> Optimum:
+    """Minimise a smooth, strictly convex function by Newton's method with step halving.
+
+    Stops when the value is about `gap` or less above the minimum (by the Newton decrement), or as near as
+    float64 can tell. `rounding` is the relative error of a value, which is not taken for a rise.
+    """
+    theta = np.asarray(start, dtype=np.float64)
+    value, gradient, step_for = objective(theta)
+    estimate, steps = np.inf, 0
+    while steps < NEWTON_STEPS:
+        step = step_for(gradient)
+        decrement = float(gradient @ step)
+        estimate = max(decrement / 2.0, 0.0)
+        if estimate <= NOTHING_LEFT:
+            break
+        steps += 1
+        rate, allowed = 1.0, rounding * abs(value)
+        while True:
+            moved = theta - rate * step
+            there = objective(moved)
+            if there[0] <= value - 1e-4 * rate * decrement + allowed or rate < 1e-9:
+                break
+            rate /= 2.0
+        theta, (value, gradient, step_for) = moved, there
+        if estimate <= gap:
+            break
+    reached = estimate <= max(gap, NOTHING_LEFT)
+    return Optimum(theta, estimate, float(np.linalg.norm(gradient)), steps, reached)
 
 
 def minimum(objective: Objective, start: np.ndarray) -> np.ndarray:
-    """Minimise a smooth, strictly convex function.
+    """Minimise a smooth, strictly convex function of few parameters, to the precision of float64."""
 
-    Up to `NEWTON_LIMIT` parameters by Newton's method with step halving, until the Newton decrement says
-    that the value is within about 1e-16 of the minimum; above by L-BFGS.
+    def with_steps(theta: np.ndarray) -> tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        value, slope, hessian = objective(theta)
+        return value, slope, lambda gradient: np.linalg.solve(hessian(), gradient)
 
-    Warns
-    -----
-    ConvergenceWarning
-        If L-BFGS stopped before it was done.
-    """
-    if len(start) <= NEWTON_LIMIT:
-        return _newton(objective, np.asarray(start, dtype=np.float64))
-    result = minimize(
-        lambda theta: objective(theta)[:2],
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": LBFGS_ITERATIONS, "gtol": 1e-6, "ftol": 1e-13},
-    )
-    if not result.success:
-        warnings.warn(
-            f"stopped after {result.nit} iterations with a loss of {result.fun:.6g} per row, not yet at the "
-            "optimum; the fit is usable, and a larger l2 makes it converge",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    return result.x
+    return newton(with_steps, start).theta
 
 
 def logistic_fit(features: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, float]:
@@ -88,131 +116,3 @@ def logistic_fit(features: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray,
 
     theta = minimum(objective, np.repeat([1.0, 0.0], [len(design) - 1, 1]))
     return theta, objective(theta)[0]
-
-
-def diagonal_softmax_fit(features: np.ndarray, codes: np.ndarray, ridge: float) -> np.ndarray:
-    """Fit the softmax of ``weights * features + biases``, the last class fixed at 0.
-
-    Of (n, L - 1) features and (n,) class codes it returns the (2, L - 1) weights and biases. `ridge` is the
-    weight of the squared distance to weights 1 and to unchanged logits at the mean features.
-    """
-    free, mean = features.shape[1], features.mean(axis=0)
-    start, j = np.concatenate([np.ones(free), mean]), np.arange(free)
-
-    def logits(theta: np.ndarray, x: np.ndarray) -> np.ndarray:
-        return np.column_stack([x * theta[:free] + theta[free:], np.zeros(len(x))])
-
-    def slope(residual: np.ndarray, x: np.ndarray) -> np.ndarray:
-        free_residual = residual[:, :free]
-        return np.concatenate([np.einsum("ij,ij->j", free_residual, x), free_residual.sum(axis=0)])
-
-    def hessian(p: np.ndarray, x: np.ndarray) -> np.ndarray:
-        joint = np.hstack([p[:, :free] * x, p[:, :free]])
-        total = -joint.T @ joint
-        blocks = total.reshape(2, free, 2, free)
-        blocks[0, j, 0, j] += np.einsum("ij,ij->j", joint[:, :free], x)
-        blocks[0, j, 1, j] += joint[:, :free].sum(axis=0)
-        blocks[1, j, 0, j] += joint[:, :free].sum(axis=0)
-        blocks[1, j, 1, j] += joint[:, free:].sum(axis=0)
-        return total
-
-    fitted = _softmax_fit(features - mean, codes, ridge, start, logits, slope, hessian).reshape(2, free)
-    fitted[1] -= fitted[0] * mean
-    return fitted
-
-
-def full_softmax_fit(features: np.ndarray, codes: np.ndarray, ridge: float) -> np.ndarray:
-    """Fit the softmax of ``features @ weights.T + biases``, multinomial logistic regression.
-
-    Of (n, L) features and (n,) class codes it returns the (L, L + 1) weights, the biases as last column.
-    `ridge` is the weight of the squared distance to weights I and to unchanged logits at the mean features.
-    """
-    n_classes, width = features.shape[1], features.shape[1] + 1
-    mean, j = features.mean(axis=0), np.arange(n_classes)
-    start = np.column_stack([np.eye(n_classes), mean]).ravel()
-
-    def logits(theta: np.ndarray, x: np.ndarray) -> np.ndarray:
-        return x @ theta.reshape(n_classes, width).T
-
-    def slope(residual: np.ndarray, x: np.ndarray) -> np.ndarray:
-        return (residual.T @ x).ravel()
-
-    def hessian(p: np.ndarray, x: np.ndarray) -> np.ndarray:
-        joint = (p[:, :, None] * x[:, None, :]).reshape(len(x), -1)
-        total = -joint.T @ joint
-        blocks = total.reshape(n_classes, width, n_classes, width)
-        blocks[j, :, j] += (joint.T @ x).reshape(n_classes, width, width)
-        return total
-
-    design = np.column_stack([features - mean, np.ones(len(features))])
-    fitted = _softmax_fit(design, codes, ridge, start, logits, slope, hessian).reshape(n_classes, width)
-    fitted[:, -1] -= fitted[:, :-1] @ mean
-    return fitted
-
-
-def _softmax_fit(
-    features: np.ndarray,
-    codes: np.ndarray,
-    ridge: float,
-    start: np.ndarray,
-    logits: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    slope: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    hessian: Callable[[np.ndarray, np.ndarray], np.ndarray],
-) -> np.ndarray:
-    """Minimise the mean log loss of softmax(logits(theta, features)) plus the ridge around `start`.
-
-    `slope` maps softmax minus one-hot truth, and `hessian` the softmax, of some rows to their sums over
-    these rows. Slices of rows run on threads.
-    """
-    n_samples = len(features)
-    slices = row_slices(*features.shape)
-    step = max(1, 2_000_000 // len(start))
-
-    def objective(theta: np.ndarray) -> tuple[float, np.ndarray, Callable[[], np.ndarray]]:
-        def of_rows(rows: slice) -> tuple[float, np.ndarray, np.ndarray]:
-            z, truth = logits(theta, features[rows]), codes[rows, None]
-            z -= z.max(axis=1, keepdims=True)
-            loss = -float(np.take_along_axis(z, truth, axis=1).sum())
-            p = np.exp(z, out=z)
-            norm = p.sum(axis=1, keepdims=True)
-            p /= norm
-            residual = p.copy()
-            np.put_along_axis(residual, truth, np.take_along_axis(p, truth, axis=1) - 1.0, axis=1)
-            return loss + float(np.log(norm).sum()), slope(residual, features[rows]), p
-
-        losses, slopes, softmaxes = zip(*map_threads(of_rows, slices), strict=True)
-
-        def curvature() -> np.ndarray:
-            def of_slice(index: int) -> Any:
-                p, x = softmaxes[index], features[slices[index]]
-                firsts = range(0, len(x), step)
-                return sum(hessian(p[first : first + step], x[first : first + step]) for first in firsts)
-
-            return sum(map_threads(of_slice, range(len(slices)))) / n_samples + ridge * np.eye(len(theta))
-
-        away = theta - start
-        value = sum(losses) / n_samples + 0.5 * ridge * float(away @ away)
-        return value, sum(slopes) / n_samples + ridge * away, curvature
-
-    # BLAS threads wait for each other by spinning: beside the threads of the slices, a fit of 0.1 s took 10 s
-    # on a busy machine. The limit belongs to the process, hence the lock.
-    with _blas_lock, threadpool_limits(limits=1, user_api="blas"):
-        return minimum(objective, start)
-
-
-def _newton(objective: Objective, theta: np.ndarray) -> np.ndarray:
-    value, gradient, hessian = objective(theta)
-    for _ in range(200):
-        step = np.linalg.solve(hessian(), gradient)
-        decrement = float(gradient @ step)
-        if decrement <= 1e-16:
-            break
-        rate, rounding = 1.0, 1e-15 * abs(value)
-        while True:
-            moved = theta - rate * step
-            value_there, gradient_there, hessian_there = objective(moved)
-            if value_there <= value - 1e-4 * rate * decrement + rounding or rate < 1e-9:
-                break
-            rate /= 2.0
-        theta, value, gradient, hessian = moved, value_there, gradient_there, hessian_there
-    return theta

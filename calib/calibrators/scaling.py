@@ -1,7 +1,8 @@
 """Calibrators that refit the logits of all classes: temperature, vector and Dirichlet scaling.
 
 All three are softmaxes of an affine map of the log-probabilities, fitted by maximum likelihood. Their
-output is continuous, so they are assessed with equal-width bins, and they carry no guarantee.
+output is continuous, so they are assessed with equal-width bins, and they carry no guarantee. Structured
+and ensemble scalings, which start from a temperature, are in modules of their own.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calib.binning import assign_bins, uniform_edges
-from calib.calibrators.likelihood import LEAST_RIDGE, diagonal_softmax_fit, full_softmax_fit
-from calib.exceptions import TooManyParametersWarning
+from calib.calibrators.likelihood import LEAST_RIDGE
+from calib.calibrators.ridge_choice import CROSS_VALIDATED, best_strength, folds, search_strength
+from calib.calibrators.softmax_fit import DiagonalMap, FullMap, SoftmaxFit, softmax_fit
+from calib.exceptions import InputError, TooManyParametersWarning
 from calib.parallel import cached_slices, map_row_blocks, map_threads
 from calib.predictions import TopLabelPrediction, highest, score_matrix
 from calib.validation import as_class_scores, as_labels, check_choice, check_columns, check_not_negative
@@ -28,6 +31,10 @@ LEAST_FLOOR, MOST_FLOOR = 2.0**-126, 1e-3
 
 #: Temperatures are looked for between these when the objective is log loss.
 TEMPERATURE_RANGE = (0.01, 100.0)
+
+#: Above this many probabilities, diagonal maps are fitted in float32: twice as fast, and the loss they reach
+#: is the same to about 1e-9 nats.
+SINGLE_PRECISION = 20_000_000
 
 
 class LogScaling(BaseEstimator):
@@ -56,25 +63,30 @@ class LogScaling(BaseEstimator):
         TooManyParametersWarning
             Before starting, if there are more parameters than rows.
         ConvergenceWarning
-            If the optimiser stopped early (only above `NEWTON_LIMIT` parameters).
+            If the optimiser stopped early; the warning says how far from the optimum.
         """
         self._check_params()
         matrix = as_class_scores(getattr(proba, "proba", proba), "proba")
         codes = as_labels(y, *matrix.shape)
         n_samples, n_classes = matrix.shape
-        if self.n_parameters(n_classes) > n_samples:
-            warnings.warn(
-                f"{type(self).__name__} has {self.n_parameters(n_classes):,} parameters for {n_samples:,} "
-                f"rows of {n_classes:,} classes: it will fit their noise, and may take long. Prefer "
-                "TemperatureScaling, or set l2.",
-                TooManyParametersWarning,
-                stacklevel=2,
-            )
+        overfit = self.overfit_words(n_samples, n_classes)
+        if overfit:
+            warnings.warn(overfit, TooManyParametersWarning, stacklevel=2)
         smallest = map_row_blocks(lambda rows: np.where(rows > 0, rows, 1).min(axis=1), matrix).min()
         floor = np.clip(float(smallest) / 2.0, LEAST_FLOOR, MOST_FLOOR / n_classes)
         self.n_classes_, self.floor_ = n_classes, float(floor)
         self._fit(matrix, codes)
         return self
+
+    def overfit_words(self, n_samples: int, n_classes: int) -> str:
+        """Warn of a fit with more parameters than rows, or return "" if there is nothing to warn of."""
+        if self.n_parameters(n_classes) <= n_samples or self._is_held:
+            return ""
+        return (
+            f"{type(self).__name__} has {self.n_parameters(n_classes):,} parameters for {n_samples:,} "
+            f"rows of {n_classes:,} classes: it will fit their noise, and may take long. Prefer "
+            'TemperatureScaling, or let cross-validation choose a ridge: l2="cv".'
+        )
 
     def predict_proba(self, proba: Any) -> np.ndarray:
         """Calibrated class probabilities, (n, L) float64, of (n, L) probabilities.
@@ -85,7 +97,7 @@ class LogScaling(BaseEstimator):
             If `proba` is not a matrix of probabilities with the number of columns seen in `fit`.
         """
         return map_row_blocks(
-            lambda rows: softmax(self._logits(log_floored(rows, self.floor_)), axis=1), self._checked(proba)
+            lambda rows: self._probabilities(log_floored(rows, self.floor_)), self._checked(proba)
         )
 
     def predict(self, proba: Any) -> np.ndarray:
@@ -96,11 +108,19 @@ class LogScaling(BaseEstimator):
         """`predict` and the calibrated probability of that class."""
         return TopLabelPrediction(*highest(self.predict_proba(proba)))
 
+    @property
+    def _is_held(self) -> bool:
+        """Whether a ridge made for the number of rows keeps many parameters from fitting noise."""
+        return False
+
     def _check_params(self) -> None:
         raise NotImplementedError
 
     def _fit(self, matrix: np.ndarray, codes: np.ndarray) -> None:
         raise NotImplementedError
+
+    def _probabilities(self, log_p: np.ndarray) -> np.ndarray:
+        return softmax(self._logits(log_p), axis=1)
 
     def _logits(self, log_p: np.ndarray) -> np.ndarray:
         raise NotImplementedError
@@ -164,19 +184,72 @@ class TemperatureScaling(LogScaling):
 
 
 class AffineScaling(LogScaling):
-    """A scaling with weights and biases, fitted by maximum likelihood with a ridge."""
+    """A scaling with weights and biases, fitted by maximum likelihood with a ridge.
 
-    def __init__(self, *, l2: float = 0.0) -> None:
+    `l2`, and `off_diagonal` where there is one, may be "cv": see `calib.calibrators.ridge_choice`.
+    """
+
+    weights_: np.ndarray
+    biases_: np.ndarray
+    loss_gap_: float
+    gradient_norm_: float
+    ridge_: float | None = None
+    search_: np.ndarray
+
+    def __init__(self, *, l2: float | str = 0.0) -> None:
         self.l2 = l2
 
+    @property
+    def _ridges(self) -> dict[str, float | str]:
+        """Weights of the ridge by the name of their parameter; None where the parameter is not used."""
+        return {"l2": self.l2}
+
+    @property
+    def _is_held(self) -> bool:
+        return CROSS_VALIDATED in self._ridges.values()
+
     def _check_params(self) -> None:
-        check_not_negative(self.l2, "l2")
+        for name, strength in self._ridges.items():
+            if strength != CROSS_VALIDATED:
+                check_not_negative(strength, name, f', or "{CROSS_VALIDATED}"')
 
     def _fit(self, matrix: np.ndarray, codes: np.ndarray) -> None:
-        log_p = map_row_blocks(lambda rows: log_floored(rows, self.floor_), matrix)
-        self._fit_weights(log_p, codes, max(float(self.l2), LEAST_RIDGE))
+        features, given = self._features(matrix), self._ridges
+        chosen = [name for name, strength in given.items() if strength == CROSS_VALIDATED]
+        for name in ("ridge_", "search_"):
+            self.__dict__.pop(name, None)
 
-    def _fit_weights(self, log_p: np.ndarray, codes: np.ndarray, ridge: float) -> None:
+        def fit_rows(
+            rows: Any, strength: float, begin: SoftmaxFit | None = None, gap: float | None = None
+        ) -> SoftmaxFit:
+            used = given | dict.fromkeys(chosen, strength)
+            ridges = {name: max(float(value), LEAST_RIDGE) for name, value in used.items()}
+            return self._fit_weights(features[rows], codes[rows], ridges, begin, gap)
+
+        def losses(fitted: SoftmaxFit, rows: np.ndarray) -> np.ndarray:
+            log_q = log_softmax(self._map_logits(features[rows], fitted.weights, fitted.biases), axis=1)
+            return -np.take_along_axis(log_q, codes[rows, None], axis=1)[:, 0]
+
+        if chosen:
+            self.search_ = search_strength(folds(matrix, codes), fit_rows, losses)
+            self.ridge_ = best_strength(self.search_)
+        fitted = fit_rows(slice(None), self.ridge_ or 0.0)
+        self.weights_, self.biases_, self.loss_gap_, self.gradient_norm_ = fitted
+
+    def _features(self, matrix: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _fit_weights(
+        self,
+        features: np.ndarray,
+        codes: np.ndarray,
+        ridges: dict[str, float],
+        begin: SoftmaxFit | None,
+        gap: float | None,
+    ) -> SoftmaxFit:
+        raise NotImplementedError
+
+    def _map_logits(self, features: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
 
@@ -185,22 +258,31 @@ class VectorScaling(AffineScaling):
 
     The logit of class j < L is ``weights_[j] * log(p_j / p_L) + biases_[j]``, that of class L is 0. This
     is the form of Kull et al. (NeurIPS 2019), whose code the paper used; it depends on which class is last.
-    The predicted class can change.
+    `StructuredVectorScaling` does not. The predicted class can change.
 
     Parameters
     ----------
-    l2 : float, unit: nats per row
+    l2 : float or "cv", unit: nats per row
         Weight of the ridge ``l2 / 2 * (sum((weights_ - 1)**2) + sum(shift**2))`` added to the mean log
         loss, where `shift` is how much the logits of the average calibration row (mean log-odds) change:
-        it pulls towards leaving the model as it is. At least `LEAST_RIDGE` is always used, which keeps
-        the optimum finite when classes are absent from `y` or can be separated.
+        it pulls towards leaving the model as it is. At least `LEAST_RIDGE` is always
+        used, which keeps the optimum finite when classes are absent from `y` or can be separated. "cv"
+        chooses it by cross-validation on the calibration rows.
 
     Attributes
     ----------
     weights_, biases_ : (L - 1,) float64 arrays
+    ridge_, search_
+        Only with "cv", see `DirichletScaling`.
+    loss_gap_, gradient_norm_ : float
+        How far from the optimum the fit stopped, see `DirichletScaling`.
     floor_ : float
         Probability that lower ones are raised to, see `LogScaling`.
     n_classes_ : int
+
+    Notes
+    -----
+    Above `SINGLE_PRECISION` probabilities the fit computes in float32.
     """
 
     @staticmethod
@@ -208,49 +290,120 @@ class VectorScaling(AffineScaling):
         """Return 2 (L - 1): a weight and a bias for each class but the last."""
         return 2 * (n_classes - 1)
 
-    def _fit_weights(self, log_p: np.ndarray, codes: np.ndarray, ridge: float) -> None:
-        features = log_p[:, :-1] - log_p[:, -1:]
-        self.weights_, self.biases_ = diagonal_softmax_fit(features, codes, ridge)
+    def _features(self, matrix: np.ndarray) -> np.ndarray:
+        kind = np.float32 if matrix.size > SINGLE_PRECISION else np.float64
+        return map_row_blocks(lambda rows: _log_odds(log_floored(rows, self.floor_)).astype(kind), matrix)
+
+    def _fit_weights(
+        self,
+        features: np.ndarray,
+        codes: np.ndarray,
+        ridges: dict[str, float],
+        begin: SoftmaxFit | None,
+        gap: float | None,
+    ) -> SoftmaxFit:
+        kind = DiagonalMap(self.n_classes_ - 1, self.n_classes_)
+        return softmax_fit(features, codes, kind, ridges["l2"], begin=begin, gap=gap)
+
+    def _map_logits(self, features: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
+        logits = np.zeros((len(features), self.n_classes_))
+        logits[:, :-1] = features * weights + biases
+        return logits
 
     def _logits(self, log_p: np.ndarray) -> np.ndarray:
-        logits = np.zeros(log_p.shape)
-        logits[:, :-1] = (log_p[:, :-1] - log_p[:, -1:]) * self.weights_ + self.biases_
-        return logits
+        return self._map_logits(_log_odds(log_p), self.weights_, self.biases_)
 
 
 class DirichletScaling(AffineScaling):
     """Dirichlet calibration: multinomial logistic regression on log p (Kull et al., NeurIPS 2019).
 
-    The logits are ``log p @ weights_.T + biases_``. The predicted class can change.
+    The logits are ``log p @ weights_.T + biases_``. The predicted class can change. With L (L + 1)
+    parameters it fits the noise of few rows unless a ridge holds it: prefer ``l2="cv"`` or
+    ``off_diagonal="cv"`` below some tens of rows per parameter.
 
     Parameters
     ----------
-    l2 : float, unit: nats per row
-        Weight of the ridge ``l2 / 2 * (sum((weights_ - I)**2) + sum(shift**2))``, with `shift` as in
-        `VectorScaling` (here of mean log p). The least ridge, `LEAST_RIDGE`, also chooses one among the many
-        parameters that give the same softmax.
+    l2 : float or "cv", unit: nats per row
+        Weight of the ridge ``l2 / 2 * (sum((weights_ - I)**2) + sum(shift**2))`` added to the mean log
+        loss, where `shift` is how much the logits of the average calibration row (mean log p) change: it
+        pulls towards leaving the model as it is. At least `LEAST_RIDGE` is always
+        used, which keeps the optimum finite when classes are absent from `y` or can be separated, and
+        chooses one among the many parameters that give the same softmax. "cv" chooses it by
+        cross-validation on the calibration rows.
+    off_diagonal : float or "cv", optional, unit: nats per row
+        Off-diagonal and intercept regularisation (ODIR, Kull et al. 2019): the ridge is
+        ``off_diagonal / 2 * (sum of the squared weights off the diagonal + sum(biases_**2))``, and `l2` holds
+        only the diagonal, by default not at all. In their terms lambda is off_diagonal L (L - 1) / 2 and mu
+        is off_diagonal L / 2; the two are not chosen separately. Default: the ridge of `l2` alone.
 
     Attributes
     ----------
     weights_ : (L, L) float64 array
         Row j holds the weights of the logit of class j.
     biases_ : (L,) float64 array
+    ridge_ : float
+        Only with "cv": the strength with the smallest mean held-out log loss.
+    search_ : (m, 3) float64 array
+        Only with "cv": strengths tried, mean held-out log loss, and its standard error over rows.
+    loss_gap_ : float, unit: nats per row
+        How far the fit stopped above its smallest loss with ridge: half the Newton decrement where the last
+        step began. An estimate, not a bound; the last step has brought the fit nearer.
+    gradient_norm_ : float
+        Euclidean norm of the gradient where the fit stopped.
     floor_ : float
         Probability that lower ones are raised to, see `LogScaling`.
     n_classes_ : int
+
+    Notes
+    -----
+    `loss_gap_`, `gradient_norm_` and `search_` tell of the fit and are not kept in calibrator files.
     """
+
+    def __init__(self, *, l2: float | str = 0.0, off_diagonal: float | str | None = None) -> None:
+        super().__init__(l2=l2)
+        self.off_diagonal = off_diagonal
 
     @staticmethod
     def n_parameters(n_classes: int) -> int:
         """Return L (L + 1): a row of weights and a bias for each class."""
         return n_classes * (n_classes + 1)
 
-    def _fit_weights(self, log_p: np.ndarray, codes: np.ndarray, ridge: float) -> None:
-        fitted = full_softmax_fit(log_p, codes, ridge)
-        self.weights_, self.biases_ = fitted[:, :-1].copy(), fitted[:, -1].copy()
+    @property
+    def _ridges(self) -> dict[str, float | str]:
+        return super()._ridges | ({} if self.off_diagonal is None else {"off_diagonal": self.off_diagonal})
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.l2 == self.off_diagonal == CROSS_VALIDATED:
+            raise InputError('only one of l2 and off_diagonal can be "cv"; give the other a number')
+
+    def _features(self, matrix: np.ndarray) -> np.ndarray:
+        return map_row_blocks(lambda rows: log_floored(rows, self.floor_), matrix)
+
+    def _fit_weights(
+        self,
+        features: np.ndarray,
+        codes: np.ndarray,
+        ridges: dict[str, float],
+        begin: SoftmaxFit | None,
+        gap: float | None,
+    ) -> SoftmaxFit:
+        kind = FullMap(self.n_classes_)
+        ridge = np.full(kind.shape, ridges.get("off_diagonal", ridges["l2"]))
+        np.fill_diagonal(ridge, ridges["l2"])
+        centred = "off_diagonal" not in ridges
+        return softmax_fit(features, codes, kind, ridge, centred=centred, begin=begin, gap=gap)
+
+    def _map_logits(self, features: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
+        return features @ weights.T + biases
 
     def _logits(self, log_p: np.ndarray) -> np.ndarray:
-        return log_p @ self.weights_.T + self.biases_
+        return self._map_logits(log_p, self.weights_, self.biases_)
+
+
+def _log_odds(log_p: np.ndarray) -> np.ndarray:
+    """Log-probabilities of the classes but the last, minus that of the last."""
+    return log_p[:, :-1] - log_p[:, -1:]
 
 
 def log_floored(proba: np.ndarray, floor: float) -> np.ndarray:
@@ -258,8 +411,8 @@ def log_floored(proba: np.ndarray, floor: float) -> np.ndarray:
     return np.log(np.maximum(proba, floor, dtype=np.float64))
 
 
-def _log_loss_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) -> float:
-    """Minimise the log loss, convex in b = 1 / T, by Newton steps that never leave a bracket."""
+def log_loss_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) -> float:
+    """Minimise the log loss, convex in b = 1 / T, by Newton steps that stay between known signs of slope."""
     logits = map_row_blocks(lambda rows: _below_top(rows, floor), proba)
     of_truth = float(np.take_along_axis(logits, codes[:, None], axis=1).sum())
     blocks = [logits[rows] for rows in cached_slices(*logits.shape)]
@@ -292,7 +445,7 @@ def _log_loss_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) ->
             break
         if b in tested:
             b = float(np.sqrt(low * high))
-    return 1.0 / b
+    return float(1.0 / b)
 
 
 def _conf_ece_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) -> float:
@@ -349,7 +502,7 @@ def top_versus_all_temperature(proba: np.ndarray, codes: np.ndarray, floor: floa
 
 #: How T is found for each objective.
 _SEARCHES = {
-    "log_loss": _log_loss_temperature,
+    "log_loss": log_loss_temperature,
     "conf_ece": _conf_ece_temperature,
     "top_versus_all": top_versus_all_temperature,
 }

@@ -28,6 +28,7 @@ from calib.binning import Strategy
 from calib.calibrators.catalogue import REPORTED, make_calibrator, name_of, named_methods
 from calib.calibrators.label_shift import CorrectedCalibrator, LabelShiftCorrection
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
+from calib.calibrators.softmax_fit import fit_words
 from calib.cli.input import Outcome, calibrator_for, fix_codes, read_rows, rows_to_assess
 from calib.doctor.examination import check as check_file
 from calib.doctor.findings import counted
@@ -43,7 +44,17 @@ from calib.predictions import Predictions
 from calib.report.sections import ReportInput, report_html
 
 #: Options of `fit` that go to the calibrator as they are.
-_CALIBRATOR_OPTIONS = ("notion", "points_per_bin", "n_bins", "ties", "top_k", "normalize", "fallback")
+_CALIBRATOR_OPTIONS = (
+    "notion",
+    "points_per_bin",
+    "n_bins",
+    "ties",
+    "top_k",
+    "normalize",
+    "fallback",
+    "l2",
+    "off_diagonal",
+)
 
 
 def metrics(options: Namespace) -> Outcome:
@@ -107,8 +118,9 @@ def fit(options: Namespace) -> Outcome:
     calibrator = make_calibrator(options.method, random_state=options.seed, complete=complete, **parameters)
     calibrator.fit(calibration.proba, calibration.labels)
     content = dumps(calibrator, fitted_on=calibration, log=file_rows.log)
+    about_fit = fit_words(calibrator)
     calibrator = loads(content)
-    notes = [f"{name_of(calibrator)} fitted on {calibration.n_samples:,} rows: {source}"]
+    notes = [f"{name_of(calibrator)} fitted on {calibration.n_samples:,} rows: {source}", *about_fit]
     fallbacks = fallback_records(calibrator, calibration.class_names)
     for used, outcome in FALLBACK_WORDS.items():
         short = [entry for entry in fallbacks if entry["used"] == used]

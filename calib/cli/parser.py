@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TextIO
 import calib.cli.commands as commands
 from calib.assessment.gate import METRICS as LIMITS
 from calib.calibrators.catalogue import METHODS, REPORTED
+from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.cli.input import check_files, check_numbers
 from calib.exceptions import InputError
 from calib.formats.raw_predictions import SCALES, RemedyError
@@ -55,6 +56,7 @@ examples:
   python -m calib fit predictions.csv --points-per-bin 50 -o cal.json
   python -m calib fit logits.npz --notion class-wise --normalize --n-bins 15 -o n-hb.json
   python -m calib fit val.csv --evaluate test.csv --method temperature -o ts.json
+  python -m calib fit logits.npz --method dirichlet --l2 cv -o ds.json
 
 Fits on the calibration rows and compares before and after on the evaluation rows. A file that names no
 calibration rows is divided at random, stratified by label: the share --split is for fitting, the rest
@@ -218,6 +220,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--normalize", action="store_true", help="class-wise: divide each row by its sum")
     add("--fallback", choices=("identity", "pooled"), help="for classes with too few rows; default identity")
     add("--complete", action="store_true", help="spread 1 - confidence over the other classes")
+    add(
+        "--l2", type=_ridge, metavar="X|cv", help="vector, dirichlet: weight of the ridge, or cv to choose it"
+    )
+    add("--off-diagonal", type=_ridge, metavar="X|cv", help="dirichlet: weight of ODIR, or cv to choose it")
     add("--split", type=_share, default=0.5, metavar="SHARE", help="share to fit on; default 0.5")
     add("--seed", type=int, default=0, help="seed of the fit and the split; default 0")
     _add_bins(fit)
@@ -322,6 +328,15 @@ def _share(text: str) -> float:
     if not 0.0 < share <= 1.0:
         raise argparse.ArgumentTypeError(f"expected a share above 0 and at most 1; got {text}")
     return share
+
+
+def _ridge(text: str) -> float | str:
+    if text == CROSS_VALIDATED:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'expected a number or "{CROSS_VALIDATED}"; got {text!r}') from None
 
 
 def _say_warning(message: Warning | str, *_: object, **__: object) -> None:

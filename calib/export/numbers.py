@@ -36,7 +36,7 @@ def plain_data(calibrator: Any) -> dict[str, Any]:
         return {"kind": "binary", "calibrators": [0], **_curves([calibrator])}
     parameters = {
         name: np.asarray(getattr(calibrator, f"{name}_")).tolist()
-        for name in ("n_classes", "floor", "temperature", "weights", "biases")
+        for name in ("n_classes", "floor", "temperature", "n_samples", "mixture", "weights", "biases")
         if hasattr(calibrator, f"{name}_")
     }
     return {"kind": method, **parameters}

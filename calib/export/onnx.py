@@ -94,13 +94,28 @@ def _output_matrix(graph: Graph, matrix: str, n_classes: int) -> None:
 
 def _scaled(graph: Graph, data: dict[str, Any], proba: str) -> str:
     log_p = graph.op("Log", graph.op("Max", proba, graph.number(data["floor"])))
-    if data["kind"] == "temperature":
+    kind, uniform = data["kind"], graph.number(1.0 / data["n_classes"])
+    if "temperature" in data:
         logits = graph.op("Div", log_p, graph.number(data["temperature"]))
-    elif data["kind"] == "top-versus-all":
+        tempered = graph.op("Softmax", logits, axis=1)
+    if kind == "temperature":
+        return tempered
+    if kind == "ensemble-temperature":
+        parts = tempered, graph.op("Softmax", log_p, axis=1), uniform
+        first, second, third = (
+            graph.op("Mul", part, graph.number(weight))
+            for part, weight in zip(parts, data["mixture"], strict=True)
+        )
+        return graph.op("Min", graph.op("Add", graph.op("Add", first, second), third), graph.number(1.0))
+    if kind in ("structured-vector", "structured-matrix"):
+        smoothed = graph.op("Add", graph.op("Mul", tempered, graph.number(data["n_samples"])), uniform)
+        log_p = graph.op("Log", graph.op("Div", smoothed, graph.number(data["n_samples"] + 1.0)))
+    if kind == "top-versus-all":
         logits = graph.op("Mul", log_p, graph.array(np.array(data["weights"])))
-    elif data["kind"] == "dirichlet":
-        weights, biases = graph.array(np.array(data["weights"]).T), graph.array(np.array(data["biases"]))
-        logits = graph.op("Add", graph.op("MatMul", log_p, weights), biases)
+    elif kind != "vector":
+        product = "Mul" if kind == "structured-vector" else "MatMul"
+        scaled = graph.op(product, log_p, graph.array(np.array(data["weights"]).T))
+        logits = graph.op("Add", scaled, graph.array(np.array(data["biases"])))
     else:
         # Weight 0 and bias 0 for the last class, whose logit is 0.
         last = graph.columns(log_p, data["n_classes"] - 1, data["n_classes"])

@@ -26,16 +26,29 @@ def calibrate(proba):
         return _multiclass(proba)
     if kind == "canonical":
         return _with_label(_canonical(proba))
-    log_p = np.log(np.maximum(proba, DATA["floor"], dtype=np.float64))
+    return _with_label(_scaled(kind, np.log(np.maximum(proba, DATA["floor"], dtype=np.float64))))
+
+
+def _scaled(kind, log_p):
+    if "temperature" in DATA:
+        tempered = _softmax(log_p / DATA["temperature"])
     if kind == "temperature":
-        return _with_label(_softmax(log_p / DATA["temperature"]))
-    if kind == "dirichlet":
-        return _with_label(_softmax(log_p @ DATA["weights"].T + DATA["biases"]))
+        return tempered
+    if kind == "ensemble-temperature":
+        first, second, uniform = DATA["mixture"]
+        mixed = first * tempered + second * _softmax(log_p) + uniform / DATA["n_classes"]
+        return np.minimum(mixed, 1.0)
+    if kind == "vector":
+        logits = np.zeros(log_p.shape)
+        logits[:, :-1] = (log_p[:, :-1] - log_p[:, -1:]) * DATA["weights"] + DATA["biases"]
+        return _softmax(logits)
     if kind == "top-versus-all":
-        return _with_label(_softmax(log_p * DATA["weights"]))
-    logits = np.zeros(log_p.shape)
-    logits[:, :-1] = (log_p[:, :-1] - log_p[:, -1:]) * DATA["weights"] + DATA["biases"]
-    return _with_label(_softmax(logits))
+        return _softmax(log_p * DATA["weights"])
+    if kind != "dirichlet":
+        log_p = np.log((DATA["n_samples"] * tempered + 1.0 / DATA["n_classes"]) / (DATA["n_samples"] + 1.0))
+    if kind == "structured-vector":
+        return _softmax(log_p * DATA["weights"] + DATA["biases"])
+    return _softmax(log_p @ DATA["weights"].T + DATA["biases"])
 
 
 def _checked(proba, ndim):

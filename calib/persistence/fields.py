@@ -121,6 +121,16 @@ def choice(*words: str) -> Scalar:
     )
 
 
+def either(one: Scalar, other: Scalar) -> Scalar:
+    """Return the field of a value that is one of two kinds."""
+    return Scalar(
+        f"{one.expected} or {other.expected}",
+        lambda value: one.is_sound(value) or other.is_sound(value),
+        {"anyOf": [one.schema, other.schema]},
+        lambda value: (other if isinstance(value, str) else one).encode(value),
+    )
+
+
 def text(expected: str, is_sound: Callable[[str], Any], **schema: Any) -> Scalar:
     """Return the field of a text that `is_sound` accepts."""
     return Scalar(

@@ -12,6 +12,7 @@ from calib.calibrators.canonical import CanonicalBinning, GridScheme, Sierpinski
 from calib.calibrators.catalogue import BINARY, SCHEMES, VECTOR, Method
 from calib.calibrators.curves import MOST_ODDS
 from calib.calibrators.multiclass import MulticlassToBinary, ProblemCalibrators, find_fallbacks
+from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.calibrators.scaling import LEAST_FLOOR, MOST_FLOOR
 from calib.calibrators.venn_abers import VennAbersCalibration
 from calib.exceptions import CalibratorFileError, InputError
@@ -28,6 +29,7 @@ from calib.persistence.fields import (
     choice,
     closed,
     closed_schema,
+    either,
     mismatch,
     real,
     whole,
@@ -184,6 +186,19 @@ def _check_cells(make: type) -> Check:
     return check
 
 
+def _check_ridge(params: Values, state: Values, where: str, sizes: Sizes) -> None:
+    if (state["ridge_"] is not None) != (CROSS_VALIDATED in params.values()):
+        raise CalibratorFileError(
+            f'calibrator file: {where}.ridge_ must be there if and only if a parameter is "{CROSS_VALIDATED}"'
+        )
+
+
+def _check_mixture(params: Values, state: Values, where: str, sizes: Sizes) -> None:
+    weights = state["mixture_"]
+    if len(weights) != 3 or abs(weights.sum() - 1.0) > 1e-9:
+        raise mismatch(f"{where}.mixture_", "three numbers that sum to 1", weights.tolist())
+
+
 def _check_canonical(params: Values, state: Values, where: str, sizes: Sizes) -> None:
     scheme = state["scheme_"]
     if type(scheme) is not type(params["scheme"]) or scheme.get_params() != params["scheme"].get_params():
@@ -196,14 +211,16 @@ def _check_canonical(params: Values, state: Values, where: str, sizes: Sizes) ->
     sizes["n"] = int(state["counts_"].sum()) + state["n_boundary_"]
 
 
-#: State that files written before version 0.2 lack.
-_LATER = frozenset({"misplaced_"})
+#: Parameters and state that files written before version 0.2 lack.
+_LATER = frozenset({"misplaced_", "off_diagonal", "ridge_"})
 
 
 def _layouts(methods: Mapping[str, Method], rows: Mapping[str, tuple[Any, ...]]) -> dict[str, Layout]:
     """Return the layouts of methods of the catalogue, from a row (params, state, check if any) for each."""
     return {
-        methods[name].make.__name__: Layout(methods[name].make, Record(params), Record(state, _LATER), *check)
+        methods[name].make.__name__: Layout(
+            methods[name].make, Record(params, _LATER), Record(state, _LATER), *check
+        )
         for name, (params, state, *check) in rows.items()
     }
 
@@ -212,8 +229,17 @@ def _layouts(methods: Mapping[str, Method], rows: Mapping[str, tuple[Any, ...]])
 _MAX_WEIGHT = 1e12
 _WEIGHT = real(-_MAX_WEIGHT, _MAX_WEIGHT)
 
+#: Weight of a ridge, or the word that it is chosen by cross-validation.
+_RIDGE = either(real(0.0), choice(CROSS_VALIDATED))
+
 _CLASSES = whole(2, 2**31, size="L")
 _SCALING: dict[str, Field] = {"n_classes_": _CLASSES, "floor_": real(LEAST_FLOOR, MOST_FLOOR)}
+_TEMPERATURE = real(0.001, 1_000.0)
+_FULL: dict[str, Field] = {
+    "weights_": Array(("L", "L"), -_MAX_WEIGHT, _MAX_WEIGHT),
+    "biases_": Array(("L",), -_MAX_WEIGHT, _MAX_WEIGHT),
+}
+_STRUCTURED: dict[str, Field] = {**_SCALING, "temperature_": _TEMPERATURE, "n_samples_": whole(size="n")}
 _CELLS: dict[str, Field] = {"n_classes_": whole(3, 2**31, size="L"), "n_bins_": whole(1, size="B")}
 
 #: Binary calibrators: score in [0, 1] to probability of one event.
@@ -294,27 +320,43 @@ _VECTOR = _layouts(
     {
         "temperature": (
             {"objective": choice("log_loss", "conf_ece", "top_versus_all")},
-            {**_SCALING, "temperature_": real(0.001, 1_000.0)},
+            {**_SCALING, "temperature_": _TEMPERATURE},
         ),
         "vector": (
-            {"l2": real(0.0)},
+            {"l2": _RIDGE},
             {
                 **_SCALING,
                 "weights_": Array(("L-1",), -_MAX_WEIGHT, _MAX_WEIGHT),
                 "biases_": Array(("L-1",), -_MAX_WEIGHT, _MAX_WEIGHT),
+                "ridge_": real(0.0),
             },
+            _check_ridge,
         ),
         "top-versus-all": (
             {"l2": real(0.0)},
             {**_SCALING, "weights_": Array(("L",), -_MAX_WEIGHT, _MAX_WEIGHT)},
         ),
         "dirichlet": (
-            {"l2": real(0.0)},
+            {"l2": _RIDGE, "off_diagonal": _RIDGE},
+            {**_SCALING, **_FULL, "ridge_": real(0.0)},
+            _check_ridge,
+        ),
+        "ensemble-temperature": (
+            {"objective": choice("log_loss", "brier")},
+            {**_SCALING, "temperature_": _TEMPERATURE, "mixture_": Array(("w",), 0.0, 1.0)},
+            _check_mixture,
+        ),
+        "structured-vector": (
+            dict.fromkeys(("lambda_intercept", "lambda_diagonal"), real(0.0)),
             {
-                **_SCALING,
-                "weights_": Array(("L", "L"), -_MAX_WEIGHT, _MAX_WEIGHT),
+                **_STRUCTURED,
+                "weights_": Array(("L",), -_MAX_WEIGHT, _MAX_WEIGHT),
                 "biases_": Array(("L",), -_MAX_WEIGHT, _MAX_WEIGHT),
             },
+        ),
+        "structured-matrix": (
+            dict.fromkeys(("lambda_intercept", "lambda_diagonal", "lambda_off_diagonal"), real(0.0)),
+            {**_STRUCTURED, **_FULL},
         ),
     },
 )

@@ -10,6 +10,7 @@ from calib.assessment.leaderboard import Entry, Leaderboard, improvement_words
 from calib.assessment.summary import how_assessed
 from calib.calibrators.catalogue import name_of
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
+from calib.calibrators.softmax_fit import fit_words
 from pages.shared.panels.bin_planner import planner
 from pages.shared.panels.choose_calibrator import choose_calibrator
 from pages.shared.panels.guarantee import show_guarantee
@@ -106,6 +107,8 @@ for column, method in zip(st.columns(2), (base, chosen), strict=True):
             alt=f"Reliability diagram of {method.name}",
         )
 
+for sentence in fit_words(chosen.calibrator):
+    st.caption(f"{sentence[0].upper()}{sentence[1:]}.")
 fallbacks = pd.DataFrame(fallback_records(chosen.calibrator, data.evaluation.class_names))
 if len(fallbacks):
     for used, short in fallbacks.groupby("used"):

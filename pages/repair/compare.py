@@ -7,7 +7,7 @@ import streamlit as st
 
 from calib import figures
 from calib.assessment.leaderboard import Entry, compare
-from calib.calibrators.catalogue import PAPER, named_methods
+from calib.calibrators.catalogue import METHODS, PAPER, VECTOR, method_of, named_methods
 from calib.diagrams.bin_sweep import sweep_words
 from calib.notions import Notion
 from pages.shared.panels.add_model import offer_model_upload
@@ -50,11 +50,13 @@ with right:
 points = right.slider("Points per bin k", 5, 500, 50, 5) if bins_by == "Points per bin" else 50
 available = named_methods(n_bins if bins_by == "Bins per problem" else None, points)
 n_rows, n_classes = data.calibration.proba.shape
-if "DS" in selected and available["DS"].n_parameters(n_classes) > n_rows:
-    left.warning(
-        f"Dirichlet scaling (DS) has {available['DS'].n_parameters(n_classes):,} parameters for {n_rows:,} "
-        "calibration rows: it will overfit and take a long time."
-    )
+scalings = {name: available[name] for name in selected if method_of(available[name]) in VECTOR}
+for scaling in scalings.values():
+    if warning := scaling.overfit_words(n_rows, n_classes):
+        left.warning(warning)
+if scalings:
+    abouts = {name: METHODS[str(method_of(scaling))].about for name, scaling in scalings.items()}
+    left.caption(" ".join(f"{literal(name)}: {about}" for name, about in abouts.items()))
 
 offer_model_upload()
 show_recommendation()
@@ -86,8 +88,8 @@ st.subheader("Ranking on the evaluation rows", anchor=False)
 accuracy = leaderboard.frame().set_index("Method")["Accuracy"]
 changed = accuracy[[name for name in selected if abs(accuracy[name] - accuracy[BASE]) > 1e-12]]
 st.markdown(
-    f"{leaderboard.words(literal)} Confidence, top-label and top-K calibration and temperature scaling "
-    "cannot change the predicted class; the other methods can"
+    f"{leaderboard.words(literal)} Confidence, top-label and top-K calibration, temperature scaling "
+    "and its ensemble cannot change the predicted class; the other methods can"
     + (
         f", and here accuracy goes from {accuracy[BASE]:.4f} to {changed.min():.4f} at worst."
         if len(changed)

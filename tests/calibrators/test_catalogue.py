@@ -35,6 +35,9 @@ def test_names_of_calibrators():
     assert name_of(make_calibrator("beta", notion="confidence", fallback="pooled")) == "Conf-beta, pooled"
     assert name_of(make_calibrator("platt", complete="rescale")) == "TL-Platt, completed"
     assert name_of(make_calibrator("dirichlet")) == "DS"
+    assert name_of(make_calibrator("dirichlet", l2=0.5, off_diagonal="cv")) == "DS (ODIR by CV), l2 = 0.5"
+    assert name_of(make_calibrator("structured-matrix")) == "SMS"
+    assert "last class" in METHODS["vector"].about
     assert name_of(make_calibrator("grid")) == "Grid"
     with pytest.raises(InputError, match="method must be one of"):
         make_calibrator("magic")
@@ -84,10 +87,15 @@ def test_options_go_where_they_belong():
 
 
 def test_methods_of_a_comparison():
-    """Four reductions times every binary calibrator, the scalings and two more temperatures."""
+    """Four reductions times every binary calibrator, every scaling, and variants of scalings."""
     methods = named_methods(10)
     assert tuple(methods)[: len(PAPER)] == PAPER
-    assert len(methods) == 4 * len(BINARY) + len(VECTOR) + 2
+    assert len(methods) == 4 * len(BINARY) + len(VECTOR) + 5
+    assert [name for name in methods if "CV" in name] == [
+        "VS (ridge by CV)",
+        "DS (ridge by CV)",
+        "DS (ODIR by CV)",
+    ]
     assert set(REPORTED) <= set(methods)
     assert all(short_name(calibrator) == name for name, calibrator in methods.items())
     assert methods["CW-HB"].binary.n_bins == 10

@@ -41,6 +41,9 @@ SCALINGS |= {
     "TS-TvA": calib.TemperatureScaling(objective="top_versus_all"),
     "VS-l2": calib.VectorScaling(l2=0.01),
     "DS-l2": calib.DirichletScaling(l2=0.01),
+    "VS-cv": calib.VectorScaling(l2="cv"),
+    "DS-odir": calib.DirichletScaling(off_diagonal="cv"),
+    "ETS-brier": calib.EnsembleTemperatureScaling(objective="brier"),
 }
 CANONICAL = {name: catalogue.make_calibrator(name) for name in catalogue.SCHEMES}
 CANONICAL |= {

@@ -195,6 +195,23 @@ def test_every_method_fits_applies_and_has_a_name(capsys, table, tmp_path, metho
     assert applied["calibrated"].between(0, 1).all()
 
 
+def test_fit_chooses_a_ridge_and_says_which(capsys, table, tmp_path):
+    out = tmp_path / "cal.json"
+    code, data, err = run(capsys, "fit", table, "--method", "dirichlet", "--l2", "cv", "-o", out)
+    assert (code, err, data["method"]) == (0, "", "DS (ridge by CV)")
+    main(["fit", str(table), "--method", "dirichlet", "--off-diagonal", "cv", "-o", str(out)])
+    said = capsys.readouterr().out
+    assert f": {load(out).ridge_:.3g}\n" in said.partition("chosen by cross-validation")[2]
+    assert "nats per row of the optimum (gradient norm" in said
+    main(["fit", str(table), "--method", "vector", "--l2", "0.25", "-o", str(out)])
+    assert load(out).l2 == 0.25
+    with pytest.raises(SystemExit):
+        main(["fit", str(table), "--method", "vector", "--l2", "some", "-o", str(out)])
+    assert "expected a number or \"cv\"; got 'some'" in capsys.readouterr().err
+    code, _, err = run(capsys, "fit", table, "--method", "temperature", "--l2", "cv", "-o", out)
+    assert (code, "l2 does not belong to method 'temperature'" in err) == (2, True)
+
+
 def test_apply_writes_what_the_calibrator_says(capsys, table, tmp_path):
     frame = pd.read_csv(table)
     proba, y = frame[list(NAMES)].to_numpy(), frame["label"].map(NAMES.index).to_numpy()

@@ -1,12 +1,15 @@
-"""Choosing a calibrator: reduction, binary calibrator, bins, and what sparse classes use."""
+"""Choosing a calibrator: reduction, binary calibrator, bins and what sparse classes use, or a scaling."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from calib import HistogramBinning, MulticlassToBinary, figures
-from calib.calibrators.catalogue import BINARY, REDUCTIONS
+from calib.calibrators.catalogue import BINARY, REDUCTIONS, VECTOR
+from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.notions import Notion
 from pages.shared.results import points_per_bin
 from pages.shared.session import dataset
@@ -17,6 +20,14 @@ PROPOSED, POINTS, BINS = "Proposed k", "Points per bin k", "Number of bins B"
 #: Up to this many calibration scores k is proposed at once, for more when the user asks for it.
 AT_ONCE = 1_000_000
 FALLBACKS = {"identity": "leave their scores unchanged", "pooled": "use one calibrator for all classes"}
+WHOLE = "Whole vector: scaling"
+#: What a scaling with a ridge is made with, by what the menu says.
+RIDGES: dict[str, dict[str, Any]] = {
+    "ridge chosen by cross-validation": {"l2": CROSS_VALIDATED},
+    "off-diagonal ridge (ODIR) chosen by cross-validation": {"off_diagonal": CROSS_VALIDATED},
+    "none": {},
+    "a given ridge": {"l2": 0.1},
+}
 
 
 def choose_bins(place: DeltaGenerator, notion: Notion) -> HistogramBinning:
@@ -60,12 +71,14 @@ def show_proposal(notion: Notion) -> None:
     )
 
 
-def choose_calibrator() -> MulticlassToBinary:
+def choose_calibrator() -> Any:
     """Show the controls and return the chosen calibrator, unfitted."""
     left, right = st.columns(2)
     reductions = {reduction.title: reduction for reduction in REDUCTIONS}
     makers = {method.title: method.make for method in BINARY.values()}
-    title = left.selectbox("Reduction: what the confidence should be right for", list(reductions))
+    title = left.selectbox("Reduction: what the confidence should be right for", [*reductions, WHOLE])
+    if title == WHOLE:
+        return _choose_scaling(left, right)
     chosen = reductions[title]
     make = makers[right.selectbox("Binary calibrator", list(makers))]
     binary = choose_bins(right, chosen.notion) if make is HistogramBinning else make()
@@ -80,3 +93,24 @@ def choose_calibrator() -> MulticlassToBinary:
     if st.session_state.get("bins-by") == PROPOSED and isinstance(binary, HistogramBinning):
         show_proposal(chosen.notion)
     return MulticlassToBinary(binary, notion=chosen.notion, normalize=chosen.normalize, fallback=fallback)
+
+
+def _choose_scaling(left: Any, right: Any) -> Any:
+    """Show the controls of a calibrator of the whole vector and return it, unfitted."""
+    methods = {method.title: method for method in VECTOR.values()}
+    method = methods[right.selectbox("Scaling", list(methods))]
+    options: dict[str, Any] = {}
+    if "l2" in method.options:
+        offered = [words for words, made in RIDGES.items() if set(made) <= set(method.options)]
+        ridge = left.selectbox("Ridge: what keeps it from fitting noise", offered)
+        options = dict(RIDGES[ridge])
+        if ridge == "a given ridge":
+            options["l2"] = 10.0 ** left.slider("Weight of the ridge, power of 10", -6.0, 2.0, -1.0, 0.5)
+    st.caption(method.about)
+    calibrator = method.make(**options)
+    calibration = dataset().calibration
+    assert calibration is not None
+    warning = calibrator.overfit_words(*calibration.proba.shape)
+    if warning:
+        st.warning(warning)
+    return calibrator

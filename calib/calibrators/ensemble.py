@@ -1,0 +1,149 @@
+"""Ensemble temperature scaling: the temperature-scaled, the given and the uniform probabilities, mixed."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import softmax
+
+from calib.calibrators.scaling import TEMPERATURE_RANGE, LogScaling, log_floored, log_loss_temperature
+from calib.parallel import cached_slices, map_row_blocks, map_threads
+from calib.predictions import TopLabelPrediction
+from calib.validation import check_choice
+
+
+class EnsembleTemperatureScaling(LogScaling):
+    """Ensemble temperature scaling, ETS (Zhang, Kailkhura & Han, ICML 2020).
+
+    ``w[0] * softmax(log p / T) + w[1] * p + w[2] / L`` with weights that are not negative and sum to 1. The
+    order of the probabilities in a row, hence the predicted class and the accuracy, never change.
+
+    Parameters
+    ----------
+    objective : {"log_loss", "brier"}
+        What T, and then with this T the weights, minimise on the calibration rows. Both are proper; the
+        authors' code offers both.
+
+    Attributes
+    ----------
+    temperature_ : float
+    mixture_ : (3,) float64 array
+        Weights of the temperature-scaled, the given and the uniform probabilities.
+    floor_ : float
+        Probability that lower ones are raised to, see `LogScaling`.
+    n_classes_ : int
+    """
+
+    def __init__(self, *, objective: str = "log_loss") -> None:
+        self.objective = objective
+
+    @staticmethod
+    def n_parameters(n_classes: int) -> int:
+        """Return 3: T and two of the weights, which sum to 1."""
+        return 3
+
+    def _check_params(self) -> None:
+        check_choice(self.objective, ("log_loss", "brier"), "objective")
+
+    def _fit(self, matrix: np.ndarray, codes: np.ndarray) -> None:
+        by_log_loss = self.objective == "log_loss"
+        search = log_loss_temperature if by_log_loss else _brier_temperature
+        self.temperature_ = search(matrix, codes, self.floor_)
+        n_samples, n_classes = matrix.shape
+        truth = np.empty((n_samples, 3))
+
+        def of_rows(rows: slice) -> np.ndarray:
+            """Fill in what each part says of the true class, and return the sums of products of parts."""
+            parts = self._parts(log_floored(matrix[rows], self.floor_))
+            truth[rows] = np.take_along_axis(parts, codes[rows, None, None], axis=1)[:, 0]
+            flat = parts.reshape(-1, 3)
+            return flat.T @ flat
+
+        products = np.asarray(sum(map_threads(of_rows, cached_slices(n_samples, 3 * n_classes))))
+        if by_log_loss:
+            self.mixture_ = _likeliest_mixture(truth)
+        else:
+            self.mixture_ = _nearest_mixture(products / n_samples, truth.mean(axis=0))
+
+    def _parts(self, log_p: np.ndarray) -> np.ndarray:
+        """Return the temperature-scaled, given and uniform probabilities, (n, L, 3)."""
+        scaled, given = softmax(log_p / self.temperature_, axis=1), softmax(log_p, axis=1)
+        return np.stack([scaled, given, np.full(log_p.shape, 1.0 / self.n_classes_)], axis=2)
+
+    def _probabilities(self, log_p: np.ndarray) -> np.ndarray:
+        scaled, given = softmax(log_p / self.temperature_, axis=1), softmax(log_p, axis=1)
+        first, second, uniform = self.mixture_
+        return np.minimum(first * scaled + second * given + uniform / self.n_classes_, 1.0)
+
+    def predict_top(self, proba: Any) -> TopLabelPrediction:
+        """Predicted class, which is that of `proba` itself, and its calibrated probability."""
+        label = map_row_blocks(lambda rows: rows.argmax(axis=1), self._checked(proba))
+        said = self.predict_proba(proba)
+        return TopLabelPrediction(label, np.take_along_axis(said, label[:, None], axis=1)[:, 0])
+
+
+def _brier_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) -> float:
+    """Minimise the Brier score in log T, which need not be convex: by a grid, then a root of the slope."""
+    slices = cached_slices(*proba.shape)
+
+    def brier(log_t: float) -> np.ndarray:
+        """Return the Brier score, less what does not depend on T, and its slope."""
+
+        def of_rows(rows: slice) -> np.ndarray:
+            z = log_floored(proba[rows], floor) / np.exp(log_t)
+            q = softmax(z, axis=1)
+            falls = q * (z - (q * z).sum(axis=1, keepdims=True))
+            truth = codes[rows, None]
+            score = (q**2).sum() - 2.0 * np.take_along_axis(q, truth, axis=1).sum()
+            slope = 2.0 * (np.take_along_axis(falls, truth, axis=1).sum() - (q * falls).sum())
+            return np.array([score, slope])
+
+        return np.asarray(sum(map_threads(of_rows, slices))) / len(codes)
+
+    grid = np.linspace(np.log(TEMPERATURE_RANGE[0]), np.log(TEMPERATURE_RANGE[1]), 41)
+    tried = np.array([brier(log_t) for log_t in grid])
+    at = int(tried[:, 0].argmin())
+    low, high = max(at - 1, 0), min(at + 1, len(grid) - 1)
+    if not tried[low, 1] < 0.0 < tried[high, 1]:
+        return float(np.exp(grid[at]))
+    return float(np.exp(brentq(lambda log_t: brier(log_t)[1], grid[low], grid[high], xtol=1e-14)))
+
+
+def _nearest_mixture(products: np.ndarray, of_truth: np.ndarray) -> np.ndarray:
+    """Minimise w' products w - 2 w' of_truth over the simplex: the best stationary point of all its faces."""
+    best, least = np.full(3, 1.0 / 3.0), np.inf
+    faces = [list(face) for size in (1, 2, 3) for face in combinations(range(3), size)]
+    for face in faces:
+        size = len(face)
+        system = np.zeros((size + 1, size + 1))
+        system[:size, :size] = products[np.ix_(face, face)]
+        system[:size, size] = system[size, :size] = 1.0
+        weights = np.zeros(3)
+        weights[face] = np.linalg.lstsq(system, np.append(of_truth[face], 1.0), rcond=None)[0][:size]
+        value = float(weights @ products @ weights - 2.0 * weights @ of_truth)
+        if (weights >= -1e-12).all() and value < least:
+            best, least = np.maximum(weights, 0.0), value
+    return best / best.sum()
+
+
+def _likeliest_mixture(truth: np.ndarray) -> np.ndarray:
+    """Maximise mean(log(truth @ w)) over the simplex, which is concave, by Newton steps within it.
+
+    With r = truth / (truth @ w) the gradient is the mean of r and the Hessian minus the mean of its outer
+    squares, which maps w to the gradient: the parabola through w is that of `_nearest_mixture`.
+    """
+    weights = np.full(3, 1.0 / 3.0)
+    for _ in range(100):
+        ratio = truth / (truth @ weights)[:, None]
+        slope = ratio.mean(axis=0)
+        step = _nearest_mixture(ratio.T @ ratio / len(ratio), 2.0 * slope) - weights
+        rise, value, rate = float(slope @ step), np.log(truth @ weights).mean(), 1.0
+        if rise < 1e-15:
+            break
+        while np.log(truth @ (weights + rate * step)).mean() < value + 1e-4 * rate * rise and rate > 1e-9:
+            rate /= 2.0
+        weights = weights + rate * step
+    return weights

@@ -1,0 +1,97 @@
+"""Choosing the strength of a ridge by cross-validation on the calibration rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from calib.calibrators.softmax_fit import SoftmaxFit
+from calib.parallel import map_row_blocks
+
+#: What a strength is set to if it shall be chosen.
+CROSS_VALIDATED = "cv"
+
+#: Strengths tried, in nats per row, from "leaves the model as it is" to "as good as none".
+STRENGTHS = tuple(10.0 ** np.arange(3, -9, -1))
+
+N_FOLDS = 5
+
+#: Fits of folds stop this near their optimum, in nats per row: differences that matter are larger.
+FOLD_GAP = 1e-6
+
+#: The search ends once the held-out loss has twice in a row been this much above the smallest, in nats.
+WORSE = 1e-3
+
+
+def folds(matrix: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Divide rows into `N_FOLDS` folds, stratified by class: the number of the fold of each row, (n,) int64.
+
+    Which rows go together follows from a hash of their probabilities, not from their order or a seed, so
+    that the same rows in another order give the same fit.
+    """
+
+    def hashed(rows: np.ndarray) -> np.ndarray:
+        bits = (rows.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: no negative zeros
+        return _mixed(_mixed(bits).sum(axis=1, dtype=np.uint64))
+
+    order = np.lexsort((map_row_blocks(hashed, matrix), codes))
+    fold = np.empty(len(codes), dtype=np.int64)
+    fold[order] = np.arange(len(codes)) % min(N_FOLDS, len(codes))
+    return fold
+
+
+def search_strength(
+    fold: np.ndarray,
+    fit: Callable[[Any, float, SoftmaxFit | None, float | None], SoftmaxFit],
+    losses: Callable[[SoftmaxFit, np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """Return strengths, mean held-out log loss and its standard error, (m, 3) float64, strongest first.
+
+    Strengths are those of `STRENGTHS` until weaker ones are clearly worse, and half-way between the best and
+    its neighbours. With one row, nothing can be held out: only the strongest is returned, without a loss.
+
+    Parameters
+    ----------
+    fold : (n,) int64 array
+        From `folds`.
+    fit : callable
+        Takes rows, a strength, where to start (or None) and how near the optimum to stop.
+    losses : callable
+        Takes a fit and rows, and returns their log losses.
+    """
+    numbers = np.unique(fold)
+    begins: dict[int, SoftmaxFit | None] = dict.fromkeys(numbers.tolist())
+
+    def tried(strength: float) -> tuple[float, float, float]:
+        loss = np.empty(len(fold))
+        for number in begins:
+            out = fold == number
+            begins[number] = fitted = fit(~out, strength, begins[number], FOLD_GAP)
+            loss[out] = losses(fitted, out)
+        return strength, float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(len(loss)))
+
+    if len(numbers) == 1:
+        return np.array([[STRENGTHS[0], np.nan, np.nan]])
+    table: list[tuple[float, float, float]] = []
+    for strength in STRENGTHS:
+        table.append(tried(strength))
+        least = min(row[1] for row in table)
+        if len(table) > 1 and min(table[-1][1], table[-2][1]) > least + WORSE:
+            break
+    best = best_strength(np.array(table))
+    between = [best * 10.0**half for half in (0.5, -0.5) if table[-1][0] <= best * 10.0**half <= STRENGTHS[0]]
+    return np.array(sorted([*table, *map(tried, between)], reverse=True))
+
+
+def best_strength(search: np.ndarray) -> float:
+    """Return the strength with the smallest mean held-out log loss, the strongest of equal ones."""
+    return float(search[search[:, 1].argmin(), 0])
+
+
+def _mixed(bits: np.ndarray) -> np.ndarray:
+    """Scramble 64-bit words (the finaliser of splitmix64; Steele, Lea & Flood 2014)."""
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))

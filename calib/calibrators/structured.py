@@ -1,0 +1,165 @@
+"""Structured vector and matrix scaling: a temperature first, then a map held by a ridge made for n and L."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import softmax
+
+from calib.calibrators.likelihood import LEAST_RIDGE
+from calib.calibrators.scaling import LogScaling, log_floored, log_loss_temperature
+from calib.calibrators.softmax_fit import DiagonalMap, FullMap, softmax_fit
+from calib.parallel import map_row_blocks
+from calib.validation import check_not_negative
+
+
+class StructuredScaling(LogScaling):
+    """What both structured scalings do: temperature, smoothing, and the softmax of a map of x.
+
+    1. T by log loss; q = softmax(log p / T).
+    2. x = log((n q + 1 / L) / (n + 1)), n the number of calibration rows: one row's worth of the uniform
+       distribution keeps x finite.
+    3. The map of x, near the identity, with the smallest mean log loss and penalty.
+    """
+
+    temperature_: float
+    n_samples_: int
+    weights_: np.ndarray
+    biases_: np.ndarray
+    loss_gap_: float
+    gradient_norm_: float
+
+    @property
+    def _is_held(self) -> bool:
+        return True
+
+    def _check_params(self) -> None:
+        for name, strength in self.get_params().items():
+            check_not_negative(strength, name)
+
+    def _fit(self, matrix: np.ndarray, codes: np.ndarray) -> None:
+        self.n_samples_ = len(codes)
+        self.temperature_ = log_loss_temperature(matrix, codes, self.floor_)
+        x = map_row_blocks(lambda rows: self._smoothed(log_floored(rows, self.floor_)), matrix)
+        kind, penalty = self._penalty(self.n_classes_)
+        # The penalty is a sum of squares, the ridge half of one.
+        ridge = np.maximum(2.0 * self.n_classes_ / self.n_samples_ * penalty, LEAST_RIDGE)
+        fitted = softmax_fit(x, codes, kind, ridge, centred=False)
+        self.weights_, self.biases_, self.loss_gap_, self.gradient_norm_ = fitted
+
+    def _smoothed(self, log_p: np.ndarray) -> np.ndarray:
+        q = softmax(log_p / self.temperature_, axis=1)
+        return np.log((self.n_samples_ * q + 1.0 / self.n_classes_) / (self.n_samples_ + 1.0))
+
+    def _penalty(self, n_classes: int) -> tuple[DiagonalMap | FullMap, np.ndarray]:
+        """Return the map, and the weights of its squared parameters in units of L / n."""
+        raise NotImplementedError
+
+
+class StructuredVectorScaling(StructuredScaling):
+    """Structured vector scaling, SVS (Berta, Holzmüller, Jordan & Bach, AISTATS 2026, arXiv 2511.03685).
+
+    Temperature scaling, then a weight and a bias for each class: the logits are ``weights_ * x + biases_``,
+    x the logarithm of the smoothed, temperature-scaled probabilities (`StructuredScaling`). Unlike in
+    `VectorScaling`, the order of the classes does not matter. The predicted class can change.
+
+    Parameters
+    ----------
+    lambda_intercept, lambda_diagonal : float
+        The mean log loss is minimised with the penalty ``L / n * (lambda_intercept * sum(biases_**2) +
+        lambda_diagonal * sum((weights_ - 1)**2))``: the ridge of the authors' code (probmetrics) with their
+        defaults, rho = tau = 1. At least `LEAST_RIDGE` is always used.
+
+    Attributes
+    ----------
+    temperature_ : float
+    n_samples_ : int
+        Rows of the fit, n of the smoothing.
+    weights_, biases_ : (L,) float64 arrays
+    loss_gap_, gradient_norm_ : float
+        How far from the optimum the fit stopped, see `DirichletScaling`.
+    floor_ : float
+        Probability that lower ones are raised to, see `LogScaling`.
+    n_classes_ : int
+
+    Notes
+    -----
+    After the authors' code, whose optimiser works in float32 and stops earlier: on 5,000 rows of CIFAR-10
+    its probabilities differ from these by up to 1.2e-4, and by 1e-8 once it is made to go on to its optimum.
+    """
+
+    def __init__(self, *, lambda_intercept: float = 1.0, lambda_diagonal: float = 1.0) -> None:
+        self.lambda_intercept = lambda_intercept
+        self.lambda_diagonal = lambda_diagonal
+
+    @staticmethod
+    def n_parameters(n_classes: int) -> int:
+        """Return 2 L + 1: the temperature, and a weight and a bias for each class."""
+        return 2 * n_classes + 1
+
+    def _penalty(self, n_classes: int) -> tuple[DiagonalMap | FullMap, np.ndarray]:
+        return DiagonalMap(n_classes, n_classes), np.array([self.lambda_diagonal, self.lambda_intercept])
+
+    def _logits(self, log_p: np.ndarray) -> np.ndarray:
+        return self._smoothed(log_p) * self.weights_ + self.biases_
+
+
+class StructuredMatrixScaling(StructuredScaling):
+    """Structured matrix scaling, SMS (Berta, Holzmüller, Jordan & Bach, AISTATS 2026, arXiv 2511.03685).
+
+    Temperature scaling, then a matrix: the logits are ``x @ weights_.T + biases_``, x the logarithm of the
+    smoothed, temperature-scaled probabilities (`StructuredScaling`). The weights off the diagonal are held
+    L - 1 times as strongly as those on it. The predicted class can change.
+
+    Parameters
+    ----------
+    lambda_intercept, lambda_diagonal, lambda_off_diagonal : float
+        The mean log loss is minimised with the penalty ``L / n * (lambda_intercept * sum(biases_**2) +
+        lambda_diagonal * sum((diagonal - 1)**2)) + L (L - 1) / n * lambda_off_diagonal * (sum of the squared
+        weights off the diagonal)``: the ridge of the authors' code (probmetrics) with their defaults,
+        rho = tau = 1. At least `LEAST_RIDGE` is always used.
+
+    Attributes
+    ----------
+    temperature_ : float
+    n_samples_ : int
+        Rows of the fit, n of the smoothing.
+    weights_ : (L, L) float64 array
+        Row j holds the weights of the logit of class j.
+    biases_ : (L,) float64 array
+    loss_gap_, gradient_norm_ : float
+        How far from the optimum the fit stopped, see `DirichletScaling`.
+    floor_ : float
+        Probability that lower ones are raised to, see `LogScaling`.
+    n_classes_ : int
+
+    Notes
+    -----
+    After the authors' code, whose optimiser works in float32 and stops earlier: on 5,000 rows of CIFAR-10
+    its probabilities differ from these by up to 1.8e-3, and by 1e-9 once it is made to go on to its optimum.
+    """
+
+    def __init__(
+        self,
+        *,
+        lambda_intercept: float = 1.0,
+        lambda_diagonal: float = 1.0,
+        lambda_off_diagonal: float = 1.0,
+    ) -> None:
+        self.lambda_intercept = lambda_intercept
+        self.lambda_diagonal = lambda_diagonal
+        self.lambda_off_diagonal = lambda_off_diagonal
+
+    @staticmethod
+    def n_parameters(n_classes: int) -> int:
+        """Return L (L + 1) + 1: the temperature, a row of weights and a bias for each class."""
+        return n_classes * (n_classes + 1) + 1
+
+    def _penalty(self, n_classes: int) -> tuple[DiagonalMap | FullMap, np.ndarray]:
+        kind = FullMap(n_classes)
+        penalty = np.full(kind.shape, (n_classes - 1.0) * self.lambda_off_diagonal)
+        np.fill_diagonal(penalty, self.lambda_diagonal)
+        penalty[:, -1] = self.lambda_intercept
+        return kind, penalty
+
+    def _logits(self, log_p: np.ndarray) -> np.ndarray:
+        return self._smoothed(log_p) @ self.weights_.T + self.biases_
