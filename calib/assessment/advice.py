@@ -15,6 +15,7 @@ from calib.calibrators.catalogue import named_methods
 from calib.calibrators.curves import Logistic
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
+from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.exceptions import InputError
 from calib.noise.many import improvements
 from calib.notions import TOP_NOTIONS, Notion
@@ -359,13 +360,18 @@ def _candidates(
     methods: Mapping[str, Any] | None, n_samples: int, n_classes: int
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Candidates that can be tried on so many scores, and why others are left out."""
+    candidates: dict[str, Any] = {}
+    left_out: dict[str, str] = {}
     if methods is None:
         methods = {name: one for name, one in named_methods(None).items() if _gives_probabilities(one)}
+        for name, calibrator in methods.items():
+            if CROSS_VALIDATED in calibrator.get_params(deep=False).values():
+                left_out[name] = "choosing its ridge anew in every fold would take long; pass it to try it"
+        methods = {name: one for name, one in methods.items() if name not in left_out}
     rows_of_fold = n_samples * (N_FOLDS - 1) // N_FOLDS
-    candidates, left_out = {}, {}
     for name, calibrator in methods.items():
         parameters = getattr(calibrator, "n_parameters", lambda n_classes: 0)(n_classes)
-        if parameters > rows_of_fold:
+        if parameters > rows_of_fold and calibrator.overfit_words(rows_of_fold, n_classes):
             left_out[name] = f"it has {parameters:,} parameters for {rows_of_fold:,} rows of a fold"
         elif n_samples * n_classes > MOST_SCORES and not _is_light(calibrator, parameters, n_classes):
             left_out[name] = (
