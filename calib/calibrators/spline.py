@@ -82,13 +82,13 @@ class SplineCalibration(BinaryCalibrator):
         for held_out in range(min(FOLDS, len(odds))):
             fitted = np.arange(FOLDS) != held_out
             rest, right = rows[fitted].sum(axis=0), happened[fitted].sum(axis=0)
-            theta = np.append(np.ones(len(knots)), 0.0)
+            theta = np.append(np.ones(len(knots)), knots[0])  # scores as they are
             for place, strength in enumerate(STRENGTHS):
                 theta = _minimum(design, rest, _targets(rest, right), strength * roughness, theta, ROUGHLY)
                 z = design @ theta
                 losses[place] += rows[held_out] @ np.logaddexp(0.0, z) - happened[held_out] @ z
         self.strength_ = STRENGTHS[losses.argmin()]
-        start = np.append(np.ones(len(knots)), 0.0)
+        start = np.append(np.ones(len(knots)), knots[0])
         theta = _minimum(design, n, _targets(n, k), self.strength_ * roughness, start, CLOSE)
         self.slopes_, self.level_ = theta[:-1], float(theta[-1])
 

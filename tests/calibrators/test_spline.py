@@ -11,6 +11,7 @@ from scipy.special import expit, logit
 from calib import PlattScaling, SplineCalibration
 from calib.calibrators import spline
 from calib.calibrators.curves import Spline
+from calib.datasets import load_example
 
 
 def simulated(n, seed=0, truth=lambda s: np.clip(s + 0.12 * np.sin(2 * np.pi * s), 0, 1)):
@@ -83,3 +84,13 @@ def test_many_distinct_scores_are_fitted_in_runs(monkeypatch):
     in_runs = SplineCalibration().fit(scores, outcomes).predict(grid)
     monkeypatch.setattr(spline, "RUNS", 10**6)
     np.testing.assert_allclose(SplineCalibration().fit(scores, outcomes).predict(grid), in_runs, atol=1e-3)
+
+
+def test_scores_over_many_orders_of_magnitude_are_fitted():
+    """One class against nine others: Newton's method starts from the scores themselves, not far from them."""
+    rows = load_example("resnet").calibration
+    for code in (0, 3):
+        score, event = rows.proba[:, code], rows.labels == code
+        fitted = SplineCalibration().fit(score, event).predict(score)
+        before, after = (-np.log(np.where(event, p, 1.0 - p)).mean() for p in (score, fitted))
+        assert after < before
