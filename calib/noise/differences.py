@@ -111,7 +111,7 @@ def paired_difference(
 
     Two models with equal scores and cells differ by 0, exactly: the interval is [0, 0].
 
-    In the populations of ``benchmarks/difference_coverage.py`` the 95 % interval covers in 93 % or more, and
+    In the populations of ``benchmarks/difference_coverage.py`` the 95 % interval covers in 92 % or more, and
     the wrong direction is claimed in 2.5 % or less.
     """
     z = normal.ppf((1.0 + check_level(level)) / 2.0)

@@ -7,9 +7,9 @@ import io
 import numpy as np
 import pandas as pd
 
-from calib import ece
+from calib import ece, recommend
 from calib.assessment.leaderboard import compare
-from calib.calibrators.catalogue import PAPER, named_methods
+from calib.calibrators.catalogue import PAPER, name_of, named_methods
 from calib.datasets import load_example
 from tests.browser.screen import keep_picture, settled
 from tests.browser.steps import upload_file
@@ -31,9 +31,9 @@ def test_compare(open_page, tmp_path):
     table = pd.read_csv(io.BytesIO(downloaded(page, "Table (CSV)"))).set_index("Method")
     paper = {name: named_methods()[name] for name in PAPER}
     mine = compare(example.calibration, example.evaluation, paper).frame().set_index("Method")
-    assert list(table.index) == ["Base model", *paper]
-    for head in ("Accuracy", "conf-ECE", "TL-ECE", "TL-MCE (bin)", "Brier, top label"):
-        np.testing.assert_allclose(table[head], mine[head], rtol=1e-9)
+    assert [name.replace("Base model", "Base") for name in table.index] == list(mine.index)
+    for head in ("Brier improvement", "Log loss improvement, lower", "Accuracy", "TL-ECE", "TL-MCE (bin)"):
+        np.testing.assert_allclose(table[head], mine[head], rtol=1e-9, atol=1e-12)
     assert b"\\textbf{" in downloaded(page, "LaTeX")
     assert b"**" in downloaded(page, "Markdown")
 
@@ -48,3 +48,18 @@ def test_compare(open_page, tmp_path):
     table = pd.read_csv(io.BytesIO(downloaded(page, "Table (CSV)"))).set_index("Method")
     assert table.loc["other.npz", "TL-ECE"] == np.float64(ece(example.evaluation.labels, softened))
     keep_picture(page, "compare-two-models")
+
+
+def test_recommended_calibrator_is_fitted_and_exported(open_page):
+    """The advice of the library, and its next step: the Calibrate page with this calibrator and its file."""
+    rows = load_example("two-patients").calibration
+    advice = recommend(rows, rows.labels)
+    page = open_page("compare?example=two-patients")
+    page.get_by_role("button", name="Recommend a calibrator").click()
+    page.get_by_text(advice.reason).wait_for(timeout=120_000)
+    settled(page)
+    page.get_by_role("button", name="Fit and export this one").click()
+    page.wait_for_url("**/calibrate*")
+    settled(page, timeout=120_000)
+    assert name_of(advice.calibrator) in page.get_by_test_id("stMain").inner_text()
+    assert downloaded(page, "Calibrator file (JSON)")
