@@ -24,6 +24,13 @@ def ask_nobody() -> None:
     net_util._external_ip = net_util._internal_ip = "127.0.0.1"
 
 
+def hosts() -> list[str]:
+    """Return options that allow the names in CALIB_HOSTS, separated by commas, and this machine itself."""
+    names = [name.strip() for name in os.environ.get("CALIB_HOSTS", "").split(",") if name.strip()]
+    allowed = [*names, "localhost", "127.0.0.1"] if names else []
+    return [word for name in allowed for word in ("--server.allowedHosts", name)]
+
+
 def main() -> None:
     """Serve the app with the options of the command line."""
     if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
@@ -35,7 +42,7 @@ def main() -> None:
     handler.setFormatter(logging.Formatter("%(asctime)s calib %(message)s"))
     log.addHandler(handler)
     os.chdir(Path(__file__).parent)
-    sys.argv = ["streamlit", "run", "app.py", *sys.argv[1:]]
+    sys.argv = ["streamlit", "run", "app.py", *hosts(), *sys.argv[1:]]
     cli.main()
 
 

@@ -48,9 +48,19 @@ def test_a_foreign_origin_is_refused_without_a_request(monkeypatch):
 def test_the_server_is_local_and_names_its_hosts():
     server = tomllib.loads((ROOT / ".streamlit/config.toml").read_text(encoding="utf-8"))["server"]
     assert server["address"] == "localhost"
-    assert server["allowedHosts"] == ["localhost", "127.0.0.1", "[::1]"]
+    assert server["allowedHosts"] == ["localhost", "127.0.0.1", "::1"]
     assert server["enableXsrfProtection"] is True
     assert server["disconnectedSessionTTL"] <= 60
+
+
+def test_hosts_are_added_by_an_environment_variable(monkeypatch):
+    monkeypatch.setenv("CALIB_HOSTS", "calib.example.org, *.example.net")
+    assert serve.hosts() == [
+        *("--server.allowedHosts", "calib.example.org", "--server.allowedHosts", "*.example.net"),
+        *("--server.allowedHosts", "localhost", "--server.allowedHosts", "127.0.0.1"),
+    ]
+    monkeypatch.delenv("CALIB_HOSTS")
+    assert serve.hosts() == []
 
 
 class Held:

@@ -655,3 +655,8 @@ def test_every_number_has_its_interval(capsys, table, tmp_path):
     main(["metrics", str(table), "--calibrator", str(tmp_path / "ts.json"), "--resamples", "0"])
     printed = capsys.readouterr().out
     assert f"{base['tl_ece']:.4f} ({interval.lower:.4f} to {interval.upper:.4f})" in printed
+
+
+def test_a_command_whose_output_is_optional_needs_none(capsys, table):
+    code, data, err = run(capsys, "recommend", table)
+    assert (code, err) == (0, ""), data

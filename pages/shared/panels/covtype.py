@@ -74,7 +74,7 @@ class Job:
         self.progress, self.step = progress, step
 
     def _work(self) -> None:
-        # An upload is never written to disk; the predictions of the public data are.
+        # Predictions of an upload are saved nowhere; those of the public data are cached on disk.
         try:
             self.result = covtype(
                 None if self.source is None else read_covtype(self.source),

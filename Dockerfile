@@ -1,0 +1,20 @@
+# calib as a service: docker build -t calib . && docker run --rm --read-only --tmpfs /tmp -p 127.0.0.1:8501:8501 calib
+FROM python:3.12-slim
+
+RUN useradd --system --uid 10001 --no-create-home --home-dir /app calib
+WORKDIR /app
+COPY requirements.txt .
+RUN pip install --no-cache-dir --only-binary :all: -r requirements.txt
+COPY .streamlit .streamlit
+COPY assets assets
+COPY calib calib
+COPY pages pages
+COPY app.py serve.py ./
+RUN python -m compileall -q calib pages app.py serve.py
+
+USER calib
+ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 HOME=/tmp MALLOC_ARENA_MAX=2 MALLOC_TRIM_THRESHOLD_=131072
+EXPOSE 8501
+HEALTHCHECK --interval=30s --timeout=5s --start-period=30s CMD ["python", "-c", \
+    "import urllib.request as r; r.urlopen('http://127.0.0.1:8501/_stcore/health', timeout=4)"]
+CMD ["python", "serve.py", "--server.address=0.0.0.0", "--server.port=8501", "--server.fileWatcherType=none"]
