@@ -193,7 +193,7 @@ def estimates(method: Method, notion: Notion) -> dict[str, float]:
         "Plug-in l2 error": float(np.sqrt(cells.share @ cells.gap**2)),
         "Debiased l2 error (Kumar et al. 2019)": calib.debiased_l2(None, binary, strategy=strategy),
         "ECE-sweep (Roelofs et al. 2022)": calib.sweep_ece(None, binary).value,
-        "SmoothECE (B\u0142asiok & Nakkiran 2023)": calib.smooth_ece(None, binary).value,
+        "SmoothECE (B\u0142asiok & Nakkiran 2024)": calib.smooth_ece(None, binary).value,
     }
 
 
