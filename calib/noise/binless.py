@@ -237,9 +237,10 @@ def calibration_tests(
 ) -> list[CalibrationTest]:
     """Return every test of `calibration_test`: of the predicted class, and of the vector where there is one.
 
-    "skce" is left out where `scores` are not whole vectors of probabilities.
+    "skce" is left out where `scores` are not whole vectors of probabilities, or of one row only.
     """
-    chosen = [test for test in tests if test != "skce" or _whole_vectors(scores)]
+    pairs = np.size(y_true) > 1 and _whole_vectors(scores)
+    chosen = [test for test in tests if test != "skce" or pairs]
     return [calibration_test(y_true, scores, test=test, random_state=random_state) for test in chosen]
 
 
