@@ -138,7 +138,7 @@ def _renamed(data: RawPredictions, names: Mapping[str, str | None]) -> RawPredic
 def _names_by_prediction(raw: RawPredictions, seen: Sequence[str]) -> list[str]:
     """Order of names that agrees best with the predicted columns; sorted order where nothing is gained."""
     assert raw.labels is not None
-    labels = pd.Categorical(raw.labels, categories=list(seen)).codes.astype(np.int64)
+    labels = pd.Index(np.array(seen, dtype=object)).get_indexer(raw.labels)
     present = labels >= 0
     counts = count_pairs(highest(raw.proba)[0][present], labels[present], raw.n_classes)
     columns, matched = linear_sum_assignment(counts, maximize=True)

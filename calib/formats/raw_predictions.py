@@ -357,7 +357,8 @@ def are_log_probabilities(matrix: np.ndarray) -> bool:
 def are_percentages(matrix: np.ndarray) -> bool:
     """Whether the scores run from 0 to more than 1 and rows sum to 100."""
     inside = matrix.min() >= 0.0 and matrix.max() > 1.0 + 1e-6
-    return bool(inside and np.median(np.abs(row_sums(matrix) - 100.0)) < PERCENT_TOLERANCE)
+    off = np.abs(row_sums(matrix) - 100.0)
+    return bool(inside and np.median(np.minimum(off, 100.0)) < PERCENT_TOLERANCE)
 
 
 def exp_normalised(block: np.ndarray) -> np.ndarray:
@@ -387,6 +388,11 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
     proba = table.matrices[first] if first in table.matrices else table.matrix(roles.probabilities)
     if proba.size == 0:
         raise InputError(f"the scores are empty: shape {proba.shape}")
+    for name in (roles.id, roles.split, roles.weight, roles.group):
+        if name and (size := len(table.columns[name])) != len(proba):
+            raise InputError(
+                f"{name!r} has {size:,} entries for {len(proba):,} rows of scores; give one for each row"
+            )
     labels = _labels_of(table, roles.label)
     if labels is not None:
         _check_one_per_row(labels, len(proba))

@@ -342,13 +342,17 @@ def _unnamed_label(table: Table, others: Sequence[str], scores: Sequence[str]) -
     if len(whole) != 1 or not left:
         return None
     values = table.columns[whole[0]]
-    in_range = np.nanmin(values) >= 0 and np.nanmax(values) <= max(len(left), 2) + 1
+    present = values[~np.isnan(values)]
+    if not present.size:
+        return None
+    in_range = present.min() >= 0 and present.max() <= max(len(left), 2) + 1
     return whole[0] if in_range or _sum_to_one(table, left) else None
 
 
 def _sum_to_one(table: Table, names: Sequence[str]) -> bool:
-    sums = np.sum([table.columns[name][:2000] for name in names], axis=0, dtype=np.float64)
-    return bool(np.median(np.abs(sums - 1.0)) < 0.02)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = np.sum([table.columns[name][:2000] for name in names], axis=0, dtype=np.float64)
+    return bool(np.median(np.minimum(np.abs(sums - 1.0), 1.0)) < 0.02)
 
 
 def _in_class_order(label: tuple[str, ...], names: tuple[str, ...] | None) -> tuple[str, ...]:

@@ -63,7 +63,13 @@ class Table:
             if chosen == list(range(chosen[0], chosen[0] + len(chosen))):
                 return frozen(np.ascontiguousarray(self.packed[:, chosen[0] : chosen[0] + len(chosen)]))
             return frozen(self.packed[:, chosen])
-        return frozen(np.stack([as_float_column(self.columns[name], name) for name in names], axis=1))
+        columns = [as_float_column(self.columns[name], name) for name in names]
+        if len({len(values) for values in columns}) > 1:
+            sizes = ", ".join(
+                f"{name[:40]!r} {len(values):,}" for name, values in zip(names[:5], columns, strict=False)
+            )
+            raise InputError(f"the columns of scores have different numbers of rows: {sizes}")
+        return frozen(np.stack(columns, axis=1))
 
     def frame(self, max_rows: int | None = None) -> pd.DataFrame:
         """Return columns and matrices as one frame for preview; matrices become name[0], name[1], ..."""

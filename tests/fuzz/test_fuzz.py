@@ -1,0 +1,42 @@
+"""Some hundred hostile files of every kind, and every one that was once not read or refused properly."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.files import bytes_of
+from tests.fuzz.cases import MAKERS, make, use
+
+#: Files of each kind; `python -m tests.fuzz --minutes 60` makes as many as it is told.
+COUNT = int(os.environ.get("CALIB_FUZZ", "25"))
+#: Content that once raised or warned.
+FOUND = {
+    "labels beside names that were never predicted": b"a,b,label\n0.5,0.5,x\n0.25,0.75,\n0.5,0.5,y\n",
+    "column without a number": b"a,b,c\n0.5,0.5,\n0.25,0.75,\n",
+    "scores whose sum is infinite": b"a,b,y\n1e308,1e308,0\n1e308,1e308,1\n1,2,1\n",
+    "half a character in a name": b'[{"a\\ud800":0.3,"b":0.7,"label":"b"}]',
+    "half a character in a label": b'{"probs":[[0.3,0.7]],"labels":["\\udfff"]}',
+    "integer beyond floats": b'[{"a":1' + b"0" * 400 + b',"b":0.7}]',
+    "empty split": bytes_of(pd.DataFrame({"a": [0.5], "b": [0.5], "split": [None]}).to_parquet),
+    "split of numbers with gaps": b"a,b,split\n0.5,0.5,1\n0.5,0.5,\n",
+    "text of no code points": bytes_of(np.save, np.array(["ab"])).replace(b"a\0\0\0", b"\xff\xff\xff\x7f"),
+    "fewer ids than rows": bytes_of(np.savez, proba=np.full((3, 2), 0.5), ids=np.arange(2)),
+    "fewer splits than rows": bytes_of(np.savez, proba=np.full((3, 2), 0.5), split=np.array(["test"])),
+    "vectors of different lengths": bytes_of(np.savez, p_cat=np.ones(3), p_dog=np.ones(4)),
+    "long name": b"x" * 1_500 + b",b\n0.5,0.5\n",
+}
+
+
+@pytest.mark.parametrize("kind", range(len(MAKERS)), ids=list(MAKERS))
+def test_hostile_files_give_a_result_or_one_sentence(kind):
+    for seed in range(kind, COUNT * len(MAKERS), len(MAKERS)):
+        use(make(seed)[1])
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found(name):
+    use(FOUND[name])
