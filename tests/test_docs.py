@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from docs.coverage import PAGE, SECTIONS, page
 from docs.packages import PICTURE, fewest_arrows, imports
 from tests import ROOT
 
@@ -39,3 +40,16 @@ def test_prose_names_what_is_there(path):
     for name in code:
         if re.fullmatch(r"calib(\.\w+)+", name):
             resolve_name(name)
+
+
+def test_page_of_coverage_holds_the_table_of_every_script():
+    """The generated page is that of today's scripts: their titles, commands and headings of tables."""
+    text = PAGE.read_text(encoding="utf-8")
+    draws = int(re.search(r"python -m docs\.coverage --draws (\d+)", text).group(1))
+    tables = re.split(r"\nFrom [^\n]*:\n\n|From `python[^\n]*:\n\n", text)
+    assert len(tables) == 1 + len(SECTIONS)
+    printed = dict(
+        zip((one[0] for one in SECTIONS), (re.split(r"\n## ", one)[0] for one in tables[1:]), strict=True)
+    )
+    assert page(printed, draws) == text, "run `python -m docs.coverage`"
+    assert all(table.count("\n| ") > 5 for table in printed.values())
