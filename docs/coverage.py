@@ -49,8 +49,8 @@ def page(tables: dict[str, str], draws: int) -> str:
         "# How often calib is right",
         "Statements such as an interval, a direction or a recommendation are checked in simulations whose "
         f"truth is known. `python -m docs.coverage --draws {draws}` (`docs/coverage.py`) writes this page "
-        "and takes a good half hour of processor time. A coverage of 95 % in 200 draws has a standard error of "
-        "1.5 points; shares of 10 draws say little.",
+        "and takes a good half hour of processor time. A coverage of 95 % in 200 draws has a standard error "
+        "of 1.5 points; shares of 10 draws say little.",
     ]
     for script, title, about, share in SECTIONS:
         how = f"`python -m benchmarks.{script} --draws {max(int(draws * share), 1)}`"
@@ -61,7 +61,7 @@ def page(tables: dict[str, str], draws: int) -> str:
 def printed(script: str, draws: int) -> str:
     """Return what a script of `benchmarks/` prints."""
     command = [sys.executable, "-m", f"benchmarks.{script}", "--draws", str(draws)]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603
 
 
 def main() -> None:
