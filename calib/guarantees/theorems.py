@@ -31,9 +31,11 @@ class Guarantee:
         for that row is within eps_1 of the true one. Above 1 it promises nothing.
     conditional : float
         eps_2: with probability 1 - alpha over calibration rows, this holds within eps_2 for every predicted
-        class and every predicted probability at once; TL-ECE and TL-MCE are then at most eps_2.
+        class and every predicted probability at once; TL-ECE, TL-MCE and the l_p error of any p >= 1 are then
+        at most eps_2.
     expected_ece : float
-        Bound on the expected TL-ECE.
+        Bound on the expected TL-ECE, and on the expected l_p error for p <= 2 (remark at the end of App. H's
+        proof of Theorem 1): it bounds the root of the expected squared gap, and l_p grows with p.
     """
 
     points_per_bin: int
