@@ -107,8 +107,8 @@ def cell_statistics(
 
     def bin_class(code: int) -> BinStatistics:
         problem = BinaryProblems(one, n_samples, whole, *_sorted_class(labels, matrix, code))
-        own = strategy.of_class(code) if isinstance(strategy, PerClass) else strategy
-        return bin_statistics(problem, n_bins=n_bins, strategy=own)
+        of_class = strategy.of_class(code) if isinstance(strategy, PerClass) else strategy
+        return bin_statistics(problem, n_bins=n_bins, strategy=of_class)
 
     return stack_problems(map_threads(bin_class, range(n_classes)), NotionShape(notion, n_classes))
 

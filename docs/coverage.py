@@ -29,7 +29,7 @@ SECTIONS = (
         "`calib.paired_difference`: how often the 95 % interval holds the true difference of squared l2 "
         "errors, and how often the wrong and the right direction is claimed. Where the true difference is "
         "0, every claim is wrong.",
-        1.0,
+        5.0,
     ),
     (
         "choosing",
@@ -50,7 +50,7 @@ def page(tables: dict[str, str], draws: int) -> str:
         "Statements such as an interval, a direction or a recommendation are checked in simulations whose "
         f"truth is known. `python -m docs.coverage --draws {draws}` (`docs/coverage.py`) writes this page "
         "and takes a good half hour of processor time. A coverage of 95 % in 200 draws has a standard error "
-        "of 1.5 points; shares of 10 draws say little.",
+        "of 1.5 points, in 1,000 draws of 0.7; shares of 10 draws say little.",
     ]
     for script, title, about, share in SECTIONS:
         how = f"`python -m benchmarks.{script} --draws {max(int(draws * share), 1)}`"

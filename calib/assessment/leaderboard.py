@@ -102,15 +102,15 @@ class Leaderboard:
         The interval is that of `calib.paired_interval`. Methods that failed are absent.
         """
         scored = [one for one in self.ranked if one.losses]
-        found: dict[str, dict[str, tuple[float, float, float]]] = {one.method: {} for one in scored}
+        ends_of: dict[str, dict[str, tuple[float, float, float]]] = {one.method: {} for one in scored}
         for metric in RANKING if scored else ():
             losses = np.array([one.losses[metric] for one in scored])
             options = {"n_resamples": affordable_resamples(losses.shape[1]), "random_state": 0}
             changes = paired_intervals_of(self.entries[0].losses[metric], losses, metric, **options)
             for one, change in zip(scored, changes, strict=True):  # 0 -, so that the base model has 0, not -0
                 ends = (0.0 - change.difference, 0.0 - change.upper, 0.0 - change.lower)
-                found[one.method][metric] = ends
-        return found
+                ends_of[one.method][metric] = ends
+        return ends_of
 
     def frame(self) -> pd.DataFrame:
         """Return one row per method, ranked: improvements, diagnostics, and why a method failed.

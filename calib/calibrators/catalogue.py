@@ -222,9 +222,11 @@ def short_name(calibrator: Any) -> str:
     short = type(calibrator).__name__ if method is None else METHODS[method].short
     variants = {("objective", "conf_ece"): "conf-ECE grid", ("objective", "brier"): "Brier"}
     variants |= {("l2", CROSS_VALIDATED): "ridge by CV", ("off_diagonal", CROSS_VALIDATED): "ODIR by CV"}
-    said = [word for (name, value), word in variants.items() if getattr(calibrator, name, None) == value]
+    qualifiers = [
+        word for (name, value), word in variants.items() if getattr(calibrator, name, None) == value
+    ]
     short += "-TvA" if getattr(calibrator, "objective", "") == "top_versus_all" else ""
-    return f"{short} ({', '.join(said)})" if said else short
+    return f"{short} ({', '.join(qualifiers)})" if qualifiers else short
 
 
 def name_of(calibrator: Any) -> str:

@@ -57,9 +57,9 @@ class EnsembleTemperatureScaling(LogScaling):
 
         def of_rows(rows: slice) -> np.ndarray:
             """Fill in what each part says of the true class, and return the sums of products of parts."""
-            parts = self._parts(log_floored(matrix[rows], self.floor_))
-            truth[rows] = np.take_along_axis(parts, codes[rows, None, None], axis=1)[:, 0]
-            flat = parts.reshape(-1, 3)
+            components = self._components(log_floored(matrix[rows], self.floor_))
+            truth[rows] = np.take_along_axis(components, codes[rows, None, None], axis=1)[:, 0]
+            flat = components.reshape(-1, 3)
             return flat.T @ flat
 
         products = np.asarray(sum(map_threads(of_rows, cached_slices(n_samples, 3 * n_classes))))
@@ -68,21 +68,21 @@ class EnsembleTemperatureScaling(LogScaling):
         else:
             self.mixture_ = _nearest_mixture(products / n_samples, truth.mean(axis=0))
 
-    def _parts(self, log_p: np.ndarray) -> np.ndarray:
+    def _components(self, log_p: np.ndarray) -> np.ndarray:
         """Return the temperature-scaled, given and uniform probabilities, (n, L, 3)."""
-        scaled, given = softmax(log_p / self.temperature_, axis=1), softmax(log_p, axis=1)
-        return np.stack([scaled, given, np.full(log_p.shape, 1.0 / self.n_classes_)], axis=2)
+        scaled, original = softmax(log_p / self.temperature_, axis=1), softmax(log_p, axis=1)
+        return np.stack([scaled, original, np.full(log_p.shape, 1.0 / self.n_classes_)], axis=2)
 
     def _probabilities(self, log_p: np.ndarray) -> np.ndarray:
-        scaled, given = softmax(log_p / self.temperature_, axis=1), softmax(log_p, axis=1)
+        scaled, original = softmax(log_p / self.temperature_, axis=1), softmax(log_p, axis=1)
         first, second, uniform = self.mixture_
-        return np.minimum(first * scaled + second * given + uniform / self.n_classes_, 1.0)
+        return np.minimum(first * scaled + second * original + uniform / self.n_classes_, 1.0)
 
     def predict_top(self, proba: Any) -> TopLabelPrediction:
         """Predicted class, which is that of `proba` itself, and its calibrated probability."""
         label = map_row_blocks(lambda rows: rows.argmax(axis=1), self._checked(proba))
-        said = self.predict_proba(proba)
-        return TopLabelPrediction(label, np.take_along_axis(said, label[:, None], axis=1)[:, 0])
+        mixed = self.predict_proba(proba)
+        return TopLabelPrediction(label, np.take_along_axis(mixed, label[:, None], axis=1)[:, 0])
 
 
 def _brier_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) -> float:

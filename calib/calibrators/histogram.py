@@ -103,7 +103,7 @@ class HistogramBinning(BinaryCalibrator):
             n_bins = min(check_count(self.n_bins, "n_bins"), len(scores))
         check_share(self.delta, "delta", 1e-10)
         random = np.random.default_rng(self.random_state)
-        given = scores
+        undisturbed = scores
         if self.ties == "randomize":
             scores = scores + self.delta * random.random(len(scores))
         order = np.argsort(scores)
@@ -124,7 +124,7 @@ class HistogramBinning(BinaryCalibrator):
         self.misplaced_ = None
         if self.ties == "randomize":
             fitted = np.repeat(np.arange(len(self.counts_)), self.counts_)
-            self.misplaced_ = int(np.sum(assign_bins(given[order], self.edges_) != fitted))
+            self.misplaced_ = int(np.sum(assign_bins(undisturbed[order], self.edges_) != fitted))
 
 
 def _distinct(values: np.ndarray) -> np.ndarray:

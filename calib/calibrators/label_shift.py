@@ -208,13 +208,13 @@ def _em_weights(proba: np.ndarray, source: np.ndarray) -> np.ndarray:
     Saerens' steps, each three extrapolated as in SQUAREM (Varadhan & Roland, 2008) unless that lowers the
     likelihood.
     """
-    known = source > 0.0
-    of_source = np.where(known, source, 1.0)
+    present = source > 0.0
+    of_source = np.where(present, source, 1.0)
 
     def step(weights: np.ndarray) -> tuple[np.ndarray, float]:
         sums = proba @ weights
         shares = (1.0 / sums) @ proba * weights / len(proba)
-        return np.where(known, shares / of_source, 1.0), float(np.log(sums).mean())
+        return np.where(present, shares / of_source, 1.0), float(np.log(sums).mean())
 
     weights = np.ones(len(source))
     for _ in range(ROUNDS):

@@ -214,15 +214,15 @@ class AffineScaling(LogScaling):
                 check_not_negative(strength, name, f', or "{CROSS_VALIDATED}"')
 
     def _fit(self, matrix: np.ndarray, codes: np.ndarray) -> None:
-        features, given = self._features(matrix), self._ridges
-        chosen = [name for name, strength in given.items() if strength == CROSS_VALIDATED]
+        features, requested = self._features(matrix), self._ridges
+        chosen = [name for name, strength in requested.items() if strength == CROSS_VALIDATED]
         for name in ("ridge_", "search_"):
             self.__dict__.pop(name, None)
 
         def fit_rows(
             rows: Any, strength: float, begin: SoftmaxFit | None = None, gap: float | None = None
         ) -> SoftmaxFit:
-            used = given | dict.fromkeys(chosen, strength)
+            used = requested | dict.fromkeys(chosen, strength)
             ridges = {name: max(float(value), LEAST_RIDGE) for name, value in used.items()}
             return self._fit_weights(features[rows], codes[rows], ridges, begin, gap)
 
@@ -492,10 +492,10 @@ def top_versus_all_temperature(proba: np.ndarray, codes: np.ndarray, floor: floa
 
     low, high = np.log(TEMPERATURE_RANGE)
     grid = np.linspace(low, high, 15)
-    found = np.array([of_blocks(at) for at in grid])
-    best = int(found[:, 0].argmin())
+    derivatives = np.array([of_blocks(at) for at in grid])
+    best = int(derivatives[:, 0].argmin())
     left, right = max(best - 1, 0), min(best + 1, len(grid) - 1)
-    if found[left, 1] * found[right, 1] >= 0.0:
+    if derivatives[left, 1] * derivatives[right, 1] >= 0.0:
         return float(np.exp(grid[best]))
     return float(np.exp(brentq(lambda at: of_blocks(at)[1], grid[left], grid[right], xtol=1e-13, rtol=1e-13)))
 

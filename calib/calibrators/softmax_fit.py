@@ -78,32 +78,32 @@ class DiagonalMap:
     def logits(self, theta: np.ndarray, x: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Write (n, L) logits to `out`."""
         weights, biases = theta.astype(x.dtype).T
-        own = out[:, : self.shape[0]]
-        np.multiply(x, weights, out=own)
-        own += biases
+        free = out[:, : self.shape[0]]
+        np.multiply(x, weights, out=free)
+        free += biases
         out[:, self.shape[0] :] = 0.0
         return out
 
     def slope(self, residual: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return the sum over rows of residual times the derivative of the logits."""
-        own = residual[:, : self.shape[0]]
-        return np.column_stack([np.einsum("ij,ij->j", own, x), _sums(own)])
+        free = residual[:, : self.shape[0]]
+        return np.column_stack([np.einsum("ij,ij->j", free, x), _sums(free)])
 
     def hessian_times(self, direction: np.ndarray, p: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return the Hessian of the summed log loss times a direction."""
         weights, biases = direction.T
-        own = p[:, : self.shape[0]]
-        first = own * x
-        mean = first @ weights.astype(x.dtype) + own @ biases.astype(x.dtype)
-        square, linear, plain = np.einsum("ij,ij->j", first, x), _sums(first), _sums(own)
+        free = p[:, : self.shape[0]]
+        first = free * x
+        mean = first @ weights.astype(x.dtype) + free @ biases.astype(x.dtype)
+        square, linear, mass = np.einsum("ij,ij->j", first, x), _sums(first), _sums(free)
         of_weights = weights * square + biases * linear - mean @ first
-        return np.column_stack([of_weights, weights * linear + biases * plain - mean @ own])
+        return np.column_stack([of_weights, weights * linear + biases * mass - mean @ free])
 
     def blocks(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return, per class, the sum over rows of v times the outer square of the derivative of its logit."""
-        own = v[:, : self.shape[0]]
-        first = own * x
-        sums = np.einsum("ij,ij->j", first, x), _sums(first), _sums(own)
+        free = v[:, : self.shape[0]]
+        first = free * x
+        sums = np.einsum("ij,ij->j", first, x), _sums(first), _sums(free)
         return np.stack(sums, axis=1)[:, [0, 1, 1, 2]].reshape(-1, 2, 2)
 
 
@@ -190,38 +190,38 @@ def softmax_fit(
     gap = GAP[x.dtype] if gap is None else gap
     loss = _SoftmaxLoss(x, codes, kind, np.broadcast_to(ridge, kind.shape), target)
     with _one_blas_thread():
-        found = newton(loss, first.ravel(), gap=gap, rounding=_ROUNDING[x.dtype])
-    if not found.converged:
-        _warn_early(found)
-    theta = kind.moved(found.theta.reshape(kind.shape), -mean)
+        optimum = newton(loss, first.ravel(), gap=gap, rounding=_ROUNDING[x.dtype])
+    if not optimum.converged:
+        _warn_early(optimum)
+    theta = kind.moved(optimum.theta.reshape(kind.shape), -mean)
     weights = theta[:, :-1].copy() if isinstance(kind, FullMap) else theta[:, 0].copy()
-    return SoftmaxFit(weights, theta[:, -1].copy(), found.loss_gap, found.gradient_norm)
+    return SoftmaxFit(weights, theta[:, -1].copy(), optimum.loss_gap, optimum.gradient_norm)
 
 
 def fit_words(calibrator: Any) -> list[str]:
     """Say which strength cross-validation chose, and how near the optimum a fit stopped, where it did."""
-    said = []
+    sentences = []
     if hasattr(calibrator, "search_"):
-        said.append(
+        sentences.append(
             f"strength of the ridge, chosen by cross-validation among {len(calibrator.search_)}: "
             f"{calibrator.ridge_:.3g}"
         )
     if hasattr(calibrator, "loss_gap_"):
-        said.append(
+        sentences.append(
             f"the fit stopped within about {calibrator.loss_gap_:.0e} nats per row of the optimum (gradient "
             f"norm {calibrator.gradient_norm_:.0e})"
         )
-    return said
+    return sentences
 
 
 def _square(weights: np.ndarray) -> np.ndarray:
     return weights[:, None] if weights.ndim == 1 else weights
 
 
-def _warn_early(found: Optimum) -> None:
+def _warn_early(optimum: Optimum) -> None:
     warnings.warn(
-        f"stopped after {found.steps} Newton steps, about {found.loss_gap:.2g} nats per row above the "
-        f"optimum (gradient norm {found.gradient_norm:.2g}); the fit is usable, and a stronger ridge makes "
+        f"stopped after {optimum.steps} Newton steps, about {optimum.loss_gap:.2g} nats per row above the "
+        f"optimum (gradient norm {optimum.gradient_norm:.2g}); the fit is usable, and a stronger ridge makes "
         "it converge",
         ConvergenceWarning,
         stacklevel=4,
@@ -243,8 +243,8 @@ class _SoftmaxLoss:
         self.n_samples = len(x)
         self.p = np.empty((len(x), kind.n_classes), dtype=x.dtype)
         blocks = cached_slices(len(x), kind.n_classes)
-        pieces = min(4 * WORKERS, len(blocks))
-        self.chunks = [blocks[place::pieces] for place in range(pieces)]
+        n_chunks = min(4 * WORKERS, len(blocks))
+        self.chunks = [blocks[chunk::n_chunks] for chunk in range(n_chunks)]
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         shaped = theta.reshape(self.kind.shape)
@@ -277,14 +277,14 @@ class _SoftmaxLoss:
         def of_chunk(chunk: Iterable[slice]) -> list[Any]:
             total: list[Any] = []
             for rows in chunk:
-                parts = of_rows(rows)
+                sums_of_block = of_rows(rows)
                 if not total:
-                    total = [np.asarray(part, dtype=np.float64).copy() for part in parts]
+                    total = [np.asarray(addend, dtype=np.float64).copy() for addend in sums_of_block]
                 else:
-                    total = [one + part for one, part in zip(total, parts, strict=True)]
+                    total = [one + addend for one, addend in zip(total, sums_of_block, strict=True)]
             return total
 
-        return [sum(parts) for parts in zip(*map_threads(of_chunk, self.chunks), strict=True)]
+        return [sum(sums_of_block) for sums_of_block in zip(*map_threads(of_chunk, self.chunks), strict=True)]
 
     def _step(self, gradient: np.ndarray) -> np.ndarray:
         """Solve by conjugate gradients; the nearer the optimum, the more precisely."""

@@ -83,10 +83,10 @@ class SplineCalibration(BinaryCalibrator):
             fitted = np.arange(FOLDS) != held_out
             rest, right = rows[fitted].sum(axis=0), happened[fitted].sum(axis=0)
             theta = np.append(np.ones(len(knots)), knots[0])  # scores as they are
-            for place, strength in enumerate(STRENGTHS):
+            for candidate, strength in enumerate(STRENGTHS):
                 theta = _minimum(design, rest, _targets(rest, right), strength * roughness, theta, ROUGHLY)
                 z = design @ theta
-                losses[place] += rows[held_out] @ np.logaddexp(0.0, z) - happened[held_out] @ z
+                losses[candidate] += rows[held_out] @ np.logaddexp(0.0, z) - happened[held_out] @ z
         self.strength_ = STRENGTHS[losses.argmin()]
         start = np.append(np.ones(len(knots)), knots[0])
         theta = _minimum(design, n, _targets(n, k), self.strength_ * roughness, start, CLOSE)
@@ -106,10 +106,10 @@ def _targets(rows: np.ndarray, ones: np.ndarray) -> np.ndarray:
 
 def _design(odds: np.ndarray, knots: np.ndarray) -> np.ndarray:
     """Columns that slopes and level are multiplied with, (runs, m + 1): I-splines, and ones."""
-    piece = np.searchsorted(knots, odds, side="right")
+    segment = np.searchsorted(knots, odds, side="right")
     columns = []
     for slopes in np.eye(len(knots)):
-        start, value, slope, bend = Spline(knots, slopes, 0.0).segments()[:, piece]
+        start, value, slope, bend = Spline(knots, slopes, 0.0).segments()[:, segment]
         columns.append(value + (odds - start) * (slope + bend * (odds - start)))
     return np.column_stack([*columns, np.ones(len(odds))])
 

@@ -98,8 +98,8 @@ def _with_a_one(rows: np.ndarray, ones: np.ndarray) -> np.ndarray:
         _put(corners, x, y)
     slopes = [1.0] * (len(xs) + 1)  # after all groups the step is by itself the last and steepest
     (left, below), (right, above) = corners[-1], corners[-2]
-    for place, (x, y) in enumerate(zip(xs, ys, strict=True)):
-        slopes[place] = (above - below) / (right - left)
+    for group, (x, y) in enumerate(zip(xs, ys, strict=True)):
+        slopes[group] = (above - below) / (right - left)
         # The step moves past this group: (x - 1, y - 1) is now the point between the two.
         if (right - left) * (y - 1 - below) < (above - below) * (x - 1 - left):
             corners.pop()

@@ -78,8 +78,8 @@ def metrics(options: Namespace) -> Outcome:
         "methods": [
             numbers
             | {"noise": {notion: _floor_data(floor) for notion, floor in by_notion.items()}}
-            | {"without_bins": found}
-            for numbers, by_notion, (_, found) in zip(_data(methods), floors, tests, strict=True)
+            | {"without_bins": results}
+            for numbers, by_notion, (_, results) in zip(_data(methods), floors, tests, strict=True)
         ],
     }
     verdicts = [
@@ -193,8 +193,8 @@ def _corrected(calibrator: Any, rows: Predictions, options: Namespace) -> Correc
             "class-wise calibration with --normalize"
         )
     file = {"file": options.calibration, "labels": None, "fix": "", "part": None, "format": None}
-    found = read_rows(Namespace(**(vars(options) | file)))
-    labelled = aligned(found.calibration or found.evaluation, calibrator)
+    earlier = read_rows(Namespace(**(vars(options) | file)))
+    labelled = aligned(earlier.calibration or earlier.evaluation, calibrator)
     correction = LabelShiftCorrection(method=options.label_shift)
     correction.fit(calibrator.predict_proba(labelled.proba), labelled.labels)
     return CorrectedCalibrator(calibrator, correction.adapt(calibrator.predict_proba(rows.proba)))
@@ -384,8 +384,8 @@ def _binless(rows: Predictions, scores: Any, options: Namespace) -> tuple[list[s
         return [], {}
     tests = calibration_tests(rows.labels, scores, random_state=options.seed)
     line = calibration_slope(rows.labels, scores)
-    found = {test.test: _finite({"statistic": test.statistic, "p_value": test.p_value}) for test in tests}
-    return [*(test.words for test in tests), line.words], found | {"slope": _finite(asdict(line))}
+    results = {test.test: _finite({"statistic": test.statistic, "p_value": test.p_value}) for test in tests}
+    return [*(test.words for test in tests), line.words], results | {"slope": _finite(asdict(line))}
 
 
 def _finite(numbers: dict[str, float]) -> dict[str, float | None]:

@@ -101,10 +101,10 @@ def _scaled(graph: Graph, data: dict[str, Any], proba: str) -> str:
     if kind == "temperature":
         return tempered
     if kind == "ensemble-temperature":
-        parts = tempered, graph.op("Softmax", log_p, axis=1), uniform
+        components = tempered, graph.op("Softmax", log_p, axis=1), uniform
         first, second, third = (
-            graph.op("Mul", part, graph.number(weight))
-            for part, weight in zip(parts, data["mixture"], strict=True)
+            graph.op("Mul", component, graph.number(weight))
+            for component, weight in zip(components, data["mixture"], strict=True)
         )
         return graph.op("Min", graph.op("Add", graph.op("Add", first, second), third), graph.number(1.0))
     if kind in ("structured-vector", "structured-matrix"):
@@ -223,11 +223,11 @@ def _looked_up(graph: Graph, data: dict[str, Any], index: str, scores: str) -> s
     if data["curve"] == "spline":
         scores = graph.op("Sub", *_clipped_logs(graph, scores))
     position = _count_below(graph, flat_knots, steps, scores, base)
-    found = [graph.op("Gather", table, graph.op("Add", base, position)) for table in tables]
+    gathered = [graph.op("Gather", table, graph.op("Add", base, position)) for table in tables]
     if data["curve"] == "steps":
-        return found[0]
+        return gathered[0]
     if data["curve"] == "spline":
-        start, value, slope, bend = found
+        start, value, slope, bend = gathered
         away = graph.op("Sub", scores, start)
         bent = graph.op("Mul", away, graph.op("Add", graph.op("Mul", bend, away), slope))
         return graph.op("Sigmoid", graph.op("Add", bent, value))

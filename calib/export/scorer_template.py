@@ -108,8 +108,8 @@ def _binary(index, scores):
         return values[np.searchsorted(knots, scores, side="right")]
     if DATA["curve"] == "spline":
         odds = np.log(clipped) - np.log1p(-clipped)
-        pieces = values.reshape(4, -1)
-        start, value, slope, bend = pieces[:, np.searchsorted(knots, odds, side="right")]
+        segments = values.reshape(4, -1)
+        start, value, slope, bend = segments[:, np.searchsorted(knots, odds, side="right")]
         away = odds - start
         return _expit(away * (bend * away + slope) + value)
     return np.clip(np.interp(scores, knots, values), 0.0, 1.0)

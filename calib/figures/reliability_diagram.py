@@ -70,18 +70,18 @@ def reliability(
     if bounds is not None:
         level = f"{bounds.level:.0%}"
         outline = (bounds.steps(bounds.lower, "hv"), bounds.steps(bounds.upper, "vh"))
-        for place, (at, value) in enumerate(outline):
+        for side, (at, value) in enumerate(outline):
             figure.add_scatter(
                 x=at,
                 y=value,
                 mode="lines",
-                line={"color": OKABE_ITO["green"], "width": 1, "shape": "hv" if place == 0 else "vh"},
-                fill="tonexty" if place else None,
+                line={"color": OKABE_ITO["green"], "width": 1, "shape": "hv" if side == 0 else "vh"},
+                fill="tonexty" if side else None,
                 fillcolor="rgba(0,158,115,0.12)",
                 name=f"true curve, {level} everywhere",
                 legendgroup="bounds",
-                showlegend=bool(place),
-                hovertemplate=f"at %{{x:.3f}} at {'most' if place else 'least'} %{{y:.3f}}<extra></extra>",
+                showlegend=bool(side),
+                hovertemplate=f"at %{{x:.3f}} at {'most' if side else 'least'} %{{y:.3f}}<extra></extra>",
             )
     if curve is not None:
         figure.add_scatter(

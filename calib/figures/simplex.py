@@ -45,7 +45,7 @@ def recalibration(
         raise InputError(f"the triangle shows three classes; got {len(result.class_names)}")
     figure = go.Figure()
     closed = [to_plane(np.vstack([corners, corners[:1]])) for corners in outlines.values()]
-    lines = np.vstack([piece for corners in closed for piece in (corners, [[np.nan, np.nan]])])
+    lines = np.vstack([points for corners in closed for points in (corners, [[np.nan, np.nan]])])
     points = to_plane(proba[rows])
     figure.add_scatter(
         x=points[:, 0],

@@ -133,8 +133,8 @@ def words_in(values: np.ndarray) -> tuple[np.ndarray, list[str]]:
         codes, distinct = pd.factorize(values)
         texts = [str(v) for v in distinct.tolist()]
     words = list(dict.fromkeys(texts))
-    place = {word: code for code, word in enumerate(words)}
-    return np.array([place[text] for text in texts], dtype=np.int64)[codes], words
+    code_of = {word: code for code, word in enumerate(words)}
+    return np.array([code_of[text] for text in texts], dtype=np.int64)[codes], words
 
 
 def as_keys(values: np.ndarray) -> np.ndarray:

@@ -286,13 +286,13 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> Guaran
     n_bins, points = np.zeros(n_problems, dtype=np.int64), np.zeros(n_problems, dtype=np.int64)
     fell_back = {fallback.problem for fallback in calibrator.fallbacks_}
     void = np.zeros(n_problems, dtype=bool)
-    own: list[tuple[int, HistogramBinning]] = []
+    binned: list[tuple[int, HistogramBinning]] = []
     if not why_not:
         for index, fitted in enumerate(calibrator.calibrators_):
             if fitted is not None and index not in fell_back and fitted.counts_.min() >= 2:
                 n_bins[index], points[index] = len(fitted.counts_), fitted.counts_.min()
                 void[index] = bool(fitted.misplaced_)
-                own.append((index, fitted))
+                binned.append((index, fitted))
     covered = (points > 0) & ~void
     if not why_not and not covered.any():
         why_not = VOID if void.any() else "no class has enough calibration rows for one bin"
@@ -312,8 +312,8 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> Guaran
     marginal, conditional, expected = (np.where(covered, bound, np.nan) for bound in bounds)
     ties = GROUPED_TIES
     if randomized:
-        known = all(fitted.misplaced_ is not None for _, fitted in own)
-        ties = RANDOMIZED_TIES if known else UNKNOWN_TIES
+        recorded = all(fitted.misplaced_ is not None for _, fitted in binned)
+        ties = RANDOMIZED_TIES if recorded else UNKNOWN_TIES
     return GuaranteeCard(
         notion=calibrator.notion,
         alpha=float(alpha),
@@ -329,7 +329,7 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> Guaran
         conditional=conditional,
         expected_ece=expected,
         bins=_bin_intervals(
-            [(index, fitted) for index, fitted in own if covered[index]],
+            [(index, fitted) for index, fitted in binned if covered[index]],
             shape,
             alpha / np.maximum(together, 1),
             delta,
@@ -341,13 +341,13 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> Guaran
 
 
 def _bin_intervals(
-    own: list[tuple[int, HistogramBinning]], shape: NotionShape, alpha: np.ndarray, delta: float
+    binned: list[tuple[int, HistogramBinning]], shape: NotionShape, alpha: np.ndarray, delta: float
 ) -> BinIntervals:
     """Return the intervals of the bins of covered problems; `alpha` is the share of each problem's bins."""
-    counts = [fitted.counts_ for _, fitted in own]
-    problem = np.repeat([index for index, _ in own], [len(count) for count in counts]).astype(np.int64)
+    counts = [fitted.counts_ for _, fitted in binned]
+    problem = np.repeat([index for index, _ in binned], [len(count) for count in counts]).astype(np.int64)
     count = np.concatenate([np.empty(0, dtype=np.int64), *counts])
-    value = np.concatenate([np.empty(0), *(fitted.values_ for _, fitted in own)])
+    value = np.concatenate([np.empty(0), *(fitted.values_ for _, fitted in binned)])
     # A randomized value is (mean + noise up to delta) / (1 + delta): take the most and the fewest successes.
     most = np.floor(np.minimum(value * (1.0 + delta), 1.0) * count + 1e-6)
     fewest = np.ceil(np.maximum(value * (1.0 + delta) - delta, 0.0) * count - 1e-6)

@@ -40,8 +40,8 @@ class Channel:
         for blob in blobs:
             self.outgoing.write(blob)
         for array, kind in zip(arrays, kinds, strict=True):
-            plain = np.ascontiguousarray(array).astype(CARRIERS.get(kind, kind), copy=False)
-            pa.ipc.write_tensor(pa.Tensor.from_numpy(plain), self.sink)
+            contiguous = np.ascontiguousarray(array).astype(CARRIERS.get(kind, kind), copy=False)
+            pa.ipc.write_tensor(pa.Tensor.from_numpy(contiguous), self.sink)
         self.outgoing.flush()
 
     def receive(self) -> tuple[dict[str, Any], list[bytes], list[np.ndarray]]:
@@ -76,7 +76,7 @@ class Channel:
 def pack_table(table: Table, arrays: list[np.ndarray]) -> dict[str, Any]:
     """Describe a table in JSON types; its numbers are added to `arrays`, texts as codes of their words."""
 
-    def place(array: np.ndarray) -> int:
+    def stored(array: np.ndarray) -> int:
         arrays.append(array)
         return len(arrays) - 1
 
@@ -87,14 +87,14 @@ def pack_table(table: Table, arrays: list[np.ndarray]) -> dict[str, Any]:
         elif values.dtype == object:
             words: dict[str, int] = {}
             codes = np.fromiter((words.setdefault(v, len(words)) for v in values.tolist()), np.int64)
-            columns.append({"name": name, "words": list(words), "at": place(codes)})
+            columns.append({"name": name, "words": list(words), "at": stored(codes)})
         else:
-            columns.append({"name": name, "at": place(values)})
+            columns.append({"name": name, "at": stored(values)})
     return {
         "format": table.format,
         "columns": columns,
-        "matrices": {name: place(matrix) for name, matrix in table.matrices.items()},
-        "packed": None if table.packed is None else place(table.packed),
+        "matrices": {name: stored(matrix) for name, matrix in table.matrices.items()},
+        "packed": None if table.packed is None else stored(table.packed),
         "packed_names": list(table.packed_names),
         "ignored": list(table.ignored),
     }

@@ -163,9 +163,9 @@ class CalibrationBand:
     def steps(self, bound: np.ndarray, shape: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the scores where a bound changes, and its values there, for drawing; "hv" or "vh" steps."""
         changes = np.diff(bound) != 0
-        kept = np.append(True, changes) if shape == "hv" else np.append(changes, True)
-        kept[[0, -1]] = True
-        return self.score[kept], bound[kept]
+        corner = np.append(True, changes) if shape == "hv" else np.append(changes, True)
+        corner[[0, -1]] = True
+        return self.score[corner], bound[corner]
 
     def frame(self) -> pd.DataFrame:
         """Return one row per score, for CSV downloads."""
@@ -221,16 +221,16 @@ def calibration_band(
     """
     problems = as_problems(y_true, scores, notion)
     tail = 1.0 - check_level(level)
-    own, outcomes = problems.problem(label)
-    if not len(own):
+    of_class, outcomes = problems.problem(label)
+    if not len(of_class):
         raise InputError(f"problem {label} has no entries: this class is never predicted")
-    start = np.flatnonzero(np.append(True, own[1:] != own[:-1]))
-    score, count = own[start].astype(np.float64), np.diff(np.append(start, len(own)))
-    middle = (np.cumsum(count) - count / 2.0) / len(own)
-    place = np.minimum(middle * check_count(most_groups, "most_groups"), most_groups - 1).astype(np.int64)
+    start = np.flatnonzero(np.append(True, of_class[1:] != of_class[:-1]))
+    score, count = of_class[start].astype(np.float64), np.diff(np.append(start, len(of_class)))
+    middle = (np.cumsum(count) - count / 2.0) / len(of_class)
+    group = np.minimum(middle * check_count(most_groups, "most_groups"), most_groups - 1).astype(np.int64)
     if len(score) <= most_groups:
-        place = np.arange(len(score))
-    first = np.flatnonzero(np.append(True, place[1:] != place[:-1]))
+        group = np.arange(len(score))
+    first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
     last = np.append(first[1:], len(score)) - 1
     size = np.add.reduceat(count, first).astype(np.float64)
     right = np.add.reduceat(outcomes, start[first], dtype=np.int64).astype(np.float64)
@@ -255,9 +255,9 @@ def _lower_bounds(right: np.ndarray, count: np.ndarray, tail: float) -> np.ndarr
     rights, counts = (np.concatenate(([0.0], np.cumsum(values))) for values in (right, count))
     starts = np.flatnonzero(right > 0)
     best, largest = np.zeros(len(right)), 0.0
-    for place, end in enumerate(starts):
-        k = rights[end + 1] - rights[starts[: place + 1]]
-        n = counts[end + 1] - counts[starts[: place + 1]]
+    for group, end in enumerate(starts):
+        k = rights[end + 1] - rights[starts[: group + 1]]
+        n = counts[end + 1] - counts[starts[: group + 1]]
         k, n = k[k > largest * n], n[k > largest * n]  # a lower bound is below the mean
         if largest > 0.0 and len(k):  # and above the largest so far only where its tail is smaller
             better = betainc(k, n - k + 1.0, largest) < tail

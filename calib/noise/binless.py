@@ -296,15 +296,15 @@ def calibration_slope(
     """
     problems = _top_problems(y_true, scores, notion)
     z = normal.ppf((1.0 + check_level(level)) / 2.0)
-    kept = np.clip(problems.scores.astype(np.float64), CLIP, 1.0 - CLIP)
-    log_odds, outcomes = np.log(kept) - np.log1p(-kept), problems.outcomes.astype(np.float64)
+    clipped = np.clip(problems.scores.astype(np.float64), CLIP, 1.0 - CLIP)
+    log_odds, outcomes = np.log(clipped) - np.log1p(-clipped), problems.outcomes.astype(np.float64)
     both = _newton(np.column_stack([np.ones_like(log_odds), log_odds]), np.zeros_like(log_odds), outcomes)
     large = _newton(np.ones((len(log_odds), 1)), log_odds, outcomes)
     excess = 2.0 * max(_negative_log_likelihood(log_odds, outcomes) - both.loss, 0.0)
 
-    def interval(fit: _Fit, place: int) -> tuple[float, float, float]:
-        half = float(z * fit.error[place]) if fit.converged else np.inf
-        value = float(fit.theta[place])
+    def interval(fit: _Fit, index: int) -> tuple[float, float, float]:
+        half = float(z * fit.error[index]) if fit.converged else np.inf
+        value = float(fit.theta[index])
         return value, value - half, value + half
 
     slope, intercept, in_the_large = interval(both, 1), interval(both, 0), interval(large, 0)
@@ -456,8 +456,8 @@ def _kernel_test(
     blocks = order[: len(order) // size * size].reshape(-1, size)
 
     def compare(task: tuple[np.ndarray, np.random.Generator]) -> np.ndarray:
-        rows, own = task
-        return _kernel_sums(proba[rows].astype(np.float64), labels[rows], width, n_resamples, own)
+        rows, draws = task
+        return _kernel_sums(proba[rows].astype(np.float64), labels[rows], width, n_resamples, draws)
 
     tasks = list(zip(blocks, generator.spawn(len(blocks)), strict=True))
     totals = np.sum(map_threads(compare, tasks), axis=0) / (len(blocks) * size * (size - 1))

@@ -205,16 +205,16 @@ def systematic(scores: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.nd
     counted = np.empty((n_rows, width + 1, most), dtype=np.int32)
 
     def cut(first: int) -> None:
-        part = slice(first, first + ALIAS_ROWS)
-        reach = np.cumsum(scores[part], axis=1, dtype=np.float64)
+        block = slice(first, first + ALIAS_ROWS)
+        reach = np.cumsum(scores[block], axis=1, dtype=np.float64)
         ends = np.sort(reach % 1.0, axis=1)
-        chances[part] = np.diff(ends, axis=1, prepend=0.0)
+        chances[block] = np.diff(ends, axis=1, prepend=0.0)
         edges = np.pad(ends, ((0, 0), (1, 1)), constant_values=((0.0, 0.0), (0.0, 1.0)))
         points = ((edges[:, 1:] + edges[:, :-1]) / 2.0)[:, :, None] + np.arange(most)
         row = np.arange(len(reach))[:, None]  # rows one after the other, so that one search serves all
         shifted = points + (row * (most + 2))[:, :, None]
-        place = np.searchsorted((reach + row * (most + 2)).ravel(), shifted) - (row * width)[:, :, None]
-        counted[part] = cells[part][row[:, :, None], place]
+        step = np.searchsorted((reach + row * (most + 2)).ravel(), shifted) - (row * width)[:, :, None]
+        counted[block] = cells[block][row[:, :, None], step]
 
     map_threads(cut, range(0, n_rows, ALIAS_ROWS))
     return chances, counted

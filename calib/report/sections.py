@@ -105,10 +105,10 @@ class ReportInput:
     @cached_property
     def scores(self) -> dict[str, tuple[Any, Strategy]]:
         """Scores of the base model and each calibrator, and how to bin them."""
-        found: dict[str, tuple[Any, Strategy]] = {BASE: (self.evaluation, "uniform")}
+        assessed: dict[str, tuple[Any, Strategy]] = {BASE: (self.evaluation, "uniform")}
         for name, calibrator in self.calibrators.items():
-            found[name] = calibrated_scores(calibrator, self.evaluation), assessment_strategy(calibrator)
-        return found
+            assessed[name] = calibrated_scores(calibrator, self.evaluation), assessment_strategy(calibrator)
+        return assessed
 
     @cached_property
     def methods(self) -> dict[str, tuple[Summary, TopLabelPrediction]]:

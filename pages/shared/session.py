@@ -184,12 +184,12 @@ def _check_limits(data: Dataset) -> None:
     before = st.session_state.get("dataset")
     session = [data] if before is None else [data, before]
     _uploaded.add(data)
-    for held, variable, whose, advice in (
+    for loaded, variable, whose, advice in (
         (session, "CALIB_SESSION_MB", "these data and those loaded before", "load a built-in example first"),
         (list(_uploaded), "CALIB_SERVER_MB", "the data of all sessions", "try again later"),
     ):
         limit = float(os.environ.get(variable, "inf"))
-        size = sum(one.size for one in held if one.example is None) / 1e6
+        size = sum(one.size for one in loaded if one.example is None) / 1e6
         if size > limit:
             _uploaded.discard(data)
             raise InputError(

@@ -77,9 +77,11 @@ def read(
         return earlier
     bar = st.progress(0.0, "Reading ...")
     try:
-        known = {} if earlier is None else dict(zip(earlier.key, earlier.tables, strict=True))
+        earlier_tables = {} if earlier is None else dict(zip(earlier.key, earlier.tables, strict=True))
         contents = [
-            known.get(file_id) if file is None or file_id in known else (file.name, file.getbuffer())
+            earlier_tables.get(file_id)
+            if file is None or file_id in earlier_tables
+            else (file.name, file.getbuffer())
             for file, file_id in zip(files, key, strict=True)
         ]
         reading = _read(

@@ -30,12 +30,12 @@ RIDGES: dict[str, dict[str, Any]] = {
 }
 
 
-def choose_bins(place: DeltaGenerator, notion: Notion) -> HistogramBinning:
+def choose_bins(column: DeltaGenerator, notion: Notion) -> HistogramBinning:
     """Show the proposed points per bin and the choice by hand in this place; return the unfitted binning."""
     data = dataset()
     assert data.calibration is not None, "the page asks for calibration rows first"
     small = data.calibration.proba.size <= AT_ONCE
-    by = place.segmented_control(
+    by = column.segmented_control(
         "Bins by",
         [PROPOSED, POINTS, BINS],
         default=PROPOSED if small else POINTS,
@@ -45,11 +45,11 @@ def choose_bins(place: DeltaGenerator, notion: Notion) -> HistogramBinning:
     )
     if by == PROPOSED:
         choice = points_per_bin(data, notion)
-        place.markdown(f"**k = {choice.chosen}** points per bin")
+        column.markdown(f"**k = {choice.chosen}** points per bin")
         return HistogramBinning(points_per_bin=choice.chosen)
     if by == POINTS:
-        return HistogramBinning(points_per_bin=place.slider("Points per bin k", 5, 500, 50, 5))
-    return HistogramBinning(n_bins=place.slider("Bins per problem B", 1, 100, 15))
+        return HistogramBinning(points_per_bin=column.slider("Points per bin k", 5, 500, 50, 5))
+    return HistogramBinning(n_bins=column.slider("Bins per problem B", 1, 100, 15))
 
 
 def show_proposal(notion: Notion) -> None:
@@ -101,7 +101,7 @@ def _choose_scaling(left: Any, right: Any) -> Any:
     method = methods[right.selectbox("Scaling", list(methods))]
     options: dict[str, Any] = {}
     if "l2" in method.options:
-        offered = [words for words, made in RIDGES.items() if set(made) <= set(method.options)]
+        offered = [words for words, options in RIDGES.items() if set(options) <= set(method.options)]
         ridge = left.selectbox("Ridge: what keeps it from fitting noise", offered)
         options = dict(RIDGES[ridge])
         if ridge == "a given ridge":
