@@ -51,7 +51,8 @@ def page(file: str, icon: str) -> st.Page:
 
 
 chosen = st.navigation(
-    {section: [page(file, icon) for file, icon in pages.items()] for section, pages in SECTIONS.items()}
+    {section: [page(file, icon) for file, icon in pages.items()] for section, pages in SECTIONS.items()},
+    expanded=True,  # a sidebar with more than the navigation would hide its last pages
 )
 st.sidebar.caption(f"calib {__version__}")
 try:
