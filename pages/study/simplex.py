@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -28,7 +29,7 @@ left, middle, right = st.columns(3)
 name = left.selectbox("Scheme", SCHEMES, key="scheme", bind="query-params")
 make, label, low, high, default = SCHEMES[name]
 size = middle.slider(label, low, high, default, key=f"size{label[-1]}", bind="query-params")
-options = {}
+options: dict[str, Any] = {}
 if name == "Projection, random":
     seed = left.number_input("Seed of the directions", 0, 9999, 0, key="seed", bind="query-params")
     options["random_state"] = int(seed)
