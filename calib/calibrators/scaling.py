@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from calib.binning import assign_bins, uniform_edges
 from calib.calibrators.likelihood import LEAST_RIDGE
 from calib.calibrators.ridge_choice import CROSS_VALIDATED, best_strength, folds, search_strength
-from calib.calibrators.softmax_fit import DiagonalMap, FullMap, SoftmaxFit, softmax_fit
+from calib.calibrators.softmax_fit import DiagonalMap, FullMap, Map, SoftmaxFit, softmax_fit
 from calib.exceptions import InputError, TooManyParametersWarning
 from calib.parallel import cached_slices, map_row_blocks, map_threads
 from calib.predictions import TopLabelPrediction, highest, score_matrix
@@ -224,7 +224,10 @@ class AffineScaling(LogScaling):
         ) -> SoftmaxFit:
             used = requested | dict.fromkeys(chosen, strength)
             ridges = {name: max(float(value), LEAST_RIDGE) for name, value in used.items()}
-            return self._fit_weights(features[rows], codes[rows], ridges, begin, gap)
+            kind, ridge, centred = self._held(ridges)
+            return softmax_fit(
+                features[rows], codes[rows], kind, ridge, centred=centred, begin=begin, gap=gap
+            )
 
         def losses(fitted: SoftmaxFit, rows: np.ndarray) -> np.ndarray:
             log_q = log_softmax(self._map_logits(features[rows], fitted.weights, fitted.biases), axis=1)
@@ -239,14 +242,8 @@ class AffineScaling(LogScaling):
     def _features(self, matrix: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
-    def _fit_weights(
-        self,
-        features: np.ndarray,
-        codes: np.ndarray,
-        ridges: dict[str, float],
-        begin: SoftmaxFit | None,
-        gap: float | None,
-    ) -> SoftmaxFit:
+    def _held(self, ridges: dict[str, float]) -> tuple[Map, float | np.ndarray, bool]:
+        """Return the map, the ridge of its parameters, and whether biases count at the mean feature."""
         raise NotImplementedError
 
     def _map_logits(self, features: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
@@ -294,16 +291,8 @@ class VectorScaling(AffineScaling):
         kind = np.float32 if matrix.size > SINGLE_PRECISION else np.float64
         return map_row_blocks(lambda rows: _log_odds(log_floored(rows, self.floor_)).astype(kind), matrix)
 
-    def _fit_weights(
-        self,
-        features: np.ndarray,
-        codes: np.ndarray,
-        ridges: dict[str, float],
-        begin: SoftmaxFit | None,
-        gap: float | None,
-    ) -> SoftmaxFit:
-        kind = DiagonalMap(self.n_classes_ - 1, self.n_classes_)
-        return softmax_fit(features, codes, kind, ridges["l2"], begin=begin, gap=gap)
+    def _held(self, ridges: dict[str, float]) -> tuple[Map, float | np.ndarray, bool]:
+        return DiagonalMap(self.n_classes_ - 1, self.n_classes_), ridges["l2"], True
 
     def _map_logits(self, features: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
         logits = np.zeros((len(features), self.n_classes_))
@@ -380,19 +369,11 @@ class DirichletScaling(AffineScaling):
     def _features(self, matrix: np.ndarray) -> np.ndarray:
         return map_row_blocks(lambda rows: log_floored(rows, self.floor_), matrix)
 
-    def _fit_weights(
-        self,
-        features: np.ndarray,
-        codes: np.ndarray,
-        ridges: dict[str, float],
-        begin: SoftmaxFit | None,
-        gap: float | None,
-    ) -> SoftmaxFit:
+    def _held(self, ridges: dict[str, float]) -> tuple[Map, float | np.ndarray, bool]:
         kind = FullMap(self.n_classes_)
         ridge = np.full(kind.shape, ridges.get("off_diagonal", ridges["l2"]))
         np.fill_diagonal(ridge, ridges["l2"])
-        centred = "off_diagonal" not in ridges
-        return softmax_fit(features, codes, kind, ridge, centred=centred, begin=begin, gap=gap)
+        return kind, ridge, "off_diagonal" not in ridges
 
     def _map_logits(self, features: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
         return features @ weights.T + biases
