@@ -66,11 +66,14 @@ def ece_sweep(
 
 
 def sweep_words(sweeps: Mapping[str, Mapping[str, EceSweep]], strong: str = "{}") -> str:
-    """Say how much of TL-ECE conf-ECE hides, for the method where it hides most.
+    """Say by how much TL-ECE exceeds conf-ECE as measured, for the method where it does so most.
 
     `sweeps` are by method and notion; method names must already be escaped; `strong` as for `cell_words`.
     """
-    hidden = {name: pair["top-label"].ece - pair["confidence"].ece for name, pair in sweeps.items()}
-    name = max(hidden, key=lambda method: hidden[method].max())
-    low, high = (strong.format(f"{value:.4f}") for value in (hidden[name].min(), hidden[name].max()))
-    return f"For {name}, conf-ECE hides {low} to {high} of TL-ECE, depending on B."
+    excess = {name: pair["top-label"].ece - pair["confidence"].ece for name, pair in sweeps.items()}
+    name = max(excess, key=lambda method: excess[method].max())
+    low, high = (strong.format(f"{value:.4f}") for value in (excess[name].min(), excess[name].max()))
+    return (
+        f"For {name}, the measured TL-ECE exceeds conf-ECE by {low} to {high}, depending on B. Noise adds "
+        "more to TL-ECE, whose cells hold fewer rows, and to both with more bins."
+    )

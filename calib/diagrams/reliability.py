@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 from calib.binning import BinStatistics, assign_bins, bin_statistics, uniform_edges
 from calib.exceptions import InputError
+from calib.noise.intervals import binomial_limits
 from calib.reductions import reduce_to_binary
 
 #: Cells with fewer rows than this are drawn lighter: their 95 % interval is wider than +-0.2.
@@ -269,12 +270,25 @@ def cell_words(says: float, right: float, count: int, strong: str = "{}") -> str
 def worst_cells_words(
     cells: BinStatistics, class_names: Sequence[str], n_cells: int = 3, *, strong: str = "{}"
 ) -> list[str]:
-    """Describe each of `worst_cells`; `class_names` must already be escaped for where the words are shown."""
+    """Describe each of `worst_cells`; `class_names` must already be escaped for where the words are shown.
+
+    A direction is said where the Clopper-Pearson interval of the outcome excludes the mean score, all cells
+    that could have been chosen taken together at 5 %; else the gap is within noise.
+    """
     rows: list[dict[Any, Any]] = worst_cells(cells, n_cells).to_dict("records")
+    candidates = max(int(np.sum(cells.count >= FEW_ROWS)), 1)
+
+    def direction(cell: dict[Any, Any]) -> str:
+        count, says = np.array(cell["count"]), cell["mean_score"]
+        low, high = binomial_limits(np.rint(cell["mean_outcome"] * count), count, 0.05 / candidates)
+        if low <= says <= high:
+            return "within noise"
+        return "overconfident" if says > high else "underconfident"
+
     return [
         f"Predicted {class_names[cell['label']]} at {cell['lower']:.2f} to {cell['upper']:.2f}: "
         + cell_words(cell["mean_score"], cell["mean_outcome"], cell["count"], strong)
-        + f" ({'overconfident' if cell['gap'] < 0 else 'underconfident'})"
+        + f" ({direction(cell)})"
         for cell in rows
     ]
 

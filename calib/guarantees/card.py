@@ -15,7 +15,7 @@ from calib.calibrators.venn_abers import VennAbersCalibration
 from calib.guarantees.theorems import deviation
 from calib.noise.intervals import binomial_limits
 from calib.notions import TOP_K_NOTIONS, NotionShape
-from calib.validation import check_alpha
+from calib.validation import check_alpha, check_count
 
 #: What the theorems assume, for a reader who has not seen the paper.
 ASSUMPTIONS = (
@@ -99,6 +99,8 @@ class GuaranteeCard:
         Notion of the calibrator.
     alpha : float
         Failure probability of every statement.
+    choices : int
+        Calibrators from which the labels chose this one, among which alpha is divided.
     applies : bool
         Whether the theorems cover this calibrator; if not, every bound is NaN.
     why_not : str
@@ -127,6 +129,7 @@ class GuaranteeCard:
 
     notion: str
     alpha: float
+    choices: int
     applies: bool
     why_not: str
     problem: np.ndarray
@@ -204,6 +207,13 @@ class GuaranteeCard:
             )
         )
         at_once, together = self._scope()
+        fixed = "The expected error"
+        if self.choices > 1:
+            together += (
+                f" It was chosen by the same labels among {self.choices:,} calibrators; the chance of "
+                "failure is divided among them."
+            )
+            fixed += " of one chosen before the labels were seen"
         void = (
             f" For {int(self.void.sum()):,} of {len(self.void):,} problems {VOID}." if self.void.any() else ""
         )
@@ -211,7 +221,7 @@ class GuaranteeCard:
             f"With probability at least {1 - self.alpha:.0%}, whatever the distribution of the data, the "
             f"calibrated score is within {first} (\u03b5\u2081) of the truth for a new row. With the "
             f"same probability it is within {second} (\u03b5\u2082) for {at_once} at once, and within "
-            f"{reach} by the Clopper-Pearson intervals of the bins.{together} The expected error is at most "
+            f"{reach} by the Clopper-Pearson intervals of the bins.{together} {fixed} is at most "
             f"{expected} ({self.theorem}). This covers {self.covered:.1%} of the calibration rows.{void}"
         )
 
@@ -251,7 +261,7 @@ class GuaranteeCard:
         )
 
 
-def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> GuaranteeCard:
+def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1, *, choices: int = 1) -> GuaranteeCard:
     """Compute what a fitted calibrator promises, class by class.
 
     Parameters
@@ -260,11 +270,14 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> Guaran
         Fitted. Only histogram binning without normalisation has a guarantee.
     alpha : float in (0, 1)
         Failure probability of each statement.
+    choices : int
+        Calibrators fitted on these rows from which this one was chosen by their labels, itself included: each
+        may fail with alpha / choices, so that the statements hold whichever was chosen.
 
     Raises
     ------
     InputError
-        If `alpha` is outside (0, 1).
+        If `alpha` is outside (0, 1) or `choices` is below 1.
 
     Notes
     -----
@@ -279,7 +292,7 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> Guaran
     lower end takes it for a success, the upper end for a failure.
     """
     check_is_fitted(calibrator)
-    check_alpha(alpha)
+    each = check_alpha(alpha) / check_count(choices, "choices")
     why_not = _why_no_guarantee(calibrator)
     shape = calibrator.shape_
     n_problems = shape.n_problems
@@ -305,8 +318,8 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> Guaran
     delta = binary.delta if randomized else 0.0
     entries = calibrator.n_points_
     bounds = (
-        deviation(2.0 / alpha, k) + delta,
-        deviation(np.maximum(2.0 * together / alpha, 1.0), k) + delta,
+        deviation(2.0 / each, k) + delta,
+        deviation(np.maximum(2.0 * together / each, 1.0), k) + delta,
         np.sqrt(1.0 / (2.0 * k)) + delta,
     )
     marginal, conditional, expected = (np.where(covered, bound, np.nan) for bound in bounds)
@@ -317,6 +330,7 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> Guaran
     return GuaranteeCard(
         notion=calibrator.notion,
         alpha=float(alpha),
+        choices=choices,
         applies=not why_not,
         why_not=why_not,
         problem=problem,
@@ -331,7 +345,7 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1) -> Guaran
         bins=_bin_intervals(
             [(index, fitted) for index, fitted in binned if covered[index]],
             shape,
-            alpha / np.maximum(together, 1),
+            each / np.maximum(together, 1),
             delta,
         ),
         void=void,

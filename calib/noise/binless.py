@@ -136,10 +136,11 @@ class CalibrationSlope:
         """Slope and intercept with their intervals, as a sentence without its end."""
         if not self.determined:
             return "slope and intercept cannot be estimated: one score, or scores that separate the outcomes"
+        chance = f"p = {self.p_value:.2g}" if self.p_value >= 1e-6 else "p < 0.000001"
         return (
             f"slope {self.slope:.3f} ({self.slope_lower:.3f} to {self.slope_upper:.3f}; 1 if calibrated), "
             f"intercept {self.intercept:.3f} ({self.intercept_lower:.3f} to {self.intercept_upper:.3f}; 0 if "
-            f"calibrated), p = {self.p_value:.2g} for both"
+            f"calibrated), {chance} for both"
         )
 
 

@@ -86,6 +86,8 @@ class ReportInput:
         Fixes that were applied before `examinations`, one line each.
     settings : mapping of str to str
         What it takes to reproduce the report: command, split, seed.
+    choices : mapping of str to int
+        For calibrators that the labels of the calibration rows chose among several: among how many.
     n_bins, n_resamples, random_state
         Equal-width bins B, redraws of the noise floors, and their seed.
     """
@@ -101,6 +103,7 @@ class ReportInput:
     n_bins: int = 15
     n_resamples: int = 1000
     random_state: int = 0
+    choices: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def scores(self) -> dict[str, tuple[Any, Strategy]]:
@@ -340,7 +343,7 @@ def guarantee_section(about: ReportInput) -> list[str]:
     for name, calibrator in about.calibrators.items():
         if not isinstance(calibrator, MulticlassToBinary):
             continue
-        card = guarantee_card(calibrator)
+        card = guarantee_card(calibrator, choices=about.choices.get(name, 1))
         blocks.append(paragraph(f"<b>{text(name)}</b>. {text(card.words())}"))
         if not card.applies:
             continue

@@ -63,7 +63,9 @@ try:
 except InputError as error:
     st.info(f"Nothing to show: {escaped(error)}.")
     st.stop()
-card = guarantee_card(chosen.calibrator, alpha) if hasattr(chosen.calibrator, "fallbacks_") else None
+card = None
+if hasattr(chosen.calibrator, "fallbacks_"):
+    card = guarantee_card(chosen.calibrator, alpha, choices=chosen.choices)
 promises = card.promises(of_class) if card is not None and card.notion == notion else []
 epsilon = promises[0].epsilon if promises else 0.05
 named = {literal(name): curve for name, curve in curves.items()}

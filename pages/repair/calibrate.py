@@ -11,11 +11,13 @@ from calib.assessment.summary import how_assessed
 from calib.calibrators.catalogue import name_of
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
+from calib.noise import verdict
 from pages.shared.panels.bin_planner import planner
 from pages.shared.panels.choose_calibrator import choose_calibrator
 from pages.shared.panels.guarantee import show_guarantee
+from pages.shared.panels.leaderboard import difference_sentence
 from pages.shared.panels.take_away import show_take_away
-from pages.shared.results import intervals, losses, reliability, summary
+from pages.shared.results import floor, intervals, losses, reliability, summary
 from pages.shared.session import BASE, dataset, fit, methods, remove, store
 from pages.shared.widgets import (
     before_and_after,
@@ -46,11 +48,11 @@ need_calibration("Fitting a calibrator")
 data = dataset()
 assert data.calibration is not None
 
-calibrator = choose_calibrator()
+calibrator, choices = choose_calibrator()
 planner()
 if st.button("Fit", type="primary"):
     try:
-        st.session_state["chosen"] = fit(name_of(calibrator), calibrator).name
+        st.session_state["chosen"] = fit(name_of(calibrator), calibrator, choices).name
     except InputError as error:
         st.error(f"Not fitted: {escaped(error)}")
 
@@ -68,9 +70,11 @@ chosen = fitted[st.selectbox("Calibrator", list(fitted), key="chosen")]
 base = methods()[BASE]
 n_bins = bins_slider("Equal-width bins B of the estimates")
 before, after = summary(base, n_bins), summary(chosen, n_bins)
+for when, method in (("before", base), ("after", chosen)):
+    st.markdown(f"- {verdict(floor(method, 'tl_ece', n_bins), f'TL-ECE {when}')}")
+differences = [difference_sentence(chosen, base, key, n_bins) for key in ("tl_ece", "conf_ece")]
 st.markdown(
-    f"TL-ECE goes from **{before.tl_ece:.4f}** to **{after.tl_ece:.4f}**, conf-ECE from "
-    f"{before.conf_ece:.4f} to {after.conf_ece:.4f}. Accuracy "
+    f"{' '.join(differences)} Accuracy "
     + (
         f"changes from {before.accuracy:.4f} to {after.accuracy:.4f}."
         if after.accuracy != before.accuracy
@@ -121,6 +125,6 @@ if len(fallbacks):
 else:
     st.markdown("Every class had enough calibration rows.")
 
-show_guarantee(chosen.calibrator)
+show_guarantee(chosen.calibrator, chosen.choices)
 show_take_away(chosen)
 st.button("Remove this calibrator", on_click=remove_calibrator, args=(chosen.name,), icon=":material/delete:")

@@ -91,7 +91,8 @@ st.markdown(
     f"{leaderboard.words(literal)} Confidence, top-label and top-K calibration, temperature scaling "
     "and its ensemble cannot change the predicted class; the other methods can"
     + (
-        f", and here accuracy goes from {accuracy[BASE]:.4f} to {changed.min():.4f} at worst."
+        f". Here their accuracy is {changed.min():.4f} to {changed.max():.4f}; the base model's is "
+        f"{accuracy[BASE]:.4f}."
         if len(changed)
         else "."
     )

@@ -6,7 +6,7 @@ import logging
 import os
 import time
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -101,6 +101,8 @@ class Method:
         Digest of data and settings: results are cached under it.
     calibrator : object or None
         The fitted calibrator; None for a base model.
+    choices : int
+        Calibrators from which the labels of the calibration rows chose it, itself included.
     """
 
     name: str
@@ -109,6 +111,7 @@ class Method:
     strategy: Strategy
     key: str
     calibrator: Any = None
+    choices: int = 1
 
     @property
     def scores_every_class(self) -> bool:
@@ -228,8 +231,8 @@ def methods() -> dict[str, Method]:
     return dict(st.session_state["methods"])
 
 
-def fit(name: str, calibrator: Any) -> Method:
-    """Fit a calibrator on the calibration rows and store it under `name`.
+def fit(name: str, calibrator: Any, choices: int = 1) -> Method:
+    """Fit a calibrator on the calibration rows and store it under `name`; `choices` as in `Method`.
 
     Raises
     ------
@@ -241,11 +244,12 @@ def fit(name: str, calibrator: Any) -> Method:
     key = f"{data.key}/{calibrator!r}"
     fitted_before: Method | None = st.session_state["methods"].get(name)
     if fitted_before is not None and fitted_before.key == key:
-        return fitted_before
+        return store(replace(fitted_before, choices=max(choices, fitted_before.choices)))
     begin = time.perf_counter()
     fitted, scores = _fitted(key, calibrator, data.calibration, data.evaluation)
     LOG.info("fit rows=%d seconds=%.2f", data.calibration.n_samples, time.perf_counter() - begin)
-    return store(Method(name, data.evaluation.labels, scores, assessment_strategy(fitted), key, fitted))
+    strategy = assessment_strategy(fitted)
+    return store(Method(name, data.evaluation.labels, scores, strategy, key, fitted, choices))
 
 
 def add_model(name: str, rows: Predictions, key: str) -> Method:

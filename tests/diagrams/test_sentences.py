@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calib import HistogramBinning, MulticlassToBinary, TopLabelPrediction, ece_sweep, reliability_diagram
+from calib import (
+    HistogramBinning,
+    MulticlassToBinary,
+    TopLabelPrediction,
+    bin_statistics,
+    ece_sweep,
+    reduce_to_binary,
+    reliability_diagram,
+)
 from calib.assessment.calibrated import assessment_strategy
 from calib.calibrators.multiclass import fallback_records
 from calib.diagrams.bin_sweep import sweep_words
@@ -62,7 +70,19 @@ def test_sweep_names_the_method_where_most_is_hidden():
         name: {notion: ece_sweep(labels, patients, notion=notion) for notion in ("top-label", "confidence")}
         for name, labels in (("hides", y), ("shows", np.full(10, 2)))
     }
-    assert sweep_words(sweeps) == "For hides, conf-ECE hides 0.4000 to 0.4000 of TL-ECE, depending on B."
+    assert sweep_words(sweeps).startswith(
+        "For hides, the measured TL-ECE exceeds conf-ECE by 0.4000 to 0.4000, depending on B. Noise adds more"
+    )
+
+
+def test_a_direction_is_said_only_of_gaps_beyond_noise():
+    # 40 rows each at 0.5: class 0 right 40 times (chance 2^-40), class 1 right 24 times (p = 0.27).
+    top = TopLabelPrediction(np.repeat([0, 1], 40), np.full(80, 0.5))
+    y = np.concatenate([np.zeros(40, int), np.repeat([1, 0], [24, 16])])
+    cells = bin_statistics(reduce_to_binary(y, top, "top-label"), n_bins=15)
+    first, second = worst_cells_words(cells, ["a", "b"])
+    assert first.endswith("right 1.000, n = 40 (underconfident)")
+    assert second.endswith("right 0.600, n = 40 (within noise)")
 
 
 def test_validity_is_said_for_each_curve():

@@ -340,3 +340,17 @@ def test_multinomial_bound_holds_as_often_as_promised():
     frequencies = rng.multinomial(200, p, size=4000) / 200
     radius = multinomial_bound([200], 3, alpha=0.5)[0]
     assert (np.abs(frequencies - p).sum(axis=1) <= radius).mean() >= 0.5
+
+
+def test_a_choice_by_the_labels_divides_alpha():
+    random = np.random.default_rng(3)
+    proba = random.dirichlet(np.ones(3), 400)
+    model = MulticlassToBinary(HistogramBinning(points_per_bin=25)).fit(proba, random.integers(0, 3, 400))
+    chosen, fixed = guarantee_card(model, 0.1, choices=5), guarantee_card(model, 0.02)
+    for name in ("marginal", "conditional", "reach", "expected_ece"):
+        np.testing.assert_array_equal(getattr(chosen, name), getattr(fixed, name))
+    assert "at least 90%" in chosen.words()
+    assert "chosen by the same labels among 5 calibrators" in chosen.words()
+    assert "chosen" not in fixed.words()
+    with pytest.raises(InputError, match="choices"):
+        guarantee_card(model, choices=0)

@@ -52,8 +52,8 @@ def choose_bins(column: DeltaGenerator, notion: Notion) -> HistogramBinning:
     return HistogramBinning(n_bins=column.slider("Bins per problem B", 1, 100, 15))
 
 
-def show_proposal(notion: Notion) -> None:
-    """Show why this k is proposed: the curve, its numbers, and what the choice means for the guarantee."""
+def show_proposal(notion: Notion) -> int:
+    """Show why this k is proposed and what that means for the guarantee; return how many were tried."""
     choice = points_per_bin(dataset(), notion)
     st.markdown(choice.words())
     chart(
@@ -62,23 +62,22 @@ def show_proposal(notion: Notion) -> None:
         table=choice.frame(),
         alt="Cross-validated Brier score of histogram binning against the number of points per bin",
     )
-    tried = len(choice.points_per_bin)
     st.caption(
-        "Bars: one standard error of the difference from the lowest score. The evaluation rows are not "
-        "used. The guarantee below is that of the k fitted, for a k fixed before the labels are seen: for "
-        f"one chosen among these {tried}, read it at \u03b1 / {tried}, with which it holds for all of them "
-        "at once."
+        "Bars: one standard error of the difference from the lowest score. The evaluation rows are not used. "
+        f"The guarantee below divides \u03b1 among these {len(choice.points_per_bin)} numbers of points, so "
+        "that it holds for the one chosen."
     )
+    return len(choice.points_per_bin)
 
 
-def choose_calibrator() -> Any:
-    """Show the controls and return the chosen calibrator, unfitted."""
+def choose_calibrator() -> tuple[Any, int]:
+    """Show the controls; return the chosen calibrator, unfitted, and among how many the labels chose it."""
     left, right = st.columns(2)
     reductions = {reduction.title: reduction for reduction in REDUCTIONS}
     makers = {method.title: method.make for method in BINARY.values()}
     title = left.selectbox("Reduction: what the confidence should be right for", [*reductions, WHOLE])
     if title == WHOLE:
-        return _choose_scaling(left, right)
+        return _choose_scaling(left, right), 1
     chosen = reductions[title]
     make = makers[right.selectbox("Binary calibrator", list(makers))]
     binary = choose_bins(right, chosen.notion) if make is HistogramBinning else make()
@@ -90,9 +89,11 @@ def choose_calibrator() -> Any:
             "Class-wise calibration replaces the score of every class and can change which class is "
             "predicted; the other reductions cannot."
         )
+    choices = 1
     if st.session_state.get("bins-by") == PROPOSED and isinstance(binary, HistogramBinning):
-        show_proposal(chosen.notion)
-    return MulticlassToBinary(binary, notion=chosen.notion, normalize=chosen.normalize, fallback=fallback)
+        choices = show_proposal(chosen.notion)
+    options: dict[str, Any] = {"normalize": chosen.normalize, "fallback": fallback}
+    return MulticlassToBinary(binary, notion=chosen.notion, **options), choices
 
 
 def _choose_scaling(left: Any, right: Any) -> Any:

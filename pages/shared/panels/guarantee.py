@@ -15,7 +15,7 @@ from pages.shared.session import dataset
 from pages.shared.widgets import download
 
 
-def show_guarantee(calibrator: Any) -> None:
+def show_guarantee(calibrator: Any, choices: int) -> None:
     """Show Theorem 1 or 2 for the calibrator, class by class, or say why neither applies."""
     st.subheader("Guarantee", anchor=False)
     if not isinstance(calibrator, MulticlassToBinary):
@@ -24,7 +24,7 @@ def show_guarantee(calibrator: Any) -> None:
     left, right = st.columns(2)
     alpha = left.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha")
     desired = right.slider("Desired bound on the expected error", 0.01, 0.2, 0.05, 0.01, key="wanted-ece")
-    card = guarantee_card(calibrator, alpha)
+    card = guarantee_card(calibrator, alpha, choices=choices)
     (st.markdown if card.applies else st.info)(card.words("**{}**"))
     if card.applies:
         table = card.frame()

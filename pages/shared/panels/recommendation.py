@@ -55,7 +55,8 @@ def _advice(data: Dataset) -> Recommendation:
 def _show(advice: Recommendation) -> None:
     st.success(advice.reason) if advice.calibrator is not None else st.info(advice.reason)
     if advice.calibrator is not None and st.button("Fit and export this one", type="primary"):
-        st.session_state["chosen"] = fit(name_of(advice.calibrator), advice.calibrator).name
+        tried = len(advice.table) - 1
+        st.session_state["chosen"] = fit(name_of(advice.calibrator), advice.calibrator, tried).name
         st.switch_page("pages/repair/calibrate.py")
     with st.expander(f"All {len(advice.table) - 1} candidates", key="candidates"):
         shown = advice.table.rename(columns=HEADS)

@@ -35,8 +35,9 @@ def offer_report(n_bins: int) -> None:
         log=data.log,
         settings=settings,
         n_bins=n_bins,
+        choices={name: model.choices for name, model in models.items()},
     )
-    keys = [data.key, *(f"{name}={model.key}" for name, model in models.items())]
+    keys = [data.key, *(f"{name}={model.key}/{model.choices}" for name, model in models.items())]
     page = _page(repr((data.name, data.description, data.log, n_bins, keys)), contents)
     file = re.sub(r"[^A-Za-z0-9]+", "-", data.name).strip("-").lower()[:60] or "report"
     offer(f"Report (HTML, {len(page) / 1e6:.1f} MB)", page, f"{file}-report.html", "text/html", "secondary")
