@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from calib.exceptions import InputError
 from calib.notions import NotionShape
 from calib.validation import check_choice, check_count
 
@@ -88,6 +89,8 @@ class BinaryProblems(_Shaped):
         The row each entry came from.
     outcomes : (m,) bool array
         Outcome of each entry.
+    row_weights : (n,) float64 array or None
+        Weights of the rows, with mean 1; None where rows count alike. Rows of weight 0 are not among the n.
     """
 
     shape: NotionShape
@@ -96,20 +99,37 @@ class BinaryProblems(_Shaped):
     scores: np.ndarray
     rows: np.ndarray
     outcomes: np.ndarray
+    row_weights: np.ndarray | None = None
+
+    @cached_property
+    def weights(self) -> np.ndarray | None:
+        """Weight of each entry, (m,) float64; None where rows count alike."""
+        return None if self.row_weights is None else self.row_weights[self.rows]
+
+    @cached_property
+    def weight_sums(self) -> np.ndarray:
+        """Prefix sums of the weights, (m + 1,), starting with 0: whole numbers where rows count alike."""
+        if self.weights is None:
+            return np.arange(len(self.scores) + 1)
+        return _prefix_sums(self.weights, np.float64)
 
     @cached_property
     def score_sums(self) -> np.ndarray:
-        """Prefix sums of `scores`, (m + 1,) float64, starting with 0."""
-        sums = np.zeros(len(self.scores) + 1)
-        np.cumsum(self.scores, dtype=np.float64, out=sums[1:])
-        return sums
+        """Prefix sums of `scores`, times any weights, (m + 1,) float64, starting with 0."""
+        scores = self.scores if self.weights is None else self.weights * self.scores
+        return _prefix_sums(scores, np.float64)
 
     @cached_property
     def outcome_sums(self) -> np.ndarray:
-        """Prefix sums of `outcomes`, (m + 1,) int64, starting with 0."""
-        sums = np.zeros(len(self.outcomes) + 1, dtype=np.int64)
-        np.cumsum(self.outcomes, dtype=np.int64, out=sums[1:])
-        return sums
+        """Prefix sums of `outcomes`, (m + 1,) int64, or of their weights, float64; starting with 0."""
+        if self.weights is None:
+            return _prefix_sums(self.outcomes, np.int64)
+        return _prefix_sums(self.weights * self.outcomes, np.float64)
+
+    def check_unweighted(self, what: str, advice: str) -> None:
+        """Raise `InputError` if rows have weights, which `what` cannot use."""
+        if self.row_weights is not None:
+            raise InputError(f"{what} cannot use sample_weight; {advice}")
 
     @cached_property
     def tie_starts(self) -> np.ndarray:
@@ -123,6 +143,17 @@ class BinaryProblems(_Shaped):
         """Sorted scores and outcomes of one problem."""
         entries = slice(self.offsets[index], self.offsets[index + 1])
         return self.scores[entries], self.outcomes[entries]
+
+    def weights_of(self, index: int) -> np.ndarray | None:
+        """Weights of the entries of one problem, in their order; None where rows count alike."""
+        entries = slice(self.offsets[index], self.offsets[index + 1])
+        return None if self.weights is None else self.weights[entries]
+
+
+def _prefix_sums(values: np.ndarray, dtype: Any) -> np.ndarray:
+    sums = np.zeros(len(values) + 1, dtype=dtype)
+    np.cumsum(values, dtype=dtype, out=sums[1:])
+    return sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +183,9 @@ class BinStatistics(_Shaped):
     count : (C,) int64 array
         Entries in the cell.
     mean_score, mean_outcome : (C,) float64 arrays
-        Plug-in estimates of the mean score and of the frequency of the outcome.
+        Plug-in estimates of the mean score and of the frequency of the outcome, weighted if rows are.
+    weight, square : (C,) arrays
+        Sum of the weights of the entries, and of their squares: both are `count` where rows count alike.
     """
 
     shape: NotionShape
@@ -170,6 +203,18 @@ class BinStatistics(_Shaped):
     count: np.ndarray
     mean_score: np.ndarray
     mean_outcome: np.ndarray
+    weight: np.ndarray
+    square: np.ndarray
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows have weights that differ."""
+        return self.weight.dtype.kind == "f"
+
+    @property
+    def effective(self) -> np.ndarray:
+        """Rows of equal weight that a mean would need for the same noise (Kish 1965), (C,) float64."""
+        return self.weight * (self.weight / self.square)
 
     @property
     def gap(self) -> np.ndarray:
@@ -178,12 +223,12 @@ class BinStatistics(_Shaped):
 
     @property
     def share(self) -> np.ndarray:
-        """Share of the n * n_claims entries in each cell; sums to 1."""
-        return self.count / (self.n_samples * self.n_claims)
+        """Share of the n * n_claims entries, or of their weight, in each cell; sums to 1."""
+        return self.weight / (self.n_samples * self.n_claims)
 
     def ece(self, norm: float = 1) -> float:
         """Mean over claims of (sum over cells of share |gap|^norm)^(1/norm); see `calib.ece`."""
-        weights = self.count / self.n_samples * np.abs(self.gap) ** norm
+        weights = self.weight / self.n_samples * np.abs(self.gap) ** norm
         per_claim = np.bincount(self.claim, weights=weights, minlength=self.n_claims)
         return float(np.mean(per_claim ** (1.0 / norm)))
 
@@ -195,14 +240,17 @@ class BinStatistics(_Shaped):
 
     def bin_deltas(self) -> tuple[np.ndarray, np.ndarray]:
         """Delta_b of section 2.1 and the count of each bin b, both (n_bins,); NaN where a bin is empty."""
-        counts = np.bincount(self.bin, weights=self.count, minlength=self.n_bins)
-        totals = np.bincount(self.bin, weights=self.count * np.abs(self.gap), minlength=self.n_bins)
-        deltas = np.divide(totals, counts, out=np.full(self.n_bins, np.nan), where=counts > 0)
+        counts, weights = (
+            np.bincount(self.bin, weights=each, minlength=self.n_bins) for each in (self.count, self.weight)
+        )
+        totals = np.bincount(self.bin, weights=self.weight * np.abs(self.gap), minlength=self.n_bins)
+        deltas = np.divide(totals, weights, out=np.full(self.n_bins, np.nan), where=counts > 0)
         return deltas, counts.astype(np.int64)
 
     def frame(self) -> pd.DataFrame:
         """Return the cells as a table, one row each, for CSV downloads."""
         columns = ["problem", "label", "bin", "lower", "upper", "count", "mean_score", "mean_outcome", "gap"]
+        columns += ["weight"] if self.is_weighted else []
         return pd.DataFrame({name: getattr(self, name) for name in columns})
 
 
@@ -235,7 +283,8 @@ def bin_statistics(
     n_bins : int
         Bins per problem, 1 or more; ignored by "discrete".
     strategy : {"uniform", "quantile", "discrete"} or PerClass
-        Equal width [0, 1/B), ..., [1 - 1/B, 1]; equal mass, never splitting equal scores; or one bin per
+        Equal width [0, 1/B), ..., [1 - 1/B, 1]; equal mass, never splitting equal scores (bins hold equal
+        numbers of rows, whatever their weights); or one bin per
         distinct score, as the paper assesses histogram binning (Remark 1). `PerClass` chooses for each class.
 
     Raises
@@ -262,7 +311,16 @@ def bin_statistics(
     stop = np.append(start[1:], len(problems.scores))
     start, stop, problem, bin_ = (array[stop > start] for array in (start, stop, problem, bin_))
     count = stop - start
-    mean_score = (problems.score_sums[stop] - problems.score_sums[start]) / count
+    if problems.weights is None:
+        weight = square = count
+        mean_score = (problems.score_sums[stop] - problems.score_sums[start]) / count
+        mean_outcome = (problems.outcome_sums[stop] - problems.outcome_sums[start]) / count
+    else:  # summed cell by cell: in a difference of prefix sums, small weights would drown
+        weight, square, scores, outcomes = (
+            np.add.reduceat(problems.weights * factor, start)
+            for factor in (1.0, problems.weights, problems.scores, problems.outcomes)
+        )
+        mean_score, mean_outcome = scores / weight, outcomes / weight
     by_value, by_width = of_problem[problem] == "discrete", of_problem[problem] == "uniform"
     # one value per cell: its mean needs no rounding
     mean_score[by_value] = problems.scores[start[by_value]].astype(np.float64)
@@ -285,7 +343,9 @@ def bin_statistics(
         upper=upper,
         count=count,
         mean_score=mean_score,
-        mean_outcome=(problems.outcome_sums[stop] - problems.outcome_sums[start]) / count,
+        mean_outcome=mean_outcome,
+        weight=weight,
+        square=square,
     )
 
 

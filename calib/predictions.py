@@ -18,6 +18,7 @@ from calib.validation import (
     as_labels,
     as_names,
     as_scores,
+    as_weights,
     check_labelled,
     check_share,
     label_codes,
@@ -244,6 +245,51 @@ class Predictions:
                 f"{self.n_samples} rows cannot be split with calibration={calibration}: one side is empty"
             )
         return self.take(np.sort(by_label[chosen])), self.take(np.sort(by_label[~chosen]))
+
+
+def weighted_rows(values: Any, scores: Any, sample_weight: Any) -> tuple[Any, Any, np.ndarray | None]:
+    """Return labels or outcomes, scores and weights of the rows that count.
+
+    Rows of weight 0 are left out. Weights are divided by their mean, so that only their ratios matter; where
+    all are equal, None stands for them, and whatever follows is computed as without weights.
+
+    Parameters
+    ----------
+    values : (n,) array_like
+        True classes, or outcomes.
+    scores : (n, L) or (n,) array_like, Predictions or TopLabelPrediction
+        Scores of the same rows.
+    sample_weight : (n,) array_like of float, or None
+        Weights, 0 or more.
+
+    Raises
+    ------
+    InputError
+        If a weight is negative or not finite, all are 0, or there are not as many as rows.
+    """
+    if sample_weight is None:
+        return values, scores, None
+    if not hasattr(scores, "n_samples") and not hasattr(scores, "__len__"):
+        scores = np.asarray(scores)
+    weights = as_weights(sample_weight, getattr(scores, "n_samples", None) or len(scores))
+    counts = weights > 0.0
+    if not counts.all():
+        given = np.asarray(values)
+        if given.shape[:1] != counts.shape:
+            raise InputError(
+                f"labels must hold one value per row: expected shape {counts.shape}, got {given.shape}"
+            )
+        values, weights = given[counts], weights[counts]
+        if isinstance(scores, Predictions):
+            scores = scores.take(counts)
+        elif isinstance(scores, TopLabelPrediction):
+            scores = TopLabelPrediction(scores.label[counts], scores.confidence[counts])
+        else:
+            scores = np.asarray(scores)[counts]
+    if weights.min() == weights.max():
+        return values, scores, None
+    weights = weights / weights.max()
+    return values, scores, weights / weights.mean()
 
 
 def score_matrix(scores: Any, what: str = "scores") -> np.ndarray:

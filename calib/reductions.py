@@ -10,13 +10,15 @@ from calib.binning import BinaryProblems, BinStatistics, PerClass, Strategy, bin
 from calib.exceptions import InputError
 from calib.notions import TOP_NOTIONS, Notion, NotionShape
 from calib.parallel import map_row_blocks, map_threads, row_slices
-from calib.predictions import Predictions, TopLabelPrediction, highest, score_matrix
+from calib.predictions import Predictions, TopLabelPrediction, highest, score_matrix, weighted_rows
 from calib.validation import as_labels
 
 __all__ = ["reduce_to_binary"]
 
 
-def reduce_to_binary(y_true: Any, scores: Any, notion: Notion, *, top_k: int | None = None) -> BinaryProblems:
+def reduce_to_binary(
+    y_true: Any, scores: Any, notion: Notion, *, top_k: int | None = None, sample_weight: Any = None
+) -> BinaryProblems:
     """Reduce multiclass predictions to the binary problems of an M2B notion.
 
     ==================  ==========================  ========  ==============
@@ -40,17 +42,22 @@ def reduce_to_binary(y_true: Any, scores: Any, notion: Notion, *, top_k: int | N
         One of the table above.
     top_k : int, optional
         K for the top-K notions (default min(L, 5)); not allowed for the others.
+    sample_weight : (n,) array_like of float, optional
+        Weights of the rows, 0 or more. Only their ratios matter. Rows of weight 0 are left out, and the
+        numbers of rows are those of the others.
 
     Raises
     ------
     InputError
-        If the notion is unknown, shapes disagree, or the scores cannot serve the notion.
+        If the notion is unknown, shapes disagree, the scores cannot serve the notion, or a weight is negative
+        or not finite.
 
     Notes
     -----
     Algorithm 7 of the paper (top-K-confidence) prints the outcome as 1{Y = l}; what is meant, and built
     here, is 1{Y = c^(k)(X)}.
     """
+    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
     if isinstance(scores, TopLabelPrediction):
         labels = as_labels(y_true, len(scores), None)
         shape = NotionShape.of(notion, int(max(scores.label.max(), labels.max())) + 1, top_k)
@@ -59,28 +66,34 @@ def reduce_to_binary(y_true: Any, scores: Any, notion: Notion, *, top_k: int | N
                 f'notion "{notion}" needs an (n, L) score matrix; a TopLabelPrediction serves only '
                 '"confidence" and "top-label"'
             )
-        return _top_problems(shape, labels, scores.label, scores.confidence)
+        return _top_problems(shape, labels, scores.label, scores.confidence, weights)
     matrix = score_matrix(scores)
     n_samples, n_classes = matrix.shape
     labels = as_labels(y_true, n_samples, n_classes)
     shape = NotionShape.of(notion, n_classes, top_k)
     if notion == "class-wise":
-        return _class_wise_problems(shape, labels, matrix)
+        return _class_wise_problems(shape, labels, matrix, weights)
     if notion in TOP_NOTIONS:
         top = top_label(scores) if isinstance(scores, Predictions) else highest(matrix)
-        return _top_problems(shape, labels, *top)
+        return _top_problems(shape, labels, *top, weights)
     ranked, confidences = ranked_classes(matrix, shape.n_ranks)
     owner = shape.problems_of(ranked, np.arange(shape.n_ranks))
     outcome = ranked == labels[:, None]
-    by_rank = (array.T.ravel() for array in (owner, confidences, outcome))
-    return _sorted_problems(shape, n_samples, *by_rank)
+    of_owner, of_score, of_outcome = (array.T.ravel() for array in (owner, confidences, outcome))
+    return _sorted_problems(shape, n_samples, of_owner, of_score, of_outcome, weights)
 
 
-def as_problems(y_true: Any, scores: Any, notion: Notion, top_k: int | None = None) -> BinaryProblems:
-    """Return `scores` where they are `BinaryProblems` already, else reduce them."""
-    if isinstance(scores, BinaryProblems):
-        return scores
-    return reduce_to_binary(y_true, scores, notion, top_k=top_k)
+def as_problems(
+    y_true: Any, scores: Any, notion: Notion, top_k: int | None = None, sample_weight: Any = None
+) -> BinaryProblems:
+    """Return `scores` where they are `BinaryProblems` already, which have their weights, else reduce them."""
+    if not isinstance(scores, BinaryProblems):
+        return reduce_to_binary(y_true, scores, notion, top_k=top_k, sample_weight=sample_weight)
+    if sample_weight is not None:
+        raise InputError(
+            "scores are reduced already, and sample_weight came too late; pass it to reduce_to_binary"
+        )
+    return scores
 
 
 def cell_statistics(
@@ -91,6 +104,7 @@ def cell_statistics(
     n_bins: int = 15,
     strategy: Strategy = "uniform",
     top_k: int | None = None,
+    sample_weight: Any = None,
 ) -> BinStatistics:
     """Reduce and bin in one go: `bin_statistics` of `reduce_to_binary`.
 
@@ -98,15 +112,16 @@ def cell_statistics(
     no more memory than one.
     """
     if notion != "class-wise" or top_k is not None or isinstance(scores, TopLabelPrediction):
-        problems = reduce_to_binary(y_true, scores, notion, top_k=top_k)
+        problems = reduce_to_binary(y_true, scores, notion, top_k=top_k, sample_weight=sample_weight)
         return bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
     matrix = score_matrix(scores)
     n_samples, n_classes = matrix.shape
     labels = as_labels(y_true, n_samples, n_classes)
     whole, one = np.array([0, n_samples]), NotionShape("confidence", n_classes)
 
     def bin_class(code: int) -> BinStatistics:
-        problem = BinaryProblems(one, n_samples, whole, *_sorted_class(labels, matrix, code))
+        problem = BinaryProblems(one, n_samples, whole, *_sorted_class(labels, matrix, code), weights)
         of_class = strategy.of_class(code) if isinstance(strategy, PerClass) else strategy
         return bin_statistics(problem, n_bins=n_bins, strategy=of_class)
 
@@ -144,14 +159,23 @@ def _best_by_rounds(block: np.ndarray, k: int) -> np.ndarray:
 
 
 def _top_problems(
-    shape: NotionShape, labels: np.ndarray, predicted: np.ndarray, confidence: np.ndarray
+    shape: NotionShape,
+    labels: np.ndarray,
+    predicted: np.ndarray,
+    confidence: np.ndarray,
+    weights: np.ndarray | None,
 ) -> BinaryProblems:
     owner = shape.problems_of(predicted) if shape.n_problems > 1 else None
-    return _sorted_problems(shape, len(labels), owner, confidence, predicted == labels)
+    return _sorted_problems(shape, len(labels), owner, confidence, predicted == labels, weights)
 
 
 def _sorted_problems(
-    shape: NotionShape, n_samples: int, owner: np.ndarray | None, scores: np.ndarray, outcomes: np.ndarray
+    shape: NotionShape,
+    n_samples: int,
+    owner: np.ndarray | None,
+    scores: np.ndarray,
+    outcomes: np.ndarray,
+    weights: np.ndarray | None,
 ) -> BinaryProblems:
     """Sort entries and cut them into problems; entries beyond the first n are rows of the next claims."""
     if owner is None:
@@ -161,7 +185,7 @@ def _sorted_problems(
         offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     ordered, entries, happened = _sorted_entries(scores, outcomes, owner, offsets)
     rows = entries % n_samples if len(scores) > n_samples else entries
-    return BinaryProblems(shape, n_samples, offsets, ordered, rows, happened)
+    return BinaryProblems(shape, n_samples, offsets, ordered, rows, happened, weights)
 
 
 def _sorted_entries(
@@ -216,7 +240,9 @@ def _sorted_entries(
     return ordered, entries, happened
 
 
-def _class_wise_problems(shape: NotionShape, labels: np.ndarray, matrix: np.ndarray) -> BinaryProblems:
+def _class_wise_problems(
+    shape: NotionShape, labels: np.ndarray, matrix: np.ndarray, weights: np.ndarray | None
+) -> BinaryProblems:
     n_samples, n_classes = matrix.shape
     scores = np.empty(n_samples * n_classes, dtype=matrix.dtype)
     rows = np.empty(n_samples * n_classes, dtype=np.int32)
@@ -228,7 +254,7 @@ def _class_wise_problems(shape: NotionShape, labels: np.ndarray, matrix: np.ndar
 
     map_threads(sort_class, range(n_classes))
     offsets = np.arange(n_classes + 1, dtype=np.int64) * n_samples
-    return BinaryProblems(shape, n_samples, offsets, scores, rows, outcomes)
+    return BinaryProblems(shape, n_samples, offsets, scores, rows, outcomes, weights)
 
 
 def _sorted_class(

@@ -99,6 +99,21 @@ def as_labels(y_true: Any, n_samples: int, n_classes: int | None, what: str = "l
     return array.astype(np.int64, copy=False)
 
 
+def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
+    """Return (n,) float64 weights, finite, none negative and not all 0, or raise `InputError`."""
+    weights = as_finite(sample_weight, ndim=1, what="sample_weight").astype(np.float64)
+    if len(weights) != n_samples:
+        raise InputError(
+            f"sample_weight must hold one weight per row: expected shape ({n_samples},), got {weights.shape}"
+        )
+    if weights.min() < 0.0:
+        row = int(weights.argmin())
+        raise InputError(f"sample_weight must be 0 or more; got {weights[row]:.6g} in row {row}")
+    if weights.max() == 0.0:
+        raise InputError("sample_weight is 0 in every row; at least one row needs a weight above 0")
+    return weights
+
+
 def check_labelled(labels: np.ndarray | None, purpose: str) -> np.ndarray:
     """Return the labels of predictions, or raise `InputError` if they have none."""
     if labels is None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calib.exceptions import InputError
+from calib.predictions import weighted_rows
 from calib.validation import as_labels, as_scores
 
 
@@ -21,19 +22,30 @@ class CellMeans:
         Cell numbers, ascending.
     count : (m,) int64 array
         Rows in each.
+    weight : (m,) array
+        Sum of their weights; `count` where rows count alike.
     predicted : (m, L) float64 array
         Mean predicted vector.
     observed : (m, L) float64 array or None
         Label frequencies; None without labels.
     position : (n,) int64 array
         Index of every row's cell in these arrays.
+    row_weights : (n,) float64 array or None
+        Weights of the rows, with mean 1. Rows of weight 0 are not among the n.
     """
 
     cell: np.ndarray
     count: np.ndarray
+    weight: np.ndarray
     predicted: np.ndarray
     observed: np.ndarray | None
     position: np.ndarray
+    row_weights: np.ndarray | None = None
+
+    @property
+    def share(self) -> np.ndarray:
+        """Share of the rows, or of their weight, in each cell, (m,)."""
+        return self.weight / self.weight.sum()
 
     def distance(self, norm: int = 1) -> np.ndarray:
         """Return the L1 or L2 distance between label frequencies and mean prediction, (m,)."""
@@ -44,7 +56,7 @@ class CellMeans:
         return np.linalg.norm(self.observed - self.predicted, ord=norm, axis=1)
 
 
-def cell_means(y_true: Any, proba: Any, cells: Any) -> CellMeans:
+def cell_means(y_true: Any, proba: Any, cells: Any, sample_weight: Any = None) -> CellMeans:
     """Average predictions and labels over the rows of each cell.
 
     Parameters
@@ -55,6 +67,8 @@ def cell_means(y_true: Any, proba: Any, cells: Any) -> CellMeans:
         Predicted vectors.
     cells : (n,) array_like of int
         Cell number of each row, as from `CanonicalBinning.assign`.
+    sample_weight : (n,) array_like of float, optional
+        As for `calib.ece`.
 
     Raises
     ------
@@ -63,22 +77,28 @@ def cell_means(y_true: Any, proba: Any, cells: Any) -> CellMeans:
     """
     matrix = as_scores(proba, ndim=2, what="proba")
     numbers = as_labels(cells, len(matrix), None)
+    numbers, matrix, weights = weighted_rows(numbers, matrix, sample_weight)
+    if y_true is not None:
+        y_true = weighted_rows(y_true, y_true, sample_weight)[0]
     cell, position, count = np.unique(numbers, return_inverse=True, return_counts=True)
-    sums = np.column_stack([np.bincount(position, column, len(cell)) for column in matrix.T])
+    weight, weighted = count, matrix
+    if weights is not None:
+        weight, weighted = np.bincount(position, weights), matrix * weights[:, None]
+    sums = np.column_stack([np.bincount(position, column, len(cell)) for column in weighted.T])
     observed = None
     if y_true is not None:
         labels = as_labels(y_true, *matrix.shape)
-        table = np.bincount(position * sums.shape[1] + labels, minlength=sums.size)
-        observed = table.reshape(sums.shape) / count[:, None]
-    return CellMeans(cell, count, sums / count[:, None], observed, position)
+        table = np.bincount(position * sums.shape[1] + labels, weights, minlength=sums.size)
+        observed = table.reshape(sums.shape) / weight[:, None]
+    return CellMeans(cell, count, weight, sums / weight[:, None], observed, position, weights)
 
 
-def canonical_ece(y_true: Any, proba: Any, cells: Any, *, norm: int = 1) -> float:
+def canonical_ece(y_true: Any, proba: Any, cells: Any, *, norm: int = 1, sample_weight: Any = None) -> float:
     """Estimate the canonical calibration error E ||E[Y | cell] - E[g(X) | cell]|| over cells.
 
     Parameters
     ----------
-    y_true, proba, cells
+    y_true, proba, cells, sample_weight
         As for `cell_means`. Use the same cells for base and recalibrated predictions.
     norm : {1, 2}
         L1 distance (at most 2; twice the total variation) or Euclidean distance (at most sqrt 2) between the
@@ -89,5 +109,5 @@ def canonical_ece(y_true: Any, proba: Any, cells: Any, *, norm: int = 1) -> floa
     >>> canonical_ece([0, 1], [[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]], [0, 0])
     0.5
     """
-    means = cell_means(y_true, proba, cells)
-    return float(means.distance(norm) @ means.count / means.count.sum())
+    means = cell_means(y_true, proba, cells, sample_weight)
+    return float(means.distance(norm) @ means.weight / means.weight.sum())

@@ -85,12 +85,13 @@ def debiased_l2(
     n_bins: int = 15,
     strategy: Strategy = "quantile",
     top_k: int | None = None,
+    sample_weight: Any = None,
 ) -> float:
     """Estimate the l2 calibration error without the upward bias of the plug-in estimate.
 
     Parameters
     ----------
-    y_true, scores, notion, n_bins, top_k
+    y_true, scores, notion, n_bins, top_k, sample_weight
         As for `calib.ece`. `scores` may also be ready `BinaryProblems`.
     strategy : {"uniform", "quantile", "discrete"} or PerClass
         Bins; equal mass by default, as in the authors' package.
@@ -104,15 +105,18 @@ def debiased_l2(
     Notes
     -----
     Kumar, Liang & Ma (2019), "Verified uncertainty calibration", definition 5.1: from each squared gap the
-    estimated variance of the outcome frequency, f (1 - f) / (count - 1), is subtracted. Cells with one row,
-    whose variance cannot be estimated, add nothing. The square is unbiased (but for those) where scores are
-    constant in a cell, and a little too small where they vary; its root is not unbiased.
+    estimated variance of the outcome frequency, f (1 - f) / (count - 1), is subtracted (with weights, count
+    is the effective number of rows, (sum w)^2 / sum w^2). Cells with one row, whose variance cannot be
+    estimated, add nothing. The square is unbiased (but for those) where scores are constant in a cell, and a
+    little too small where they vary; its root is not unbiased.
     """
-    problems = as_problems(y_true, scores, notion, top_k)
+    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
-    variance = cells.mean_outcome * (1.0 - cells.mean_outcome) / np.maximum(cells.count - 1, 1)
-    squares = np.where(cells.count > 1, cells.gap**2 - variance, 0.0)
-    weights = cells.count / cells.n_samples
+    several = (cells.count > 1) & (cells.effective > 1.0 + 1e-9)
+    less_one = np.where(several, cells.effective - 1.0, 1.0)
+    squares = cells.gap**2 - cells.mean_outcome * (1.0 - cells.mean_outcome) / less_one
+    squares = np.where(several, squares, 0.0)
+    weights = cells.weight / cells.n_samples
     return float(np.sqrt(max(float(weights @ squares) / cells.n_claims, 0.0)))
 
 
@@ -123,7 +127,13 @@ def debiased_ece(y_true: Any, scores: Any, **options: Any) -> float:
 
 
 def sweep_ece(
-    y_true: Any, scores: Any, *, notion: Notion = "top-label", norm: float = 1, top_k: int | None = None
+    y_true: Any,
+    scores: Any,
+    *,
+    notion: Notion = "top-label",
+    norm: float = 1,
+    top_k: int | None = None,
+    sample_weight: Any = None,
 ) -> SweepEstimate:
     """Estimate the ECE with the largest number of equal-mass bins that keeps frequencies monotone.
 
@@ -134,10 +144,11 @@ def sweep_ece(
     Roelofs, Cain, Shlens & Mozer (2022), "Mitigating bias in calibration error estimation", Algorithm 1
     (ECE_sweep): B grows from 1 while the outcome frequencies of the bins do not decrease. Each binary
     problem gets its own B, at most `MAX_BINS`. Equal scores are never split over two bins, so B is also
-    at most the number of distinct scores.
+    at most the number of distinct scores. With weights, bins still hold equal numbers of rows, and their
+    means are weighted.
     """
     check_norm(norm)
-    problems = as_problems(y_true, scores, notion, top_k)
+    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
     ends = np.append(problems.tie_starts[1:], len(problems.scores))
     first = np.searchsorted(ends, problems.offsets, side="right")
     owners = np.flatnonzero(np.diff(problems.offsets))
@@ -151,7 +162,12 @@ def sweep_ece(
 
 
 def smooth_ece(
-    y_true: Any, scores: Any, *, notion: Notion = "confidence", top_k: int | None = None
+    y_true: Any,
+    scores: Any,
+    *,
+    notion: Notion = "confidence",
+    top_k: int | None = None,
+    sample_weight: Any = None,
 ) -> SmoothEstimate:
     """Estimate calibration error without bins (SmoothECE).
 
@@ -165,7 +181,7 @@ def smooth_ece(
     which exists and is unique as smECE_sigma falls with sigma. Here the reflected kernel is applied as the
     heat equation on [0, 1] it solves, by a cosine transform, to residuals spread linearly over a grid.
     """
-    problems = as_problems(y_true, scores, notion, top_k)
+    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
     owners = np.flatnonzero(np.diff(problems.offsets))
     errors = np.concatenate(
         [_smooth_problems(problems, owners[at : at + 256]) for at in range(0, len(owners), 256)]
@@ -177,14 +193,14 @@ def _sweep_problem(problems: BinaryProblems, ends: np.ndarray, offset: int, norm
     """Bins chosen for one problem, whose runs of equal scores end at `ends`, and its error."""
     ends = ends - offset
     largest = min(int(ends[-1]), MAX_BINS)
-    total = int(problems.outcome_sums[offset + ends[-1]] - problems.outcome_sums[offset])
-    always_monotone = total in (0, ends[-1])
+    outcomes = problems.outcomes[offset : offset + ends[-1]]
+    always_monotone = outcomes.all() or not outcomes.any()
     best: tuple[int, float] = (0, 0.0)
     for n_bins in range(largest if always_monotone else 1, largest + 1):
         cuts = offset + (
             _even_cuts(ends[-1], n_bins) if len(ends) == ends[-1] else equal_mass_cuts(ends, n_bins)
         )
-        count = np.diff(cuts)
+        count = np.diff(problems.weight_sums[cuts])
         frequency = np.diff(problems.outcome_sums[cuts]) / count
         if np.any(np.diff(frequency) < 0):
             break
@@ -204,7 +220,9 @@ def _even_cuts(total: int, n_bins: int) -> np.ndarray:
 
 def _smooth_problems(problems: BinaryProblems, owners: np.ndarray) -> np.ndarray:
     """SmoothECE of a few problems by bisection on sigma, all at once."""
-    residuals = np.stack([_residual_grid(*problems.problem(int(owner))) for owner in owners])
+    residuals = np.stack(
+        [_residual_grid(*problems.problem(owner), problems.weights_of(owner)) for owner in owners.tolist()]
+    )
     spectrum = dct(residuals, axis=1, norm="ortho")
     decay = 0.5 * (np.pi * np.arange(GRID)) ** 2
 
@@ -220,11 +238,13 @@ def _smooth_problems(problems: BinaryProblems, owners: np.ndarray) -> np.ndarray
     return high
 
 
-def _residual_grid(scores: np.ndarray, outcomes: np.ndarray) -> np.ndarray:
+def _residual_grid(scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     """Spread each residual over the two nearest midpoints (i + 1/2) / GRID; the sum is the mean residual."""
     position = np.clip(scores.astype(np.float64) * GRID - 0.5, 0.0, GRID - 1.0)
     left = np.minimum(position.astype(np.int64), GRID - 2)
     residual = (outcomes - scores.astype(np.float64)) / len(scores)
+    if weights is not None:
+        residual *= weights / weights.mean()
     to_right = residual * (position - left)
     grid = np.bincount(left, weights=residual - to_right, minlength=GRID)
     grid[1:] += np.bincount(left, weights=to_right, minlength=GRID)[:-1]
@@ -233,7 +253,7 @@ def _residual_grid(scores: np.ndarray, outcomes: np.ndarray) -> np.ndarray:
 
 def _mean_over_claims(problems: BinaryProblems, owners: np.ndarray, errors: np.ndarray, norm: float) -> float:
     """Combine errors of problems: by rows inside a claim, evenly over claims, as `BinStatistics.ece` does."""
-    weights = np.diff(problems.offsets)[owners] / problems.n_samples
+    weights = np.diff(problems.weight_sums[problems.offsets])[owners] / problems.n_samples
     claims = problems.shape.claims_of(owners)
     per_claim = np.bincount(claims, weights=weights * errors**norm, minlength=problems.n_claims)
     return float(np.mean(per_claim ** (1.0 / norm)))

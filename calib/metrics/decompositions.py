@@ -11,7 +11,7 @@ from scipy.optimize import isotonic_regression
 
 from calib.binning import BinaryProblems, Strategy, bin_statistics
 from calib.exceptions import InputError
-from calib.metrics.errors import TINY
+from calib.metrics.errors import TINY, weighted_mean
 from calib.notions import Notion
 from calib.reductions import as_problems
 from calib.validation import check_choice
@@ -73,6 +73,8 @@ class CorpCurve:
         Isotonic estimate of the outcome frequency at each.
     count : (G,) int64 array
         Entries with that score.
+    weight : (G,) array
+        Sum of their weights; `count` where rows count alike.
     miscalibration, discrimination, uncertainty : float
         Brier score = miscalibration - discrimination + uncertainty, exactly (their Theorem 1).
     """
@@ -80,6 +82,7 @@ class CorpCurve:
     score: np.ndarray
     frequency: np.ndarray
     count: np.ndarray
+    weight: np.ndarray
     miscalibration: float
     discrimination: float
     uncertainty: float
@@ -91,7 +94,8 @@ class CorpCurve:
 
     def frame(self) -> pd.DataFrame:
         """Return one row per distinct score."""
-        return pd.DataFrame({"score": self.score, "frequency": self.frequency, "count": self.count})
+        table = pd.DataFrame({"score": self.score, "frequency": self.frequency, "count": self.count})
+        return table if self.weight is self.count else table.assign(weight=self.weight)
 
 
 def decomposition(
@@ -103,12 +107,13 @@ def decomposition(
     n_bins: int = 15,
     strategy: Strategy = "uniform",
     top_k: int | None = None,
+    sample_weight: Any = None,
 ) -> Decomposition:
     """Split the Brier score or log loss into calibration, refinement and uncertainty.
 
     Parameters
     ----------
-    y_true, scores, notion, n_bins, strategy, top_k
+    y_true, scores, notion, n_bins, strategy, top_k, sample_weight
         As for `calib.ece`; `scores` may also be ready `BinaryProblems`.
     rule : {"brier", "log_loss"}
         The proper score, of the binary events of the notion: for "confidence" and "top-label" of the event
@@ -127,19 +132,19 @@ def decomposition(
     `calibration` holds noise, as the plug-in ECE does, and `refinement` is too low by as much.
     """
     check_choice(rule, ("brier", "log_loss"), "rule")
-    problems = as_problems(y_true, scores, notion, top_k)
+    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
     predicted, observed = cells.mean_score, cells.mean_outcome
-    claims = np.bincount(cells.claim, weights=cells.count * observed, minlength=cells.n_claims)
+    claims = np.bincount(cells.claim, weights=cells.weight * observed, minlength=cells.n_claims)
     base = claims / cells.n_samples
     single, outcomes = problems.scores.astype(np.float64), problems.outcomes
     if rule == "brier":
-        score = np.mean((single - outcomes) ** 2)
+        score = weighted_mean((single - outcomes) ** 2, problems.weights)
         calibration = cells.share @ (predicted - observed) ** 2
         refinement = cells.share @ (observed * (1.0 - observed))
         uncertainty = np.mean(base * (1.0 - base))
     else:
-        score = -np.mean(_log(np.where(outcomes, single, 1.0 - single)))
+        score = -weighted_mean(_log(np.where(outcomes, single, 1.0 - single)), problems.weights)
         refinement = cells.share @ _entropy(observed)
         calibration = cells.share @ (_cross_entropy(observed, predicted) - _entropy(observed))
         uncertainty = np.mean(_entropy(base))
@@ -182,17 +187,23 @@ def corp_curve(problems: BinaryProblems, problem: int = 0) -> CorpCurve:
         raise InputError(f"problem {problem} has no entries: this class is never predicted")
     first = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
     count = np.diff(np.append(first, len(scores)))
-    rate = np.add.reduceat(outcomes, first, dtype=np.int64) / count
-    frequency = np.clip(isotonic_regression(rate, weights=count.astype(np.float64)).x, 0.0, 1.0)
+    weights = problems.weights_of(problem)
+    if weights is None:
+        weight, rate = count, np.add.reduceat(outcomes, first, dtype=np.int64) / count
+    else:
+        weight = np.add.reduceat(weights, first)
+        rate = np.add.reduceat(weights * outcomes, first) / weight
+    frequency = np.clip(isotonic_regression(rate, weights=weight.astype(np.float64)).x, 0.0, 1.0)
     single, fitted = scores.astype(np.float64), np.repeat(frequency, count)
-    base = outcomes.mean()
+    base = weighted_mean(outcomes, weights)
     uncertainty = base * (1.0 - base)
-    recalibrated = np.mean((fitted - outcomes) ** 2)
+    recalibrated = weighted_mean((fitted - outcomes) ** 2, weights)
     return CorpCurve(
         score=scores[first].astype(np.float64),
         frequency=frequency,
         count=count,
-        miscalibration=float(np.mean((single - outcomes) ** 2) - recalibrated),
+        weight=weight,
+        miscalibration=weighted_mean((single - outcomes) ** 2, weights) - recalibrated,
         discrimination=float(uncertainty - recalibrated),
         uncertainty=float(uncertainty),
     )

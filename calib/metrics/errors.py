@@ -9,7 +9,7 @@ import numpy as np
 from calib.binning import Strategy
 from calib.notions import Notion
 from calib.parallel import map_row_blocks
-from calib.predictions import TopLabelPrediction, score_matrix
+from calib.predictions import TopLabelPrediction, score_matrix, weighted_rows
 from calib.reductions import cell_statistics, top_label
 from calib.validation import as_labels, check_choice, check_norm
 
@@ -26,6 +26,7 @@ def ece(
     strategy: Strategy = "uniform",
     norm: float = 1,
     top_k: int | None = None,
+    sample_weight: Any = None,
 ) -> float:
     """Estimate the expected calibration error of a notion by the plug-in estimate over bins.
 
@@ -51,6 +52,9 @@ def ece(
         p of the l_p calibration error, 1 or more; 1 is the ECE, 2 the root mean square error.
     top_k : int, optional
         K of the top-K notions.
+    sample_weight : (n,) array_like of float, optional
+        Weights of the rows, 0 or more: shares and means of the cells are weighted. Only their ratios matter,
+        and a row of weight 0 is as if it were not there.
 
     Returns
     -------
@@ -72,7 +76,9 @@ def ece(
     (0.0, 0.4)
     """
     check_norm(norm)
-    cells = cell_statistics(y_true, scores, notion, n_bins=n_bins, strategy=strategy, top_k=top_k)
+    cells = cell_statistics(
+        y_true, scores, notion, n_bins=n_bins, strategy=strategy, top_k=top_k, sample_weight=sample_weight
+    )
     return cells.ece(norm)
 
 
@@ -85,6 +91,7 @@ def mce(
     strategy: Strategy = "uniform",
     aggregate: str = "cell",
     top_k: int | None = None,
+    sample_weight: Any = None,
 ) -> float:
     """Estimate the maximum calibration error of a notion over bins.
 
@@ -106,7 +113,9 @@ def mce(
     InputError
         If an argument cannot be used; the message says why.
     """
-    cells = cell_statistics(y_true, scores, notion, n_bins=n_bins, strategy=strategy, top_k=top_k)
+    cells = cell_statistics(
+        y_true, scores, notion, n_bins=n_bins, strategy=strategy, top_k=top_k, sample_weight=sample_weight
+    )
     return cells.mce(aggregate)
 
 
@@ -118,18 +127,21 @@ def sharpness(
     n_bins: int = 15,
     strategy: Strategy = "uniform",
     top_k: int | None = None,
+    sample_weight: Any = None,
 ) -> float:
     """Estimate the sharpness E[E[Z | score]^2] of the binary outcomes Z (Gupta & Ramdas 2021, section 2).
 
     Between E[Z]^2 (the score says nothing) and E[Z] (the score decides the outcome), averaged over
     claims. Parameters and errors are those of `ece`.
     """
-    cells = cell_statistics(y_true, scores, notion, n_bins=n_bins, strategy=strategy, top_k=top_k)
+    cells = cell_statistics(
+        y_true, scores, notion, n_bins=n_bins, strategy=strategy, top_k=top_k, sample_weight=sample_weight
+    )
     return float(np.sum(cells.share * cells.mean_outcome**2))
 
 
-def accuracy(y_true: Any, predicted: Any) -> float:
-    """Share of rows whose predicted class is the true class.
+def accuracy(y_true: Any, predicted: Any, *, sample_weight: Any = None) -> float:
+    """Share of rows, or of their weight, whose predicted class is the true class.
 
     Parameters
     ----------
@@ -137,26 +149,40 @@ def accuracy(y_true: Any, predicted: Any) -> float:
         True class codes.
     predicted : (n,) class codes, (n, L) scores, Predictions or TopLabelPrediction
         Predicted classes; of scores the highest one, ties to the lowest index.
+    sample_weight
+        As for `ece`.
     """
-    return float(row_values(y_true, predicted, "accuracy").mean())
+    return row_mean(y_true, predicted, "accuracy", sample_weight)
 
 
-def brier_score(y_true: Any, scores: Any) -> float:
+def brier_score(y_true: Any, scores: Any, *, sample_weight: Any = None) -> float:
     """Mean squared distance between prediction and outcome (Brier 1950).
 
     For (n, L) scores or `Predictions`, the mean over rows of sum_l (h_l - 1{Y = l})^2, in [0, 2]. For a
-    `TopLabelPrediction`, the mean of (h - 1{Y = c})^2, in [0, 1].
+    `TopLabelPrediction`, the mean of (h - 1{Y = c})^2, in [0, 1]. `sample_weight` is that of `ece`.
     """
-    return float(row_values(y_true, scores, "brier").mean())
+    return row_mean(y_true, scores, "brier", sample_weight)
 
 
-def log_loss(y_true: Any, scores: Any) -> float:
+def log_loss(y_true: Any, scores: Any, *, sample_weight: Any = None) -> float:
     """Mean negative log probability of what happened, in nats.
 
     For (n, L) scores, of the true class; for a `TopLabelPrediction`, of the event Y = c or Y != c.
     Probabilities are clipped below at the float64 machine epsilon (2.2e-16), so the result is finite.
+    `sample_weight` is that of `ece`.
     """
-    return float(row_values(y_true, scores, "log_loss").mean())
+    return row_mean(y_true, scores, "log_loss", sample_weight)
+
+
+def row_mean(y_true: Any, scores: Any, metric: str, sample_weight: Any) -> float:
+    """Mean of `row_values`, weighted where there are weights."""
+    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
+    return weighted_mean(row_values(y_true, scores, metric), weights)
+
+
+def weighted_mean(values: np.ndarray, weights: np.ndarray | None) -> float:
+    """Mean of (n,) values with weights from `weighted_rows`, whose mean is 1."""
+    return float(values.mean() if weights is None else values @ weights / weights.sum())
 
 
 def row_values(y_true: Any, scores: Any, metric: str) -> np.ndarray:
