@@ -74,11 +74,13 @@ class Population:
     notion: Notion
     strategy: Strategy
     n_bins: int
+    weights: np.ndarray | None = None
 
     @property
     def problems(self) -> BinaryProblems:
         """The binary problems, with outcomes of no meaning."""
-        return reduce_to_binary(np.zeros(len(self.proba), dtype=int), self.proba, self.notion)
+        labels = np.zeros(len(self.proba), dtype=int)
+        return reduce_to_binary(labels, self.proba, self.notion, sample_weight=self.weights)
 
     @property
     def cells(self) -> BinStatistics:
@@ -91,13 +93,15 @@ class Population:
         owner = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
         event = owner if self.notion == "class-wise" else self.proba.argmax(axis=1)[problems.rows]
         chance = self.truth[problems.rows, event]
-        gaps = np.add.reduceat(chance, cells.start) / cells.count - cells.mean_score
+        if problems.weights is not None:
+            chance = chance * problems.weights
+        gaps = np.add.reduceat(chance, cells.start) / cells.weight - cells.mean_score
         return float((cells.share @ np.abs(gaps) ** norm) ** (1.0 / norm))
 
     def floor(self) -> float:
         """Return about what a calibrated model of this size shows on average."""
         cells = self.cells
-        spread = np.sqrt(cells.mean_score * (1.0 - cells.mean_score) / cells.count)
+        spread = np.sqrt(cells.mean_score * (1.0 - cells.mean_score) / cells.effective)
         return float(np.sqrt(2.0 / np.pi) * cells.share @ spread)
 
 
@@ -109,12 +113,13 @@ def at_error(
     notion: Notion = "top-label",
     strategy: Strategy = "uniform",
     n_bins: int = 15,
+    weights: np.ndarray | None = None,
 ) -> Population:
     """Return the population whose true l1 error is `floors` times the floor, or the most it can be."""
 
     def population(size: float) -> Population:
         truth = proba if size == 0.0 else pattern(proba, size)
-        return Population(name, proba, truth, notion, strategy, n_bins)
+        return Population(name, proba, truth, notion, strategy, n_bins, weights)
 
     if floors == 0.0:
         return population(0.0)

@@ -217,6 +217,11 @@ class BinStatistics(_Shaped):
         return self.weight * (self.weight / self.square)
 
     @property
+    def effective_samples(self) -> float:
+        """Effective number of all rows: n where rows count alike."""
+        return float(self.n_samples * (self.n_samples * self.n_claims / self.square.sum()))
+
+    @property
     def gap(self) -> np.ndarray:
         """Signed miscalibration of each cell, outcome minus score: positive is underconfident."""
         return self.mean_outcome - self.mean_score

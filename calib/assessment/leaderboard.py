@@ -105,7 +105,8 @@ class Leaderboard:
         ends_of: dict[str, dict[str, tuple[float, float, float]]] = {one.method: {} for one in scored}
         for metric in RANKING if scored else ():
             losses = np.array([one.losses[metric] for one in scored])
-            options = {"n_resamples": affordable_resamples(losses.shape[1]), "random_state": 0}
+            n_resamples = affordable_resamples(losses.shape[1])
+            options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": 0}
             changes = paired_intervals_of(self.entries[0].losses[metric], losses, metric, **options)
             for one, change in zip(scored, changes, strict=True):  # 0 -, so that the base model has 0, not -0
                 ends = (0.0 - change.difference, 0.0 - change.upper, 0.0 - change.lower)

@@ -74,11 +74,11 @@ def consistency_band(
     """
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
     tail = (1.0 - check_level(level)) / 2.0
-    draw, width = independent_sums(problems.scores, cells.start, cells.count)
+    draw, width = independent_sums(problems.scores, cells.start, cells.count, problems.weights)
     drawn = resample(draw, width, n_resamples=n_resamples, random_state=random_state)
-    frequency = np.concatenate([sums / cells.count[:, None] for sums in drawn], axis=1)
+    frequency = np.concatenate([sums / cells.weight[:, None] for sums in drawn], axis=1)
     lower, upper = np.quantile(frequency, [tail, 1.0 - tail], axis=1, method="inverted_cdf")
-    weights = cells.count / np.bincount(cells.bin, weights=cells.count, minlength=cells.n_bins)[cells.bin]
+    weights = cells.weight / np.bincount(cells.bin, cells.weight, minlength=cells.n_bins)[cells.bin]
     deltas = adder(cells.bin, weights, cells.n_bins) @ np.abs(frequency - cells.mean_score[:, None])
     deltas[np.bincount(cells.bin, minlength=cells.n_bins) == 0] = np.nan
     return ConsistencyBand(
@@ -220,6 +220,7 @@ def calibration_band(
     ([0.705], [0.792])
     """
     problems = as_problems(y_true, scores, notion)
+    problems.check_unweighted("calibration_band", "its bounds count rows; consistency_band takes weights")
     tail = 1.0 - check_level(level)
     of_class, outcomes = problems.problem(label)
     if not len(of_class):

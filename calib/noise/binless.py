@@ -150,6 +150,7 @@ def calibration_test(
     *,
     test: Test = "kuiper",
     notion: Notion = "top-label",
+    sample_weight: Any = None,
     n_resamples: int | None = None,
     random_state: int | np.random.Generator | None = 0,
 ) -> CalibrationTest:
@@ -168,6 +169,8 @@ def calibration_test(
     notion : {"confidence", "top-label"}
         What calibration means; not used by "skce". For "top-label", the cumulative sums run through one
         predicted class after the other.
+    sample_weight : (n,) array_like of float, optional
+        As for `calib.ece`: what each row adds to the sums. "skce" has none.
     n_resamples : int, optional
         Redraws of the outcomes. Default: 999 (199 for "skce"), or none where there are more than 20,000
         distinct scores. 0 gives the p-value of the limit for many rows; "skce" has none.
@@ -210,15 +213,17 @@ def calibration_test(
     if n_resamples:
         check_count(n_resamples, "n_resamples")
     if test == "skce":
+        if sample_weight is not None:
+            raise InputError('test="skce" cannot use sample_weight; "kuiper", "ks" and "spiegelhalter" can')
         redraws = 199 if n_resamples is None else n_resamples
         return _kernel_test(y_true, scores, redraws, random_state)
-    problems = _top_problems(y_true, scores, notion)
+    problems = _top_problems(y_true, scores, notion, sample_weight)
     path = _CumulativeDifferences(problems)
     if n_resamples is None:
         n_resamples = 999 if len(path.start) <= MOST_REDRAWN else 0
     statistic = float(path.statistics(path.observed[:, None])[test][0])
     if n_resamples:
-        draw, width = independent_sums(problems.scores, path.start, path.count)
+        draw, width = independent_sums(problems.scores, path.start, path.count, problems.weights)
 
         def block(generator: np.random.Generator, size: int) -> np.ndarray:
             return path.statistics(draw(generator, size) - path.expected[:, None])[test]
@@ -234,15 +239,21 @@ def calibration_test(
 
 
 def calibration_tests(
-    y_true: Any, scores: Any, *, random_state: int | None = 0, tests: Sequence[Test] = get_args(Test)
+    y_true: Any,
+    scores: Any,
+    *,
+    sample_weight: Any = None,
+    random_state: int | None = 0,
+    tests: Sequence[Test] = get_args(Test),
 ) -> list[CalibrationTest]:
     """Return every test of `calibration_test`: of the predicted class, and of the vector where there is one.
 
-    "skce" is left out where `scores` are not whole vectors of probabilities, or of one row only.
+    "skce" is left out where `scores` are not whole vectors of probabilities, of one row only, or weighted.
     """
-    pairs = np.size(y_true) > 1 and _whole_vectors(scores)
+    pairs = np.size(y_true) > 1 and sample_weight is None and _whole_vectors(scores)
+    options: dict[str, Any] = {"sample_weight": sample_weight, "random_state": random_state}
     chosen = [test for test in tests if test != "skce" or pairs]
-    return [calibration_test(y_true, scores, test=test, random_state=random_state) for test in chosen]
+    return [calibration_test(y_true, scores, test=test, **options) for test in chosen]
 
 
 def calibration_frame(tests: Sequence[CalibrationTest]) -> pd.DataFrame:
@@ -296,6 +307,10 @@ def calibration_slope(
     (0.0, 0.323, True)
     """
     problems = _top_problems(y_true, scores, notion)
+    problems.check_unweighted(
+        "calibration_slope",
+        "its intervals are those of rows that count alike; calibration_test takes weights",
+    )
     z = normal.ppf((1.0 + check_level(level)) / 2.0)
     clipped = np.clip(problems.scores.astype(np.float64), CLIP, 1.0 - CLIP)
     log_odds, outcomes = np.log(clipped) - np.log1p(-clipped), problems.outcomes.astype(np.float64)
@@ -321,7 +336,7 @@ def calibration_slope(
 
 
 class _CumulativeDifferences:
-    """Sums of outcome - score over groups of equal scores, and what follows from them."""
+    """Weighted sums of outcome - score over groups of equal scores, and what follows from them."""
 
     def __init__(self, problems: BinaryProblems) -> None:
         scores = problems.scores.astype(np.float64)
@@ -329,11 +344,14 @@ class _CumulativeDifferences:
         stop = np.append(self.start[1:], len(scores))
         self.count = stop - self.start
         self.score = scores[self.start]
-        self.expected = self.count * self.score
+        weight, square = self.count, self.count
+        if problems.weights is not None:
+            weight, square = (np.add.reduceat(problems.weights**power, self.start) for power in (1, 2))
+        self.expected = weight * self.score
         self.observed = (problems.outcome_sums[stop] - problems.outcome_sums[self.start]) - self.expected
         variance = self.score * (1.0 - self.score)
-        self.spread = np.sqrt(self.count @ variance)
-        self.brier_spread = np.sqrt(self.count @ (variance * (1.0 - 2.0 * self.score) ** 2))
+        self.spread = np.sqrt(square @ variance)
+        self.brier_spread = np.sqrt(square @ (variance * (1.0 - 2.0 * self.score) ** 2))
 
     def statistics(self, differences: np.ndarray) -> dict[str, np.ndarray]:
         """Return the three statistics of (G, R) sums of outcome - score, each (R,)."""
@@ -379,10 +397,10 @@ def range_tail(x: float) -> float:
 _LIMITS = {"kuiper": range_tail, "ks": largest_tail, "spiegelhalter": lambda z: 2.0 * normal.sf(z)}
 
 
-def _top_problems(y_true: Any, scores: Any, notion: Notion) -> BinaryProblems:
+def _top_problems(y_true: Any, scores: Any, notion: Notion, sample_weight: Any = None) -> BinaryProblems:
     if not isinstance(scores, BinaryProblems):
         check_choice(notion, TOP_NOTIONS, "notion")
-    problems = as_problems(y_true, scores, notion)
+    problems = as_problems(y_true, scores, notion, None, sample_weight)
     if problems.n_claims > 1:
         raise InputError(
             f'tests without bins are about one claim per row; got notion "{problems.notion}". For all '

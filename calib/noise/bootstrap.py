@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from calib.exceptions import InputError
-from calib.metrics.errors import row_values
+from calib.metrics.errors import row_values, weighted_mean
 from calib.noise.draws import Progress, resample
+from calib.predictions import weighted_rows
 from calib.validation import check_level
 
 Metric = Literal["accuracy", "brier", "log_loss"]
@@ -95,6 +96,7 @@ def bootstrap_interval(
     scores: Any,
     *,
     metric: Metric = "brier",
+    sample_weight: Any = None,
     n_resamples: int = 1000,
     level: float = 0.95,
     random_state: int | np.random.Generator | None = None,
@@ -111,6 +113,8 @@ def bootstrap_interval(
     metric : {"accuracy", "brier", "log_loss"}
         As `calib.accuracy`, `calib.brier_score` and `calib.log_loss`. Calibration errors have
         `error_interval`: a bootstrap of the plug-in error counts its bias as error and covers too rarely.
+    sample_weight : (n,) array_like of float, optional
+        As for `calib.ece`. A row is drawn with its weight.
     n_resamples : int
         Resamples of n rows with replacement.
     level : float in (0, 1)
@@ -129,8 +133,9 @@ def bootstrap_interval(
     error (Davison & Hinkley 1997, section 5.2), cut to the range of the metric.
     """
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
+    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
     losses = _checked_losses(y_true, scores, metric)
-    ((estimate, lower, upper, level, samples),) = _bootstrap(losses[None], level, **options)
+    ((estimate, lower, upper, level, samples),) = _bootstrap(losses[None], level, weights, **options)
     top = {"brier": 2.0, "log_loss": np.inf}.get(metric, 1.0)
     return Interval(metric, estimate, max(lower, 0.0), min(upper, top), level, samples)
 
@@ -141,6 +146,7 @@ def paired_interval(
     scores_b: Any,
     *,
     metric: Metric = "brier",
+    sample_weight: Any = None,
     n_resamples: int = 1000,
     level: float = 0.95,
     random_state: int | np.random.Generator | None = None,
@@ -150,22 +156,30 @@ def paired_interval(
 
     Parameters are those of `bootstrap_interval`. Calibration errors have `paired_difference`.
     """
-    losses_a, losses_b = (_checked_losses(y_true, scores, metric) for scores in (scores_a, scores_b))
+    (y_a, kept_a, weights), (y_b, kept_b, _) = (
+        weighted_rows(y_true, scores, sample_weight) for scores in (scores_a, scores_b)
+    )
+    losses_a, losses_b = _checked_losses(y_a, kept_a, metric), _checked_losses(y_b, kept_b, metric)
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
-    (interval,) = paired_intervals_of(losses_a, losses_b[None], metric, level, **options)
+    (interval,) = paired_intervals_of(losses_a, losses_b[None], metric, level, weights, **options)
     return interval
 
 
 def paired_intervals_of(
-    losses_a: np.ndarray, losses_b: np.ndarray, metric: str, level: float = 0.95, **options: Any
+    losses_a: np.ndarray,
+    losses_b: np.ndarray,
+    metric: str,
+    level: float = 0.95,
+    weights: np.ndarray | None = None,
+    **options: Any,
 ) -> list[PairedInterval]:
     """Compute `paired_interval` of several methods b, (m, n) values of the rows, against one, (n,) values.
 
     All are resampled together; `options` are n_resamples, random_state and progress of `paired_interval`.
     """
-    a, of_b = float(losses_a.mean()), losses_b.mean(axis=1)
-    changes = _bootstrap(losses_b - losses_a, level, **options)
-    return [PairedInterval(metric, a, float(b), *change) for b, change in zip(of_b, changes, strict=True)]
+    a, of_b = weighted_mean(losses_a, weights), [weighted_mean(losses, weights) for losses in losses_b]
+    changes = _bootstrap(losses_b - losses_a, level, weights, **options)
+    return [PairedInterval(metric, a, b, *change) for b, change in zip(of_b, changes, strict=True)]
 
 
 def _checked_losses(y_true: Any, scores: Any, metric: str) -> np.ndarray:
@@ -181,7 +195,7 @@ def _one_row(interval: Interval | PairedInterval, *names: str) -> pd.DataFrame:
 
 
 def _bootstrap(
-    losses: np.ndarray, level: float, **options: Any
+    losses: np.ndarray, level: float, weights: np.ndarray | None, **options: Any
 ) -> list[tuple[float, float, float, float, np.ndarray]]:
     """Mean of each row of (m, n) losses, the ends of its basic interval, level, (R,) means of resamples."""
     check_level(level)
@@ -191,11 +205,15 @@ def _bootstrap(
         means = np.empty((n_methods, size))
         for column in range(size):
             times = np.bincount(generator.integers(0, n_samples, n_samples), minlength=n_samples)
-            means[:, column] = losses @ times.astype(np.float64) / n_samples
+            if weights is None:
+                means[:, column] = losses @ times.astype(np.float64) / n_samples
+            else:
+                drawn = times * weights
+                means[:, column] = losses @ drawn / drawn.sum()
         return means
 
     samples = np.concatenate(resample(block, 2 * n_samples, **options), axis=1)
     ends = np.quantile(samples, [(1.0 + level) / 2.0, (1.0 - level) / 2.0], axis=1)
-    mean = losses.mean(axis=1)
+    mean = np.array([weighted_mean(values, weights) for values in losses])
     lower, upper = 2.0 * mean - ends
     return list(zip(mean.tolist(), lower.tolist(), upper.tolist(), [level] * n_methods, samples, strict=True))

@@ -11,9 +11,10 @@ from scipy.stats import norm as normal
 
 from calib.binning import BinaryProblems, Strategy, bin_statistics
 from calib.exceptions import InputError
+from calib.metrics.errors import weighted_mean
 from calib.noise.intervals import SquaredGaps, unseen
 from calib.notions import TOP_NOTIONS, Notion
-from calib.predictions import score_matrix
+from calib.predictions import score_matrix, weighted_rows
 from calib.reductions import ranked_classes, reduce_to_binary, top_label
 from calib.validation import check_level
 
@@ -80,6 +81,7 @@ def paired_difference(
     strategy_a: Strategy = "uniform",
     strategy_b: Strategy = "uniform",
     top_k: int | None = None,
+    sample_weight: Any = None,
     level: float = 0.95,
 ) -> PairedDifference:
     """Compare the calibration errors of two models, or of a model before and after calibration.
@@ -90,7 +92,7 @@ def paired_difference(
         True class codes.
     scores_a, scores_b : (n, L) array_like, Predictions or TopLabelPrediction
         Scores of the two models for the same rows in the same order.
-    notion, n_bins, top_k
+    notion, n_bins, top_k, sample_weight
         As for `calib.ece`.
     strategy_a, strategy_b : {"uniform", "quantile", "discrete"}
         How the scores of each are binned; histogram-binned scores are assessed "discrete".
@@ -122,8 +124,10 @@ def paired_difference(
     direction in 5 % or less.
     """
     z = _ALLOWANCE * normal.ppf((1.0 + check_level(level)) / 2.0)
-    a = _Side.of(y_true, scores_a, notion, n_bins, strategy_a, top_k)
-    b = _Side.of(y_true, scores_b, notion, n_bins, strategy_b, top_k)
+    a, b = (
+        _Side.of(*weighted_rows(y_true, scores, sample_weight), notion, n_bins, strategy, top_k)
+        for scores, strategy in ((scores_a, strategy_a), (scores_b, strategy_b))
+    )
     if len(a.cell) != len(b.cell):
         raise InputError(
             f"both models need scores for the same rows; got {a.n_samples:,} and {b.n_samples:,} rows"
@@ -142,23 +146,33 @@ def paired_difference(
 class _Side:
     """One model's entries in an order shared with the other: claim by claim, row by row.
 
-    event holds the class whose occurrence is the outcome of the entry.
+    event holds the class whose occurrence is the outcome of the entry; weight is 1 where rows count alike.
     """
 
     table: SquaredGaps
     n_samples: int
+    effective_samples: float
     n_claims: int
     cell: np.ndarray
     scores: np.ndarray
     outcomes: np.ndarray
     event: np.ndarray
+    weight: np.ndarray
 
     @classmethod
     def of(
-        cls, y_true: Any, scores: Any, notion: Notion, n_bins: int, strategy: Strategy, top_k: int | None
+        cls,
+        y_true: Any,
+        scores: Any,
+        weights: np.ndarray | None,
+        notion: Notion,
+        n_bins: int,
+        strategy: Strategy,
+        top_k: int | None,
     ) -> _Side:
-        problems = reduce_to_binary(y_true, scores, notion, top_k=top_k)
-        table = SquaredGaps.of(problems, bin_statistics(problems, n_bins=n_bins, strategy=strategy))
+        problems = reduce_to_binary(y_true, scores, notion, top_k=top_k, sample_weight=weights)
+        cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+        table = SquaredGaps.of(problems, cells)
         owner = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
         position = problems.shape.claims_of(owner) * problems.n_samples + problems.rows
 
@@ -170,17 +184,21 @@ class _Side:
         return cls(
             table=table,
             n_samples=problems.n_samples,
+            effective_samples=cells.effective_samples,
             n_claims=problems.n_claims,
             cell=in_order(table.cell),
             scores=in_order(problems.scores).astype(np.float64),
             outcomes=in_order(problems.outcomes).astype(np.float64),
             event=_events(scores, problems),
+            weight=np.ones(1)
+            if problems.row_weights is None
+            else np.tile(problems.row_weights, problems.n_claims),
         )
 
     @property
     def influence(self) -> np.ndarray:
-        """Gap times share over count, by cell: half the slope of the squared error in one outcome."""
-        return self.table.gap * self.table.share / self.table.count
+        """Half the slope of the squared error in each outcome."""
+        return (self.table.gap * self.table.share / self.table.weight)[self.cell] * self.weight
 
     @property
     def linear_variance(self) -> np.ndarray:
@@ -206,7 +224,7 @@ def _same(a: _Side, b: _Side) -> bool:
 def _limits(a: _Side, b: _Side, z: float) -> tuple[float, float]:
     n, claims = a.n_samples, a.n_claims
     same = a.event == b.event
-    slope_a, slope_b = a.influence[a.cell], b.influence[b.cell]
+    slope_a, slope_b = a.influence, b.influence
     linear_a, linear_b = a.linear_variance[a.cell], b.linear_variance[b.cell]
     exclusive = -a.scores * b.scores  # covariance of two outcomes of which one row shows at most one
     covariance = np.where(same, np.sqrt(a.table.variance[a.cell] * b.table.variance[b.cell]), exclusive)
@@ -224,8 +242,13 @@ def _limits(a: _Side, b: _Side, z: float) -> tuple[float, float]:
 
     gap_a, gap_b = a.table.gap[a.cell], b.table.gap[b.cell]
     by_row = (gap_a**2 - gap_b**2).reshape(claims, n).mean(axis=0)
-    apart = float(np.mean(np.where(same, (gap_a - gap_b) ** 2, gap_a**2 + gap_b**2)))
-    between = float(by_row.var()) / n + 4.0 * unseen(n, claims, z) * apart
+    apart = float(np.mean(np.where(same, (gap_a - gap_b) ** 2, gap_a**2 + gap_b**2) * a.weight))
+    if len(a.weight) == 1:
+        between = float(by_row.var()) / n
+    else:
+        weights = a.weight[:n]
+        between = float(np.mean((weights * (by_row - weighted_mean(by_row, weights))) ** 2)) / n
+    between += 4.0 * unseen(a.effective_samples, claims, z) * apart
     variance = max(observed - degenerate / a.table.excess, degenerate) + between
 
     # A larger error has a larger variance: the ends solve delta^2 = z^2 (variance + rate * delta).
@@ -249,13 +272,15 @@ def _degenerate_covariance(a: _Side, b: _Side, covariance: np.ndarray) -> float:
     """Covariance of the two degenerate terms: pairs of rows that share a cell in a and one in b."""
     key = a.cell.astype(np.int64) * len(b.table.count) + b.cell
     keys, joint = np.unique(key, return_inverse=True)
-    total = np.bincount(joint, weights=covariance)
-    squares = np.bincount(joint, weights=covariance**2)
-    count_a, count_b = (
-        side.table.count[cell] for side, cell in zip((a, b), np.divmod(keys, len(b.table.count)), strict=True)
+    weighted = covariance * a.weight**2
+    total, squares = np.bincount(joint, weights=weighted), np.bincount(joint, weights=weighted**2)
+    # Products of pairs over weight: count - 1 where rows count alike. A cell with 0 has no pairs.
+    (pairs_a, paired_a), (pairs_b, paired_b) = (
+        ((side.table.pairs / side.table.weight)[cell], side.table.share[cell] > 0)
+        for side, cell in zip((a, b), np.divmod(keys, len(b.table.count)), strict=True)
     )
-    pairs = (count_a > 1) & (count_b > 1)
-    sums = (total**2 - squares)[pairs] / ((count_a - 1.0) * (count_b - 1.0))[pairs]
+    both = paired_a & paired_b
+    sums = (total**2 - squares)[both] / (pairs_a * pairs_b)[both]
     return 2.0 * float(sums.sum()) / (a.n_samples * a.n_claims) ** 2
 
 

@@ -19,6 +19,10 @@ from calib.validation import check_count
 #: Fits int8, in which the small cells are summed.
 EXACT_UP_TO = 64
 
+#: Cells of weighted entries are drawn as a normal sum where its variance is at least this many times the
+#: square of their largest weight; others entry by entry. Its skewness is then below 0.05.
+NORMAL_FROM = 400.0
+
 #: Elements one block of draws may hold; bounds the memory of each thread.
 BLOCK_ELEMENTS = 4_000_000
 
@@ -67,10 +71,12 @@ def perfect_sums(problems: BinaryProblems, cells: BinStatistics) -> tuple[Draw, 
         totals = np.bincount(problems.rows, weights=problems.scores, minlength=problems.n_samples)
         if totals.max() <= MOST_AT_ONCE:
             return _joint(problems, cells, one_each=totals.max() <= 1.0 + JOINT_TOLERANCE), len(cells.count)
-    return independent_sums(problems.scores, cells.start, cells.count)
+    return independent_sums(problems.scores, cells.start, cells.count, problems.weights)
 
 
-def independent_sums(scores: np.ndarray, start: np.ndarray, count: np.ndarray) -> tuple[Draw, int]:
+def independent_sums(
+    scores: np.ndarray, start: np.ndarray, count: np.ndarray, weights: np.ndarray | None = None
+) -> tuple[Draw, int]:
     """Return a function that draws sums of independent Bernoulli(score) over runs of entries.
 
     Parameters
@@ -79,6 +85,8 @@ def independent_sums(scores: np.ndarray, start: np.ndarray, count: np.ndarray) -
         Scores, grouped by cell.
     start, count : (C,) int arrays
         Where each cell starts, and its entries, at least 1; together the cells tile the scores.
+    weights : (m,) float64 array or None
+        What each outcome adds to its sum; 1 for None.
 
     Returns
     -------
@@ -92,7 +100,10 @@ def independent_sums(scores: np.ndarray, start: np.ndarray, count: np.ndarray) -
     rarer outcome with the same mean and, up to rounding its number of trials, the same variance. Scores of a
     cell lie within a bin, so the total variation error is small: Ehm (1991), "Binomial approximation to the
     Poisson binomial distribution", bounds it without matching by sum (s - mean)^2 / (count mean (1 - mean)).
+    With weights, cells are drawn entry by entry, or as normal sums where `NORMAL_FROM` allows.
     """
+    if weights is not None:
+        return _weighted_sums(scores, start, count, weights)
     equal = np.minimum.reduceat(scores, start) == np.maximum.reduceat(scores, start)
     small = ~equal & (count <= EXACT_UP_TO)
     entries = _ranges(start[small], count[small])
@@ -116,6 +127,32 @@ def independent_sums(scores: np.ndarray, start: np.ndarray, count: np.ndarray) -
         return sums
 
     return draw, len(entries) + len(count)
+
+
+def _weighted_sums(
+    scores: np.ndarray, start: np.ndarray, count: np.ndarray, weights: np.ndarray
+) -> tuple[Draw, int]:
+    chance = scores.astype(np.float64)
+    mean = np.add.reduceat(weights * chance, start)
+    variance = np.add.reduceat(weights**2 * chance * (1.0 - chance), start)
+    large = variance >= NORMAL_FROM * np.maximum.reduceat(weights, start) ** 2
+    small = ~large
+    entries = _ranges(start[small], count[small])
+    thresholds = scores[entries].astype(np.float32)[:, None]
+    bounds = np.concatenate(([0], np.cumsum(count[small])))
+    shape = (int(small.sum()), len(entries))
+    adder = sparse.csr_array((weights[entries], np.arange(len(entries)), bounds), shape=shape)
+    deviation = np.sqrt(variance[large])
+
+    def draw(generator: np.random.Generator, size: int) -> np.ndarray:
+        sums = np.empty((len(count), size))
+        hits = generator.random((len(entries), size), dtype=np.float32) < thresholds
+        sums[small] = adder @ hits.view(np.int8)
+        normal = generator.standard_normal((len(deviation), size))
+        sums[large] = mean[large, None] + deviation[:, None] * normal
+        return sums
+
+    return draw, 8 * (len(entries) + len(count))
 
 
 def affordable_resamples(n_samples: int) -> int:
@@ -174,7 +211,7 @@ def _joint(problems: BinaryProblems, cells: BinStatistics, *, one_each: bool) ->
     map_threads(lay_out, range(n_claims))
     if not one_each:
         score_at, cell_at = systematic(score_at, cell_at)
-    draw = exclusive_sums(score_at, cell_at, n_cells + 1)
+    draw = exclusive_sums(score_at, cell_at, n_cells + 1, problems.row_weights)
     return lambda generator, size: draw(generator, size)[:-1]
 
 
@@ -220,7 +257,9 @@ def systematic(scores: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.nd
     return chances, counted
 
 
-def exclusive_sums(scores: np.ndarray, cells: np.ndarray, n_cells: int) -> Draw:
+def exclusive_sums(
+    scores: np.ndarray, cells: np.ndarray, n_cells: int, weights: np.ndarray | None = None
+) -> Draw:
     """Return a function that draws one of several outcomes per row and counts them in cells.
 
     Parameters
@@ -231,6 +270,8 @@ def exclusive_sums(scores: np.ndarray, cells: np.ndarray, n_cells: int) -> Draw:
         Where each outcome of each row is counted, or the m places where it is; the other outcome last.
     n_cells : int
         Number of cells C.
+    weights : (n,) float64 array or None
+        What each row adds where it is counted; 1 for None.
 
     Notes
     -----
@@ -255,7 +296,7 @@ def exclusive_sums(scores: np.ndarray, cells: np.ndarray, n_cells: int) -> Draw:
     flat_stays, flat_either = stays.ravel(), either.reshape(len(places), -1)
 
     def draw(generator: np.random.Generator, size: int) -> np.ndarray:
-        sums = np.zeros(n_cells * size, dtype=np.int64)
+        sums = np.zeros(n_cells * size, dtype=np.int64 if weights is None else np.float64)
         columns = np.arange(size)
         step = max(DRAWN_TOGETHER // size, 1)
         for first in range(0, n_rows, step):
@@ -266,8 +307,9 @@ def exclusive_sums(scores: np.ndarray, cells: np.ndarray, n_cells: int) -> Draw:
             uniform -= entry
             entry += rows[:, None] * width
             entry = 2 * entry + (uniform >= flat_stays[entry])
+            added = 1 if weights is None else np.repeat(weights[rows], size)
             for counted in flat_either:
-                np.add.at(sums, (counted[entry].astype(np.int64) * size + columns).ravel(), 1)
+                np.add.at(sums, (counted[entry].astype(np.int64) * size + columns).ravel(), added)
         return sums.reshape(n_cells, size)
 
     return draw

@@ -13,6 +13,7 @@ from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistic
 from calib.metrics.canonical import cell_means
 from calib.noise.draws import Draw, Progress, adder, exclusive_sums, independent_sums, perfect_sums, resample
 from calib.notions import Notion
+from calib.predictions import weighted_rows
 from calib.reductions import as_problems
 from calib.validation import as_scores, check_choice, check_level, check_norm
 
@@ -99,6 +100,8 @@ class ProblemFloors:
         Class code of each, -1 where classes are pooled.
     count : (Q,) int64 array
         Entries of each.
+    share : (Q,) float64 array
+        Share of each problem's entries, or of their weight, in those of its claim.
     observed, mean, upper : (Q,) float64 arrays
         ECE observed; mean and upper `level` quantile of the ECE of a perfect model.
     p_value : (Q,) float64 array
@@ -110,6 +113,7 @@ class ProblemFloors:
     problem: np.ndarray
     label: np.ndarray
     count: np.ndarray
+    share: np.ndarray
     observed: np.ndarray
     mean: np.ndarray
     upper: np.ndarray
@@ -142,6 +146,7 @@ def noise_floor(
     norm: float = 1,
     aggregate: str = "cell",
     top_k: int | None = None,
+    sample_weight: Any = None,
     n_resamples: int = 1000,
     random_state: int | np.random.Generator | None = None,
     progress: Progress | None = None,
@@ -154,8 +159,9 @@ def noise_floor(
 
     Parameters
     ----------
-    y_true, scores, notion, n_bins, strategy, norm, top_k
-        As for `calib.ece`. `scores` may also be ready `BinaryProblems`.
+    y_true, scores, notion, n_bins, strategy, norm, top_k, sample_weight
+        As for `calib.ece`. `scores` may also be ready `BinaryProblems`. Weights stay as they are when
+        outcomes are redrawn.
     metric : {"ece", "mce"}
         The error.
     aggregate : {"cell", "bin"}
@@ -183,7 +189,7 @@ def noise_floor(
     >>> round(floor.observed, 3), floor.p_value < 0.01
     (0.3, True)
     """
-    problems = as_problems(y_true, scores, notion, top_k)
+    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
     measure = CellMetric(cells, metric=metric, norm=norm, aggregate=aggregate)
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
@@ -220,17 +226,18 @@ def problem_floors(
     """
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
     problem, first = np.unique(cells.problem, return_index=True)
-    entries = np.add.reduceat(cells.count, first)
-    weights = cells.count / np.repeat(entries, np.diff(np.append(first, len(cells.count))))
+    weight = np.add.reduceat(cells.weight, first)
+    weights = cells.weight / np.repeat(weight, np.diff(np.append(first, len(cells.count))))
     per_problem = adder(np.searchsorted(problem, cells.problem), weights)
-    drawing = independent_sums(problems.scores, cells.start, cells.count)
+    drawing = independent_sums(problems.scores, cells.start, cells.count, problems.weights)
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
     samples = _redrawn(lambda gaps: per_problem @ gaps, cells, *drawing, **options)
     observed = per_problem @ np.abs(cells.gap)
     return ProblemFloors(
         problem=problem,
         label=problems.shape.labels_of(problem),
-        count=entries,
+        count=np.add.reduceat(cells.count, first),
+        share=weight / problems.n_samples,
         observed=observed,
         mean=samples.mean(axis=1),
         upper=np.quantile(samples, check_level(level), axis=1),
@@ -243,10 +250,10 @@ def _redrawn(
     measure: Callable[[np.ndarray], np.ndarray], cells: BinStatistics, draw: Draw, width: int, **options: Any
 ) -> np.ndarray:
     """Measure the (C, R) absolute gaps of redrawn outcomes, for `draw` and `width` of `perfect_sums`."""
-    expected, counts = (cells.count * cells.mean_score)[:, None], cells.count[:, None]
+    expected, weight = (cells.weight * cells.mean_score)[:, None], cells.weight[:, None]
 
     def block(generator: np.random.Generator, size: int) -> np.ndarray:
-        return measure(np.abs(draw(generator, size) - expected) / counts)
+        return measure(np.abs(draw(generator, size) - expected) / weight)
 
     return np.concatenate(resample(block, width, **options), axis=-1)
 
@@ -257,6 +264,7 @@ def canonical_noise_floor(
     cells: Any,
     *,
     norm: int = 1,
+    sample_weight: Any = None,
     n_resamples: int = 1000,
     random_state: int | np.random.Generator | None = None,
 ) -> NoiseFloor:
@@ -267,21 +275,22 @@ def canonical_noise_floor(
 
     Parameters
     ----------
-    y_true, proba, cells, norm
+    y_true, proba, cells, norm, sample_weight
         As for `canonical_ece`.
     n_resamples, random_state
         As for `noise_floor`.
     """
     matrix = as_scores(proba, ndim=2, what="proba")
-    means = cell_means(y_true, matrix, cells)
-    observed, shares = means.distance(norm), means.count / means.count.sum()
+    means = cell_means(y_true, matrix, cells, sample_weight)
+    observed, shares = means.distance(norm), means.share
+    matrix = weighted_rows(matrix, matrix, sample_weight)[0]
     n_cells, n_classes = means.predicted.shape
     places = means.position[:, None] * n_classes + np.arange(n_classes)
-    draw = exclusive_sums(matrix[:, :-1], places.astype(np.int32), n_cells * n_classes)
+    draw = exclusive_sums(matrix[:, :-1], places.astype(np.int32), n_cells * n_classes, means.row_weights)
 
     def block(generator: np.random.Generator, size: int) -> np.ndarray:
         labels = draw(generator, size).reshape(n_cells, n_classes, size)
-        gaps = labels / means.count[:, None, None] - means.predicted[:, :, None]
+        gaps = labels / means.weight[:, None, None] - means.predicted[:, :, None]
         return shares @ np.linalg.norm(gaps, ord=norm, axis=1)
 
     drawn = resample(block, means.predicted.size, n_resamples=n_resamples, random_state=random_state)
@@ -352,10 +361,10 @@ class CellMetric:
         check_choice(aggregate, ("cell", "bin"), "aggregate")
         self.metric, self.norm, self.aggregate = metric, check_norm(norm), aggregate
         if metric == "ece":
-            self.adder = adder(cells.claim, cells.count / cells.n_samples, cells.n_claims)
+            self.adder = adder(cells.claim, cells.weight / cells.n_samples, cells.n_claims)
         elif aggregate == "bin":
-            totals = np.bincount(cells.bin, weights=cells.count, minlength=cells.n_bins)
-            self.adder = adder(cells.bin, cells.count / totals[cells.bin], cells.n_bins)
+            totals = np.bincount(cells.bin, weights=cells.weight, minlength=cells.n_bins)
+            self.adder = adder(cells.bin, cells.weight / totals[cells.bin], cells.n_bins)
 
     def __call__(self, gaps: np.ndarray) -> np.ndarray:
         """Return the metric of each column of (C, R) absolute gaps."""

@@ -4,6 +4,9 @@ The estimand is the error of these bins given these scores: cell c holds a share
 D_c is the mean over its rows of P(outcome | row) less the mean score. The l1 error is theta = sum w_c |D_c|,
 the l2 error the root of sum w_c D_c^2. Shares sum to 1 over all claims, so that the class-wise l1 error is
 the mean over classes, and the class-wise l2 error the root of the mean of squares (Kumar, Liang & Ma 2019).
+
+Where rows have weights, shares and means are weighted. The noise of a mean is then that of as many rows of
+equal weight as are effective, (sum w)^2 / sum w^2 (Kish 1965).
 """
 
 from __future__ import annotations
@@ -19,11 +22,11 @@ from scipy.stats import norm as normal
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.exceptions import InputError
 from calib.metrics.catalogue import MEASURES
-from calib.metrics.errors import row_values
+from calib.metrics.errors import row_values, weighted_mean
 from calib.noise.bootstrap import bootstrap_interval
 from calib.noise.floor import CellMetric
 from calib.notions import Notion
-from calib.predictions import TopLabelPrediction
+from calib.predictions import TopLabelPrediction, weighted_rows
 from calib.reductions import as_problems, top_label
 from calib.validation import check_level
 
@@ -83,6 +86,7 @@ def error_interval(
     strategy: Strategy = "uniform",
     norm: int = 1,
     top_k: int | None = None,
+    sample_weight: Any = None,
     level: float = 0.95,
 ) -> ErrorInterval:
     """Return an interval of a calibration error.
@@ -93,7 +97,7 @@ def error_interval(
         True class codes.
     scores : (n, L) array_like, Predictions, TopLabelPrediction or BinaryProblems
         Scores in [0, 1].
-    notion, n_bins, strategy, top_k
+    notion, n_bins, strategy, top_k, sample_weight
         As for `calib.ece`.
     norm : {1, 2}
         1 for the ECE (the mean absolute gap), 2 for the l2 error (the root of the mean squared gap).
@@ -124,7 +128,7 @@ def error_interval(
 
     In the populations of ``benchmarks/interval_coverage.py`` the 95 % interval covers in 93 % or more.
     """
-    problems = as_problems(y_true, scores, notion, top_k)
+    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
     return error_interval_of(problems, n_bins=n_bins, strategy=strategy, norm=norm, level=level)
 
 
@@ -159,12 +163,7 @@ def error_interval_of(
 
 
 def _l1_limits(problems: BinaryProblems, cells: BinStatistics, z: float) -> tuple[float, float, float, float]:
-    count, share, score, outcome = (
-        cells.count.astype(float),
-        cells.share,
-        cells.mean_score,
-        cells.mean_outcome,
-    )
+    count, share, score, outcome = cells.effective, cells.share, cells.mean_score, cells.mean_outcome
     gap = np.abs(cells.gap)
     observed = float(share @ gap)
     largest_bias = binomial_deviation(count, score)
@@ -182,9 +181,13 @@ def _l1_limits(problems: BinaryProblems, cells: BinStatistics, z: float) -> tupl
         variance += float(squares @ np.maximum(folded - sign**2, 0.0))
         variance += _between_claims(problems, cells, sign * np.sign(cells.gap))
         variance = max(variance, 0.25 * inside)
-    spread = float(share @ (gap**2 - deviation**2)) - max(observed - floor, 0.0) ** 2
+    if cells.is_weighted:
+        noise_free = (gap - max(observed - floor, 0.0)) ** 2 - deviation**2
+        spread = float(cells.square @ noise_free) / (cells.n_samples * cells.n_claims)
+    else:
+        spread = float(share @ (gap**2 - deviation**2)) - max(observed - floor, 0.0) ** 2
     variance += max(spread, 0.0) / cells.n_samples  # the rows are a sample, too
-    variance += unseen(cells.n_samples, cells.n_claims, z)
+    variance += unseen(cells.effective_samples, cells.n_claims, z)
     error = np.sqrt(variance)
 
     # Noise adds no more than the floor; and nothing to cells whose gap is far from 0.
@@ -215,6 +218,7 @@ def measure_interval(
     n_bins: int = 15,
     strategy: Strategy = "uniform",
     level: float = 0.95,
+    sample_weight: Any = None,
     n_resamples: int = 1000,
     random_state: int | np.random.Generator | None = 0,
 ) -> tuple[float, float]:
@@ -222,11 +226,12 @@ def measure_interval(
 
     Parameters
     ----------
-    y_true, scores, n_bins, strategy
+    y_true, scores, n_bins, strategy, sample_weight
         As for `error_interval`; for "brier" and "log_loss" the whole vectors.
     key : str
         One of `calib.metrics.MEASURES`. An ECE has `error_interval`, an MCE `largest_gap_interval`, accuracy
-        the Clopper-Pearson interval, and the means of a score over rows `bootstrap_interval`.
+        the Clopper-Pearson interval (with weights that of Korn & Graubard 1998), and the means of a score
+        over rows `bootstrap_interval`.
     level : float in (0, 1)
         Coverage.
     n_resamples, random_state
@@ -239,7 +244,7 @@ def measure_interval(
     """
     measure = MEASURES[key]
     if measure.is_error:
-        problems = as_problems(y_true, scores, measure.notion or "top-label")
+        problems = as_problems(y_true, scores, measure.notion or "top-label", None, sample_weight)
         if measure.metric == "mce":
             return largest_gap_interval(
                 problems, n_bins=n_bins, strategy=strategy, aggregate=measure.aggregate, level=level
@@ -249,14 +254,41 @@ def measure_interval(
     if measure.notion is not None:
         scores = TopLabelPrediction(*top_label(scores))
     if measure.metric == "accuracy":
+        y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
         right = row_values(y_true, scores, "accuracy")
-        low, high = binomial_limits(np.array([right.sum()]), np.array([len(right)]), 1.0 - check_level(level))
+        rows = np.array([float(len(right)) if weights is None else _rows_behind(right, weights)])
+        low, high = binomial_limits(rows * weighted_mean(right, weights), rows, 1.0 - check_level(level))
         return float(low[0]), float(high[0])
     metric: Any = measure.metric
     mean = bootstrap_interval(
-        y_true, scores, metric=metric, level=level, n_resamples=n_resamples, random_state=random_state
+        y_true,
+        scores,
+        metric=metric,
+        sample_weight=sample_weight,
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
     )
     return mean.lower, mean.upper
+
+
+def _rows_behind(right: np.ndarray, weights: np.ndarray) -> float:
+    """Rows of equal weight with whose share of ones the weighted share has its variance in common."""
+    share = weighted_mean(right, weights)
+    variance = float(weights**2 @ (right - share) ** 2) / len(right) ** 2
+    kish = len(right) ** 2 / float(weights @ weights)
+    return share * (1.0 - share) / variance if variance > 0.0 else kish
+
+
+def outcome_limits(cells: BinStatistics, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of intervals of each cell's mean chance, each missing with a chance of at most `alpha`.
+
+    They are those of Clopper & Pearson; where rows have weights, those of Hoeffding (1963) for weighted sums.
+    """
+    if not cells.is_weighted:
+        return binomial_limits(cells.mean_outcome * cells.count, cells.count, alpha)
+    reach = np.sqrt(np.log(2.0 / alpha) / (2.0 * cells.effective))
+    return np.maximum(cells.mean_outcome - reach, 0.0), np.minimum(cells.mean_outcome + reach, 1.0)
 
 
 def binomial_limits(
@@ -277,7 +309,7 @@ def largest_gap_interval(
     aggregate: str = "cell",
     level: float = 0.95,
 ) -> tuple[float, float]:
-    """Return the ends of an interval of the MCE, from Clopper-Pearson intervals of all cells at once.
+    """Return the ends of an interval of the MCE, from intervals of all cells at once (`outcome_limits`).
 
     Each of the C cells gets the level 1 - (1 - level) / C, so that all of them hold together; the MCE of the
     nearest gaps they allow is the lower end, that of the farthest the upper. Parameters are those of
@@ -285,7 +317,7 @@ def largest_gap_interval(
     """
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
     alpha = (1.0 - check_level(level)) / len(cells.count)
-    low, high = binomial_limits(cells.mean_outcome * cells.count, cells.count, alpha)
+    low, high = outcome_limits(cells, alpha)
     nearest = np.maximum(np.maximum(low - cells.mean_score, cells.mean_score - high), 0.0)
     farthest = np.maximum(high - cells.mean_score, cells.mean_score - low)
     measure = CellMetric(cells, metric="mce", aggregate=aggregate)
@@ -302,7 +334,7 @@ def binomial_deviation(count: np.ndarray, mean: np.ndarray) -> np.ndarray:
     return 2.0 * mean * (1.0 - mean) * np.exp(log_chance)
 
 
-def unseen(n_samples: int, n_claims: int, z: float) -> float:
+def unseen(n_samples: float, n_claims: int, z: float) -> float:
     """Variance of z^2 outcomes that were not seen yet, as in Wilson's interval of a share."""
     return min(n_claims, 2) * (z / (n_samples * n_claims)) ** 2
 
@@ -325,13 +357,15 @@ def _between_claims(problems: BinaryProblems, cells: BinStatistics, weight: np.n
     """Sum over rows of the products, between claims, of weighted residuals of the outcomes."""
     cell = np.repeat(np.arange(len(cells.count)), cells.count)
     residual = weight[cell] * (problems.outcomes - cells.mean_outcome[cell])
+    if problems.weights is not None:
+        residual *= problems.weights
     by_row = np.bincount(problems.rows, weights=residual, minlength=cells.n_samples)
     return float(by_row @ by_row - residual @ residual) / (cells.n_samples * cells.n_claims) ** 2
 
 
 def _l2_limits(problems: BinaryProblems, cells: BinStatistics, z: float) -> tuple[float, float, float, float]:
     table = SquaredGaps.of(problems, cells)
-    n, claims = cells.n_samples, cells.n_claims
+    n, claims = cells.effective_samples, cells.n_claims
     share, gap, count, variance = table.share, table.gap, table.count, table.variance
     observed = float(np.sqrt(cells.share @ cells.gap**2))
     if not share.any():  # one row: nothing to compare it with
@@ -340,12 +374,11 @@ def _l2_limits(problems: BinaryProblems, cells: BinStatistics, z: float) -> tupl
     if claims == 1:
         linear = float((share * gap) ** 2 @ (variance / count))
     else:
-        slope = (gap * share / count)[table.cell]
-        by_row = np.bincount(
-            problems.rows,
-            weights=slope * (problems.outcomes - table.mean_outcome[table.cell]),
-            minlength=n,
-        )
+        slope = (gap * share / table.weight)[table.cell]
+        if problems.weights is not None:
+            slope *= problems.weights
+        residual = slope * (problems.outcomes - table.mean_outcome[table.cell])
+        by_row = np.bincount(problems.rows, weights=residual, minlength=cells.n_samples)
         linear = float(by_row @ by_row)
     constant = table.degenerate + (z**3 / n**2 / claims) ** 2
     rate = 4.0 * linear / mean_square + 4.0 * unseen(n, claims, z)
@@ -394,7 +427,9 @@ class SquaredGaps:
     cell : (m,) int array
         Cell of each entry of the binary problems.
     count, share, mean_score, mean_outcome, gap : (C,) float64 arrays
-        As in `BinStatistics`.
+        As in `BinStatistics`; `count` is the effective number of rows.
+    weight, pairs : (C,) float64 arrays
+        Sum of the weights of the rows, and of their products over pairs of different rows.
     variance : (C,) float64 array
         Estimated mean of P (1 - P) in the cell.
     squared : float
@@ -411,6 +446,8 @@ class SquaredGaps:
     mean_score: np.ndarray
     mean_outcome: np.ndarray
     gap: np.ndarray
+    weight: np.ndarray
+    pairs: np.ndarray
     variance: np.ndarray
     squared: float
     degenerate: float
@@ -422,14 +459,25 @@ class SquaredGaps:
         pooled = _without_single_rows(cells.problem, cells.count, cells.mean_score)
         cell = np.repeat(pooled, cells.count)
         scores, outcomes = problems.scores.astype(np.float64), problems.outcomes.astype(np.float64)
-        count = np.bincount(cell).astype(np.float64)
-        mean_score = np.bincount(cell, weights=scores) / count
-        mean_outcome = np.bincount(cell, weights=outcomes) / count
-        spread = np.maximum(np.bincount(cell, weights=scores**2) / count - mean_score**2, 0.0)
-        squares = np.bincount(cell, weights=(outcomes - scores) ** 2)
+        count: np.ndarray = np.bincount(cell).astype(np.float64)
+        several, w = count > 1, problems.weights
+        if w is None:
+            w = np.ones(1)
+            weight, pairs = count, np.maximum(count * (count - 1.0), 1.0)
+            noisy_pairs = 1.0 / pairs
+        else:
+            weight, square, fourth = (np.bincount(cell, weights=w**power) for power in (1, 2, 4))
+            pairs = weight**2 - square
+            several &= pairs > 1e-9 * weight**2  # else one row is as good as alone
+            pairs = np.where(several, pairs, 1.0)
+            noisy_pairs = np.maximum(square**2 - fourth, 0.0) / pairs**2
+            count = weight * (weight / square)
+        mean_score = np.bincount(cell, weights=scores * w) / weight
+        mean_outcome = np.bincount(cell, weights=outcomes * w) / weight
+        spread = np.maximum(np.bincount(cell, weights=scores**2 * w) / weight - mean_score**2, 0.0)
+        squares = np.bincount(cell, weights=(outcomes - scores) ** 2 * w**2)
         gap = mean_outcome - mean_score
-        pairs = np.maximum(count * (count - 1.0), 1.0)
-        share = np.where(count > 1, count, 0.0)
+        share = np.where(several, weight, 0.0)
         share = share / max(share.sum(), 1e-300)
         variance = _mean_variance(count, mean_score, mean_outcome, spread)
         excess = 1.0 if cells.n_claims == 1 else 2.0
@@ -440,9 +488,11 @@ class SquaredGaps:
             mean_score=mean_score,
             mean_outcome=mean_outcome,
             gap=gap,
+            weight=weight,
+            pairs=pairs,
             variance=variance,
-            squared=float(share @ ((count**2 * gap**2 - squares) / pairs)),
-            degenerate=excess * 2.0 * float((share * variance) ** 2 @ (1.0 / pairs)),
+            squared=float(share @ ((weight**2 * gap**2 - squares) / pairs)),
+            degenerate=excess * 2.0 * float((share * variance) ** 2 @ noisy_pairs),
             excess=excess,
         )
 

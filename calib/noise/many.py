@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from calib.exceptions import InputError
+from calib.predictions import weighted_rows
 from calib.validation import as_finite, check_level
 
 #: Draws of the largest difference: its 95 % quantile is exceeded in 5 % of cases, standard error 0.3 %.
@@ -44,13 +45,17 @@ class Improvements:
     level: float
 
 
-def improvements(losses: Any, *, level: float = 0.95, random_state: int = 0) -> Improvements:
+def improvements(
+    losses: Any, *, sample_weight: Any = None, level: float = 0.95, random_state: int = 0
+) -> Improvements:
     """Compare the mean loss of every method with that of the first.
 
     Parameters
     ----------
     losses : (m, n) array_like of float
         Value of each row for each of m methods, for example squared errors; lower is better.
+    sample_weight : (n,) array_like of float, optional
+        As for `calib.ece`; means are weighted, and standard errors are those of weighted means.
     level : float in (0, 1)
         Chance that all intervals hold at once.
     random_state : int
@@ -65,18 +70,20 @@ def improvements(losses: Any, *, level: float = 0.95, random_state: int = 0) -> 
     -----
     The intervals are normal ones: they need enough rows that mean differences are about normal.
     """
-    values, mean, error = _differences(losses)
+    values, mean, error = _differences(losses, sample_weight)
     reach = _critical_value(values, error, np.arange(len(mean)) == 0, level, random_state) * error[0]
     gain = mean[0] - mean
     return Improvements(mean, gain, error[0], gain - reach, gain + reach, level)
 
 
-def best_set(losses: Any, *, level: float = 0.95, random_state: int = 0) -> np.ndarray:
+def best_set(
+    losses: Any, *, sample_weight: Any = None, level: float = 0.95, random_state: int = 0
+) -> np.ndarray:
     """Return which methods may be the best: no other one is distinguishably better.
 
     Parameters
     ----------
-    losses, random_state
+    losses, sample_weight, random_state
         As for `improvements`.
     level : float in (0, 1)
         Chance that the method with the lowest expected loss is in the set.
@@ -102,20 +109,24 @@ def best_set(losses: Any, *, level: float = 0.95, random_state: int = 0) -> np.n
     >>> best_set([rows, rows + 0.001 * rows**2, rows + 1.0 + 0.1 * np.sin(rows)]).tolist()
     [True, False, False]
     """
-    values, mean, error = _differences(losses)
+    values, mean, error = _differences(losses, sample_weight)
     critical = _critical_value(values, error, np.ones(len(mean), dtype=bool), level, random_state)
     least = ROUNDING * np.abs(mean).max()
     return ~(mean[:, None] - mean > np.maximum(critical * error, least)).any(axis=1)
 
 
-def _differences(losses: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _differences(losses: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Values about their means over root n, (m, n); means, (m,); standard errors of differences, (m, m)."""
     values = as_finite(losses, ndim=2, what="losses")
+    by_row, _, weights = weighted_rows(values.T, values.T, sample_weight)
+    values = np.ascontiguousarray(by_row.T)
     n_samples = values.shape[1]
     if n_samples < 2:
         raise InputError(f"comparing methods needs at least 2 rows; got {n_samples}")
-    mean = values.mean(axis=1)
+    mean = values.mean(axis=1) if weights is None else values @ weights / weights.sum()
     values = (values - mean[:, None]) / np.sqrt(n_samples * (n_samples - 1.0))
+    if weights is not None:  # what each row adds to the error of a ratio of sums
+        values = values * weights
     error = np.array([np.sqrt(((values - one) ** 2).sum(axis=1)) for one in values])
     error[error <= ROUNDING * np.abs(mean).max()] = 0.0
     return values, mean, error
