@@ -1,4 +1,4 @@
-"""The app: page configuration, navigation, run."""
+"""The app: page configuration, navigation, run. `streamlit run` serves it as set up in serve.py."""
 
 from pathlib import Path
 
@@ -7,18 +7,7 @@ import streamlit as st
 from calib import __version__
 from pages.shared.address import drop_unusable
 from pages.shared.housekeeping import keep_house
-from pages.shared.session import LOG
-
-st.set_page_config(
-    page_title="calib",
-    page_icon="assets/icon.svg",
-    layout="wide",
-    menu_items={
-        "About": "Calibration diagnostics of classifiers, after Gupta & Ramdas, *Top-label calibration and "
-        "multiclass-to-binary reductions* (ICLR 2022)."
-    },
-)
-st.logo("assets/logo.svg", icon_image="assets/icon.svg", size="large")
+from serve import log_error, prepare, protection
 
 #: By section: file and icon of each page; the file's name is the page's title and address.
 SECTIONS = {
@@ -37,8 +26,6 @@ SECTIONS = {
     "Study": {"pages/study/imbalance.py": "balance", "pages/study/simplex.py": "change_history"},
     "Learn": {"pages/learn/learn.py": "school", "pages/learn/glossary.py": "menu_book"},
 }
-keep_house()
-drop_unusable()
 FIRST = "pages/start/overview.py"
 
 
@@ -50,13 +37,30 @@ def page(file: str, icon: str) -> st.Page:
     )
 
 
-chosen = st.navigation(
-    {section: [page(file, icon) for file, icon in pages.items()] for section, pages in SECTIONS.items()},
-    expanded=True,  # a sidebar with more than the navigation would hide its last pages
-)
-st.sidebar.caption(f"calib {__version__}")
-try:
+def show() -> None:
+    """Show the page of this session's address."""
+    st.set_page_config(
+        page_title="calib",
+        page_icon="assets/icon.svg",
+        layout="wide",
+        menu_items={
+            "About": "Calibration diagnostics of classifiers, after Gupta & Ramdas, *Top-label calibration "
+            "and multiclass-to-binary reductions* (ICLR 2022)."
+        },
+    )
+    st.logo("assets/logo.svg", icon_image="assets/icon.svg", size="large")
+    keep_house()
+    drop_unusable()
+    chosen = st.navigation(
+        {section: [page(file, icon) for file, icon in pages.items()] for section, pages in SECTIONS.items()},
+        expanded=True,  # a sidebar with more than the navigation would hide its last pages
+    )
+    st.sidebar.caption(f"calib {__version__}")
     chosen.run()
-except Exception as error:
-    LOG.error("error page=%s type=%s", chosen.url_path or "overview", type(error).__name__)
-    raise
+
+
+if __name__ == "__main__":  # a session runs this file
+    show()
+else:  # the server imports it
+    prepare()
+    app = st.App(__file__, middleware=protection(), on_script_error=log_error)

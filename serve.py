@@ -1,32 +1,115 @@
 """Serve the app: `python serve.py [options of streamlit run]`, as `make run` and the container do.
 
-Streamlit by itself asks an outside service for the address of the machine when a request names a foreign
-origin; here it is told that it has none. And the C library is told to give freed memory back, which it reads
-from the environment when a process starts.
+`streamlit run app.py` serves it with the same protection; what only this file does is to allow the hosts in
+CALIB_HOSTS, and to tell the C library to give freed memory back, which it reads when a process starts.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import logging
 import os
+import re
 import sys
+import time
 from pathlib import Path
 
+import streamlit
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import net_util
-from streamlit.web import cli
+from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 #: Settings of the GNU C library: few arenas, and memory given back from 128 kB on.
 MEMORY = {"MALLOC_ARENA_MAX": "2", "MALLOC_TRIM_THRESHOLD_": "131072"}
+LOG = logging.getLogger("calib.app")
+
+#: The page loads from its server alone, and runs no script but Streamlit's files and those named. Streamlit
+#: and plotly write styles into the page; the camera of a figure saves its picture through `blob:`.
+POLICY = (
+    "default-src 'self'; script-src 'self' {scripts}; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' data: blob:; "
+    "worker-src 'self' blob:; object-src 'none'; base-uri 'self'; form-action 'self'; "
+    "frame-ancestors {frames}"
+)
 
 
-def ask_nobody() -> None:
-    """Let Streamlit neither ask for the address of this machine nor try a route to find it."""
+def headers() -> dict[str, str]:
+    """Return the headers of every answer; CALIB_EMBEDDED_IN names pages that may show the app in a frame."""
+    page = (Path(streamlit.__file__).parent / "static/index.html").read_text(encoding="utf-8")
+    inline = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in inline]
+    scripts = " ".join(f"'sha256-{digest}'" for digest in digests)
+    frames = " ".join(["'self'", *words("CALIB_EMBEDDED_IN")])
+    return {
+        "Content-Security-Policy": POLICY.format(scripts=scripts, frames=frames),
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "same-origin",
+    }
+
+
+def words(variable: str) -> list[str]:
+    """Return the words of an environment variable, which commas separate."""
+    return [word.strip() for word in os.environ.get(variable, "").split(",") if word.strip()]
+
+
+class Protection:
+    """Refuse foreign hosts, add the protective headers, and log uploads that the server refuses."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app, self.headers = app, headers()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        begin, request = time.perf_counter(), Headers(scope=scope)
+
+        async def protected(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(self.headers)
+                if scope["method"] == "PUT" and message["status"] >= 400:
+                    status, length = message["status"], request.get("content-length", "unknown")
+                    seconds = time.perf_counter() - begin
+                    LOG.info("upload refused status=%d bytes=%s seconds=%.2f", status, length, seconds)
+            await send(message)
+
+        # Whoever watches a container asks for its health by an address of the inner network.
+        watched = scope["path"].endswith("/_stcore/health")
+        if watched or is_host_allowed(request.get("host")):
+            await self.app(scope, receive, protected)
+        else:
+            refusal = PlainTextResponse("This name of the host is not among server.allowedHosts.", 400)
+            await refusal(scope, receive, protected)
+
+
+def protection() -> list[Middleware]:
+    """Return what stands between the network and Streamlit."""
+    return [Middleware(Protection)]
+
+
+def log_error(error: Exception) -> None:
+    """Log that a page or a callback raised an error; Streamlit shows it."""
+    LOG.error("error type=%s", type(error).__name__)
+
+
+def prepare() -> None:
+    """Let Streamlit neither ask for this machine's address nor try a route to find it; set up the log."""
     net_util._external_ip = net_util._internal_ip = "127.0.0.1"
+    if not LOG.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s calib %(message)s"))
+        LOG.addHandler(handler)
+        LOG.setLevel(logging.INFO)
 
 
 def hosts() -> list[str]:
     """Return options that allow the names in CALIB_HOSTS, separated by commas, and this machine itself."""
-    names = [name.strip() for name in os.environ.get("CALIB_HOSTS", "").split(",") if name.strip()]
+    names = words("CALIB_HOSTS")
     allowed = [*names, "localhost", "127.0.0.1"] if names else []
     return [word for name in allowed for word in ("--server.allowedHosts", name)]
 
@@ -35,12 +118,9 @@ def main() -> None:
     """Serve the app with the options of the command line."""
     if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, **MEMORY})  # noqa: S606
-    ask_nobody()
-    log = logging.getLogger("calib.app")
-    log.setLevel(logging.INFO)
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s calib %(message)s"))
-    log.addHandler(handler)
+    from streamlit.web import cli
+
+    prepare()
     os.chdir(Path(__file__).parent)
     sys.argv = ["streamlit", "run", "app.py", *hosts(), *sys.argv[1:]]
     cli.main()

@@ -12,7 +12,7 @@ import pandas as pd
 #: A report fetches nothing, whatever a file's names contain.
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
-    "img-src data: blob:; font-src data:"
+    "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"
 )
 
 STYLE = """

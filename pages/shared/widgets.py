@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -13,8 +12,9 @@ import streamlit as st
 
 from calib.assessment.summary import HOW_SURE, Intervals, Summary, interval_frame, interval_texts
 from calib.figures import template
-from calib.figures.html import CONFIG
+from calib.figures.html import CONFIG, figure_html, plotly_script
 from calib.formats import write_csv
+from calib.report.html import page, paragraph, text
 from pages.shared.session import DEFAULT_BINS, Dataset, Method, dataset, lost, methods
 from pages.shared.texts import PAGE_TERMS
 
@@ -125,19 +125,17 @@ def chart(
             download(table, file, label="Data (CSV)", key=f"{key}-csv")
         offer(
             "Figure (HTML)",
-            lambda: figure_page(figure, log),
+            lambda: figure_page(figure, file, alt, log),
             f"{file}.html",
             "text/html",
             help_="Makes a self-contained page to save. For an image, use the camera above the figure.",
         )
 
 
-def figure_page(figure: go.Figure, log: tuple[str, ...]) -> bytes:
+def figure_page(figure: go.Figure, key: str, alt: str, log: tuple[str, ...]) -> bytes:
     """Return a figure as a self-contained page that lists the fixes accepted in the data."""
-    page = figure.to_html(include_plotlyjs=True, full_html=True)
-    fixes = "".join(f"<p>Fixed in the data: {html.escape(line)}</p>" for line in log)
-    head, tail = page.rsplit("</body>", 1)
-    return f"{head}{fixes}</body>{tail}".encode()
+    fixes = [paragraph(f"Fixed in the data: {text(line)}") for line in log]
+    return page(alt, "\n".join([figure_html(figure, key, alt), *fixes]), plotly_script()).encode()
 
 
 def with_log(table: pd.DataFrame) -> pd.DataFrame:

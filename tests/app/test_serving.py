@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from streamlit import net_util
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
+from streamlit.web.server.app_discovery import discover_asgi_app
 from streamlit.web.server.server_util import is_url_from_allowed_origins
 
 import serve
@@ -40,9 +41,15 @@ def test_a_foreign_origin_is_refused_without_a_request(monkeypatch):
     monkeypatch.setattr(net_util, "_make_blocking_http_get", outside)
     monkeypatch.setattr(net_util, "_external_ip", None)
     monkeypatch.setattr(net_util, "_internal_ip", None)
-    serve.ask_nobody()
+    monkeypatch.setattr(serve.LOG, "handlers", [logging.NullHandler()])
+    serve.prepare()
     assert not is_url_from_allowed_origins("http://evil.example")
     assert is_url_from_allowed_origins("http://localhost:8501")
+
+
+def test_streamlit_run_imports_the_protected_app():
+    """So that the hosts that start `streamlit run app.py` by themselves serve what serve.py sets up."""
+    assert discover_asgi_app(ROOT / "app.py").import_string == "app:app"
 
 
 def test_the_server_is_local_and_names_its_hosts():
