@@ -50,6 +50,7 @@ def ece_sweep(
     n_bins: Iterable[int] = range(5, 26),
     strategy: Strategy = "uniform",
     metric: str = "ece",
+    sample_weight: Any = None,
 ) -> EceSweep:
     """Plug-in ECE (or MCE) for several numbers of bins, from one sort (Figure 2, Appendix E).
 
@@ -58,7 +59,7 @@ def ece_sweep(
     bin with classes averaged inside it, as in the paper's tables.
     """
     check_choice(metric, ("ece", "mce"), "metric")
-    problems = as_problems(y_true, scores, notion)
+    problems = as_problems(y_true, scores, notion, None, sample_weight)
     counts = np.array(list(n_bins), dtype=np.int64)
     tables = [bin_statistics(problems, n_bins=int(count), strategy=strategy) for count in counts]
     values = [cells.ece() if metric == "ece" else cells.mce("bin") for cells in tables]

@@ -14,7 +14,7 @@ from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistic
 from calib.diagrams.reliability import FEW_ROWS, wilson_interval, with_class_names
 from calib.exceptions import InputError
 from calib.noise.floor import ABOVE_NOISE, WITHIN_NOISE, ProblemFloors, perfect_words, problem_floors
-from calib.predictions import TopLabelPrediction
+from calib.predictions import TopLabelPrediction, weighted_rows
 from calib.reductions import as_problems, reduce_to_binary, top_label
 from calib.validation import as_labels, check_share
 
@@ -175,6 +175,7 @@ def class_table(
     n_bins: int = 15,
     strategy: Strategy = "uniform",
     fdr: float = 0.05,
+    sample_weight: Any = None,
     n_resamples: int = 1000,
     random_state: int | np.random.Generator | None = None,
 ) -> ClassTable:
@@ -190,6 +191,8 @@ def class_table(
         As for `calib.ece`.
     fdr : float in (0, 1)
         False discovery rate of `flagged`.
+    sample_weight : (n,) array_like of float, optional
+        As for `calib.ece`. `predicted` and `true` still count rows.
     n_resamples : int
         Redraws of the outcomes for the floors. Where p-values of 1 / (n_resamples + 1) are too coarse to flag
         classes (fdr / L), the clearest classes get L / fdr redraws.
@@ -202,7 +205,9 @@ def class_table(
         If an argument cannot be used.
     """
     check_share(fdr, "fdr", 0.05)
-    problems = as_problems(y_true, scores, "top-label")
+    if not isinstance(scores, BinaryProblems):
+        y_true, scores, sample_weight = weighted_rows(y_true, scores, sample_weight)
+    problems = as_problems(y_true, scores, "top-label", None, sample_weight)
     if problems.notion != "top-label":
         raise InputError(f'class_table needs top-label problems; got notion "{problems.notion}"')
     n_classes, offsets = problems.n_classes, problems.offsets
@@ -211,7 +216,7 @@ def class_table(
     random = np.random.default_rng(random_state)
     floors = problem_floors(problems, n_resamples=n_resamples, random_state=random, **options)
     p_value = _refined(problems, floors, fdr, n_resamples, random, options)
-    predicted = np.diff(offsets)
+    predicted, weight = np.diff(offsets), np.diff(problems.weight_sums[offsets])
 
     def over_classes(values: np.ndarray) -> np.ndarray:
         result = np.full(n_classes, np.nan)
@@ -220,10 +225,10 @@ def class_table(
 
     def mean(sums: np.ndarray) -> np.ndarray:
         totals = (sums[offsets[1:]] - sums[offsets[:-1]]).astype(np.float64)
-        return np.divide(totals, predicted, out=np.full(n_classes, np.nan), where=predicted > 0)
+        return np.divide(totals, weight, out=np.full(n_classes, np.nan), where=predicted > 0)
 
     contribution = np.zeros(n_classes)
-    contribution[floors.label] = floors.observed * floors.count / problems.n_samples
+    contribution[floors.label] = floors.observed * floors.weight / problems.n_samples
     tl_ece = float(contribution.sum())
     flagged = np.zeros(n_classes, dtype=bool)
     flagged[floors.label] = false_discovery_control(p_value) <= fdr
@@ -271,6 +276,7 @@ def _refined(
         np.where(problems.outcomes[entries], label, wrong),
         TopLabelPrediction(label, problems.scores[entries]),
         "top-label",
+        sample_weight=None if problems.weights is None else problems.weights[entries],
     )
     again = problem_floors(few, n_resamples=enough, random_state=random, **options)
     p_value[clearest] = again.p_value
@@ -385,7 +391,13 @@ class Confusions:
 
 
 def class_diagram(
-    y_true: Any, scores: Any, label: int, *, notion: str = "top-label", n_bins: int = 10
+    y_true: Any,
+    scores: Any,
+    label: int,
+    *,
+    notion: str = "top-label",
+    n_bins: int = 10,
+    sample_weight: Any = None,
 ) -> ClassDiagram:
     """Reliability diagram of one class over equal-width bins.
 
@@ -401,18 +413,22 @@ def class_diagram(
         Condition on the class being predicted with h(x), or on its score h_l(x) whatever is predicted.
     n_bins : int
         Equal-width bins.
+    sample_weight : (n,) array_like of float, optional
+        As for `calib.ece`.
 
     Raises
     ------
     InputError
         If an argument cannot be used, or the class is never predicted ("top-label").
     """
+    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
     if notion == "top-label":
         predicted, score = top_label(scores)
         rows = predicted == label
         if not rows.any():
             raise InputError(f"class {label} is never predicted, so it has no top-label diagram")
         happened, score = np.asarray(y_true)[rows] == label, score[rows]
+        weights = None if weights is None else weights[rows]
     elif notion == "class-wise" and not isinstance(scores, TopLabelPrediction):
         score = np.ascontiguousarray(getattr(scores, "proba", scores)[:, label])
         happened = np.asarray(y_true) == label
@@ -421,8 +437,9 @@ def class_diagram(
             f'the notion must be "top-label", or "class-wise" with a score for every class; got {notion!r}'
         )
     one = TopLabelPrediction(np.zeros(len(score), np.int64), score)
-    cells = bin_statistics(reduce_to_binary(np.where(happened, 0, 1), one, "confidence"), n_bins=n_bins)
-    lower, upper = wilson_interval(cells.mean_outcome, cells.count)
+    problem = reduce_to_binary(np.where(happened, 0, 1), one, "confidence", sample_weight=weights)
+    cells = bin_statistics(problem, n_bins=n_bins)
+    lower, upper = wilson_interval(cells.mean_outcome, cells.effective)
     return ClassDiagram(
         label=int(label),
         notion=notion,

@@ -90,8 +90,9 @@ class ClassBinning:
         """
         shown = np.ones(len(self.label), bool) if label is None else self.label == label
         confidence = self.base_confidence if base else self.confidence
+        count = self.count[shown]
         curve = ValidityCurve.of_cells(
-            "top-label", self.label[shown], self.count[shown], confidence[shown], self.accuracy[shown]
+            "top-label", self.label[shown], count, count, confidence[shown], self.accuracy[shown]
         )
         return curve.steps(max_points=len(curve.gap) + 1)
 

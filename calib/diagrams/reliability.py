@@ -12,7 +12,8 @@ from scipy.special import ndtri
 
 from calib.binning import BinStatistics, assign_bins, bin_statistics, uniform_edges
 from calib.exceptions import InputError
-from calib.noise.intervals import binomial_limits
+from calib.noise.intervals import outcome_limits
+from calib.notions import TOP_NOTIONS
 from calib.reductions import reduce_to_binary
 
 #: Cells with fewer rows than this are drawn lighter: their 95 % interval is wider than +-0.2.
@@ -35,10 +36,12 @@ class ReliabilityDiagram:
         Edges of the bin.
     count : int64 array
         Rows in the bin.
+    weight : array
+        Sum of their weights, which have mean 1 over all rows; `count` where rows count alike.
     mean_confidence, accuracy : float64 arrays
-        conf_b and acc_b: the star of Figure 1a.
+        conf_b and acc_b: the star of Figure 1a; weighted where rows are.
     accuracy_lower, accuracy_upper : float64 arrays
-        95 % Wilson interval of the accuracy.
+        95 % Wilson interval of the accuracy; with weights, of the effective number of rows.
     delta : float64 array
         Delta_b, the share-weighted mean over predicted classes of |accuracy - confidence|.
     top_label : float64 array
@@ -55,6 +58,7 @@ class ReliabilityDiagram:
     lower: np.ndarray
     upper: np.ndarray
     count: np.ndarray
+    weight: np.ndarray
     mean_confidence: np.ndarray
     accuracy: np.ndarray
     accuracy_lower: np.ndarray
@@ -67,14 +71,14 @@ class ReliabilityDiagram:
 
     @property
     def share(self) -> np.ndarray:
-        """Share of all rows in each bin."""
-        return self.count / self.n_samples
+        """Share of all rows, or of their weight, in each bin."""
+        return self.weight / self.n_samples
 
     @property
     def adds_most(self) -> int:
         """Index of the bin with the largest share of TL-ECE, of those with `FEW_ROWS` if there are any."""
         enough = self.count >= min(FEW_ROWS, self.count.max())
-        return int(np.argmax(np.where(enough, self.delta * self.count, -1.0)))
+        return int(np.argmax(np.where(enough, self.delta * self.weight, -1.0)))
 
     def words(self) -> str:
         """Say which bin adds most to TL-ECE, and how far off it is."""
@@ -86,7 +90,15 @@ class ReliabilityDiagram:
         )
 
     def means(self, confidence: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Average a value of the rows over each bin, (bins,); `confidence` is that of the rows."""
+        """Average a value of the rows over each bin, (bins,); `confidence` is that of the rows.
+
+        Raises
+        ------
+        InputError
+            If rows have weights, which the diagram does not keep.
+        """
+        if self.cells.is_weighted:
+            raise InputError("means over bins cannot use sample_weight; average with numpy in each bin")
         bins = assign_bins(confidence, uniform_edges(self.n_bins))
         return np.bincount(bins, weights=values, minlength=self.n_bins)[self.bin] / self.count
 
@@ -98,7 +110,7 @@ class ReliabilityDiagram:
         inside = np.flatnonzero(self.cells.bin == bin_)
         inside = inside[np.argsort(-self.cells.count[inside], kind="stable")]
         count, rate = self.cells.count[inside], self.cells.mean_outcome[inside]
-        lower, upper = wilson_interval(rate, count)
+        lower, upper = wilson_interval(rate, self.cells.effective[inside])
         first = int(at[0])
         return BinZoom(
             bin=bin_,
@@ -193,7 +205,9 @@ def with_class_names(table: pd.DataFrame, class_names: Sequence[str] | None) -> 
     return table
 
 
-def reliability_diagram(y_true: Any, scores: Any, *, n_bins: int = 10) -> ReliabilityDiagram:
+def reliability_diagram(
+    y_true: Any, scores: Any, *, n_bins: int = 10, sample_weight: Any = None
+) -> ReliabilityDiagram:
     """Confidence (stars) and top-label (red plus) reliability over equal-width bins (section 2.1).
 
     Parameters
@@ -204,17 +218,21 @@ def reliability_diagram(y_true: Any, scores: Any, *, n_bins: int = 10) -> Reliab
         Scores in [0, 1].
     n_bins : int
         Equal-width bins B.
+    sample_weight : (n,) array_like of float, optional
+        As for `calib.ece`.
 
     Raises
     ------
     InputError
         If an argument cannot be used.
     """
-    pooled = bin_statistics(reduce_to_binary(y_true, scores, "confidence"), n_bins=n_bins)
-    cells = bin_statistics(reduce_to_binary(y_true, scores, "top-label"), n_bins=n_bins)
+    pooled, cells = (
+        bin_statistics(reduce_to_binary(y_true, scores, notion, sample_weight=sample_weight), n_bins=n_bins)
+        for notion in TOP_NOTIONS
+    )
     delta = cells.bin_deltas()[0][pooled.bin]
     direction = np.where(pooled.gap > 0, 1.0, -1.0)
-    lower, upper = wilson_interval(pooled.mean_outcome, pooled.count)
+    lower, upper = wilson_interval(pooled.mean_outcome, pooled.effective)
     return ReliabilityDiagram(
         n_samples=pooled.n_samples,
         n_bins=n_bins,
@@ -222,6 +240,7 @@ def reliability_diagram(y_true: Any, scores: Any, *, n_bins: int = 10) -> Reliab
         lower=pooled.lower,
         upper=pooled.upper,
         count=pooled.count,
+        weight=pooled.weight,
         mean_confidence=pooled.mean_score,
         accuracy=pooled.mean_outcome,
         accuracy_lower=lower,
@@ -234,7 +253,7 @@ def reliability_diagram(y_true: Any, scores: Any, *, n_bins: int = 10) -> Reliab
     )
 
 
-def bin_zoom(y_true: Any, scores: Any, bin: int, *, n_bins: int = 10) -> BinZoom:
+def bin_zoom(y_true: Any, scores: Any, bin: int, *, n_bins: int = 10, sample_weight: Any = None) -> BinZoom:
     """Accuracy and confidence of every predicted class inside one equal-width bin (Figure 1b).
 
     Parameters are those of `reliability_diagram`, and `bin`, the index 0..n_bins-1 of the bin.
@@ -244,7 +263,7 @@ def bin_zoom(y_true: Any, scores: Any, bin: int, *, n_bins: int = 10) -> BinZoom
     InputError
         If the bin holds no rows, or as for `reliability_diagram`.
     """
-    return reliability_diagram(y_true, scores, n_bins=n_bins).zoom(bin)
+    return reliability_diagram(y_true, scores, n_bins=n_bins, sample_weight=sample_weight).zoom(bin)
 
 
 def cell_words(says: float, right: float, count: int, strong: str = "{}") -> str:
@@ -272,18 +291,17 @@ def worst_cells_words(
 ) -> list[str]:
     """Describe each of `worst_cells`; `class_names` must already be escaped for where the words are shown.
 
-    A direction is said where the Clopper-Pearson interval of the outcome excludes the mean score, all cells
-    that could have been chosen taken together at 5 %; else the gap is within noise.
+    A direction is said where the interval of the outcome excludes the mean score, all cells that could have
+    been chosen taken together at 5 % (`outcome_limits`); else the gap is within noise.
     """
-    rows: list[dict[Any, Any]] = worst_cells(cells, n_cells).to_dict("records")
-    candidates = max(int(np.sum(cells.count >= FEW_ROWS)), 1)
+    worst = worst_cells(cells, n_cells)
+    low, high = outcome_limits(cells, 0.05 / max(int(np.sum(cells.count >= FEW_ROWS)), 1))
+    rows: list[dict[Any, Any]] = worst.assign(low=low[worst.index], high=high[worst.index]).to_dict("records")
 
     def direction(cell: dict[Any, Any]) -> str:
-        count, says = np.array(cell["count"]), cell["mean_score"]
-        low, high = binomial_limits(np.rint(cell["mean_outcome"] * count), count, 0.05 / candidates)
-        if low <= says <= high:
+        if cell["low"] <= cell["mean_score"] <= cell["high"]:
             return "within noise"
-        return "overconfident" if says > high else "underconfident"
+        return "overconfident" if cell["mean_score"] > cell["high"] else "underconfident"
 
     return [
         f"Predicted {class_names[cell['label']]} at {cell['lower']:.2f} to {cell['upper']:.2f}: "
@@ -313,8 +331,8 @@ def wilson_interval(
     ----------
     rate : array of float
         Observed frequencies.
-    count : array of int
-        Trials behind each, at least 1.
+    count : array of float
+        Trials behind each, or as many as are effective.
     level : float
         Confidence level.
     """

@@ -38,6 +38,8 @@ class ValidityCurve:
         Class code of each cell, -1 where classes are pooled.
     count : (C,) int64 array
         Entries (rows; for "class-wise", rows times classes) of each cell.
+    weight : (C,) array
+        Sum of their weights; `count` where rows count alike.
     mean_score, mean_outcome : (C,) float64 arrays
         Mean score and outcome frequency of the cell.
     perfect_epsilon, perfect_share, perfect_cell_share : (G,) float64 arrays
@@ -49,6 +51,7 @@ class ValidityCurve:
     gap: np.ndarray
     label: np.ndarray
     count: np.ndarray
+    weight: np.ndarray
     mean_score: np.ndarray
     mean_outcome: np.ndarray
     perfect_epsilon: np.ndarray
@@ -61,6 +64,7 @@ class ValidityCurve:
         notion: str,
         label: np.ndarray,
         count: np.ndarray,
+        weight: np.ndarray,
         mean_score: np.ndarray,
         mean_outcome: np.ndarray,
         perfect: Sequence[np.ndarray] = (np.empty(0),) * 3,
@@ -68,13 +72,13 @@ class ValidityCurve:
         """Order cells by their gap, as the fields are; `perfect` holds the last three fields."""
         gap = np.abs(mean_outcome - mean_score)
         order = np.argsort(gap, kind="stable")
-        arrays = (array[order] for array in (gap, label, count, mean_score, mean_outcome))
+        arrays = (array[order] for array in (gap, label, count, weight, mean_score, mean_outcome))
         return cls(notion, *arrays, *perfect)
 
     @property
     def share(self) -> np.ndarray:
         """V at each `gap`: share of entries in cells that are off by at most as much, ending at 1."""
-        return np.cumsum(self.count) / self.count.sum()
+        return np.cumsum(self.weight) / self.weight.sum()
 
     @property
     def cell_share(self) -> np.ndarray:
@@ -106,7 +110,7 @@ class ValidityCurve:
     def at(self, epsilon: float) -> float:
         """V(epsilon), the share of entries whose cell is off by at most `epsilon`."""
         within = np.searchsorted(self.gap, epsilon + ROUNDING, side="right")
-        return float(self.count[:within].sum() / self.count.sum())
+        return float(self.weight[:within].sum() / self.weight.sum())
 
     def cells_at(self, epsilon: float) -> float:
         """Share of cells that are off by at most `epsilon`."""
@@ -233,6 +237,7 @@ def validity_curve(
     n_bins: int = 15,
     strategy: Strategy | None = None,
     top_k: int | None = None,
+    sample_weight: Any = None,
     n_resamples: int = 0,
     random_state: int | np.random.Generator | None = None,
 ) -> ValidityCurve:
@@ -256,6 +261,8 @@ def validity_curve(
     strategy : {"uniform", "quantile", "discrete"} or PerClass, optional
         Binning that makes the cells; "discrete" by default with a `reference`, else "uniform". Assess
         histogram-binned scores themselves with "discrete".
+    sample_weight : (n,) array_like of float, optional
+        As for `calib.ece`.
     n_resamples : int
         Redraws for the curve of a perfect model; 0 leaves it out.
     random_state : int, Generator or None
@@ -267,35 +274,41 @@ def validity_curve(
         If an argument cannot be used, `reference` predicts other classes than `scores`, or no cell is
         about `label`.
     """
-    problems = as_problems(y_true, scores, notion, top_k)
-    cut = problems if reference is None else as_problems(y_true, reference, problems.notion, top_k)
+    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
+    cut = problems
+    if reference is not None:
+        cut = as_problems(y_true, reference, problems.notion, top_k, sample_weight)
     if strategy is None:
         strategy = "uniform" if reference is None else "discrete"
     cells = bin_statistics(cut, n_bins=n_bins, strategy=strategy)
     ordered = problems.scores if reference is None else _in_order_of(cut, problems)
-    mean_score = np.add.reduceat(ordered, cells.start, dtype=np.float64) / cells.count
+    weighted = ordered if cut.weights is None else ordered * cut.weights
+    mean_score = np.add.reduceat(weighted, cells.start, dtype=np.float64) / cells.weight
     counted = np.ones(len(cells.count), dtype=bool) if label is None else np.isin(cells.label, label)
     if not counted.any():
         raise InputError(f"no cell is about class {label!r} with notion {problems.notion!r}")
-    count, mean_score = cells.count[counted], mean_score[counted]
+    count, weight, mean_score = cells.count[counted], cells.weight[counted], mean_score[counted]
     perfect: Sequence[np.ndarray] = (np.empty(0),) * 3
     if n_resamples:
         chosen = np.repeat(counted, cells.count)
-        perfect = _perfect(ordered[chosen], count, mean_score, n_resamples, random_state)
+        weights = None if cut.weights is None else cut.weights[chosen]
+        perfect = _perfect(ordered[chosen], weights, count, weight, mean_score, n_resamples, random_state)
     return ValidityCurve.of_cells(
-        problems.notion, cells.label[counted], count, mean_score, cells.mean_outcome[counted], perfect
+        problems.notion, cells.label[counted], count, weight, mean_score, cells.mean_outcome[counted], perfect
     )
 
 
-def canonical_validity(y_true: Any, proba: Any, cells: Any) -> CanonicalValidity:
+def canonical_validity(
+    y_true: Any, proba: Any, cells: Any, *, sample_weight: Any = None
+) -> CanonicalValidity:
     """Estimate V(eps) = P(||E[Y | cell] - E[g(X) | cell]||_1 <= eps) over rows (App. G.4).
 
     The base model and the recalibrated one are both judged on the cells of the recalibrated one.
     """
-    means = cell_means(y_true, proba, cells)
+    means = cell_means(y_true, proba, cells, sample_weight)
     distance = means.distance(1)
     order = np.argsort(distance)
-    return CanonicalValidity(distance[order], np.cumsum(means.count[order]) / means.count.sum())
+    return CanonicalValidity(distance[order], np.cumsum(means.weight[order]) / means.weight.sum())
 
 
 def _in_order_of(cut: BinaryProblems, problems: BinaryProblems) -> np.ndarray:
@@ -327,18 +340,24 @@ def _keys(problems: BinaryProblems) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _perfect(
-    scores: np.ndarray, count: np.ndarray, mean_score: np.ndarray, n_resamples: int, random_state: Any
+    scores: np.ndarray,
+    weights: np.ndarray | None,
+    count: np.ndarray,
+    weight: np.ndarray,
+    mean_score: np.ndarray,
+    n_resamples: int,
+    random_state: Any,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Average the curves over redraws: epsilon, share of entries, share of cells."""
-    draw, width = independent_sums(scores, np.cumsum(count) - count, count)
+    draw, width = independent_sums(scores, np.cumsum(count) - count, count, weights)
 
     def block(generator: np.random.Generator, size: int) -> np.ndarray:
-        gaps = np.abs(draw(generator, size) / count[:, None] - mean_score[:, None])
+        gaps = np.abs(draw(generator, size) / weight[:, None] - mean_score[:, None])
         # First grid point that covers each gap; the tolerance keeps 0.1 + 1e-17 at grid point 0.1.
         at = np.searchsorted(PERFECT_GRID, gaps.ravel() - ROUNDING)
-        weights = np.repeat(count, size), None
-        return np.stack([np.bincount(at, weight, len(PERFECT_GRID)) for weight in weights])
+        each = np.repeat(weight, size), None
+        return np.stack([np.bincount(at, mass, len(PERFECT_GRID)) for mass in each])
 
     blocks = resample(block, 2 * width, n_resamples=n_resamples, random_state=random_state)
     curves = np.cumsum(np.sum(blocks, axis=0), axis=1) / n_resamples
-    return PERFECT_GRID, curves[0] / count.sum(), curves[1] / len(count)
+    return PERFECT_GRID, curves[0] / weight.sum(), curves[1] / len(count)

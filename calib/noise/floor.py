@@ -100,8 +100,8 @@ class ProblemFloors:
         Class code of each, -1 where classes are pooled.
     count : (Q,) int64 array
         Entries of each.
-    share : (Q,) float64 array
-        Share of each problem's entries, or of their weight, in those of its claim.
+    weight : (Q,) array
+        Sum of their weights, which have mean 1 over the rows; `count` where rows count alike.
     observed, mean, upper : (Q,) float64 arrays
         ECE observed; mean and upper `level` quantile of the ECE of a perfect model.
     p_value : (Q,) float64 array
@@ -113,7 +113,7 @@ class ProblemFloors:
     problem: np.ndarray
     label: np.ndarray
     count: np.ndarray
-    share: np.ndarray
+    weight: np.ndarray
     observed: np.ndarray
     mean: np.ndarray
     upper: np.ndarray
@@ -237,7 +237,7 @@ def problem_floors(
         problem=problem,
         label=problems.shape.labels_of(problem),
         count=np.add.reduceat(cells.count, first),
-        share=weight / problems.n_samples,
+        weight=weight,
         observed=observed,
         mean=samples.mean(axis=1),
         upper=np.quantile(samples, check_level(level), axis=1),

@@ -38,7 +38,12 @@ def statements(y, proba, other, cells, **weights):
     problems = reduce_to_binary(y, proba, "top-label", **weights)
     band = consistency_band(problems, n_bins=5, **BRIEF)
     of_class = problem_floors(problems, n_bins=5, **BRIEF)
-    numbers += [*band.lower, *band.delta_mean[~np.isnan(band.delta_mean)], *of_class.p_value, *of_class.share]
+    numbers += [
+        *band.lower,
+        *band.delta_mean[~np.isnan(band.delta_mean)],
+        *of_class.p_value,
+        *of_class.weight,
+    ]
     floor = calib.canonical_noise_floor(y, proba, cells, **BRIEF, **weights)
     numbers += [floor.observed, floor.mean]
     tests = ("kuiper", "ks", "spiegelhalter")
