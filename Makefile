@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 # Modules are compiled when they are first imported: compiling all that is installed takes longer.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: run test lint chromium clean
+.PHONY: run test thorough lint chromium clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/app.stamp
@@ -20,7 +20,12 @@ run: $(VENV)/app.stamp
 # One thread each: there is a test process per core, and waiting BLAS threads of one starve the others.
 test: $(VENV)/dev.stamp
 	@$(MAKE) --no-print-directory --jobs=2 chromium lint
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal --cov
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST)
+
+# The same with what is slow, and the coverage of the library and the pages.
+thorough: PYTEST := --cov
+thorough: export HYPOTHESIS_PROFILE := thorough
+thorough: test
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

@@ -14,7 +14,7 @@ import pytest
 from pages.shared.address import usable
 from tests.app.running import PAGES, ROOT, open_page
 
-COUNT = int(os.environ.get("CALIB_FUZZ", "25"))
+COUNT = int(os.environ.get("CALIB_FUZZ", "20"))
 STEPS = re.findall(
     r'^    "([a-z-]+)": \(', (ROOT / "pages/learn/learn.py").read_text(encoding="utf-8"), re.MULTILINE
 )

@@ -72,10 +72,9 @@ def test_covtype_file_is_trained_on_in_the_background(shared_data):
     app = open_page("pages/study/imbalance.py")
     data = (shared_data / "covtype_sample.csv.gz").read_bytes()
     app.file_uploader(key="covtype-file").upload("covtype.csv.gz", data, "application/gzip").run()
-    for _ in range(300):
-        if "covtype-job" not in app.session_state:
-            break
-        time.sleep(0.1)
+    deadline = time.monotonic() + 120
+    while "covtype-job" in app.session_state and time.monotonic() < deadline:
+        time.sleep(1)
         app.run()
     assert "COVTYPE-7, random forest (real)" in words(app)
 

@@ -19,7 +19,16 @@ def test_navigation_lists_every_page_file():
     assert [page for page in PAGES if f'"{page}"' not in listing] == []
 
 
-@pytest.fixture(scope="module", params=EXAMPLE_TITLES)
+#: The smallest, the one with the most classes and the most uneven one: what can go wrong goes wrong there.
+QUICK = {"two-patients", "digits", "many-classes", "covtype-simulated"}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(name, marks=[] if name in QUICK else pytest.mark.thorough) for name in EXAMPLE_TITLES
+    ],
+)
 def visit(request):
     """One session on a built-in example: its data are made, and its calibrator fitted, once for all pages."""
     app = open_page("pages/start/overview.py", example=request.param)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from hypothesis import settings
 from playwright.sync_api import Page
 
 from tests import PAGE_FILES, ROOT
@@ -36,13 +35,16 @@ def settled(page: Page, calm: int = 500, timeout: int = 60_000) -> Page:
     return page
 
 
-def keep_picture(page: Page, name: str) -> Path:
-    """Save the whole page, also what one would scroll to, as test-output/screens/<name>.png."""
+def keep_picture(page: Page, name: str) -> None:
+    """Save the whole page, also what one would scroll to, as test-output/screens/<name>.png.
+
+    Nothing in the fast profile: Chromium draws a long page for seconds.
+    """
+    if settings.get_current_profile_name() != "thorough":
+        return
     before = page.viewport_size
     tall = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
     page.set_viewport_size({"width": before["width"], "height": max(before["height"], tall)})
     settled(page, calm=200)
-    path = OUTPUT / "screens" / f"{name}.png"
-    page.screenshot(path=path)
+    page.screenshot(path=OUTPUT / "screens" / f"{name}.png")
     page.set_viewport_size(before)
-    return path

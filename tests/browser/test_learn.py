@@ -24,7 +24,9 @@ def heading(page) -> str:
     return page.get_by_test_id("stMain").get_by_role("heading", level=2).first.inner_text()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(390, "dark"), pytest.param(1280, "light", marks=pytest.mark.thorough)]
+)
 def test_walking_through_every_step(open_page, width, scheme):
     page = open_page("learn", width=width, scheme=scheme)
     for number, title in enumerate(TITLES, start=1):

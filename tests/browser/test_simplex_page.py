@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+import pytest
 from playwright.sync_api import Page
 
 from calib import load
@@ -89,6 +90,7 @@ def test_many_classes_are_merged_or_renormalised(open_page):
     keep_picture(page, "simplex-renormalised")
 
 
+@pytest.mark.thorough  # the same form and job are driven on Imbalance, without a browser, in the fast profile
 def test_the_papers_experiment_on_a_local_covtype_file(open_page, shared_data):
     page = open_page("simplex")
     page.get_by_text("The paper's experiment").click()

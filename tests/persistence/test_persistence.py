@@ -218,15 +218,21 @@ def test_shipped_schema_is_that_of_the_code():
     jsonschema.Draft202012Validator.check_schema(schema())
 
 
+@pytest.fixture(scope="module")
+def validator():
+    """`jsonschema.validate` checks the schema itself at every call: that takes a second."""
+    return jsonschema.Draft202012Validator(schema())
+
+
 @pytest.mark.parametrize("name", MULTICLASS)
-def test_files_keep_to_the_schema(name):
-    jsonschema.validate(json.loads(dumps(fitted(name))), schema())
+def test_files_keep_to_the_schema(name, validator):
+    validator.validate(json.loads(dumps(fitted(name))))
 
 
-def test_schema_is_closed():
+def test_schema_is_closed(validator):
     document = json.loads(dumps(fitted("pooled")))
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(document | {"more": 1}, schema())
+        validator.validate(document | {"more": 1})
 
 
 # --- tampering ------------------------------------------------------------------------------------

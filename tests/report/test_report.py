@@ -185,6 +185,10 @@ def test_size_does_not_grow_with_the_rows():
     small = len(report_html(ReportInput(rows(500), n_resamples=20)))
     large = len(report_html(ReportInput(rows(150_000), n_resamples=20)))
     assert large < small + 50_000
+
+
+@pytest.mark.thorough
+def test_report_of_very_many_classes_can_be_sent():
     random = np.random.default_rng(0)
     proba = random.dirichlet(np.full(1_500, 0.02), 5_000).astype(np.float32)
     many = Predictions(proba, random.integers(0, 1_500, 5_000))
