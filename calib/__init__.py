@@ -3,25 +3,60 @@
 The definitions are those of Gupta & Ramdas, "Top-label calibration and multiclass-to-binary
 reductions" (ICLR 2022). Nothing here imports Streamlit.
 
-What a package puts into its `__all__` is a name of calib too.
+What a package puts into its `__all__` is a name of calib too. A package is imported when one of its names
+is first asked for, because some of them import scikit-learn, which takes a second.
 """
 
 from calib.interrupts import *  # first of all
 
 # isort: split
 
-from calib import datasets as datasets
-from calib.assessment import *
-from calib.binning import *
-from calib.calibrators import *
-from calib.diagrams import *
-from calib.doctor import *
-from calib.exceptions import *
-from calib.formats import *
-from calib.guarantees import *
-from calib.metrics import *
-from calib.noise import *
-from calib.persistence import *
-from calib.predictions import *
-from calib.reductions import *
-from calib.version import *
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from calib.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from calib import datasets as datasets
+    from calib.assessment import *
+    from calib.binning import *
+    from calib.calibrators import *
+    from calib.diagrams import *
+    from calib.doctor import *
+    from calib.exceptions import *
+    from calib.formats import *
+    from calib.guarantees import *
+    from calib.metrics import *
+    from calib.noise import *
+    from calib.persistence import *
+    from calib.predictions import *
+    from calib.reductions import *
+
+#: Where a name is looked for, in this order: what is imported fastest comes first.
+PACKAGES = (
+    *("exceptions", "binning", "predictions", "reductions", "metrics", "noise", "guarantees", "formats"),
+    *("doctor", "calibrators", "persistence", "diagrams", "assessment", "datasets"),
+)
+
+
+def __getattr__(name: str) -> object:
+    if name == "__all__":
+        return _names()
+    if not name.startswith("__"):
+        for package in PACKAGES:
+            if name == package or name in _face(package):
+                module = import_module(f"calib.{package}")
+                return globals().setdefault(name, module if name == package else getattr(module, name))
+    raise AttributeError(f"module 'calib' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_names()})
+
+
+def _names() -> list[str]:
+    return sorted({"__version__", *(name for package in PACKAGES for name in _face(package))})
+
+
+def _face(package: str) -> list[str]:
+    return getattr(import_module(f"calib.{package}"), "__all__", [])

@@ -6,10 +6,12 @@ import ast
 import importlib
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import calib
 from docs.packages import imported
 from tests import ROOT
 
@@ -69,6 +71,25 @@ def test_module_imports_only_what_stands_before_it(path):
     targets = {component(name) for name in names if name.startswith("calib.")}
     wrong = [name for name in targets if ORDER.index(name) > ORDER.index(own)]
     assert not wrong, f"{path.name} imports {wrong}, which stand after {own}"
+
+
+def test_face_of_the_library_looks_in_the_packages_it_names_to_type_checkers():
+    text = (LIBRARY / "__init__.py").read_text(encoding="utf-8")
+    named = re.findall(r"^    from calib\.(\w+) import \*$", text, re.MULTILINE)
+    assert {*named, "datasets"} == set(calib.PACKAGES)
+
+
+def test_import_loads_nothing_heavy():
+    code = "import calib, sys; print({'numpy', 'pandas', 'scipy', 'sklearn'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_every_name_of_the_library_is_found():
+    assert {"ece", "HistogramBinning", "read_predictions", "__version__"} <= set(calib.__all__)
+    assert all(hasattr(calib, name) for name in calib.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'eec'"):
+        calib.eec  # noqa: B018
 
 
 def test_no_two_modules_import_each_other():
