@@ -18,6 +18,7 @@ from calib.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from calib import datasets as datasets
+    from calib.announcements import *
     from calib.assessment import *
     from calib.binning import *
     from calib.calibrators import *
@@ -34,7 +35,17 @@ if TYPE_CHECKING:
 
 #: Where a name is looked for, in this order: what is imported fastest comes first.
 PACKAGES = (
-    *("exceptions", "binning", "predictions", "reductions", "metrics", "noise", "guarantees", "formats"),
+    *(
+        "exceptions",
+        "binning",
+        "announcements",
+        "predictions",
+        "reductions",
+        "metrics",
+        "noise",
+        "guarantees",
+        "formats",
+    ),
     *("doctor", "calibrators", "persistence", "diagrams", "assessment", "datasets"),
 )
 

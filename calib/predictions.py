@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 
+from calib.announcements import (
+    Announcement,
+    BinaryPrediction,
+    TopLabelPrediction,
+    check_metadata,
+    owned,
+    read_only,
+)
 from calib.exceptions import InputError
 from calib.parallel import map_row_blocks, map_threads, row_slices
 from calib.validation import (
@@ -19,12 +26,10 @@ from calib.validation import (
     as_names,
     as_scores,
     as_weights,
-    check_labelled,
-    check_share,
     label_codes,
 )
 
-__all__ = ["Predictions", "TopLabelPrediction"]
+__all__ = ["Predictions"]
 
 #: A row of probabilities may miss 1 by this much before it is refused. Softmax in float16 over 1,000
 #: classes misses by about 5e-4; probabilities printed with two or three digits miss by more, and
@@ -32,32 +37,7 @@ __all__ = ["Predictions", "TopLabelPrediction"]
 ROW_SUM_TOLERANCE = 1e-3
 
 
-@dataclass(frozen=True, eq=False)
-class TopLabelPrediction:
-    """What a classifier announces for each row: one class and its confidence, (c, h) in the paper.
-
-    Attributes
-    ----------
-    label : (n,) int64 array
-        Predicted class codes, 0..L-1.
-    confidence : (n,) float32 or float64 array
-        Probability predicted for that class, in [0, 1].
-    """
-
-    label: np.ndarray
-    confidence: np.ndarray
-
-    def __post_init__(self) -> None:
-        confidence = as_scores(self.confidence, ndim=1, what="confidence")
-        label = as_labels(self.label, len(confidence), None, what="label")
-        for name, array in (("label", label), ("confidence", confidence)):
-            object.__setattr__(self, name, _read_only(_owned(array)))
-
-    def __len__(self) -> int:
-        return len(self.label)
-
-
-class Predictions:
+class Predictions(Announcement):
     """Predicted probabilities of a classifier, with the true labels where they are known.
 
     Parameters
@@ -69,6 +49,12 @@ class Predictions:
         True class codes 0..L-1, or the names listed in `class_names`.
     class_names : sequence of str, optional
         L distinct names in column order. The default names are "0", "1", ...
+    metadata : DataFrame, optional
+        Further columns of the source, one row per example.
+    sample_weight : (n,) array_like of float, optional
+        Weights of the rows, 0 or more.
+    coverage : float
+        Share of the rows of the source that have an answer.
 
     Raises
     ------
@@ -88,11 +74,22 @@ class Predictions:
     (2, 3, [0, 2], [0.7, 0.8])
     """
 
+    kind: ClassVar[str] = "vectors"
+
     proba: np.ndarray
     labels: np.ndarray | None
     class_names: tuple[str, ...]
 
-    def __init__(self, proba: Any, labels: Any = None, class_names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        proba: Any,
+        labels: Any = None,
+        class_names: Sequence[str] | None = None,
+        *,
+        metadata: pd.DataFrame | None = None,
+        sample_weight: Any = None,
+        coverage: float = 1.0,
+    ) -> None:
         matrix = as_class_scores(proba, "proba")
         n_samples, n_classes = matrix.shape
         off = np.abs(row_sums(matrix) - 1.0)
@@ -105,21 +102,47 @@ class Predictions:
             )
         names = as_names(class_names, n_classes)
         codes = None if labels is None else as_labels(label_codes(labels, names), n_samples, n_classes)
-        self._set(_owned(matrix), None if codes is None else _owned(codes), names)
+        check_metadata(metadata, n_samples)
+        weights = None if sample_weight is None else as_weights(sample_weight, n_samples)
+        arrays = {"proba": matrix, "labels": codes, "sample_weight": weights}
+        self._set(
+            {name: None if a is None else owned(a) for name, a in arrays.items()}, names, metadata, coverage
+        )
 
-    def _set(self, matrix: np.ndarray, codes: np.ndarray | None, names: tuple[str, ...]) -> None:
-        self.__dict__["proba"] = _read_only(matrix)
-        self.__dict__["labels"] = None if codes is None else _read_only(codes)
-        self.__dict__["class_names"] = names
+    def _set(
+        self,
+        arrays: Mapping[str, np.ndarray | None],
+        names: tuple[str, ...],
+        metadata: pd.DataFrame | None,
+        coverage: float,
+    ) -> None:
+        for name in ("proba", "labels", "sample_weight"):
+            array = arrays.get(name)
+            self.__dict__[name] = None if array is None else read_only(array)
+        self.__dict__.update(class_names=names, metadata=metadata, coverage=coverage)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Predictions is frozen: cannot set {name!r}; make a new Predictions instead")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in ("proba", "labels", "class_names")}
+        names = ("proba", "labels", "sample_weight", "class_names", "metadata", "coverage")
+        return {name: self.__dict__[name] for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._set(state["proba"], state["labels"], state["class_names"])
+        self._set(state, state["class_names"], state.get("metadata"), state.get("coverage", 1.0))
+
+    def _arrays(self) -> Mapping[str, np.ndarray]:
+        arrays = {"proba": self.proba, "labels": self.labels, "sample_weight": self.sample_weight}
+        return {name: array for name, array in arrays.items() if array is not None}
+
+    def _with_rows(self, rows: Any, arrays: dict[str, np.ndarray], metadata: pd.DataFrame | None) -> Self:
+        new = object.__new__(type(self))
+        new._set(arrays, self.class_names, metadata, self.coverage)
+        return new
+
+    def _header(self) -> Any:  # as it was before there were weights: calibrator files name the digest
+        header = (self.proba.shape, str(self.proba.dtype), self.labels is not None, self.class_names)
+        return header if self.sample_weight is None else (*header, "weighted")
 
     def __repr__(self) -> str:
         labels = "without labels" if self.labels is None else "with labels"
@@ -127,9 +150,9 @@ class Predictions:
 
     @classmethod
     def from_logits(
-        cls, logits: Any, labels: Any = None, class_names: Sequence[str] | None = None
+        cls, logits: Any, labels: Any = None, class_names: Sequence[str] | None = None, **further: Any
     ) -> Predictions:
-        """Softmax of (n, L) finite logits, computed in float64.
+        """Softmax of (n, L) finite logits, computed in float64; `further` as for `Predictions`.
 
         Raises
         ------
@@ -137,7 +160,7 @@ class Predictions:
             If the logits are not a finite matrix, or as for `Predictions`.
         """
         array = as_finite(logits, ndim=2, what="logits")
-        return cls(_read_only(map_row_blocks(_softmax, array)), labels, class_names)
+        return cls(read_only(map_row_blocks(_softmax, array)), labels, class_names, **further)
 
     @property
     def n_samples(self) -> int:
@@ -162,32 +185,20 @@ class Predictions:
     @cached_property
     def _top(self) -> tuple[np.ndarray, np.ndarray]:
         label, confidence = highest(self.proba)
-        return _read_only(label), _read_only(confidence)
+        return read_only(label), read_only(confidence)
 
     @property
     def top(self) -> TopLabelPrediction:
-        """`label` and `confidence` as a `TopLabelPrediction`."""
-        return TopLabelPrediction(self.label, self.confidence)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Hex digest (BLAKE2b, 128 bit) of every value, label and name: equal content, equal digest."""
-        digest = hashlib.blake2b(digest_size=16)
-        header = (self.proba.shape, str(self.proba.dtype), self.labels is not None, self.class_names)
-        digest.update(repr(header).encode())
-        digest.update(self.proba.data.cast("B"))
-        if self.labels is not None:
-            digest.update(self.labels.data.cast("B"))
-        return digest.hexdigest()
-
-    def take(self, rows: Any) -> Predictions:
-        """Return the chosen rows (indices or a boolean mask) as new `Predictions`."""
-        proba = self.proba[rows]
-        if len(proba) == 0:
-            raise InputError("no rows were chosen; choose at least one")
-        new = object.__new__(Predictions)
-        new._set(proba, None if self.labels is None else self.labels[rows], self.class_names)
-        return new
+        """`label` and `confidence`, with labels, names and what came with the rows."""
+        return TopLabelPrediction(
+            self.label,
+            self.confidence,
+            self.labels,
+            self.class_names,
+            metadata=self.metadata,
+            sample_weight=self.sample_weight,
+            coverage=self.coverage,
+        )
 
     def in_order_of(self, class_names: Sequence[str]) -> Predictions:
         """Put the columns in the order of other class names, so that both sets can be used together.
@@ -213,38 +224,16 @@ class Predictions:
         columns = {name: code for code, name in enumerate(self.class_names)}
         order = np.array([columns[name] for name in names])
         labels = None if self.labels is None else np.argsort(order)[self.labels]
-        return Predictions(self.proba[:, order], labels, names)
+        further: dict[str, Any] = {"metadata": self.metadata, "sample_weight": self.sample_weight}
+        return Predictions(self.proba[:, order], labels, names, **further, coverage=self.coverage)
 
-    def split(
-        self, calibration: float = 0.5, random_state: int | np.random.Generator | None = 0
-    ) -> tuple[Predictions, Predictions]:
-        """Split the rows at random into (calibration, evaluation), stratified by true label.
 
-        Parameters
-        ----------
-        calibration : float in (0, 1)
-            Share of the rows for calibration. Every class contributes its share to within one row, so
-            classes with a single row are allowed.
-        random_state : int, Generator or None
-            Seed of the split.
-
-        Raises
-        ------
-        InputError
-            If there are no labels, `calibration` is not inside (0, 1) or a side would be empty.
-        """
-        labels = check_labelled(self.labels, "split")
-        check_share(calibration, "calibration", 0.5)
-        shuffled = np.random.default_rng(random_state).permutation(self.n_samples)
-        by_label = shuffled[np.argsort(labels[shuffled], kind="stable")]
-        # Systematic sampling along the label-sorted rows: shares hold per class to within one row.
-        quota = np.floor(np.arange(self.n_samples + 1) * calibration + 1e-9)
-        chosen = np.diff(quota) > 0
-        if chosen.all() or not chosen.any():
-            raise InputError(
-                f"{self.n_samples} rows cannot be split with calibration={calibration}: one side is empty"
-            )
-        return self.take(np.sort(by_label[chosen])), self.take(np.sort(by_label[~chosen]))
+def as_vectors(rows: BinaryPrediction) -> Predictions:
+    """Return binary predictions as the two columns 1 - p and p."""
+    score = rows.score.astype(np.float64)
+    both = np.stack([1.0 - score, score], axis=1)
+    further: dict[str, Any] = {"metadata": rows.metadata, "sample_weight": rows.sample_weight}
+    return Predictions(both, rows.labels, rows.class_names, **further, coverage=rows.coverage)
 
 
 def weighted_rows(values: Any, scores: Any, sample_weight: Any) -> tuple[Any, Any, np.ndarray | None]:
@@ -257,7 +246,7 @@ def weighted_rows(values: Any, scores: Any, sample_weight: Any) -> tuple[Any, An
     ----------
     values : (n,) array_like
         True classes, or outcomes.
-    scores : (n, L) or (n,) array_like, Predictions or TopLabelPrediction
+    scores : (n, L) or (n,) array_like, or predictions of any kind
         Scores of the same rows.
     sample_weight : (n,) array_like of float, or None
         Weights, 0 or more.
@@ -280,12 +269,8 @@ def weighted_rows(values: Any, scores: Any, sample_weight: Any) -> tuple[Any, An
                 f"labels must hold one value per row: expected shape {counts.shape}, got {given.shape}"
             )
         values, weights = given[counts], weights[counts]
-        if isinstance(scores, Predictions):
-            scores = scores.take(counts)
-        elif isinstance(scores, TopLabelPrediction):
-            scores = TopLabelPrediction(scores.label[counts], scores.confidence[counts])
-        else:
-            scores = np.asarray(scores)[counts]
+        chosen = isinstance(scores, Announcement)
+        scores = scores.take(counts) if chosen else np.asarray(scores)[counts]
     if weights.min() == weights.max():
         return values, scores, None
     weights = weights / weights.max()
@@ -325,17 +310,3 @@ def _softmax(block: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):  # -1e308 - 1e308 is minus infinity, and its exp 0, as it should
         exps = np.exp(block.astype(np.float64) - block.max(axis=1, keepdims=True))
     return exps / exps.sum(axis=1, keepdims=True)
-
-
-def _owned(array: np.ndarray) -> np.ndarray:
-    """Return the array itself if nobody can write to it any more, else a copy; C-contiguous."""
-    base = array.base
-    if array.flags.writeable or (isinstance(base, np.ndarray) and base.flags.writeable):
-        return np.array(array, order="C")
-    return np.ascontiguousarray(array)
-
-
-def _read_only(array: np.ndarray) -> np.ndarray:
-    """Return a view through which, as through the array, nothing can be written."""
-    array.flags.writeable = False
-    return array.view()

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from calib.announcements import Announcement, BinaryPrediction, ConfidencePrediction, TopLabelPrediction
 from calib.binning import BinaryProblems, BinStatistics, PerClass, Strategy, bin_statistics, stack_problems
 from calib.exceptions import InputError
-from calib.notions import TOP_NOTIONS, Notion, NotionShape
+from calib.kinds import lacks
+from calib.notions import TOP_K_NOTIONS, Notion, NotionShape
 from calib.parallel import map_row_blocks, map_threads, row_slices
-from calib.predictions import Predictions, TopLabelPrediction, highest, score_matrix, weighted_rows
-from calib.validation import as_labels
+from calib.predictions import Predictions, highest, score_matrix, weighted_rows
+from calib.validation import as_labels, as_scores, binary_outcomes, label_codes
 
 __all__ = ["reduce_to_binary"]
 
@@ -33,11 +35,14 @@ def reduce_to_binary(
 
     Parameters
     ----------
-    y_true : (n,) array_like of int
-        True class codes.
-    scores : (n, L) array_like, Predictions or TopLabelPrediction
+    y_true : (n,) array_like
+        True class codes; for 1-D scores, whether the event happened: 0 and 1, or two labels of which the
+        greater one is the event.
+    scores : (n, L) or (n,) array_like, or predictions of any kind
         Scores in [0, 1]; rows need not sum to 1 (class-wise calibrators do not normalise).
-        A `TopLabelPrediction` serves "confidence" and "top-label" only.
+        A `TopLabelPrediction` serves "confidence" and "top-label" only. 1-D scores and a `BinaryPrediction`
+        are one binary problem for every notion but the top-K ones: P(Y = 1) with a 0/1 label, or confidence
+        with correct or not. A `ConfidencePrediction` serves "confidence" only.
     notion : str
         One of the table above.
     top_k : int, optional
@@ -57,15 +62,17 @@ def reduce_to_binary(
     Algorithm 7 of the paper (top-K-confidence) prints the outcome as 1{Y = l}; what is meant, and built
     here, is 1{Y = c^(k)(X)}.
     """
+    _check_serves(scores, notion)
     y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
+    if (event := event_scores(scores)) is not None:
+        shape = NotionShape.of(notion, 1, top_k)
+        if notion in TOP_K_NOTIONS:
+            raise InputError(str(lacks("binary", f"notion:{notion}")))
+        return _sorted_problems(shape, len(event), None, event, outcomes_of(y_true, scores), weights)
     if isinstance(scores, TopLabelPrediction):
         labels = as_labels(y_true, len(scores), None)
-        shape = NotionShape.of(notion, int(max(scores.label.max(), labels.max())) + 1, top_k)
-        if notion not in TOP_NOTIONS:
-            raise InputError(
-                f'notion "{notion}" needs an (n, L) score matrix; a TopLabelPrediction serves only '
-                '"confidence" and "top-label"'
-            )
+        n_classes = max(scores.n_classes, int(labels.max()) + 1)
+        shape = NotionShape.of(notion, n_classes, top_k)
         return _top_problems(shape, labels, scores.label, scores.confidence, weights)
     matrix = score_matrix(scores)
     n_samples, n_classes = matrix.shape
@@ -73,7 +80,7 @@ def reduce_to_binary(
     shape = NotionShape.of(notion, n_classes, top_k)
     if notion == "class-wise":
         return _class_wise_problems(shape, labels, matrix, weights)
-    if notion in TOP_NOTIONS:
+    if notion not in TOP_K_NOTIONS:
         top = top_label(scores) if isinstance(scores, Predictions) else highest(matrix)
         return _top_problems(shape, labels, *top, weights)
     ranked, confidences = ranked_classes(matrix, shape.n_ranks)
@@ -81,6 +88,35 @@ def reduce_to_binary(
     outcome = ranked == labels[:, None]
     of_owner, of_score, of_outcome = (array.T.ravel() for array in (owner, confidences, outcome))
     return _sorted_problems(shape, n_samples, of_owner, of_score, of_outcome, weights)
+
+
+def _check_serves(scores: Any, notion: str) -> None:
+    """Refuse a notion that predictions of this kind cannot serve; a binary score serves all of one claim."""
+    if isinstance(scores, Announcement) and not isinstance(scores, BinaryPrediction):
+        missing = lacks(scores.kind, f"notion:{notion}")
+        if missing is not None:
+            raise InputError(missing)
+
+
+def event_scores(scores: Any) -> np.ndarray | None:
+    """Return the (n,) scores of one event in [0, 1]; None for scores of more, such as vectors.
+
+    One event: 1-D scores, a `BinaryPrediction` or a `ConfidencePrediction`.
+    """
+    if isinstance(scores, BinaryPrediction):
+        return scores.score
+    if isinstance(scores, ConfidencePrediction):
+        return scores.confidence
+    if isinstance(scores, (Announcement, BinaryProblems)) or np.ndim(scores) != 1:
+        return None
+    return as_scores(scores, ndim=1, what="scores")
+
+
+def outcomes_of(y_true: Any, scores: Any) -> np.ndarray:
+    """Return whether the event of 1-D scores, or of predictions of one event, happened, (n,) bool."""
+    if isinstance(scores, BinaryPrediction):
+        y_true = label_codes(y_true, scores.class_names)
+    return binary_outcomes(y_true, len(scores))
 
 
 def as_problems(
@@ -111,7 +147,7 @@ def cell_statistics(
     Class-wise problems are sorted and binned one class at a time, so that 1,000 classes of 50,000 rows need
     no more memory than one.
     """
-    if notion != "class-wise" or top_k is not None or isinstance(scores, TopLabelPrediction):
+    if notion != "class-wise" or top_k is not None or not _has_columns(scores):
         problems = reduce_to_binary(y_true, scores, notion, top_k=top_k, sample_weight=sample_weight)
         return bin_statistics(problems, n_bins=n_bins, strategy=strategy)
     y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
@@ -128,8 +164,20 @@ def cell_statistics(
     return stack_problems(map_threads(bin_class, range(n_classes)), NotionShape(notion, n_classes))
 
 
+def _has_columns(scores: Any) -> bool:
+    """Whether there is a score for every class."""
+    return isinstance(scores, Predictions) or not isinstance(scores, Announcement) and np.ndim(scores) == 2
+
+
 def top_label(scores: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Predicted class c(x) and its score h(x), both (n,), of whatever `reduce_to_binary` takes."""
+    """Predicted class c(x) and its score h(x), both (n,), of whatever `reduce_to_binary` takes.
+
+    Of P(Y = 1) these are 1 where it is above 0.5 and else 0, and the larger of p and 1 - p.
+    """
+    if isinstance(scores, ConfidencePrediction):
+        raise InputError(str(lacks("confidence", "notion:top-label")))
+    if (event := event_scores(scores)) is not None:
+        return (event > 0.5).astype(np.int64), np.maximum(event, 1 - event)
     if isinstance(scores, (Predictions, TopLabelPrediction)):
         return scores.label, scores.confidence
     return highest(score_matrix(scores))

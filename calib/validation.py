@@ -189,16 +189,48 @@ def check_choice(value: Any, allowed: Sequence[Any], name: str) -> Any:
 def check_binary(scores: Any, outcomes: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return (n,) float64 scores in [0, 1] and (n,) bool outcomes, or raise `InputError`."""
     checked = as_scores(scores, ndim=1, what="scores").astype(np.float64)
-    happened = np.asarray(outcomes)
-    if happened.shape != checked.shape:
+    return checked, as_outcomes(outcomes, len(checked))
+
+
+def as_outcomes(values: Any, n_samples: int, what: str = "outcomes") -> np.ndarray:
+    """Return (n,) bool outcomes of one event, given as booleans or as 0 and 1, or raise `InputError`."""
+    happened = np.asarray(values)
+    if happened.shape != (n_samples,):
         raise InputError(
-            f"outcomes must hold one value per score: expected shape {checked.shape}, got {happened.shape}"
+            f"{what} must hold one value per score: expected shape ({n_samples},), got {happened.shape}"
         )
     if happened.dtype != bool:
         if not np.isin(happened, (0, 1)).all():
-            raise InputError("outcomes must be 0 or 1 (or booleans)")
+            raise InputError(f"{what} must be 0 or 1 (or booleans)")
         happened = happened.astype(bool)
-    return checked, happened
+    return happened
+
+
+def binary_outcomes(y_true: Any, n_samples: int) -> np.ndarray:
+    """Return (n,) bool outcomes of 1-D scores; of two labels the greater is the event, as in scikit-learn.
+
+    Raises
+    ------
+    InputError
+        If there is not one label per row, or there are more than two labels.
+    """
+    labels = np.asarray(y_true)
+    if labels.shape != (n_samples,):
+        raise InputError(
+            f"1-D scores need one label per row: expected shape ({n_samples},), got {labels.shape}"
+        )
+    if labels.dtype == bool or (labels.dtype.kind in "iuf" and np.isin(labels, (0, 1)).all()):
+        return labels.astype(bool)
+    as_text = labels.astype(str) if labels.dtype.kind in "OUST" else labels
+    values = np.unique(as_text)
+    if len(values) != 2 or (values.dtype.kind == "f" and not np.isfinite(values).all()):
+        listed = ", ".join(str(value)[:40] for value in values[:5]) + ", ..." * (len(values) > 5)
+        raise InputError(
+            "1-D scores are of one event, so labels are 0 and 1 or two names; got "
+            f"{len(values)} value{'s' * (len(values) != 1)}: {listed}. For more classes pass an (n, L) "
+            "matrix, or TopLabelPrediction(label, confidence)"
+        )
+    return as_text == values[1]
 
 
 def check_share(value: float, name: str, example: float) -> float:

@@ -21,8 +21,10 @@ LIBRARY = ROOT / "calib"
 LAYERS = (
     ("version", "exceptions", "parallel", "outputs", "interrupts"),
     ("validation",),
+    ("announcements",),
     ("predictions",),
     ("notions",),
+    ("kinds",),
     ("binning",),
     ("reductions",),
     ("formats",),

@@ -184,12 +184,18 @@ def test_the_input_is_left_alone():
         ([2], [[0.5, 0.5]], "top-label", {}, r"labels must be class codes 0\.\.1; got 2 in row 0.*from 1"),
         ([-1], [[0.5, 0.5]], "top-label", {}, "labels must be class codes .*got -1 in row 0"),
         ([0.5], [[0.5, 0.5]], "top-label", {}, "labels must be whole class codes; got 0.5 in row 0"),
-        ([0], [0.5, 0.5], "top-label", {}, "scores must be an .*matrix.*"),
+        (
+            [0],
+            [0.5, 0.5],
+            "top-label",
+            {},
+            "1-D scores need one label per row: expected shape .2,.",
+        ),
         ([0], [[0.5, np.nan]], "top-label", {}, "scores holds 1 values that are NaN.* row 0, column 1"),
         ([0], [[0.5, 1.5]], "top-label", {}, r"scores must lie in \[0, 1\]; got 1.5 in row 0, column 1"),
         ([0], [[0.5, -0.5]], "top-label", {}, r"scores must lie in \[0, 1\]; got -0.5"),
         ([], np.empty((0, 2)), "top-label", {}, "scores is empty"),
-        ([0], TopLabelPrediction([0], [0.5]), "top-k-label", {}, "needs an .* score matrix"),
+        ([0], TopLabelPrediction([0], [0.5]), "top-k-label", {}, 'notion "top-k-label" needs the highest'),
     ],
 )
 def test_what_cannot_be_reduced_is_named(y, scores, notion, options, message):

@@ -10,6 +10,7 @@ from typing import Any
 from calib.assessment.summary import SUMMARY_COLUMNS, summarize
 from calib.binning import Strategy
 from calib.exceptions import InputError
+from calib.kinds import lacks
 from calib.metrics.catalogue import MEASURES
 from calib.noise.floor import noise_floor
 from calib.noise.intervals import measure_interval
@@ -116,9 +117,9 @@ def gate(
 
     Parameters
     ----------
-    y_true : (n,) array_like of int
-        True class codes.
-    scores : (n, L) array_like, Predictions or TopLabelPrediction
+    y_true : (n,) array_like
+        True class codes; for 1-D scores whether the event happened.
+    scores : (n, L) or (n,) array_like, or predictions of any kind
         Scores of the model or of its calibrator.
     most, least : mapping of metric name to limit
         Largest and smallest allowed values; names from `METRICS`.
@@ -157,7 +158,8 @@ def gate(
     missing = [name for name, _, _ in limits if getattr(summary, name) is None]
     if missing:
         title = SUMMARY_COLUMNS[missing[0]]
-        raise InputError(f"these scores give no {title}: it needs a probability for every class")
+        needed = lacks(summary.kind, f"measure:{missing[0]}") or "it needs a probability for every class"
+        raise InputError(f"these scores give no {title}: {needed}")
     bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "random_state": random_state}
 
     def check(name: str, bound: str, limit: float) -> Check:

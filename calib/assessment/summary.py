@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.announcements import TopLabelPrediction
 from calib.binning import PerClass, Strategy, bin_statistics
+from calib.kinds import kind_of, lacks
 from calib.metrics.catalogue import MEASURES
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss
 from calib.noise.draws import affordable_resamples
 from calib.noise.intervals import measure_interval
-from calib.predictions import TopLabelPrediction
-from calib.reductions import reduce_to_binary, top_label
+from calib.predictions import score_matrix
+from calib.reductions import event_scores, reduce_to_binary, top_label
 
 #: Ends of the intervals of a summary's numbers, by their key in `calib.metrics.catalogue.MEASURES`.
 Intervals = Mapping[str, tuple[float, float]]
@@ -45,17 +47,23 @@ class Summary:
     strategy : str or PerClass
         "uniform"; for histogram-binned scores "discrete", or `PerClass` where each class has its own values
         (Remark 1 of the paper).
-    accuracy, conf_ece, tl_ece, tl_mce_cell, tl_mce_bin : float
-        See `calib.accuracy`, `calib.ece` and `calib.mce`.
+    accuracy : float
+        See `calib.accuracy`.
+    conf_ece, tl_ece, tl_mce_cell, tl_mce_bin : float or None
+        See `calib.ece` and `calib.mce`; None where predictions of this kind do not have it.
     cw_ece : float or None
         Class-wise ECE; None if the method gives no score per class, or if it was not requested.
-    top_brier, top_log_loss : float
+    top_brier, top_log_loss : float or None
         Brier score and log loss (nats) of the event "the predicted class is right", for every method.
     brier, log_loss : float or None
-        Brier score and log loss of the whole vector; None if the method gives no vector of
+        Brier score and log loss of the whole vector, or of P(Y = 1); None if the method gives no vector of
         probabilities (rows that do not sum to 1 have no log loss).
     n_distinct : int
         Number of distinct (predicted class, confidence) pairs.
+    ece, mce : float or None
+        Errors of P(Y = 1), for binary predictions.
+    kind : str
+        Kind of the predictions, see `calib.kinds`.
     """
 
     method: str
@@ -63,16 +71,19 @@ class Summary:
     n_bins: int
     strategy: Strategy
     accuracy: float
-    conf_ece: float
-    tl_ece: float
-    tl_mce_cell: float
-    tl_mce_bin: float
+    conf_ece: float | None
+    tl_ece: float | None
+    tl_mce_cell: float | None
+    tl_mce_bin: float | None
     cw_ece: float | None
-    top_brier: float
-    top_log_loss: float
+    top_brier: float | None
+    top_log_loss: float | None
     brier: float | None
     log_loss: float | None
     n_distinct: int
+    ece: float | None = None
+    mce: float | None = None
+    kind: str = "vectors"
 
     @property
     def bins(self) -> str:
@@ -109,7 +120,7 @@ def summarize(
     ----------
     y_true : (n,) array_like of int
         True class codes.
-    scores : (n, L) array_like, Predictions or TopLabelPrediction
+    scores : (n, L) or (n,) array_like, or predictions of any kind
         Scores of the base model, or from `calibrated_scores`.
     method : str
         Name for tables.
@@ -125,11 +136,19 @@ def summarize(
     InputError
         If the labels or scores cannot be used.
     """
-    pooled = bin_statistics(reduce_to_binary(y_true, scores, "confidence"), n_bins=n_bins, strategy=strategy)
-    problems = reduce_to_binary(y_true, scores, "top-label")
+    kind = kind_of(scores)
+
+    problems = reduce_to_binary(y_true, scores, kind.notion)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
-    top = TopLabelPrediction(*top_label(scores))
-    matrix = None if isinstance(scores, TopLabelPrediction) else getattr(scores, "proba", scores)
+    event = cells if kind.name == "binary" else None
+    by_class = cells if kind.notion == "top-label" else None
+    pooled = cells if kind.notion == "confidence" else None
+    if by_class is not None:
+        pooled = bin_statistics(
+            reduce_to_binary(y_true, scores, "confidence"), n_bins=n_bins, strategy=strategy
+        )
+    top = scores if event_scores(scores) is not None else TopLabelPrediction(*top_label(scores))
+    matrix = score_matrix(scores) if kind.name == "vectors" else None
     sums_to_one = matrix is not None and bool(np.allclose(np.sum(matrix, axis=1), 1.0, atol=1e-3))
     return Summary(
         method=method,
@@ -137,18 +156,21 @@ def summarize(
         n_bins=n_bins,
         strategy=strategy,
         accuracy=accuracy(y_true, top),
-        conf_ece=pooled.ece(),
-        tl_ece=cells.ece(),
-        tl_mce_cell=cells.mce("cell"),
-        tl_mce_bin=cells.mce("bin"),
+        conf_ece=None if pooled is None else pooled.ece(),
+        tl_ece=None if by_class is None else by_class.ece(),
+        tl_mce_cell=None if by_class is None else by_class.mce("cell"),
+        tl_mce_bin=None if by_class is None else by_class.mce("bin"),
         cw_ece=None
         if matrix is None or not class_wise
         else ece(y_true, matrix, notion="class-wise", n_bins=n_bins, strategy=strategy),
-        top_brier=brier_score(y_true, top),
-        top_log_loss=log_loss(y_true, top),
-        brier=None if matrix is None else brier_score(y_true, matrix),
-        log_loss=log_loss(y_true, matrix) if sums_to_one else None,
+        top_brier=None if pooled is None else brier_score(y_true, top),
+        top_log_loss=None if pooled is None else log_loss(y_true, top),
+        brier=None if matrix is None and event is None else brier_score(y_true, scores),
+        log_loss=log_loss(y_true, scores) if sums_to_one or event is not None else None,
         n_distinct=len(problems.tie_starts),
+        ece=None if event is None else event.ece(),
+        mce=None if event is None else event.mce(),
+        kind=kind.name,
     )
 
 
@@ -161,10 +183,21 @@ def how_assessed(n_bins: int) -> str:
     )
 
 
+def heads_of(summaries: Sequence[Summary]) -> dict[str, str]:
+    """Return the keys and heads of `SUMMARY_COLUMNS` that apply to the kind of one of the summaries."""
+    kinds = {summary.kind for summary in summaries}
+    return {
+        key: head
+        for key, head in SUMMARY_COLUMNS.items()
+        if any(lacks(kind, f"measure:{key}") is None for kind in kinds)
+    }
+
+
 def summary_frame(summaries: Sequence[Summary]) -> pd.DataFrame:
-    """Return one row per method with the columns of `SUMMARY_COLUMNS`; bins are described in words."""
+    """Return one row per method with the columns of `heads_of`; bins are described in words."""
     rows = [asdict(summary) | {"strategy": summary.bins} for summary in summaries]
-    return pd.DataFrame(rows)[list(SUMMARY_COLUMNS)].rename(columns=SUMMARY_COLUMNS)
+    heads = heads_of(summaries)
+    return pd.DataFrame(rows)[list(heads)].rename(columns=heads)
 
 
 def summary_intervals(
@@ -190,7 +223,7 @@ def summary_intervals(
 def interval_frame(summaries: Sequence[Summary], intervals: Sequence[Intervals]) -> pd.DataFrame:
     """Return `summary_frame` with the ends of each number's interval in columns beside it."""
     table = summary_frame(summaries)
-    for key, head in SUMMARY_COLUMNS.items():
+    for key, head in heads_of(summaries).items():
         ends = [one.get(key, (np.nan, np.nan)) for one in intervals]
         if not np.isnan(ends).all():
             position = list(table.columns).index(head) + 1
@@ -205,7 +238,7 @@ def interval_texts(summaries: Sequence[Summary], intervals: Sequence[Intervals])
     for summary, ends in zip(summaries, intervals, strict=True):
         texts[summary.method] = {
             head: _with_interval(getattr(summary, key), ends.get(key))
-            for key, head in SUMMARY_COLUMNS.items()
+            for key, head in heads_of(summaries).items()
             if key not in ("method", "strategy")
         } | {SUMMARY_COLUMNS["strategy"]: summary.bins}
     return pd.DataFrame(texts)

@@ -14,7 +14,7 @@ from calib.binning import BinStatistics, assign_bins, bin_statistics, uniform_ed
 from calib.exceptions import InputError
 from calib.noise.intervals import outcome_limits
 from calib.notions import TOP_NOTIONS
-from calib.reductions import reduce_to_binary
+from calib.reductions import event_scores, reduce_to_binary
 
 #: Cells with fewer rows than this are drawn lighter: their 95 % interval is wider than +-0.2.
 FEW_ROWS = 20
@@ -23,6 +23,9 @@ FEW_ROWS = 20
 @dataclass(frozen=True, eq=False)
 class ReliabilityDiagram:
     """Confidence and top-label reliability over the same equal-width bins (Figure 1a of the paper).
+
+    Of the scores of one event, such as P(Y = 1), `mean_confidence` is the mean score and `accuracy` how often
+    the event happened; `top_label` and `tl_ece` say the same as these.
 
     Every array has one entry per non-empty bin, in ascending order.
 
@@ -70,6 +73,11 @@ class ReliabilityDiagram:
     cells: BinStatistics
 
     @property
+    def one_event(self) -> bool:
+        """Whether the scores are of one event, so that there are no predicted classes to look at."""
+        return self.cells.n_classes == 1
+
+    @property
     def share(self) -> np.ndarray:
         """Share of all rows, or of their weight, in each bin."""
         return self.weight / self.n_samples
@@ -83,6 +91,11 @@ class ReliabilityDiagram:
     def words(self) -> str:
         """Say which bin adds most to TL-ECE, and how far off it is."""
         at = self.adds_most
+        if self.one_event:
+            return (
+                f"The bin that adds most to the error is {self.lower[at]:.2f} to {self.upper[at]:.2f}: "
+                f"{cell_words(self.mean_confidence[at], self.accuracy[at], self.count[at])}."
+            )
         return (
             f"The bin that adds most to TL-ECE is {self.lower[at]:.2f} to {self.upper[at]:.2f}: it says "
             f"{self.mean_confidence[at]:.3f} and is right {self.accuracy[at]:.3f}; class by class it is off "
@@ -214,7 +227,7 @@ def reliability_diagram(
     ----------
     y_true : (n,) array_like of int
         True class codes.
-    scores : (n, L) array_like, Predictions or TopLabelPrediction
+    scores : (n, L) or (n,) array_like, or predictions of any kind
         Scores in [0, 1].
     n_bins : int
         Equal-width bins B.
@@ -226,9 +239,10 @@ def reliability_diagram(
     InputError
         If an argument cannot be used.
     """
+    notions = ("confidence", "confidence") if event_scores(scores) is not None else TOP_NOTIONS
     pooled, cells = (
         bin_statistics(reduce_to_binary(y_true, scores, notion, sample_weight=sample_weight), n_bins=n_bins)
-        for notion in TOP_NOTIONS
+        for notion in notions
     )
     delta = cells.bin_deltas()[0][pooled.bin]
     direction = np.where(pooled.gap > 0, 1.0, -1.0)

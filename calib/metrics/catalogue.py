@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from calib.kinds import Kind, lacks
 from calib.notions import Notion
 
 Metric = Literal["ece", "mce", "accuracy", "brier", "log_loss"]
@@ -17,7 +18,8 @@ class Measure:
     Attributes
     ----------
     key : str
-        Its name in code, JSON and limits: an attribute of `calib.Summary`, except "conf_mce".
+        Its name in code, JSON and limits: an attribute of `calib.Summary`, except "conf_mce". Which kinds of
+        predictions have it, `calib.kinds` says.
     title : str
         Its name in tables and sentences, in the field's terms.
     metric : {"ece", "mce", "accuracy", "brier", "log_loss"}
@@ -111,10 +113,21 @@ MEASURES: dict[str, Measure] = {
             "top-label",
             "Largest gap of a (predicted class, bin) cell: the definition.",
         ),
+        Measure(
+            "ece", "ECE of P(Y = 1)", "ece", "class-wise", "Mean gap between P(Y = 1) and how often Y is 1."
+        ),
+        Measure("mce", "MCE of P(Y = 1)", "mce", "class-wise", "Largest gap of a bin of P(Y = 1)."),
     )
 }
 
-#: The expected calibration error of each notion that has a name.
+#: The expected calibration error of each notion of several classes that has a name.
 ECES: dict[str, Measure] = {
-    measure.notion: measure for measure in MEASURES.values() if measure.notion and measure.metric == "ece"
+    notion: MEASURES[key]
+    for notion, key in (("confidence", "conf_ece"), ("top-label", "tl_ece"), ("class-wise", "cw_ece"))
 }
+
+
+def ece_of(kind: Kind | str) -> dict[str, Measure]:
+    """Return the expected calibration errors that apply to a kind of predictions, by key."""
+    errors = [measure for measure in MEASURES.values() if measure.metric == "ece"]
+    return {one.key: one for one in errors if lacks(kind, f"measure:{one.key}") is None}

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from calib.announcements import Announcement, BinaryPrediction, ConfidencePrediction, TopLabelPrediction
 from calib.binning import Strategy
 from calib.notions import Notion
 from calib.parallel import map_row_blocks
-from calib.predictions import TopLabelPrediction, score_matrix, weighted_rows
-from calib.reductions import cell_statistics, top_label
+from calib.predictions import score_matrix, weighted_rows
+from calib.reductions import cell_statistics, event_scores, outcomes_of, top_label
 from calib.validation import as_labels, check_choice, check_norm
 
 #: Probabilities are clipped below at this in a logarithm.
@@ -36,10 +37,11 @@ def ece(
 
     Parameters
     ----------
-    y_true : (n,) array_like of int
-        True class codes 0..L-1.
-    scores : (n, L) array_like, Predictions or TopLabelPrediction
-        Scores in [0, 1].
+    y_true : (n,) array_like
+        True class codes 0..L-1; for 1-D scores, whether the event happened: 0 and 1, or two labels of which
+        the greater one is the event.
+    scores : (n, L) or (n,) array_like, or predictions of any kind
+        Scores in [0, 1]. 1-D scores are one binary problem: P(Y = 1), or confidence with correct or not.
     notion : {"confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"}
         What to condition on; see `reduce_to_binary`.
     n_bins : int
@@ -74,6 +76,11 @@ def ece(
     >>> y = np.array([0, 2, 2, 2, 2, 1, 1, 1, 1, 1])
     >>> round(ece(y, top, notion="confidence"), 12), round(ece(y, top), 12)
     (0.0, 0.4)
+
+    1-D scores: 0.9 comes true in 1 of 2 rows.
+
+    >>> round(ece([1, 0], [0.9, 0.9]), 12)
+    0.4
     """
     check_norm(norm)
     cells = cell_statistics(
@@ -147,8 +154,9 @@ def accuracy(y_true: Any, predicted: Any, *, sample_weight: Any = None) -> float
     ----------
     y_true : (n,) array_like of int
         True class codes.
-    predicted : (n,) class codes, (n, L) scores, Predictions or TopLabelPrediction
-        Predicted classes; of scores the highest one, ties to the lowest index.
+    predicted : (n,) class codes, (n, L) or (n,) scores, or predictions of any kind
+        Predicted classes; of scores the highest one, ties to the lowest index; of P(Y = 1) whether it is
+        above 0.5. Of a `ConfidencePrediction` it is the share of rows that are right.
     sample_weight
         As for `ece`.
     """
@@ -159,7 +167,8 @@ def brier_score(y_true: Any, scores: Any, *, sample_weight: Any = None) -> float
     """Mean squared distance between prediction and outcome (Brier 1950).
 
     For (n, L) scores or `Predictions`, the mean over rows of sum_l (h_l - 1{Y = l})^2, in [0, 2]. For a
-    `TopLabelPrediction`, the mean of (h - 1{Y = c})^2, in [0, 1]. `sample_weight` is that of `ece`.
+    `TopLabelPrediction`, the mean of (h - 1{Y = c})^2, in [0, 1]; for 1-D scores of (p - 1{Y = 1})^2.
+    `sample_weight` is that of `ece`.
     """
     return row_mean(y_true, scores, "brier", sample_weight)
 
@@ -167,7 +176,8 @@ def brier_score(y_true: Any, scores: Any, *, sample_weight: Any = None) -> float
 def log_loss(y_true: Any, scores: Any, *, sample_weight: Any = None) -> float:
     """Mean negative log probability of what happened, in nats.
 
-    For (n, L) scores, of the true class; for a `TopLabelPrediction`, of the event Y = c or Y != c.
+    For (n, L) scores, of the true class; for a `TopLabelPrediction`, of the event Y = c or Y != c; for 1-D
+    scores, of the event or its absence.
     Probabilities are clipped below at the float64 machine epsilon (2.2e-16), so the result is finite.
     `sample_weight` is that of `ece`.
     """
@@ -200,16 +210,23 @@ def row_values(y_true: Any, scores: Any, metric: str) -> np.ndarray:
     InputError
         If an argument cannot be used.
     """
-    if metric == "accuracy":
-        label = _predicted(scores)
-        return (as_labels(y_true, len(label), None) == label).astype(np.float64)
     check_choice(metric, ("accuracy", "brier", "log_loss"), "metric")
-    if isinstance(scores, TopLabelPrediction):
-        right = as_labels(y_true, len(scores), None) == scores.label
-        h = scores.confidence.astype(np.float64)
+    if isinstance(scores, ConfidencePrediction) and metric == "accuracy":
+        return outcomes_of(y_true, scores).astype(np.float64)
+    if metric == "accuracy" and (label := _predicted(scores)) is not None:
+        return (as_labels(y_true, len(label), None) == label).astype(np.float64)
+    event = event_scores(scores)
+    if event is not None or isinstance(scores, TopLabelPrediction):
+        if event is None:
+            happened, event = as_labels(y_true, len(scores), None) == scores.label, scores.confidence
+        else:
+            happened = outcomes_of(y_true, scores)
+        if metric == "accuracy":
+            return ((event > 0.5) == happened).astype(np.float64)
+        p = event.astype(np.float64)
         if metric == "brier":
-            return (h - right) ** 2
-        return -np.log(np.maximum(np.where(right, h, 1.0 - h), TINY))
+            return (p - happened) ** 2
+        return -np.log(np.maximum(np.where(happened, p, 1.0 - p), TINY))
     matrix = score_matrix(scores)
     labels = as_labels(y_true, *matrix.shape)
     at_true = np.take_along_axis(matrix, labels[:, None], axis=1)[:, 0].astype(np.float64)
@@ -220,8 +237,11 @@ def row_values(y_true: Any, scores: Any, metric: str) -> np.ndarray:
     return squares - 2.0 * at_true + 1.0
 
 
-def _predicted(predicted: Any) -> np.ndarray:
-    """Class codes of what `accuracy` takes."""
-    if not hasattr(predicted, "confidence") and np.ndim(predicted) == 1:
-        return as_labels(predicted, len(predicted), None)
-    return top_label(predicted)[0]
+def _predicted(predicted: Any) -> np.ndarray | None:
+    """Class codes of what `accuracy` takes; None for the scores of one event."""
+    if isinstance(predicted, Announcement) or np.ndim(predicted) != 1:
+        return None if isinstance(predicted, BinaryPrediction) else top_label(predicted)[0]
+    given = np.asarray(predicted)
+    if given.dtype.kind == "f" and ((given > 0) & (given < 1)).any():
+        return None
+    return as_labels(given, len(given), None)

@@ -12,13 +12,14 @@ from scipy.special import expit
 from scipy.stats import chi2
 from scipy.stats import norm as normal
 
+from calib.announcements import Announcement, ConfidencePrediction
 from calib.binning import BinaryProblems
 from calib.exceptions import InputError
 from calib.noise.draws import independent_sums, resample
 from calib.noise.floor import ABOVE_NOISE, LEVEL, WITHIN_NOISE
 from calib.notions import TOP_NOTIONS, Notion
 from calib.parallel import map_threads
-from calib.predictions import Predictions, TopLabelPrediction, score_matrix
+from calib.predictions import Predictions, score_matrix
 from calib.reductions import as_problems
 from calib.validation import as_labels, check_choice, check_count, check_level
 
@@ -160,7 +161,7 @@ def calibration_test(
     ----------
     y_true : (n,) array_like of int
         True class codes.
-    scores : (n, L) array_like, Predictions, TopLabelPrediction or BinaryProblems
+    scores : (n, L) or (n,) array_like, predictions of any kind, or BinaryProblems
         What is tested; "skce" needs whole vectors that sum to 1.
     test : {"kuiper", "ks", "spiegelhalter", "skce"}
         Kuiper's test and that of Kolmogorov and Smirnov look at cumulative sums of outcome minus score in
@@ -281,7 +282,7 @@ def calibration_slope(
     ----------
     y_true : (n,) array_like of int
         True class codes.
-    scores : (n, L) array_like, Predictions, TopLabelPrediction or BinaryProblems
+    scores : (n, L) or (n,) array_like, predictions of any kind, or BinaryProblems
         What is assessed. Scores of 0 and 1 are moved by 2^-24, where log-odds end.
     notion : {"confidence", "top-label"}
         Both give the same line, one for all classes.
@@ -300,6 +301,7 @@ def calibration_slope(
 
     Examples
     --------
+    >>> from calib.announcements import TopLabelPrediction
     >>> top = TopLabelPrediction(np.zeros(400, int), np.tile([0.6, 0.9], 200))
     >>> y = np.where(np.arange(400) % 10 < 8, 0, 1)
     >>> line = calibration_slope(y, top)
@@ -400,6 +402,8 @@ _LIMITS = {"kuiper": range_tail, "ks": largest_tail, "spiegelhalter": lambda z: 
 def _top_problems(y_true: Any, scores: Any, notion: Notion, sample_weight: Any = None) -> BinaryProblems:
     if not isinstance(scores, BinaryProblems):
         check_choice(notion, TOP_NOTIONS, "notion")
+    if isinstance(scores, ConfidencePrediction):
+        notion = "confidence"  # both notions give the same where there is one class, or none
     problems = as_problems(y_true, scores, notion, None, sample_weight)
     if problems.n_claims > 1:
         raise InputError(
@@ -450,7 +454,7 @@ def _newton(design: np.ndarray, offset: np.ndarray, outcomes: np.ndarray) -> _Fi
 
 
 def _whole_vectors(scores: Any) -> bool:
-    if isinstance(scores, (TopLabelPrediction, BinaryProblems)):
+    if isinstance(scores, (Announcement, BinaryProblems)) and not isinstance(scores, Predictions):
         return False
     matrix = scores.proba if isinstance(scores, Predictions) else np.asarray(scores)
     return matrix.ndim == 2 and bool(np.allclose(matrix.sum(axis=1), 1.0, atol=1e-3))

@@ -209,6 +209,8 @@ class _Side:
 
 def _events(scores: Any, problems: BinaryProblems) -> np.ndarray:
     """Class whose occurrence is the outcome of each entry, claim by claim, row by row."""
+    if problems.n_classes == 1:
+        return np.zeros(problems.n_samples, dtype=np.int64)
     if problems.notion in TOP_NOTIONS:
         return top_label(scores)[0]
     if problems.notion == "class-wise":

@@ -19,6 +19,7 @@ import pandas as pd
 from scipy.special import betaincinv, gammaln, ndtr, xlogy
 from scipy.stats import norm as normal
 
+from calib.announcements import TopLabelPrediction
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.exceptions import InputError
 from calib.metrics.catalogue import MEASURES
@@ -26,8 +27,8 @@ from calib.metrics.errors import row_values, weighted_mean
 from calib.noise.bootstrap import bootstrap_interval
 from calib.noise.floor import CellMetric
 from calib.notions import Notion
-from calib.predictions import TopLabelPrediction, weighted_rows
-from calib.reductions import as_problems, top_label
+from calib.predictions import weighted_rows
+from calib.reductions import as_problems, event_scores, top_label
 from calib.validation import check_level
 
 #: Cells with at least this many expected outcomes of either kind may show a gap beyond noise.
@@ -95,7 +96,7 @@ def error_interval(
     ----------
     y_true : (n,) array_like of int
         True class codes.
-    scores : (n, L) array_like, Predictions, TopLabelPrediction or BinaryProblems
+    scores : (n, L) or (n,) array_like, predictions of any kind, or BinaryProblems
         Scores in [0, 1].
     notion, n_bins, strategy, top_k, sample_weight
         As for `calib.ece`.
@@ -251,7 +252,7 @@ def measure_interval(
             )
         interval = error_interval_of(problems, n_bins=n_bins, strategy=strategy, level=level)
         return interval.lower, interval.upper
-    if measure.notion is not None:
+    if measure.notion is not None and event_scores(scores) is None:
         scores = TopLabelPrediction(*top_label(scores))
     if measure.metric == "accuracy":
         y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)

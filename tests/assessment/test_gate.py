@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
 from benchmarks.populations import at_error, draw_labels, overconfident, scores
-from calib import InputError, Predictions, TopLabelPrediction
+from calib import BinaryPrediction, InputError, Predictions, TopLabelPrediction
 from calib.assessment.gate import ANSWERS, METRICS, gate, parse_limits
 
 
@@ -54,7 +56,9 @@ def test_accuracy_interval_is_clopper_and_pearson():
 @pytest.mark.parametrize("metric", METRICS)
 def test_every_metric_can_be_limited(metric):
     """The answer turns from broken to undecided to kept as the limit passes the ends of the interval."""
-    rows = perfect(200)
+    rows: Any = perfect(200)
+    if metric in ("ece", "mce"):
+        rows = BinaryPrediction(rows.proba[:, 1], rows.labels)
     ends = gate(rows.labels, rows, most={metric: 0.5}, n_resamples=20).checks[0]
     assert ends.lower < ends.upper
     below, inside, above = ends.lower - 1e-6, (ends.lower + ends.upper) / 2, ends.upper + 1e-6
@@ -89,7 +93,9 @@ def test_wrong_limits_are_refused():
     rows = perfect(50)
     with pytest.raises(InputError, match="at least one limit"):
         gate(rows.labels, rows)
-    with pytest.raises(InputError, match="'ece' is not a metric; the metrics are accuracy, conf_ece"):
+    with pytest.raises(InputError, match="'auc' is not a metric; the metrics are accuracy, conf_ece"):
+        gate(rows.labels, rows, most={"auc": 0.1})
+    with pytest.raises(InputError, match=r"give no ECE of P\(Y = 1\): ece needs P\(Y = 1\) of one class"):
         gate(rows.labels, rows, most={"ece": 0.1})
     with pytest.raises(InputError, match="finite"):
         gate(rows.labels, rows, most=parse_limits(["tl_ece=nan"]))

@@ -8,6 +8,7 @@ import pytest
 from calib import bootstrap_interval, noise_floor, summarize
 from calib.assessment.gate import METRICS
 from calib.assessment.summary import SUMMARY_COLUMNS
+from calib.kinds import lacks
 from calib.metrics.catalogue import ECES, MEASURES
 from calib.predictions import TopLabelPrediction
 from tests.oracles import random_predictions
@@ -21,8 +22,11 @@ def rows():
 @pytest.mark.parametrize("key", [key for key in MEASURES if key != "conf_mce"])
 def test_options_of_a_number_give_the_number(rows, key):
     proba, y = rows
+    if lacks("vectors", f"measure:{key}"):
+        proba, y = proba[:, 1], y == 1
+        assert lacks("binary", f"measure:{key}") is None
     measure, summary = MEASURES[key], summarize(y, proba)
-    top = TopLabelPrediction(proba.argmax(axis=1), proba.max(axis=1))
+    top = None if proba.ndim == 1 else TopLabelPrediction(proba.argmax(axis=1), proba.max(axis=1))
     scores = top if key.startswith("top_") else proba
     if measure.is_error:
         options = {**measure.options, "notion": measure.notion, "n_resamples": 2}

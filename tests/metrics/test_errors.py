@@ -271,7 +271,7 @@ def test_unknown_aggregate_is_named():
 
 
 def test_top_label_prediction_serves_two_notions_only():
-    with pytest.raises(InputError, match="needs an .* score matrix"):
+    with pytest.raises(InputError, match="needs a score for every class, one column per class"):
         ece([0], TopLabelPrediction([0], [0.5]), notion="class-wise")
 
 

@@ -1,0 +1,380 @@
+"""What models announce short of a vector for every row: a class and its confidence, a confidence, P(Y = 1).
+
+Each kind is frozen, its arrays are read-only, and it carries what came with its rows: outcomes, class
+names, further columns, sample weights. `calib.Predictions` is the kind with a probability for every class.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+
+from calib.exceptions import InputError
+from calib.validation import (
+    as_labels,
+    as_names,
+    as_outcomes,
+    as_scores,
+    as_weights,
+    check_labelled,
+    check_share,
+    label_codes,
+)
+
+__all__ = ["BinaryPrediction", "ConfidencePrediction", "TopLabelPrediction"]
+
+
+class Announcement:
+    """What all kinds of predictions share: rows to count, choose and split, and a digest of them.
+
+    Attributes
+    ----------
+    kind : str
+        "vectors", "top-label", "confidence", "binary", "top-k" or "multilabel".
+    metadata : DataFrame or None
+        Every further column of the source, one row per prediction.
+    sample_weight : (n,) float64 array or None
+        Weights of the rows.
+    coverage : float
+        Share of the rows of the source in which the model gave an answer: abstentions are set apart.
+    """
+
+    kind: ClassVar[str]
+    labels: Any
+    metadata: pd.DataFrame | None
+    sample_weight: np.ndarray | None
+    coverage: float
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return self.n_samples
+
+    def _arrays(self) -> Mapping[str, np.ndarray]:
+        """Return the arrays that have one entry, or one row, for each prediction."""
+        raise NotImplementedError
+
+    def _with_rows(self, rows: Any, arrays: dict[str, np.ndarray], metadata: pd.DataFrame | None) -> Self:
+        """Return a copy with the chosen rows of the arrays and of the metadata."""
+        raise NotImplementedError
+
+    def _header(self) -> Any:
+        """Return what belongs to the content besides the values of the arrays."""
+        raise NotImplementedError
+
+    #: Not a sequence of rows: an array made of one would hold an object for every row.
+    __iter__ = None
+
+    def __getitem__(self, rows: Any) -> Self:
+        """Return the chosen rows (a slice, indices or a boolean mask)."""
+        if isinstance(rows, (int, np.integer)):
+            raise InputError(f"choose rows by a slice, indices or a mask, such as [{rows}:{rows + 1}]")
+        return self.take(rows)
+
+    def take(self, rows: Any) -> Self:
+        """Return the chosen rows (a slice, indices or a boolean mask), with their weights and metadata.
+
+        Raises
+        ------
+        InputError
+            If no row is chosen.
+        """
+        chosen = {name: array[rows] for name, array in self._arrays().items()}
+        if not len(next(iter(chosen.values()))):
+            raise InputError("no rows were chosen; choose at least one")
+        table = self.metadata
+        if table is not None:
+            table = table.iloc[rows].reset_index(drop=True)
+        return self._with_rows(rows, chosen, table)
+
+    def split(
+        self, calibration: float = 0.5, random_state: int | np.random.Generator | None = 0
+    ) -> tuple[Self, Self]:
+        """Split the rows at random into (calibration, evaluation), stratified by outcome.
+
+        Parameters
+        ----------
+        calibration : float in (0, 1)
+            Share of the rows for calibration. Every class contributes its share to within one row, so
+            classes with a single row are allowed.
+        random_state : int, Generator or None
+            Seed of the split.
+
+        Raises
+        ------
+        InputError
+            If there are no labels, `calibration` is not inside (0, 1) or a side would be empty.
+        """
+        labels = check_labelled(self.labels, "split")
+        check_share(calibration, "calibration", 0.5)
+        n_samples = self.n_samples
+        shuffled = np.random.default_rng(random_state).permutation(n_samples)
+        strata = labels if labels.ndim == 1 else labels.sum(axis=1)
+        by_label = shuffled[np.argsort(strata[shuffled], kind="stable")]
+        # Systematic sampling along the label-sorted rows: shares hold per class to within one row.
+        quota = np.floor(np.arange(n_samples + 1) * calibration + 1e-9)
+        chosen = np.diff(quota) > 0
+        if chosen.all() or not chosen.any():
+            raise InputError(
+                f"{n_samples} rows cannot be split with calibration={calibration}: one side is empty"
+            )
+        return self.take(np.sort(by_label[chosen])), self.take(np.sort(by_label[~chosen]))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hex digest (BLAKE2b, 128 bit) of every value, label and name: equal content, equal digest."""
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(repr(self._header()).encode())
+        for array in self._arrays().values():
+            digest.update(np.ascontiguousarray(array).data.cast("B"))
+        return digest.hexdigest()
+
+
+class _Kind(Announcement):
+    """A kind that is a dataclass: its arrays are the fields that hold one."""
+
+    class_names: tuple[str, ...] | None
+
+    def _freeze(self, **arrays: np.ndarray | None) -> None:
+        """Store the checked arrays, read-only, and check weights and metadata."""
+        n_samples = len(next(array for array in arrays.values() if array is not None))
+        weights = self.sample_weight
+        arrays["sample_weight"] = None if weights is None else as_weights(weights, n_samples)
+        for name, array in arrays.items():
+            object.__setattr__(self, name, None if array is None else read_only(owned(array)))
+        check_metadata(self.metadata, n_samples)
+
+    def _arrays(self) -> Mapping[str, np.ndarray]:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+
+    def _with_rows(self, rows: Any, arrays: dict[str, np.ndarray], metadata: pd.DataFrame | None) -> Self:
+        return replace(self, **arrays, metadata=metadata)  # type: ignore[type-var]
+
+    def _header(self) -> Any:
+        shapes = {name: (array.shape, str(array.dtype)) for name, array in self._arrays().items()}
+        return self.kind, shapes, self.class_names
+
+
+@dataclass(frozen=True, eq=False)
+class TopLabelPrediction(_Kind):
+    """What a classifier announces for each row: one class and its confidence, (c, h) in the paper.
+
+    Attributes
+    ----------
+    label : (n,) int64 array
+        Predicted class codes, 0..L-1; names of `class_names` are translated.
+    confidence : (n,) float32 or float64 array
+        Probability predicted for that class, in [0, 1].
+    labels : (n,) int64 array or None
+        True class codes, where they are known.
+    class_names : tuple of str or None
+        Names of the L classes, those that are never true included. None if they have none.
+    metadata, sample_weight, coverage
+        As for every kind, see `Announcement`.
+
+    Raises
+    ------
+    InputError
+        If shapes disagree, a confidence is not in [0, 1], or a label is not one of the classes.
+    """
+
+    kind: ClassVar[str] = "top-label"
+
+    label: np.ndarray
+    confidence: np.ndarray
+    labels: np.ndarray | None = None
+    class_names: tuple[str, ...] | None = None
+    _: KW_ONLY
+    metadata: pd.DataFrame | None = None
+    sample_weight: np.ndarray | None = None
+    coverage: float = 1.0
+
+    def __post_init__(self) -> None:
+        confidence = as_scores(self.confidence, ndim=1, what="confidence")
+        names = None if self.class_names is None else as_names(self.class_names, len(self.class_names))
+        object.__setattr__(self, "class_names", names)
+        n_classes = None if names is None else len(names)
+
+        def codes(labels: Any, what: str) -> np.ndarray:
+            return as_labels(label_codes(labels, names or ()), len(confidence), n_classes, what=what)
+
+        labels = None if self.labels is None else codes(self.labels, "labels")
+        label = as_labels(self.label, len(confidence), n_classes, "label") if names is None else None
+        label = codes(self.label, "label") if label is None else label
+        self._freeze(label=label, confidence=confidence, labels=labels)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.confidence)
+
+    @cached_property
+    def n_classes(self) -> int:
+        """Number of classes L: that of the names, else one more than the highest code."""
+        if self.class_names is not None:
+            return len(self.class_names)
+        return 1 + int(max(codes.max() for codes in (self.label, self.labels) if codes is not None))
+
+    @property
+    def correct(self) -> np.ndarray | None:
+        """Whether the predicted class is the true one, (n,) bool; None without labels."""
+        return None if self.labels is None else self.label == self.labels
+
+
+@dataclass(frozen=True, eq=False)
+class ConfidencePrediction(_Kind):
+    """A confidence for each row, and whether the model was right; which class it predicted is not known.
+
+    Attributes
+    ----------
+    confidence : (n,) float32 or float64 array
+        Probability announced for being right, in [0, 1].
+    correct : (n,) bool array or None
+        Whether it was right, where that is known.
+    metadata, sample_weight, coverage
+        As for every kind, see `Announcement`.
+
+    Raises
+    ------
+    InputError
+        If shapes disagree, a confidence is not in [0, 1], or an outcome is not 0 or 1.
+    """
+
+    kind: ClassVar[str] = "confidence"
+    class_names: ClassVar[tuple[str, ...]] = ("wrong", "right")  # type: ignore[misc]
+
+    confidence: np.ndarray
+    correct: np.ndarray | None = None
+    _: KW_ONLY
+    metadata: pd.DataFrame | None = None
+    sample_weight: np.ndarray | None = None
+    coverage: float = 1.0
+
+    def __post_init__(self) -> None:
+        confidence = as_scores(self.confidence, ndim=1, what="confidence")
+        correct = None if self.correct is None else as_outcomes(self.correct, len(confidence), what="correct")
+        self._freeze(confidence=confidence, correct=correct)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.confidence)
+
+    @property
+    def labels(self) -> np.ndarray | None:
+        """`correct` as 0 and 1, (n,) int64: the outcome of each row; None where it is not known."""
+        return None if self.correct is None else self.correct.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryPrediction(_Kind):
+    """The probability of one of two classes for each row, P(Y = 1).
+
+    Attributes
+    ----------
+    score : (n,) float32 or float64 array
+        P(Y = 1), in [0, 1].
+    labels : (n,) int64 array or None
+        0 or 1, where that is known; names of `class_names` are translated.
+    class_names : tuple of two str
+        Names of the negative and of the positive class; "0" and "1" by default.
+    metadata, sample_weight, coverage
+        As for every kind, see `Announcement`.
+
+    Raises
+    ------
+    InputError
+        If shapes disagree, a score is not in [0, 1], or a label is neither class.
+
+    Examples
+    --------
+    >>> rows = BinaryPrediction([0.9, 0.2], ["yes", "no"], ("no", "yes"))
+    >>> rows.positive, rows.labels.tolist(), rows.switched().score.round(2).tolist()
+    ('yes', [1, 0], [0.1, 0.8])
+    """
+
+    kind: ClassVar[str] = "binary"
+
+    score: np.ndarray
+    labels: np.ndarray | None = None
+    class_names: tuple[str, ...] = ("0", "1")
+    _: KW_ONLY
+    metadata: pd.DataFrame | None = None
+    sample_weight: np.ndarray | None = None
+    coverage: float = 1.0
+
+    def __post_init__(self) -> None:
+        score = as_scores(self.score, ndim=1, what="score")
+        names = as_names(self.class_names, 2)
+        object.__setattr__(self, "class_names", names)
+        labels = self.labels
+        if labels is not None:
+            labels = as_labels(label_codes(labels, names), len(score), 2)
+        self._freeze(score=score, labels=labels)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.score)
+
+    @property
+    def n_classes(self) -> int:
+        """Two."""
+        return 2
+
+    @property
+    def positive(self) -> str:
+        """Name of the class whose probability the score is."""
+        return self.class_names[1]
+
+    def switched(self) -> BinaryPrediction:
+        """Return the same rows with the other class as the positive one: 1 - score."""
+        labels = None if self.labels is None else 1 - self.labels
+        return replace(self, score=1.0 - self.score, labels=labels, class_names=self.class_names[::-1])
+
+    def with_positive(self, name: str | None) -> BinaryPrediction:
+        """Return the rows with this class as the positive one; None changes nothing.
+
+        Raises
+        ------
+        InputError
+            If it is neither class.
+        """
+        if name is None or str(name) == self.positive:
+            return self
+        if str(name) not in self.class_names:
+            raise InputError(f"the classes are {self.class_names[0]!r} and {self.positive!r}; got {name!r}")
+        return self.switched()
+
+
+def check_metadata(table: pd.DataFrame | None, n_samples: int) -> None:
+    """Refuse metadata that are no frame with one row per prediction."""
+    if table is None:
+        return
+    if not isinstance(table, pd.DataFrame) or len(table) != n_samples:
+        got = f"{len(table):,} rows" if isinstance(table, pd.DataFrame) else type(table).__name__
+        raise InputError(f"metadata must be a DataFrame with one row for each of {n_samples:,}; got {got}")
+
+
+def owned(array: np.ndarray) -> np.ndarray:
+    """Return the array itself if nobody can write to it any more, else a copy; C-contiguous."""
+    base = array.base
+    if array.flags.writeable or (isinstance(base, np.ndarray) and base.flags.writeable):
+        return np.array(array, order="C")
+    return np.ascontiguousarray(array)
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """Return a view through which, as through the array, nothing can be written."""
+    array.flags.writeable = False
+    return array.view()

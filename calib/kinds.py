@@ -1,0 +1,166 @@
+"""What each kind of predictions has, and what each number, calibrator, page and export needs.
+
+One table for app, command line, report, gate and files: `lacks` gives None where something applies to a kind,
+else one sentence on what it would need.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from calib.notions import NOTIONS, Notion
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of predictions.
+
+    Attributes
+    ----------
+    name : str
+        The kind, as in `rows.kind`.
+    title : str
+        What it is, for headings and messages.
+    columns : str
+        Columns of a file that holds it, as an example.
+    has : frozenset of str
+        Keys of `INGREDIENTS` that it offers.
+    notion : str
+        The notion that is looked at first.
+    """
+
+    name: str
+    title: str
+    columns: str
+    has: frozenset[str]
+    notion: Notion
+
+
+#: What predictions can consist of, and what a file needs to have it.
+INGREDIENTS = {
+    "confidence": "a confidence for each row and whether the predicted class is right",
+    "event": "P(Y = 1) of one class and labels of two classes, such as the columns p(yes) and label",
+    "class": "the predicted class of each row and the true one, such as the columns predicted and label",
+    "scores": "a score for every class, one column per class",
+    "vector": "a probability for every class, one column per class, rows that sum to 1",
+    "ranks": "the highest classes of each row with their scores, such as the lists labels and scores",
+}
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "vectors",
+            "a probability for every class",
+            "p(cat), p(dog), label",
+            frozenset({"confidence", "class", "scores", "vector", "ranks"}),
+            "top-label",
+        ),
+        Kind(
+            "top-label",
+            "the predicted class and its confidence",
+            "predicted, confidence, label",
+            frozenset({"confidence", "class"}),
+            "top-label",
+        ),
+        Kind(
+            "confidence",
+            "a confidence, and whether it was right",
+            "confidence, correct",
+            frozenset({"confidence"}),
+            "confidence",
+        ),
+        Kind(
+            "binary",
+            "the probability of one of two classes",
+            "p(yes), label",
+            frozenset({"event"}),
+            "class-wise",
+        ),
+        Kind(
+            "top-k",
+            "the highest classes with their scores",
+            "labels, scores, true",
+            frozenset({"confidence", "class", "ranks"}),
+            "top-label",
+        ),
+        Kind(
+            "multilabel",
+            "a score for every class, several of which can be true",
+            "p(cat), p(dog), true cat, true dog",
+            frozenset({"scores"}),
+            "class-wise",
+        ),
+    )
+}
+
+#: Notions of calibration, and what each needs.
+_NOTIONS = {
+    "confidence": "confidence",
+    "top-label": "class",
+    "class-wise": "scores",
+    "top-k-confidence": "ranks",
+    "top-k-label": "ranks",
+}
+#: What everything that is not there for all kinds needs: any one of these ingredients. Keys are those of the
+#: tables of metrics (`calib.metrics.catalogue`), titles of pages, and exports.
+NEEDS: dict[str, tuple[str, ...]] = {
+    **{f"notion:{notion}": (_NOTIONS[notion],) for notion in NOTIONS},
+    **{f"measure:{key}": ("event",) for key in ("ece", "mce")},
+    **{f"measure:{key}": ("confidence",) for key in ("conf_ece", "conf_mce", "top_brier", "top_log_loss")},
+    **{f"measure:{key}": ("class",) for key in ("tl_ece", "tl_mce_bin", "tl_mce_cell")},
+    "measure:cw_ece": ("scores",),
+    "measure:accuracy": ("confidence", "event"),
+    **{f"measure:{key}": ("vector", "event") for key in ("brier", "log_loss")},
+    "calibrator:one score": ("event", "confidence"),
+    "calibrator:whole vector": ("vector",),
+    "page:Classes": ("class",),
+    "page:Simplex": ("vector",),
+    "page:Compare": ("confidence", "event"),
+    "page:Calibrate": ("confidence", "event"),
+    "export:onnx": ("vector",),
+    "export:scorer": ("vector",),
+}
+EVERYWHERE = "everywhere"
+
+
+def kind_of(rows: Any) -> Kind:
+    """Return the kind of predictions; a matrix counts as vectors, 1-D scores as binary."""
+    name = getattr(rows, "kind", None)
+    if name is None:
+        name = "binary" if getattr(rows, "ndim", 2) == 1 else "vectors"
+    return KINDS[name]
+
+
+def lacks(kind: Kind | str, what: str) -> str | None:
+    """Return None if something applies to a kind, else one sentence on what it would need.
+
+    Parameters
+    ----------
+    kind : Kind or str
+        A kind, or its name.
+    what : str
+        A key of `NEEDS`, such as "notion:top-label"; what is not there applies to every kind.
+
+    Examples
+    --------
+    >>> lacks("vectors", "notion:top-label") is None
+    True
+    >>> print(lacks("confidence", "page:Classes"))
+    Classes needs the predicted class of each row and the true one, such as the columns predicted and label; \
+these predictions are a confidence, and whether it was right.
+    """
+    known = KINDS[kind] if isinstance(kind, str) else kind
+    needed = NEEDS.get(what, ())
+    if not needed or known.has & set(needed):
+        return None
+    section, _, name = what.partition(":")
+    subject = f'the notion "{name}"' if section == "notion" else name
+    wanted = ", or ".join(INGREDIENTS[one] for one in needed)
+    return f"{subject} needs {wanted}; these predictions are {known.title}."
+
+
+def notions_of(kind: Kind | str) -> list[Notion]:
+    """Return the notions that apply to a kind."""
+    return [notion for notion in NOTIONS if lacks(kind, f"notion:{notion}") is None]
