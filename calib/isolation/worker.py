@@ -1,6 +1,6 @@
-"""The reader: a process that reads and examines files, one job after another, until its input ends.
+"""A worker: a process that reads files, or computes, one job after another, until its input ends.
 
-`python -m calib.isolation.worker` is started by `calib.isolation.reader`, never by hand.
+`python -m calib.isolation.worker` is started by `calib.isolation.process`, never by hand.
 """
 
 from __future__ import annotations
@@ -81,7 +81,24 @@ def read_cover_types(
     return {}, list(read_covtype(blobs[0]))
 
 
-JOBS: dict[str, Job] = {"read": read_files, "calibrator": check_calibrator, "covtype": read_cover_types}
+def compute(
+    head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
+) -> Outcome:
+    """Call a function of the library."""
+    from calib.isolation.computing import call  # a process that only reads does without most of calib
+
+    result, results = call(head["call"], arrays, progress)
+    return {"result": result}, results
+
+
+JOBS: dict[str, Job] = {
+    "read": read_files,
+    "calibrator": check_calibrator,
+    "covtype": read_cover_types,
+    "compute": compute,
+}
+#: Why a job was not done.
+TOO_LARGE = "the {} needs more memory than one may take; pass a sample of the rows"
 
 
 def limit(memory_bytes: int) -> list[str]:
@@ -123,11 +140,13 @@ def resident_bytes() -> int:
         return 0
 
 
-def main(memory_bytes: int, seconds: int) -> None:
+def main(memory_bytes: int, seconds: int, niceness: int) -> None:
     """Do jobs until the input ends."""
     # Own copies of the two pipes: whatever else prints goes to the log.
     channel = Channel(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
     os.dup2(2, 1)
+    if niceness and hasattr(os, "nice"):
+        os.nice(niceness)
     channel.send({"limits": limit(memory_bytes)})
     latest = 0.0
 
@@ -149,7 +168,7 @@ def main(memory_bytes: int, seconds: int) -> None:
         except InputError as error:
             reply = {"error": str(error)}
         except (MemoryError, RecursionError):
-            reply = {"error": "the file needs more memory than a file may take; pass a sample of the rows"}
+            reply = {"error": TOO_LARGE.format("computation" if head["job"] == "compute" else "file")}
         except Exception as error:
             traceback.print_exc()  # to the log; the user gets one sentence
             reply = {"fault": type(error).__name__}
@@ -159,4 +178,4 @@ def main(memory_bytes: int, seconds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(*map(int, sys.argv[1:]))

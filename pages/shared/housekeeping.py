@@ -1,4 +1,4 @@
-"""Housekeeping of the server: what ended sessions held is given back on a timer, not by the next visitor."""
+"""Housekeeping: what ended sessions and idle workers held is given back on a timer."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ import pyarrow as pa
 import streamlit as st
 from streamlit import runtime
 
+from calib.isolation import computing, reader
+
 #: Seconds between two rounds.
 INTERVAL = 10.0
+#: Seconds after which a worker process with nothing to do is ended.
+REST = 60.0
 
 
 @st.cache_resource(show_spinner=False)
@@ -36,6 +40,8 @@ def _rounds(server: Any) -> None:
             loop.call_soon_threadsafe(sweep, server._session_mgr._session_storage)
         except RuntimeError:  # the server has stopped
             return
+        for pool in (computing.pool, reader.pool):
+            pool.rest(REST)
         give_back()
 
 

@@ -1,18 +1,15 @@
-"""Results that pages show, each computed once.
+"""Results that pages show, each computed once: here if that is soon done, else in a worker.
 
-Streamlit hashes only a sample of a large array, so whatever contains rows is hashed by its digest here.
-Results that contain rows are cached per session and deleted with it; shared ones contain summaries only.
+Results that contain rows are kept per session and end with it; shared ones contain summaries only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
-import streamlit as st
 
 import calib
 from calib import Predictions, diagrams
@@ -25,7 +22,9 @@ from calib.noise import measure_interval
 from calib.noise.draws import affordable_resamples
 from calib.notions import Notion
 from calib.reductions import top_label
+from pages.shared.kept import kept
 from pages.shared.session import BASE, Dataset, Method, class_wise, methods
+from pages.shared.work import compute
 
 #: Redraws for the curve of a perfect model: its shares are averages, which 200 redraws give to within 1 %.
 CURVE_REDRAWS = 200
@@ -45,25 +44,12 @@ class ThreeClasses:
     evaluation: Predictions
 
     @property
-    def key(self) -> str:
+    def digest(self) -> str:
         """Digest of all rows."""
         return f"{self.calibration.fingerprint}/{self.evaluation.fingerprint}"
 
 
-#: How Streamlit hashes objects that contain rows.
-DIGESTS: dict[Any, Any] = {
-    Predictions: lambda rows: rows.fingerprint,
-    Dataset: lambda data: data.key,
-    ThreeClasses: lambda view: view.key,
-    Method: lambda method: f"{method.key}/{method.strategy!r}",
-    calib.SierpinskiScheme: repr,
-    calib.GridScheme: repr,
-    calib.ProjectionScheme: lambda scheme: repr(scheme.get_params()),
-}
-_shared = partial(st.cache_resource, hash_funcs=DIGESTS)
-
-
-@_shared(max_entries=16, scope="session", show_spinner=False)
+@kept(rows=True)
 def problems(method: Method, notion: Notion) -> calib.BinaryProblems:
     """Return the sorted binary problems of a method on the evaluation rows."""
     return calib.reduce_to_binary(method.labels, method.scores, notion)
@@ -79,37 +65,50 @@ def summary(method: Method, n_bins: int) -> calib.Summary:
     return replace(_summary(method, n_bins, class_wise()), method=method.name)
 
 
-@_shared(max_entries=256, show_spinner="Computing metrics ...")
+@kept()
 def _summary(method: Method, n_bins: int, with_classes: bool) -> calib.Summary:
-    return calib.summarize(
-        method.labels, method.scores, n_bins=n_bins, strategy=method.strategy, class_wise=with_classes
+    return compute(
+        "Computing metrics",
+        calib.summarize,
+        method.labels,
+        method.scores,
+        n_bins=n_bins,
+        strategy=method.strategy,
+        class_wise=with_classes,
     )
 
 
-@_shared(max_entries=256, show_spinner=False)
+@kept()
 def reliability(method: Method, n_bins: int) -> diagrams.ReliabilityDiagram:
     """Return the reliability diagram of a method on the evaluation rows."""
     return calib.reliability_diagram(method.labels, method.scores, n_bins=n_bins)
 
 
-@_shared(max_entries=64, show_spinner="Assessing every class ...")
+@kept()
 def classes(method: Method, n_bins: int) -> diagrams.ClassTable:
     """Return the table of classes of a method on the evaluation rows."""
     top_problems = problems(method, "top-label")
-    return calib.class_table(
-        method.labels, top_problems, n_bins=n_bins, strategy=method.strategy, random_state=0
+    return compute(
+        "Assessing every class",
+        calib.class_table,
+        method.labels,
+        top_problems,
+        n_bins=n_bins,
+        strategy=method.strategy,
+        random_state=0,
     )
 
 
 # Noise: by the keys of `MEASURES`.
 
 
-@_shared(max_entries=512, show_spinner="Redrawing outcomes for the noise floor ...")
+@kept()
 def floor(method: Method, key: str, n_bins: int) -> calib.NoiseFloor:
     """Return the noise floor of a calibration error: what a perfect model of this size would show."""
     options = MEASURES[key].options
     binary = problems(method, options.pop("notion"))
-    return calib.noise_floor_of(binary, **options, n_bins=n_bins, strategy=method.strategy, random_state=0)
+    options |= {"n_bins": n_bins, "strategy": method.strategy, "random_state": 0}
+    return compute("Redrawing outcomes for the noise floor", calib.noise_floor, None, binary, **options)
 
 
 def floors(method: Method, n_bins: int) -> dict[str, calib.NoiseFloor]:
@@ -119,28 +118,34 @@ def floors(method: Method, n_bins: int) -> dict[str, calib.NoiseFloor]:
     return {key: floor(method, key, n_bins) for key in judged}
 
 
-@_shared(max_entries=512, show_spinner="Computing intervals ...")
+@kept()
 def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
     """Return the ends of the 95 % interval of a reported number of a method."""
     measure = MEASURES[key]
     scores = problems(method, measure.options["notion"]) if measure.is_error else method.scores
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy}
-    return measure_interval(
-        method.labels, scores, key, **options, n_resamples=affordable_resamples(len(method.labels))
+    return compute(
+        "Computing intervals",
+        measure_interval,
+        method.labels,
+        scores,
+        key,
+        **options,
+        n_resamples=affordable_resamples(len(method.labels)),
     )
 
 
-@_shared(max_entries=64, show_spinner="Testing without bins ...")
+@kept()
 def binless(method: Method) -> tuple[list[calib.CalibrationTest], calib.CalibrationSlope]:
     """Return the tests that need no bins, and slope and intercept of the confidence."""
     line = calib.calibration_slope(None, problems(method, "confidence"))
-    return calib.calibration_tests(method.labels, method.scores), line
+    return compute("Testing without bins", calib.calibration_tests, method.labels, method.scores), line
 
 
-@_shared(max_entries=64, show_spinner="Bounding the true curve ...")
+@kept()
 def bounds_of(method: Method) -> calib.CalibrationBand:
     """Return the band that holds the true curve of the confidence everywhere at once."""
-    return calib.calibration_band(None, problems(method, "confidence"))
+    return compute("Bounding the true curve", calib.calibration_band, None, problems(method, "confidence"))
 
 
 def intervals(method: Method, n_bins: int) -> dict[str, tuple[float, float]]:
@@ -150,38 +155,45 @@ def intervals(method: Method, n_bins: int) -> dict[str, tuple[float, float]]:
     return {key: interval(method, key, n_bins) for key in keys}
 
 
-@_shared(max_entries=16, scope="session", show_spinner="Scoring every row ...")
+@kept(rows=True)
 def losses(method: Method) -> dict[str, np.ndarray]:
     """Return the values of each evaluation row of the scores that rank methods."""
-    return vector_losses(method.labels, method.scores, methods()[BASE].scores)
+    return compute("Scoring every row", vector_losses, method.labels, method.scores, methods()[BASE].scores)
 
 
-@_shared(max_entries=32, show_spinner="Trying numbers of points per bin ...")
+@kept()
 def points_per_bin(data: Dataset, notion: Notion) -> calib.PointsPerBinChoice:
     """Return the cross-validated choice of points per bin on the calibration rows."""
     assert data.calibration is not None, "pages ask for calibration rows before they offer to fit"
     rows = data.calibration
-    return calib.choose_points_per_bin(rows, rows.labels, notion=notion)
+    return compute(
+        "Trying numbers of points per bin", calib.choose_points_per_bin, rows, rows.labels, notion=notion
+    )
 
 
-@_shared(max_entries=512, show_spinner="Comparing on the same rows ...")
+def tops(*methods: Method) -> list[calib.TopLabelPrediction]:
+    """Return what each method announces for every row: its predicted class and the confidence."""
+    return [calib.TopLabelPrediction(*top_label(one.scores)) for one in methods]
+
+
+@kept()
 def error_difference(a: Method, b: Method, key: str, n_bins: int) -> calib.PairedDifference:
     """Return the difference of the debiased squared error of a and of b on the same rows."""
     options: dict[str, Any] = {"notion": MEASURES[key].notion, "n_bins": n_bins}
-    strategies: dict[str, Any] = {"strategy_a": a.strategy, "strategy_b": b.strategy}
-    return calib.paired_difference(a.labels, a.scores, b.scores, **options, **strategies)
+    options |= {"strategy_a": a.strategy, "strategy_b": b.strategy}
+    return compute("Comparing on the same rows", calib.paired_difference, a.labels, *tops(a, b), **options)
 
 
-@_shared(max_entries=512, show_spinner="Comparing on the same rows ...")
+@kept()
 def score_difference(a: Method, b: Method, key: str) -> calib.PairedInterval:
     """Return b's score less a's on the same rows, both of the event that the predicted class is right."""
-    events = [calib.TopLabelPrediction(*top_label(one.scores)) for one in (a, b)]
     metric: Any = MEASURES[key].metric
     draws = affordable_resamples(len(a.labels))
-    return calib.paired_interval(a.labels, *events, metric=metric, n_resamples=draws, random_state=0)
+    options: dict[str, Any] = {"metric": metric, "n_resamples": draws, "random_state": 0}
+    return compute("Comparing on the same rows", calib.paired_interval, a.labels, *tops(a, b), **options)
 
 
-@_shared(max_entries=256, show_spinner="Estimating without bins ...")
+@kept()
 def estimates(method: Method, notion: Notion) -> dict[str, float]:
     """Return the estimates of an error that depend less on noise or bins, by name."""
     binary = problems(method, notion)
@@ -189,15 +201,16 @@ def estimates(method: Method, notion: Notion) -> dict[str, float]:
     if isinstance(strategy, PerClass):
         strategy = replace(strategy, other_strategy="quantile")
     cells = calib.bin_statistics(binary, n_bins=15, strategy=strategy)
+    words = "Estimating without bins"
     return {
         "Plug-in l2 error": float(np.sqrt(cells.share @ cells.gap**2)),
         "Debiased l2 error (Kumar et al. 2019)": calib.debiased_l2(None, binary, strategy=strategy),
-        "ECE-sweep (Roelofs et al. 2022)": calib.sweep_ece(None, binary).value,
-        "SmoothECE (B\u0142asiok & Nakkiran 2024)": calib.smooth_ece(None, binary).value,
+        "ECE-sweep (Roelofs et al. 2022)": compute(words, calib.sweep_ece, None, binary).value,
+        "SmoothECE (B\u0142asiok & Nakkiran 2024)": compute(words, calib.smooth_ece, None, binary).value,
     }
 
 
-@_shared(max_entries=256, show_spinner=False)
+@kept()
 def score_terms(method: Method, rule: str, n_bins: int) -> calib.Decomposition:
     """Return the decomposed Brier score or log loss of the event that the predicted class is right."""
     top_problems = problems(method, "top-label")
@@ -215,11 +228,13 @@ def validity(
     return {**curves, method.name: _validity(method, None, notion, cells, n_bins)}
 
 
-@_shared(max_entries=128, show_spinner="Computing validity ...")
+@kept()
 def _validity(
     method: Method, reference: Method | None, notion: Notion, cells: diagrams.ValidityCells, n_bins: int
 ) -> calib.ValidityCurve:
-    return calib.validity_curve(
+    return compute(
+        "Computing validity",
+        calib.validity_curve,
         None,
         problems(method, notion),
         reference=None if reference is None else problems(reference, notion),
@@ -241,31 +256,42 @@ def sweeps(
     return {notion: _sweep(method, notion, metric) for notion in notions}
 
 
-@_shared(max_entries=64, show_spinner="Refitting for each number of bins ...")
+@kept()
 def _refitted(
     method: Method, data: Dataset, notions: tuple[Notion, ...], metric: str
 ) -> Mapping[Notion, diagrams.EceSweep]:
-    return binned_sweeps(method.calibrator, data.calibration, data.evaluation, notions=notions, metric=metric)
+    return compute(
+        "Refitting for each number of bins",
+        binned_sweeps,
+        method.calibrator,
+        data.calibration,
+        data.evaluation,
+        notions=notions,
+        metric=metric,
+    )
 
 
-@_shared(max_entries=128, show_spinner=False)
+@kept()
 def _sweep(method: Method, notion: Notion, metric: str) -> diagrams.EceSweep:
-    return calib.ece_sweep(None, problems(method, notion), strategy=method.strategy, metric=metric)
+    options: dict[str, Any] = {"strategy": method.strategy, "metric": metric}
+    return compute("Computing errors", calib.ece_sweep, None, problems(method, notion), **options)
 
 
-@_shared(max_entries=8, scope="session", show_spinner="Calibrating every class ...")
+@kept(rows=True)
 def binning(data: Dataset, **options: int) -> diagrams.ClassBinning:
     """Return top-label histogram binning for each class, with fixed points per bin or fixed bins."""
-    return calib.class_binning(data.calibration, data.evaluation, **options)
+    return compute(
+        "Calibrating every class", calib.class_binning, data.calibration, data.evaluation, **options
+    )
 
 
-@_shared(max_entries=16, show_spinner="Trying k = 20 to 200 ...")
+@kept()
 def plan(data: Dataset) -> diagrams.BinPlan:
     """Return how many classes get how many bins for k = 20, 40, ..., 200."""
-    return calib.plan_bins(data.calibration, data.evaluation)
+    return compute("Trying k = 20 to 200", calib.plan_bins, data.calibration, data.evaluation)
 
 
-@_shared(max_entries=4, scope="session", show_spinner=False)
+@kept(rows=True)
 def three_class_view(
     calibration: Predictions, rows: Predictions, how: str, chosen: list[int]
 ) -> ThreeClasses:
@@ -291,29 +317,35 @@ class SchemeResult:
     floors: dict[tuple[str, int], calib.NoiseFloor]
 
 
-@_shared(max_entries=8, scope="session", show_spinner="Binning the simplex ...")
+@kept(rows=True)
 def apply_scheme(view: ThreeClasses, scheme: SimplexScheme) -> SchemeResult:
     """Fit a scheme and compute arrows, validity curves and noise floors."""
     rows = view.evaluation
     calibrator = calib.CanonicalBinning(scheme).fit(view.calibration.proba, view.calibration.labels)
     cells = calibrator.assign(rows.proba)
     vectors = {BASE: rows.proba, "Recalibrated": calibrator.value_of(cells)}
-    redraw = partial(calib.canonical_noise_floor, rows.labels, n_resamples=SIMPLEX_REDRAWS, random_state=0)
+    options: dict[str, Any] = {"n_resamples": SIMPLEX_REDRAWS, "random_state": 0}
+
+    def redraw(proba: np.ndarray, norm: int) -> calib.NoiseFloor:
+        arguments = (rows.labels, proba, cells)
+        return compute("Redrawing labels", calib.canonical_noise_floor, *arguments, norm=norm, **options)
+
     return SchemeResult(
         calibrator,
         calib.recalibration_map(calibrator, rows),
         {name: calib.canonical_validity(rows.labels, proba, cells) for name, proba in vectors.items()},
-        {(name, norm): redraw(proba, cells, norm=norm) for name, proba in vectors.items() for norm in (1, 2)},
+        {(name, norm): redraw(proba, norm) for name, proba in vectors.items() for norm in (1, 2)},
     )
 
 
-@_shared(max_entries=4, scope="session", show_spinner="Comparing the schemes ...")
+@kept(rows=True)
 def compare(
     view: ThreeClasses, schemes: Mapping[str, SimplexScheme]
 ) -> tuple[diagrams.SchemeComparison, dict[str, diagrams.CanonicalValidity]]:
     """Return the comparison of all schemes, and V(eps) of each one's recalibrated vectors."""
     rows = view.evaluation
-    comparison = calib.compare_schemes(view.calibration, rows, schemes, epsilon=EPSILON)
+    arguments = (view.calibration, rows, schemes)
+    comparison = compute("Comparing the schemes", calib.compare_schemes, *arguments, epsilon=EPSILON)
     curves = {}
     for name, calibrator in zip(comparison.names, comparison.calibrators, strict=True):
         cells = calibrator.assign(rows.proba)

@@ -13,12 +13,15 @@ import numpy as np
 import streamlit as st
 
 from calib import InputError, Predictions, TopLabelPrediction
-from calib.assessment.calibrated import assessment_strategy, calibrated_scores
+from calib.assessment.calibrated import assessment_strategy
 from calib.assessment.summary import BASE
 from calib.binning import Strategy
 from calib.calibrators.catalogue import make_calibrator, name_of
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
+from calib.isolation import computing
 from calib.notions import Notion
+from pages.shared.kept import kept
+from pages.shared.work import compute
 
 #: One line per upload, fit and error: sizes and durations, never names or contents.
 LOG = logging.getLogger("calib.app")
@@ -73,6 +76,11 @@ class Dataset:
         return "/".join(rows.fingerprint for rows in (self.evaluation, self.calibration) if rows is not None)
 
     @property
+    def digest(self) -> str:
+        """What tells these data from others."""
+        return self.key
+
+    @property
     def size(self) -> int:
         """Bytes of all probabilities and labels."""
         rows = [rows for rows in (self.evaluation, self.calibration) if rows is not None]
@@ -112,6 +120,11 @@ class Method:
     key: str
     calibrator: Any = None
     choices: int = 1
+
+    @property
+    def digest(self) -> str:
+        """What tells this method and its assessment from others."""
+        return f"{self.key}/{self.strategy!r}"
 
     @property
     def scores_every_class(self) -> bool:
@@ -246,7 +259,7 @@ def fit(name: str, calibrator: Any, choices: int = 1) -> Method:
     if fitted_before is not None and fitted_before.key == key:
         return store(replace(fitted_before, choices=max(choices, fitted_before.choices)))
     begin = time.perf_counter()
-    fitted, scores = _fitted(key, calibrator, data.calibration, data.evaluation)
+    fitted, scores = _fitted(key, name, calibrator, data.calibration, data.evaluation)
     LOG.info("fit rows=%d seconds=%.2f", data.calibration.n_samples, time.perf_counter() - begin)
     strategy = assessment_strategy(fitted)
     return store(Method(name, data.evaluation.labels, scores, strategy, key, fitted, choices))
@@ -283,9 +296,8 @@ def _example(name: str) -> Example:
     return load_example(name)
 
 
-@st.cache_resource(max_entries=16, scope="session", show_spinner="Fitting the calibrator ...")
+@kept(rows=True)
 def _fitted(
-    key: str, _calibrator: Any, _calibration: Predictions, _evaluation: Predictions
+    key: str, _name: str, _calibrator: Any, _calibration: Predictions, _evaluation: Predictions
 ) -> tuple[Any, TopLabelPrediction | np.ndarray]:
-    fitted = _calibrator.fit(_calibration.proba, _calibration.labels)
-    return fitted, calibrated_scores(fitted, _evaluation)
+    return compute(f"Fitting {_name}", computing.fit, _calibrator, _calibration, _evaluation)

@@ -15,7 +15,8 @@ from streamlit.web.server.server_util import is_url_from_allowed_origins
 
 import serve
 from calib import __version__
-from pages.shared import results
+from calib.isolation.objects import Packer
+from pages.shared import kept, results
 from pages.shared.housekeeping import give_back, sweep
 from tests.app.running import ROOT, open_page, press, words
 
@@ -28,8 +29,8 @@ def table(n: int = 400) -> bytes:
     return frame.to_csv(index=False).encode()
 
 
-def use_upload(app):
-    app.file_uploader(key="up").upload("secret-name.csv", table(), "text/csv").run()
+def use_upload(app, n: int = 400):
+    app.file_uploader(key="up").upload("secret-name.csv", table(n), "text/csv").run()
     press(app, "Use these files")
     return app
 
@@ -98,7 +99,39 @@ def test_expired_sessions_are_swept_without_a_visitor(seconds, left):
     "name", ["problems", "losses", "three_class_view", "apply_scheme", "compare", "binning"]
 )
 def test_results_with_rows_belong_to_a_session(name):
-    assert getattr(results, name)._info.scope == "session"
+    assert getattr(results, name).rows
+
+
+def test_results_of_all_sessions_hold_no_rows():
+    """Pages are opened with more rows than redraws; then no shared result has as many numbers."""
+    app = use_upload(open_page("pages/start/data.py", example="two-patients"), 2_400)
+    for page in ("start/overview", "diagnose/reliability", "diagnose/classes", "diagnose/noise"):
+        app.switch_page(f"pages/{page}.py").run()
+        assert not app.exception
+    rows = app.session_state["dataset"].evaluation
+    own = app.session_state["kept"]
+    assert own.size > rows.proba.nbytes
+    shared = [one for key, one in kept._of_all_sessions.results.items() if rows.fingerprint in str(key)]
+    assert len(shared) > 10
+    for result, _ in shared:
+        arrays = Packer()
+        arrays.pack(result)
+        assert all(array.size < rows.n_samples for array in arrays.arrays)
+
+
+def test_results_are_bounded_in_bytes(monkeypatch):
+    monkeypatch.setattr(kept, "MOST_MB", 1e-6 * sum(one.size for one in kept._all) + 2.0)
+    first, second = kept.Kept(), kept.Kept()
+    first.put("a", np.zeros(100_000))
+    second.put("b", np.zeros(100_000))
+    first.get("a")
+    second.put("c", np.zeros(50_000))
+    first.put("d", np.zeros(60_000))  # more than 2 MB together: the session used longest ago gives way
+    assert list(second.results) == ["c"]
+    assert list(first.results) == ["a", "d"]
+    assert (first.size, second.size) == (8 * 160_000, 8 * 50_000)
+    with pytest.raises(KeyError):
+        second.get("b")
 
 
 def test_limits_are_said_in_a_sentence(monkeypatch):

@@ -8,6 +8,7 @@ from calib import InputError, Recommendation, recommend
 from calib.calibrators.catalogue import name_of
 from pages.shared.session import Dataset, dataset, fit
 from pages.shared.widgets import download, escaped
+from pages.shared.work import compute
 
 HEADS = {
     "method": "Method",
@@ -41,15 +42,7 @@ def show_recommendation() -> None:
 
 def _advice(data: Dataset) -> Recommendation:
     assert data.calibration is not None, "the page asks for calibration rows first"
-    bar = st.progress(0.0)
-    try:
-        return recommend(
-            data.calibration,
-            data.calibration.labels,
-            progress=lambda share, name: bar.progress(share, f"Trying {name}"),
-        )
-    finally:
-        bar.empty()
+    return compute("Trying every calibrator", recommend, data.calibration, data.calibration.labels)
 
 
 def _show(advice: Recommendation) -> None:

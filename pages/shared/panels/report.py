@@ -10,6 +10,7 @@ import streamlit as st
 
 from calib.doctor import examine
 from calib.report import ReportInput, report_html
+from pages.shared.kept import kept
 from pages.shared.session import dataset, methods
 from pages.shared.widgets import offer
 
@@ -43,9 +44,10 @@ def offer_report(n_bins: int) -> None:
     offer(f"Report (HTML, {len(page) / 1e6:.1f} MB)", page, f"{file}-report.html", "text/html", "secondary")
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner="Writing the report ...")
+@kept(rows=True)
 def _page(key: str, _contents: ReportInput) -> bytes:
-    examinations: dict[str, Any] = {
-        "evaluation": examine(_contents.evaluation, calibration=_contents.calibration)
-    }
-    return report_html(replace(_contents, examinations=examinations)).encode()
+    with st.spinner("Writing the report ..."):
+        examinations: dict[str, Any] = {
+            "evaluation": examine(_contents.evaluation, calibration=_contents.calibration)
+        }
+        return report_html(replace(_contents, examinations=examinations)).encode()

@@ -11,7 +11,7 @@ import streamlit as st
 from calib import Predictions
 from calib.export import scorer, to_onnx, verify_onnx, verify_scorer
 from calib.persistence import dumps
-from pages.shared.results import DIGESTS
+from pages.shared.kept import kept
 from pages.shared.session import Method, dataset
 from pages.shared.widgets import offer
 
@@ -48,7 +48,7 @@ def offer_file(calibrator: Any, fitted_on: Predictions | None, names: tuple[str,
     )
 
 
-@st.cache_resource(max_entries=4, scope="session", show_spinner="Writing the calibrator file ...")
+@kept(rows=True)
 def _file(
     key: str, names: tuple[str, ...], log: tuple[str, ...], _calibrator: Any, _fitted_on: Predictions | None
 ) -> bytes:
@@ -64,20 +64,13 @@ def _offer(label: str, content: bytes, file: str, mime: str, deviation: float) -
         )
 
 
-@st.cache_resource(
-    max_entries=4, scope="session", show_spinner="Writing and verifying the scorer ...", hash_funcs=DIGESTS
-)
+@kept(rows=True)
 def _scorer(method: Method, _proba: np.ndarray) -> tuple[str, float]:
     code = scorer(method.calibrator)
     return code, verify_scorer(code, method.calibrator, _proba)
 
 
-@st.cache_resource(
-    max_entries=4,
-    scope="session",
-    show_spinner="Writing and verifying the ONNX graph ...",
-    hash_funcs=DIGESTS,
-)
+@kept(rows=True)
 def _graph(method: Method, _proba: np.ndarray) -> tuple[bytes, float]:
     graph = to_onnx(method.calibrator)
     return graph, verify_onnx(graph, method.calibrator, _proba)

@@ -1,0 +1,201 @@
+"""Many users at once: what each waits for, and whether every answer is about the user's own data.
+
+    python -m benchmarks.load.users crowd [minutes]    30 sessions of mixed sizes
+    python -m benchmarks.load.users mix [minutes]      6 light sessions beside 4 heavy ones
+
+10 minutes by default. Sessions upload, move the slider of bins on several pages, fit, download, and now and
+then upload other data, with pauses as people make them. Each upload has a name and a number of rows of its
+own, and an accuracy that is computed here: every answer must show them, and none of another session's. Prints
+median, 95 % and worst seconds of each kind of click; exits with 1 after any error, and in "mix" if light
+sessions wait more than 0.5 s (median) or 3 s (95 %). Stops by itself.
+"""
+
+from __future__ import annotations
+
+import collections
+import io
+import re
+import sys
+import threading
+import time
+import traceback
+
+import numpy as np
+
+from benchmarks.load import visitor
+from benchmarks.load.visitor import Visitor, resident, served
+from calib import Predictions, accuracy
+
+#: Rows and classes of the sessions, by whether they count as light.
+LIGHT = [(1_000, 3), (5_000, 10), (10_000, 10), (2_000, 30), (8_000, 5), (10_000, 10)]
+HEAVY = [(100_000, 10), (100_000, 10), (1_000_000, 10), (50_000, 1_000)]
+CROWD = [*(4 * LIGHT), (20_000, 20), (20_000, 20), (5_000, 100), (5_000, 100), (100_000, 10), (100_000, 10)]
+#: Longest wait for a light click in "mix": median and 95 %.
+LIMITS = (0.5, 3.0)
+#: Pages with the slider of bins, and what a session does, by how often.
+SLIDING = ("overview", "reliability", "noise", "classes")
+ACTIONS = {"slide": 12, "fit": 2, "download": 3, "upload": 1}
+NAME = re.compile(r"s\d+-\d+\.npz")
+
+
+class User:
+    """One session and what it must be shown."""
+
+    def __init__(self, url: str, number: int, size: tuple[int, int], light: bool, log: Log) -> None:
+        self.number, self.size, self.light, self.log = number, size, light, log
+        self.random = np.random.default_rng(number)
+        self.uploads = 0
+        self.visitor = Visitor(url, "data")
+
+    def upload(self) -> None:
+        """Upload data that no other session has, and put them to use."""
+        n_rows, n_classes = self.size
+        n_rows += 2 * self.number + 100 * self.uploads
+        self.uploads += 1
+        proba = self.random.dirichlet(np.full(n_classes, 3.0 / n_classes), n_rows).astype(np.float32)
+        proba = np.maximum(proba, 1e-6)
+        proba /= proba.sum(axis=1, keepdims=True)
+        labels = (self.random.random((n_rows, 1)) > proba.cumsum(axis=1)).sum(axis=1).clip(0, n_classes - 1)
+        file = io.BytesIO()
+        np.savez(file, proba=proba, labels=labels)
+        rows = Predictions(proba, labels).split(0.5, random_state=0)[1]
+        self.name = f"s{self.number}-{self.uploads}.npz"
+        self.rows, self.accuracy = f"{rows.n_samples:,} evaluation rows", f"{accuracy(rows.labels, rows):.3f}"
+        self.visitor.page, self.visitor.query, self.visitor.widgets = "data", "", {}
+        self.visitor.run()
+        begin = time.perf_counter()
+        self.visitor.upload("Predictions", self.name, file.getvalue())
+        self.visitor.press("Use these files")
+        self.log.add(self.light, "upload", time.perf_counter() - begin)
+        self.check()
+        shown = [
+            one.body for kind, one, _ in self.visitor.elements if kind == "metric" and one.label == "Accuracy"
+        ]
+        if shown != [self.accuracy]:
+            raise AssertionError(f"accuracy {shown}, not {self.accuracy}")
+
+    def slide(self) -> None:
+        """Move the slider of bins on some page."""
+        self.go(SLIDING[self.random.integers(len(SLIDING))], f"bins={self.random.integers(5, 40)}")
+        query = f"bins={self.random.integers(5, 40)}"
+        self.visitor.query = query
+        begin = time.perf_counter()
+        self.visitor.run()
+        self.log.add(self.light, f"slide on {self.visitor.page}", time.perf_counter() - begin)
+        self.check()
+
+    def fit(self) -> None:
+        """Fit the calibrator that the page proposes."""
+        self.go("calibrate")
+        begin = time.perf_counter()
+        self.visitor.press("Fit")
+        self.log.add(self.light, "fit", time.perf_counter() - begin)
+        self.check()
+
+    def download(self) -> None:
+        """Make a figure, and fetch all files on offer."""
+        self.go("reliability")
+        begin = time.perf_counter()
+        self.visitor.press("Figure (HTML)")
+        for label, status, size in self.visitor.downloads():
+            if status != 200 or not size:
+                raise AssertionError(f"download {label}: status {status}, {size} bytes")
+        self.log.add(self.light, "download", time.perf_counter() - begin)
+
+    def go(self, page: str, query: str = "") -> None:
+        """Open a page."""
+        if self.visitor.page != page:
+            self.visitor.page, self.visitor.widgets = page, {}
+        self.visitor.query = query
+        begin = time.perf_counter()
+        self.visitor.run()
+        self.log.add(self.light, f"open {page}", time.perf_counter() - begin)
+        self.check()
+
+    def check(self) -> None:
+        """Raise AssertionError unless the page is about this session's data, without an error."""
+        texts = [one.body for kind, one, _ in self.visitor.elements if kind == "markdown"]
+        if self.visitor.errors():
+            raise AssertionError(f"{self.visitor.page}: {self.visitor.errors()}")
+        alerts = [one.body for kind, one, _ in self.visitor.elements if kind == "alert"]
+        if any("Not " in text or "not finished" in text for text in alerts):
+            raise AssertionError(f"{self.visitor.page}: {alerts}")
+        named = {name for text in texts for name in NAME.findall(text)}
+        if named != {self.name} or not any(self.rows in text and self.name in text for text in texts):
+            raise AssertionError(
+                f"{self.visitor.page}: shows {named or 'no data'}, not {self.name}, {self.rows}"
+            )
+
+    def live(self, until: float) -> None:
+        """Do one thing after another, with pauses."""
+        names = list(ACTIONS)
+        weights = np.array(list(ACTIONS.values()), dtype=float)
+        try:
+            self.upload()
+            while time.monotonic() < until:
+                time.sleep(self.random.uniform(0.5, 2.0))
+                getattr(self, names[self.random.choice(len(names), p=weights / weights.sum())])()
+        except Exception:
+            self.log.fail(f"session {self.number} ({self.size}): {traceback.format_exc(limit=-2)}")
+        finally:
+            self.visitor.close()
+
+
+class Log:
+    """Seconds of every click, and errors."""
+
+    def __init__(self) -> None:
+        self.seconds = collections.defaultdict[tuple[bool, str], list[float]](list)
+        self.errors: list[str] = []
+
+    def add(self, light: bool, action: str, seconds: float) -> None:
+        """Note one click."""
+        self.seconds[light, action].append(seconds)
+
+    def fail(self, words: str) -> None:
+        """Note an error, and print it now."""
+        self.errors.append(words)
+        print(words, flush=True)
+
+    def table(self) -> None:
+        """Print median, 95 % and worst of each kind of click."""
+        print(f"{'':34}{'clicks':>8}{'median':>9}{'95 %':>9}{'worst':>9}")
+        for (light, action), seconds in sorted(self.seconds.items(), reverse=True):
+            self._line(f"{'light' if light else 'heavy'}: {action}", seconds)
+        for light in (True, False):
+            self._line(f"{'light' if light else 'heavy'}: all", self.all(light))
+
+    def all(self, light: bool) -> list[float]:
+        """Seconds of all clicks of light or heavy sessions."""
+        return [value for (one, _), seconds in self.seconds.items() if one == light for value in seconds]
+
+    def _line(self, name: str, seconds: list[float]) -> None:
+        if seconds:
+            median, high = np.quantile(seconds, [0.5, 0.95])
+            print(f"{name:34}{len(seconds):8d}{median:9.2f}{high:9.2f}{max(seconds):9.2f}")
+
+
+def main() -> int:
+    what, minutes = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 10.0
+    light, heavy = (LIGHT, HEAVY) if what == "mix" else (CROWD[:-2], CROWD[-2:])
+    visitor.PATIENCE = 60 * max(minutes, 5.0)
+    log = Log()
+    with served() as (url, pid):
+        sizes = [*((size, True) for size in light), *((size, False) for size in heavy)]
+        users = [User(url, number, size, is_light, log) for number, (size, is_light) in enumerate(sizes)]
+        until = time.monotonic() + 60 * minutes
+        threads = [threading.Thread(target=user.live, args=(until,)) for user in users]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        print(f"{len(users)} sessions, {minutes:g} minutes; the server holds {resident(pid):.0f} MB")
+    log.table()
+    print(f"{len(log.errors)} errors")
+    median, high = np.quantile(log.all(True), [0.5, 0.95])
+    slow = what == "mix" and (median > LIMITS[0] or high > LIMITS[1])
+    return 1 if log.errors or slow else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""Long computations in worker processes, so that those who only move a slider do not wait for them.
+
+A function is called here if it will take less than `AT_ONCE` seconds, else in one of a bounded number of
+workers that all sessions share. Workers call functions of `FUNCTIONS` only, by name.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from calib.assessment.advice import choose_points_per_bin, recommend
+from calib.assessment.calibrated import calibrated_scores, vector_losses
+from calib.assessment.leaderboard import binned_sweeps
+from calib.assessment.summary import summarize
+from calib.calibrators import HistogramBinning, MulticlassToBinary
+from calib.calibrators.ridge_choice import CROSS_VALIDATED
+from calib.diagrams.bin_sweep import ece_sweep
+from calib.diagrams.classes import class_table
+from calib.diagrams.imbalance import class_binning, plan_bins
+from calib.diagrams.scheme_comparison import compare_schemes
+from calib.diagrams.validity import validity_curve
+from calib.formats.source import Progress
+from calib.isolation.objects import Packer, n_bytes, unpack
+from calib.isolation.process import LOST, Pool, Worker
+from calib.metrics.debiased import smooth_ece, sweep_ece
+from calib.noise.bands import calibration_band
+from calib.noise.binless import calibration_tests
+from calib.noise.bootstrap import paired_interval
+from calib.noise.differences import paired_difference
+from calib.noise.floor import canonical_noise_floor, noise_floor
+from calib.noise.intervals import measure_interval
+from calib.parallel import WORKERS
+from calib.predictions import Predictions, TopLabelPrediction
+
+#: Seconds up to which a function is called here.
+AT_ONCE = 0.5
+#: Workers at a time, memory of a job beyond the imports, its processor time: environment variables.
+COMPUTERS = int(os.environ.get("CALIB_WORKERS", str(WORKERS)))
+MEMORY_MIB = int(os.environ.get("CALIB_WORKER_MEMORY_MIB", "8192"))
+SECONDS = int(os.environ.get("CALIB_WORKER_SECONDS", "1800"))
+
+
+def fit(
+    calibrator: Any, calibration: Predictions, evaluation: Predictions
+) -> tuple[Any, TopLabelPrediction | np.ndarray]:
+    """Fit a calibrator; return it, with its scores of the evaluation rows."""
+    fitted = calibrator.fit(calibration.proba, calibration.labels)
+    return fitted, calibrated_scores(fitted, evaluation)
+
+
+def _seconds_to_fit(calibrator: Any, *_: Any) -> float:
+    if isinstance(calibrator, MulticlassToBinary) and isinstance(calibrator.binary, HistogramBinning | None):
+        return 0.02 if calibrator.notion == "class-wise" else 0.001
+    return 1.5 if CROSS_VALIDATED in calibrator.get_params().values() else 0.3
+
+
+#: What can be computed, and about how many seconds of one processor a megabyte of arguments takes: measured
+#: with 20,000 rows of 10 classes.
+FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = {
+    function.__name__: (function, seconds)
+    for function, seconds in (
+        (binned_sweeps, 0.3),
+        (calibration_band, 0.2),
+        (calibration_tests, 6.0),
+        (canonical_noise_floor, 0.5),
+        (choose_points_per_bin, 1.5),
+        (class_binning, 0.02),
+        (class_table, 0.05),
+        (compare_schemes, 1.0),
+        (ece_sweep, 0.01),
+        (fit, _seconds_to_fit),
+        (measure_interval, 0.3),
+        (noise_floor, 0.1),
+        (paired_difference, 0.01),
+        (paired_interval, 0.4),
+        (plan_bins, 0.1),
+        (recommend, 10.0),
+        (smooth_ece, 0.03),
+        (summarize, 0.03),
+        (sweep_ece, 0.02),
+        (validity_curve, 0.02),
+        (vector_losses, 0.01),
+    )
+}
+
+
+class Computer(Worker):
+    """A process that computes."""
+
+    name = "computing process"
+    niceness = 5
+
+    def __init__(self, memory_mib: int = MEMORY_MIB, seconds: int = SECONDS) -> None:
+        super().__init__(memory_mib, seconds)
+
+    def obituary(self, cause: str) -> str:
+        """Say that the computation was not finished."""
+        return f"the computation was not finished: {cause}. {LOST} Try a sample of the rows."
+
+    def faulted(self, fault: str) -> str:
+        """Say that the computation failed."""
+        return f"the computation met a fault of calib {fault}. {LOST}"
+
+
+#: The workers that all sessions of a server share.
+pool = Pool(Computer, max(COMPUTERS, 1))
+
+
+class Job:
+    """A function of `FUNCTIONS` with its arguments."""
+
+    def __init__(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> None:
+        self.function, self.arguments, self.options = function, arguments, options
+        known, self.rate = FUNCTIONS[function.__name__]
+        if known is not function:
+            raise KeyError(f"{function.__module__}.{function.__name__} is not in FUNCTIONS")
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it will take less than `AT_ONCE` seconds."""
+        rate = self.rate(*self.arguments) if callable(self.rate) else self.rate
+        return rate * n_bytes((self.arguments, self.options)) / 1e6 < AT_ONCE
+
+    def do_here(self) -> Any:
+        """Call the function."""
+        return self.function(*self.arguments, **self.options)
+
+    @cached_property
+    def message(self) -> tuple[dict[str, Any], list[np.ndarray]]:
+        """What is sent to a worker: a description in JSON types, and arrays."""
+        packer = Packer()
+        packed = packer.pack([self.function.__name__, list(self.arguments), self.options])
+        return {"job": "compute", "call": packed}, packer.arrays
+
+    def do_elsewhere(self, progress: Progress | None = None) -> Any:
+        """Have a worker call the function; what `progress` raises, on this thread, ends the job.
+
+        Raises
+        ------
+        InputError
+            As the function does, or if the job ended its worker.
+        """
+        head, arrays = self.message
+        reply, results = pool.ask(head, (), arrays, progress)
+        return unpack(reply["result"], results)
+
+
+def call(packed: Any, arrays: list[np.ndarray], progress: Progress) -> tuple[Any, list[np.ndarray]]:
+    """Call what `Job` packed, in a worker; return the packed result and its arrays."""
+    name, arguments, options = unpack(packed, arrays)
+    function = FUNCTIONS[name][0]
+    if "progress" in inspect.signature(function).parameters:
+        options["progress"] = lambda share, step="": progress(share, step)
+    packer = Packer()
+    return packer.pack(function(*arguments, **options)), packer.arrays

@@ -1,0 +1,139 @@
+"""Results kept in memory: in bytes, with an owner, and dropped where they were not used for longest.
+
+Streamlit's own caches count entries, and hash a sample of a large array. Here whatever contains rows goes by
+its digest. Results with rows belong to a session and end with it; those of all sessions hold summaries only.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import threading
+import time
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from calib import Predictions
+from calib.isolation.objects import n_bytes
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+#: Megabytes of results that all sessions together keep; what is dropped is computed again when needed.
+MOST_MB = float(os.environ.get("CALIB_RESULTS_MB", "1024"))
+
+
+class Kept:
+    """Results of one owner, the one used last at the end."""
+
+    def __init__(self) -> None:
+        self.results: OrderedDict[Any, tuple[Any, int]] = OrderedDict()
+        self.size, self.used = 0, 0.0
+        with _lock:
+            _all.add(self)
+
+    def get(self, key: Any) -> Any:
+        """Return a result; raise KeyError if it is not kept."""
+        with _lock:
+            self.results.move_to_end(key)
+            self.used = time.monotonic()
+            return self.results[key][0]
+
+    def put(self, key: Any, result: Any) -> None:
+        """Keep a result, and drop others if they are too many bytes."""
+        size = n_bytes(result)
+        with _lock:
+            self._drop(key)
+            self.results[key] = result, size
+            self.size += size
+            self.used = time.monotonic()
+            while sum(kept.size for kept in _all) > MOST_MB * 1e6:
+                oldest = min((kept for kept in _all if kept.results), key=lambda kept: kept.used)
+                oldest._drop(next(iter(oldest.results)))
+
+    def _drop(self, key: Any) -> None:
+        self.size -= self.results.pop(key, (None, 0))[1]
+
+
+_lock = threading.RLock()
+_all: weakref.WeakSet[Kept] = weakref.WeakSet()
+_of_all_sessions = Kept()
+#: Results that some session computes now, so that others wait instead of computing them too.
+_turns: dict[Any, threading.Lock] = {}
+
+
+def kept(*, rows: bool = False) -> Callable[[Function], Function]:
+    """Keep what a function returns, by its arguments; those whose names begin with _ are not looked at.
+
+    `rows` says that results hold rows: then they belong to the session.
+    """
+
+    def decorate(function: Function) -> Function:
+        names = list(inspect.signature(function).parameters)
+
+        @wraps(function)
+        def called(*arguments: Any, **options: Any) -> Any:
+            named = dict(zip(names, arguments, strict=False)) | options
+            key = (
+                f"{function.__module__}.{function.__qualname__}",
+                *((name, digest(value)) for name, value in named.items() if not name.startswith("_")),
+            )
+            owner = _of_session() if rows else _of_all_sessions
+            try:
+                return owner.get(key)
+            except KeyError:
+                pass
+            if rows:
+                result = function(*arguments, **options)
+                owner.put(key, result)
+                return result
+            return _once(key, lambda: function(*arguments, **options))
+
+        called.rows = rows  # type: ignore[attr-defined]
+        return called  # type: ignore[return-value]
+
+    return decorate
+
+
+def _of_session() -> Kept:
+    if "kept" not in st.session_state:
+        st.session_state["kept"] = Kept()
+    mine: Kept = st.session_state["kept"]
+    return mine
+
+
+def _once(key: Any, compute: Callable[[], Any]) -> Any:
+    """Compute a result of all sessions, unless another session is at it."""
+    turn = _turns.setdefault(key, threading.Lock())
+    while not turn.acquire(timeout=0.2):
+        st.empty()  # where Streamlit ends a run that nobody waits for
+    try:
+        try:
+            return _of_all_sessions.get(key)
+        except KeyError:
+            result = compute()
+            _of_all_sessions.put(key, result)
+            return result
+    finally:
+        _turns.pop(key, None)
+        turn.release()
+
+
+def digest(value: Any) -> Any:
+    """Return what tells an argument from others of its kind: hashable, and small."""
+    if isinstance(value, Predictions):
+        return value.fingerprint
+    if hasattr(value, "digest"):
+        return value.digest
+    if isinstance(value, Mapping):
+        return tuple((name, digest(one)) for name, one in value.items())
+    if isinstance(value, (list, tuple)):
+        return tuple(map(digest, value))
+    if hasattr(value, "get_params"):
+        return repr((type(value).__name__, value.get_params()))
+    hash(value)
+    return value

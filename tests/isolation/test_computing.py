@@ -1,0 +1,207 @@
+"""Computations in another process: the same results, in turn, and ended when nobody waits for them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import calib
+from calib import InputError, Predictions
+from calib.calibrators.catalogue import named_methods
+from calib.isolation import computing
+from calib.isolation.computing import FUNCTIONS, Computer, Job, fit
+from calib.isolation.objects import Packer, n_bytes, unpack
+from calib.isolation.process import Pool
+
+RNG = np.random.default_rng(0)
+PROBA = RNG.dirichlet(np.ones(3), 400)
+LABELS = (RNG.random((400, 1)) > PROBA.cumsum(axis=1)).sum(axis=1)
+ROWS = Predictions(PROBA, LABELS, ["cat", "dog", "cow"])
+CALIBRATION, EVALUATION = ROWS.split(0.5)
+TOP = calib.reduce_to_binary(LABELS, ROWS, "top-label")
+HISTOGRAM = calib.MulticlassToBinary(calib.HistogramBinning(n_bins=4))
+TOPS = [calib.TopLabelPrediction(ROWS.label, np.clip(ROWS.confidence - d, 0, 1)) for d in (0, 0.1)]
+#: Arguments and options of each function.
+CALLS = {
+    "binned_sweeps": ((HISTOGRAM, CALIBRATION, EVALUATION), {"n_bins": [5, 6]}),
+    "calibration_band": ((None, calib.reduce_to_binary(LABELS, ROWS, "confidence")), {}),
+    "calibration_tests": ((LABELS, ROWS), {"tests": ("kuiper", "spiegelhalter")}),
+    "canonical_noise_floor": ((LABELS, PROBA, ROWS.label), {"n_resamples": 20, "random_state": 0}),
+    "choose_points_per_bin": ((ROWS, LABELS), {"candidates": [10, 20]}),
+    "class_binning": ((CALIBRATION, EVALUATION), {"n_bins": 3, "n_resamples": 20}),
+    "class_table": ((LABELS, TOP), {"n_resamples": 20, "random_state": 0}),
+    "compare_schemes": ((CALIBRATION, EVALUATION, {"grid": calib.GridScheme(2)}), {}),
+    "ece_sweep": ((None, TOP), {"strategy": calib.binning.PerClass((1,))}),
+    "fit": ((HISTOGRAM, CALIBRATION, EVALUATION), {}),
+    "measure_interval": ((LABELS, TOP, "tl_ece"), {"n_resamples": 20}),
+    "noise_floor": ((None, TOP), {"n_resamples": 50, "random_state": 0}),
+    "paired_difference": ((LABELS, *TOPS), {}),
+    "paired_interval": ((LABELS, *TOPS), {"n_resamples": 20, "random_state": 0}),
+    "plan_bins": ((CALIBRATION, EVALUATION), {"points_per_bin": [20]}),
+    "recommend": ((ROWS, LABELS), {"methods": {"TL-HB": HISTOGRAM}}),
+    "smooth_ece": ((None, TOP), {}),
+    "summarize": ((LABELS, ROWS), {}),
+    "sweep_ece": ((None, TOP), {}),
+    "validity_curve": ((None, TOP), {"n_resamples": 20, "random_state": 0}),
+    "vector_losses": ((LABELS, ROWS, ROWS), {}),
+}
+
+
+def contents(value):
+    """Everything in an object, as JSON types and arrays."""
+    packer = Packer()
+    return packer.pack(value), packer.arrays
+
+
+def same(got, wanted):
+    (got, got_arrays), (wanted, wanted_arrays) = contents(got), contents(wanted)
+    assert got == wanted
+    for one, other in zip(got_arrays, wanted_arrays, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
+def test_every_function_has_its_call():
+    assert CALLS.keys() == FUNCTIONS.keys()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_results_elsewhere_are_those_here(name):
+    arguments, options = CALLS[name]
+    job = Job(FUNCTIONS[name][0], arguments, options)
+    same(job.do_elsewhere(), job.do_here())
+
+
+def test_only_listed_functions_are_called():
+    with pytest.raises(KeyError):
+        Job(os.system, ("true",), {})
+    with pytest.raises(InputError, match="fault of calib .KeyError"):
+        computing.pool.ask({"job": "compute", "call": Packer().pack(["system", ["true"], {}])})
+    with pytest.raises(TypeError, match="not sent"):
+        unpack({"object": "subprocess:Popen", "state": {}}, [])
+    with pytest.raises(TypeError, match="not sent"):
+        Packer().pack(threading.Lock())
+
+
+@pytest.mark.parametrize("name", list(named_methods()))
+def test_calibrators_come_back_as_they_were(name):
+    fitted, scores = fit(named_methods()[name], CALIBRATION, EVALUATION)
+    description, arrays = contents(fitted)
+    returned = unpack(description, arrays)
+    same(returned, fitted)
+    same(calib.assessment.calibrated.calibrated_scores(returned, EVALUATION), scores)
+
+
+def test_a_refusal_is_that_of_the_function():
+    job = Job(calib.noise_floor, (LABELS, ROWS), {"notion": "none"})
+    with pytest.raises(InputError, match="notion must be one of"):
+        job.do_elsewhere()
+
+
+def test_size_decides_where():
+    assert Job(calib.noise_floor, (None, TOP), {}).is_short
+    many = np.zeros(10_000_000)
+    assert not Job(calib.noise_floor, (None, many), {}).is_short
+    assert n_bytes({"a": (many, [many])}) == many.nbytes + 1 + 16 + 8
+
+
+@pytest.fixture(scope="module")
+def pool():
+    """A pool of one worker; a test may leave it without a process."""
+    made = Pool(Computer, 1)
+    yield made
+    made.close()
+
+
+def wait_for(condition):
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.02)
+    raise AssertionError("this did not happen in 60 seconds")
+
+
+def test_jobs_wait_in_turn_and_end_when_nobody_waits(pool):
+    """A job stopped by its session frees the worker at once; one that waits leaves the queue."""
+    big = Predictions(RNG.dirichlet(np.ones(10), 20_000), RNG.integers(10, size=20_000))
+    head, arrays = Job(calib.recommend, (big, big.labels), {}).message
+    told: dict[str, list[str]] = {"first": [], "second": [], "third": []}
+    stop = {name: threading.Event() for name in told}
+
+    class Left(BaseException):
+        """A session that asks for another page."""
+
+    def ask(name):
+        def progress(share, words):
+            told[name].append(words)
+            if stop[name].is_set():
+                raise Left
+
+        try:
+            pool.ask(head, (), arrays, progress)
+        except Left:
+            told[name].append("left")
+        except InputError as error:
+            told[name].append(str(error))
+
+    threads = {name: threading.Thread(target=ask, args=(name,), daemon=True) for name in told}
+
+    def working(name):
+        return any(words and "Waiting" not in words for words in told[name])
+
+    threads["first"].start()
+    wait_for(lambda: working("first"))
+    threads["second"].start()
+    wait_for(lambda: "Waiting: 1 other job first" in told["second"])
+    threads["third"].start()
+    wait_for(lambda: "Waiting: 2 other jobs first" in told["third"])
+    stop["second"].set()
+    wait_for(lambda: "left" in told["second"])
+    wait_for(lambda: told["third"][-1] == "Waiting: 1 other job first")
+    pid = pool.all[0].process.pid
+    stop["first"].set()
+    wait_for(lambda: working("third"))
+    assert pool.all[0].process.pid != pid
+    os.kill(pool.all[0].process.pid, signal.SIGKILL)
+    for thread in threads.values():
+        thread.join(60)
+        assert not thread.is_alive()
+    assert told["third"][-1].startswith("the computation was not finished: the system ended the process")
+    assert "Nothing you had loaded is lost" in told["third"][-1]
+    assert not pool.waiting
+    assert len(pool.idle) == 1
+
+
+def test_the_last_free_worker_takes_no_large_job():
+    two = Pool(Computer, 2)
+    first, taken = two._next_worker(False, None), []
+    thread = threading.Thread(target=lambda: taken.append(two._next_worker(True, None)), daemon=True)
+    thread.start()
+    wait_for(lambda: len(two.waiting) == 1)
+    second = two._next_worker(False, None)
+    assert {first, second} == set(two.all)
+    with two.turn:
+        two.idle.append(second)
+        two.turn.notify_all()
+    time.sleep(0.1)
+    assert not taken
+    with two.turn:
+        two.idle.append(first)
+        two.turn.notify_all()
+    thread.join(60)
+    assert taken == [first]
+
+
+def test_idle_processes_end(pool):
+    pool.start()
+    process = pool.all[0].process
+    pool.rest(1000)
+    assert process.poll() is None
+    pool.rest(0)
+    assert process.poll() is not None
+    assert pool.all[0].process is None
