@@ -72,8 +72,10 @@ class LogScaling(BaseEstimator):
         overfit = self.overfit_words(n_samples, n_classes)
         if overfit:
             warnings.warn(overfit, TooManyParametersWarning, stacklevel=2)
-        smallest = map_row_blocks(lambda rows: np.where(rows > 0, rows, 1).min(axis=1), matrix).min()
-        floor = np.clip(float(smallest) / 2.0, LEAST_FLOOR, MOST_FLOOR / n_classes)
+        smallest = map_threads(
+            lambda rows: np.where(matrix[rows] > 0, matrix[rows], 1).min(), cached_slices(*matrix.shape)
+        )
+        floor = np.clip(float(min(smallest)) / 2.0, LEAST_FLOOR, MOST_FLOOR / n_classes)
         self.n_classes_, self.floor_ = n_classes, float(floor)
         self._fit(matrix, codes)
         return self
@@ -289,7 +291,13 @@ class VectorScaling(AffineScaling):
 
     def _features(self, matrix: np.ndarray) -> np.ndarray:
         kind = np.float32 if matrix.size > SINGLE_PRECISION else np.float64
-        return map_row_blocks(lambda rows: _log_odds(log_floored(rows, self.floor_)).astype(kind), matrix)
+        features = np.empty((len(matrix), matrix.shape[1] - 1), kind)
+
+        def fill(rows: slice) -> None:
+            features[rows] = _log_odds(log_floored(matrix[rows], self.floor_))
+
+        map_threads(fill, cached_slices(*matrix.shape))
+        return features
 
     def _held(self, ridges: dict[str, float]) -> tuple[Map, float | np.ndarray, bool]:
         return DiagonalMap(self.n_classes_ - 1, self.n_classes_), ridges["l2"], True
