@@ -130,7 +130,7 @@ def gate(
     n_bins, strategy
         As for `calib.summarize`.
     n_resamples, random_state
-        Redraws of the noise floor of calibration errors (0: no floor), and the seed of all draws.
+        Redraws of the noise floor of calibration errors (0: no floor), and their seed.
 
     Raises
     ------
@@ -160,12 +160,13 @@ def gate(
         title = SUMMARY_COLUMNS[missing[0]]
         needed = lacks(summary.kind, f"measure:{missing[0]}") or "it needs a probability for every class"
         raise InputError(f"these scores give no {title}: {needed}")
-    bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "random_state": random_state}
+    bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
 
     def check(name: str, bound: str, limit: float) -> Check:
         measure, value, floor = MEASURES[name], getattr(summary, name), None
         if measure.is_error and n_resamples:
-            floor = noise_floor(y_true, scores, **measure.options, **bins, n_resamples=n_resamples)
+            draws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
+            floor = noise_floor(y_true, scores, **measure.options, **bins, **draws)
         lower, upper = measure_interval(y_true, scores, name, **bins, level=level)
         near, far, allowed = (lower, upper, limit) if bound == "max" else (-upper, -lower, -limit)
         answer = "kept" if far <= allowed else "broken" if near > allowed else "undecided"

@@ -18,7 +18,6 @@ from calib.diagrams.bin_sweep import EceSweep, ece_sweep
 from calib.exceptions import InputError
 from calib.metrics.errors import TINY
 from calib.noise.bootstrap import paired_intervals_of
-from calib.noise.draws import affordable_resamples
 from calib.noise.many import best_set
 from calib.notions import Notion
 from calib.predictions import Predictions
@@ -105,9 +104,7 @@ class Leaderboard:
         ends_of: dict[str, dict[str, tuple[float, float, float]]] = {one.method: {} for one in scored}
         for metric in RANKING if scored else ():
             losses = np.array([one.losses[metric] for one in scored])
-            n_resamples = affordable_resamples(losses.shape[1])
-            options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": 0}
-            changes = paired_intervals_of(self.entries[0].losses[metric], losses, metric, **options)
+            changes = paired_intervals_of(self.entries[0].losses[metric], losses, metric)
             for one, change in zip(scored, changes, strict=True):  # 0 -, so that the base model has 0, not -0
                 ends = (0.0 - change.difference, 0.0 - change.upper, 0.0 - change.lower)
                 ends_of[one.method][metric] = ends

@@ -14,7 +14,6 @@ from calib.binning import PerClass, Strategy, bin_statistics
 from calib.kinds import kind_of, lacks
 from calib.metrics.catalogue import MEASURES
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss
-from calib.noise.draws import affordable_resamples
 from calib.noise.intervals import measure_interval
 from calib.predictions import score_matrix
 from calib.reductions import event_scores, reduce_to_binary, top_label
@@ -201,7 +200,7 @@ def summary_frame(summaries: Sequence[Summary]) -> pd.DataFrame:
 
 
 def summary_intervals(
-    y_true: Any, scores: Any, summary: Summary, *, level: float = 0.95, random_state: int = 0
+    y_true: Any, scores: Any, summary: Summary, *, level: float = 0.95
 ) -> dict[str, tuple[float, float]]:
     """Return the interval of every number of a summary, as `calib.noise.measure_interval` gives it, by key.
 
@@ -211,11 +210,10 @@ def summary_intervals(
         As for `summarize`.
     summary : Summary
         What `summarize` gave for them.
-    level, random_state
-        Coverage of each interval, and seed of the bootstrap of scores.
+    level : float in (0, 1)
+        Coverage of each interval.
     """
     options: dict[str, Any] = {"n_bins": summary.n_bins, "strategy": summary.strategy, "level": level}
-    options |= {"n_resamples": affordable_resamples(summary.n_samples), "random_state": random_state}
     keys = [key for key in MEASURES if getattr(summary, key, None) is not None]
     return {key: measure_interval(y_true, scores, key, **options) for key in keys}
 

@@ -155,11 +155,6 @@ def _weighted_sums(
     return draw, 8 * (len(entries) + len(count))
 
 
-def affordable_resamples(n_samples: int) -> int:
-    """Return how many resamples of rows fit into about a second: 1,000 up to 30,000 rows, at least 200."""
-    return int(np.clip(30_000_000 // max(n_samples, 1), 200, 1000))
-
-
 def resample(
     draw_block: Callable[[np.random.Generator, int], np.ndarray],
     width: int,

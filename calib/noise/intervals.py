@@ -220,8 +220,6 @@ def measure_interval(
     strategy: Strategy = "uniform",
     level: float = 0.95,
     sample_weight: Any = None,
-    n_resamples: int = 1000,
-    random_state: int | np.random.Generator | None = 0,
 ) -> tuple[float, float]:
     """Return the ends of the interval of any number that calib reports.
 
@@ -235,8 +233,6 @@ def measure_interval(
         over rows `bootstrap_interval`.
     level : float in (0, 1)
         Coverage.
-    n_resamples, random_state
-        Resamples of the bootstrap, and its seed.
 
     Raises
     ------
@@ -261,15 +257,7 @@ def measure_interval(
         low, high = binomial_limits(rows * weighted_mean(right, weights), rows, 1.0 - check_level(level))
         return float(low[0]), float(high[0])
     metric: Any = measure.metric
-    mean = bootstrap_interval(
-        y_true,
-        scores,
-        metric=metric,
-        sample_weight=sample_weight,
-        level=level,
-        n_resamples=n_resamples,
-        random_state=random_state,
-    )
+    mean = bootstrap_interval(y_true, scores, metric=metric, sample_weight=sample_weight, level=level)
     return mean.lower, mean.upper
 
 

@@ -19,7 +19,6 @@ from calib.binning import PerClass, Strategy
 from calib.calibrators.canonical import SimplexScheme
 from calib.metrics.catalogue import MEASURES
 from calib.noise import measure_interval
-from calib.noise.draws import affordable_resamples
 from calib.notions import Notion
 from calib.reductions import top_label
 from pages.shared.kept import kept
@@ -124,15 +123,7 @@ def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
     measure = MEASURES[key]
     scores = problems(method, measure.options["notion"]) if measure.is_error else method.scores
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy}
-    return compute(
-        "Computing intervals",
-        measure_interval,
-        method.labels,
-        scores,
-        key,
-        **options,
-        n_resamples=affordable_resamples(len(method.labels)),
-    )
+    return compute("Computing intervals", measure_interval, method.labels, scores, key, **options)
 
 
 @kept()
@@ -188,9 +179,7 @@ def error_difference(a: Method, b: Method, key: str, n_bins: int) -> calib.Paire
 def score_difference(a: Method, b: Method, key: str) -> calib.PairedInterval:
     """Return b's score less a's on the same rows, both of the event that the predicted class is right."""
     metric: Any = MEASURES[key].metric
-    draws = affordable_resamples(len(a.labels))
-    options: dict[str, Any] = {"metric": metric, "n_resamples": draws, "random_state": 0}
-    return compute("Comparing on the same rows", calib.paired_interval, a.labels, *tops(a, b), **options)
+    return compute("Comparing on the same rows", calib.paired_interval, a.labels, *tops(a, b), metric=metric)
 
 
 @kept()

@@ -49,7 +49,7 @@ def statements(y, proba, other, cells, **weights):
     tests = ("kuiper", "ks", "spiegelhalter")
     numbers += [one.statistic for one in calibration_tests(y, proba, tests=tests, **weights)]
     for key in ("accuracy", "brier", "tl_mce_cell", "tl_mce_bin", "top_log_loss"):
-        numbers += measure_interval(y, proba, key, n_resamples=40, **weights)
+        numbers += measure_interval(y, proba, key, **weights)
     mean = calib.bootstrap_interval(y, proba, **BRIEF, **weights)
     apart = calib.paired_interval(y, proba, other, metric="log_loss", **BRIEF, **weights)
     numbers += [mean.estimate, mean.lower, apart.difference, apart.lower]
