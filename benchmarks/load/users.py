@@ -136,6 +136,8 @@ class User:
                 time.sleep(self.random.uniform(0.5, 2.0))
                 getattr(self, names[self.random.choice(len(names), p=weights / weights.sum())])()
         except Exception:
+            if time.monotonic() > until:
+                return  # the tab was closed in the middle of a click
             self.log.fail(f"session {self.number} ({self.size}): {traceback.format_exc(limit=-2)}")
         finally:
             self.visitor.close()
@@ -187,6 +189,9 @@ def main() -> int:
         threads = [threading.Thread(target=user.live, args=(until,)) for user in users]
         for thread in threads:
             thread.start()
+        for thread, user in zip(threads, users, strict=True):
+            thread.join(max(until - time.monotonic(), 0.0))
+            user.visitor.close()
         for thread in threads:
             thread.join()
         print(f"{len(users)} sessions, {minutes:g} minutes; the server holds {resident(pid):.0f} MB")

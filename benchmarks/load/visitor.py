@@ -96,7 +96,9 @@ class Visitor:
                 name = element.WhichOneof("type")
                 self.elements.append((name, getattr(element, name), answer.delta.fragment_id))
             elif kind == "script_finished":
-                return
+                if answer.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+                    return
+                self.elements = []
 
     def send(self, message: BackMsg) -> None:
         """Send one message."""

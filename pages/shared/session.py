@@ -19,6 +19,7 @@ from calib.binning import Strategy
 from calib.calibrators.catalogue import make_calibrator, name_of
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
 from calib.isolation import computing
+from calib.isolation.objects import n_bytes
 from calib.notions import Notion
 from pages.shared.kept import kept
 from pages.shared.work import compute
@@ -87,10 +88,6 @@ class Dataset:
         return sum(r.proba.nbytes + (0 if r.labels is None else r.labels.nbytes) for r in rows)
 
 
-#: Uploaded data that some session holds.
-_uploaded: weakref.WeakSet[Dataset] = weakref.WeakSet()
-
-
 @dataclass(frozen=True, eq=False)
 class Method:
     """The base model or a fitted calibrator, with its predictions for the evaluation rows.
@@ -136,6 +133,10 @@ class Method:
         """Notions it is judged by; for very large data, class-wise only if the user asked for it."""
         notions: list[Notion] = ["top-label", "confidence"]
         return [*notions, "class-wise"] if self.scores_every_class and class_wise() else notions
+
+
+#: Uploaded data, fitted calibrators and added models that some session holds.
+_held: weakref.WeakSet[Dataset | Method] = weakref.WeakSet()
 
 
 def dataset() -> Dataset:
@@ -188,29 +189,32 @@ def _put(data: Dataset) -> None:
         st.session_state["previous"] = (st.session_state["dataset"], st.session_state["methods"])
     st.session_state["dataset"] = data
     st.session_state["methods"] = {}
-    add_model(BASE, data.evaluation, data.evaluation.fingerprint)
+    store(_model(BASE, data.evaluation, data.evaluation.fingerprint))
     if data.calibration is not None:
         calibrator = make_calibrator()
-        fit(name_of(calibrator), calibrator)
+        store(_fit(name_of(calibrator), calibrator))
 
 
-def _check_limits(data: Dataset) -> None:
-    if data.example is not None:
+def _check_limits(new: Dataset | Method) -> None:
+    """Raise InputError if the session, or all sessions, would hold too much with what is new."""
+    if isinstance(new, Dataset) and new.example is not None:
         return
-    before = st.session_state.get("dataset")
-    session = [data] if before is None else [data, before]
-    _uploaded.add(data)
-    for loaded, variable, whose, advice in (
-        (session, "CALIB_SESSION_MB", "these data and those loaded before", "load a built-in example first"),
-        (list(_uploaded), "CALIB_SERVER_MB", "the data of all sessions", "try again later"),
+    stays, advice = ["dataset", "methods"], "load a built-in example first"
+    if isinstance(new, Method):  # new data take the place of what could be undone
+        stays, advice = [*stays, "previous", "removed"], "remove a calibrator first"
+    mine = [new, *(st.session_state.get(name) for name in stays)]
+    _held.add(new)
+    for held, variable, whose in (
+        (mine, "CALIB_SESSION_MB", "what this session holds"),
+        (list(_held), "CALIB_SERVER_MB", "what all sessions hold"),
     ):
         limit = float(os.environ.get(variable, "inf"))
-        size = sum(one.size for one in loaded if one.example is None) / 1e6
+        size = n_bytes(held) / 1e6
         if size > limit:
-            _uploaded.discard(data)
+            _held.discard(new)
             raise InputError(
-                f"{whose} would take {size:,.0f} MB of memory, more than the {limit:,.0f} MB that this "
-                f"server allows ({variable}); {advice}, or upload a sample of the rows"
+                f"with this, {whose} would take {size:,.0f} MB of memory, more than the {limit:,.0f} MB that "
+                f"this server allows ({variable}); {advice}, or upload a sample of the rows"
             )
 
 
@@ -250,24 +254,43 @@ def fit(name: str, calibrator: Any, choices: int = 1) -> Method:
     Raises
     ------
     InputError
-        If it cannot be fitted; nothing is stored then.
+        If it cannot be fitted, or its scores would exceed what a session or the server may hold; nothing is
+        stored then.
     """
-    data: Dataset = st.session_state["dataset"]
-    assert data.calibration is not None, "pages ask for calibration rows before they offer to fit"
-    key = f"{data.key}/{calibrator!r}"
+    key = f"{st.session_state['dataset'].key}/{calibrator!r}"
     fitted_before: Method | None = st.session_state["methods"].get(name)
     if fitted_before is not None and fitted_before.key == key:
         return store(replace(fitted_before, choices=max(choices, fitted_before.choices)))
+    method = replace(_fit(name, calibrator), choices=choices)
+    _check_limits(method)
+    return store(method)
+
+
+def _fit(name: str, calibrator: Any) -> Method:
+    data: Dataset = st.session_state["dataset"]
+    assert data.calibration is not None, "pages ask for calibration rows before they offer to fit"
+    key = f"{data.key}/{calibrator!r}"
     begin = time.perf_counter()
     fitted, scores = _fitted(key, name, calibrator, data.calibration, data.evaluation)
     LOG.info("fit rows=%d seconds=%.2f", data.calibration.n_samples, time.perf_counter() - begin)
-    strategy = assessment_strategy(fitted)
-    return store(Method(name, data.evaluation.labels, scores, strategy, key, fitted, choices))
+    return Method(name, data.evaluation.labels, scores, assessment_strategy(fitted), key, fitted)
 
 
 def add_model(name: str, rows: Predictions, key: str) -> Method:
-    """Store a model, described by its predictions for the evaluation rows, under `name`."""
-    return store(Method(name, rows.labels, rows, "uniform", key))
+    """Store a model, described by its predictions for the evaluation rows, under `name`.
+
+    Raises
+    ------
+    InputError
+        If it would exceed what a session or the server may hold; nothing is stored then.
+    """
+    method = _model(name, rows, key)
+    _check_limits(method)
+    return store(method)
+
+
+def _model(name: str, rows: Predictions, key: str) -> Method:
+    return Method(name, rows.labels, rows, "uniform", key)
 
 
 def store(method: Method) -> Method:

@@ -148,6 +148,10 @@ def test_limits_are_said_in_a_sentence(monkeypatch):
     monkeypatch.delenv("CALIB_SERVER_MB")
     press(app, "Use these files")
     assert app.session_state["dataset"].example is None
+    monkeypatch.setenv("CALIB_SESSION_MB", "0.02")  # the data take 11 kB, each fit of a curve adds 5
+    app.switch_page("pages/repair/compare.py").run()
+    assert not app.exception
+    assert "CALIB_SESSION_MB" in " ".join(app.dataframe[0].value["Failure"].dropna())
 
 
 def test_lost_data_are_spoken_of_until_other_data_are_used():
