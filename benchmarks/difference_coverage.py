@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.populations import Population, draw_labels, overconfident, scores, softmax
+from benchmarks.populations import Population, decided, draw_labels, overconfident, scores, softmax
 from calib.binning import Strategy
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
@@ -66,6 +66,10 @@ def pairs() -> list[Pair]:
         truth = overconfident(base, 0.6)
         made.append(Pair("overconfident, TS", truth, base, scaled))
         made.append(Pair("overconfident, TS", truth, base, scaled, notion="class-wise"))
+        agreed = Pair("overconfident, TS; labels mostly agreed on", decided(truth, 0.8), base, scaled)
+        made += [agreed, replace(agreed, notion="class-wise")]
+        name = "perfect, TL-HB with k = 100; labels mostly agreed on"
+        made.append(Pair(name, decided(base, 0.8), base, binned, strategy_b="discrete"))
         other = softmax(np.log(base) + 0.5 * np.random.default_rng(7).normal(size=base.shape))
         made.append(Pair("perfect, noisy", base, base, other))
         made.append(Pair("perfect, the same in equal-mass bins", base, base, base, strategy_b="quantile"))

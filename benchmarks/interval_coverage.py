@@ -17,6 +17,7 @@ from benchmarks.populations import (
     Population,
     at_error,
     biased,
+    decided,
     draw_labels,
     few_scores,
     one_class,
@@ -24,6 +25,7 @@ from benchmarks.populations import (
     scores,
 )
 from calib.noise.intervals import error_interval
+from calib.notions import NOTIONS
 
 
 def populations() -> list[tuple[float, Population]]:
@@ -35,6 +37,10 @@ def populations() -> list[tuple[float, Population]]:
             made.append((multiple, at_error("overconfident", proba, overconfident, multiple)))
             if multiple:
                 made.append((multiple, at_error("one class", proba, one_class, multiple)))
+        for notion in NOTIONS[:3]:
+            agreed = decided(proba, 0.8)
+            population = Population("labels mostly agreed on", proba, agreed, notion, "uniform", 15)
+            made.append((round(population.error(1) / population.floor(), 1), population))
     for multiple in (0.0, 1.0, 3.0):
         two, many, ties = scores(2, 2_000, 2), scores(3, 5_000, 100), few_scores(4, 3_000, 5)
         made.append((multiple, at_error("two classes", two, biased, multiple, "class-wise")))

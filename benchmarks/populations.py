@@ -57,6 +57,15 @@ def biased(proba: np.ndarray, size: float) -> np.ndarray:
     return tilted / tilted.sum(axis=1, keepdims=True)
 
 
+def decided(truth: np.ndarray, share: float, seed: int = 0) -> np.ndarray:
+    """Return true probabilities of rows on whose label people mostly agree: this much of it is one class.
+
+    The classes agreed on are drawn from `truth`, so that scores show no trace of them.
+    """
+    agreed = np.eye(truth.shape[1])[draw_labels(truth, np.random.default_rng(seed))]
+    return (1.0 - share) * truth + share * agreed
+
+
 def draw_labels(truth: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     """Draw one label a row."""
     reach = truth.cumsum(axis=1)

@@ -12,13 +12,13 @@ from scipy.stats import norm as normal
 from calib.binning import BinaryProblems, Strategy, bin_statistics
 from calib.exceptions import InputError
 from calib.metrics.errors import weighted_mean
-from calib.noise.intervals import SquaredGaps, unseen
+from calib.noise.intervals import BETWEEN_ROWS, SquaredGaps, unseen
 from calib.notions import TOP_NOTIONS, Notion
 from calib.predictions import score_matrix, weighted_rows
 from calib.reductions import ranked_classes, reduce_to_binary, top_label
 from calib.validation import check_level
 
-#: Factor of the normal quantile, for the bias from chances that differ inside a cell.
+#: Factor of the normal quantile, for chances that differ more inside some cells than inside others.
 _ALLOWANCE = 1.05
 
 Verdict = Literal["lower", "higher", "not distinguishable"]
@@ -116,8 +116,9 @@ def paired_difference(
 
     Two models with equal scores and cells differ by 0, exactly: the interval is [0, 0].
 
-    Where chances differ inside a cell, the debiased square is a little too small, by a share of its standard
-    error that the labels do not show: the normal quantile is taken `_ALLOWANCE` times as large for it.
+    Where chances differ between the rows of a cell, less than was taken off is noise, and each debiased
+    square is too small by that share of it (`SquaredGaps.between`). The ends are the farthest over the shares
+    `BETWEEN_ROWS`; the normal quantile is `_ALLOWANCE` times as large, as cells differ in this.
 
     In the populations of ``benchmarks/difference_coverage.py`` the 95 % interval covers in 93 % or more.
     Where there is a difference, the wrong direction is claimed in 2.5 % or less; where there is none, any
@@ -251,7 +252,6 @@ def _limits(a: _Side, b: _Side, z: float) -> tuple[float, float]:
         weights = a.weight[:n]
         between = float(np.mean((weights * (by_row - weighted_mean(by_row, weights))) ** 2)) / n
     between += 4.0 * unseen(a.effective_samples, claims, z) * apart
-    variance = max(observed - degenerate / a.table.excess, degenerate) + between
 
     # A larger error has a larger variance: the ends solve delta^2 = z^2 (variance + rate * delta).
     size_a, size_b = max(a.table.squared, 0.0), max(b.table.squared, 0.0)
@@ -259,15 +259,26 @@ def _limits(a: _Side, b: _Side, z: float) -> tuple[float, float]:
     rise = scale * own_a * size_a / max(float(a.table.share @ a.table.gap**2), 1e-300)
     fall = scale * own_b * size_b / max(float(b.table.share @ b.table.gap**2), 1e-300)
     bend = (_third_moment(a.table) - _third_moment(b.table)) * min(1.0, degenerate / max(least, 1e-300))
-    skewness = float(np.clip(bend / max(np.sqrt(variance), 1e-300) ** 3, -2.0, 2.0))
-    correction = (z * z - 1.0) / 6.0 * skewness  # Cornish & Fisher (1938)
 
-    def reach(quantile: float, rate: float) -> float:
-        square = max(quantile, 1.0) ** 2
-        return (square * rate + float(np.sqrt(square**2 * rate**2 + 4.0 * square * variance))) / 2.0
+    def ends(of_rows: float) -> tuple[float, float]:
+        """Return the ends where this share of the variance lies between rows."""
+        left = 1.0 - of_rows
+        noise = max(observed * left - degenerate / a.table.excess * left**2, degenerate * left**2)
+        variance = max(noise + between, 1e-300)
+        skewness = float(np.clip(bend * left**2 / variance**1.5, -2.0, 2.0))
+        correction = (z * z - 1.0) / 6.0 * skewness  # Cornish & Fisher (1938)
 
-    difference = a.table.squared - b.table.squared
-    return float(difference - reach(z + correction, fall)), float(difference + reach(z - correction, rise))
+        def reach(quantile: float, rate: float) -> float:
+            square = max(quantile, 1.0) ** 2
+            return (square * rate + float(np.sqrt(square**2 * rate**2 + 4.0 * square * variance))) / 2.0
+
+        centre = a.table.squared - b.table.squared + of_rows * (a.table.between - b.table.between)
+        return float(centre - reach(z + correction, fall * left)), float(
+            centre + reach(z - correction, rise * left)
+        )
+
+    lowers, uppers = zip(*map(ends, BETWEEN_ROWS), strict=True)
+    return min(lowers), max(uppers)
 
 
 def _degenerate_covariance(a: _Side, b: _Side, covariance: np.ndarray) -> float:

@@ -10,8 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.difference_coverage import Pair, coverage
-from benchmarks.populations import draw_labels, overconfident, scores
-from calib import HistogramBinning, InputError, MulticlassToBinary, TemperatureScaling, paired_difference
+from benchmarks.populations import draw_labels, overconfident, scores, softmax
+from calib import (
+    HistogramBinning,
+    InputError,
+    MulticlassToBinary,
+    TemperatureScaling,
+    error_interval,
+    paired_difference,
+)
 from tests import oracles
 
 
@@ -67,3 +74,18 @@ def test_difference_says_what_cannot_be_used():
         paired_difference(y, proba, proba[1:])
     with pytest.raises(InputError, match="level must be inside"):
         paired_difference(y, proba, proba, level=2)
+
+
+@pytest.mark.parametrize("notion", ["confidence", "top-label", "class-wise"])
+def test_interval_holds_the_plug_in_difference_which_is_the_truth_where_rows_decide_their_labels(notion):
+    """If each row has one possible label, the plug-in squares are the true ones."""
+    base = scores(3, 400, 4)
+    labels = draw_labels(base, np.random.default_rng(1))
+    others = {"uniform": softmax(np.log(base) * 0.7), "quantile": base}
+    for strategy, other in others.items():
+        found = paired_difference(labels, base, other, notion=notion, strategy_b=strategy)
+        squares = [
+            error_interval(labels, one, notion=notion, strategy=cells, norm=2).observed ** 2
+            for one, cells in ((base, "uniform"), (other, strategy))
+        ]
+        assert found.lower - 1e-9 <= squares[0] - squares[1] <= found.upper + 1e-9

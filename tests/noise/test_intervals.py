@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from benchmarks.interval_coverage import coverage
-from benchmarks.populations import at_error, biased, few_scores, one_class, overconfident, scores
+from benchmarks.populations import (
+    Population,
+    at_error,
+    biased,
+    decided,
+    draw_labels,
+    few_scores,
+    one_class,
+    overconfident,
+    scores,
+)
 from calib import InputError, Predictions, ece, error_interval, reduce_to_binary
 from calib.binning import bin_statistics
 from calib.noise.intervals import SquaredGaps, binomial_deviation
@@ -120,3 +130,28 @@ def test_interval_says_what_cannot_be_used():
     with pytest.raises(InputError, match="level must be inside"):
         error_interval(y, proba, level=95)
     assert error_interval(y, Predictions(proba, y)).frame().shape[0] == 1
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+@pytest.mark.parametrize("notion", ["confidence", "top-label", "class-wise"])
+@pytest.mark.parametrize("n_samples", [7, 60, 900])
+def test_interval_holds_the_plug_in_error_which_is_the_truth_where_rows_decide_their_labels(
+    norm, notion, n_samples
+):
+    """If each row has one possible label, drawing labels anew changes nothing: the plug-in error is exact."""
+    proba = scores(n_samples, n_samples, 4)
+    labels = draw_labels(proba, np.random.default_rng(1))
+    interval = error_interval(labels, proba, notion=notion, norm=norm)
+    assert interval.lower - 1e-9 <= interval.observed <= interval.upper + 1e-9
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+def test_interval_covers_where_people_mostly_agree_on_a_label(norm):
+    """Chances of rows in a cell differ: 80 % of each is a class that the scores do not show."""
+    proba = scores(5, 600, 5)
+    population = Population("agreed", proba, decided(proba, 0.8), "top-label", "uniform", 15)
+    truth, generator, missed = population.error(norm), np.random.default_rng(0), 0
+    for _ in range(40):
+        interval = error_interval(draw_labels(population.truth, generator), proba, norm=norm)
+        missed += not interval.lower <= truth <= interval.upper
+    assert missed <= 5
