@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calib.calibrators.curves import SCORE_CLIP, Curve, Lines, Logistic, clipped_logs
 from calib.calibrators.likelihood import logistic_fit
+from calib.predictions import weighted_rows
 from calib.validation import as_scores, check_binary
 
 
@@ -24,6 +25,7 @@ class BinaryCalibrator(BaseEstimator):
     """What binary calibrators share: `fit` learns a curve from score to probability, `predict` follows it.
 
     A subclass defines `_fit`, which sets its fitted attributes, and `curve_`, the curve they describe.
+    Weights reach `_fit` with mean 1, or as None where rows count alike.
     Calibrator files hold the attributes; scorers and ONNX graphs are written from the curve.
 
     Attributes
@@ -39,7 +41,7 @@ class BinaryCalibrator(BaseEstimator):
         """The fitted curve: Steps, Lines, Logistic or Spline."""
         raise NotImplementedError
 
-    def fit(self, scores: Any, outcomes: Any) -> Self:
+    def fit(self, scores: Any, outcomes: Any, sample_weight: Any = None) -> Self:
         """Fit to the scores and outcomes of one event.
 
         Parameters
@@ -48,14 +50,18 @@ class BinaryCalibrator(BaseEstimator):
             Scores in [0, 1].
         outcomes : (n,) array_like of bool or 0/1
             Whether the event happened.
+        sample_weight : (n,) array_like of float, optional
+            Weights of the rows, 0 or more. Only their ratios matter; rows of weight 0 are left out.
 
         Raises
         ------
         InputError
-            If a parameter cannot be used, a score is not in [0, 1], an outcome is not 0 or 1, or the lengths
-            differ.
+            If a parameter cannot be used, a score is not in [0, 1], an outcome is not 0 or 1, a weight is
+            negative, or the lengths differ.
         """
-        self._fit(*check_binary(scores, outcomes))
+        scores, outcomes = check_binary(scores, outcomes)
+        outcomes, scores, weights = weighted_rows(outcomes, scores, sample_weight)
+        self._fit(scores, outcomes, weights)
         return self
 
     def predict(self, scores: Any) -> np.ndarray:
@@ -71,7 +77,7 @@ class BinaryCalibrator(BaseEstimator):
         check_is_fitted(self)
         return self.curve_(as_scores(scores, ndim=1, what="scores").astype(np.float64, copy=False))
 
-    def _fit(self, scores: np.ndarray, outcomes: np.ndarray) -> None:
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
         raise NotImplementedError
 
 
@@ -89,8 +95,9 @@ class IsotonicCalibration(BinaryCalibrator):
         Its values there, non-decreasing, in [0, 1].
     """
 
-    def _fit(self, scores: np.ndarray, outcomes: np.ndarray) -> None:
-        regression = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, outcomes)
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
+        regression = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+        regression.fit(scores, outcomes, weights)
         self.scores_ = np.asarray(regression.X_thresholds_, dtype=np.float64)
         self.values_ = np.asarray(regression.y_thresholds_, dtype=np.float64)
 
@@ -105,7 +112,8 @@ class PlattScaling(BinaryCalibrator):
 
     The probability is ``expit(slope * log(s / (1 - s)) + intercept)``. Instead of 0 and 1 it is fitted to
     Platt's prior-corrected targets, 1 / (n0 + 2) and (n1 + 1) / (n1 + 2) with n0 zeros and n1 ones among
-    the outcomes, so that the optimum is finite for any outcomes.
+    the outcomes, so that the optimum is finite for any outcomes. Of weighted rows, n0 and n1 are the
+    sums of the weights, which have mean 1.
 
     Attributes
     ----------
@@ -118,12 +126,12 @@ class PlattScaling(BinaryCalibrator):
     Scores are clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`] before the log-odds.
     """
 
-    def _fit(self, scores: np.ndarray, outcomes: np.ndarray) -> None:
-        ones = int(outcomes.sum())
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
+        ones = int(outcomes.sum()) if weights is None else float(weights @ outcomes)
         targets = np.where(outcomes, (ones + 1.0) / (ones + 2.0), 1.0 / (len(outcomes) - ones + 2.0))
         log_p, log_q = clipped_logs(scores)
         features = (log_p - log_q)[:, None] if _varies(scores) else np.empty((len(scores), 0))
-        theta, _ = logistic_fit(features, targets)
+        theta, _ = logistic_fit(features, targets, weights)
         self.slope_ = float(theta[0]) if len(theta) > 1 else 0.0
         self.intercept_ = float(theta[-1])
 
@@ -153,13 +161,13 @@ class BetaCalibration(BinaryCalibrator):
     (outcomes all alike, or separated by the score) `LEAST_RIDGE` keeps a, b and c finite.
     """
 
-    def _fit(self, scores: np.ndarray, outcomes: np.ndarray) -> None:
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
         log_p, log_q = clipped_logs(scores)
         features = np.column_stack([log_p, -log_q])
         targets = outcomes.astype(np.float64)
         best, best_loss = np.zeros(3), np.inf
         for columns in ([0, 1], [0], [1], []) if _varies(scores) else ([],):
-            theta, loss = logistic_fit(features[:, columns], targets)
+            theta, loss = logistic_fit(features[:, columns], targets, weights)
             if (theta[:-1] >= 0.0).all() and loss < best_loss:
                 best, best_loss = np.zeros(3), loss
                 best[[*columns, 2]] = theta

@@ -48,10 +48,10 @@ class EnsembleTemperatureScaling(LogScaling):
     def _check_params(self) -> None:
         check_choice(self.objective, ("log_loss", "brier"), "objective")
 
-    def _fit(self, matrix: np.ndarray, codes: np.ndarray) -> None:
+    def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
         by_log_loss = self.objective == "log_loss"
         search = log_loss_temperature if by_log_loss else _brier_temperature
-        self.temperature_ = search(matrix, codes, self.floor_)
+        self.temperature_ = search(matrix, codes, self.floor_, weights)
         n_samples, n_classes = matrix.shape
         truth = np.empty((n_samples, 3))
 
@@ -60,13 +60,16 @@ class EnsembleTemperatureScaling(LogScaling):
             components = self._components(log_floored(matrix[rows], self.floor_))
             truth[rows] = np.take_along_axis(components, codes[rows, None, None], axis=1)[:, 0]
             flat = components.reshape(-1, 3)
-            return flat.T @ flat
+            if weights is None:
+                return flat.T @ flat
+            return (components * weights[rows, None, None]).reshape(-1, 3).T @ flat
 
         products = np.asarray(sum(map_threads(of_rows, cached_slices(n_samples, 3 * n_classes))))
         if by_log_loss:
-            self.mixture_ = _likeliest_mixture(truth)
+            self.mixture_ = _likeliest_mixture(truth, weights)
         else:
-            self.mixture_ = _nearest_mixture(products / n_samples, truth.mean(axis=0))
+            of_truth = truth.mean(axis=0) if weights is None else weights @ truth / n_samples
+            self.mixture_ = _nearest_mixture(products / n_samples, of_truth)
 
     def _components(self, log_p: np.ndarray) -> np.ndarray:
         """Return the temperature-scaled, given and uniform probabilities, (n, L, 3)."""
@@ -85,7 +88,9 @@ class EnsembleTemperatureScaling(LogScaling):
         return TopLabelPrediction(label, np.take_along_axis(mixed, label[:, None], axis=1)[:, 0])
 
 
-def _brier_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) -> float:
+def _brier_temperature(
+    proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray | None
+) -> float:
     """Minimise the Brier score in log T, which need not be convex: by a grid, then a root of the slope."""
     slices = cached_slices(*proba.shape)
 
@@ -97,7 +102,9 @@ def _brier_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) -> fl
             q = softmax(z, axis=1)
             falls = q * (z - (q * z).sum(axis=1, keepdims=True))
             truth = codes[rows, None]
-            score = (q**2).sum() - 2.0 * np.take_along_axis(q, truth, axis=1).sum()
+            each: Any = 1.0 if weights is None else weights[rows, None]
+            score = (q**2 * each).sum() - 2.0 * (np.take_along_axis(q, truth, axis=1) * each).sum()
+            falls *= each
             slope = 2.0 * (np.take_along_axis(falls, truth, axis=1).sum() - (q * falls).sum())
             return np.array([score, slope])
 
@@ -129,21 +136,26 @@ def _nearest_mixture(products: np.ndarray, of_truth: np.ndarray) -> np.ndarray:
     return best / best.sum()
 
 
-def _likeliest_mixture(truth: np.ndarray) -> np.ndarray:
+def _likeliest_mixture(truth: np.ndarray, row_weights: np.ndarray | None) -> np.ndarray:
     """Maximise mean(log(truth @ w)) over the simplex, which is concave, by Newton steps within it.
 
     With r = truth / (truth @ w) the gradient is the mean of r and the Hessian minus the mean of its outer
     squares, which maps w to the gradient: the parabola through w is that of `_nearest_mixture`.
     """
     weights = np.full(3, 1.0 / 3.0)
+
+    def mean(values: np.ndarray) -> Any:
+        return values.mean(axis=0) if row_weights is None else row_weights @ values / len(values)
+
     for _ in range(100):
         ratio = truth / (truth @ weights)[:, None]
-        slope = ratio.mean(axis=0)
-        step = _nearest_mixture(ratio.T @ ratio / len(ratio), 2.0 * slope) - weights
-        rise, value, rate = float(slope @ step), np.log(truth @ weights).mean(), 1.0
+        slope = mean(ratio)
+        counted = ratio if row_weights is None else ratio * row_weights[:, None]
+        step = _nearest_mixture(counted.T @ ratio / len(ratio), 2.0 * slope) - weights
+        rise, value, rate = float(slope @ step), mean(np.log(truth @ weights)), 1.0
         if rise < 1e-15:
             break
-        while np.log(truth @ (weights + rate * step)).mean() < value + 1e-4 * rate * rise and rate > 1e-9:
+        while mean(np.log(truth @ (weights + rate * step))) < value + 1e-4 * rate * rise and rate > 1e-9:
             rate /= 2.0
         weights = weights + rate * step
     return weights

@@ -13,7 +13,8 @@ from calib.validation import check_choice, check_count, check_share
 class HistogramBinning(BinaryCalibrator):
     """Binary calibration by uniform-mass histogram binning (Gupta & Ramdas 2021, Algorithm 2).
 
-    Sorted scores are cut into B bins of about n/B points and each bin predicts the mean of its outcomes.
+    Sorted scores are cut into B bins of about n/B points and each bin predicts the mean of its outcomes. Of
+    weighted rows, bins hold as many points as of others, and predict weighted means, which have no guarantee.
 
     Parameters
     ----------
@@ -46,6 +47,8 @@ class HistogramBinning(BinaryCalibrator):
         With ``ties="randomize"``, the calibration points that `predict` sends to another bin than the one
         they were fitted in, as it does with equal scores that were spread over several; any voids the
         guarantee. None with ``ties="group"``, where there are none, and where a file does not say.
+    effective_ : (b,) float64 array or None
+        Of weighted rows, the effective number in each bin, (sum w)^2 / sum w^2. None where rows count alike.
 
     Notes
     -----
@@ -94,7 +97,7 @@ class HistogramBinning(BinaryCalibrator):
         """The fitted curve."""
         return Steps(self.edges_, self.values_)
 
-    def _fit(self, scores: np.ndarray, outcomes: np.ndarray) -> None:
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
         check_choice(self.ties, ("group", "randomize"), "ties")
         points_per_bin = check_count(self.points_per_bin, "points_per_bin")
         if self.n_bins is None:
@@ -107,13 +110,21 @@ class HistogramBinning(BinaryCalibrator):
         if self.ties == "randomize":
             scores = scores + self.delta * random.random(len(scores))
         order = np.argsort(scores)
-        scores, sums = scores[order], np.concatenate(([0], np.cumsum(outcomes[order])))
+        scores, outcomes = scores[order], outcomes[order]
         if self.ties == "randomize":
             group_ends = np.arange(1, len(scores) + 1)
         else:
             group_ends = np.append(np.flatnonzero(scores[1:] != scores[:-1]) + 1, len(scores))
         cuts = equal_mass_cuts(group_ends, n_bins)
-        values = np.diff(sums[cuts]) / np.diff(cuts)
+        self.effective_ = None
+        if weights is None:
+            values = np.add.reduceat(outcomes, cuts[:-1], dtype=np.int64) / np.diff(cuts)
+        else:
+            weights = weights[order]
+            happened, weight, square = (
+                np.add.reduceat(weights * factor, cuts[:-1]) for factor in (outcomes, 1.0, weights)
+            )
+            values, self.effective_ = happened / weight, np.maximum(weight * (weight / square), 1.0)
         if self.ties == "randomize":
             values = (values + self.delta * random.random(len(values))) / (1.0 + self.delta)
         below, above = scores[cuts[1:-1] - 1], scores[cuts[1:-1]]

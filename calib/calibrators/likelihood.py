@@ -92,11 +92,14 @@ def minimum(objective: Objective, start: np.ndarray) -> np.ndarray:
     return newton(with_steps, start).theta
 
 
-def logistic_fit(features: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, float]:
+def logistic_fit(
+    features: np.ndarray, targets: np.ndarray, row_weights: np.ndarray | None = None
+) -> tuple[np.ndarray, float]:
     """Fit a binary logistic regression with an intercept.
 
-    Of (n, k) features and (n,) targets in [0, 1], outcomes or probabilities of them, it returns the (k + 1,)
-    weights, the intercept last, and the mean log loss with its ridge.
+    Of (n, k) features, (n,) targets in [0, 1], outcomes or probabilities of them, and (n,) weights of the
+    rows with mean 1 (None for 1), it returns the (k + 1,) weights, the intercept last, and the mean log loss
+    with its ridge.
     """
     # einsum, not matrix products: with so few columns, BLAS threads would cost more than the arithmetic.
     design = np.ascontiguousarray(np.column_stack([features, np.ones(len(features))]).T)
@@ -105,13 +108,17 @@ def logistic_fit(features: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray,
         logit = np.einsum("j,ji->i", theta, design)
         small = np.exp(-np.abs(logit))
         p = np.where(logit >= 0.0, 1.0, small) / (1.0 + small)
-        loss = float(np.mean(np.maximum(logit, 0.0) + np.log1p(small) - targets * logit))
+        losses = np.maximum(logit, 0.0) + np.log1p(small) - targets * logit
+        residual, spread = p - targets, p * (1.0 - p)
+        if row_weights is not None:
+            losses, residual, spread = losses * row_weights, residual * row_weights, spread * row_weights
+        loss = float(np.mean(losses))
 
         def hessian() -> np.ndarray:
-            curvature = np.einsum("ji,ki->jk", design * (p * (1.0 - p)), design)
+            curvature = np.einsum("ji,ki->jk", design * spread, design)
             return curvature / len(p) + LEAST_RIDGE * np.eye(len(theta))
 
-        slope = np.einsum("ji,i->j", design, p - targets) / len(p) + LEAST_RIDGE * theta
+        slope = np.einsum("ji,i->j", design, residual) / len(p) + LEAST_RIDGE * theta
         return loss + 0.5 * LEAST_RIDGE * float(theta @ theta), slope, hessian
 
     theta = minimum(objective, np.repeat([1.0, 0.0], [len(design) - 1, 1]))

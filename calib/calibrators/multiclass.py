@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from calib.binning import BinaryProblems
 from calib.calibrators.binary import BinaryCalibrator
@@ -134,6 +134,24 @@ def fallback_records(calibrator: Any, class_names: Sequence[str]) -> list[dict[s
     ]
 
 
+def fitted_clone(calibrator: Any, inputs: Any, outcomes: Any, sample_weight: Any) -> Any:
+    """Fit a clone, with weights if there are any.
+
+    Raises
+    ------
+    InputError
+        If there are weights and its `fit` takes none.
+    """
+    if sample_weight is None:
+        return clone(calibrator).fit(inputs, outcomes)
+    if not has_fit_parameter(calibrator, "sample_weight"):
+        raise InputError(
+            f"{type(calibrator).__name__} cannot use sample_weight: its fit has no such argument; choose "
+            "another calibrator"
+        )
+    return clone(calibrator).fit(inputs, outcomes, sample_weight=sample_weight)
+
+
 def _gives_top(calibrator: MulticlassToBinary) -> bool:
     return calibrator.notion in TOP_NOTIONS
 
@@ -215,7 +233,7 @@ class MulticlassToBinary(BaseEstimator):
         self.min_points = min_points
         self.complete = complete
 
-    def fit(self, proba: Any, y: Any) -> MulticlassToBinary:
+    def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> MulticlassToBinary:
         """Fit one binary calibrator per problem on calibration rows the model was not trained on.
 
         Parameters
@@ -224,22 +242,26 @@ class MulticlassToBinary(BaseEstimator):
             Base probabilities.
         y : (n,) array_like of int
             True class codes 0..L-1.
+        sample_weight : (n,) array_like of float, optional
+            Weights of the rows, handed on to the binary calibrators. Only their ratios matter; rows of weight
+            0 are left out.
 
         Raises
         ------
         InputError
-            If parameters contradict each other or the data cannot be used.
+            If parameters contradict each other, the data cannot be used, or the binary calibrator has no
+            weights.
         """
         scores = proba if isinstance(proba, Predictions) else score_matrix(proba, "proba")
         shape = self.shape_for(scores.n_classes if isinstance(scores, Predictions) else scores.shape[1])
-        problems = reduce_to_binary(y, scores, self.notion, top_k=self.top_k)
+        problems = reduce_to_binary(y, scores, self.notion, top_k=self.top_k, sample_weight=sample_weight)
         binary, needed = self.binary_calibrator, self.least_points
         sizes = np.diff(problems.offsets)
         pooled = [self._fit_pooled(problems, claim, binary, needed) for claim in range(shape.n_claims)]
 
         def fit_problem(index: int) -> Any:
             if sizes[index] >= needed:
-                return clone(binary).fit(*problems.problem(index))
+                return fitted_clone(binary, *problems.problem(index), problems.weights_of(index))
             return pooled[index // shape.problems_per_claim]
 
         self.calibrators_ = ProblemCalibrators(map_threads(fit_problem, range(shape.n_problems)))
@@ -344,7 +366,8 @@ class MulticlassToBinary(BaseEstimator):
             return None
         entries = slice(*problems.offsets[[claim * per_claim, (claim + 1) * per_claim]])
         scores, outcomes = problems.scores[entries], problems.outcomes[entries]
-        return clone(binary).fit(scores, outcomes) if len(scores) >= needed else None
+        weights = None if problems.weights is None else problems.weights[entries]
+        return fitted_clone(binary, scores, outcomes, weights) if len(scores) >= needed else None
 
     def _checked(self, proba: Any) -> np.ndarray:
         if not hasattr(self, "n_classes_"):  # `check_is_fitted` takes longer than one row does

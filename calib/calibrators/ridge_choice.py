@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calib.calibrators.softmax_fit import SoftmaxFit
+from calib.metrics.errors import weighted_mean
 from calib.parallel import map_row_blocks
 
 #: What a strength is set to if it shall be chosen.
@@ -46,6 +47,7 @@ def search_strength(
     fold: np.ndarray,
     fit: Callable[[Any, float, SoftmaxFit | None, float | None], SoftmaxFit],
     losses: Callable[[SoftmaxFit, np.ndarray], np.ndarray],
+    weights: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return strengths, mean held-out log loss and its standard error, (m, 3) float64, strongest first.
 
@@ -60,6 +62,8 @@ def search_strength(
         Takes rows, a strength, where to start (or None) and how near the optimum to stop.
     losses : callable
         Takes a fit and rows, and returns their log losses.
+    weights : (n,) float64 array, optional
+        Weights of the rows, with mean 1.
     """
     numbers = np.unique(fold)
     begins: dict[int, SoftmaxFit | None] = dict.fromkeys(numbers.tolist())
@@ -70,7 +74,9 @@ def search_strength(
             out = fold == number
             begins[number] = fitted = fit(~out, strength, begins[number], FOLD_GAP)
             loss[out] = losses(fitted, out)
-        return strength, float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(len(loss)))
+        mean = weighted_mean(loss, weights)
+        values = loss if weights is None else weights * (loss - mean)
+        return strength, mean, float(values.std(ddof=1) / np.sqrt(len(loss)))
 
     if len(numbers) == 1:
         return np.array([[STRENGTHS[0], np.nan, np.nan]])

@@ -22,7 +22,7 @@ from calib.calibrators.ridge_choice import CROSS_VALIDATED, best_strength, folds
 from calib.calibrators.softmax_fit import DiagonalMap, FullMap, Map, SoftmaxFit, softmax_fit
 from calib.exceptions import InputError, TooManyParametersWarning
 from calib.parallel import cached_slices, map_row_blocks, map_threads
-from calib.predictions import TopLabelPrediction, highest, score_matrix
+from calib.predictions import TopLabelPrediction, highest, score_matrix, weighted_rows
 from calib.validation import as_class_scores, as_labels, check_choice, check_columns, check_not_negative
 
 #: Lowest and highest `floor_`: the smallest normal float32, so that zeros mean the same in float32 and in
@@ -50,8 +50,10 @@ class LogScaling(BaseEstimator):
         """Return how many parameters a fit with `n_classes` classes has."""
         raise NotImplementedError
 
-    def fit(self, proba: Any, y: Any) -> Self:
-        """Fit to (n, L) probabilities and (n,) true class codes.
+    def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to (n, L) probabilities, (n,) true class codes and, optionally, (n,) weights of the rows.
+
+        Weights are 0 or more, and only their ratios matter; rows of weight 0 are left out.
 
         Raises
         ------
@@ -67,6 +69,7 @@ class LogScaling(BaseEstimator):
         """
         self._check_params()
         matrix = as_class_scores(getattr(proba, "proba", proba), "proba")
+        y, matrix, weights = weighted_rows(y, matrix, sample_weight)
         codes = as_labels(y, *matrix.shape)
         n_samples, n_classes = matrix.shape
         overfit = self.overfit_words(n_samples, n_classes)
@@ -77,7 +80,7 @@ class LogScaling(BaseEstimator):
         )
         floor = np.clip(float(min(smallest)) / 2.0, LEAST_FLOOR, MOST_FLOOR / n_classes)
         self.n_classes_, self.floor_ = n_classes, float(floor)
-        self._fit(matrix, codes)
+        self._fit(matrix, codes, weights)
         return self
 
     def overfit_words(self, n_samples: int, n_classes: int) -> str:
@@ -118,7 +121,7 @@ class LogScaling(BaseEstimator):
     def _check_params(self) -> None:
         raise NotImplementedError
 
-    def _fit(self, matrix: np.ndarray, codes: np.ndarray) -> None:
+    def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
         raise NotImplementedError
 
     def _probabilities(self, log_p: np.ndarray) -> np.ndarray:
@@ -167,9 +170,9 @@ class TemperatureScaling(LogScaling):
     def _check_params(self) -> None:
         check_choice(self.objective, tuple(_SEARCHES), "objective")
 
-    def _fit(self, matrix: np.ndarray, codes: np.ndarray) -> None:
+    def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
         search = _SEARCHES[self.objective]
-        self.temperature_ = float(search(matrix, codes, self.floor_))
+        self.temperature_ = float(search(matrix, codes, self.floor_, weights))
 
     def _logits(self, log_p: np.ndarray) -> np.ndarray:
         return log_p / self.temperature_
@@ -215,7 +218,7 @@ class AffineScaling(LogScaling):
             if strength != CROSS_VALIDATED:
                 check_not_negative(strength, name, f', or "{CROSS_VALIDATED}"')
 
-    def _fit(self, matrix: np.ndarray, codes: np.ndarray) -> None:
+    def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
         features, requested = self._features(matrix), self._ridges
         chosen = [name for name, strength in requested.items() if strength == CROSS_VALIDATED]
         for name in ("ridge_", "search_"):
@@ -228,7 +231,14 @@ class AffineScaling(LogScaling):
             ridges = {name: max(float(value), LEAST_RIDGE) for name, value in used.items()}
             kind, ridge, centred = self._held(ridges)
             return softmax_fit(
-                features[rows], codes[rows], kind, ridge, centred=centred, begin=begin, gap=gap
+                features[rows],
+                codes[rows],
+                kind,
+                ridge,
+                row_weights=None if weights is None else weights[rows],
+                centred=centred,
+                begin=begin,
+                gap=gap,
             )
 
         def losses(fitted: SoftmaxFit, rows: np.ndarray) -> np.ndarray:
@@ -236,7 +246,7 @@ class AffineScaling(LogScaling):
             return -np.take_along_axis(log_q, codes[rows, None], axis=1)[:, 0]
 
         if chosen:
-            self.search_ = search_strength(folds(matrix, codes), fit_rows, losses)
+            self.search_ = search_strength(folds(matrix, codes), fit_rows, losses, weights)
             self.ridge_ = best_strength(self.search_)
         fitted = fit_rows(slice(None), self.ridge_ or 0.0)
         self.weights_, self.biases_, self.loss_gap_, self.gradient_norm_ = fitted
@@ -400,23 +410,30 @@ def log_floored(proba: np.ndarray, floor: float) -> np.ndarray:
     return np.log(np.maximum(proba, floor, dtype=np.float64))
 
 
-def log_loss_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) -> float:
+def log_loss_temperature(
+    proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray | None = None
+) -> float:
     """Minimise the log loss, convex in b = 1 / T, by Newton steps that stay between known signs of slope."""
     logits = map_row_blocks(lambda rows: _below_top(rows, floor), proba)
-    of_truth = float(np.take_along_axis(logits, codes[:, None], axis=1).sum())
-    blocks = [logits[rows] for rows in cached_slices(*logits.shape)]
+    right = np.take_along_axis(logits, codes[:, None], axis=1)
+    of_truth = float(right.sum() if weights is None else weights @ right[:, 0])
+    slices = cached_slices(*logits.shape)
 
     def slope(b: float) -> tuple[float, float]:
         """First and second derivative in b of the summed log loss."""
 
-        def moments(block: np.ndarray) -> tuple[float, float]:
-            weight = np.exp(block * b)
-            weight /= weight.sum(axis=1, keepdims=True)
-            mean = np.einsum("ij,ij->i", weight, block)
-            weight *= block
-            return float(mean.sum()), float(np.einsum("ij,ij->", weight, block) - mean @ mean)
+        def moments(rows: slice) -> tuple[float, float]:
+            block = logits[rows]
+            p = np.exp(block * b)
+            p /= p.sum(axis=1, keepdims=True)
+            mean = np.einsum("ij,ij->i", p, block)
+            p *= block
+            if weights is None:
+                return float(mean.sum()), float(np.einsum("ij,ij->", p, block) - mean @ mean)
+            variance = np.einsum("ij,ij->i", p, block) - mean**2
+            return float(mean @ weights[rows]), float(variance @ weights[rows])
 
-        first, second = np.sum(map_threads(moments, blocks), axis=0)
+        first, second = np.sum(map_threads(moments, slices), axis=0)
         return first - of_truth, second
 
     low, high = 1.0 / TEMPERATURE_RANGE[1], 1.0 / TEMPERATURE_RANGE[0]
@@ -437,7 +454,9 @@ def log_loss_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) -> 
     return float(1.0 / b)
 
 
-def _conf_ece_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) -> float:
+def _conf_ece_temperature(
+    proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray | None
+) -> float:
     """Grid search of App. E; the first of equally good temperatures wins."""
     temperatures, n_bins = np.arange(1, 101) / 10.0, 15
     edges = uniform_edges(n_bins)
@@ -450,14 +469,19 @@ def _conf_ece_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) ->
         for index, temperature in enumerate(temperatures):
             confidence = 1.0 / np.exp(logits / temperature).sum(axis=1)
             bins = assign_bins(confidence, edges)
-            total[index] = np.bincount(bins, confidence - correct, minlength=n_bins)
+            over = confidence - correct
+            if weights is not None:
+                over *= weights[rows]
+            total[index] = np.bincount(bins, over, minlength=n_bins)
         return total
 
     ece = np.abs(sum(map_threads(gaps, cached_slices(*proba.shape)))).sum(axis=1)
     return float(temperatures[ece.argmin()])
 
 
-def top_versus_all_temperature(proba: np.ndarray, codes: np.ndarray, floor: float) -> float:
+def top_versus_all_temperature(
+    proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray | None = None
+) -> float:
     """Minimise the log loss of the event that the top class is right, over T in `TEMPERATURE_RANGE`.
 
     The loss need not be convex: around the best of a few temperatures the root of its slope is taken.
@@ -474,8 +498,11 @@ def top_versus_all_temperature(proba: np.ndarray, codes: np.ndarray, floor: floa
             logits[np.arange(len(logits)), top] = -np.inf
             others = logsumexp(logits, axis=1)  # log((1 - c) / c)
             mean = np.einsum("ij,ij->i", np.exp(logits - others[:, None]), below)
-            loss = np.logaddexp(0.0, others).sum() - others[wrong].sum()
-            return float(loss), float((expit(others) - wrong) @ mean)
+            if weights is None:
+                loss = np.logaddexp(0.0, others).sum() - others[wrong].sum()
+                return float(loss), float((expit(others) - wrong) @ mean)
+            loss = (np.logaddexp(0.0, others) - np.where(wrong, others, 0.0)) @ weights[rows]
+            return float(loss), float((expit(others) - wrong) @ (mean * weights[rows]))
 
         return np.sum(map_threads(of_rows, cached_slices(*proba.shape)), axis=0)
 

@@ -87,10 +87,12 @@ class DiagonalMap:
         out += biases
         return out
 
-    def observed(self, codes: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the sum over rows of the derivative of the true class's logit."""
+    def observed(self, codes: np.ndarray, x: np.ndarray, row_weights: np.ndarray | None) -> np.ndarray:
+        """Return the weighted sum over rows of the derivative of the true class's logit."""
         of_truth = x[np.arange(len(x)), codes]
-        sums = np.bincount(codes, of_truth, self.n_classes), np.bincount(codes, minlength=self.n_classes)
+        if row_weights is not None:
+            of_truth = of_truth * row_weights
+        sums = (np.bincount(codes, each, self.n_classes) for each in (of_truth, row_weights))
         return self._of_features(*sums)
 
     def expected(self, p: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -101,11 +103,15 @@ class DiagonalMap:
         """Return the part of the Hessian's product that leaves classes apart, given `blocks` of p."""
         return np.einsum("jkl,jl->jk", blocks, direction)
 
-    def coupled(self, direction: np.ndarray, p: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the Hessian of the summed log loss times a direction, but for `alone`."""
+    def coupled(
+        self, direction: np.ndarray, p: np.ndarray, x: np.ndarray, row_weights: np.ndarray | None
+    ) -> np.ndarray:
+        """Return the Hessian of the weighted sum of log losses times a direction, but for `alone`."""
         weights, biases = self._by_class(direction, x.dtype)
         first = p * x
         mean = first @ weights + p @ biases
+        if row_weights is not None:
+            mean *= row_weights
         return -self._of_features(mean @ first, mean @ p)
 
     def blocks(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -144,10 +150,10 @@ class FullMap:
         """Write (n, L) logits to `out`."""
         return np.matmul(x, theta.T.astype(x.dtype), out=out)
 
-    def observed(self, codes: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the sum over rows of the derivative of the true class's logit."""
-        ones = np.ones(len(codes), dtype=x.dtype)
-        return csr_array((ones, (codes, np.arange(len(codes)))), shape=(self.n_classes, len(x))) @ x
+    def observed(self, codes: np.ndarray, x: np.ndarray, row_weights: np.ndarray | None) -> np.ndarray:
+        """Return the weighted sum over rows of the derivative of the true class's logit."""
+        each = np.ones(len(codes), dtype=x.dtype) if row_weights is None else row_weights
+        return csr_array((each, (codes, np.arange(len(codes)))), shape=(self.n_classes, len(x))) @ x
 
     def expected(self, p: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return the sum over rows and classes of p times the derivative of the class's logit."""
@@ -157,10 +163,14 @@ class FullMap:
         """Return nothing: all of the Hessian is in `coupled`."""
         return np.zeros_like(direction)
 
-    def coupled(self, direction: np.ndarray, p: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the Hessian of the summed log loss times a direction."""
+    def coupled(
+        self, direction: np.ndarray, p: np.ndarray, x: np.ndarray, row_weights: np.ndarray | None
+    ) -> np.ndarray:
+        """Return the Hessian of the weighted sum of log losses times a direction."""
         u = p * (x @ direction.T.astype(x.dtype))
         u -= p * u.sum(axis=1, keepdims=True)
+        if row_weights is not None:
+            u *= row_weights[:, None]
         return u.T @ x
 
     def blocks(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -182,6 +192,7 @@ def softmax_fit(
     kind: Map,
     ridge: float | np.ndarray,
     *,
+    row_weights: np.ndarray | None = None,
     centred: bool = True,
     begin: SoftmaxFit | None = None,
     gap: float | None = None,
@@ -198,6 +209,8 @@ def softmax_fit(
         Weight of half the squared distance to the identity, at least `LEAST_RIDGE` everywhere. If
         `centred`, biases count by how much they change the logits at the mean of the features, else as
         they are.
+    row_weights : (n,) float64 array, optional
+        Weights of the rows.
     begin : SoftmaxFit, optional
         Where to start from; default: the identity.
     gap : float, optional
@@ -208,14 +221,20 @@ def softmax_fit(
     ConvergenceWarning
         If the fit stopped before it was done; says how far from the optimum.
     """
-    mean = features.mean(axis=0, dtype=np.float64) if centred else np.zeros(features.shape[1])
+    mean = np.zeros(features.shape[1])
+    if row_weights is not None:
+        row_weights = (row_weights / row_weights.mean()).astype(features.dtype)
+    if centred and row_weights is not None:
+        mean = (row_weights @ features).astype(np.float64) / len(features)
+    elif centred:
+        mean = features.mean(axis=0, dtype=np.float64)
     x = kind.design(features - mean.astype(features.dtype) if centred else features)
     target = kind.moved(kind.identity, mean)
     first = target
     if begin is not None:
         first = kind.moved(np.column_stack([_square(begin.weights), begin.biases]), mean)
     gap = GAP[x.dtype] if gap is None else gap
-    loss = _SoftmaxLoss(x, codes, kind, np.broadcast_to(ridge, kind.shape), target)
+    loss = _SoftmaxLoss(x, codes, row_weights, kind, np.broadcast_to(ridge, kind.shape), target)
     with _one_blas_thread():
         optimum = newton(loss, first.ravel(), gap=gap, rounding=_ROUNDING[x.dtype])
     if not optimum.converged:
@@ -262,14 +281,16 @@ class _SoftmaxLoss:
         self,
         x: np.ndarray,
         codes: np.ndarray,
+        row_weights: np.ndarray | None,
         kind: Map,
         ridge: np.ndarray,
         target: np.ndarray,
     ) -> None:
         self.x, self.codes, self.kind, self.ridge, self.target = x, codes, kind, ridge, target
+        self.row_weights = row_weights
         self.n_samples = len(x)
         self.p = np.empty((len(x), kind.n_classes), dtype=x.dtype)
-        self.observed = kind.observed(codes, x)
+        self.observed = kind.observed(codes, x, row_weights)
         self.blocks = np.zeros(0)
         blocks = cached_slices(len(x), kind.n_classes)
         n_chunks = min(4 * WORKERS, len(blocks))
@@ -281,19 +302,28 @@ class _SoftmaxLoss:
         def of_rows(rows: slice) -> tuple[Any, ...]:
             x, z = self.x[rows], self.kind.logits(shaped, self.x[rows], self.p[rows])
             z -= z.max(axis=1, keepdims=True)
-            loss = -float(z[np.arange(len(z)), self.codes[rows]].sum(dtype=np.float64))
+            of_truth = self._weighed(z[np.arange(len(z)), self.codes[rows]], rows)
+            loss = -float(of_truth.sum(dtype=np.float64))
             if z.min() < _LEAST_LOGIT[z.dtype]:
                 np.maximum(z, _LEAST_LOGIT[z.dtype], out=z)
             p = np.exp(z, out=z)
             norm = p @ np.ones(p.shape[1], dtype=p.dtype)
             p *= (1.0 / norm)[:, None]
-            return loss + float(np.log(norm, dtype=np.float64).sum()), self.kind.expected(p, x)
+            loss += float(self._weighed(np.log(norm, dtype=np.float64), rows).sum())
+            return loss, self.kind.expected(self._weighed(p, rows), x)
 
         loss, expected = self._summed(of_rows)
         away = shaped - self.target
         value = loss / self.n_samples + 0.5 * float((self.ridge * away**2).sum())
         gradient = ((expected - self.observed) / self.n_samples + self.ridge * away).ravel()
         return value, gradient, self._step
+
+    def _weighed(self, values: np.ndarray, rows: slice) -> np.ndarray:
+        """Return (n,) or (n, L) values of the rows, times the weights where there are any."""
+        if self.row_weights is None:
+            return values
+        weights = self.row_weights[rows]
+        return values * (weights if values.ndim == 1 else weights[:, None])
 
     def _summed(self, of_rows: Callable[[slice], tuple[Any, ...]]) -> list[Any]:
         """Add up in float64 what `of_rows` returns for blocks of rows."""
@@ -336,7 +366,8 @@ class _SoftmaxLoss:
         shaped = direction.reshape(self.kind.shape)
 
         def of_rows(rows: slice) -> tuple[Any, ...]:
-            return (self.kind.coupled(shaped, self.p[rows], self.x[rows]),)
+            weights = None if self.row_weights is None else self.row_weights[rows]
+            return (self.kind.coupled(shaped, self.p[rows], self.x[rows], weights),)
 
         (product,) = self._summed(of_rows)
         product += self.kind.alone(shaped, self.blocks)
@@ -350,8 +381,10 @@ class _SoftmaxLoss:
 
         def of_rows(rows: slice) -> tuple[Any, ...]:
             p, x = self.p[rows], self.x[rows]
-            of_variance = self.kind.blocks(p * (1.0 - p), x)
-            return of_variance, (self.kind.blocks(p, x) if isinstance(self.kind, DiagonalMap) else 0.0)
+            of_variance = self.kind.blocks(self._weighed(p * (1.0 - p), rows), x)
+            if not isinstance(self.kind, DiagonalMap):
+                return of_variance, 0.0
+            return of_variance, self.kind.blocks(self._weighed(p, rows), x)
 
         blocks, self.blocks = self._summed(of_rows)
         blocks /= self.n_samples
@@ -365,7 +398,7 @@ class _SoftmaxLoss:
 
         def of_rows(rows: slice) -> tuple[Any, ...]:
             p, x = self.p[rows], self.x[rows]
-            v = p * (1.0 - p)
+            v = self._weighed(p * (1.0 - p), rows)
             return (x * v.mean(axis=1, keepdims=True)).T @ x, v.sum(axis=0)
 
         square, mass = self._summed(of_rows)

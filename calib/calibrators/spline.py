@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import nnls
 
@@ -50,10 +52,11 @@ class SplineCalibration(BinaryCalibrator):
     it is non-decreasing exactly if no slope is negative; knots are quantiles, not a random sample; outcomes
     are replaced by Platt's prior-corrected targets, so that the optimum is finite for any outcomes; the rows
     of a fold are every fifth by score, so that a fit depends on the rows alone. With more than `RUNS`
-    distinct scores, runs of neighbours of about equal size have their mean log-odds.
+    distinct scores, runs of neighbours of about equal size have their mean log-odds. Weighted rows are
+    divided into runs and folds as others are; losses and means are weighted.
     """
 
-    def _fit(self, scores: np.ndarray, outcomes: np.ndarray) -> None:
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
         odds = log_odds(scores)
         order = np.lexsort((outcomes, odds))
         odds, ones = odds[order], outcomes[order]
@@ -61,14 +64,20 @@ class SplineCalibration(BinaryCalibrator):
         if len(ends) > RUNS:
             ends = equal_mass_cuts(ends, RUNS)[1:]
         run = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-        middle = np.bincount(run, odds) / np.bincount(run)
+        counted: tuple[Any, Any] = (None, ones)
+        if weights is None:
+            middle = np.bincount(run, odds) / np.bincount(run)
+        else:
+            weights = weights[order]
+            middle = np.bincount(run, odds * weights) / np.bincount(run, weights)
+            counted = (weights, weights * ones)
         knots = np.unique(np.quantile(odds, np.linspace(MARGIN, 1.0 - MARGIN, KNOTS)))
         knots = knots if len(knots) > 1 else np.unique(odds[[0, -1]])
         fold = np.arange(len(odds)) % FOLDS
         # Rows and ones, (FOLDS, runs), of each fold.
         rows, happened = (
             np.bincount(fold * len(ends) + run, weight, FOLDS * len(ends)).reshape(FOLDS, -1)
-            for weight in (None, ones)
+            for weight in counted
         )
         n, k = rows.sum(axis=0), happened.sum(axis=0)
         self.knots_ = knots

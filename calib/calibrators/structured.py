@@ -36,14 +36,14 @@ class StructuredScaling(LogScaling):
         for name, strength in self.get_params().items():
             check_not_negative(strength, name)
 
-    def _fit(self, matrix: np.ndarray, codes: np.ndarray) -> None:
+    def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
         self.n_samples_ = len(codes)
-        self.temperature_ = log_loss_temperature(matrix, codes, self.floor_)
+        self.temperature_ = log_loss_temperature(matrix, codes, self.floor_, weights)
         x = map_row_blocks(lambda rows: self._smoothed(log_floored(rows, self.floor_)), matrix)
         kind, penalty = self._penalty(self.n_classes_)
         # The penalty is a sum of squares, the ridge half of one.
         ridge = np.maximum(2.0 * self.n_classes_ / self.n_samples_ * penalty, LEAST_RIDGE)
-        fitted = softmax_fit(x, codes, kind, ridge, centred=False)
+        fitted = softmax_fit(x, codes, kind, ridge, row_weights=weights, centred=False)
         self.weights_, self.biases_, self.loss_gap_, self.gradient_norm_ = fitted
 
     def _smoothed(self, log_p: np.ndarray) -> np.ndarray:

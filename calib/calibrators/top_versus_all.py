@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
@@ -59,10 +61,11 @@ class TopVersusAllScaling(LogScaling):
     def _check_params(self) -> None:
         check_not_negative(self.l2, "l2")
 
-    def _fit(self, matrix: np.ndarray, codes: np.ndarray) -> None:
-        temperature = top_versus_all_temperature(matrix, codes, self.floor_)
+    def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
+        temperature = top_versus_all_temperature(matrix, codes, self.floor_, weights)
         order = np.lexsort((codes, matrix[:, 0], matrix.max(axis=1)))
         matrix, codes = matrix[order], codes[order]  # so that rounding does not depend on the order of rows
+        row_weights = None if weights is None else weights[order]
         log_p = map_row_blocks(lambda rows: log_floored(rows, self.floor_), matrix)
         tops = map_row_blocks(lambda rows: rows.argmax(axis=1), matrix)
         n_samples, n_classes = log_p.shape
@@ -70,15 +73,16 @@ class TopVersusAllScaling(LogScaling):
 
         def of_rows(rows: slice, weights: np.ndarray) -> tuple[float, np.ndarray]:
             logits, top = log_p[rows] * weights, tops[rows]
+            each: Any = 1.0 if row_weights is None else row_weights[rows]
             at, wrong = np.arange(len(logits)), top != codes[rows]
             of_top = logits[at, top]
             logits[at, top] = -np.inf
             others = logsumexp(logits, axis=1) - of_top  # log((1 - c) / c)
-            loss = np.logaddexp(0.0, others).sum() - others[wrong].sum()
+            loss = (np.logaddexp(0.0, others) * each).sum() - (others * each)[wrong].sum()
             # d loss / d logit: its share among the others, or -1 for the top's, times 1 - c or, if wrong, -c.
             slope = np.exp(logits - (others + of_top)[:, None])
             slope[at, top] = -1.0
-            slope *= (expit(others) - wrong)[:, None]
+            slope *= ((expit(others) - wrong) * each)[:, None]
             return float(loss), np.einsum("ij,ij->j", slope, log_p[rows])
 
         def objective(weights: np.ndarray) -> tuple[float, np.ndarray]:

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.curves import Steps
+from calib.exceptions import InputError
 from calib.validation import as_scores
 
 
@@ -45,7 +46,12 @@ class VennAbersCalibration(BinaryCalibrator):
     ([0.333], [0.667], [0.5])
     """
 
-    def _fit(self, scores: np.ndarray, outcomes: np.ndarray) -> None:
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
+        if weights is not None:
+            raise InputError(
+                "Venn-Abers calibration cannot use sample_weight: what it promises is about exchangeable "
+                "rows; use IsotonicCalibration, or another calibrator"
+            )
         distinct, group = np.unique(scores, return_inverse=True)
         rows, ones = np.bincount(group), np.bincount(group[outcomes], minlength=len(distinct))
         upper = _with_a_one(rows, ones)

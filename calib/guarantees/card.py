@@ -44,6 +44,11 @@ VOID = (
     "is void for these data; fit with ties='group'"
 )
 
+WEIGHTED = (
+    "calibration rows have different weights, and the theorems are about means of rows that count alike; fit "
+    "without sample_weight"
+)
+
 
 @dataclass(frozen=True)
 class Promise:
@@ -120,7 +125,10 @@ class GuaranteeCard:
     bins : BinIntervals
         Intervals of the true probability of each bin, which hold as `conditional` does.
     void : (P,) bool array
-        Where ``ties="randomize"`` spread equal scores over several bins, so that no bound holds.
+        Where ``ties="randomize"`` spread equal scores over several bins, or rows have different weights, so
+        that no bound holds.
+    void_because : str
+        The reason, for one of them; "" if there is none.
     covered : float
         Share of the calibration entries that belong to problems with a guarantee.
     assumptions : tuple of str
@@ -143,6 +151,7 @@ class GuaranteeCard:
     expected_ece: np.ndarray
     bins: BinIntervals
     void: np.ndarray
+    void_because: str
     covered: float
     assumptions: tuple[str, ...]
 
@@ -215,7 +224,9 @@ class GuaranteeCard:
             )
             fixed += " of one chosen before the labels were seen"
         void = (
-            f" For {int(self.void.sum()):,} of {len(self.void):,} problems {VOID}." if self.void.any() else ""
+            f" For {int(self.void.sum()):,} of {len(self.void):,} problems {self.void_because}."
+            if self.void.any()
+            else ""
         )
         return (
             f"With probability at least {1 - self.alpha:.0%}, whatever the distribution of the data, the "
@@ -304,11 +315,14 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1, *, choice
         for index, fitted in enumerate(calibrator.calibrators_):
             if fitted is not None and index not in fell_back and fitted.counts_.min() >= 2:
                 n_bins[index], points[index] = len(fitted.counts_), fitted.counts_.min()
-                void[index] = bool(fitted.misplaced_)
+                void[index] = bool(fitted.misplaced_) or fitted.effective_ is not None
                 binned.append((index, fitted))
     covered = (points > 0) & ~void
+    void_because = ""
+    if void.any():
+        void_because = WEIGHTED if any(fitted.effective_ is not None for _, fitted in binned) else VOID
     if not why_not and not covered.any():
-        why_not = VOID if void.any() else "no class has enough calibration rows for one bin"
+        why_not = void_because or "no class has enough calibration rows for one bin"
     problem = np.arange(n_problems)
     rank = shape.claims_of(problem)
     together = np.bincount(rank, weights=np.where(covered, n_bins, 0))[rank]
@@ -349,6 +363,7 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1, *, choice
             delta,
         ),
         void=void,
+        void_because=void_because,
         covered=float(entries[covered].sum() / entries.sum()),
         assumptions=(*ASSUMPTIONS, ties),
     )

@@ -212,7 +212,7 @@ def _check_canonical(params: Values, state: Values, where: str, sizes: Sizes) ->
 
 
 #: Parameters and state that files written before version 0.2 lack.
-_LATER = frozenset({"misplaced_", "off_diagonal", "ridge_"})
+_LATER = frozenset({"misplaced_", "off_diagonal", "ridge_", "effective_"})
 
 
 def _layouts(methods: Mapping[str, Method], rows: Mapping[str, tuple[Any, ...]]) -> dict[str, Layout]:
@@ -259,6 +259,7 @@ _BINARY = _layouts(
                 "values_": Array(("b",), 0.0, 1.0),
                 "counts_": Array(("b",), 1, whole=True),
                 "misplaced_": whole(0),
+                "effective_": Array(("b",), 1.0),
             },
             _check_histogram,
         ),
