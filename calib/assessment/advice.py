@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
 from calib.assessment.calibrated import calibrated_scores, vector_losses
 from calib.calibrators.catalogue import named_methods
 from calib.calibrators.curves import Logistic
 from calib.calibrators.histogram import HistogramBinning
-from calib.calibrators.multiclass import MulticlassToBinary
+from calib.calibrators.multiclass import MulticlassToBinary, fitted_clone
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.exceptions import InputError
+from calib.metrics.errors import weighted_mean
 from calib.noise.many import improvements
 from calib.notions import TOP_NOTIONS, Notion
-from calib.predictions import Predictions, score_matrix
+from calib.predictions import Predictions, score_matrix, weighted_rows
 from calib.reductions import reduce_to_binary
 from calib.validation import as_labels, check_choice, check_count
 
@@ -149,6 +149,7 @@ def recommend(
     *,
     methods: Mapping[str, Any] | None = None,
     score: str = "brier",
+    sample_weight: Any = None,
     random_state: int = 0,
     progress: Callable[[float, str], object] | None = None,
 ) -> Recommendation:
@@ -165,6 +166,8 @@ def recommend(
         class-wise calibrators normalised, so that all give probabilities.
     score : {"brier", "log_loss"}
         The score of whole vectors that decides, see `calib.assessment.calibrated.vector_losses`.
+    sample_weight : (n,) array_like of float, optional
+        Weights of the rows, as for `calib.ece`. Candidates that cannot use them are left out.
     random_state : int
         Seed of the folds.
     progress : callable, optional
@@ -206,7 +209,8 @@ def recommend(
     """
     check_choice(score, ("brier", "log_loss"), "score")
     rows = proba if isinstance(proba, Predictions) else Predictions(score_matrix(proba, "proba"))
-    matrix, labels = rows.proba, as_labels(y, rows.n_samples, rows.n_classes)
+    labels, rows, weights = weighted_rows(as_labels(y, rows.n_samples, rows.n_classes), rows, sample_weight)
+    matrix = rows.proba
     if rows.n_samples < LEAST_ROWS:
         raise InputError(
             f"a recommendation needs at least {LEAST_ROWS} calibration rows; got {rows.n_samples}"
@@ -216,6 +220,7 @@ def recommend(
         n_folds = -(-matrix.size // MOST_TRIED)
         sample = np.flatnonzero(_folds(labels, n_folds, random_state) == 0)
     tried, codes = matrix[sample], labels[sample]
+    of_tried = None if weights is None else weights[sample]
     candidates, left_out = _candidates(methods, *tried.shape)
     fold = _folds(codes, N_FOLDS, random_state)
     losses = {NONE: vector_losses(codes, tried, tried)}
@@ -224,15 +229,17 @@ def recommend(
         if progress:
             progress(position / len(candidates), name)
         try:
-            losses[name], numbers[name] = _cross_validated(calibrator, tried, codes, fold)
+            losses[name], numbers[name] = _cross_validated(calibrator, tried, codes, fold, of_tried)
         except InputError as refusal:
             left_out[name] = str(refusal)
     if len(losses) == 1:
         raise InputError(f"no candidate can be tried: {'; '.join(left_out.values())}")
     names = list(losses)
     deciding = np.array([losses[name][score] for name in names])
-    result = improvements(deciding)
-    means = {metric: [values[metric].mean() for values in losses.values()] for metric in _WORDS}
+    result = improvements(deciding, sample_weight=of_tried)
+    means = {
+        metric: [weighted_mean(values[metric], of_tried) for values in losses.values()] for metric in _WORDS
+    }
     table = pd.DataFrame(
         {
             "method": names,
@@ -248,13 +255,12 @@ def recommend(
     chosen = lowest = 0
     if len(helps):
         lowest = int(helps[result.mean[helps].argmin()])
-        difference = deciding[helps] - deciding[lowest]
-        error = difference.std(axis=1, ddof=1) / np.sqrt(len(codes))
-        tied = helps[difference.mean(axis=1) <= error]
+        mean, error = _mean_and_error(deciding[helps] - deciding[lowest], of_tried)
+        tied = helps[mean <= error]
         chosen = int(min(tied, key=lambda one: (numbers[names[one]], result.mean[one])))
     reason = _reason(table, chosen, lowest, score, len(codes), rows.n_samples)
     table = table.sort_values(score, kind="stable", ignore_index=True)
-    fitted = clone(candidates[names[chosen]]).fit(matrix, labels) if chosen else None
+    fitted = fitted_clone(candidates[names[chosen]], matrix, labels, weights) if chosen else None
     return Recommendation(names[chosen], fitted, reason, table, left_out)
 
 
@@ -265,6 +271,7 @@ def choose_points_per_bin(
     notion: Notion = "top-label",
     top_k: int | None = None,
     candidates: Iterable[int] = POINTS_PER_BIN,
+    sample_weight: Any = None,
     random_state: int = 0,
 ) -> PointsPerBinChoice:
     """Choose the points per bin k of histogram binning by the Brier score, on the calibration rows alone.
@@ -279,6 +286,8 @@ def choose_points_per_bin(
         As for `calib.MulticlassToBinary`.
     candidates : iterable of int
         The k to try.
+    sample_weight : (n,) array_like of float, optional
+        Weights of the rows, as for `calib.ece`; bins hold k rows whatever their weights.
     random_state : int
         Seed of the folds.
 
@@ -308,7 +317,7 @@ def choose_points_per_bin(
     tried = np.unique([check_count(k, "candidates") for k in candidates])
     if not len(tried):
         raise InputError("candidates must name at least one number of points per bin; got none")
-    problems = reduce_to_binary(y, proba, notion, top_k=top_k)
+    problems = reduce_to_binary(y, proba, notion, top_k=top_k, sample_weight=sample_weight)
     sizes = np.diff(problems.offsets)
     generator = np.random.default_rng(random_state)
     drawn = generator.permutation(np.flatnonzero(sizes))
@@ -322,6 +331,7 @@ def choose_points_per_bin(
         tried, fits = tried[::2], fits[::2]
     pairs = np.concatenate([np.arange(problems.offsets[one], problems.offsets[one + 1]) for one in drawn])
     scores, outcomes = problems.scores[pairs].astype(np.float64), problems.outcomes[pairs].astype(np.float64)
+    weights = None if problems.weights is None else problems.weights[pairs]
     losses = np.zeros((len(tried), len(pairs)))
     ends = sizes[drawn].cumsum()
     for first, last in zip(ends - sizes[drawn], ends, strict=True):
@@ -333,14 +343,15 @@ def choose_points_per_bin(
                     values = scores[at]
                     if len(fit_on) >= k and len(at):
                         binning = HistogramBinning(points_per_bin=int(k))
-                        values = binning.fit(scores[fit_on], outcomes[fit_on]).predict(values)
+                        fit_weights = None if weights is None else weights[fit_on]
+                        values = binning.fit(scores[fit_on], outcomes[fit_on], fit_weights).predict(values)
                     losses[position, at] += (values - outcomes[at]) ** 2 / repeats
     n_samples = problems.n_samples
     by_row = np.array([np.bincount(problems.rows[pairs], one, n_samples) for one in losses])
     by_row *= n_samples / len(pairs)  # a row can be in several problems, or, if they are a sample, in none
-    mean = by_row.mean(axis=1)
+    mean = _mean_and_error(by_row, problems.row_weights)[0]
     best = int(mean.argmin())
-    error = (by_row - by_row[best]).std(axis=1, ddof=1) / np.sqrt(n_samples)
+    error = _mean_and_error(by_row - by_row[best], problems.row_weights)[1]
     chosen = int(np.flatnonzero(mean <= mean[best] + error).max())
     return PointsPerBinChoice(
         notion=notion,
@@ -350,7 +361,7 @@ def choose_points_per_bin(
         points_per_bin=tried,
         brier=mean,
         standard_error=error,
-        base_brier=float(np.mean((scores - outcomes) ** 2)),
+        base_brier=weighted_mean((scores - outcomes) ** 2, weights),
         best=int(tried[best]),
         chosen=int(tried[chosen]),
     )
@@ -406,17 +417,26 @@ def _folds(labels: np.ndarray, n_folds: int, random_state: int) -> np.ndarray:
 
 
 def _cross_validated(
-    calibrator: Any, matrix: np.ndarray, labels: np.ndarray, fold: np.ndarray
+    calibrator: Any, matrix: np.ndarray, labels: np.ndarray, fold: np.ndarray, weights: np.ndarray | None
 ) -> tuple[dict[str, np.ndarray], int]:
     """Losses of each row by a fit on the other folds, and how many numbers a fit has."""
     losses = {metric: np.empty(len(labels)) for metric in ("brier", "log_loss")}
     for number in range(N_FOLDS):
         out = fold == number
-        fitted = clone(calibrator).fit(matrix[~out], labels[~out])
+        of_rows = None if weights is None else weights[~out]
+        fitted = fitted_clone(calibrator, matrix[~out], labels[~out], of_rows)
         scores = calibrated_scores(fitted, matrix[out])
         for metric, values in vector_losses(labels[out], scores, matrix[out]).items():
             losses[metric][out] = values
     return losses, fitted_numbers(fitted)
+
+
+def _mean_and_error(values: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over the columns of (m, n) values and its standard error, with (n,) weights of mean 1 or None."""
+    mean = values.mean(axis=1) if weights is None else values @ weights / weights.sum()
+    if weights is not None:
+        values = weights * (values - mean[:, None])
+    return mean, values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
 
 
 def fitted_numbers(calibrator: Any) -> int:

@@ -110,6 +110,7 @@ def gate(
     level: float = 0.95,
     n_bins: int = 15,
     strategy: Strategy = "uniform",
+    sample_weight: Any = None,
     n_resamples: int = 1000,
     random_state: int | None = 0,
 ) -> GateResult:
@@ -127,7 +128,7 @@ def gate(
         Whether undecided limits fail the gate as well.
     level : float in (0, 1), default 0.95
         Coverage of the intervals: a limit that holds is called broken with probability 1 - level at most.
-    n_bins, strategy
+    n_bins, strategy, sample_weight
         As for `calib.summarize`.
     n_resamples, random_state
         Redraws of the noise floor of calibration errors (0: no floor), and their seed.
@@ -154,13 +155,13 @@ def gate(
             raise InputError(f"{name!r} is not a metric; the metrics are {', '.join(METRICS)}")
         if not math.isfinite(limit):
             raise InputError(f"the limit of {name} must be a finite number; got {limit!r}")
-    summary = summarize(y_true, scores, n_bins=n_bins, strategy=strategy)
+    summary = summarize(y_true, scores, n_bins=n_bins, strategy=strategy, sample_weight=sample_weight)
     missing = [name for name, _, _ in limits if getattr(summary, name) is None]
     if missing:
         title = SUMMARY_COLUMNS[missing[0]]
         needed = lacks(summary.kind, f"measure:{missing[0]}") or "it needs a probability for every class"
         raise InputError(f"these scores give no {title}: {needed}")
-    bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
+    bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "sample_weight": sample_weight}
 
     def check(name: str, bound: str, limit: float) -> Check:
         measure, value, floor = MEASURES[name], getattr(summary, name), None

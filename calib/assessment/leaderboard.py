@@ -14,13 +14,14 @@ from sklearn.base import clone
 
 from calib.assessment.calibrated import assessment_strategy, calibrated_scores, vector_losses
 from calib.assessment.summary import SUMMARY_COLUMNS, Summary, summarize
+from calib.calibrators.multiclass import fitted_clone
 from calib.diagrams.bin_sweep import EceSweep, ece_sweep
 from calib.exceptions import InputError
-from calib.metrics.errors import TINY
+from calib.metrics.errors import TINY, weighted_mean
 from calib.noise.bootstrap import paired_intervals_of
 from calib.noise.many import best_set
 from calib.notions import Notion
-from calib.predictions import Predictions
+from calib.predictions import Predictions, weighted_rows
 from calib.reductions import reduce_to_binary
 
 #: The scores that rank, and the heads of the improvements over the base model.
@@ -84,14 +85,19 @@ class Leaderboard:
     ----------
     entries : tuple of Entry
         The base model, reference of all improvements, and the methods in any order.
+    weights : (n,) float64 array or None
+        Weights of the rows; None where they count alike.
     """
 
     entries: tuple[Entry, ...]
+    weights: np.ndarray | None = None
 
     @cached_property
     def ranked(self) -> tuple[Entry, ...]:
         """The entries from the lowest Brier score on; those that failed come last."""
-        mean = [one.losses["brier"].mean() if one.losses else np.inf for one in self.entries]
+        mean = [
+            weighted_mean(one.losses["brier"], self.weights) if one.losses else np.inf for one in self.entries
+        ]
         return tuple(self.entries[position] for position in np.argsort(mean, kind="stable"))
 
     @cached_property
@@ -104,7 +110,8 @@ class Leaderboard:
         ends_of: dict[str, dict[str, tuple[float, float, float]]] = {one.method: {} for one in scored}
         for metric in RANKING if scored else ():
             losses = np.array([one.losses[metric] for one in scored])
-            changes = paired_intervals_of(self.entries[0].losses[metric], losses, metric)
+            base = self.entries[0].losses[metric]
+            changes = paired_intervals_of(base, losses, metric, weights=self.weights)
             for one, change in zip(scored, changes, strict=True):  # 0 -, so that the base model has 0, not -0
                 ends = (0.0 - change.difference, 0.0 - change.upper, 0.0 - change.lower)
                 ends_of[one.method][metric] = ends
@@ -144,7 +151,8 @@ class Leaderboard:
             marked = np.zeros(len(self.ranked), dtype=bool)
             if finite.any():
                 marked[finite] = best_set(
-                    [one.losses[metric] for one in self.ranked if _is_finite(one, metric)]
+                    [one.losses[metric] for one in self.ranked if _is_finite(one, metric)],
+                    sample_weight=self.weights,
                 )
             scored = sum(bool(one.losses) for one in self.ranked)
             marks[head] = marked & (marked.sum() < scored)
@@ -243,6 +251,8 @@ def compare(
     methods: Mapping[str, Any],
     *,
     n_bins: int = 15,
+    calibration_weight: Any = None,
+    evaluation_weight: Any = None,
     base: Iterable[Entry] = (),
     assess: Callable[[str, Any], Entry] | None = None,
     progress: Callable[[float, str], object] | None = None,
@@ -257,6 +267,8 @@ def compare(
         For example from `calib.calibrators.catalogue.named_methods`.
     n_bins : int
         Equal-width bins for methods that are not histogram-binned.
+    calibration_weight, evaluation_weight : (n,) array_like of float, optional
+        Weights of the rows of each, as `sample_weight` of `calib.ece`.
     base : iterable of Entry
         First entries, the base model at the top. Default: the evaluation rows as "Base".
     assess : callable, optional
@@ -268,18 +280,20 @@ def compare(
     -----
     If a method raises `InputError`, its entry says why, and the other methods are still fitted.
     """
+    _, evaluation, weights = weighted_rows(evaluation.labels, evaluation, evaluation_weight)
+    bins: dict[str, Any] = {"n_bins": n_bins, "sample_weight": weights}
 
     def fitted(name: str, calibrator: Any) -> Entry:
         started = perf_counter()
-        calibrator.fit(calibration.proba, calibration.labels)
+        calibrator = fitted_clone(calibrator, calibration.proba, calibration.labels, calibration_weight)
         seconds = perf_counter() - started
         scores, strategy = calibrated_scores(calibrator, evaluation), assessment_strategy(calibrator)
-        summary = summarize(evaluation.labels, scores, method=name, n_bins=n_bins, strategy=strategy)
+        summary = summarize(evaluation.labels, scores, method=name, strategy=strategy, **bins)
         return Entry(name, summary, seconds, losses=vector_losses(evaluation.labels, scores, evaluation))
 
     entries = list(base)
     if not entries:
-        summary = summarize(evaluation.labels, evaluation, method="Base", n_bins=n_bins)
+        summary = summarize(evaluation.labels, evaluation, method="Base", **bins)
         entries = [Entry("Base", summary, losses=vector_losses(evaluation.labels, evaluation, evaluation))]
     for position, (name, calibrator) in enumerate(methods.items()):
         if progress:
@@ -288,7 +302,7 @@ def compare(
             entries.append((assess or fitted)(name, calibrator))
         except InputError as error:
             entries.append(Entry(name, failure=str(error)))
-    return Leaderboard(tuple(entries))
+    return Leaderboard(tuple(entries), weights)
 
 
 def binned_sweeps(

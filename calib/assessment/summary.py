@@ -15,7 +15,7 @@ from calib.kinds import kind_of, lacks
 from calib.metrics.catalogue import MEASURES
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss
 from calib.noise.intervals import measure_interval
-from calib.predictions import score_matrix
+from calib.predictions import score_matrix, weighted_rows
 from calib.reductions import event_scores, reduce_to_binary, top_label
 
 #: Ends of the intervals of a summary's numbers, by their key in `calib.metrics.catalogue.MEASURES`.
@@ -112,6 +112,7 @@ def summarize(
     n_bins: int = 15,
     strategy: Strategy = "uniform",
     class_wise: bool = True,
+    sample_weight: Any = None,
 ) -> Summary:
     """Compute every metric of one method.
 
@@ -129,6 +130,8 @@ def summarize(
         As `calib.assessment.calibrated.assessment_strategy` chooses it for a calibrator.
     class_wise : bool
         Whether to compute CW-ECE, the only metric for which all n * L scores are sorted.
+    sample_weight : (n,) array_like of float, optional
+        As for `calib.ece`, for every metric.
 
     Raises
     ------
@@ -136,15 +139,16 @@ def summarize(
         If the labels or scores cannot be used.
     """
     kind = kind_of(scores)
-
-    problems = reduce_to_binary(y_true, scores, kind.notion)
+    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
+    of_rows: dict[str, Any] = {"sample_weight": weights}
+    problems = reduce_to_binary(y_true, scores, kind.notion, **of_rows)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
     event = cells if kind.name == "binary" else None
     by_class = cells if kind.notion == "top-label" else None
     pooled = cells if kind.notion == "confidence" else None
     if by_class is not None:
         pooled = bin_statistics(
-            reduce_to_binary(y_true, scores, "confidence"), n_bins=n_bins, strategy=strategy
+            reduce_to_binary(y_true, scores, "confidence", **of_rows), n_bins=n_bins, strategy=strategy
         )
     top = scores if event_scores(scores) is not None else TopLabelPrediction(*top_label(scores))
     matrix = score_matrix(scores) if kind.name == "vectors" else None
@@ -154,18 +158,18 @@ def summarize(
         n_samples=problems.n_samples,
         n_bins=n_bins,
         strategy=strategy,
-        accuracy=accuracy(y_true, top),
+        accuracy=accuracy(y_true, top, **of_rows),
         conf_ece=None if pooled is None else pooled.ece(),
         tl_ece=None if by_class is None else by_class.ece(),
         tl_mce_cell=None if by_class is None else by_class.mce("cell"),
         tl_mce_bin=None if by_class is None else by_class.mce("bin"),
         cw_ece=None
         if matrix is None or not class_wise
-        else ece(y_true, matrix, notion="class-wise", n_bins=n_bins, strategy=strategy),
-        top_brier=None if pooled is None else brier_score(y_true, top),
-        top_log_loss=None if pooled is None else log_loss(y_true, top),
-        brier=None if matrix is None and event is None else brier_score(y_true, scores),
-        log_loss=log_loss(y_true, scores) if sums_to_one or event is not None else None,
+        else ece(y_true, matrix, notion="class-wise", n_bins=n_bins, strategy=strategy, **of_rows),
+        top_brier=None if pooled is None else brier_score(y_true, top, **of_rows),
+        top_log_loss=None if pooled is None else log_loss(y_true, top, **of_rows),
+        brier=None if matrix is None and event is None else brier_score(y_true, scores, **of_rows),
+        log_loss=log_loss(y_true, scores, **of_rows) if sums_to_one or event is not None else None,
         n_distinct=len(problems.tie_starts),
         ece=None if event is None else event.ece(),
         mce=None if event is None else event.mce(),
@@ -200,13 +204,13 @@ def summary_frame(summaries: Sequence[Summary]) -> pd.DataFrame:
 
 
 def summary_intervals(
-    y_true: Any, scores: Any, summary: Summary, *, level: float = 0.95
+    y_true: Any, scores: Any, summary: Summary, *, sample_weight: Any = None, level: float = 0.95
 ) -> dict[str, tuple[float, float]]:
     """Return the interval of every number of a summary, as `calib.noise.measure_interval` gives it, by key.
 
     Parameters
     ----------
-    y_true, scores
+    y_true, scores, sample_weight
         As for `summarize`.
     summary : Summary
         What `summarize` gave for them.
@@ -214,6 +218,7 @@ def summary_intervals(
         Coverage of each interval.
     """
     options: dict[str, Any] = {"n_bins": summary.n_bins, "strategy": summary.strategy, "level": level}
+    options["sample_weight"] = sample_weight
     keys = [key for key in MEASURES if getattr(summary, key, None) is not None]
     return {key: measure_interval(y_true, scores, key, **options) for key in keys}
 
