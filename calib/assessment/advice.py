@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 from calib.assessment.calibrated import calibrated_scores, vector_losses
 from calib.calibrators.catalogue import named_methods
 from calib.calibrators.curves import Logistic
 from calib.calibrators.histogram import HistogramBinning
-from calib.calibrators.multiclass import MulticlassToBinary, fitted_clone
+from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.exceptions import InputError
 from calib.metrics.errors import weighted_mean
@@ -260,7 +261,7 @@ def recommend(
         chosen = int(min(tied, key=lambda one: (numbers[names[one]], result.mean[one])))
     reason = _reason(table, chosen, lowest, score, len(codes), rows.n_samples)
     table = table.sort_values(score, kind="stable", ignore_index=True)
-    fitted = fitted_clone(candidates[names[chosen]], matrix, labels, weights) if chosen else None
+    fitted = fit_rows(clone(candidates[names[chosen]]), matrix, labels, weights) if chosen else None
     return Recommendation(names[chosen], fitted, reason, table, left_out)
 
 
@@ -424,7 +425,7 @@ def _cross_validated(
     for number in range(N_FOLDS):
         out = fold == number
         of_rows = None if weights is None else weights[~out]
-        fitted = fitted_clone(calibrator, matrix[~out], labels[~out], of_rows)
+        fitted = fit_rows(clone(calibrator), matrix[~out], labels[~out], of_rows)
         scores = calibrated_scores(fitted, matrix[out])
         for metric, values in vector_losses(labels[out], scores, matrix[out]).items():
             losses[metric][out] = values

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from calib.assessment.calibrated import assessment_strategy, calibrated_scores, vector_losses
 from calib.assessment.summary import SUMMARY_COLUMNS, Summary, summarize
-from calib.calibrators.multiclass import fitted_clone
+from calib.calibrators.multiclass import fit_rows
 from calib.diagrams.bin_sweep import EceSweep, ece_sweep
 from calib.exceptions import InputError
 from calib.metrics.errors import TINY, weighted_mean
@@ -285,7 +285,7 @@ def compare(
 
     def fitted(name: str, calibrator: Any) -> Entry:
         started = perf_counter()
-        calibrator = fitted_clone(calibrator, calibration.proba, calibration.labels, calibration_weight)
+        fit_rows(calibrator, calibration.proba, calibration.labels, calibration_weight)
         seconds = perf_counter() - started
         scores, strategy = calibrated_scores(calibrator, evaluation), assessment_strategy(calibrator)
         summary = summarize(evaluation.labels, scores, method=name, strategy=strategy, **bins)

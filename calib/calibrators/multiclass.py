@@ -134,8 +134,8 @@ def fallback_records(calibrator: Any, class_names: Sequence[str]) -> list[dict[s
     ]
 
 
-def fitted_clone(calibrator: Any, inputs: Any, outcomes: Any, sample_weight: Any) -> Any:
-    """Fit a clone, with weights if there are any.
+def fit_rows(calibrator: Any, inputs: Any, outcomes: Any, sample_weight: Any) -> Any:
+    """Fit a calibrator, with weights if there are any, and return it.
 
     Raises
     ------
@@ -143,13 +143,13 @@ def fitted_clone(calibrator: Any, inputs: Any, outcomes: Any, sample_weight: Any
         If there are weights and its `fit` takes none.
     """
     if sample_weight is None:
-        return clone(calibrator).fit(inputs, outcomes)
+        return calibrator.fit(inputs, outcomes)
     if not has_fit_parameter(calibrator, "sample_weight"):
         raise InputError(
             f"{type(calibrator).__name__} cannot use sample_weight: its fit has no such argument; choose "
             "another calibrator"
         )
-    return clone(calibrator).fit(inputs, outcomes, sample_weight=sample_weight)
+    return calibrator.fit(inputs, outcomes, sample_weight=sample_weight)
 
 
 def _gives_top(calibrator: MulticlassToBinary) -> bool:
@@ -261,7 +261,7 @@ class MulticlassToBinary(BaseEstimator):
 
         def fit_problem(index: int) -> Any:
             if sizes[index] >= needed:
-                return fitted_clone(binary, *problems.problem(index), problems.weights_of(index))
+                return fit_rows(clone(binary), *problems.problem(index), problems.weights_of(index))
             return pooled[index // shape.problems_per_claim]
 
         self.calibrators_ = ProblemCalibrators(map_threads(fit_problem, range(shape.n_problems)))
@@ -367,7 +367,7 @@ class MulticlassToBinary(BaseEstimator):
         entries = slice(*problems.offsets[[claim * per_claim, (claim + 1) * per_claim]])
         scores, outcomes = problems.scores[entries], problems.outcomes[entries]
         weights = None if problems.weights is None else problems.weights[entries]
-        return fitted_clone(binary, scores, outcomes, weights) if len(scores) >= needed else None
+        return fit_rows(clone(binary), scores, outcomes, weights) if len(scores) >= needed else None
 
     def _checked(self, proba: Any) -> np.ndarray:
         if not hasattr(self, "n_classes_"):  # `check_is_fitted` takes longer than one row does
