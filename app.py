@@ -4,9 +4,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from calib import __version__
+from calib import InputError, __version__
 from pages.shared.address import drop_unusable
 from pages.shared.housekeeping import keep_house
+from pages.shared.widgets import escaped
 from serve import log_error, prepare, protection
 
 #: By section: file and icon of each page; the file's name is the page's title and address.
@@ -56,7 +57,11 @@ def show() -> None:
         expanded=True,  # a sidebar with more than the navigation would hide its last pages
     )
     st.sidebar.caption(f"calib {__version__}")
-    chosen.run()
+    try:
+        chosen.run()
+    except InputError as error:  # what a page could not foresee: a computation that ended its process
+        log_error(error)
+        st.error(f"Not shown: {escaped(error)}")
 
 
 if __name__ == "__main__":  # a session runs this file

@@ -2,6 +2,7 @@
 
     python -m benchmarks.load.users crowd [minutes]    30 sessions of mixed sizes
     python -m benchmarks.load.users mix [minutes]      6 light sessions beside 4 heavy ones
+    python -m benchmarks.load.users light [minutes]    6 light sessions alone, to compare with
 
 10 minutes by default. Sessions upload, move the slider of bins on several pages, fit, download, and now and
 then upload other data, with pauses as people make them. Each upload has a name and a number of rows of its
@@ -133,7 +134,7 @@ class User:
         try:
             self.upload()
             while time.monotonic() < until:
-                time.sleep(self.random.uniform(0.5, 2.0))
+                time.sleep(self.random.uniform(1.0, 4.0))
                 getattr(self, names[self.random.choice(len(names), p=weights / weights.sum())])()
         except Exception:
             if time.monotonic() > until:
@@ -179,7 +180,8 @@ class Log:
 
 def main() -> int:
     what, minutes = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 10.0
-    light, heavy = (LIGHT, HEAVY) if what == "mix" else (CROWD[:-2], CROWD[-2:])
+    kinds = {"mix": (LIGHT, HEAVY), "light": (LIGHT, []), "crowd": (CROWD[:-2], CROWD[-2:])}
+    light, heavy = kinds[what]
     visitor.PATIENCE = 60 * max(minutes, 5.0)
     log = Log()
     with served() as (url, pid):

@@ -147,7 +147,10 @@ def main(memory_bytes: int, seconds: int, niceness: int) -> None:
     os.dup2(2, 1)
     if niceness and hasattr(os, "nice"):
         os.nice(niceness)
-    channel.send({"limits": limit(memory_bytes)})
+    try:
+        channel.send({"limits": limit(memory_bytes)})
+    except BrokenPipeError:  # the server ended meanwhile
+        return
     latest = 0.0
 
     def progress(share: float, words: str) -> None:

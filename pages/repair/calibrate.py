@@ -28,6 +28,7 @@ from pages.shared.widgets import (
     heading,
     need_calibration,
 )
+from pages.shared.work import asked
 
 
 def bring_back() -> None:
@@ -51,6 +52,7 @@ assert data.calibration is not None
 calibrator, choices = choose_calibrator()
 planner()
 if st.button("Fit", type="primary"):
+    asked()
     try:
         st.session_state["chosen"] = fit(name_of(calibrator), calibrator, choices).name
     except InputError as error:

@@ -54,6 +54,11 @@ def compute(
         place.empty()
 
 
+def asked() -> None:
+    """Compute also what was cancelled: the user has pressed the button for it again."""
+    st.session_state.pop("cancelled", None)
+
+
 def _cancel(number: int | None) -> None:
     st.session_state["cancelled"] = number
 

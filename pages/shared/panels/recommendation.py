@@ -8,7 +8,7 @@ from calib import InputError, Recommendation, recommend
 from calib.calibrators.catalogue import name_of
 from pages.shared.session import Dataset, dataset, fit
 from pages.shared.widgets import download, escaped
-from pages.shared.work import compute
+from pages.shared.work import asked, compute
 
 HEADS = {
     "method": "Method",
@@ -29,8 +29,9 @@ def show_recommendation() -> None:
         "Every calibrator is fitted and scored in five folds of the calibration rows. The evaluation rows "
         "stay untouched, so the numbers on them still tell how good the choice is."
     )
-    asked = st.button("Recommend a calibrator", icon=":material/recommend:")
-    if asked:
+    pressed = st.button("Recommend a calibrator", icon=":material/recommend:")
+    if pressed:
+        asked()
         try:
             st.session_state["advice"] = (data.key, _advice(data))
         except InputError as error:

@@ -1,0 +1,57 @@
+"""Long computations of a page: elsewhere with the same result, and cancelled until asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from calib import InputError, calibration_tests
+from calib.isolation import computing
+from calib.noise.binless import calibration_frame
+from pages.shared import kept, work
+from tests.app.running import open_page, press, words
+
+
+@pytest.fixture
+def long(monkeypatch):
+    """Let some functions be taken for long ones, and nothing be kept from before."""
+    monkeypatch.setattr(kept, "_of_all_sessions", kept.Kept())
+
+    def take(*functions):
+        for function in functions:
+            monkeypatch.setitem(computing.FUNCTIONS, function.__name__, (function, 1e9))
+
+    return take
+
+
+def test_a_cancelled_job_is_offered_again_and_done_elsewhere(long):
+    long(calibration_tests)
+    app = open_page("pages/start/overview.py", example="two-patients")
+    rows = app.session_state["dataset"].evaluation
+    job = computing.Job(calibration_tests, (rows.labels, rows), {})
+    app.session_state["cancelled"] = work._number(job)
+    app.switch_page("pages/diagnose/noise.py").run()
+    assert "Cancelled: Testing without bins." in words(app)
+    assert "Recalibration of the confidence by a line" not in words(app)
+    press(app, "Compute it")
+    assert "Recalibration of the confidence by a line" in words(app)
+    assert "Cancel" not in [button.label for button in app.button]
+    shown = next(table.value for table in app.dataframe if "Statistic" in table.value.columns)
+    wanted = calibration_frame(calibration_tests(rows.labels, rows))
+    assert shown["p"].tolist() == wanted["p"].tolist()
+
+
+def test_a_death_is_one_sentence_of_one_session(long, monkeypatch):
+    """What ends the worker is said on the page; what was on screen before stays, and the rest works."""
+    long(calibration_tests)
+
+    def ask_and_die(head, blobs, arrays, progress):
+        raise InputError(computing.Computer().obituary("it *died*"))
+
+    monkeypatch.setattr(computing.pool, "ask", ask_and_die)
+    app = open_page("pages/diagnose/noise.py", example="two-patients")
+    (error,) = app.error
+    assert "the computation was not finished\\: it \\*died\\*" in error.value
+    assert "What recalibration can and cannot repair" in [head.value for head in app.subheader]
+    assert not app.exception
+    app.switch_page("pages/start/overview.py").run()
+    assert not app.error
