@@ -22,6 +22,7 @@ SECTIONS = {
     "Repair": {
         "pages/repair/calibrate.py": "tune",
         "pages/repair/compare.py": "leaderboard",
+        "pages/repair/decide.py": "rule",
         "pages/repair/apply.py": "play_arrow",
     },
     "Study": {"pages/study/imbalance.py": "balance", "pages/study/simplex.py": "change_history"},

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from calib.assessment import *
     from calib.binning import *
     from calib.calibrators import *
+    from calib.decisions import *
     from calib.diagrams import *
     from calib.doctor import *
     from calib.exceptions import *
@@ -46,7 +47,7 @@ PACKAGES = (
         "guarantees",
         "formats",
     ),
-    *("doctor", "calibrators", "persistence", "diagrams", "assessment", "datasets"),
+    *("doctor", "calibrators", "persistence", "diagrams", "assessment", "decisions", "datasets"),
 )
 
 

@@ -35,7 +35,7 @@ LAYERS = (
     ("calibrators",),
     ("guarantees", "persistence", "export"),
     ("diagrams",),
-    ("assessment",),
+    ("assessment", "decisions"),
     ("isolation",),
     ("lessons",),
     ("figures",),

@@ -30,6 +30,7 @@ from calib.calibrators.label_shift import CorrectedCalibrator, LabelShiftCorrect
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
 from calib.cli.input import Outcome, calibrator_for, fix_codes, read_rows, rows_to_assess
+from calib.decisions.rules import decide as choose_rule
 from calib.doctor.examination import check as check_file
 from calib.doctor.findings import counted
 from calib.exceptions import InputError
@@ -291,6 +292,49 @@ def gate(options: Namespace) -> Outcome:
     )
     data = {"file": str(options.file), "n_samples": rows.n_samples, **result.data()}
     return Outcome(result.sentence, data, 0 if result.passed else 1)
+
+
+def decide(options: Namespace) -> Outcome:
+    """Choose thresholds on the evaluation rows: which predictions may pass without a person."""
+    rows = rows_to_assess(options)
+    scores: Any = rows
+    if options.calibrator:
+        calibrator, rows = calibrator_for(options.calibrator, rows, [])
+        scores = calibrated_scores(calibrator, rows)
+    rule = choose_rule(
+        rows.labels,
+        scores,
+        accuracy=options.accuracy,
+        reviews=options.reviews,
+        cost=options.cost,
+        by=options.by,
+        alpha=options.alpha,
+    )
+    table = rule.frame()
+    names = ["all classes"] if rule.by is None else [rows.class_names[code] for code in table["label"]]
+    width = max(map(len, names))
+    lines = [rule.sentence, ""]
+    lines += [
+        f"{name:<{width}}  {'nothing accepted' if np.isinf(threshold) else f'{threshold:.6f}'}"
+        for name, threshold in zip(names, table["threshold"], strict=True)
+    ]
+    outcome = rule.outcome
+    data = {
+        "file": str(options.file),
+        "target": {rule.target: rule.value},
+        "by": rule.by,
+        "alpha": rule.alpha,
+        "sentence": rule.sentence,
+        "guarantee": rule.guarantee,
+        "rows_needed": rule.needed,
+        "thresholds": _finite(dict(zip(names, rule.thresholds.tolist(), strict=True))),
+        "n_samples": outcome.n_samples,
+        "n_accepted": outcome.n_accepted,
+        "n_wrong": outcome.n_wrong,
+        **_finite({"accuracy": outcome.accuracy, "lower": outcome.lower, "upper": outcome.upper}),
+        "cost": outcome.cost,
+    }
+    return Outcome("\n".join(lines), data)
 
 
 def report(options: Namespace) -> Outcome:

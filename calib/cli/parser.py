@@ -110,6 +110,17 @@ The answer is "none" if no calibrator is distinguishably better than the scores 
 """
 
 
+DECIDE = """\
+examples:
+  python -m calib decide test.csv --accuracy 0.99
+  python -m calib decide test.csv --accuracy 0.99 --by class --calibrator cal.json
+  python -m calib decide test.csv --reviews 200
+  python -m calib decide test.csv --cost 20 --json
+
+The rows must be new to the model and to its calibrator, or the guarantee does not hold.
+
+"""
+
 REPORT = """\
 examples:
   python -m calib report predictions.csv -o report.html
@@ -263,6 +274,20 @@ def _parser() -> argparse.ArgumentParser:
     _add_bins(gate)
     _add_noise(gate)
     _add_split(gate)
+
+    decide = _command(commands_, "decide", "choose which predictions may pass without a person", DECIDE)
+    _add_file(decide)
+    target = decide.add_mutually_exclusive_group(required=True)
+    target.add_argument("--accuracy", type=float, metavar="X", help="share of accepted rows that is right")
+    target.add_argument(
+        "--reviews", type=float, metavar="R", help="most rows left to a person: share or number"
+    )
+    target.add_argument("--cost", type=float, metavar="C", help="cost of an accepted wrong row, in reviews")
+    add = decide.add_argument
+    add("--by", choices=("class",), help="one threshold for each predicted class")
+    add("--alpha", type=float, default=0.1, help="the guarantee misses with this probability; default 0.1")
+    add("--calibrator", metavar="CAL.JSON", help="apply this calibrator first")
+    _add_split(decide)
 
     examples = REPORT.format(methods=" and ".join([", ".join(REPORTED[:-1]), REPORTED[-1]]))
     report = _command(commands_, "report", "write one self-contained HTML page", examples)

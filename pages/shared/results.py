@@ -182,6 +182,45 @@ def score_difference(a: Method, b: Method, key: str) -> calib.PairedInterval:
     return compute("Comparing on the same rows", calib.paired_interval, a.labels, *tops(a, b), metric=metric)
 
 
+@kept(rows=True)
+def halves(rows: Predictions) -> tuple[np.ndarray, np.ndarray]:
+    """Return masks of the rows on which thresholds are chosen, and of those on which they are checked."""
+    chosen = np.zeros(rows.n_samples, dtype=bool)
+    chosen[np.random.default_rng(0).permutation(rows.n_samples)[: rows.n_samples // 2]] = True
+    return chosen, ~chosen
+
+
+def _half(method: Method, rows: np.ndarray) -> tuple[np.ndarray, calib.TopLabelPrediction]:
+    """Return true classes, and predicted ones with their confidence, of some evaluation rows."""
+    label, confidence = top_label(method.scores)
+    names = methods()[BASE].scores.class_names
+    return method.labels[rows], calib.TopLabelPrediction(label[rows], confidence[rows], class_names=names)
+
+
+@kept()
+def decision(
+    method: Method, target: str, value: float, by: Any, alpha: float, choices: int
+) -> tuple[calib.DecisionRule, calib.Outcome]:
+    """Return the rule chosen on one half of the evaluation rows, and what it does to the other half."""
+    choose, check = (_half(method, rows) for rows in halves(methods()[BASE].scores))
+    target_value: dict[str, Any] = {target: value}
+    rule = calib.decide(*choose, by=by, alpha=alpha, choices=choices, **target_value)
+    return rule, rule.evaluate(*check)
+
+
+@kept()
+def risk_curve(method: Method) -> calib.RiskCoverage:
+    """Return risk against coverage on the half of the evaluation rows that checks rules."""
+    return calib.risk_coverage(*_half(method, halves(methods()[BASE].scores)[1]))
+
+
+@kept()
+def benefit(method: Method) -> calib.DecisionCurve:
+    """Return the net benefit of acting on the score of the second of two classes."""
+    label, confidence = top_label(method.scores)
+    return calib.decision_curve(method.labels, np.where(label == 1, confidence, 1 - confidence))
+
+
 @kept()
 def estimates(method: Method, notion: Notion) -> dict[str, float]:
     """Return the estimates of an error that depend less on noise or bins, by name."""

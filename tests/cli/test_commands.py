@@ -19,7 +19,17 @@ import calib.assessment.gate
 import calib.cli.commands
 import calib.doctor.examination
 import calib.formats.reading
-from calib import LabelShiftCorrection, MulticlassToBinary, Predictions, TemperatureScaling, ece, load, save
+from calib import (
+    LabelShiftCorrection,
+    MulticlassToBinary,
+    Predictions,
+    TemperatureScaling,
+    decide,
+    ece,
+    load,
+    read_predictions,
+    save,
+)
 from calib.calibrators.catalogue import METHODS, make_calibrator, name_of
 from calib.cli.parser import METRICS, main
 
@@ -66,6 +76,18 @@ def test_metrics_of_the_reference_file(capsys, reference):
     assert found["kuiper"]["p_value"] == pytest.approx(0.001)
     assert found["slope"]["slope"] == pytest.approx(0.993, abs=5e-4)
     assert found["slope"]["intercept"] == pytest.approx(-0.453, abs=5e-4)
+
+
+def test_decide_gives_the_rule_of_the_library(capsys, reference):
+    rows = read_predictions(reference, split="evaluation")
+    rule = decide(rows.labels, rows, accuracy=0.98, by="class")
+    code, data, _ = run(capsys, "decide", reference, "--accuracy", 0.98, "--by", "class")
+    assert code == 0
+    assert list(data["thresholds"].values()) == [t if np.isfinite(t) else None for t in rule.thresholds]
+    assert data["sentence"] == rule.sentence
+    assert (data["n_accepted"], data["n_wrong"]) == (rule.outcome.n_accepted, rule.outcome.n_wrong)
+    assert main(["decide", reference, "--cost", "20"]) == 0
+    assert "all classes" in capsys.readouterr().out
 
 
 def test_noise_floor_can_be_left_out(capsys, table):

@@ -1,0 +1,163 @@
+"""What every threshold would do: risk against coverage, and the net benefit of acting on a binary score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.binning import BinaryProblems
+from calib.exceptions import InputError
+from calib.reductions import as_problems, event_scores, outcomes_of
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCoverage:
+    """Share of wrong predictions among those accepted, for every threshold on the confidence.
+
+    Attributes
+    ----------
+    threshold : (m,) float64 array
+        Distinct confidences, descending: predictions of at least this confidence are accepted.
+    coverage : (m,) float64 array
+        Share of rows accepted, ascending to 1.
+    risk : (m,) float64 array
+        Share of wrong predictions among the accepted rows.
+    n_samples : int
+        Rows.
+    aurc : float
+        Area under the risk-coverage curve (Geifman & El-Yaniv 2017): the mean risk of the n most confident
+        rows, n = 1, 2, ...; rows of equal confidence count in the mean of all their orders.
+    """
+
+    threshold: np.ndarray
+    coverage: np.ndarray
+    risk: np.ndarray
+    n_samples: int
+    aurc: float
+
+    def frame(self) -> pd.DataFrame:
+        """Return the curve as a table, one row per threshold."""
+        return pd.DataFrame({"threshold": self.threshold, "coverage": self.coverage, "risk": self.risk})
+
+
+def risk_coverage(y_true: Any, scores: Any, *, label: int | None = None) -> RiskCoverage:
+    """Return the risk-coverage curve of predictions accepted by their confidence.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like
+        True class codes; for 1-D scores whether the prediction is right.
+    scores : (n, L) or (n,) array_like, or predictions of any kind
+        Scores of the model or of a calibrator.
+    label : int, optional
+        Only rows with this predicted class.
+
+    Raises
+    ------
+    InputError
+        If the scores have no confidence, or no row has this predicted class.
+
+    Examples
+    --------
+    >>> curve = risk_coverage([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6])
+    >>> curve.risk.tolist()
+    [0.0, 0.0, 0.3333333333333333, 0.25]
+    >>> round(curve.aurc, 4)
+    0.1458
+    """
+    confidence, wrong = _accepted_first(as_problems(y_true, scores, _notion(label)), label)
+    n = len(confidence)
+    ends = np.append(np.flatnonzero(np.diff(confidence)), n - 1)
+    accepted, errors = ends + 1, np.cumsum(wrong)[ends]
+    before, errors_before = np.append(0, accepted[:-1]), np.append(0, errors[:-1])
+    # Inside a tie the expected number of errors among the first i rows grows by the same step per row.
+    step = np.repeat((errors - errors_before) / (accepted - before), accepted - before)
+    position = np.arange(1, n + 1)
+    start, errors_start = (np.repeat(value, accepted - before) for value in (before, errors_before))
+    expected = errors_start + step * (position - start)
+    return RiskCoverage(
+        confidence[ends].astype(np.float64),
+        accepted / n,
+        errors / accepted,
+        n,
+        float(np.mean(expected / position)),
+    )
+
+
+def _notion(label: int | None) -> Any:
+    return "confidence" if label is None else "top-label"
+
+
+def _accepted_first(problems: BinaryProblems, label: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return confidence and whether the prediction is wrong, the most confident first."""
+    problems.check_unweighted("a risk-coverage curve", "leave the weights out to see the rows as they are")
+    if label is not None and not 0 <= label < problems.n_problems:
+        raise InputError(f"label must be a predicted class 0..{problems.n_problems - 1}; got {label}")
+    confidence, right = problems.problem(label or 0)
+    if not len(confidence):
+        raise InputError(f"no row has the predicted class {label}; choose another")
+    return confidence[::-1], ~right[::-1]
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionCurve:
+    """Net benefit of acting where P(Y = 1) is at least a threshold (Vickers & Elkin 2006).
+
+    Attributes
+    ----------
+    threshold : (m,) float64 array
+        Thresholds t in (0, 1); t / (1 - t) needless actions are as bad as one that is missed.
+    model : (m,) float64 array
+        Net benefit TP / n - FP / n * t / (1 - t) of acting by the scores, per row.
+    everyone : (m,) float64 array
+        Net benefit of acting always; of acting never it is 0.
+    """
+
+    threshold: np.ndarray
+    model: np.ndarray
+    everyone: np.ndarray
+
+    def frame(self) -> pd.DataFrame:
+        """Return the curve as a table, one row per threshold."""
+        return pd.DataFrame({"threshold": self.threshold, "model": self.model, "everyone": self.everyone})
+
+
+def decision_curve(y_true: Any, scores: Any, *, thresholds: Any = None) -> DecisionCurve:
+    """Return the decision curve of binary scores.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like
+        Whether the event happened, 0 or 1.
+    scores : (n,) array_like, or binary predictions
+        P(Y = 1).
+    thresholds : (m,) array_like, optional
+        Thresholds in (0, 1); by default 0.01, 0.02, ..., 0.99.
+
+    Raises
+    ------
+    InputError
+        If there is more than one score per row, or a threshold is not in (0, 1).
+
+    Examples
+    --------
+    >>> decision_curve([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1], thresholds=[0.5]).model.tolist()
+    [0.0]
+    """
+    event = event_scores(scores)
+    if event is None:
+        raise InputError("a decision curve needs one score per row, P(Y = 1); these predictions have more")
+    grid = np.arange(1, 100) / 100 if thresholds is None else np.asarray(thresholds, dtype=np.float64)
+    if grid.ndim != 1 or not len(grid) or not ((grid > 0) & (grid < 1)).all():
+        raise InputError(f"thresholds must lie in (0, 1); got {thresholds!r}")
+    happened = outcomes_of(y_true, scores)
+    order = np.argsort(event, kind="stable")
+    positives = np.append(np.cumsum(happened[order][::-1])[::-1], 0)
+    first = np.searchsorted(event[order], grid)  # rows from here on have a score of at least t
+    hits, acted = positives[first], len(event) - first
+    odds = grid / (1 - grid)
+    share = happened.mean()
+    return DecisionCurve(grid, (hits - (acted - hits) * odds) / len(event), share - (1 - share) * odds)

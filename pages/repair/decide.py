@@ -1,0 +1,193 @@
+"""Decide: which predictions may pass without a person, and what that promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from calib import InputError, figures
+from calib.decisions import DecisionRule
+from pages.shared.results import benefit, decision, halves, risk_curve
+from pages.shared.session import BASE, dataset, methods
+from pages.shared.widgets import ARROW, chart, download, escaped, heading, literal
+
+TARGETS = {
+    "accuracy": ("Accuracy", "How many of the accepted ones are right"),
+    "reviews": ("Reviews", "How many a person can look at"),
+    "cost": ("Cost", "What a wrong one costs"),
+}
+
+
+def target_value() -> float:
+    """Ask for the value of the chosen target."""
+    if target == "accuracy":
+        words = "Share of accepted predictions that is right, %"
+        share = st.number_input(words, 1.0, 99.99, 99.0, 0.5, key="right", format="%.2f")
+        return round(share / 100, 6)
+    if target == "reviews":
+        share = st.number_input("Share left to a person, at most, %", 0.1, 99.0, 20.0, key="reviews")
+        return round(share / 100, 6)
+    return st.number_input("Cost of an accepted wrong prediction, in reviews", 1.1, 1e6, 20.0, key="cost")
+
+
+def threshold_words(rule: DecisionRule) -> str:
+    """Say where a rule accepts."""
+    finite = rule.thresholds[np.isfinite(rule.thresholds)]
+    if not len(finite):
+        return "nothing"
+    if rule.by is None:
+        return f"{finite[0]:.4f}"
+    words = f"{finite.min():.4f} to {finite.max():.4f}"
+    return words if len(finite) == len(rule.thresholds) else f"{words} ({len(finite)} classes)"
+
+
+heading(
+    "Decide",
+    "Which predictions may pass without a person? Confident ones are accepted, others are left to somebody.",
+)
+data, models = dataset(), methods()
+names = data.evaluation.class_names
+left, middle, right = st.columns([3, 3, 2], vertical_alignment="bottom")
+with left:
+    target = st.segmented_control(
+        "What is given",
+        list(TARGETS),
+        format_func=lambda one: TARGETS[one][0],
+        default="accuracy",
+        required=True,
+        key="target",
+        bind="query-params",
+    )
+with middle:
+    value = target_value()
+alpha = right.slider(
+    "Failure probability \u03b1",
+    0.01,
+    0.5,
+    0.1,
+    0.01,
+    key="alpha",
+    bind="query-params",
+    disabled=target == "cost",
+)
+by_class = target != "reviews" and st.toggle(
+    "One threshold for each predicted class",
+    key="by-class",
+    bind="query-params",
+    help="Each class then keeps the target for itself, which takes more rows.",
+)
+by = "class" if by_class else None
+
+n_choose, n_check = (int(half.sum()) for half in halves(data.evaluation))
+st.caption(
+    f"Thresholds are chosen on {n_choose:,} of the evaluation rows, drawn at random, and checked on the "
+    f"other {n_check:,}."
+)
+rules, checked = {}, {}
+try:
+    for name, method in models.items():
+        rules[name], checked[name] = decision(method, target, value, by, alpha, len(models))
+except InputError as error:
+    st.info(f"Nothing to decide: {escaped(error)}.")
+    st.stop()
+
+shown = st.selectbox("Model", list(models), index=len(models) - 1, key="decide-model")
+rule, outcome = rules[shown], checked[shown]
+if rule.guarantee is not None:
+    st.success(escaped(rule.guarantee), icon=":material/verified:")
+    if len(models) > 1:
+        st.caption(
+            f"\u03b1 = {alpha:g} is divided among the {len(models)} models below, so that the promise holds "
+            "for whichever you choose."
+        )
+elif target == "accuracy":
+    st.warning(escaped(rule.sentence), icon=":material/block:")
+if outcome.n_accepted:
+    text = (
+        f"On the rows that were left for checking it accepts **{outcome.coverage:.1%}** "
+        f"({outcome.n_accepted:,} of {outcome.n_samples:,}); **{outcome.accuracy:.2%}** of them are right "
+        f"(95 % interval {outcome.lower:.2%} to {outcome.upper:.2%}), {outcome.n_wrong:,} wrong. A person "
+        f"looks at {outcome.n_reviews:,}."
+    )
+    if outcome.cost is not None:
+        text += (
+            f" That costs **{outcome.cost:.3f}** reviews per row; leaving everything to a person costs 1. A "
+            f"calibrated model has its best threshold at {1 - 1 / value:.4f}."
+        )
+    st.markdown(text)
+
+table = pd.DataFrame(
+    [
+        {
+            "model": name,
+            "accepts from": threshold_words(rules[name]),
+            "accepted": checked[name].coverage,
+            "right": checked[name].accuracy,
+            "right, lower": checked[name].lower if checked[name].n_accepted else np.nan,
+            "right, upper": checked[name].upper if checked[name].n_accepted else np.nan,
+            "reviews": checked[name].n_reviews,
+            "AURC": risk_curve(method).aurc,
+        }
+        | ({"cost per row": checked[name].cost} if target == "cost" else {})
+        for name, method in models.items()
+    ]
+)
+st.dataframe(
+    table.style.format(
+        dict.fromkeys(("accepted",), "{:.1%}")
+        | dict.fromkeys(("right", "right, lower", "right, upper"), "{:.2%}")
+        | {"AURC": "{:.5f}", "cost per row": "{:.4f}", "reviews": "{:,}"},
+        na_rep="\u2013",
+    ),
+    hide_index=True,
+)
+download(table, "decisions", key="decisions-csv")
+st.caption(
+    "All on the rows left for checking, with 95 % Clopper-Pearson intervals. A calibrator fitted per "
+    "predicted class moves the classes against each other: one threshold on its confidence is another one "
+    "for each class on the model's own. AURC: mean share of wrong ones over all coverages; smaller is better."
+)
+if len(models) == 1:
+    st.page_link(
+        "pages/repair/calibrate.py", label="Fit a calibrator and compare what it accepts", icon=ARROW
+    )
+
+st.subheader("Risk against coverage", anchor=False)
+few = {name: risk_curve(models[name]) for name in dict.fromkeys([BASE, shown]) if name in models}
+chart(
+    figures.risk_coverage(
+        few,
+        outcomes={name: checked[name] for name in few},
+        risk=1 - value if target == "accuracy" else None,
+    ),
+    "risk-coverage",
+    table=pd.concat([curve.frame().assign(model=name) for name, curve in few.items()]),
+    alt="Share of wrong predictions among those accepted, against the share accepted, for every threshold",
+)
+st.caption("Rows left for checking. Diamonds: what the thresholds above do to them.")
+
+if by_class:
+    st.subheader("Thresholds of the classes", anchor=False)
+    of_class = rule.frame().assign(label=list(names)).rename(columns={"label": "predicted class"})
+    st.dataframe(
+        of_class.replace(np.inf, np.nan).style.format({"threshold": "{:.4f}"}, na_rep="nothing accepted"),
+        hide_index=True,
+        height=min(420, 40 + 35 * len(of_class)),
+    )
+    download(of_class, "thresholds", key="thresholds-csv")
+
+if len(names) == 2:
+    st.subheader("Is it worth acting on the score?", anchor=False)
+    curves = {name: benefit(models[name]) for name in few}
+    chart(
+        figures.decision_curve(curves),
+        "decision-curve",
+        table=pd.concat([curve.frame().assign(model=name) for name, curve in curves.items()]),
+        alt="Net benefit of acting where the score is above a threshold, always and never",
+    )
+    st.caption(
+        f"Decision curve (Vickers & Elkin 2006) of P(Y = {literal(names[1])}): at threshold t, a needless "
+        "action costs t / (1 - t) of what a missed one costs. A model is worth acting on where its line is "
+        "the highest."
+    )

@@ -1,0 +1,73 @@
+"""Decide, driven by Streamlit's own test runner: its numbers are those of the library."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calib import Predictions, TopLabelPrediction, decide
+from calib.datasets import load_example
+from pages.shared.session import BASE, Dataset, Method
+from tests.app.running import open_page, words
+
+PAGE = "pages/repair/decide.py"
+
+
+@pytest.fixture(scope="module")
+def base():
+    """Labels and predictions of the half of the digits that chooses, and of the half that checks."""
+    rows = load_example("digits").evaluation
+    chosen = np.zeros(rows.n_samples, dtype=bool)
+    chosen[np.random.default_rng(0).permutation(rows.n_samples)[: rows.n_samples // 2]] = True
+    halves = []
+    for half in (chosen, ~chosen):
+        top = TopLabelPrediction(rows.label[half], rows.confidence[half], class_names=rows.class_names)
+        halves.append((rows.labels[half], top))
+    return halves
+
+
+def test_numbers_are_those_of_the_library(base):
+    app = open_page(PAGE, example="digits")
+    app.number_input(key="right").set_value(80.0).run()
+    table = app.dataframe[0].value
+    choose, check = base
+    rule = decide(*choose, accuracy=0.8, choices=len(table))
+    outcome = rule.evaluate(*check)
+    assert rule.coverage > 0
+    row = table.set_index("model").loc["Base model"]
+    assert row["accepts from"] == f"{rule.thresholds[0]:.4f}"
+    assert (row["accepted"], row["right"]) == pytest.approx((outcome.coverage, outcome.accuracy))
+    assert (row["right, lower"], row["right, upper"]) == pytest.approx((outcome.lower, outcome.upper))
+
+
+@pytest.mark.parametrize(("target", "key", "value"), [("reviews", "reviews", 10.0), ("cost", "cost", 20.0)])
+def test_other_targets(base, target, key, value):
+    app = open_page(PAGE, example="digits")
+    app.segmented_control(key="target").set_value(target).run()
+    app.number_input(key=key).set_value(value).run()
+    assert "On the rows that were left for checking" in words(app)
+    choose, check = base
+    rule = decide(*choose, **{target: value / 100 if target == "reviews" else value})
+    row = app.dataframe[0].value.set_index("model").loc["Base model"]
+    assert row["reviews"] == rule.evaluate(*check).n_reviews
+
+
+def test_a_target_out_of_reach_is_said_and_classes_are_listed():
+    app = open_page(PAGE, example="digits")
+    app.number_input(key="right").set_value(99.99).run()
+    assert [warning.value for warning in app.warning if "0 of" in warning.value.replace("\\", "")]
+    app.toggle(key="by-class").set_value(True).run()
+    assert len(app.dataframe[1].value) == 10
+
+
+def test_two_classes_have_a_decision_curve():
+    random = np.random.default_rng(0)
+    p = random.random(400)
+    rows = Predictions(np.stack([1 - p, p], axis=1), (random.random(400) < p).astype(int), ("no", "yes"))
+    app = open_page(PAGE, example="digits")
+    assert len(app.get("plotly_chart")) == 1
+    app.session_state["dataset"] = Dataset("two", "", False, None, rows)
+    app.session_state["methods"] = {BASE: Method(BASE, rows.labels, rows, "uniform", rows.fingerprint)}
+    app.run()
+    assert not app.exception
+    assert len(app.get("plotly_chart")) == 2
