@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from calib.persistence import *
     from calib.predictions import *
     from calib.reductions import *
+    from calib.slicing import *
 
 #: Where a name is looked for, in this order: what is imported fastest comes first.
 PACKAGES = (
@@ -47,7 +48,7 @@ PACKAGES = (
         "guarantees",
         "formats",
     ),
-    *("doctor", "calibrators", "persistence", "diagrams", "assessment", "decisions", "datasets"),
+    *("doctor", "calibrators", "persistence", "diagrams", "assessment", "decisions", "slicing", "datasets"),
 )
 
 

@@ -35,7 +35,7 @@ LAYERS = (
     ("calibrators",),
     ("guarantees", "persistence", "export"),
     ("diagrams",),
-    ("assessment", "decisions"),
+    ("assessment", "decisions", "slicing"),
     ("isolation",),
     ("lessons",),
     ("figures",),

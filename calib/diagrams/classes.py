@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,13 @@ from scipy.stats import false_discovery_control
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.diagrams.reliability import FEW_ROWS, wilson_interval, with_class_names
 from calib.exceptions import InputError
-from calib.noise.floor import ABOVE_NOISE, WITHIN_NOISE, ProblemFloors, perfect_words, problem_floors
+from calib.noise.floor import (
+    ABOVE_NOISE,
+    WITHIN_NOISE,
+    perfect_words,
+    problem_floors,
+    refined_p_values,
+)
 from calib.predictions import TopLabelPrediction, weighted_rows
 from calib.reductions import as_problems, reduce_to_binary, top_label
 from calib.validation import as_labels, check_share
@@ -215,7 +220,7 @@ def class_table(
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
     random = np.random.default_rng(random_state)
     floors = problem_floors(problems, n_resamples=n_resamples, random_state=random, **options)
-    p_value = _refined(problems, floors, fdr, n_resamples, random, options)
+    p_value = refined_p_values(problems, floors, fdr, n_resamples, random, **options)
     predicted, weight = np.diff(offsets), np.diff(problems.weight_sums[offsets])
 
     def over_classes(values: np.ndarray) -> np.ndarray:
@@ -248,39 +253,6 @@ def class_table(
         flagged=flagged,
         share=contribution / tl_ece if tl_ece > 0 else contribution,
     )
-
-
-def _refined(
-    problems: BinaryProblems,
-    floors: ProblemFloors,
-    fdr: float,
-    n_resamples: int,
-    random: np.random.Generator,
-    options: dict[str, Any],
-) -> np.ndarray:
-    """Return the p-values of `floors`, those of the clearest classes from enough redraws to decide.
-
-    A null class gets at most its share of small p-values: it must be small in both runs.
-    """
-    p_value = floors.p_value.copy()
-    enough = math.ceil(len(p_value) / fdr)
-    clearest = np.flatnonzero(p_value <= 5.0 / (n_resamples + 1))
-    settled = np.mean(p_value <= 1.0 / (n_resamples + 1)) * fdr >= 1.0 / (n_resamples + 1)
-    if enough <= n_resamples or not len(clearest) or settled:
-        return p_value
-    codes = floors.label[clearest]
-    entries = np.concatenate([np.arange(*problems.offsets[[code, code + 1]]) for code in codes])
-    label = np.repeat(codes, floors.count[clearest])
-    wrong = problems.n_classes  # a code that is never predicted
-    few = reduce_to_binary(
-        np.where(problems.outcomes[entries], label, wrong),
-        TopLabelPrediction(label, problems.scores[entries]),
-        "top-label",
-        sample_weight=None if problems.weights is None else problems.weights[entries],
-    )
-    again = problem_floors(few, n_resamples=enough, random_state=random, **options)
-    p_value[clearest] = again.p_value
-    return p_value
 
 
 def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.announcements import TopLabelPrediction
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.metrics.canonical import cell_means
 from calib.noise.draws import Draw, Progress, adder, exclusive_sums, independent_sums, perfect_sums, resample
 from calib.notions import Notion
 from calib.predictions import weighted_rows
-from calib.reductions import as_problems
+from calib.reductions import as_problems, reduce_to_binary
 from calib.validation import as_scores, check_choice, check_level, check_norm
 
 #: p-values up to this level are called "above noise".
@@ -95,9 +97,9 @@ class ProblemFloors:
     Attributes
     ----------
     problem : (Q,) int64 array
-        Problems that have entries.
+        Problems that have entries, or their owners.
     label : (Q,) int64 array
-        Class code of each, -1 where classes are pooled.
+        Class code of each, -1 where classes are pooled; with owners, these.
     count : (Q,) int64 array
         Entries of each.
     weight : (Q,) array
@@ -213,6 +215,7 @@ def noise_floor_of(problems: BinaryProblems, **options: Any) -> NoiseFloor:
 def problem_floors(
     problems: BinaryProblems,
     *,
+    owner: np.ndarray | None = None,
     n_bins: int = 15,
     strategy: Strategy = "uniform",
     level: float = 0.95,
@@ -222,21 +225,22 @@ def problem_floors(
 ) -> ProblemFloors:
     """Compute the noise floor of the ECE of every binary problem (class) at once.
 
-    Parameters are those of `noise_floor_of`; `level` is that of the upper quantile.
+    Parameters are those of `noise_floor_of`; `level` is that of the upper quantile. With `owner`, a (P,) int
+    array, floors are those of the owners: of the ECE over all problems that one has.
     """
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
-    problem, first = np.unique(cells.problem, return_index=True)
-    weight = np.add.reduceat(cells.weight, first)
-    weights = cells.weight / np.repeat(weight, np.diff(np.append(first, len(cells.count))))
-    per_problem = adder(np.searchsorted(problem, cells.problem), weights)
+    owners = cells.problem if owner is None else owner[cells.problem]
+    problem, at = np.unique(owners, return_inverse=True)
+    weight = np.bincount(at, weights=cells.weight)
+    per_problem = adder(at, cells.weight / weight[at])
     drawing = independent_sums(problems.scores, cells.start, cells.count, problems.weights)
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
     samples = _redrawn(lambda gaps: per_problem @ gaps, cells, *drawing, **options)
     observed = per_problem @ np.abs(cells.gap)
     return ProblemFloors(
         problem=problem,
-        label=problems.shape.labels_of(problem),
-        count=np.add.reduceat(cells.count, first),
+        label=problems.shape.labels_of(problem) if owner is None else problem,
+        count=np.bincount(at, weights=cells.count).astype(np.int64),
         weight=weight,
         observed=observed,
         mean=samples.mean(axis=1),
@@ -244,6 +248,45 @@ def problem_floors(
         p_value=p_values(observed, samples),
         level=level,
     )
+
+
+def refined_p_values(
+    problems: BinaryProblems,
+    floors: ProblemFloors,
+    fdr: float,
+    n_resamples: int,
+    random: np.random.Generator,
+    *,
+    owner: np.ndarray | None = None,
+    among: int | None = None,
+    **options: Any,
+) -> np.ndarray:
+    """Return the p-values of `floors`, those of the clearest problems from enough redraws to decide.
+
+    A null problem gets at most its share of small p-values: it must be small in both runs. `options` are
+    n_bins and strategy; `among` is how many p-values are decided together, by default those of `floors`.
+    """
+    p_value = floors.p_value.copy()
+    among = len(p_value) if among is None else among
+    enough = math.ceil(among / fdr)
+    clearest = np.flatnonzero(p_value <= 5.0 / (n_resamples + 1))
+    settled = np.sum(p_value <= 1.0 / (n_resamples + 1)) / among * fdr >= 1.0 / (n_resamples + 1)
+    if enough <= n_resamples or not len(clearest) or settled:
+        return p_value
+    problem = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
+    owners = np.arange(problems.n_problems) if owner is None else owner
+    entries = np.flatnonzero(np.isin(owners[problem], floors.problem[clearest]))
+    wrong = problems.n_problems  # a code that is never predicted
+    few = reduce_to_binary(
+        np.where(problems.outcomes[entries], problem[entries], wrong),
+        TopLabelPrediction(problem[entries], problems.scores[entries]),
+        "top-label",
+        sample_weight=None if problems.weights is None else problems.weights[entries],
+    )
+    owners = np.append(owners, owners.max() + 1)
+    again = problem_floors(few, owner=owners, n_resamples=enough, random_state=random, **options)
+    p_value[clearest] = again.p_value
+    return p_value
 
 
 def _redrawn(

@@ -1,0 +1,168 @@
+"""Further columns cut into groups of rows: categories, ranges of numbers, months."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.exceptions import InputError
+from calib.validation import check_count
+
+#: A column of numbers with at most this many values is taken for categories.
+MOST_CODES = 10
+
+#: Quantiles that numbers are cut at, by default: quarters.
+QUANTILES = 4
+
+#: What the group of rows without a value is called.
+MISSING = "(missing)"
+
+#: A text column whose values are mostly different has no groups; with fewer rows than this none is refused.
+LEAST_ROWS = 20
+
+_DATE = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?"
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A column cut into groups.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    how : {"values", "numbers", "months"}
+        Whether each value is a group, numbers were cut into ranges, or dates into months.
+    code : (n,) int64 array
+        Group of each row, 0..G-1.
+    groups : tuple of str
+        Names of the groups, those of ranges and months ascending.
+    edges : tuple of float
+        Where numbers were cut; a value on an edge is in the group above. Empty for the others.
+    """
+
+    name: str
+    how: str
+    code: np.ndarray
+    groups: tuple[str, ...]
+    edges: tuple[float, ...] = ()
+
+
+def cut_column(
+    values: Any, *, name: str = "group", at: int | Sequence[float] | None = None, codes: bool = False
+) -> Cut:
+    """Cut a column into groups.
+
+    Parameters
+    ----------
+    values : (n,) array_like
+        Text, categories, numbers, truth values or dates. Dates may be text such as "2024-03-05".
+    name : str
+        Name of the column.
+    at : int or sequence of float, optional
+        Of numbers: how many groups of about equal size to cut them into, or the edges to cut at. By default
+        every value is a group where there are at most `MOST_CODES`, else they are cut at their quartiles.
+    codes : bool
+        Whether whole numbers are codes of groups, however many: each is then a group, unless `at` is given.
+
+    Returns
+    -------
+    Cut
+        Rows without a value are a group of their own.
+
+    Raises
+    ------
+    InputError
+        If the column is not 1-D or empty, `at` cannot be used, or nearly every text is different.
+
+    Examples
+    --------
+    >>> cut_column([1.5, 2.0, 7.0, 9.0], name="age", at=[5]).groups
+    ('below 5', '5 and more')
+    >>> cut_column(["2024-03-05", "2024-03-31", "2024-04-01"]).groups
+    ('2024-03', '2024-04')
+    """
+    if np.ndim(values) != 1 or not len(values):
+        raise InputError(f"groups must hold one value per row; got shape {np.shape(values)}")
+    column = pd.Series(values).reset_index(drop=True)
+    known = column.dropna()
+    if _are_numbers(known):
+        few = known.nunique() <= MOST_CODES or (codes and bool((known == known.round()).all()))
+        if at is not None or not few:
+            return _cut_numbers(column, name, QUANTILES if at is None else at)
+    elif at is not None:
+        raise InputError(
+            f"only numbers can be cut at edges or quantiles; column {name!r} holds {known.dtype}"
+        )
+    elif _are_dates(known):
+        months = pd.to_datetime(known.astype(object), format="ISO8601", utc=True).dt.strftime("%Y-%m")
+        return _cut_values(months.reindex(column.index), name, "months")
+    return _cut_values(column, name, "values")
+
+
+def _are_numbers(known: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(known) and not pd.api.types.is_bool_dtype(known) and len(known) > 0
+
+
+def _are_dates(known: pd.Series) -> bool:
+    if pd.api.types.is_datetime64_any_dtype(known):
+        return len(known) > 0
+    if isinstance(known.dtype, pd.CategoricalDtype) or not len(known):
+        return False
+    return bool(known.map(lambda value: isinstance(value, str)).all() and known.str.fullmatch(_DATE).all())
+
+
+def _cut_values(column: pd.Series, name: str, how: str) -> Cut:
+    texts = column.map(_text, na_action="ignore").astype(object)
+    code, groups = pd.factorize(texts, sort=False)
+    order = _order(column, code, len(groups), [str(group) for group in groups])
+    place = np.empty(len(groups) + 1, dtype=np.int64)
+    place[order], place[-1] = np.arange(len(groups)), len(groups)
+    names = [str(groups[at]) for at in order]
+    if len(column) >= LEAST_ROWS and 2 * len(names) > len(column) and how == "values":
+        raise InputError(
+            f"column {name!r} has {len(names):,} values in {len(column):,} rows, so that most groups would "
+            "be one row; pass a column that repeats its values"
+        )
+    return Cut(name, how, place[code], (*names, MISSING) if (code < 0).any() else tuple(names))
+
+
+def _order(column: pd.Series, code: np.ndarray, n_groups: int, names: list[str]) -> list[int]:
+    """Order of the groups: that of numbers and categories, else of their names."""
+    first = np.unique(code, return_index=True)[1][len(np.unique(code)) - n_groups :]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        keys: Any = column.cat.codes.to_numpy()[first]
+    elif pd.api.types.is_numeric_dtype(column):
+        keys = column.to_numpy()[first]
+    else:
+        keys = names
+    return sorted(range(n_groups), key=lambda at: keys[at])
+
+
+def _text(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _cut_numbers(column: pd.Series, name: str, at: int | Sequence[float]) -> Cut:
+    numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    known = numbers[~np.isnan(numbers)]
+    if np.ndim(at) == 0:
+        parts = check_count(at, "the number of groups", 2)
+        edges = np.unique(np.quantile(known, np.arange(1, parts) / parts, method="higher"))
+        edges = edges[edges > known.min()]
+    else:
+        edges = np.asarray(at, dtype=np.float64)
+        if not len(edges) or not np.isfinite(edges).all() or (np.diff(edges) <= 0).any():
+            raise InputError(f"edges must be increasing numbers; got {at!r} for column {name!r}")
+    code = np.searchsorted(edges, numbers, side="right").astype(np.int64)
+    code[np.isnan(numbers)] = len(edges) + 1
+    texts = [f"{edge:.6g}" for edge in edges]
+    names = ["all"] if not texts else [f"below {texts[0]}"]
+    names += [f"{low} to {high}" for low, high in zip(texts, texts[1:], strict=False)]
+    names += [f"{texts[-1]} and more"] if texts else []
+    used, code = np.unique(code, return_inverse=True)
+    return Cut(name, "numbers", code, tuple([*names, MISSING][at] for at in used), tuple(edges.tolist()))
