@@ -5,6 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from calib import InputError, __version__
+from pages.shared.accessibility import style
 from pages.shared.address import drop_unusable
 from pages.shared.housekeeping import keep_house
 from pages.shared.widgets import escaped
@@ -51,6 +52,7 @@ def show() -> None:
         },
     )
     st.logo("assets/logo.svg", icon_image="assets/icon.svg", size="large")
+    st.html(style(dark=st.context.theme.type == "dark"))
     keep_house()
     drop_unusable()
     chosen = st.navigation(

@@ -13,7 +13,16 @@ CONFIG = {
     "displaylogo": False,
     "responsive": True,
     "toImageButtonOptions": {"format": "svg"},
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+    # A mouse zooms by dragging, and pans with the shift key; each button is a stop of the keyboard.
+    "modeBarButtonsToRemove": [
+        "select2d",
+        "lasso2d",
+        "autoScale2d",
+        "zoom2d",
+        "pan2d",
+        "zoomIn2d",
+        "zoomOut2d",
+    ],
 }
 
 

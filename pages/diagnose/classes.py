@@ -27,10 +27,11 @@ COLUMNS = {
 
 
 def pick_row() -> None:
-    """Open the class of the table row that was clicked."""
-    selected = st.session_state["class-table"].selection.rows
-    if selected:
-        st.session_state["class"] = int(shown["label"].iloc[selected[0]])
+    """Open the class of the table row that was ticked, or of whose cells one was reached."""
+    selection = st.session_state["class-table"].selection
+    rows = [*(row for row, _ in selection.cells), *selection.rows]
+    if rows:
+        st.session_state["class"] = int(shown["label"].iloc[rows[0]])
 
 
 def pick_cell() -> None:
@@ -71,9 +72,10 @@ st.dataframe(
     height=35 * min(len(shown) + 1, 11) + 2,
     column_config=COLUMNS,
     on_select=pick_row,
-    selection_mode="single-row",
+    selection_mode=["single-row", "single-cell"],
     placeholder="\u2013",
 )
+st.caption("A click on a row, or the arrow keys inside the table, open the class below.")
 download(table, "classes", key="classes-csv")
 if method.strategy != "uniform":
     st.caption(
@@ -81,7 +83,7 @@ if method.strategy != "uniform":
         "(Remark 1)."
     )
 
-st.subheader("Where the confidence of each class is wrong", anchor=False)
+st.header("Where the confidence of each class is wrong", anchor=False)
 codes = shown["label"][shown["predicted"] > 0].to_numpy()
 pages = max(-(-len(codes) // HEAT_ROWS), 1)
 page = 1

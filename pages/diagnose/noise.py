@@ -65,7 +65,7 @@ st.caption(
     "computed again. What noise alone shows grows with classes and bins and falls with rows."
 )
 
-st.subheader("How sure is each number?", anchor=False)
+st.header("How sure is each number?", anchor=False)
 if data.evaluation.n_samples <= AT_ONCE or st.toggle("Compute the intervals now", key="resample"):
     sure = intervals(method)
     numbers = [column for column in sure.columns if column not in ("Number", "p")]
@@ -89,7 +89,7 @@ if data.evaluation.n_samples <= AT_ONCE or st.toggle("Compute the intervals now"
             st.markdown("- " + difference_sentence(method, other, key, n_bins))
         st.caption(HOW_COMPARED)
 
-st.subheader("What recalibration can and cannot repair", anchor=False)
+st.header("What recalibration can and cannot repair", anchor=False)
 rule = st.segmented_control("Score", list(RULES), default="Brier score", required=True, key="rule")
 shown = list(models)[:SHOWN]
 terms = {name: score_terms(models[name], RULES[rule], n_bins) for name in shown}
@@ -113,7 +113,7 @@ st.caption(
 if len(models) > SHOWN:
     st.caption(f"The first {SHOWN} of {len(models)} models.")
 
-st.subheader("Estimates that depend less on noise and bins", anchor=False)
+st.header("Estimates that depend less on noise and bins", anchor=False)
 table = pd.DataFrame({notion: estimates(method, notion) for notion in method.notions})
 table = table.rename_axis("Estimate").reset_index()
 st.dataframe(
@@ -127,7 +127,7 @@ st.caption(
     "one subtracts the noise of each bin. ECE-sweep uses as many bins as stay monotone, SmoothECE none."
 )
 
-st.subheader("Tests that need no bins", anchor=False)
+st.header("Tests that need no bins", anchor=False)
 tests, line = binless(method)
 tested = calibration_frame(tests)
 st.dataframe(

@@ -80,7 +80,7 @@ elif method.strategy != "uniform":
         "the bins drawn."
     )
 
-st.subheader("Inside one bin", anchor=False)
+st.header("Inside one bin", anchor=False)
 row_counts = dict(zip(diagram.bin.tolist(), diagram.count.tolist(), strict=True))
 edges = {b: f"{b / n_bins:.3g} to {(b + 1) / n_bins:.3g}" for b in row_counts}
 worst = int(diagram.bin[np.argmax(diagram.delta * (diagram.count >= FEW_ROWS))])

@@ -65,7 +65,7 @@ except InputError as error:
     st.error(f"The calibrator does not fit these predictions: {escaped(error)}")
     st.stop()
 
-st.subheader("Calibrated predictions", anchor=False)
+st.header("Calibrated predictions", anchor=False)
 change = np.abs(table.filter(regex="^calibrated(_1)?$").iloc[:, 0] - table["confidence"])
 st.markdown(
     f"{len(table):,} rows; on average the confidence changes by **{change.mean():.3f}**, "

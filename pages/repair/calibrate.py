@@ -65,7 +65,7 @@ if not fitted:
     st.info("No calibrator is fitted yet. Choose a reduction and press Fit.")
     st.stop()
 
-st.subheader("Before and after, on the evaluation rows", anchor=False)
+st.header("Before and after, on the evaluation rows", anchor=False)
 if st.session_state.get("chosen") not in fitted:
     st.session_state["chosen"] = list(fitted)[-1]
 chosen = fitted[st.selectbox("Calibrator", list(fitted), key="chosen")]

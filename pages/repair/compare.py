@@ -84,7 +84,7 @@ leaderboard = compare(
     progress=lambda share, name: bar.progress(share, f"Fitting {name}"),
 )
 bar.empty()
-st.subheader("Ranking on the evaluation rows", anchor=False)
+st.header("Ranking on the evaluation rows", anchor=False)
 accuracy = leaderboard.frame().set_index("Method")["Accuracy"]
 changed = accuracy[[name for name in selected if abs(accuracy[name] - accuracy[BASE]) > 1e-12]]
 st.markdown(
@@ -100,7 +100,7 @@ st.markdown(
 show_leaderboard(leaderboard, n_bins)
 show_pair([methods()[entry.method] for entry in leaderboard.entries if entry.summary], n_bins)
 
-st.subheader("Errors against the number of bins", anchor=False)
+st.header("Errors against the number of bins", anchor=False)
 error = st.segmented_control("Error", list(AGAINST_BINS), default=PAIR, required=True, key="against-bins")
 notions, metric = AGAINST_BINS[error]
 candidates = [

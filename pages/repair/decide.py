@@ -153,7 +153,7 @@ if len(models) == 1:
         "pages/repair/calibrate.py", label="Fit a calibrator and compare what it accepts", icon=ARROW
     )
 
-st.subheader("Risk against coverage", anchor=False)
+st.header("Risk against coverage", anchor=False)
 few = {name: risk_curve(models[name]) for name in dict.fromkeys([BASE, shown]) if name in models}
 chart(
     figures.risk_coverage(
@@ -168,7 +168,7 @@ chart(
 st.caption("Rows left for checking. Diamonds: what the thresholds above do to them.")
 
 if by_class:
-    st.subheader("Thresholds of the classes", anchor=False)
+    st.header("Thresholds of the classes", anchor=False)
     of_class = rule.frame().assign(label=list(names)).rename(columns={"label": "predicted class"})
     st.dataframe(
         of_class.replace(np.inf, np.nan).style.format({"threshold": "{:.4f}"}, na_rep="nothing accepted"),
@@ -178,7 +178,7 @@ if by_class:
     download(of_class, "thresholds", key="thresholds-csv")
 
 if len(names) == 2:
-    st.subheader("Is it worth acting on the score?", anchor=False)
+    st.header("Is it worth acting on the score?", anchor=False)
     curves = {name: benefit(models[name]) for name in few}
     chart(
         figures.decision_curve(curves),

@@ -88,7 +88,7 @@ with upload_tab:
 if before := previous():
     st.button(f"Back to {literal(before.name)}", on_click=undo, icon=":material/undo:")
 
-st.subheader("Loaded data", anchor=False)
+st.header("Loaded data", anchor=False)
 st.markdown(literal(data.name) + "  \n" + (data.description if data.example else literal(data.description)))
 for line in data.log:
     st.text(f"Fixed: {line}")
@@ -117,7 +117,7 @@ chart(
 if rows.n_classes > 30:
     st.caption(f"The figure shows the 30 most frequent of {rows.n_classes:,} classes; the CSV has all.")
 
-st.subheader("Preview", anchor=False)
+st.header("Preview", anchor=False)
 top = slice(0, PREVIEW_ROWS)
 preview = pd.DataFrame(
     {
@@ -129,7 +129,7 @@ preview = pd.DataFrame(
 scores = pd.DataFrame(
     rows.proba[top, :PREVIEW_CLASSES], columns=[f"p({name})" for name in rows.class_names[:PREVIEW_CLASSES]]
 )
-st.dataframe(pd.concat([preview, scores], axis=1).style.format(precision=4, subset=None))
+st.dataframe(pd.concat([preview, scores], axis=1).rename_axis("row").style.format(precision=4, subset=None))
 st.caption(
     f"The first {len(preview)} evaluation rows"
     + (f", {PREVIEW_CLASSES} of {rows.n_classes:,} classes." if rows.n_classes > PREVIEW_CLASSES else ".")

@@ -20,7 +20,7 @@ base = models[BASE]
 base_summary = summary(base, n_bins)
 names = [literal(name) for name in data.evaluation.class_names]
 
-st.subheader("The base model", anchor=False)
+st.header("The base model", anchor=False)
 columns = st.columns(4)
 columns[0].metric(
     MEASURES["accuracy"].title,
@@ -60,7 +60,7 @@ if data.evaluation.proba.size > MANY_SCORES:
 for measure, noise in floors.items():
     st.markdown("- " + verdict(noise, measure.title))
 
-st.subheader("Where the confidence is most wrong", anchor=False)
+st.header("Where the confidence is most wrong", anchor=False)
 worst = worst_cells_words(cells(base, "top-label", n_bins), names, strong="**{}**")
 if not worst:
     st.markdown("No (class, bin) cell has 20 rows or more, so there are too few data to name one.")
@@ -68,7 +68,7 @@ for sentence in worst:
     st.markdown(f"- {sentence}")
 st.caption("The (class, bin) cells that add most to TL-ECE (gap times rows), among cells of 20 rows or more.")
 
-st.subheader("Base model and fitted calibrators", anchor=False)
+st.header("Base model and fitted calibrators", anchor=False)
 shown = list(models.values())
 summaries = [summary(method, n_bins) for method in shown]
 ends = [intervals(method, n_bins) for method in shown]

@@ -67,7 +67,7 @@ for side, needed in zip(sides, (k, n_bins), strict=True):
             "calibration rows and keep their scores."
         )
 
-st.subheader("TL-ECE of each class", anchor=False)
+st.header("TL-ECE of each class", anchor=False)
 bars = by_frequency
 if len(by_frequency) > MAX_BARS:
     half = MAX_BARS // 2
@@ -88,7 +88,7 @@ for column, side, key in zip(st.columns(2, gap="large"), sides, ("points", "bins
             alt=f"TL-ECE of each class before and after histogram binning, {side.name}",
         )
 
-st.subheader("Reliability and validity of single classes", anchor=False)
+st.header("Reliability and validity of single classes", anchor=False)
 chosen = st.multiselect(
     "Classes",
     by_frequency.tolist(),

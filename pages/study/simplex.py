@@ -60,7 +60,7 @@ except InputError as error:
 rows, arrows, calibrator = view.evaluation, result.arrows, result.calibrator
 names = [literal(class_name) for class_name in rows.class_names]
 
-st.subheader("Where recalibration moves the predictions", anchor=False)
+st.header("Where recalibration moves the predictions", anchor=False)
 enough = np.minimum(arrows.count, arrows.fitted_count) >= min_rows
 if enough.any():
     share = arrows.error_share
@@ -88,7 +88,7 @@ st.caption(
 )
 st.segmented_control("Camera image format", ["SVG", "PNG"], default="SVG", required=True, key="picture")
 
-st.subheader("How far the vectors are from the label frequencies", anchor=False)
+st.header("How far the vectors are from the label frequencies", anchor=False)
 before, after = (float(curve.at(EPSILON)) for curve in result.curves.values())
 st.markdown(
     f"**{before:.1%}** of the rows are within an L1 distance of {EPSILON} before recalibration, "
@@ -103,7 +103,7 @@ chart(
 for (when, norm), floor in result.floors.items():
     st.markdown(f"- {when}: " + verdict(floor, f"canonical-ECE (L{norm})"))
 
-st.subheader("The bins and their guarantee", anchor=False)
+st.header("The bins and their guarantee", anchor=False)
 alpha = st.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
 bound = multinomial_bound(arrows.fitted_count, 3, alpha=alpha)
 bounded = replace(arrows, alpha=alpha, bound=bound)
@@ -115,7 +115,7 @@ st.markdown(
 st.dataframe(bins, hide_index=True, column_config=formats)
 download(bounded.frame(), "bins", key="bins-csv")
 
-st.subheader("The schemes side by side", anchor=False)
+st.header("The schemes side by side", anchor=False)
 schemes = {other: make_other(paper) for other, (make_other, *_, paper) in SCHEMES.items()} | {name: scheme}
 comparison, by_scheme = compare(view, schemes)
 st.markdown("The scheme above uses its settings, the others the paper's. All use the same rows.")
@@ -132,7 +132,7 @@ chart(
     alt="Validity curves of the recalibrated vectors, by scheme",
 )
 
-st.subheader("Download the calibrator", anchor=False)
+st.header("Download the calibrator", anchor=False)
 offer_file(calibrator, view.calibration, rows.class_names)
 st.caption(f"It takes and returns three columns: {', '.join(names)}.")
 covtype_panel("logistic")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from hypothesis import settings
 from playwright.sync_api import Page
 
@@ -35,16 +38,22 @@ def settled(page: Page, calm: int = 500, timeout: int = 60_000) -> Page:
     return page
 
 
-def keep_picture(page: Page, name: str) -> None:
-    """Save the whole page, also what one would scroll to, as test-output/screens/<name>.png.
-
-    Nothing in the fast profile: Chromium draws a long page for seconds.
-    """
-    if settings.get_current_profile_name() != "thorough":
-        return
+@contextmanager
+def whole(page: Page) -> Iterator[None]:
+    """Make the window as tall as the page, so that all of it is rendered, also what one would scroll to."""
     before = page.viewport_size
     tall = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
     page.set_viewport_size({"width": before["width"], "height": max(before["height"], tall)})
     settled(page, calm=200)
-    page.screenshot(path=OUTPUT / "screens" / f"{name}.png")
+    yield
     page.set_viewport_size(before)
+
+
+def keep_picture(page: Page, name: str) -> None:
+    """Save the whole page as test-output/screens/<name>.png.
+
+    Nothing in the fast profile: Chromium draws a long page for seconds.
+    """
+    if settings.get_current_profile_name() == "thorough":
+        with whole(page):
+            page.screenshot(path=OUTPUT / "screens" / f"{name}.png")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.screen import PAGES, keep_picture, settled
+from tests.browser.accessibility import findings
+from tests.browser.screen import PAGES, keep_picture, settled, whole
 
 #: Elements of the page that reach beyond its right edge, where nothing scrolls.
 CUT_OFF = """() => {
@@ -38,3 +39,6 @@ def test_pages_open_by_address(open_page, app_url, scheme):
             settled(page, calm=200)
             keep_picture(page, f"{name}-{scheme}-{width}")
             assert page.evaluate(CUT_OFF) == [], name
+            if width == 1280:
+                with whole(page):
+                    assert findings(page, ["color-contrast"] if scheme == "dark" else None) == [], name

@@ -80,7 +80,7 @@ def show() -> None:
                 score=[f"{score:.2f}" for score in problem.loc["score"]],
                 outcome=[str(int(happened)) for happened in problem.loc["outcome"]],
             )
-            column.table(shown.T)
+            column.table(shown.T.rename_axis("of point"))
 
 
 def problem_name(notion: str, index: int) -> str:

@@ -15,7 +15,7 @@ from pages.shared.widgets import chart, literal
 def class_panel(method: Method, table: ClassTable, n_bins: int) -> None:
     """Show the class chosen in the menu, the table or the heat map."""
     names, labels = dataset().evaluation.class_names, dataset().evaluation.labels
-    st.subheader("One class", anchor=False)
+    st.header("One class", anchor=False)
     if st.session_state.get("class") not in range(len(table.share)):
         st.session_state["class"] = int(table.ranked[0])
     code = st.selectbox("Class", table.ranked.tolist(), key="class", format_func=lambda c: names[c])

@@ -73,7 +73,7 @@ def show_pair(candidates: list[Method], n_bins: int) -> None:
     """Compare two methods on the same rows: show the difference and its 95 % interval."""
     if len(candidates) < 2:
         return
-    st.subheader("Two methods compared", anchor=False)
+    st.header("Two methods compared", anchor=False)
     names = [method.name for method in candidates]
     left, middle, right = st.columns(3)
     first = candidates[names.index(left.selectbox("Method", names, 0, key="pair-first"))]

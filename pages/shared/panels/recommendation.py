@@ -24,7 +24,7 @@ HEADS = {
 def show_recommendation() -> None:
     """Recommend one calibrator when asked to, with its reason, the candidates and the next step."""
     data = dataset()
-    st.subheader("One calibrator for these data", anchor=False)
+    st.header("One calibrator for these data", anchor=False)
     st.markdown(
         "Every calibrator is fitted and scored in five folds of the calibration rows. The evaluation rows "
         "stay untouched, so the numbers on them still tell how good the choice is."

@@ -17,7 +17,7 @@ from pages.shared.widgets import offer
 
 def offer_report(n_bins: int) -> None:
     """Offer one self-contained HTML page about the data on screen and the fitted calibrators."""
-    st.subheader("Report", anchor=False)
+    st.header("Report", anchor=False)
     st.markdown(
         "One HTML file with interactive figures that opens without a network: the data and findings about "
         "them, verdicts, diagrams, classes, methods, guarantees, versions and settings."

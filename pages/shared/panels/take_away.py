@@ -22,7 +22,7 @@ VERIFIED_ROWS = 100_000
 def show_take_away(method: Method) -> None:
     """Offer the calibrator file; on request, also a scorer and an ONNX graph, verified against calib."""
     data = dataset()
-    st.subheader("Download the calibrator", anchor=False)
+    st.header("Download the calibrator", anchor=False)
     offer_file(method.calibrator, data.calibration, data.evaluation.class_names)
     st.caption("The Apply page, `python -m calib apply` and `calib.load` read this file.")
     if not st.toggle("Also make a scorer for production", key="make-scorer"):

@@ -1,0 +1,32 @@
+"""Rules of style where Streamlit's own leave something unreadable, unnamed, or focus invisible."""
+
+from __future__ import annotations
+
+#: What each file uploader is for, by its key: Streamlit calls the button of every one "Upload".
+UPLOADS = {
+    "up": "predictions",
+    "up-labels": "labels",
+    "up-calibration": "calibration predictions",
+    "up-calibration-labels": "calibration labels",
+    "calibrator-file": "a calibrator",
+    "apply-file": "new predictions",
+}
+#: Streamlit writes in white on the primary colour, which is bright in the dark theme: a contrast of 2.3.
+DARK_ON_PRIMARY = """
+button[kind=primary]:enabled, button[kind=primary]:enabled p, [data-testid=stMultiSelect] [data-tag] {
+    color: #14181C;
+}"""
+#: Elements that the keyboard reaches and that look the same then.
+FOCUS = """
+a:focus-visible, [data-testid=stMain]:focus-visible, [data-testid=stBaseButton-elementToolbar]:focus-visible {
+    outline: 2px solid currentColor !important; outline-offset: -2px;
+}"""
+
+
+def style(dark: bool) -> str:
+    """Return a style element with the rules; no text of a user is in it."""
+    names = "".join(
+        f'\n.st-key-{key} [data-testid=stFileUploaderDropzone] button::after {{ content: "{name}"; }}'
+        for key, name in UPLOADS.items()
+    )
+    return f"<style>{FOCUS}{names}{DARK_ON_PRIMARY if dark else ''}\n</style>"

@@ -1,0 +1,78 @@
+"""The keyboard alone: few stops, each of them visible, every mark and row within reach."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.screen import settled
+
+#: Press Tab, and ask: where the focus is now, whether it left the page's elements, and whether the place it
+#: came from, or a box around it, looks other than while it had the focus. A grid draws its focus itself.
+STOP = """() => {
+    const look = element => [0, 1, 2, 3, 4].map(() => {
+        if (element === null) return "";
+        const style = getComputedStyle(element);
+        element = element.parentElement;
+        return [style.outline, style.boxShadow, style.borderColor, style.backgroundColor].join();
+    }).join("|");
+    const left = window.lastStop;
+    const shown = !left || left.element.tagName === "CANVAS" || look(left.element) !== left.look;
+    const invisible = shown ? null : left.element.outerHTML.slice(0, 200);
+    const now = document.activeElement;
+    window.lastStop = now === document.body ? null : { element: now, look: look(now) };
+    const main = now.closest("[data-testid=stMain]") !== null && now.dataset.testid !== "stMain";
+    const key = now.closest("[class*=st-key-]")?.className.match(/st-key-(\\S+)/)?.[1] ?? "";
+    return { end: now === document.body, main, key, invisible };
+}"""
+
+
+def stops(page: Page) -> list[dict]:
+    """The stops of the keyboard in the content of the page; each one shows that it has the focus."""
+    page.evaluate("() => { document.activeElement.blur(); window.lastStop = null; }")
+    found = []
+    for _ in range(90):
+        page.keyboard.press("Tab")
+        page.wait_for_timeout(30)
+        stop = page.evaluate(STOP)
+        assert stop["invisible"] is None
+        if stop["end"]:
+            return found
+        found += [stop] if stop["main"] else []
+    raise AssertionError("the focus never leaves the page")
+
+
+def test_every_bin_is_a_few_visible_stops_away(open_page):
+    page = open_page("reliability?example=digits")
+    keys = [stop["key"] for stop in stops(page)]
+    assert len(keys) < 20
+    assert keys.index("bin") < 14
+    page.get_by_role("combobox", name="Confidence bin").focus()
+    before = page.get_by_text(re.compile("All classes together")).inner_text()
+    for key in ("ArrowDown", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    settled(page)
+    assert page.get_by_text(re.compile("All classes together")).inner_text() != before
+
+
+def test_rows_are_picked_by_keys_and_uploads_have_names(open_page):
+    page = open_page("classes?example=many-classes")
+    panel = page.get_by_text(re.compile("is predicted for .* rows: says"))
+    expect(panel).to_contain_text("class 006")
+    page.evaluate("document.querySelector('.st-key-class-table canvas').focus()")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    settled(page)
+    row = page.evaluate("document.activeElement.closest('tr, [role=row]')?.innerText ?? ''")
+    expect(panel).not_to_contain_text("class 006")
+    assert row.startswith(panel.inner_text()[: len("class 006")])
+
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Data").click()
+    settled(page)
+    page.get_by_role("tab", name="Upload your own").click()
+    settled(page)
+    page.get_by_text("Calibration rows", exact=True).first.click()
+    for what in ("predictions", "labels", "calibration predictions", "calibration labels"):
+        assert page.get_by_role("button", name=re.compile(f"Upload ?{what}$")).count() == 1
+    assert len(stops(page)) < 25
