@@ -9,15 +9,16 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calib.assessment.advice import choose_points_per_bin, recommend
 from calib.assessment.calibrated import calibrated_scores, vector_losses
 from calib.assessment.leaderboard import binned_sweeps
-from calib.assessment.summary import summarize
+from calib.assessment.summary import summarize, summary_intervals
 from calib.calibrators import HistogramBinning, MulticlassToBinary
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.diagrams.bin_sweep import ece_sweep
@@ -25,6 +26,7 @@ from calib.diagrams.classes import class_table
 from calib.diagrams.imbalance import class_binning, plan_bins
 from calib.diagrams.scheme_comparison import compare_schemes
 from calib.diagrams.validity import validity_curve
+from calib.doctor.examination import examine
 from calib.formats.source import Progress
 from calib.isolation.objects import Packer, n_bytes, unpack
 from calib.isolation.process import LOST, Pool, Worker
@@ -37,6 +39,9 @@ from calib.noise.floor import canonical_noise_floor, noise_floor
 from calib.noise.intervals import measure_interval
 from calib.parallel import WORKERS
 from calib.predictions import Predictions, TopLabelPrediction
+
+if TYPE_CHECKING:
+    from calib.report import ReportInput
 
 #: Seconds up to which a function is called here.
 AT_ONCE = 0.5
@@ -52,6 +57,14 @@ def fit(
     """Fit a calibrator; return it, with its scores of the evaluation rows."""
     fitted = calibrator.fit(calibration.proba, calibration.labels)
     return fitted, calibrated_scores(fitted, evaluation)
+
+
+def write_report(contents: ReportInput) -> str:
+    """Return the page of a report, with what the doctor finds in the evaluation rows."""
+    from calib.report import report_html  # and with it plotly, which nothing else here needs
+
+    report = examine(contents.evaluation, calibration=contents.calibration)
+    return report_html(replace(contents, examinations={"evaluation": report}))
 
 
 def _seconds_to_fit(calibrator: Any, *_: Any) -> float:
@@ -75,7 +88,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (compare_schemes, 1.0),
         (ece_sweep, 0.01),
         (fit, _seconds_to_fit),
-        (measure_interval, 0.3),
+        (measure_interval, 0.05),
         (noise_floor, 0.1),
         (paired_difference, 0.01),
         (paired_interval, 0.4),
@@ -83,9 +96,11 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (recommend, 10.0),
         (smooth_ece, 0.03),
         (summarize, 0.03),
+        (summary_intervals, 0.3),
         (sweep_ece, 0.02),
         (validity_curve, 0.02),
         (vector_losses, 0.01),
+        (write_report, 5.0),
     )
 }
 

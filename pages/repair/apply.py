@@ -15,6 +15,7 @@ from pages.shared.panels.label_shift import corrected
 from pages.shared.session import dataset, methods
 from pages.shared.uploads import read, without_labels
 from pages.shared.widgets import before_and_after, download, escaped, heading, made, offer
+from pages.shared.work import compute
 
 PREVIEW_ROWS = 100
 
@@ -73,12 +74,12 @@ st.markdown(
 )
 if predictions.labels is not None:
     labels, scores = predictions.labels, calibrated_scores(calibrator, predictions)
-    base = summarize(labels, predictions)
-    after = summarize(labels, scores, method="Calibrated", strategy=assessment_strategy(calibrator))
-    before_and_after(
-        [base, after],
-        [summary_intervals(labels, predictions, base), summary_intervals(labels, scores, after)],
-    )
+    base = compute("Computing metrics", summarize, labels, predictions)
+    strategy = assessment_strategy(calibrator)
+    after = compute("Computing metrics", summarize, labels, scores, method="Calibrated", strategy=strategy)
+    pairs = ((predictions, base), (scores, after))
+    ends = [compute("Computing intervals", summary_intervals, labels, *pair) for pair in pairs]
+    before_and_after([base, after], ends)
 st.dataframe(table.head(PREVIEW_ROWS).style.format(precision=4), hide_index=True)
 st.caption(f"The first {min(PREVIEW_ROWS, len(table)):,} of {len(table):,} rows.")
 with st.container(horizontal=True):

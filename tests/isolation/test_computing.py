@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import calib
 from calib import InputError, Predictions
@@ -17,6 +18,7 @@ from calib.isolation import computing
 from calib.isolation.computing import FUNCTIONS, Computer, Job, fit
 from calib.isolation.objects import Packer, n_bytes, unpack
 from calib.isolation.process import Pool
+from calib.report import ReportInput
 
 RNG = np.random.default_rng(0)
 PROBA = RNG.dirichlet(np.ones(3), 400)
@@ -26,6 +28,7 @@ CALIBRATION, EVALUATION = ROWS.split(0.5)
 TOP = calib.reduce_to_binary(LABELS, ROWS, "top-label")
 HISTOGRAM = calib.MulticlassToBinary(calib.HistogramBinning(n_bins=4))
 TOPS = [calib.TopLabelPrediction(ROWS.label, np.clip(ROWS.confidence - d, 0, 1)) for d in (0, 0.1)]
+FITTED = clone(HISTOGRAM).fit(CALIBRATION.proba, CALIBRATION.labels)
 #: Arguments and options of each function.
 CALLS = {
     "binned_sweeps": ((HISTOGRAM, CALIBRATION, EVALUATION), {"n_bins": [5, 6]}),
@@ -38,7 +41,7 @@ CALLS = {
     "compare_schemes": ((CALIBRATION, EVALUATION, {"grid": calib.GridScheme(2)}), {}),
     "ece_sweep": ((None, TOP), {"strategy": calib.binning.PerClass((1,))}),
     "fit": ((HISTOGRAM, CALIBRATION, EVALUATION), {}),
-    "measure_interval": ((LABELS, TOP, "tl_ece"), {"n_resamples": 20}),
+    "measure_interval": ((LABELS, TOP, "tl_ece"), {}),
     "noise_floor": ((None, TOP), {"n_resamples": 50, "random_state": 0}),
     "paired_difference": ((LABELS, *TOPS), {}),
     "paired_interval": ((LABELS, *TOPS), {"n_resamples": 20, "random_state": 0}),
@@ -46,9 +49,11 @@ CALLS = {
     "recommend": ((ROWS, LABELS), {"methods": {"TL-HB": HISTOGRAM}}),
     "smooth_ece": ((None, TOP), {}),
     "summarize": ((LABELS, ROWS), {}),
+    "summary_intervals": ((LABELS, ROWS, calib.summarize(LABELS, ROWS)), {}),
     "sweep_ece": ((None, TOP), {}),
     "validity_curve": ((None, TOP), {"n_resamples": 20, "random_state": 0}),
     "vector_losses": ((LABELS, ROWS, ROWS), {}),
+    "write_report": ((ReportInput(EVALUATION, {"TL-HB": FITTED}, CALIBRATION, n_resamples=50),), {}),
 }
 
 

@@ -9,6 +9,7 @@ import streamlit as st
 from calib.figures.lessons import binned_curve, trade_off
 from calib.lessons.binning import BinnedCurve, Curve, bent_curve, bin_curve, true_curve
 from calib.lessons.binning import trade_off as trade_off_table
+from pages.shared.kept import kept
 from pages.shared.widgets import ARROW, chart
 
 ROWS = (200, 500, 1_000, 2_000, 5_000)
@@ -74,12 +75,12 @@ def show() -> None:
     st.page_link("pages/repair/calibrate.py", label="The same for your data: Calibrate", icon=ARROW)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@kept()
 def _binned(n_rows: int, points_per_bin: int) -> tuple[Curve, BinnedCurve, pd.DataFrame]:
     curve = bent_curve(n_rows)
     return curve, bin_curve(curve, points_per_bin), _table(n_rows)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@kept()
 def _table(n_rows: int) -> pd.DataFrame:
     return trade_off_table(bent_curve(n_rows))

@@ -20,6 +20,7 @@ from calib.lessons.noise import (
 )
 from calib.noise import NoiseFloor, noise_floor, verdict
 from calib.noise.floor import ABOVE_NOISE, perfect_words
+from pages.shared.kept import kept
 from pages.shared.widgets import ARROW, chart
 
 N_BINS = 10
@@ -127,12 +128,13 @@ def score(answers: dict[tuple[int, int], str]) -> None:
     )
 
 
-@st.cache_resource(max_entries=8, show_spinner="Redrawing labels ...")
+@kept()
 def _curve(n_classes: int) -> PerfectCurve:
-    return perfect_curve(n_classes, n_bins=N_BINS)
+    with st.spinner("Redrawing labels ..."):
+        return perfect_curve(n_classes, n_bins=N_BINS)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@kept()
 def _redraws(n_samples: int, n_classes: int, n_draws: int) -> np.ndarray:
     if n_draws > 1:
         earlier = _redraws(n_samples, n_classes, n_draws - 1)
@@ -140,7 +142,7 @@ def _redraws(n_samples: int, n_classes: int, n_draws: int) -> np.ndarray:
     return redraws(n_samples, n_classes, [n_draws], n_bins=N_BINS)
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
+@kept()
 def _round(number: int, level: int) -> tuple[GameRound, NoiseFloor]:
     round_ = game_round(number, level=level)
     rows = round_.predictions

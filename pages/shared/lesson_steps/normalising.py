@@ -8,6 +8,7 @@ import streamlit as st
 from calib import ece
 from calib.figures.lessons import one_row
 from calib.lessons.normalising import NormalisationComparison, compare_normalisation
+from pages.shared.kept import kept
 from pages.shared.session import from_example
 from pages.shared.widgets import ARROW, chart, literal
 
@@ -100,8 +101,9 @@ def _wide_bins(comparison: NormalisationComparison) -> str:
     )
 
 
-@st.cache_resource(max_entries=32, show_spinner="Binning each class ...")
+@kept()
 def _comparison(name: str, n_bins: int) -> NormalisationComparison:
     example = from_example(name)
     assert example.calibration is not None, "both examples have calibration rows"
-    return compare_normalisation(example.calibration, example.evaluation, n_bins)
+    with st.spinner("Binning each class ..."):
+        return compare_normalisation(example.calibration, example.evaluation, n_bins)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
-from calib.doctor import examine
-from calib.report import ReportInput, report_html
+from calib.isolation.computing import write_report
+from calib.report import ReportInput
 from pages.shared.kept import kept
 from pages.shared.session import dataset, methods
 from pages.shared.widgets import offer
+from pages.shared.work import compute
 
 
 def offer_report(n_bins: int) -> None:
@@ -46,8 +45,4 @@ def offer_report(n_bins: int) -> None:
 
 @kept(rows=True)
 def _page(key: str, _contents: ReportInput) -> bytes:
-    with st.spinner("Writing the report ..."):
-        examinations: dict[str, Any] = {
-            "evaluation": examine(_contents.evaluation, calibration=_contents.calibration)
-        }
-        return report_html(replace(_contents, examinations=examinations)).encode()
+    return compute("Writing the report", write_report, _contents).encode()
