@@ -91,9 +91,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     rows = []
-    print(
-        "| population | n | L | error | truth / floor | draws | coverage | interval too high | too low | mean width |"
-    )
+    heads = "population", "n", "L", "error", "truth / floor", "draws", "coverage", "interval too high"
+    print(f"| {' | '.join(heads)} | too low | mean width |")
     print("| :-- | --: | --: | :-- | --: | --: | --: | --: | --: | --: |")
     for multiple, population in populations():
         for norm in (1, 2):
