@@ -1,6 +1,6 @@
 """What calib raises and warns of."""
 
-__all__ = ["CalibratorFileError", "InputError", "TooManyParametersWarning"]
+__all__ = ["CalibratorFileError", "InputError", "LongFitWarning", "TooManyParametersWarning"]
 
 
 #: Characters of the longest message; names in a file can be of any length.
@@ -27,6 +27,10 @@ class InputError(ValueError):
 
 class CalibratorFileError(InputError):
     """A calibrator file that cannot be trusted; the message says what is wrong and where in the file."""
+
+
+class LongFitWarning(UserWarning):
+    """A fit is about to start that takes minutes or hours."""
 
 
 class TooManyParametersWarning(UserWarning):

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from calib.assessment.calibrated import calibrated_scores, vector_losses
 from calib.calibrators.catalogue import named_methods
 from calib.calibrators.curves import Logistic
+from calib.calibrators.effort import LONG, fit_seconds
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
@@ -385,7 +386,9 @@ def _candidates(
         parameters = getattr(calibrator, "n_parameters", lambda n_classes: 0)(n_classes)
         if parameters > rows_of_fold and calibrator.overfit_words(rows_of_fold, n_classes):
             left_out[name] = f"it has {parameters:,} parameters for {rows_of_fold:,} rows of a fold"
-        elif n_samples * n_classes > MOST_SCORES and not _is_light(calibrator, parameters, n_classes):
+        elif (n_samples * n_classes > MOST_SCORES and not _is_light(calibrator, parameters, n_classes)) or (
+            fit_seconds(calibrator, n_samples, n_classes) > LONG
+        ):
             left_out[name] = (
                 f"fitting it {N_FOLDS} times to {n_samples:,} x {n_classes:,} scores would take too long"
             )

@@ -12,7 +12,7 @@ from calib.calibrators.spline import SplineCalibration
 from calib.calibrators.structured import StructuredMatrixScaling, StructuredVectorScaling
 from calib.calibrators.top_versus_all import TopVersusAllScaling
 from calib.calibrators.venn_abers import VennAbersCalibration
-from calib.exceptions import TooManyParametersWarning
+from calib.exceptions import LongFitWarning, TooManyParametersWarning
 
 __all__ = [
     "BetaCalibration", "CalibratedModel", "CanonicalBinning", "CorrectedCalibrator", "DirichletScaling",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,8 +17,9 @@ from calib.binning import BinaryProblems
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.completed_rows import completed, normalised
 from calib.calibrators.curves import CurveSet
+from calib.calibrators.effort import effort_words
 from calib.calibrators.histogram import HistogramBinning
-from calib.exceptions import InputError
+from calib.exceptions import InputError, LongFitWarning
 from calib.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
 from calib.parallel import cached_slices, map_threads
 from calib.predictions import Predictions, TopLabelPrediction, highest, score_matrix
@@ -251,10 +253,18 @@ class MulticlassToBinary(BaseEstimator):
         InputError
             If parameters contradict each other, the data cannot be used, or the binary calibrator has no
             weights.
+
+        Warns
+        -----
+        LongFitWarning
+            Before starting, if the fit takes more than a minute, with an estimate and advice.
         """
         scores = proba if isinstance(proba, Predictions) else score_matrix(proba, "proba")
         shape = self.shape_for(scores.n_classes if isinstance(scores, Predictions) else scores.shape[1])
         problems = reduce_to_binary(y, scores, self.notion, top_k=self.top_k, sample_weight=sample_weight)
+        long = effort_words(self, problems.n_samples, shape.n_classes)
+        if long:
+            warnings.warn(long, LongFitWarning, stacklevel=2)
         binary, needed = self.binary_calibrator, self.least_points
         sizes = np.diff(problems.offsets)
         pooled = [self._fit_pooled(problems, claim, binary, needed) for claim in range(shape.n_claims)]

@@ -17,10 +17,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calib.binning import assign_bins, uniform_edges
+from calib.calibrators.effort import effort_words
 from calib.calibrators.likelihood import LEAST_RIDGE
 from calib.calibrators.ridge_choice import CROSS_VALIDATED, best_strength, folds, search_strength
 from calib.calibrators.softmax_fit import DiagonalMap, FullMap, Map, SoftmaxFit, softmax_fit
-from calib.exceptions import InputError, TooManyParametersWarning
+from calib.exceptions import InputError, LongFitWarning, TooManyParametersWarning
 from calib.parallel import cached_slices, map_row_blocks, map_threads
 from calib.predictions import TopLabelPrediction, highest, score_matrix, weighted_rows
 from calib.validation import as_class_scores, as_labels, check_choice, check_columns, check_not_negative
@@ -64,6 +65,8 @@ class LogScaling(BaseEstimator):
         -----
         TooManyParametersWarning
             Before starting, if there are more parameters than rows.
+        LongFitWarning
+            Before starting, if the fit takes more than a minute, with an estimate and advice.
         ConvergenceWarning
             If the optimiser stopped early; the warning says how far from the optimum.
         """
@@ -75,6 +78,9 @@ class LogScaling(BaseEstimator):
         overfit = self.overfit_words(n_samples, n_classes)
         if overfit:
             warnings.warn(overfit, TooManyParametersWarning, stacklevel=2)
+        long = effort_words(self, n_samples, n_classes)
+        if long:
+            warnings.warn(long, LongFitWarning, stacklevel=2)
         smallest = map_threads(
             lambda rows: np.where(matrix[rows] > 0, matrix[rows], 1).min(), cached_slices(*matrix.shape)
         )

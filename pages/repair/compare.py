@@ -8,6 +8,7 @@ import streamlit as st
 from calib import figures
 from calib.assessment.leaderboard import Entry, compare
 from calib.calibrators.catalogue import METHODS, PAPER, VECTOR, method_of, named_methods
+from calib.calibrators.effort import effort_words
 from calib.diagrams.bin_sweep import sweep_words
 from calib.notions import Notion
 from pages.shared.panels.add_model import offer_model_upload
@@ -54,6 +55,9 @@ scalings = {name: available[name] for name in selected if method_of(available[na
 for scaling in scalings.values():
     if warning := scaling.overfit_words(n_rows, n_classes):
         left.warning(warning)
+for name in selected:
+    if warning := effort_words(available[name], n_rows, n_classes):
+        left.warning(f"{literal(name)}: {warning}")
 if scalings:
     abouts = {name: METHODS[str(method_of(scaling))].about for name, scaling in scalings.items()}
     left.caption(" ".join(f"{literal(name)}: {about}" for name, about in abouts.items()))

@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from calib import HistogramBinning, MulticlassToBinary, figures
 from calib.calibrators.catalogue import BINARY, REDUCTIONS, VECTOR
+from calib.calibrators.effort import effort_words
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.notions import Notion
 from pages.shared.results import points_per_bin
@@ -93,7 +94,15 @@ def choose_calibrator() -> tuple[Any, int]:
     if st.session_state.get("bins-by") == PROPOSED and isinstance(binary, HistogramBinning):
         choices = show_proposal(chosen.notion)
     options: dict[str, Any] = {"normalize": chosen.normalize, "fallback": fallback}
-    return MulticlassToBinary(binary, notion=chosen.notion, **options), choices
+    calibrator = MulticlassToBinary(binary, notion=chosen.notion, **options)
+    _warn_if_long(calibrator)
+    return calibrator, choices
+
+
+def _warn_if_long(calibrator: Any) -> None:
+    calibration = dataset().calibration
+    if calibration is not None and (warning := effort_words(calibrator, *calibration.proba.shape)):
+        st.warning(warning)
 
 
 def _choose_scaling(left: Any, right: Any) -> Any:
@@ -111,7 +120,7 @@ def _choose_scaling(left: Any, right: Any) -> Any:
     calibrator = method.make(**options)
     calibration = dataset().calibration
     assert calibration is not None
-    warning = calibrator.overfit_words(*calibration.proba.shape)
-    if warning:
+    if warning := calibrator.overfit_words(*calibration.proba.shape):
         st.warning(warning)
+    _warn_if_long(calibrator)
     return calibrator

@@ -1,0 +1,72 @@
+"""How long a fit takes: library, pages and command line warn, and recommendations leave out, by one table.
+
+Seconds of processor time were measured on a 2.5 GHz processor (``benchmarks/scaling_times.py``, and fits of
+50,000 rows class by class); they are good to a factor of two or three.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from calib.calibrators.ridge_choice import CROSS_VALIDATED, N_FOLDS, STRENGTHS
+from calib.notions import TOP_NOTIONS
+
+
+class Effort(NamedTuple):
+    """Seconds of a fit for each score, raised to a power of the classes, and what else to do."""
+
+    seconds: float
+    advice: str
+    matrix: bool = False
+
+
+_FEWER = 'fit the predicted class alone (notion "top-label"), or fewer rows'
+
+#: By type, seconds per score: rows x classes, and x classes once more for a matrix.
+EFFORTS: dict[str, Effort] = {
+    "DirichletScaling": Effort(7e-7, "StructuredVectorScaling has two numbers for each class", matrix=True),
+    "StructuredMatrixScaling": Effort(
+        2e-7, "StructuredVectorScaling has two numbers for each class", matrix=True
+    ),
+    "VectorScaling": Effort(3e-7, "TemperatureScaling has one number, and fewer rows may do"),
+    "StructuredVectorScaling": Effort(6e-7, "TemperatureScaling has one number, and fewer rows may do"),
+    "VennAbersCalibration": Effort(5e-6, f"IsotonicCalibration takes a twentieth of that; or {_FEWER}"),
+    "SplineCalibration": Effort(1e-6, f"IsotonicCalibration takes a quarter of that; or {_FEWER}"),
+}
+
+#: Seconds beyond which a fit is announced as long.
+LONG = 60.0
+
+
+def fit_seconds(calibrator: Any, n_samples: int, n_classes: int) -> float:
+    """Estimate the processor time of a fit; 0.0 where it is short at any size that can be read.
+
+    >>> from calib import DirichletScaling
+    >>> fit_seconds(DirichletScaling(), 1_000, 10)
+    0.07
+    """
+    binary = getattr(calibrator, "binary_calibrator", None)
+    effort = EFFORTS.get(type(calibrator if binary is None else binary).__name__)
+    if effort is None:
+        return 0.0
+    claims = n_classes
+    if binary is not None and calibrator.notion != "class-wise":
+        claims = 1 if calibrator.notion in TOP_NOTIONS else calibrator.top_k
+    seconds = effort.seconds * n_samples * claims * (n_classes if effort.matrix else 1)
+    searched = CROSS_VALIDATED in calibrator.get_params(deep=False).values()
+    return seconds * (N_FOLDS * len(STRENGTHS) if searched else 1)
+
+
+def effort_words(calibrator: Any, n_samples: int, n_classes: int) -> str:
+    """Warn of a fit that takes more than `LONG` seconds, or return "" if there is nothing to warn of."""
+    seconds = fit_seconds(calibrator, n_samples, n_classes)
+    if seconds <= LONG:
+        return ""
+    fitted = getattr(calibrator, "binary_calibrator", calibrator)
+    name = type(fitted).__name__
+    minutes = seconds / 60.0
+    time = f"{minutes:.0f} minutes" if minutes < 90.0 else f"{minutes / 60.0:,.0f} hours"
+    return (
+        f"{name} takes about {time} of processor time for {n_samples:,} rows of {n_classes:,} classes: "
+        f"{EFFORTS[name].advice}."
+    )
