@@ -29,7 +29,9 @@ def find_index_column(raw: RawPredictions) -> Finding | None:
         if not whole or not (column == np.floor(column)).all():
             continue
         rest = row_sums(np.delete(raw.proba, j, axis=1))
-        if not counts and np.median(np.abs(rest - 1.0)) > LOG_SUM_TOLERANCE:
+        with np.errstate(over="ignore"):  # of numbers near the largest; their median is infinite then
+            off = np.median(np.abs(rest - 1.0))
+        if not counts and off > LOG_SUM_TOLERANCE:
             continue
         name = raw.names[j]
 

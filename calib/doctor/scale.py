@@ -130,7 +130,8 @@ def _softmax_of_log_odds(data: RawPredictions) -> RawPredictions:
     def odds(block: np.ndarray) -> np.ndarray:
         tiny = np.finfo(block.dtype).eps / 2
         p = block.astype(np.float64).clip(tiny**2, 1.0 - tiny)
-        return np.log(p) - np.log1p(-p)
+        with np.errstate(invalid="ignore"):  # a missing score stays missing
+            return np.log(p) - np.log1p(-p)
 
     return _softmax_of(replace(data, proba=map_row_blocks(odds, data.proba)))
 

@@ -272,9 +272,10 @@ def is_row_number(values: np.ndarray) -> bool:
 
 def _whole(values: np.ndarray) -> bool:
     """Whether all numbers that are not missing are whole; most other columns show it in the first rows."""
-    return values.dtype.kind in "iu" or all(
-        (np.isnan(rows) | (rows == np.floor(rows))).all() for rows in (values[:1000], values)
-    )
+    with np.errstate(invalid="ignore"):  # of a signalling NaN, which is no number either
+        return values.dtype.kind in "iu" or all(
+            (np.isnan(rows) | (rows == np.floor(rows))).all() for rows in (values[:1000], values)
+        )
 
 
 def _score_columns(numeric: Sequence[str]) -> tuple[list[str], tuple[str, ...] | None, str]:

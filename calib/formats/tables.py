@@ -163,9 +163,10 @@ def table_from_columns(
         return Table(format, dict(columns), dict(matrices or {}))
     wide = any(columns[name].dtype.itemsize > 4 for name in floats)
     packed = np.empty((len(columns[floats[0]]), len(floats)), np.float64 if wide else np.float32)
-    for start in range(0, len(packed), 8192):
-        for j, name in enumerate(floats):
-            packed[start : start + 8192, j] = columns[name][start : start + 8192]
+    with np.errstate(invalid="ignore"):  # of a signalling NaN, which becomes a quiet one
+        for start in range(0, len(packed), 8192):
+            for j, name in enumerate(floats):
+                packed[start : start + 8192, j] = columns[name][start : start + 8192]
     return packed_table(packed, floats, columns, format=format, matrices=matrices)
 
 

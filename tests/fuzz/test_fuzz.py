@@ -27,6 +27,10 @@ FOUND = {
     "fewer ids than rows": bytes_of(np.savez, proba=np.full((3, 2), 0.5), ids=np.arange(2)),
     "fewer splits than rows": bytes_of(np.savez, proba=np.full((3, 2), 0.5), split=np.array(["test"])),
     "vectors of different lengths": bytes_of(np.savez, p_cat=np.ones(3), p_dog=np.ones(4)),
+    "scores whose median is infinite": b"n,a,b\n10,1e308,0.5\n20,1e308,0.5\n31,1e308,0.5\n40,1e308,0.5\n",
+    "signalling NaN in a vector": make(140007762)[1],
+    "signalling NaN beside wider numbers": make(140010379)[1],
+    "missing scores taken for log-odds": make(140005457)[1],
     "long name": b"x" * 1_500 + b",b\n0.5,0.5\n",
 }
 
