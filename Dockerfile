@@ -3,8 +3,8 @@ FROM python:3.12-slim
 
 RUN useradd --system --uid 10001 --no-create-home --home-dir /app calib
 WORKDIR /app
-COPY requirements.txt .
-RUN pip install --no-cache-dir --only-binary :all: -r requirements.txt
+COPY requirements-hashed.txt .
+RUN pip install --no-cache-dir --require-hashes --only-binary :all: -r requirements-hashed.txt
 COPY .streamlit .streamlit
 COPY assets assets
 COPY calib calib

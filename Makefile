@@ -1,5 +1,5 @@
 # `make run` serves the app, `make test` checks everything. Both set up what they need in .venv,
-# and only when requirements.txt or pyproject.toml changed since the last time.
+# and only when requirements-hashed.txt or pyproject.toml changed since the last time.
 
 PORT ?= 8501
 ADDRESS ?= localhost
@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 # Modules are compiled when they are first imported: compiling all that is installed takes longer.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: run test thorough lint chromium clean
+.PHONY: run test thorough lint chromium lowest newest hashes audit clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/app.stamp
@@ -35,12 +35,34 @@ lint: $(VENV)/dev.stamp
 chromium: $(VENV)/dev.stamp
 	@$(BIN)/python tests/browser/chromium.py
 
+# The tests with the lowest versions that pyproject.toml accepts, or with the newest there are.
+lowest: RESOLUTION := lowest-direct
+newest: RESOLUTION := highest
+lowest newest: $(VENV)/uv.stamp
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)/$@
+	$(BIN)/uv pip install --quiet --python $(VENV)/$@/bin/python --resolution $(RESOLUTION) \
+		--only-binary :all: --no-binary calib --editable ".[app,dev]"
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)/$@/bin/python -m pytest -n auto -m "not browser"
+
+# All hashes of each pinned version, for every system and Python.
+hashes: $(VENV)/uv.stamp
+	$(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --no-annotate \
+		requirements.txt --output-file requirements-hashed.txt
+
+# Known vulnerabilities of what the app runs on; asks pypi.org.
+audit: $(VENV)/uv.stamp
+	$(BIN)/uv tool run pip-audit --require-hashes --disable-pip -r requirements-hashed.txt
+
 clean:
 	rm -rf $(VENV) test-output
 
-$(VENV)/app.stamp: $(VENV)/python.stamp requirements.txt
+$(VENV)/uv.stamp: $(VENV)/python.stamp
+	@$(PIP) uv
+	@touch $@
+
+$(VENV)/app.stamp: $(VENV)/python.stamp requirements-hashed.txt
 	@echo "Installing the app's requirements into $(VENV) (a minute or two, this time only) ..."
-	@$(PIP) -r requirements.txt
+	@$(PIP) --require-hashes --only-binary :all: -r requirements-hashed.txt
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/app.stamp pyproject.toml

@@ -160,6 +160,9 @@ def test_requirements_pin_every_package_exactly():
     pins = [line for line in lines if line and not line.startswith("#")]
     assert pins
     assert [line for line in pins if not re.fullmatch(r"[A-Za-z0-9_.-]+==[\w.]+", line)] == []
+    hashed = (ROOT / "requirements-hashed.txt").read_text(encoding="utf-8")
+    with_hashes = re.findall(r"^(\S+==\S+) \\\n    --hash=sha256:[0-9a-f]{64}", hashed, re.MULTILINE)
+    assert with_hashes == [line.lower().replace("_", "-") for line in pins], "run `make hashes`"
 
 
 def test_no_tracked_file_names_a_place_on_one_machine():
