@@ -102,6 +102,22 @@ def test_readers_never_see_half_a_file(tmp_path):
     assert names_in(tmp_path) == {"cal.json"}
 
 
+def test_two_commands_on_one_output_leave_one_whole_file(tmp_path):
+    contents = [bytes([65 + k]) * 300_000 for k in range(2)]
+
+    def write(content: bytes) -> None:
+        for _ in range(20):
+            write_whole(tmp_path / "cal.json", content)
+
+    writers = [threading.Thread(target=write, args=(content,)) for content in contents]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert (tmp_path / "cal.json").read_bytes() in contents
+    assert names_in(tmp_path) == {"cal.json"}
+
+
 @pytest.mark.parametrize("way", ["name", "symbolic link", "hard link", "other spelling"])
 def test_an_input_is_refused_as_output(capsys, monkeypatch, table, way):
     cal = table.with_name("cal.json")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +16,7 @@ from calib.doctor.findings import LABEL_CODES, AcceptedFix
 from calib.formats.roles import Roles
 from calib.formats.tables import Table
 from calib.isolation.reader import read_files
-from pages.shared.session import Dataset
+from pages.shared.session import LOG, Dataset
 from pages.shared.widgets import escaped
 
 #: Slot of the session for the upload that all pages may use; other uploads have slots of their own.
@@ -54,6 +56,18 @@ class Reading:
         return self.tables[0]
 
 
+@contextmanager
+def logged(n_bytes: int) -> Iterator[None]:
+    """Log an upload of so many bytes that is read meanwhile, also when it is refused."""
+    begin, outcome = time.perf_counter(), "refused"
+    try:
+        yield
+        outcome = "read"
+    finally:
+        seconds = time.perf_counter() - begin
+        LOG.info("upload outcome=%s megabytes=%.1f seconds=%.2f", outcome, n_bytes / 1e6, seconds)
+
+
 def read(
     evaluation: Any,
     labels: Any = None,
@@ -84,12 +98,13 @@ def read(
             else (file.name, file.getbuffer())
             for file, file_id in zip(files, key, strict=True)
         ]
-        reading = _read(
-            Reading(key, (evaluation or earlier).name, (), {}, None, slot),
-            contents,
-            earlier.roles if evaluation is None else None,
-            bar.progress,
-        )
+        with logged(sum(content[1].nbytes for content in contents if isinstance(content, tuple))):
+            reading = _read(
+                Reading(key, (evaluation or earlier).name, (), {}, None, slot),
+                contents,
+                earlier.roles if evaluation is None else None,
+                bar.progress,
+            )
     except InputError as error:
         st.error(f"Not loaded: {escaped(error)}")
         st.caption("The data loaded before are still in use.")

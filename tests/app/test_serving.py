@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import tomllib
 
 import numpy as np
@@ -16,6 +17,7 @@ from streamlit.web.server.server_util import is_url_from_allowed_origins
 import serve
 from calib import __version__
 from calib.isolation.objects import Packer
+from calib.isolation.wire import Channel
 from pages.shared import kept, results
 from pages.shared.housekeeping import give_back, sweep
 from tests.app.running import ROOT, open_page, press, words
@@ -172,7 +174,33 @@ def test_log_has_sizes_and_durations_and_no_names(caplog):
     lines = [record.getMessage() for record in caplog.records if record.name == "calib.app"]
     assert any(line.startswith("data rows=200 calibration_rows=200 classes=2 megabytes=") for line in lines)
     assert any(line.startswith("fit rows=200 seconds=") for line in lines)
+    assert any(line.startswith("upload outcome=read megabytes=0.0 seconds=") for line in lines)
     assert "secret-name" not in "".join(lines)
+
+
+def test_a_dying_reader_is_one_sentence_in_one_session_and_one_line_of_the_log(caplog, monkeypatch):
+    """The pipe to the reader breaks in the middle of a job, and the reader is ended for it."""
+    app = open_page("pages/start/data.py", example="two-patients")
+    before = app.session_state["dataset"]
+
+    def broken(*arguments):
+        raise BrokenPipeError
+
+    with monkeypatch.context() as patch, caplog.at_level(logging.INFO, logger="calib.app"):
+        patch.setattr(Channel, "send", broken)
+        app.file_uploader(key="up").upload("secret-name.csv", table(), "text/csv").run()
+    assert not app.exception
+    (error,) = app.error
+    assert "the file ended the reader" in error.value
+    assert "Nothing you had loaded is lost" in error.value
+    assert app.session_state["dataset"] is before
+    lines = [record.getMessage() for record in caplog.records if record.name == "calib.app"]
+    (upload,) = [line for line in lines if line.startswith("upload ")]
+    assert re.fullmatch(r"upload outcome=refused megabytes=0\.0 seconds=\d+\.\d\d", upload)
+    assert "secret-name" not in "".join(lines)
+
+    other = open_page("pages/start/data.py", example="two-patients")
+    assert use_upload(other).session_state["dataset"].example is None
 
 
 def test_every_page_names_the_version():

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
+import numpy as np
 import streamlit as st
 
 from calib import InputError
 from calib.datasets import EXAMPLE_TITLES, Example, Stopped, covtype
 from calib.isolation.reader import read_covtype
 from pages.shared.session import as_dataset, dataset, from_example, use
+from pages.shared.uploads import logged
 from pages.shared.widgets import escaped
 
 SIMULATED = "covtype-simulated"
@@ -70,6 +72,11 @@ class Job:
         """Whether the job is still running."""
         return self.thread is not None and self.thread.is_alive()
 
+    @staticmethod
+    def _uploaded(source: bytes) -> tuple[np.ndarray, np.ndarray]:
+        with logged(len(source)):
+            return read_covtype(source)
+
     def _report(self, progress: float, step: str) -> None:
         self.progress, self.step = progress, step
 
@@ -77,7 +84,7 @@ class Job:
         # Predictions of an upload are saved nowhere; those of the public data are cached on disk.
         try:
             self.result = covtype(
-                None if self.source is None else read_covtype(self.source),
+                None if self.source is None else self._uploaded(self.source),
                 model=self.model,
                 cache=self.source is None,
                 progress=self._report,
