@@ -19,8 +19,7 @@ from calib.assessment.advice import choose_points_per_bin, recommend
 from calib.assessment.calibrated import calibrated_scores, vector_losses
 from calib.assessment.leaderboard import binned_sweeps
 from calib.assessment.summary import summarize, summary_intervals
-from calib.calibrators import HistogramBinning, MulticlassToBinary
-from calib.calibrators.ridge_choice import CROSS_VALIDATED
+from calib.calibrators.effort import fit_seconds
 from calib.diagrams.bin_sweep import ece_sweep
 from calib.diagrams.classes import class_table
 from calib.diagrams.imbalance import class_binning, plan_bins
@@ -37,6 +36,7 @@ from calib.noise.bootstrap import paired_interval
 from calib.noise.differences import paired_difference
 from calib.noise.floor import canonical_noise_floor, noise_floor
 from calib.noise.intervals import measure_interval
+from calib.notions import TOP_NOTIONS
 from calib.parallel import WORKERS
 from calib.predictions import Predictions, TopLabelPrediction
 
@@ -67,14 +67,15 @@ def write_report(contents: ReportInput) -> str:
     return report_html(replace(contents, examinations={"evaluation": report}))
 
 
-def _seconds_to_fit(calibrator: Any, *_: Any) -> float:
-    if isinstance(calibrator, MulticlassToBinary) and isinstance(calibrator.binary, HistogramBinning | None):
-        return 0.02 if calibrator.notion == "class-wise" else 0.001
-    return 1.5 if CROSS_VALIDATED in calibrator.get_params().values() else 0.3
+def _seconds_to_fit(calibrator: Any, calibration: Predictions, evaluation: Predictions) -> float:
+    """Estimate the time of `fit`: reading the rows, and what `calib.calibrators.effort` knows."""
+    top_only = getattr(calibrator, "notion", "") in TOP_NOTIONS
+    megabytes = n_bytes((calibration.proba, evaluation.proba)) / 1e6
+    return fit_seconds(calibrator, *calibration.proba.shape) + (0.001 if top_only else 0.03) * megabytes
 
 
-#: What can be computed, and about how many seconds of one processor a megabyte of arguments takes: measured
-#: with 20,000 rows of 10 classes.
+#: What can be computed, and about how many seconds of one processor a megabyte of arguments takes, measured
+#: with 20,000 rows of 10 classes; or a function of the arguments that gives the seconds.
 FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = {
     function.__name__: (function, seconds)
     for function, seconds in (
@@ -141,8 +142,9 @@ class Job:
     @property
     def is_short(self) -> bool:
         """Whether it will take less than `AT_ONCE` seconds."""
-        rate = self.rate(*self.arguments) if callable(self.rate) else self.rate
-        return rate * n_bytes((self.arguments, self.options)) / 1e6 < AT_ONCE
+        if callable(self.rate):
+            return self.rate(*self.arguments) < AT_ONCE
+        return self.rate * n_bytes((self.arguments, self.options)) / 1e6 < AT_ONCE
 
     def do_here(self) -> Any:
         """Call the function."""

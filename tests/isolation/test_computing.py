@@ -112,6 +112,9 @@ def test_size_decides_where():
     assert Job(calib.noise_floor, (None, TOP), {}).is_short
     many = np.zeros(10_000_000)
     assert not Job(calib.noise_floor, (None, many), {}).is_short
+    large = Predictions(np.full((20_000, 10), 0.1), np.zeros(20_000, dtype=int))
+    assert Job(fit, (HISTOGRAM, large, large), {}).is_short
+    assert not Job(fit, (calib.DirichletScaling(l2="cv"), large, large), {}).is_short
     assert n_bytes({"a": (many, [many])}) == many.nbytes + 1 + 16 + 8
 
 
