@@ -40,11 +40,17 @@ class NotionShape:
         Classes L.
     n_ranks : int
         K of the top-K notions, 1 for the others.
+    n_groups : int
+        Groups of rows that "top-label" tells apart besides the classes, or instead of them; 0 for none.
+    by_class : bool
+        Whether it tells classes apart: False only with groups.
     """
 
     notion: Notion
     n_classes: int
     n_ranks: int = 1
+    n_groups: int = 0
+    by_class: bool = True
 
     @classmethod
     def of(cls, notion: str, n_classes: int, top_k: int | None = None) -> NotionShape:
@@ -75,8 +81,9 @@ class NotionShape:
 
     @property
     def problems_per_claim(self) -> int:
-        """Problems of each claim: one per predicted class, or one for all."""
-        return self.n_classes if self.notion in ("top-label", "top-k-label") else 1
+        """Problems of each claim: one per predicted class (and group), or one for all."""
+        cells = self.n_classes if self.notion in ("top-label", "top-k-label") and self.by_class else 1
+        return cells * max(self.n_groups, 1)
 
     @property
     def n_problems(self) -> int:
@@ -89,11 +96,19 @@ class NotionShape:
 
     def labels_of(self, problem: Any) -> np.ndarray:
         """Class code each problem is about, -1 where it pools all classes."""
-        if self.notion in POOLED_NOTIONS:
+        if self.notion in POOLED_NOTIONS or not self.by_class:
             return np.full(np.shape(problem), -1)
         return np.asarray(problem) % self.n_classes
 
-    def problems_of(self, label: Any, rank: Any = 0) -> np.ndarray:
-        """Problem of the score of class `label`, the class at the 0-based `rank` of its row."""
+    def groups_of(self, problem: Any) -> np.ndarray:
+        """Group each problem is about, -1 where there are no groups."""
+        if not self.n_groups:
+            return np.full(np.shape(problem), -1)
+        return np.asarray(problem) // (self.n_classes if self.by_class else 1)
+
+    def problems_of(self, label: Any, rank: Any = 0, group: Any = None) -> np.ndarray:
+        """Problem of the score of class `label`, the class at the 0-based `rank` of its row, in a `group`."""
         label, rank = np.asarray(label), np.asarray(rank)
+        if self.n_groups:
+            return np.asarray(group) * self.n_classes + label if self.by_class else np.asarray(group)
         return rank * self.problems_per_claim + (0 * label if self.notion in POOLED_NOTIONS else label)

@@ -90,6 +90,18 @@ def reduce_to_binary(
     return _sorted_problems(shape, n_samples, of_owner, of_score, of_outcome, weights)
 
 
+def grouped_problems(
+    y_true: Any, scores: Any, shape: NotionShape, group: np.ndarray, sample_weight: Any = None
+) -> BinaryProblems:
+    """Reduce to the top-label problems of a shape with groups; `group` holds the code of each row's."""
+    group = weighted_rows(group, group, sample_weight)[0]
+    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
+    label, confidence = top_label(scores)
+    labels = as_labels(y_true, len(label), shape.n_classes)
+    owner = shape.problems_of(label, group=group)
+    return _sorted_problems(shape, len(label), owner, confidence, label == labels, weights)
+
+
 def _check_serves(scores: Any, notion: str) -> None:
     """Refuse a notion that predictions of this kind cannot serve; a binary score serves all of one claim."""
     if isinstance(scores, Announcement) and not isinstance(scores, BinaryPrediction):

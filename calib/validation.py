@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from calib.exceptions import InputError
 from calib.parallel import map_threads, row_slices
@@ -112,6 +113,32 @@ def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
     if weights.max() == 0.0:
         raise InputError("sample_weight is 0 in every row; at least one row needs a weight above 0")
     return weights
+
+
+#: What the group of rows without a value is called.
+MISSING = "(missing)"
+
+
+def as_groups(groups: Any, n_samples: int) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return (n,) int64 codes of groups and their distinct names, ascending, or raise `InputError`.
+
+    Groups are told apart by their text: 1, 1.0 and "1" are the same; rows without a value are "(missing)".
+    """
+    if np.ndim(groups) != 1 or len(groups) != n_samples:
+        raise InputError(
+            f"groups must hold one value per row: expected shape ({n_samples},), got {np.shape(groups)}"
+        )
+    code, values = pd.factorize(pd.Series(groups).reset_index(drop=True), use_na_sentinel=True)
+    texts = np.array([*(group_name(value) for value in values), MISSING], dtype=object)
+    names, place = np.unique(texts[code], return_inverse=True)
+    for name in names:
+        check_characters(name, "a group")
+    return place.astype(np.int64), tuple(names.tolist())
+
+
+def group_name(value: Any) -> str:
+    """Return the text of a value that names a group: whole numbers without a decimal point."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def check_labelled(labels: np.ndarray | None, purpose: str) -> np.ndarray:

@@ -18,17 +18,20 @@ from calib.reductions import top_label
 from calib.validation import as_labels
 
 
-def calibrated_scores(calibrator: Any, proba: Any) -> TopLabelPrediction | np.ndarray:
+def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> TopLabelPrediction | np.ndarray:
     """Return the scores of a fitted calibrator for (n, L) base probabilities.
+
+    `groups` holds the group of each row, for a calibrator that conditions on it.
 
     These are (n, L) scores if it gives one per class, else the predicted class and its confidence (of rank 1
     for the top-K notions).
     """
     matrix = getattr(proba, "proba", proba)
+    given = {} if groups is None else {"groups": groups}
     if hasattr(calibrator, "predict_proba"):
-        return calibrator.predict_proba(matrix)
+        return calibrator.predict_proba(matrix, **given)
     if hasattr(calibrator, "predict_top"):
-        return calibrator.predict_top(matrix)
+        return calibrator.predict_top(matrix, **given)
     labels, confidences = calibrator.predict_top_k(matrix)
     return TopLabelPrediction(labels[:, 0], confidences[:, 0])
 
@@ -84,7 +87,12 @@ def assessment_strategy(calibrator: Any) -> Strategy:
         return PerClass() if hasattr(calibrator, "scheme") else "uniform"
     if calibrator.normalize or calibrator.complete is not None:
         return "uniform"
-    binned = [getattr(binary, "is_binned", False) for binary in calibrator.calibrators_]
+    binned: list[bool] = [getattr(binary, "is_binned", False) for binary in calibrator.everyone_]
+    if calibrator.has_groups:  # a class is binned if it is in every group
+        shape = calibrator.shape_
+        if not shape.by_class:
+            return PerClass() if all(binned) else "uniform"
+        binned = [all(binned[label :: shape.n_classes]) for label in range(shape.n_classes)]
     if calibrator.notion in POOLED_NOTIONS:
         return "discrete" if binned[0] else "uniform"
     others = tuple(label for label in range(calibrator.n_classes_) if not binned[label])

@@ -254,4 +254,6 @@ def name_of(calibrator: Any) -> str:
             settings.append("pooled")
         if calibrator.complete:
             settings.append("completed")
+        if calibrator.has_groups:
+            settings.append("by group" if calibrator.by == "group" else "by class and group")
     return ", ".join(settings)

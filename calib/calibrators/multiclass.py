@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,8 +23,8 @@ from calib.exceptions import InputError, LongFitWarning
 from calib.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
 from calib.parallel import cached_slices, map_threads
 from calib.predictions import Predictions, TopLabelPrediction, highest, score_matrix
-from calib.reductions import ranked_classes, reduce_to_binary, top_label
-from calib.validation import check_choice, check_columns, check_count
+from calib.reductions import grouped_problems, ranked_classes, reduce_to_binary, top_label
+from calib.validation import as_groups, check_choice, check_columns, check_count
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,10 @@ class Fallback:
     n_points, needed : int
         Calibration rows there were, and the least there should have been.
     used : str
-        "identity" (scores left as they are) or "pooled" (the calibrator of all classes together).
+        "identity" (scores left as they are), "pooled" (the calibrator of all classes together) or "class"
+        (that of the class, for a group with too few rows).
+    group : int
+        Code of the group it is about, -1 if there are no groups.
     """
 
     problem: int
@@ -51,6 +54,7 @@ class Fallback:
     n_points: int
     needed: int
     used: str
+    group: int = -1
 
 
 class ProblemCalibrators(tuple[Any, ...]):
@@ -107,19 +111,33 @@ class ProblemCalibrators(tuple[Any, ...]):
 
 
 def find_fallbacks(
-    shape: NotionShape, n_points: np.ndarray, needed: int, calibrators: Sequence[Any]
+    shape: NotionShape,
+    n_points: np.ndarray,
+    needed: int,
+    calibrators: Sequence[Any],
+    by_class: Sequence[Any] = (),
 ) -> tuple[Fallback, ...]:
     """List the problems with fewer than `needed` points, by what each uses (None: scores as they are)."""
     short = np.flatnonzero(n_points < needed)
-    columns = (short, shape.labels_of(short), shape.claims_of(short), n_points[short])
+    columns = (short, shape.labels_of(short), shape.claims_of(short), n_points[short], shape.groups_of(short))
+
+    def used(index: int) -> str:
+        if calibrators[index] is None:
+            return "identity"
+        return "class" if any(calibrators[index] is one for one in by_class) else "pooled"
+
     return tuple(
-        Fallback(index, label, rank, points, needed, "identity" if calibrators[index] is None else "pooled")
-        for index, label, rank, points in zip(*(column.tolist() for column in columns), strict=True)
+        Fallback(index, label, rank, points, needed, used(index), group)
+        for index, label, rank, points, group in zip(*(column.tolist() for column in columns), strict=True)
     )
 
 
 #: What became of the problems that fell back, by `Fallback.used`.
-FALLBACK_WORDS = {"identity": "left uncalibrated", "pooled": "calibrated by the calibrator of all classes"}
+FALLBACK_WORDS = {
+    "identity": "left uncalibrated",
+    "pooled": "calibrated by the calibrator of all classes",
+    "class": "calibrated by the calibrator of the class",
+}
 
 
 def fallback_records(calibrator: Any, class_names: Sequence[str]) -> list[dict[str, Any]]:
@@ -127,6 +145,7 @@ def fallback_records(calibrator: Any, class_names: Sequence[str]) -> list[dict[s
     return [
         {
             "class": class_names[fallback.label] if fallback.label >= 0 else "all classes",
+            **({"group": calibrator.groups_[fallback.group]} if fallback.group >= 0 else {}),
             "rank": fallback.rank + 1,
             "n_points": fallback.n_points,
             "needed": fallback.needed,
@@ -193,6 +212,12 @@ class MulticlassToBinary(BaseEstimator):
     complete : {None, "rescale"}, default None
         With "rescale", "confidence" and "top-label" calibrators also give `predict_proba`: the predicted
         class gets its calibrated confidence h, the others share 1 - h in proportion to the base model.
+    by : {"class", "group", ("class", "group")}, default "class"
+        What "top-label" conditions on besides the confidence: the predicted class, a group that each row is
+        given with, or both. A (class, group) with too few rows uses the calibrator of its class, and where
+        that has too few, `fallback`; so does a group that was not there in `fit`. The guarantee of histogram
+        binning is that of Theorem 1, with (class, group) in place of the class: its proof conditions on one
+        variable of finitely many values, whatever it is.
 
     Attributes
     ----------
@@ -204,6 +229,10 @@ class MulticlassToBinary(BaseEstimator):
         Calibration rows of each problem.
     fallbacks_ : tuple of Fallback
         The problems that fell back, and why.
+    groups_ : tuple of str
+        Names of the groups, ascending; only with groups.
+    by_class_ : tuple
+        With ``by=("class", "group")``, a calibrator per class, None where it has too few rows.
     n_classes_ : int
         L, from the number of columns.
 
@@ -226,6 +255,7 @@ class MulticlassToBinary(BaseEstimator):
         fallback: str = "identity",
         min_points: int | None = None,
         complete: str | None = None,
+        by: str | Sequence[str] = "class",
     ) -> None:
         self.binary = binary
         self.notion = notion
@@ -234,8 +264,9 @@ class MulticlassToBinary(BaseEstimator):
         self.fallback = fallback
         self.min_points = min_points
         self.complete = complete
+        self.by = by
 
-    def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> MulticlassToBinary:
+    def fit(self, proba: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> MulticlassToBinary:
         """Fit one binary calibrator per problem on calibration rows the model was not trained on.
 
         Parameters
@@ -247,6 +278,8 @@ class MulticlassToBinary(BaseEstimator):
         sample_weight : (n,) array_like of float, optional
             Weights of the rows, handed on to the binary calibrators. Only their ratios matter; rows of weight
             0 are left out.
+        groups : (n,) array_like, optional
+            Group of each row, told apart by its text; needed where `by` names groups.
 
         Raises
         ------
@@ -260,25 +293,47 @@ class MulticlassToBinary(BaseEstimator):
             Before starting, if the fit takes more than a minute, with an estimate and advice.
         """
         scores = proba if isinstance(proba, Predictions) else score_matrix(proba, "proba")
-        shape = self.shape_for(scores.n_classes if isinstance(scores, Predictions) else scores.shape[1])
-        problems = reduce_to_binary(y, scores, self.notion, top_k=self.top_k, sample_weight=sample_weight)
+        n_classes = scores.n_classes if isinstance(scores, Predictions) else scores.shape[1]
+        shape = self.shape_for(n_classes)
+        for name in ("groups_", "by_class_", "everyone_"):
+            self.__dict__.pop(name, None)
+        binary, needed = self.binary_calibrator, self.least_points
+        by_class: list[Any] = []
+        if self.has_groups:
+            code, self.groups_ = self._grouped(groups, len(scores))
+            shape = self.shape_for(n_classes, len(self.groups_))
+            problems = grouped_problems(y, scores, shape, code, sample_weight)
+        else:
+            self._grouped(groups, len(scores))
+            problems = reduce_to_binary(y, scores, self.notion, top_k=self.top_k, sample_weight=sample_weight)
         long = effort_words(self, problems.n_samples, shape.n_classes)
         if long:
             warnings.warn(long, LongFitWarning, stacklevel=2)
-        binary, needed = self.binary_calibrator, self.least_points
         sizes = np.diff(problems.offsets)
         pooled = [self._fit_pooled(problems, claim, binary, needed) for claim in range(shape.n_claims)]
 
+        def fit_or_none(of: BinaryProblems, index: int) -> Any:
+            if of.offsets[index + 1] - of.offsets[index] < needed:
+                return None
+            return fit_rows(clone(binary), *of.problem(index), of.weights_of(index))
+
+        if shape.n_groups and shape.by_class:
+            of_classes = reduce_to_binary(y, scores, "top-label", sample_weight=sample_weight)
+            by_class = map_threads(lambda label: fit_or_none(of_classes, label), range(n_classes))
+            self.by_class_ = tuple(by_class)
+
         def fit_problem(index: int) -> Any:
-            if sizes[index] >= needed:
-                return fit_rows(clone(binary), *problems.problem(index), problems.weights_of(index))
-            return pooled[index // shape.problems_per_claim]
+            fitted = fit_or_none(problems, index)
+            if fitted is None and by_class:
+                fitted = by_class[index % n_classes]
+            return pooled[index // shape.problems_per_claim] if fitted is None else fitted
 
         self.calibrators_ = ProblemCalibrators(map_threads(fit_problem, range(shape.n_problems)))
         self.pooled_ = tuple(pooled)
         self.n_points_ = sizes
         self.n_classes_ = shape.n_classes
-        self.fallbacks_ = find_fallbacks(shape, sizes, needed, self.calibrators_)
+        own = [one for one in by_class if one is not None]
+        self.fallbacks_ = find_fallbacks(shape, sizes, needed, self.calibrators_, own)
         return self
 
     @property
@@ -294,7 +349,12 @@ class MulticlassToBinary(BaseEstimator):
             least = getattr(self.binary_calibrator, "min_points", 1)
         return check_count(least, "min_points")
 
-    def shape_for(self, n_classes: int) -> NotionShape:
+    @property
+    def has_groups(self) -> bool:
+        """Whether it conditions on a group that rows are given with."""
+        return self.by != "class" and tuple(self.by) != ("class",)
+
+    def shape_for(self, n_classes: int, n_groups: int = 1) -> NotionShape:
         """Return the binary problems of the notion for L classes; check that the parameters fit it.
 
         Raises
@@ -309,12 +369,41 @@ class MulticlassToBinary(BaseEstimator):
         check_choice(self.complete, (None, "rescale"), "complete")
         if self.complete and not _gives_top(self):
             raise InputError(f'complete belongs to "confidence" and "top-label"; got notion "{self.notion}"')
-        return shape
+        if not self.has_groups:
+            return shape
+        named = (self.by,) if isinstance(self.by, str) else tuple(self.by)
+        if named not in (("group",), ("class", "group")):
+            raise InputError(f'by must be "class", "group" or ("class", "group"); got {self.by!r}')
+        if self.notion != "top-label":
+            raise InputError(f'groups belong to notion "top-label"; got notion "{self.notion}"')
+        return replace(shape, n_groups=n_groups, by_class="class" in named)
 
     @property
     def shape_(self) -> NotionShape:
         """The binary problems it was fitted for."""
-        return self.shape_for(self.n_classes_)
+        return self.shape_for(self.n_classes_, len(getattr(self, "groups_", ())))
+
+    @property
+    def everyone_(self) -> ProblemCalibrators:
+        """The calibrators of all problems and then, with groups, those of rows of any other group."""
+        if not self.has_groups:
+            return self.calibrators_
+        if "everyone_" not in self.__dict__:
+            others = [self.pooled_[0] if one is None else one for one in getattr(self, "by_class_", (None,))]
+            self.__dict__["everyone_"] = ProblemCalibrators([*self.calibrators_, *others])
+        return self.__dict__["everyone_"]
+
+    def group_codes(self, groups: Any, n_samples: int) -> np.ndarray:
+        """Return the (n,) int64 codes of groups: places in `groups_`, -1 for groups that `fit` did not see.
+
+        Raises
+        ------
+        InputError
+            If there is not one group per row.
+        """
+        code, names = self._grouped(groups, n_samples)
+        places = {name: place for place, name in enumerate(self.groups_)}
+        return np.array([places.get(name, -1) for name in names], dtype=np.int64)[code]
 
     @property
     def fallback_classes_(self) -> np.ndarray:
@@ -331,13 +420,34 @@ class MulticlassToBinary(BaseEstimator):
         return highest(self._class_wise(matrix) if self.notion == "class-wise" else matrix)[0]
 
     @available_if(_gives_top)
-    def predict_top(self, proba: Any) -> TopLabelPrediction:
-        """Predicted class and calibrated confidence (confidence and top-label calibrators only)."""
+    def predict_top(self, proba: Any, *, groups: Any = None) -> TopLabelPrediction:
+        """Predicted class and calibrated confidence (confidence and top-label calibrators only).
+
+        `groups` holds the group of each row where `by` names groups.
+        """
         matrix = self._checked(proba)
         label, confidence = top_label(proba) if isinstance(proba, Predictions) else highest(matrix)
         return TopLabelPrediction(
-            label, self.calibrators_.predict(confidence, self.shape_.problems_of(label))
+            label, self.everyone_.predict(confidence, self._problems(label, groups, len(matrix)))
         )
+
+    def _problems(self, label: np.ndarray, groups: Any, n_samples: int) -> np.ndarray:
+        """Position in `everyone_` of the calibrator of each row."""
+        shape = self.shape_
+        if not self.has_groups:
+            self._grouped(groups, n_samples)
+            return shape.problems_of(label)
+        code = self.group_codes(groups, n_samples)
+        other = shape.n_problems + (label if shape.by_class else 0)
+        return np.where(code < 0, other, shape.problems_of(label, group=code))
+
+    def _grouped(self, groups: Any, n_samples: int) -> tuple[np.ndarray, tuple[str, ...]]:
+        """Check that there are groups exactly where they are needed, and return their codes and names."""
+        if groups is None and self.has_groups:
+            raise InputError(f"by={self.by!r} needs the group of each row; pass groups=")
+        if groups is not None and not self.has_groups:
+            raise InputError('groups need by="group" or by=("class", "group"); got by="class"')
+        return as_groups(groups, n_samples) if groups is not None else (np.empty(0, np.int64), ())
 
     @available_if(_gives_top_k)
     def predict_top_k(self, proba: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -348,7 +458,7 @@ class MulticlassToBinary(BaseEstimator):
         return labels, self.calibrators_.predict(scores, problem)
 
     @available_if(_gives_proba)
-    def predict_proba(self, proba: Any) -> np.ndarray:
+    def predict_proba(self, proba: Any, *, groups: Any = None) -> np.ndarray:
         """Calibrated scores of every class, (n, L) float64.
 
         Class-wise calibrators give one calibrated score per class; rows sum to 1 only with
@@ -357,10 +467,10 @@ class MulticlassToBinary(BaseEstimator):
         matrix = self._checked(proba)
         if self.notion == "class-wise":
             return self._class_wise(matrix)
-        top = self.predict_top(matrix)
+        top = self.predict_top(matrix, groups=groups)
         return completed(matrix, top.label, top.confidence)
 
-    def n_top_changed(self, proba: Any) -> int:
+    def n_top_changed(self, proba: Any, *, groups: Any = None) -> int:
         """Count rows whose highest completed or class-wise score is not the base model's class.
 
         0 for calibrators without `predict_proba`, which leave the predicted class as it is.
@@ -368,7 +478,7 @@ class MulticlassToBinary(BaseEstimator):
         matrix = self._checked(proba)
         if not hasattr(self, "predict_proba"):
             return 0
-        return int(np.sum(highest(self.predict_proba(matrix))[0] != highest(matrix)[0]))
+        return int(np.sum(highest(self.predict_proba(matrix, groups=groups))[0] != highest(matrix)[0]))
 
     def _fit_pooled(self, problems: BinaryProblems, claim: int, binary: Any, needed: int) -> Any:
         per_claim = problems.shape.problems_per_claim

@@ -175,7 +175,12 @@ def validity_cells(
     if by_value and shared:
         return ValidityCells(of_calibrator=True, labels=counted)
     fell_back = getattr(calibrator, "fallbacks_", ())
-    if not fell_back or notion not in ("top-label", "class-wise") or calibrator.notion != notion:
+    if (
+        not fell_back
+        or calibrator.has_groups
+        or notion not in ("top-label", "class-wise")
+        or calibrator.notion != notion
+    ):
         return ValidityCells(of_calibrator=False, labels=counted)
     card = guarantee_card(calibrator)
     binned = tuple(card.label[card.n_bins > 0].tolist())

@@ -43,14 +43,17 @@ def plain_data(calibrator: Any) -> dict[str, Any]:
 
 
 def _multiclass(calibrator: MulticlassToBinary) -> dict[str, Any]:
-    distinct, position = calibrator.calibrators_.distinct
+    distinct, position = calibrator.everyone_.distinct
+    shape = calibrator.shape_
+    by = {"groups": shape.n_groups, "by_class": shape.by_class} if calibrator.has_groups else {}
     return {
         "kind": "multiclass",
         "n_classes": calibrator.n_classes_,
         "notion": calibrator.notion,
-        "ranks": calibrator.shape_.n_ranks,
+        "ranks": shape.n_ranks,
         "normalize": bool(calibrator.normalize),
         "complete": calibrator.complete is not None,
+        **by,
         "calibrators": position.tolist(),
         **_curves(distinct),
     }

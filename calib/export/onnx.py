@@ -23,7 +23,8 @@ def to_onnx(calibrator: Any) -> bytes:
 
     Input "proba" is (n, L) float32 ("scores", (n,) float32, for a binary calibrator). Outputs are "label"
     (n,) int64 and "confidence" (n,) float64; "labels" and "confidences", both (n, K); or "probabilities"
-    (n, L) float64 and "label"; for a binary calibrator "scores" (n,).
+    (n, L) float64 and "label"; for a binary calibrator "scores" (n,). A calibrator that conditions on groups
+    has a second input "group", (n,) int64: places in its `groups_`, -1 for any other group.
 
     `calibrator` is any fitted one that `calib.save` can store.
 
@@ -49,7 +50,7 @@ def to_onnx(calibrator: Any) -> bytes:
     return graph.serialised()
 
 
-def verify_onnx(model: bytes, calibrator: Any, proba: Any) -> float:
+def verify_onnx(model: bytes, calibrator: Any, proba: Any, *, groups: Any = None) -> float:
     """Run an ONNX model on predictions and return its largest difference from the calibrator.
 
     Parameters
@@ -60,6 +61,8 @@ def verify_onnx(model: bytes, calibrator: Any, proba: Any) -> float:
         The one it was made from.
     proba : (n, L) array_like or Predictions
         Rows to replay ((n,) scores for a binary calibrator), given to both as float32.
+    groups : (n,) array_like, optional
+        Their groups, for a calibrator that conditions on them.
 
     Returns
     -------
@@ -78,13 +81,14 @@ def verify_onnx(model: bytes, calibrator: Any, proba: Any) -> float:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    (source,) = session.get_inputs()
+    sources = [source.name for source in session.get_inputs()]
     names = [output.name for output in session.get_outputs()]
 
-    def run(block: np.ndarray) -> dict[str, np.ndarray]:
-        return dict(zip(names, session.run(names, {source.name: block}), strict=True))
+    def run(*inputs: np.ndarray) -> dict[str, np.ndarray]:
+        given = dict(zip(sources, inputs, strict=True))
+        return dict(zip(names, session.run(names, given), strict=True))
 
-    return replay(run, calibrator, np.asarray(getattr(proba, "proba", proba), dtype=np.float32))
+    return replay(run, calibrator, np.asarray(getattr(proba, "proba", proba), dtype=np.float32), groups)
 
 
 def _output_matrix(graph: Graph, matrix: str, n_classes: int) -> None:
@@ -155,12 +159,28 @@ def _multiclass(graph: Graph, data: dict[str, Any], proba: str) -> None:
         return
     label = graph.top(proba)
     problem = label if notion == "top-label" else graph.op("Mul", label, graph.array(np.int64(0)))
+    if "groups" in data:
+        problem = _in_groups(graph, data, label)
     score = graph.op("ReduceMax", proba, axes=[1], keepdims=0)
     confidence = _calibrated(graph, data, problem, score)
     if data["complete"]:
         graph.output("probabilities", _completed(graph, proba, label, confidence), ["n", n_classes])
     graph.output("label", label, ["n"], whole=True)
     graph.output("confidence", confidence, ["n"])
+
+
+def _in_groups(graph: Graph, data: dict[str, Any], label: str) -> str:
+    """Return the number of the calibrator of each row's group, or class and group; other groups come last."""
+    group, n_groups = graph.whole_input("group", ["n"]), data["groups"]
+    known = graph.op(
+        "And",
+        graph.op("GreaterOrEqual", group, graph.array(np.int64(0))),
+        graph.op("Less", group, graph.array(np.int64(n_groups))),
+    )
+    width = data["n_classes"] if data["by_class"] else 1
+    within = label if data["by_class"] else graph.op("Mul", label, graph.array(np.int64(0)))
+    cell = graph.op("Add", graph.op("Mul", group, graph.array(np.int64(width))), within)
+    return graph.op("Where", known, cell, graph.op("Add", within, graph.array(np.int64(n_groups * width))))
 
 
 def _completed(graph: Graph, proba: str, label: str, confidence: str) -> str:

@@ -37,6 +37,11 @@ class Graph:
             self.n_classes = shape[1]
         return self.cast(self.op("Min", name, self.array(np.float32(1.0))), "DOUBLE")
 
+    def whole_input(self, name: str, shape: list[Any]) -> str:
+        """Declare an int64 input and return it."""
+        self._inputs.append(self._helper.make_tensor_value_info(name, self._types.INT64, shape))
+        return name
+
     def output(self, name: str, value: str, shape: list[Any], *, whole: bool = False) -> None:
         """Declare an output: float64, or int64 where `whole`."""
         kind = self._types.INT64 if whole else self._types.DOUBLE

@@ -14,13 +14,24 @@ from calib.notions import TOP_NOTIONS
 BLOCK = 10_000
 
 
-def replay(run: Callable[[np.ndarray], dict[str, np.ndarray]], calibrator: Any, rows: np.ndarray) -> float:
-    """Return the largest difference over all outputs between `run` and the calibrator on the rows."""
-    blocks = (rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK))
-    return max((largest_difference(run(block), outputs(calibrator, block)) for block in blocks), default=0.0)
+def replay(
+    run: Callable[..., dict[str, np.ndarray]], calibrator: Any, rows: np.ndarray, groups: Any = None
+) -> float:
+    """Return the largest difference over all outputs between `run` and the calibrator on the rows.
+
+    `run` takes rows and, where the calibrator conditions on groups, the codes of theirs.
+    """
+    given = () if groups is None else (calibrator.group_codes(groups, len(rows)),)
+    largest = 0.0
+    for start in range(0, len(rows), BLOCK):
+        block = slice(start, start + BLOCK)
+        expected = outputs(calibrator, rows[block], None if groups is None else np.asarray(groups)[block])
+        actual = run(rows[block], *(codes[block] for codes in given))
+        largest = max(largest, largest_difference(actual, expected))
+    return largest
 
 
-def outputs(calibrator: Any, proba: np.ndarray) -> dict[str, np.ndarray]:
+def outputs(calibrator: Any, proba: np.ndarray, groups: Any = None) -> dict[str, np.ndarray]:
     """Return the outputs of the calibrator itself, under the names that scorers and ONNX graphs use.
 
     "label" and "confidence" (n,); "labels" and "confidences" (n, K); "probabilities" (n, L) and "label"; or
@@ -31,12 +42,12 @@ def outputs(calibrator: Any, proba: np.ndarray) -> dict[str, np.ndarray]:
     if hasattr(calibrator, "predict_top_k"):
         labels, confidences = calibrator.predict_top_k(proba)
         return {"labels": labels, "confidences": confidences}
-    values = {}
+    values, given = {}, {} if groups is None else {"groups": groups}
     if hasattr(calibrator, "predict_proba"):
-        values["probabilities"] = calibrator.predict_proba(proba)
+        values["probabilities"] = calibrator.predict_proba(proba, **given)
         values["label"] = values["probabilities"].argmax(axis=1)
     if getattr(calibrator, "notion", None) in TOP_NOTIONS:
-        top = calibrator.predict_top(proba)
+        top = calibrator.predict_top(proba, **given)
         values |= {"label": top.label, "confidence": top.confidence}
     return values
 

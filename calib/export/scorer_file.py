@@ -60,7 +60,7 @@ def scorer(calibrator: Any) -> str:
     return _template() + _literal({key: _packed(value) for key, value in data})
 
 
-def verify_scorer(code: str, calibrator: Any, proba: Any) -> float:
+def verify_scorer(code: str, calibrator: Any, proba: Any, *, groups: Any = None) -> float:
     """Run a scorer file on predictions and return its largest difference from the calibrator.
 
     Parameters
@@ -71,6 +71,8 @@ def verify_scorer(code: str, calibrator: Any, proba: Any) -> float:
         The one it was written from.
     proba : (n, L) array_like or Predictions
         Rows to replay ((n,) scores for a binary calibrator).
+    groups : (n,) array_like, optional
+        Their groups, for a calibrator that conditions on them.
 
     Returns
     -------
@@ -95,7 +97,7 @@ def verify_scorer(code: str, calibrator: Any, proba: Any) -> float:
         raise InputError("the data of the scorer are not a single literal; it was not run")
     space: dict[str, Any] = {"__name__": "scorer"}
     exec(compile(code, "<scorer>", "exec"), space)  # noqa: S102 (our template and a literal, checked above)
-    return replay(space["calibrate"], calibrator, np.asarray(getattr(proba, "proba", proba)))
+    return replay(space["calibrate"], calibrator, np.asarray(getattr(proba, "proba", proba)), groups)
 
 
 def _packed(value: Any) -> Any:

@@ -6,6 +6,8 @@
 `calibrate` takes an (n, L) array of probabilities, columns in the order the calibrator was fitted on, and
 returns a dict: "label" (n,) with "confidence" (n,); "labels" and "confidences", both (n, K), best first; or
 "probabilities" (n, L) with "label". A calibrator of one binary score takes (n,) scores and returns "scores".
+A calibrator that conditions on groups takes the group of each row as a second argument: (n,) whole numbers,
+0 for the first group in the order of their names, as in its `groups_`; -1 for a group it was not fitted on.
 
 This text is the same for every calibrator. The fitted numbers are the literal `DATA` at the end of the file.
 """
@@ -16,14 +18,16 @@ from calib.calibrators.completed_rows import completed, normalised
 from calib.calibrators.simplex_cells import find_cells, grid_cells, projection_cells, sierpinski_cells
 
 
-def calibrate(proba):
-    """Return the calibrated outputs for (n, L) probabilities, float32 or float64."""
+def calibrate(proba, group=None):
+    """Return the calibrated outputs for (n, L) probabilities, float32 or float64, and (n,) groups if any."""
     kind = DATA["kind"]
     proba = _checked(proba, 1 if kind == "binary" else 2)
+    if (group is None) != ("groups" not in DATA):
+        raise ValueError("this calibrator " + ("takes no" if "groups" not in DATA else "needs a") + " group")
     if kind == "binary":
         return {"scores": _calibrated(np.zeros(len(proba), dtype=np.int64), proba)}
     if kind == "multiclass":
-        return _multiclass(proba)
+        return _multiclass(proba, group)
     if kind == "canonical":
         return _with_label(_canonical(proba))
     return _with_label(_scaled(kind, np.log(np.maximum(proba, DATA["floor"], dtype=np.float64))))
@@ -63,7 +67,7 @@ def _checked(proba, ndim):
     return np.minimum(proba, proba.dtype.type(1.0))
 
 
-def _multiclass(proba):
+def _multiclass(proba, group):
     notion, rows = DATA["notion"], np.arange(len(proba))
     n_classes = proba.shape[1]
     if notion == "class-wise":
@@ -78,11 +82,25 @@ def _multiclass(proba):
         confidences = _calibrated(problem.ravel(), scores.ravel()).reshape(scores.shape)
         return {"labels": labels, "confidences": confidences}
     label = proba.argmax(axis=1)
-    confidence = _calibrated(label if notion == "top-label" else 0 * label, proba[rows, label])
+    problem = label if notion == "top-label" else 0 * label
+    if group is not None:
+        problem = _in_groups(label, np.asarray(group), n_classes)
+    confidence = _calibrated(problem, proba[rows, label])
     result = {"label": label, "confidence": confidence}
     if DATA["complete"]:
         result["probabilities"] = completed(proba, label, confidence)
     return result
+
+
+def _in_groups(label, group, n_classes):
+    """Return the number of the calibrator of each row's group, or class and group; other groups come last."""
+    if group.shape != label.shape or group.dtype.kind not in "iu":
+        raise ValueError(f"expected {len(label)} whole numbers as groups, got {group.dtype} {group.shape}")
+    cell, n_cells = group.astype(np.int64), DATA["groups"]
+    other = n_cells + 0 * label
+    if DATA["by_class"]:
+        cell, other = cell * n_classes + label, n_cells * n_classes + label
+    return np.where((group >= 0) & (group < n_cells), cell, other)
 
 
 def _calibrated(problem, scores):

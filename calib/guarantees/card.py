@@ -112,6 +112,8 @@ class GuaranteeCard:
         The reason if they do not, else "".
     problem, label, rank : (P,) int64 arrays
         Problem, its class code (-1 where classes are pooled), its claim (0-based rank for top-K notions).
+    group : (P,) object array
+        Name of the group of each problem; "" where there are none.
     n_points : (P,) int64 array
         Calibration rows n_l.
     n_bins : (P,) int64 array
@@ -143,6 +145,7 @@ class GuaranteeCard:
     problem: np.ndarray
     label: np.ndarray
     rank: np.ndarray
+    group: np.ndarray
     n_points: np.ndarray
     n_bins: np.ndarray
     points_per_bin: np.ndarray
@@ -260,6 +263,7 @@ class GuaranteeCard:
             {
                 "problem": self.problem,
                 "label": self.label,
+                **({"group": self.group} if any(self.group) else {}),
                 "rank": self.rank,
                 "n_points": self.n_points,
                 "n_bins": self.n_bins,
@@ -350,6 +354,7 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1, *, choice
         problem=problem,
         label=shape.labels_of(problem),
         rank=rank,
+        group=_group_names(calibrator, shape.groups_of(problem)),
         n_points=np.asarray(entries),
         n_bins=n_bins,
         points_per_bin=points,
@@ -404,6 +409,11 @@ def _why_no_guarantee(calibrator: MulticlassToBinary) -> str:
     if calibrator.normalize:
         return "normalising the class-wise scores voids the guarantee (paper, after Theorem 2)"
     return ""
+
+
+def _group_names(calibrator: MulticlassToBinary, code: np.ndarray) -> np.ndarray:
+    names = np.array([*getattr(calibrator, "groups_", ()), ""], dtype=object)
+    return names[code]
 
 
 def _largest(values: np.ndarray) -> float:

@@ -8,8 +8,8 @@ NumPy value (`decode`), and describes itself in JSON Schema (`schema`). `decode`
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -265,12 +265,12 @@ class Record:
     ----------
     fields : dict
         Field of each key.
-    later : frozenset of str
-        Keys that earlier files lack: where one is missing, its value is None, which is not written.
+    later : dict
+        Keys that earlier files lack, and the value where one is missing, which is not written.
     """
 
     fields: dict[str, Field]
-    later: frozenset[str] = frozenset()
+    later: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -282,16 +282,20 @@ class Record:
         return {
             name: field.encode(getattr(value, name))
             for name, field in self.fields.items()
-            if name not in self.later or getattr(value, name) is not None
+            if name not in self.later or not self._is_left_out(name, getattr(value, name))
         }
 
     def decode(self, value: Any, where: str, sizes: Sizes) -> dict[str, Any]:
         """Check the keys, then each value."""
         closed(value, self.fields, where, self.later)
         return {
-            name: field.decode(value[name], f"{where}.{name}", sizes) if name in value else None
+            name: field.decode(value[name], f"{where}.{name}", sizes) if name in value else self.later[name]
             for name, field in self.fields.items()
         }
+
+    def _is_left_out(self, name: str, value: Any) -> bool:
+        default = self.later[name]
+        return value is None if default is None else isinstance(value, str) and value == default
 
 
 def _bounds(low: float, high: float) -> dict[str, Any]:

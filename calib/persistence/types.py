@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -212,7 +213,7 @@ def _check_canonical(params: Values, state: Values, where: str, sizes: Sizes) ->
 
 
 #: Parameters and state that files written before version 0.2 lack.
-_LATER = frozenset({"misplaced_", "off_diagonal", "ridge_", "effective_"})
+_LATER = dict.fromkeys(("misplaced_", "off_diagonal", "ridge_", "effective_"))
 
 
 def _layouts(methods: Mapping[str, Method], rows: Mapping[str, tuple[Any, ...]]) -> dict[str, Layout]:
@@ -363,6 +364,23 @@ _VECTOR = _layouts(
 )
 
 
+class _By:
+    """What top-label calibration conditions on: "class", "group", or both as a list."""
+
+    allowed = ("class", "group", ["class", "group"])
+    schema = {"enum": list(allowed)}  # noqa: RUF012
+
+    def encode(self, value: Any) -> Any:
+        """Return a word, or the list of both."""
+        return value if isinstance(value, str) else "class" if tuple(value) == ("class",) else list(value)
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Check that it is one of the three."""
+        if value not in self.allowed:
+            raise mismatch(where, 'one of "class", "group", ["class", "group"]', value)
+        return tuple(value) if isinstance(value, list) else value
+
+
 class _MulticlassLayout(Layout):
     """`MulticlassToBinary`: its state holds the states of its binary calibrators.
 
@@ -374,19 +392,36 @@ class _MulticlassLayout(Layout):
         layout = layout_of(estimator.binary_calibrator, _BINARY)
         fell_back = {fallback.problem for fallback in estimator.fallbacks_}
         fitted = [None if i in fell_back else binary for i, binary in enumerate(estimator.calibrators_)]
-        return self.state.encode(estimator) | {
-            name: [None if binary is None else layout.encode_state(binary) for binary in calibrators]
-            for name, calibrators in (("calibrators_", fitted), ("pooled_", estimator.pooled_))
-        }
+        lists = {"calibrators_": fitted, "pooled_": estimator.pooled_}
+        lists |= {"by_class_": estimator.by_class_} if hasattr(estimator, "by_class_") else {}
+        groups = {"groups_": list(estimator.groups_)} if estimator.has_groups else {}
+        return (
+            self.state.encode(estimator)
+            | groups
+            | {
+                name: [None if binary is None else layout.encode_state(binary) for binary in calibrators]
+                for name, calibrators in lists.items()
+            }
+        )
 
     def decode_state(self, params: Values, raw: Any, where: str, sizes: Sizes) -> Values:
         """Return the checked state, with what follows from it."""
         fields = self.state.fields
-        closed(raw, (*fields, "calibrators_", "pooled_"), where)
+        closed(raw, (*fields, "calibrators_", "pooled_", *_OF_GROUPS), where, _OF_GROUPS)
         n_classes = fields["n_classes_"].decode(raw["n_classes_"], f"{where}.n_classes_", sizes)
         unfitted = MulticlassToBinary(**params)
         try:
-            shape, needed = unfitted.shape_for(n_classes), unfitted.least_points
+            both = unfitted.has_groups and unfitted.shape_for(n_classes).by_class
+            for name, wanted in zip(_OF_GROUPS, (unfitted.has_groups, both), strict=True):
+                if (name in raw) != wanted:
+                    expected = "needs" if wanted else "cannot have"
+                    raise CalibratorFileError(
+                        f"calibrator file: {where} {expected} {name!r} with by={unfitted.by!r}"
+                    )
+            names = _group_names(raw["groups_"], f"{where}.groups_") if unfitted.has_groups else ()
+            shape, needed = unfitted.shape_for(n_classes, len(names)), unfitted.least_points
+        except CalibratorFileError:
+            raise
         except InputError as error:
             raise CalibratorFileError(f"calibrator file: params: {error}") from None
         sizes["P"] = shape.n_problems
@@ -399,28 +434,51 @@ class _MulticlassLayout(Layout):
         sizes["n"] = int(per_claim[0])
         pools = params["fallback"] == "pooled" and shape.problems_per_claim > 1
         n_pooled = per_claim if pools else np.zeros_like(per_claim)
-        fitted, pooled = (
-            _binary_states(unfitted.binary_calibrator, raw[name], f"{where}.{name}", counts, needed)
-            for name, counts in (("calibrators_", n_points), ("pooled_", n_pooled))
-        )
+        counted = {"calibrators_": n_points, "pooled_": n_pooled}
+        counted |= {"by_class_": n_points.reshape(-1, n_classes).sum(axis=0)} if both else {}
+        read = {
+            name: _binary_states(unfitted.binary_calibrator, raw[name], f"{where}.{name}", counts, needed)
+            for name, counts in counted.items()
+        }
+        fitted, pooled, by_class = read["calibrators_"], read["pooled_"], read.get("by_class_", [])
         claims = shape.claims_of(np.arange(shape.n_problems))
+        if by_class:
+            fitted = [by_class[at % n_classes] if one is None else one for at, one in enumerate(fitted)]
         calibrators = ProblemCalibrators(
             pooled[claim] if binary is None else binary for binary, claim in zip(fitted, claims, strict=True)
         )
-        return {
+        groups: Values = {"groups_": names} if unfitted.has_groups else {}
+        groups |= {"by_class_": tuple(by_class)} if both else {}
+        own = [one for one in by_class if one is not None]
+        return groups | {
             "calibrators_": calibrators,
             "pooled_": tuple(pooled),
             "n_points_": n_points,
             "n_classes_": n_classes,
-            "fallbacks_": find_fallbacks(shape, n_points, needed, calibrators),
+            "fallbacks_": find_fallbacks(shape, n_points, needed, calibrators, own),
         }
 
     @property
     def state_schema(self) -> dict[str, Any]:
         """JSON Schema of the state."""
         states = {"anyOf": [{"type": "null"}, *(layout.state_schema for layout in _BINARY.values())]}
-        lists = dict.fromkeys(("calibrators_", "pooled_"), {"type": "array", "items": states})
-        return closed_schema(self.state.schema["properties"] | lists)
+        of_states = ("calibrators_", "pooled_", "by_class_")
+        lists: dict[str, Any] = dict.fromkeys(of_states, {"type": "array", "items": states})
+        lists["groups_"] = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
+        return closed_schema(self.state.schema["properties"] | lists, _OF_GROUPS)
+
+
+#: State that only calibrators with groups have, and only those by class and group.
+_OF_GROUPS = ("groups_", "by_class_")
+
+
+def _group_names(names: Any, where: str) -> tuple[str, ...]:
+    """Return the names of groups: distinct texts in ascending order, at least one."""
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise mismatch(where, "a list of names", names)
+    if any(one >= other for one, other in pairwise(names)):
+        raise mismatch(where, "distinct names in ascending order", names)
+    return tuple(names)
 
 
 def _binary_states(unfitted: Any, raw: Any, where: str, n_points: np.ndarray, needed: int) -> list[Any]:
@@ -453,7 +511,9 @@ TYPES: dict[str, Layout] = {
                 "fallback": choice("identity", "pooled"),
                 "min_points": Maybe(whole()),
                 "complete": Maybe(choice("rescale")),
-            }
+                "by": _By(),
+            },
+            {"by": "class"},
         ),
         Record({"n_classes_": _CLASSES, "n_points_": Array(("P",), 0, whole=True)}),
     ),

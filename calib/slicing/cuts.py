@@ -10,16 +10,13 @@ import numpy as np
 import pandas as pd
 
 from calib.exceptions import InputError
-from calib.validation import check_count
+from calib.validation import MISSING, check_count, group_name
 
 #: A column of numbers with at most this many values is taken for categories.
 MOST_CODES = 10
 
 #: Quantiles that numbers are cut at, by default: quarters.
 QUANTILES = 4
-
-#: What the group of rows without a value is called.
-MISSING = "(missing)"
 
 #: A text column whose values are mostly different has no groups; with fewer rows than this none is refused.
 LEAST_ROWS = 20
@@ -117,7 +114,7 @@ def _are_dates(known: pd.Series) -> bool:
 
 
 def _cut_values(column: pd.Series, name: str, how: str) -> Cut:
-    texts = column.map(_text, na_action="ignore").astype(object)
+    texts = column.map(group_name, na_action="ignore").astype(object)
     code, groups = pd.factorize(texts, sort=False)
     order = _order(column, code, len(groups), [str(group) for group in groups])
     place = np.empty(len(groups) + 1, dtype=np.int64)
@@ -141,10 +138,6 @@ def _order(column: pd.Series, code: np.ndarray, n_groups: int, names: list[str])
     else:
         keys = names
     return sorted(range(n_groups), key=lambda at: keys[at])
-
-
-def _text(value: Any) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _cut_numbers(column: pd.Series, name: str, at: int | Sequence[float]) -> Cut:
