@@ -81,8 +81,12 @@ def test_face_of_the_library_looks_in_the_packages_it_names_to_type_checkers():
     assert {*named, "datasets"} == set(calib.PACKAGES)
 
 
-def test_import_loads_nothing_heavy():
-    code = "import calib, sys; print({'numpy', 'pandas', 'scipy', 'sklearn'} & set(sys.modules))"
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [("calib", {"numpy", "pandas", "scipy", "sklearn"}), ("calib.isolation.worker", {"scipy", "sklearn"})],
+)
+def test_import_loads_nothing_heavy(module, heavy):
+    code = f"import {module}, sys; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

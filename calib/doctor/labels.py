@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import linear_sum_assignment
 
 from calib.doctor.findings import Finding, Repair, counted, some
 from calib.doctor.order import STANDARD_ERRORS, count_pairs, find_order_fault, minus_one, whole_numbers
@@ -141,6 +140,8 @@ def _names_by_prediction(raw: RawPredictions, seen: Sequence[str]) -> list[str]:
     labels = pd.Index(np.array(seen, dtype=object)).get_indexer(raw.labels)
     present = labels >= 0
     counts = count_pairs(highest(raw.proba)[0][present], labels[present], raw.n_classes)
+    from scipy.optimize import linear_sum_assignment  # slow to import, seldom needed
+
     columns, matched = linear_sum_assignment(counts, maximize=True)
     gain = counts[columns, matched].sum() - np.trace(counts)
     better = gain > STANDARD_ERRORS * np.sqrt(max(present.sum(), 1))

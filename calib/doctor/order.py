@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import linear_sum_assignment
 
 from calib.doctor.findings import Finding, Repair
 from calib.formats.raw_predictions import RawPredictions
@@ -100,6 +99,8 @@ def _column_order(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     if size <= MAX_MATCHED:
         counts = count_pairs(predicted[::2], true[::2], size)
         # Columns without evidence stay where they are.
+        from scipy.optimize import linear_sum_assignment  # slow to import, seldom needed
+
         matched = linear_sum_assignment(counts + 1e-3 * np.eye(size), maximize=True)[1]
         candidates.append(("not in the order of the labels", matched))
     tops, labels = predicted[1::2], true[1::2]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from calib.doctor.findings import Finding, counted, some
 from calib.doctor.scale import printed_decimals
@@ -127,6 +126,8 @@ def find_mix_shift(
         return None
     shares = counts / counts.sum(axis=1, keepdims=True)
     distance = 0.5 * float(np.abs(shares[0] - shares[1]).sum())
+    from scipy import stats  # takes a second to import; few files come to this
+
     p_value = float(stats.chi2_contingency(counts).pvalue)
     # With classes of a few rows the chi-square law is rough; chance alone moves this much.
     chance = 0.5 * float(np.sqrt(shares.mean(axis=0) * (1 / counts.sum(axis=1)).sum()).sum())

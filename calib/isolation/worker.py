@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from calib.datasets.real import read_covtype
 from calib.doctor.examination import examine_parts
 from calib.exceptions import InputError
 from calib.formats.raw_predictions import parts_of
@@ -29,7 +28,6 @@ from calib.isolation.wire import (
     unpack_roles,
     unpack_table,
 )
-from calib.persistence.document import loads
 
 #: Seconds between two messages of progress.
 PAUSE = 0.05
@@ -70,6 +68,8 @@ def check_calibrator(
     head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
 ) -> Outcome:
     """Read a calibrator file, so that any fault of it shows here."""
+    from calib.persistence.document import loads  # scikit-learn, which readers of files do without
+
     loads(blobs[0])
     return {}, []
 
@@ -78,6 +78,8 @@ def read_cover_types(
     head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
 ) -> Outcome:
     """Read an uploaded COVTYPE file."""
+    from calib.datasets.real import read_covtype
+
     return {}, list(read_covtype(blobs[0]))
 
 
