@@ -208,7 +208,7 @@ def decision(
     return rule, rule.evaluate(*check)
 
 
-@kept()
+@kept(rows=True)
 def risk_curve(method: Method) -> calib.RiskCoverage:
     """Return risk against coverage on the half of the evaluation rows that checks rules."""
     return calib.risk_coverage(*_half(method, halves(methods()[BASE].scores)[1]))
