@@ -8,6 +8,7 @@ from calib import InputError, __version__
 from pages.shared.accessibility import style
 from pages.shared.address import drop_unusable
 from pages.shared.housekeeping import keep_house
+from pages.shared.login import ask_for_login
 from pages.shared.widgets import escaped
 from serve import log_error, prepare, protection
 
@@ -53,6 +54,7 @@ def show() -> None:
     )
     st.logo("assets/logo.svg", icon_image="assets/icon.svg", size="large")
     st.html(style(dark=st.context.theme.type == "dark"))
+    ask_for_login()
     keep_house()
     drop_unusable()
     chosen = st.navigation(

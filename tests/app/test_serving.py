@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from streamlit import net_util
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
+from streamlit.testing.v1 import AppTest
 from streamlit.web.server.app_discovery import discover_asgi_app
 from streamlit.web.server.server_util import is_url_from_allowed_origins
 
@@ -201,6 +202,15 @@ def test_a_dying_reader_is_one_sentence_in_one_session_and_one_line_of_the_log(c
 
     other = open_page("pages/start/data.py", example="two-patients")
     assert use_upload(other).session_state["dataset"].example is None
+
+
+def test_a_provider_in_the_secrets_makes_a_login_necessary():
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    app.secrets["auth"] = {"client_id": "x"}
+    app.run()
+    assert [button.label for button in app.button] == ["Log in"]
+    assert [title.value for title in app.title] == ["calib"]
+    assert "dataset" not in app.session_state
 
 
 def test_every_page_names_the_version():
