@@ -7,7 +7,7 @@ names, further columns, sample weights. `calib.Predictions` is the kind with a p
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -58,6 +58,16 @@ class Announcement:
 
     def __len__(self) -> int:
         return self.n_samples
+
+    @property
+    def n_scores(self) -> int:
+        """Number of scores: one per row, or one per row and class."""
+        return self.n_samples
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.nbytes for array in self._arrays().values())
 
     def _arrays(self) -> Mapping[str, np.ndarray]:
         """Return the arrays that have one entry, or one row, for each prediction."""
@@ -128,6 +138,13 @@ class Announcement:
                 f"{n_samples} rows cannot be split with calibration={calibration}: one side is empty"
             )
         return self.take(np.sort(by_label[chosen])), self.take(np.sort(by_label[~chosen]))
+
+    def in_order_of(self, class_names: Sequence[str] | None) -> Self:
+        """Return the rows with their classes in the order of other class names; errors name a strange class.
+
+        Predictions without classes are returned as they are.
+        """
+        return self
 
     @cached_property
     def fingerprint(self) -> str:
@@ -224,6 +241,29 @@ class TopLabelPrediction(_Kind):
         if self.class_names is not None:
             return len(self.class_names)
         return 1 + int(max(codes.max() for codes in (self.label, self.labels) if codes is not None))
+
+    def in_order_of(self, class_names: Sequence[str] | None) -> TopLabelPrediction:
+        """Return the rows with these classes, in their order; those that no row holds may be missing.
+
+        Raises
+        ------
+        InputError
+            If a row holds a class that is none of them.
+        """
+        names = None if class_names is None else tuple(class_names)
+        if names is None or names == self.class_names:
+            return self
+        held = self.class_names or tuple(str(code) for code in range(self.n_classes))
+        place = {name: code for code, name in enumerate(names)}
+        moved = np.array([place.get(name, -1) for name in held])
+        label = moved[self.label]
+        labels = None if self.labels is None else moved[self.labels]
+        for codes, given in ((label, self.label), (labels, self.labels)):
+            if codes is not None and given is not None and (codes < 0).any():
+                strange = held[given[int((codes < 0).argmax())]]
+                listed = ", ".join(repr(name) for name in names[:5]) + ", ..." * (len(names) > 5)
+                raise InputError(f"class {strange!r} is none of the expected classes {listed}")
+        return replace(self, label=label, labels=labels, class_names=names)
 
     @property
     def correct(self) -> np.ndarray | None:
@@ -337,6 +377,24 @@ class BinaryPrediction(_Kind):
         """Name of the class whose probability the score is."""
         return self.class_names[1]
 
+    def in_order_of(self, class_names: Sequence[str] | None) -> BinaryPrediction:
+        """Return the rows with these two classes; the default names "0" and "1" count as unnamed.
+
+        Raises
+        ------
+        InputError
+            If these are other classes.
+        """
+        names = None if class_names is None else tuple(class_names)
+        if names is None or ("0", "1") in (names, self.class_names) or names == self.class_names:
+            return self
+        if set(names) != set(self.class_names):
+            raise InputError(
+                f"the classes are {self.class_names[0]!r} and {self.positive!r}; {names[0]!r} and "
+                f"{names[1]!r} were expected"
+            )
+        return self.switched()
+
     def switched(self) -> BinaryPrediction:
         """Return the same rows with the other class as the positive one: 1 - score."""
         labels = None if self.labels is None else 1 - self.labels
@@ -355,6 +413,22 @@ class BinaryPrediction(_Kind):
         if str(name) not in self.class_names:
             raise InputError(f"the classes are {self.class_names[0]!r} and {self.positive!r}; got {name!r}")
         return self.switched()
+
+
+def in_common_classes(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return two sets of rows of one kind with the same classes, in the order of the first.
+
+    Raises
+    ------
+    InputError
+        If the kinds differ, or the classes of vectors or of binary scores do.
+    """
+    if a.kind != b.kind:
+        raise InputError(f"calibration and evaluation rows are of different kinds, {a.kind!r} and {b.kind!r}")
+    if isinstance(a, TopLabelPrediction) and a.class_names is not None and b.class_names is not None:
+        names = tuple(dict.fromkeys((*a.class_names, *b.class_names)))
+        return a.in_order_of(names), b.in_order_of(names)
+    return a, b.in_order_of(a.class_names)
 
 
 def check_metadata(table: pd.DataFrame | None, n_samples: int) -> None:

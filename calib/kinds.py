@@ -44,6 +44,7 @@ INGREDIENTS = {
     "class": "the predicted class of each row and the true one, such as the columns predicted and label",
     "scores": "a score for every class, one column per class",
     "vector": "a probability for every class, one column per class, rows that sum to 1",
+    "one score": "one score for each row and no predicted class",
     "ranks": "the highest classes of each row with their scores, such as the lists labels and scores",
 }
 
@@ -68,14 +69,14 @@ KINDS: dict[str, Kind] = {
             "confidence",
             "a confidence, and whether it was right",
             "confidence, correct",
-            frozenset({"confidence"}),
+            frozenset({"confidence", "one score"}),
             "confidence",
         ),
         Kind(
             "binary",
             "the probability of one of two classes",
             "p(yes), label",
-            frozenset({"event"}),
+            frozenset({"event", "one score"}),
             "class-wise",
         ),
         Kind(
@@ -113,14 +114,15 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "measure:cw_ece": ("scores",),
     "measure:accuracy": ("confidence", "event"),
     **{f"measure:{key}": ("vector", "event") for key in ("brier", "log_loss")},
-    "calibrator:one score": ("event", "confidence"),
+    "calibrator:one score": ("one score", "confidence"),
     "calibrator:whole vector": ("vector",),
     "page:Classes": ("class",),
     "page:Simplex": ("vector",),
+    "page:Decide": ("confidence",),
     "page:Compare": ("confidence", "event"),
     "page:Calibrate": ("confidence", "event"),
-    "export:onnx": ("vector",),
-    "export:scorer": ("vector",),
+    "export:onnx": ("vector", "one score"),
+    "export:scorer": ("vector", "one score"),
 }
 EVERYWHERE = "everywhere"
 

@@ -168,6 +168,11 @@ class Predictions(Announcement):
         return self.proba.shape[0]
 
     @property
+    def n_scores(self) -> int:
+        """Number of scores n * L."""
+        return self.proba.size
+
+    @property
     def n_classes(self) -> int:
         """Number of classes L, the number of columns."""
         return self.proba.shape[1]
@@ -200,7 +205,7 @@ class Predictions(Announcement):
             coverage=self.coverage,
         )
 
-    def in_order_of(self, class_names: Sequence[str]) -> Predictions:
+    def in_order_of(self, class_names: Sequence[str] | None) -> Predictions:
         """Put the columns in the order of other class names, so that both sets can be used together.
 
         Where both sides name their classes, names decide. The default names "0", "1", ... count as unnamed:
@@ -211,7 +216,7 @@ class Predictions(Announcement):
         InputError
             If the number of classes differs, or a class is not one of `class_names`.
         """
-        names = tuple(class_names)
+        names = self.class_names if class_names is None else tuple(class_names)
         if len(names) != self.n_classes:
             raise InputError(f"there are {self.n_classes} classes where {len(names)} were expected")
         numbers = tuple(str(code) for code in range(self.n_classes))

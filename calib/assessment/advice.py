@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from calib.assessment.calibrated import calibrated_scores, vector_losses
-from calib.calibrators.catalogue import named_methods
+from calib.announcements import Announcement, BinaryPrediction, ConfidencePrediction, TopLabelPrediction
+from calib.assessment.calibrated import calibrated_scores, fit_on, vector_losses
+from calib.calibrators.catalogue import methods_of_kind, named_methods
 from calib.calibrators.curves import Logistic
 from calib.calibrators.effort import LONG, fit_seconds
 from calib.calibrators.histogram import HistogramBinning
@@ -22,8 +23,8 @@ from calib.metrics.errors import weighted_mean
 from calib.noise.many import improvements
 from calib.notions import TOP_NOTIONS, Notion
 from calib.predictions import Predictions, score_matrix, weighted_rows
-from calib.reductions import reduce_to_binary
-from calib.validation import as_labels, check_choice, check_count
+from calib.reductions import event_scores, reduce_to_binary
+from calib.validation import as_labels, binary_outcomes, check_choice, check_count
 
 #: Name of the recommendation to leave the scores as they are.
 NONE = "none"
@@ -159,10 +160,11 @@ def recommend(
 
     Parameters
     ----------
-    proba : (n, L) array_like or Predictions
-        Probabilities of the base model for calibration rows: rows it was not trained on.
+    proba : (n, L) or (n,) array_like, or predictions of any kind
+        Predictions of the base model for calibration rows: rows it was not trained on. Of one score per row,
+        the losses are those of its event.
     y : (n,) array_like of int
-        True class codes.
+        True class codes, or whether the event happened.
     methods : mapping of str to unfitted calibrator, optional
         The candidates. By default those of the catalogue, histogram binning with 50 points per bin and
         class-wise calibrators normalised, so that all give probabilities.
@@ -210,20 +212,22 @@ def recommend(
     'TL-Platt'
     """
     check_choice(score, ("brier", "log_loss"), "score")
-    rows = proba if isinstance(proba, Predictions) else Predictions(score_matrix(proba, "proba"))
-    labels, rows, weights = weighted_rows(as_labels(y, rows.n_samples, rows.n_classes), rows, sample_weight)
-    matrix = rows.proba
+    rows, labels, weights = _labelled(proba, y, sample_weight)
+    data = rows.proba if isinstance(rows, Predictions) else rows
     if rows.n_samples < LEAST_ROWS:
         raise InputError(
             f"a recommendation needs at least {LEAST_ROWS} calibration rows; got {rows.n_samples}"
         )
     sample: Any = slice(None)
-    if matrix.size > MOST_TRIED:
-        n_folds = -(-matrix.size // MOST_TRIED)
+    size = rows.n_samples * (rows.n_classes if isinstance(rows, Predictions) else 1)
+    if size > MOST_TRIED:
+        n_folds = -(-size // MOST_TRIED)
         sample = np.flatnonzero(_folds(labels, n_folds, random_state) == 0)
-    tried, codes = matrix[sample], labels[sample]
+    tried, codes = data[sample], labels[sample]
     of_tried = None if weights is None else weights[sample]
-    candidates, left_out = _candidates(methods, *tried.shape)
+    if methods is None and not isinstance(rows, Predictions):
+        methods = methods_of_kind(rows.kind, None)
+    candidates, left_out = _candidates(methods, len(codes), size // rows.n_samples)
     fold = _folds(codes, N_FOLDS, random_state)
     losses = {NONE: vector_losses(codes, tried, tried)}
     numbers = {NONE: 0}
@@ -262,7 +266,7 @@ def recommend(
         chosen = int(min(tied, key=lambda one: (numbers[names[one]], result.mean[one])))
     reason = _reason(table, chosen, lowest, score, len(codes), rows.n_samples)
     table = table.sort_values(score, kind="stable", ignore_index=True)
-    fitted = fit_rows(clone(candidates[names[chosen]]), matrix, labels, weights) if chosen else None
+    fitted = _fitted(candidates[names[chosen]], data, labels, weights) if chosen else None
     return Recommendation(names[chosen], fitted, reason, table, left_out)
 
 
@@ -369,6 +373,30 @@ def choose_points_per_bin(
     )
 
 
+def _labelled(proba: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Return labelled predictions, their labels, and the weights of the rows that count."""
+    if isinstance(proba, (TopLabelPrediction, BinaryPrediction)):
+        rows: Any = replace(proba, labels=y)
+    elif isinstance(proba, ConfidencePrediction):
+        rows = replace(proba, correct=y)
+    elif not isinstance(proba, Predictions) and event_scores(proba) is not None:
+        rows = BinaryPrediction(proba, binary_outcomes(y, len(proba)))
+    else:
+        rows = proba if isinstance(proba, Predictions) else Predictions(score_matrix(proba, "proba"))
+        labels = as_labels(y, rows.n_samples, rows.n_classes)
+        labels, rows, weights = weighted_rows(labels, rows, sample_weight)
+        return rows, labels, weights
+    labels, rows, weights = weighted_rows(rows.labels, rows, sample_weight)
+    return rows, labels, weights
+
+
+def _fitted(calibrator: Any, data: Any, labels: np.ndarray, weights: np.ndarray | None) -> Any:
+    unfitted = clone(calibrator)
+    if isinstance(data, Announcement):
+        return fit_on(unfitted, data, sample_weight=weights)
+    return fit_rows(unfitted, data, labels, weights)
+
+
 def _candidates(
     methods: Mapping[str, Any] | None, n_samples: int, n_classes: int
 ) -> tuple[dict[str, Any], dict[str, str]]:
@@ -421,16 +449,16 @@ def _folds(labels: np.ndarray, n_folds: int, random_state: int) -> np.ndarray:
 
 
 def _cross_validated(
-    calibrator: Any, matrix: np.ndarray, labels: np.ndarray, fold: np.ndarray, weights: np.ndarray | None
+    calibrator: Any, data: Any, labels: np.ndarray, fold: np.ndarray, weights: np.ndarray | None
 ) -> tuple[dict[str, np.ndarray], int]:
     """Losses of each row by a fit on the other folds, and how many numbers a fit has."""
     losses = {metric: np.empty(len(labels)) for metric in ("brier", "log_loss")}
     for number in range(N_FOLDS):
         out = fold == number
         of_rows = None if weights is None else weights[~out]
-        fitted = fit_rows(clone(calibrator), matrix[~out], labels[~out], of_rows)
-        scores = calibrated_scores(fitted, matrix[out])
-        for metric, values in vector_losses(labels[out], scores, matrix[out]).items():
+        fitted = _fitted(calibrator, data[~out], labels[~out], of_rows)
+        scores = calibrated_scores(fitted, data[out])
+        for metric, values in vector_losses(labels[out], scores, data[out]).items():
             losses[metric][out] = values
     return losses, fitted_numbers(fitted)
 

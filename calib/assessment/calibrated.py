@@ -3,37 +3,92 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from calib.announcements import BinaryPrediction, ConfidencePrediction, TopLabelPrediction
 from calib.binning import PerClass, Strategy
+from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.completed_rows import completed, normalised
+from calib.calibrators.multiclass import fit_rows
+from calib.exceptions import InputError
+from calib.kinds import kind_of, lacks
 from calib.metrics.errors import row_values
-from calib.notions import POOLED_NOTIONS
+from calib.notions import POOLED_NOTIONS, TOP_NOTIONS
 from calib.parallel import map_threads, row_slices
-from calib.predictions import Predictions, TopLabelPrediction
-from calib.reductions import top_label
+from calib.predictions import Predictions
+from calib.reductions import event_scores, outcomes_of, top_label
 from calib.validation import as_labels
 
 
-def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> TopLabelPrediction | np.ndarray:
-    """Return the scores of a fitted calibrator for (n, L) base probabilities.
+def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any:
+    """Return the scores of a fitted calibrator for base predictions.
 
-    `groups` holds the group of each row, for a calibrator that conditions on it.
+    Of (n, L) base probabilities these are (n, L) scores if it gives one per class, else the predicted class
+    and its confidence (of rank 1 for the top-K notions). Of a predicted class with its confidence, of a
+    confidence and of P(Y = 1) they are predictions of the same kind; of 1-D scores, 1-D scores. `groups`
+    holds the group of each row, for a calibrator that conditions on it.
 
-    These are (n, L) scores if it gives one per class, else the predicted class and its confidence (of rank 1
-    for the top-K notions).
+    Raises
+    ------
+    InputError
+        If the calibrator needs more than these predictions have.
     """
+    if isinstance(calibrator, BinaryCalibrator):
+        if isinstance(proba, BinaryPrediction):
+            return replace(proba, score=calibrator.predict(proba.score))
+        if isinstance(proba, (ConfidencePrediction, TopLabelPrediction)):
+            return replace(proba, confidence=calibrator.predict(proba.confidence))
+        return calibrator.predict(proba)
+    check_calibrates(calibrator, proba)
     matrix = getattr(proba, "proba", proba)
     given = {} if groups is None else {"groups": groups}
+    if isinstance(proba, TopLabelPrediction):
+        return calibrator.predict_top(proba, **given)
     if hasattr(calibrator, "predict_proba"):
         return calibrator.predict_proba(matrix, **given)
     if hasattr(calibrator, "predict_top"):
         return calibrator.predict_top(matrix, **given)
     labels, confidences = calibrator.predict_top_k(matrix)
     return TopLabelPrediction(labels[:, 0], confidences[:, 0])
+
+
+def check_calibrates(calibrator: Any, rows: Any) -> None:
+    """Refuse a calibrator, fitted or not, that needs more than predictions of this kind have.
+
+    Raises
+    ------
+    InputError
+        With one sentence on what it needs.
+    """
+    kind = kind_of(rows)
+    notion = getattr(calibrator, "notion", None)
+    if isinstance(calibrator, BinaryCalibrator):
+        missing = lacks(kind, "calibrator:one score")
+    elif notion is None:
+        missing = lacks(kind, "calibrator:whole vector")
+    elif kind.notion not in TOP_NOTIONS or kind.name == "confidence":
+        missing = lacks(kind, "notion:top-label")
+    else:
+        missing = lacks(kind, f"notion:{notion}")
+        if missing is None and getattr(calibrator, "complete", None) is not None:
+            missing = lacks(kind, "calibrator:whole vector")
+    if missing is not None:
+        raise InputError(missing)
+
+
+def fit_on(calibrator: Any, rows: Any, *, sample_weight: Any = None) -> Any:
+    """Fit a calibrator on labelled predictions of any kind and return it; raises as `check_calibrates`."""
+    if isinstance(calibrator, BinaryCalibrator):
+        score = event_scores(rows)
+        inputs = rows.confidence if score is None else score
+        return fit_rows(calibrator, inputs, outcomes_of(rows.labels, rows), sample_weight)
+    check_calibrates(calibrator, rows)
+    inputs = rows if isinstance(rows, TopLabelPrediction) else rows.proba
+    return fit_rows(calibrator, inputs, rows.labels, sample_weight)
 
 
 def vector_losses(y_true: Any, scores: Any, proba: Any) -> dict[str, np.ndarray]:
@@ -46,8 +101,9 @@ def vector_losses(y_true: Any, scores: Any, proba: Any) -> dict[str, np.ndarray]
     scores : (n, L) array_like, Predictions or TopLabelPrediction
         Output of the base model or of `calibrated_scores`. Where it is a confidence only, the other classes
         share the rest in proportion to `proba`; where rows do not sum to 1, they are divided by their sums.
-    proba : (n, L) array_like or Predictions
-        Probabilities of the base model.
+    proba : (n, L) array_like or predictions of any kind
+        Probabilities of the base model. Where these are no vectors, the losses are those of the event that
+        the predicted class is right, or of Y = 1.
 
     Returns
     -------
@@ -56,6 +112,8 @@ def vector_losses(y_true: Any, scores: Any, proba: Any) -> dict[str, np.ndarray]
         changes, the difference in log loss from the base model is that of the event that the predicted class
         is right: the shares of the other classes cancel.
     """
+    if kind_of(proba).name != "vectors":
+        return {metric: row_values(y_true, scores, metric) for metric in ("brier", "log_loss")}
     matrix = getattr(proba, "proba", proba)
     vectors = getattr(scores, "proba", scores)
     n_samples, n_classes = np.shape(matrix)
@@ -83,6 +141,8 @@ def assessment_strategy(calibrator: Any) -> Strategy:
     scores, which mix the values of several bins, are assessed with equal-width bins, as the paper does for
     N-HB: "uniform".
     """
+    if isinstance(calibrator, BinaryCalibrator):
+        return "discrete" if calibrator.is_binned else "uniform"
     if not hasattr(calibrator, "notion"):
         return PerClass() if hasattr(calibrator, "scheme") else "uniform"
     if calibrator.normalize or calibrator.complete is not None:
@@ -100,7 +160,7 @@ def assessment_strategy(calibrator: Any) -> Strategy:
 
 
 def applied_frame(
-    calibrator: Any, predictions: Predictions, class_names: Sequence[str] | None = None
+    calibrator: Any, predictions: Any, class_names: Sequence[str] | None = None
 ) -> pd.DataFrame:
     """Return each row before and after calibration, as a table to save.
 
@@ -108,12 +168,16 @@ def applied_frame(
     `calibrated` (the calibrated confidence of the same class) for confidence and top-label calibrators;
     `label_k` and `calibrated_k` for ranks k = 1..K; or `announced` (the class predicted after
     calibration), `calibrated` and a column `p(class)` per class if the calibrator scores every class.
+    Of P(Y = 1): `score`, `true`, and `p(class)` of the positive class. Of a confidence: `confidence`,
+    `correct`, `calibrated`. Further columns of these rows follow. `calib.read` reads the table back.
 
     Raises
     ------
     InputError
         If the numbers of classes of predictions and calibrator differ.
     """
+    if not isinstance(predictions, Predictions):
+        return _applied_to_one_score(calibrator, predictions)
     names = np.asarray(class_names or predictions.class_names, dtype=object)
     columns: dict[str, Any] = {"predicted": names[predictions.label], "confidence": predictions.confidence}
     if predictions.labels is not None:
@@ -132,3 +196,30 @@ def applied_frame(
     columns |= {"announced": names[label], "calibrated": confidence}
     table = pd.DataFrame(scores, columns=[f"p({name})" for name in names])
     return pd.concat([pd.DataFrame(columns), table], axis=1)
+
+
+def _applied_to_one_score(calibrator: Any, rows: Any) -> pd.DataFrame:
+    """Return the rows of predictions that are no vectors, before and after, with their further columns."""
+    scores = calibrated_scores(calibrator, rows)
+    columns: dict[str, Any]
+    if isinstance(rows, BinaryPrediction):
+        columns = {"score": rows.score}
+        if rows.labels is not None:
+            columns["true"] = np.asarray(rows.class_names, dtype=object)[rows.labels]
+        columns[f"p({rows.positive})"] = scores.score
+    elif isinstance(rows, ConfidencePrediction):
+        columns = {"confidence": rows.confidence}
+        if rows.correct is not None:
+            columns["correct"] = rows.correct
+        columns["calibrated"] = scores.confidence
+    else:
+        names = np.asarray(rows.class_names or [str(code) for code in range(rows.n_classes)], dtype=object)
+        columns = {"predicted": names[rows.label], "confidence": rows.confidence}
+        if rows.labels is not None:
+            columns["true"] = names[rows.labels]
+        columns["calibrated"] = scores.confidence
+    table = pd.DataFrame(columns)
+    if rows.metadata is None:
+        return table
+    further = rows.metadata.rename(columns={name: f"{name} (before)" for name in table.columns})
+    return pd.concat([table, further], axis=1)

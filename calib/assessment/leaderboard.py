@@ -17,6 +17,7 @@ from calib.assessment.summary import SUMMARY_COLUMNS, Summary, summarize
 from calib.calibrators.multiclass import fit_rows
 from calib.diagrams.bin_sweep import EceSweep, ece_sweep
 from calib.exceptions import InputError
+from calib.kinds import lacks
 from calib.metrics.errors import TINY, weighted_mean
 from calib.noise.bootstrap import paired_intervals_of
 from calib.noise.many import best_set
@@ -40,6 +41,8 @@ METRICS = (
     "tl_mce_bin",
     "top_brier",
     "top_log_loss",
+    "ece",
+    "mce",
 )
 
 #: Why scores rank, and what is marked.
@@ -117,6 +120,12 @@ class Leaderboard:
                 ends_of[one.method][metric] = ends
         return ends_of
 
+    @property
+    def shown(self) -> list[str]:
+        """Keys of the diagnostics that apply to the kind of the predictions."""
+        kind = next((one.summary.kind for one in self.entries if one.summary), "vectors")
+        return [key for key in METRICS if lacks(kind, f"measure:{key}") is None]
+
     def frame(self) -> pd.DataFrame:
         """Return one row per method, ranked: improvements, diagnostics, and why a method failed.
 
@@ -130,7 +139,7 @@ class Leaderboard:
                 values |= dict(zip((head, f"{head}, lower", f"{head}, upper"), ends, strict=True))
             row = asdict(entry.summary) if entry.summary else {}
             row |= {metric: losses.mean() for metric, losses in entry.losses.items()}
-            values |= {SUMMARY_COLUMNS[name]: row.get(name) for name in METRICS}
+            values |= {SUMMARY_COLUMNS[name]: row.get(name) for name in self.shown}
             values |= {SUMMARY_COLUMNS["strategy"]: entry.summary.bins if entry.summary else None}
             rows.append(values | {"Seconds": entry.seconds, "Failure": entry.failure})
         table = pd.DataFrame(rows)
@@ -205,7 +214,7 @@ class Leaderboard:
         self, decimals: int, *, bold: str, escape: Callable[[str], str]
     ) -> tuple[list[str], list[list[str]]]:
         table, best = self.frame(), self.best()
-        heads = [SUMMARY_COLUMNS[name] for name in METRICS]
+        heads = [SUMMARY_COLUMNS[name] for name in self.shown]
         body = []
         for position, entry in enumerate(self.ranked):
             row, line = [escape(entry.method)], table.iloc[position]
@@ -216,7 +225,7 @@ class Leaderboard:
                 text = f"{line[head]:+.{decimals}f}"
                 text += f" ({line[f'{head}, lower']:+.{decimals}f} to {line[f'{head}, upper']:+.{decimals}f})"
                 row.append(bold.format(text) if best[head].iloc[position] else text)
-            for name, head in zip(METRICS, heads, strict=True):
+            for name, head in zip(self.shown, heads, strict=True):
                 digits = 0 if name == "n_distinct" else decimals
                 row.append("--" if np.isnan(line[head]) else f"{line[head]:.{digits}f}")
             body.append(row)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from inspect import signature
 from typing import Any, NamedTuple
 
-from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
+from calib.calibrators.binary import BetaCalibration, BinaryCalibrator, IsotonicCalibration, PlattScaling
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.ensemble import EnsembleTemperatureScaling
 from calib.calibrators.histogram import HistogramBinning
@@ -21,7 +21,8 @@ from calib.calibrators.structured import StructuredMatrixScaling, StructuredVect
 from calib.calibrators.top_versus_all import TopVersusAllScaling
 from calib.calibrators.venn_abers import VennAbersCalibration
 from calib.exceptions import InputError
-from calib.notions import Notion
+from calib.kinds import Kind, lacks
+from calib.notions import TOP_NOTIONS, Notion
 
 
 class Method(NamedTuple):
@@ -169,6 +170,54 @@ def make_calibrator(method: str = "histogram", *, random_state: int | None = Non
     if method in BINARY:
         return MulticlassToBinary(calibrator, **options)
     return CanonicalBinning(calibrator) if method in SCHEMES else calibrator
+
+
+def for_kind(calibrator: Any, kind: Kind | str) -> Any:
+    """Return the unfitted calibrator that serves predictions of a kind.
+
+    Where there is one score per row and no class, as P(Y = 1) or a confidence that is right or not, this is
+    the binary calibrator itself: one for the one score.
+
+    Raises
+    ------
+    InputError
+        If it needs more than these predictions have; one sentence says what.
+    """
+    one_score = lacks(kind, "notion:top-label") is not None
+    if not isinstance(calibrator, MulticlassToBinary):
+        missing = None if isinstance(calibrator, BinaryCalibrator) else lacks(kind, "calibrator:whole vector")
+        if missing is not None:
+            raise InputError(missing)
+        return calibrator
+    if one_score:
+        plain = calibrator.notion in TOP_NOTIONS and not calibrator.normalize and calibrator.complete is None
+        missing = None if plain else lacks(kind, f"notion:{calibrator.notion}")
+        if missing is not None:
+            raise InputError(missing)
+        return calibrator.binary_calibrator
+    missing = lacks(kind, f"notion:{calibrator.notion}")
+    if calibrator.complete is not None:
+        missing = missing or lacks(kind, "calibrator:whole vector")
+    if missing is not None:
+        raise InputError(missing)
+    return calibrator
+
+
+def methods_of_kind(kind: Kind | str, n_bins: int | None = 15, points_per_bin: int = 50) -> dict[str, Any]:
+    """Return every method of a comparison of predictions of a kind, as `named_methods` does for vectors."""
+    everything = named_methods(n_bins, points_per_bin)
+    if lacks(kind, "calibrator:whole vector") is None:
+        return everything
+    found: dict[str, Any] = {}
+    for calibrator in everything.values():
+        reduction = calibrator if isinstance(calibrator, MulticlassToBinary) else None
+        if reduction is None or reduction.notion not in TOP_NOTIONS:
+            continue
+        if lacks(kind, "notion:top-label") is not None and reduction.notion != "confidence":
+            continue
+        fitting = for_kind(reduction, kind)
+        found[short_name(fitting)] = fitting
+    return found
 
 
 def named_methods(n_bins: int | None = 15, points_per_bin: int = 50) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from calib.announcements import TopLabelPrediction
 from calib.binning import BinaryProblems
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.completed_rows import completed, normalised
@@ -22,7 +23,7 @@ from calib.calibrators.histogram import HistogramBinning
 from calib.exceptions import InputError, LongFitWarning
 from calib.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
 from calib.parallel import cached_slices, map_threads
-from calib.predictions import Predictions, TopLabelPrediction, highest, score_matrix
+from calib.predictions import Predictions, highest, score_matrix
 from calib.reductions import grouped_problems, ranked_classes, reduce_to_binary, top_label
 from calib.validation import as_groups, check_choice, check_columns, check_count
 
@@ -173,6 +174,10 @@ def fit_rows(calibrator: Any, inputs: Any, outcomes: Any, sample_weight: Any) ->
     return calibrator.fit(inputs, outcomes, sample_weight=sample_weight)
 
 
+#: Kinds of predictions that know how many classes there are.
+_WITH_CLASSES = (Predictions, TopLabelPrediction)
+
+
 def _gives_top(calibrator: MulticlassToBinary) -> bool:
     return calibrator.notion in TOP_NOTIONS
 
@@ -271,8 +276,8 @@ class MulticlassToBinary(BaseEstimator):
 
         Parameters
         ----------
-        proba : (n, L) array_like or Predictions
-            Base probabilities.
+        proba : (n, L) array_like, Predictions or TopLabelPrediction
+            Base probabilities; for "confidence" and "top-label", predicted classes and confidences suffice.
         y : (n,) array_like of int
             True class codes 0..L-1.
         sample_weight : (n,) array_like of float, optional
@@ -292,8 +297,8 @@ class MulticlassToBinary(BaseEstimator):
         LongFitWarning
             Before starting, if the fit takes more than a minute, with an estimate and advice.
         """
-        scores = proba if isinstance(proba, Predictions) else score_matrix(proba, "proba")
-        n_classes = scores.n_classes if isinstance(scores, Predictions) else scores.shape[1]
+        scores: Any = proba if isinstance(proba, _WITH_CLASSES) else score_matrix(proba, "proba")
+        n_classes = scores.n_classes if isinstance(scores, _WITH_CLASSES) else scores.shape[1]
         shape = self.shape_for(n_classes)
         for name in ("groups_", "by_class_", "everyone_"):
             self.__dict__.pop(name, None)
@@ -425,6 +430,16 @@ class MulticlassToBinary(BaseEstimator):
 
         `groups` holds the group of each row where `by` names groups.
         """
+        if isinstance(proba, TopLabelPrediction):
+            check_is_fitted(self)
+            label, confidence = proba.label, proba.confidence
+            if label.max() >= self.n_classes_:
+                raise InputError(
+                    f"this calibrator was fitted on {self.n_classes_} classes; got the predicted class "
+                    f"{label.max()}"
+                )
+            problems = self._problems(label, groups, len(label))
+            return replace(proba, confidence=self.everyone_.predict(confidence, problems))
         matrix = self._checked(proba)
         label, confidence = top_label(proba) if isinstance(proba, Predictions) else highest(matrix)
         return TopLabelPrediction(
@@ -497,3 +512,19 @@ class MulticlassToBinary(BaseEstimator):
     def _class_wise(self, matrix: np.ndarray) -> np.ndarray:
         result = self.calibrators_.predict(matrix, np.arange(self.n_classes_))
         return normalised(result) if self.normalize else result
+
+
+def of_one_score(calibrator: BinaryCalibrator, rows: Any) -> MulticlassToBinary | None:
+    """Return a fitted calibrator of one score as that of one pooled problem, for what describes problems.
+
+    `rows` are the calibration rows; None, as for a calibrator from a file, gives None.
+    """
+    if rows is None:
+        return None
+    reduction = MulticlassToBinary(calibrator, notion="confidence")
+    reduction.calibrators_ = ProblemCalibrators([calibrator])
+    reduction.pooled_ = (None,)
+    reduction.n_points_ = np.array([rows.n_samples])
+    reduction.n_classes_ = 2
+    reduction.fallbacks_ = ()
+    return reduction

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.announcements import Announcement, in_common_classes
 from calib.assessment.advice import recommend as recommend_calibrator
 from calib.assessment.calibrated import (
     applied_frame,
     assessment_strategy,
     calibrated_scores,
+    fit_on,
     vector_losses,
 )
 from calib.assessment.gate import gate as compare_with_limits
@@ -25,23 +27,23 @@ from calib.assessment.gate import parse_limits
 from calib.assessment.leaderboard import Entry, Leaderboard
 from calib.assessment.summary import BASE, HOW_SURE, interval_texts, summarize, summary_intervals
 from calib.binning import Strategy
-from calib.calibrators.catalogue import REPORTED, make_calibrator, name_of, named_methods
+from calib.calibrators.catalogue import REPORTED, for_kind, make_calibrator, methods_of_kind, name_of
 from calib.calibrators.label_shift import CorrectedCalibrator, LabelShiftCorrection
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
-from calib.cli.input import Outcome, calibrator_for, fix_codes, read_rows, rows_to_assess
+from calib.cli.input import Outcome, calibrator_for, choices, fix_codes, read_rows, rows_to_assess, size_words
 from calib.decisions.rules import decide as choose_rule
 from calib.doctor.examination import check as check_file
 from calib.doctor.findings import counted
 from calib.exceptions import InputError
 from calib.formats.writing import write_csv
-from calib.metrics.catalogue import ECES
+from calib.kinds import KINDS, kind_of
+from calib.metrics.catalogue import Measure, ece_of
 from calib.noise.binless import calibration_slope, calibration_tests
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
-from calib.notions import TOP_NOTIONS, Notion
+from calib.notions import TOP_NOTIONS
 from calib.outputs import write_whole
 from calib.persistence.document import aligned, dumps, load, loads
-from calib.predictions import Predictions
 from calib.report.sections import ReportInput, report_html
 
 #: Options of `fit` that go to the calibrator as they are.
@@ -61,11 +63,11 @@ _CALIBRATOR_OPTIONS = (
 def metrics(options: Namespace) -> Outcome:
     """Assess the evaluation rows of a file before and, if there is a calibrator, after it."""
     rows = rows_to_assess(options)
-    notes = [f"{rows.n_samples:,} rows, {rows.n_classes:,} classes"]
-    sources: dict[str, Any] = {BASE: rows.proba}
+    notes = [size_words(rows)]
+    sources: dict[str, Any] = {BASE: rows}
     if options.calibrator:
         calibrator, rows = calibrator_for(options.calibrator, rows, notes)
-        sources = {BASE: rows.proba, name_of(calibrator): calibrator}
+        sources = {BASE: rows, name_of(calibrator): calibrator}
         if calibrator.fitted_on_.fingerprint == rows.fingerprint:
             notes.append("warning: these are the rows the calibrator was fitted on; assess it on other rows")
     methods = [_Assessed(name, rows, source, options.bins) for name, source in sources.items()]
@@ -73,8 +75,10 @@ def metrics(options: Namespace) -> Outcome:
     tests = [_binless(rows, method.scores, options) for method in methods]
     data = {
         "file": str(options.file),
+        "kind": rows.kind,
         "n_samples": rows.n_samples,
-        "n_classes": rows.n_classes,
+        "n_classes": getattr(rows, "n_classes", None),
+        "coverage": rows.coverage,
         "fingerprint": rows.fingerprint,
         "methods": [
             numbers
@@ -84,7 +88,7 @@ def metrics(options: Namespace) -> Outcome:
         ],
     }
     verdicts = [
-        f"{method.name}: {verdict(floor, ECES[notion].title)}"
+        f"{method.name}: {verdict(floor, _floor_measures(rows)[notion].title)}"
         for method, by_notion in zip(methods, floors, strict=True)
         for notion, floor in by_notion.items()
     ]
@@ -103,9 +107,10 @@ def fit(options: Namespace) -> Outcome:
     if options.evaluate:
         calibration = calibration or evaluation
         second_file = Namespace(**{**vars(options), "file": options.evaluate, "labels": None})
-        evaluation = read_rows(second_file).evaluation.in_order_of(calibration.class_names)
+        evaluation = read_rows(second_file).evaluation
+        calibration, evaluation = in_common_classes(calibration, evaluation)
     source = "calibration rows named by the file" if not options.evaluate else "rows of the file"
-    unseen: Predictions | None = evaluation
+    unseen: Any = evaluation
     if calibration is None:
         calibration, unseen = evaluation, None
         source = "all rows of the file"
@@ -117,7 +122,7 @@ def fit(options: Namespace) -> Outcome:
     parameters = {name: getattr(options, name) for name in _CALIBRATOR_OPTIONS}
     complete = "rescale" if options.complete else None
     calibrator = make_calibrator(options.method, random_state=options.seed, complete=complete, **parameters)
-    calibrator.fit(calibration.proba, calibration.labels)
+    calibrator = fit_on(for_kind(calibrator, kind_of(calibration)), calibration)
     content = dumps(calibrator, fitted_on=calibration, log=file_rows.log)
     about_fit = fit_words(calibrator)
     calibrator = loads(content)
@@ -134,7 +139,7 @@ def fit(options: Namespace) -> Outcome:
     if unseen is not None and unseen.labels is not None:
         unseen = aligned(unseen, calibrator)
         methods = [
-            _Assessed("before", unseen, unseen.proba, options.bins),
+            _Assessed("before", unseen, unseen, options.bins),
             _Assessed(name_of(calibrator), unseen, calibrator, options.bins),
         ]
         notes += ["", f"on {unseen.n_samples:,} other rows:", *_table(methods), ""]
@@ -177,6 +182,8 @@ def apply(options: Namespace) -> Outcome:
     else:
         raise InputError(f"--output must end in .csv or .parquet; got {target.name!r}")
     write_whole(target, content)
+    if rows.coverage < 1.0:
+        notes.append(f"{1 - rows.coverage:.1%} of the rows of the file hold no answer; they are left out")
     changed = int((frame["announced"] != frame["predicted"]).sum()) if "announced" in frame else 0
     notes.append(f"wrote {len(frame):,} rows to {target}; the predicted class changes in {changed:,}")
     data = {"output": str(target), "n_samples": len(frame), "n_class_changed": changed}
@@ -184,11 +191,11 @@ def apply(options: Namespace) -> Outcome:
     return Outcome("\n".join(notes), data | {"columns": list(frame.columns)})
 
 
-def _corrected(calibrator: Any, rows: Predictions, options: Namespace) -> CorrectedCalibrator:
+def _corrected(calibrator: Any, rows: Any, options: Namespace) -> CorrectedCalibrator:
     """Correct a calibrator for the class shares of the rows, given labelled calibration rows."""
     if not (options.label_shift and options.calibration):
         raise InputError("--label-shift em or bbse and --calibration FILE, labelled rows, go together")
-    if not hasattr(calibrator, "predict_proba"):
+    if not hasattr(calibrator, "predict_proba") or rows.kind != "vectors":
         raise InputError(
             "--label-shift needs a calibrator that gives a probability for every class: a scaling, or "
             "class-wise calibration with --normalize"
@@ -204,12 +211,15 @@ def _corrected(calibrator: Any, rows: Predictions, options: Namespace) -> Correc
 def check(options: Namespace) -> Outcome:
     """Examine a file and list its problems; exit code 1 if an error prevents its use."""
     examinations = check_file(
-        options.file, labels=options.labels, fix=fix_codes(options), format=options.format
+        options.file, labels=options.labels, fix=fix_codes(options), format=options.format, **choices(options)
     )
     lines, data = [], {}
     for part, examination in sorted(examinations.items()):
         raw = examination.raw
-        lines.append(f"{part}: {counted(raw.n_samples, 'row')}, {counted(raw.n_classes, 'column')} of scores")
+        what = f"{counted(raw.n_classes, 'column')} of scores"
+        if raw.kind != "vectors":
+            what = KINDS[raw.kind].title
+        lines.append(f"{part}: {counted(raw.n_samples, 'row')}, {what}")
         lines += [f"  fixed {line}" for line in examination.log]
         for finding in examination.findings:
             hint = f" [--fix {finding.code}]" if finding.fix is not None else ""
@@ -217,6 +227,7 @@ def check(options: Namespace) -> Outcome:
         if not examination.findings:
             lines.append("  no problems found")
         data[part] = {
+            "kind": raw.kind,
             "n_samples": raw.n_samples,
             "n_columns": raw.n_classes,
             "ok": examination.ok,
@@ -355,10 +366,10 @@ def report(options: Namespace) -> Outcome:
             )
         calibrators[f"{name_of(calibrator)} ({Path(file).name})"] = calibrator
     if calibration is not None:
-        calibration = calibration.in_order_of(rows.class_names)
-        methods = named_methods(None, options.points_per_bin)
-        for name in REPORTED:
-            calibrators[name] = methods[name].fit(calibration.proba, calibration.labels)
+        rows, calibration = in_common_classes(rows, calibration)
+        methods = methods_of_kind(kind_of(rows), None, options.points_per_bin)
+        for name in [one for one in REPORTED if one in methods] or list(methods)[:3]:
+            calibrators[name] = fit_on(methods[name], calibration)
     command = f"python -m calib report {shlex.join(options.arguments)}"
     html = report_html(
         ReportInput(
@@ -383,8 +394,8 @@ def report(options: Namespace) -> Outcome:
 class _Assessed:
     """The base model or a fitted calibrator on labelled rows: numbers, intervals and losses of the rows."""
 
-    def __init__(self, name: str, rows: Predictions, source: Any, n_bins: int) -> None:
-        is_base = isinstance(source, np.ndarray)
+    def __init__(self, name: str, rows: Any, source: Any, n_bins: int) -> None:
+        is_base = isinstance(source, Announcement)
         self.name = name
         self.scores = source if is_base else calibrated_scores(source, rows)
         self.strategy: Strategy = "uniform" if is_base else assessment_strategy(source)
@@ -422,7 +433,7 @@ def _table(methods: Sequence[_Assessed]) -> list[str]:
     return [*lines, HOW_SURE]
 
 
-def _binless(rows: Predictions, scores: Any, options: Namespace) -> tuple[list[str], dict[str, Any]]:
+def _binless(rows: Any, scores: Any, options: Namespace) -> tuple[list[str], dict[str, Any]]:
     """Return what the tests without bins say, in words and as JSON types; nothing without redraws."""
     if options.resamples == 0:
         return [], {}
@@ -438,22 +449,29 @@ def _finite(numbers: dict[str, float]) -> dict[str, float | None]:
 
 
 def _floors(
-    rows: Predictions, scores: Any, options: Namespace, strategy: Strategy = "uniform"
-) -> dict[Notion, NoiseFloor]:
+    rows: Any, scores: Any, options: Namespace, strategy: Strategy = "uniform"
+) -> dict[str, NoiseFloor]:
     if options.resamples == 0:
         return {}
     return {
-        notion: noise_floor(
+        name: noise_floor(
             rows.labels,
             scores,
-            notion=notion,
+            notion=measure.notion or "top-label",
             n_bins=options.bins,
             strategy=strategy,
             n_resamples=options.resamples,
             random_state=options.seed,
         )
-        for notion in TOP_NOTIONS
+        for name, measure in _floor_measures(rows).items()
     }
+
+
+def _floor_measures(rows: Any) -> dict[str, Measure]:
+    """Return the errors that are shown with their noise floor, by their notion, or "binary"."""
+    errors = ece_of(kind_of(rows)).values()
+    by_notion = {str(one.notion): one for one in errors if one.notion in TOP_NOTIONS}
+    return by_notion or {"binary": next(iter(errors))}
 
 
 def _floor_data(floor: NoiseFloor) -> dict[str, float]:

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from calib.announcements import in_common_classes
 from calib.doctor.examination import Examination, check
 from calib.exceptions import InputError
-from calib.formats.raw_predictions import read_pair, read_predictions
+from calib.formats.raw_predictions import read, read_parts
 from calib.formats.reading import read_table
+from calib.kinds import kind_of
 from calib.outputs import check_output
 from calib.persistence.document import aligned, load
-from calib.predictions import Predictions
 
 
 @dataclass(frozen=True)
@@ -46,16 +47,16 @@ class FileRows:
 
     Attributes
     ----------
-    calibration : Predictions or None
+    calibration : predictions of any kind, or None
         None if the file names no calibration rows.
-    evaluation : Predictions
+    evaluation : predictions of any kind
         The rows to use.
     examinations : mapping of str to calib.doctor.Examination
         Findings about the calibration and evaluation rows; empty if the file was not examined.
     """
 
-    calibration: Predictions | None
-    evaluation: Predictions
+    calibration: Any
+    evaluation: Any
     examinations: Mapping[str, Examination]
 
     @property
@@ -102,26 +103,50 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
     """Read the file once, examine it once if asked to or if there are fixes, and return its rows."""
     file = read_table(options.file, format=options.format)
     labels = read_table(options.labels) if options.labels else None
-    calibration: Predictions | None = None
-    examine = options.fix or examined
-    examinations = check(file, labels=labels, fix=fix_codes(options)) if examine else {}
+    calibration = None
+    chosen = choices(options)
+    examinations = {}
+    if options.fix or examined:
+        examinations = check(file, labels=labels, fix=fix_codes(options), **chosen)
     if options.fix:
         name = options.part or ("evaluation" if "evaluation" in examinations else "calibration")
         if name not in examinations:
             raise InputError(f"the file has no part {name!r}; choose from {', '.join(examinations)}")
-        rows = examinations[name].predictions(options.scores)
+        rows = examinations[name].announced(options.scores)
         if "calibration" in examinations and not options.part and name == "evaluation":
-            calibration = examinations["calibration"].predictions(options.scores)
+            calibration = examinations["calibration"].announced(options.scores)
     elif labelled and not labels and not options.part:
-        calibration, rows = read_pair(file, scores=options.scores)
+        calibration, rows = read_parts(file, scores=options.scores, **chosen)
     else:
-        rows = read_predictions(file, labels=labels, split=options.part, scores=options.scores)
+        rows = read(file, labels=labels, split=options.part, scores=options.scores, **chosen)
+    if calibration is not None:
+        calibration, rows = in_common_classes(calibration, rows)
     if labelled and rows.labels is None:
         raise InputError("the file has no true labels; give them in a column 'label' or with --labels FILE")
     return FileRows(calibration, rows, examinations)
 
 
-def rows_to_assess(options: Namespace) -> Predictions:
+def choices(options: Namespace) -> dict[str, Any]:
+    """Return what the options say of abstentions and of the positive class, as for `calib.read`."""
+    return {"abstentions": options.abstention or None, "positive": options.positive}
+
+
+def size_words(rows: Any) -> str:
+    """Say how many rows there are and what they hold."""
+    kind, covered = kind_of(rows), ""
+    if rows.coverage < 1.0:
+        covered = (
+            f"; the model answers {rows.coverage:.1%} of the rows of the file, abstentions are set apart"
+        )
+    if kind.name == "vectors":
+        return f"{rows.n_samples:,} rows, {rows.n_classes:,} classes{covered}"
+    if kind.name == "binary":
+        return f"{rows.n_samples:,} rows, P(Y = 1) of class {rows.positive!r} against {rows.class_names[0]!r}"
+    classes = f", {rows.n_classes:,} classes" if kind.name == "top-label" else ""
+    return f"{rows.n_samples:,} rows of {kind.title}{classes}{covered}"
+
+
+def rows_to_assess(options: Namespace) -> Any:
     """Return the evaluation rows, or with `split` those that `fit` with this share and seed did not use."""
     rows = read_rows(options)
     if not options.split:
@@ -133,10 +158,12 @@ def rows_to_assess(options: Namespace) -> Predictions:
     return rows.evaluation.split(options.split, options.seed)[1]
 
 
-def calibrator_for(file: str, rows: Predictions, notes: list[str]) -> tuple[Any, Predictions]:
+def calibrator_for(file: str, rows: Any, notes: list[str]) -> tuple[Any, Any]:
     """Load a calibrator file and put the columns of the rows in its order; add a note if they moved."""
     calibrator = load(file)
     reordered = aligned(rows, calibrator)
     if reordered is not rows:
-        notes.append("columns were reordered to match the calibrator's classes")
+        what = "P(Y = 1) was switched" if rows.kind == "binary" else "columns were reordered"
+        if rows.kind != "top-label":
+            notes.append(f"{what} to match the calibrator's classes")
     return calibrator, reordered

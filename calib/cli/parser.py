@@ -321,6 +321,13 @@ def _add_file(command: argparse.ArgumentParser) -> None:
     add("file", metavar="FILE", help="CSV, TSV, Parquet, Feather, NPY, NPZ or JSON")
     add("--labels", metavar="FILE", help="true labels, if FILE has none")
     add("--format", metavar="NAME", help="format of FILE; default: recognised from the file")
+    add(
+        "--abstention",
+        action="append",
+        metavar="VALUE",
+        help="a predicted value that is no answer; repeatable; default: IDK, an empty cell and the like",
+    )
+    add("--positive", metavar="CLASS", help="class that a column of P(Y = 1) is about; default: by its name")
     add("--part", metavar="NAME", help="rows to use: calibration, evaluation or a value of the split column")
     add("--fix", default="", metavar="CODES", help="comma-separated codes of fixes to apply, see `check`")
     add(

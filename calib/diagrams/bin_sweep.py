@@ -67,10 +67,12 @@ def ece_sweep(
 
 
 def sweep_words(sweeps: Mapping[str, Mapping[str, EceSweep]], strong: str = "{}") -> str:
-    """Say by how much TL-ECE exceeds conf-ECE as measured, for the method where it does so most.
+    """Say by how much TL-ECE exceeds conf-ECE as measured, for the method where it does so most, if both are.
 
     `sweeps` are by method and notion; method names must already be escaped; `strong` as for `cell_words`.
     """
+    if any({"top-label", "confidence"} - set(pair) for pair in sweeps.values()):
+        return "Noise adds more to an error with more bins, whose cells hold fewer rows."
     excess = {name: pair["top-label"].ece - pair["confidence"].ece for name, pair in sweeps.items()}
     name = max(excess, key=lambda method: excess[method].max())
     low, high = (strong.format(f"{value:.4f}") for value in (excess[name].min(), excess[name].max()))

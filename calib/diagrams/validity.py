@@ -15,7 +15,7 @@ from calib.guarantees.card import guarantee_card
 from calib.metrics.canonical import cell_means
 from calib.noise.draws import independent_sums, resample
 from calib.notions import POOLED_NOTIONS, Notion
-from calib.reductions import as_problems, top_label
+from calib.reductions import as_problems, event_scores, top_label
 
 #: A gap counts as equal to an epsilon within this: 0.4 - 0.3 is 0.1 to a reader, not 0.10000000000000003.
 ROUNDING = 1e-12
@@ -170,7 +170,8 @@ def validity_cells(
         The only class that is counted.
     """
     counted = None if label is None else (label,)
-    shared = notion == "class-wise" or np.array_equal(top_label(base)[0], top_label(scores)[0])
+    shared = notion == "class-wise" or event_scores(base) is not None
+    shared = shared or np.array_equal(top_label(base)[0], top_label(scores)[0])
     by_value = strategy == "discrete" or (strategy == PerClass() and notion not in POOLED_NOTIONS)
     if by_value and shared:
         return ValidityCells(of_calibrator=True, labels=counted)

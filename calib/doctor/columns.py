@@ -51,7 +51,7 @@ def find_index_column(raw: RawPredictions) -> Finding | None:
 
 
 def find_binary(raw: RawPredictions) -> Finding | None:
-    """Find one column of scores (with the second as a fix), or two."""
+    """Note that two columns are a binary problem."""
     if raw.n_classes == 2:
         return Finding(
             "binary_input",
@@ -60,43 +60,7 @@ def find_binary(raw: RawPredictions) -> Finding | None:
             "p, and calibrating the top label is calibrating p on either side of 0.5.",
             columns=raw.names,
         )
-    if raw.n_classes != 1:
-        return None
-    values = raw.proba[np.isfinite(raw.proba)]
-    low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
-    what = (
-        "log-odds" if low < 0 or high > 100 else "a percentage" if high > 1 else "the probability of class 1"
-    )
-    names = _binary_names(raw)
-
-    def widen(data: RawPredictions) -> RawPredictions:
-        p = data.proba[:, 0].astype(np.float64)
-        if what == "log-odds":
-            with np.errstate(over="ignore"):
-                p = 1.0 / (1.0 + np.exp(-p))
-        elif what == "a percentage":
-            p = p / 100.0
-        both = np.stack([1.0 - p, p], axis=1).astype(data.proba.dtype)
-        return replace(data, proba=both, class_names=names, scale="probabilities")
-
-    return Finding(
-        "binary_input",
-        "error",
-        f"there is one column of scores, from {low:.4g} to {high:.4g}: it looks like {what}. One column "
-        f"per class is needed; the fix makes the two columns 1 - p ({names[0]!r}) and p ({names[1]!r}).",
-        columns=raw.names,
-        repair=widen,
-    )
-
-
-def _binary_names(raw: RawPredictions) -> tuple[str, str]:
-    if raw.labels is None or raw.labels.dtype != object:
-        return ("0", "1")
-    seen = sorted({str(label) for label in pd.unique(raw.labels)} - {""})
-    if len(seen) != 2:
-        return ("0", "1")
-    positive = raw.names[0] if raw.names[0] in seen else seen[1]
-    return (seen[1] if positive == seen[0] else seen[0], positive)
+    return None
 
 
 def find_not_finite(raw: RawPredictions) -> Finding | None:

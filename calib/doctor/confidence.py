@@ -72,7 +72,7 @@ def find_confidence_faults(raw: RawPredictions, codes: np.ndarray | None) -> lis
     hard = full[(raw.proba[full] > 0).sum(axis=1) == 1]
     if len(hard) >= ONE_HOT_SHARE * len(top):
         return [_one_hot(raw, hard)]
-    findings = (_saturated(raw, codes, full, hard), _few_distinct(top), _top_ties(raw, top))
+    findings = (_saturated(raw, codes, full, hard), few_distinct(top), _top_ties(raw, top))
     return [finding for finding in findings if finding is not None]
 
 
@@ -106,7 +106,8 @@ def _saturated(
     )
 
 
-def _few_distinct(top: np.ndarray) -> Finding | None:
+def few_distinct(top: np.ndarray) -> Finding | None:
+    """Find scores that take few distinct values."""
     distinct = len(np.unique(top))
     if distinct > FEW_NOTE or len(top) < FEW_ROWS * distinct:
         return None

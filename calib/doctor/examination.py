@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.announcements import Announcement, BinaryPrediction, ConfidencePrediction, TopLabelPrediction
+from calib.doctor.announced import find_announced_faults, find_unused_columns
 from calib.doctor.columns import find_binary, find_index_column, find_not_finite
 from calib.doctor.confidence import find_confidence_faults, find_double_softmax
 from calib.doctor.findings import CODES, SEVERITIES, AcceptedFix, Effect, Finding, Repair, effect_of
@@ -17,7 +19,15 @@ from calib.doctor.labels import find_label_faults
 from calib.doctor.sample import find_class_faults, find_duplicate_ids, find_mix_shift, find_overlap
 from calib.doctor.scale import find_scale
 from calib.exceptions import InputError
-from calib.formats.raw_predictions import RawPredictions, RemedyError, divide, raw_of, with_labels
+from calib.formats.raw_predictions import (
+    RawPredictions,
+    RemedyError,
+    divide,
+    raw_announcement,
+    raw_of,
+    with_choices,
+    with_labels,
+)
 from calib.formats.reading import read_table, table_from
 from calib.formats.roles import Roles
 from calib.formats.source import Limits, Progress
@@ -115,13 +125,22 @@ class Examination:
         return fix()
 
     def predictions(self, scores: str = "auto") -> Predictions:
-        """Return the data as `Predictions`.
+        """Return the data as `Predictions`, a probability for every class; errors as of `announced`."""
+        self._check_usable()
+        return self.raw.predictions(scores)
+
+    def announced(self, scores: str = "auto") -> Announcement:
+        """Return the data as predictions of their kind, see `calib.read`.
 
         Raises
         ------
         InputError
             If there is an error; the message is that of the finding.
         """
+        self._check_usable()
+        return self.raw.announced(scores)
+
+    def _check_usable(self) -> None:
         for finding in self.errors:
             if finding.fix is None:
                 raise InputError(finding.message)
@@ -131,7 +150,6 @@ class Examination:
                 "fix",
                 finding.code,
             )
-        return self.raw.predictions(scores)
 
     def frame(self) -> pd.DataFrame:
         """Return the findings as a table."""
@@ -214,10 +232,14 @@ def check(
     fix: Sequence[str] = (),
     format: str | None = None,
     roles: Roles | None = None,
+    abstentions: Sequence[str] | None = None,
+    positive: str | None = None,
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Examination]:
     """Read a file, examine its evaluation and calibration rows, and apply the fixes named in `fix`.
+
+    Arguments are those of `calib.read`.
 
     Returns
     -------
@@ -234,6 +256,7 @@ def check(
     if labels is not None:
         name = "evaluation" if "evaluation" in raw_by_part else next(iter(raw_by_part))
         raw_by_part = {**raw_by_part, name: with_labels(raw_by_part[name], labels, limits=limits)}
+    raw_by_part = {part: with_choices(raw, abstentions, positive) for part, raw in raw_by_part.items()}
     examinations = examine_parts(raw_by_part, fix=fix, progress=progress)
     applied = {accepted.code for each in examinations.values() for accepted in each.fixes}
     for code in fix:
@@ -258,16 +281,23 @@ def _raw_of_input(
     if isinstance(data, RawPredictions):
         raw = data
     elif isinstance(data, Predictions):
-        raw = RawPredictions(data.proba, data.labels, data.class_names, scale="probabilities")
+        raw = RawPredictions(
+            data.proba, data.labels, data.class_names, scale="probabilities", weight=data.sample_weight
+        )
+    elif isinstance(data, (BinaryPrediction, ConfidencePrediction, TopLabelPrediction)):
+        raw = raw_announcement(data)
     elif (table := table_from(data, limits, progress)) is not None:
         raw_by_part = {"evaluation": raw_of(table, roles)} if roles else divide(table)
         raw = raw_by_part.get("evaluation") or next(iter(raw_by_part.values()))
         other = raw_by_part.get("calibration") if len(raw_by_part) > 1 else None
     else:
-        raw = RawPredictions(_matrix(data))
+        matrix = _matrix(data)
+        raw = RawPredictions(matrix, kind="vectors" if matrix.shape[1] > 1 else "binary")
     if labels is not None:
         raw = with_labels(raw, labels, limits=limits)
-    if class_names is not None:
+    if class_names is not None and raw.kind == "binary":
+        raw = replace(raw, class_names=as_names(class_names, 2))
+    elif class_names is not None:
         names = tuple(class_names)  # a column of row numbers among the scores may have no name
         names = as_names(names, len(names) if len(names) == raw.n_classes - 1 else raw.n_classes)
         raw = replace(raw, class_names=names if len(names) == raw.n_classes else None)
@@ -319,6 +349,15 @@ def _examine(
 
     step = progress or (lambda share, words: None)
     step(0.0, "examining scores")
+    for each in find_unused_columns(raw):
+        add(each)
+    if raw.kind != "vectors":
+        for each in find_announced_faults(raw, **options):
+            add(each)
+        add(find_index_column(raw))
+        add(find_duplicate_ids(raw))
+        add(find_overlap(raw, calibration))
+        return _in_order(raw, findings, calibration, options)
     for find in (find_index_column, find_binary):
         finding = add(find(working))
         if finding is not None and finding.repair is not None and finding.severity == "error":
@@ -359,6 +398,15 @@ def _examine(
         for each in find_label_faults(replace(working, proba=np.nan_to_num(working.proba))):
             add(each)
     step(1.0, "examined")
+    return _in_order(raw, findings, calibration, options)
+
+
+def _in_order(
+    raw: RawPredictions,
+    findings: list[Finding],
+    calibration: RawPredictions | None,
+    options: Mapping[str, int],
+) -> Examination:
     findings.sort(key=lambda each: (SEVERITIES.index(each.severity), CODES.index(each.code)))
     return Examination(raw, tuple(findings), calibration, options=options)
 

@@ -16,6 +16,10 @@ from calib.predictions import highest, row_sums
 #: Every code a finding can have, in the order in which faults are looked for and fixes are applied.
 CODES = (
     "index_column",
+    "weights_unused",
+    "group_unused",
+    "abstentions",
+    "predicted_missing",
     "binary_input",
     "not_finite",
     "log_probabilities",
@@ -33,6 +37,8 @@ CODES = (
     "label_names_unmatched",
     "labels_one_based",
     "label_out_of_range",
+    "correct_disagrees",
+    "true_class_unknown",
     "column_order",
     "labels_shuffled",
     "duplicate_ids",
@@ -150,9 +156,16 @@ def effect_of(before: RawPredictions, after: RawPredictions) -> Effect:
 
 def accuracy_of(raw: RawPredictions) -> float:
     """Return the share of rows whose top column is their label; nan when no label is usable."""
-    codes = raw.codes() if raw.n_classes > 1 else None
+    codes = raw.codes() if raw.n_classes > 1 or raw.kind != "vectors" else None
     if codes is None or not (codes >= 0).any():
         return float("nan")
+    if raw.kind == "confidence":
+        return float(codes[codes >= 0].mean())
+    if raw.kind == "binary":
+        return float(((raw.proba[:, 0] > 0.5) == codes).mean())
+    predicted = raw.predicted_codes()
+    if predicted is not None:
+        return float((predicted == codes)[~raw.abstained].mean())
     return float((highest(raw.proba)[0] == codes).mean())
 
 

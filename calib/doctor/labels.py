@@ -11,8 +11,8 @@ import pandas as pd
 
 from calib.doctor.findings import Finding, Repair, counted, some
 from calib.doctor.order import STANDARD_ERRORS, count_pairs, find_order_fault, minus_one, whole_numbers
+from calib.formats.column_names import normalised
 from calib.formats.raw_predictions import RawPredictions, missing_labels
-from calib.formats.roles import normalised
 from calib.formats.tables import some_names
 from calib.predictions import highest
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from calib.doctor.announced import repeated_by_setting
 from calib.doctor.findings import Finding, counted, some
 from calib.doctor.scale import printed_decimals
 from calib.formats.raw_predictions import RawPredictions
@@ -28,12 +29,12 @@ MIX_P_VALUE, MIX_DISTANCE = 1e-5, 0.05
 
 
 def find_duplicate_ids(raw: RawPredictions) -> Finding | None:
-    """Find ids that occur more than once."""
+    """Find ids that occur more than once, unless each does so once per setting, such as a threshold."""
     if raw.ids is None:
         return None
     ids = pd.Series(as_keys(raw.ids), dtype=object)
     again = (ids.duplicated() & (ids != "")).to_numpy()
-    if not again.any():
+    if not again.any() or repeated_by_setting(raw) is not None:
         return None
     rows = np.flatnonzero(again)
 
@@ -57,6 +58,8 @@ def find_overlap(raw: RawPredictions, calibration: RawPredictions | None) -> Fin
     if calibration is None:
         return None
     by_id = raw.ids is not None and calibration.ids is not None
+    if not by_id and raw.kind != "vectors":
+        return None  # equal scores of one column are no sign of equal rows
     if not by_id and calibration.n_classes != raw.n_classes:
         return None
     again = _recurring(raw, calibration)

@@ -18,7 +18,8 @@ def ece_curves(sweeps: Mapping[str, Mapping[str, EceSweep]]) -> go.Figure:
     for position, (method, by_notion) in enumerate(sweeps.items()):
         colour = method_colour(position)
         for notion, sweep in by_notion.items():
-            short = ECES[sweep.notion].title.replace("ECE", sweep.metric.upper())
+            short = "ECE" if notion == "binary" else ECES[sweep.notion].title
+            short = short.replace("ECE", sweep.metric.upper())
             figure.add_scatter(
                 x=sweep.n_bins,
                 y=sweep.ece,

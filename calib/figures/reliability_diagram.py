@@ -31,8 +31,9 @@ def reliability(
     band: tuple[np.ndarray, np.ndarray] | None = None,
     curve: tuple[np.ndarray, np.ndarray] | None = None,
     bounds: CalibrationBand | None = None,
+    event: str | None = None,
 ) -> go.Figure:
-    """Draw Figure 1a: stars, red plus, grey bars and the diagonal.
+    """Draw Figure 1a: stars, red plus, grey bars and the diagonal; of one event the stars alone.
 
     Parameters
     ----------
@@ -46,6 +47,8 @@ def reliability(
         Reliability without bins: the CORP curve of all classes pooled.
     bounds : CalibrationBand, optional
         Where that curve runs in truth, everywhere at once.
+    event : str, optional
+        Name of the class whose probability a binary score is; None where it is a confidence.
     """
     figure = go.Figure()
     x = diagram.mean_confidence
@@ -53,7 +56,11 @@ def reliability(
         [diagram.bin, diagram.lower, diagram.upper, diagram.count, 100 * diagram.share, diagram.accuracy]
         + [diagram.accuracy_lower, diagram.accuracy_upper, diagram.delta, x]
     ).tolist()
-    where = "Confidence %{customdata[1]:.3g} to %{customdata[2]:.3g}<br>"
+    words = ("Confidence", "Confidence in the predicted class", "How often it is right")
+    if event is not None:
+        name = escape(shorten(event))
+        words = (f"P({name})", f"P({name}), the predicted probability", f"How often it is {name}")
+    where = f"{words[0]} " + "%{customdata[1]:.3g} to %{customdata[2]:.3g}<br>"
     rows = "%{customdata[3]:,} rows, %{customdata[4]:.1f} % of all"
     share_bars(figure, (diagram.lower, diagram.upper), diagram.share, hover, where + rows)
     if band is not None:
@@ -102,23 +109,24 @@ def reliability(
             hovertemplate="True accuracy %{y:.3f} (known: simulated)<extra></extra>",
         )
     opacity = faint(diagram.count)
-    figure.add_scatter(
-        x=x,
-        y=diagram.top_label,
-        mode="markers",
-        marker={
-            "symbol": "cross-thin",
-            "size": 13,
-            "line": {"width": 3, "color": OKABE_ITO["vermillion"]},
-            "opacity": opacity,
-        },
-        name="top-label: each class on its own",
-        customdata=hover,
-        hovertemplate=where
-        + "class-averaged miscalibration %{customdata[8]:.3f}<br>says %{customdata[9]:.3f}"
-        + f"<br>{rows}"
-        + "<extra></extra>",
-    )
+    if not diagram.one_event:
+        figure.add_scatter(
+            x=x,
+            y=diagram.top_label,
+            mode="markers",
+            marker={
+                "symbol": "cross-thin",
+                "size": 13,
+                "line": {"width": 3, "color": OKABE_ITO["vermillion"]},
+                "opacity": opacity,
+            },
+            name="top-label: each class on its own",
+            customdata=hover,
+            hovertemplate=where
+            + "class-averaged miscalibration %{customdata[8]:.3f}<br>says %{customdata[9]:.3f}"
+            + f"<br>{rows}"
+            + "<extra></extra>",
+        )
     figure.add_scatter(
         x=x,
         y=diagram.accuracy,
@@ -127,7 +135,7 @@ def reliability(
         error_y=interval(
             diagram.accuracy, diagram.accuracy_lower, diagram.accuracy_upper, "rgba(0,114,178,0.55)"
         ),
-        name="confidence: all classes pooled",
+        name="rows of each bin" if diagram.one_event else "confidence: all classes pooled",
         customdata=hover,
         hovertemplate=where
         + "says %{customdata[9]:.3f}, right %{customdata[5]:.3f}<br>"
@@ -136,7 +144,7 @@ def reliability(
         + "<extra></extra>",
     )
     figure.update_layout(barmode="overlay")
-    return unit_axes(figure, "Confidence in the predicted class", "How often it is right", 520)
+    return unit_axes(figure, words[1], words[2], 520)
 
 
 def zoom(diagram: BinZoom, class_names: Sequence[str]) -> go.Figure:

@@ -3,6 +3,7 @@
 from calib.formats.raw_predictions import (
     divide,
     label_column,
+    read,
     read_pair,
     read_predictions,
     read_raw,
@@ -11,4 +12,4 @@ from calib.formats.raw_predictions import (
 from calib.formats.reading import read_table
 from calib.formats.writing import FORMULA, PLAIN_NUMBER, neutral, write_csv
 
-__all__ = ["read_pair", "read_predictions"]
+__all__ = ["read", "read_pair", "read_predictions"]

@@ -6,27 +6,36 @@ A file has up to two parts: its calibration rows and its evaluation rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from calib.announcements import Announcement, BinaryPrediction, ConfidencePrediction, TopLabelPrediction
 from calib.exceptions import InputError
+from calib.formats.answers import (
+    abstaining,
+    as_outcomes,
+    classes_in,
+    codes_of,
+    missing_cells,
+    right_or_another,
+    two_classes,
+)
+from calib.formats.column_names import INDEX_NAMES, ROLE_NAMES, normalised
 from calib.formats.reading import read_table, table_from
 from calib.formats.roles import (
-    INDEX_NAMES,
-    ROLE_NAMES,
     Roles,
     check_same_labels,
     guess_roles,
-    normalised,
     one_hot_values,
     part_of,
     part_tables,
 )
 from calib.formats.source import Limits, Progress
 from calib.formats.tables import Table, as_keys, check_words, frozen, some_names, words_in
+from calib.kinds import KINDS
 from calib.predictions import Predictions, row_sums
 
 SCALES = ("auto", "probabilities", "logits", "log_probabilities")
@@ -101,6 +110,74 @@ def read_predictions(
     return raw.predictions(scores)
 
 
+def read(
+    source: Any,
+    *,
+    labels: Any = None,
+    format: str | None = None,
+    split: str | None = None,
+    scores: str = "auto",
+    roles: Roles | None = None,
+    abstentions: Sequence[str] | None = None,
+    positive: str | None = None,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> Announcement:
+    r"""Read predictions of any kind: vectors, a class with its confidence, a confidence, or P(Y = 1).
+
+    Parameters
+    ----------
+    source : str, path, bytes, binary file object, DataFrame or mapping of arrays
+        As for `read_predictions`.
+    labels, format, split, scores, roles, limits, progress
+        As for `read_predictions`. Of a binary score, logits are log-odds.
+    abstentions : sequence of str, optional
+        Predictions that are no answer. By default an empty cell, "IDK" and the like, where they are never
+        the true class.
+    positive : str, optional
+        The class that a binary score is the probability of. By default the one in the name of its column,
+        such as "yes" in p(yes), else 1, true, yes, or the last of the two labels.
+
+    Returns
+    -------
+    Predictions, TopLabelPrediction, ConfidencePrediction or BinaryPrediction
+        With `kind`, `labels`, `class_names`, `metadata` (a DataFrame of every further column, or None),
+        `sample_weight` (or None) and `coverage`, the share of rows that are no abstentions.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or used; one sentence says why.
+
+    Examples
+    --------
+    >>> rows = read(b"id,predicted,confidence,label\n7,cat,0.9,cat\n8,IDK,,dog\n9,emu,0.4,dog\n")
+    >>> rows.kind, rows.n_samples, rows.class_names, round(rows.coverage, 3)
+    ('top-label', 2, ('cat', 'dog', 'emu'), 0.667)
+    """
+    raw = read_raw(
+        source, labels=labels, format=format, split=split, roles=roles, limits=limits, progress=progress
+    )
+    return with_choices(raw, abstentions, positive).announced(scores)
+
+
+def with_choices(
+    raw: RawPredictions, abstentions: Sequence[str] | None = None, positive: str | None = None
+) -> RawPredictions:
+    """Return the raw predictions with what a user says is no answer, and which class is positive."""
+    roles = raw.roles
+    if abstentions is not None and raw.kind == "top-label" and roles is not None:
+        roles = replace(roles, abstentions=tuple(abstentions))
+        names = _names_of(roles, raw.labels, raw.predicted)
+        raw = replace(raw, roles=roles, class_names=names)
+    if positive is not None and raw.kind == "binary":
+        seen = () if raw.labels is None else classes_in(raw.labels)
+        if positive not in (*raw.names, *seen):
+            raise InputError(f"the classes are {some_names(seen or raw.names)}; got positive={positive!r}")
+        raw = replace(raw, class_names=two_classes(raw.labels, positive))
+    return raw
+
+
 def read_pair(
     source: Any,
     *,
@@ -121,6 +198,35 @@ def read_pair(
     InputError
         As for `read_predictions`.
     """
+    options: dict[str, Any] = {"format": format, "roles": roles, "limits": limits, "progress": progress}
+    calibration, evaluation = _raw_parts(source, **options)
+    return None if calibration is None else calibration.predictions(scores), evaluation.predictions(scores)
+
+
+def read_parts(
+    source: Any,
+    *,
+    scores: str = "auto",
+    abstentions: Sequence[str] | None = None,
+    positive: str | None = None,
+    **options: Any,
+) -> tuple[Announcement | None, Announcement]:
+    """Read (calibration, evaluation) predictions of any kind; arguments of `read` and `read_pair`."""
+    calibration, evaluation = _raw_parts(source, **options)
+    chosen = with_choices(evaluation, abstentions, positive).announced(scores)
+    if calibration is None:
+        return None, chosen
+    return with_choices(calibration, abstentions, positive).announced(scores), chosen
+
+
+def _raw_parts(
+    source: Any,
+    *,
+    format: str | None = None,
+    roles: Roles | None = None,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> tuple[RawPredictions | None, RawPredictions]:
     table = read_table(source, format=format, limits=limits, progress=progress)
     raw_by_part = divide(table, roles)
     calibration = raw_by_part.get("calibration")
@@ -131,15 +237,13 @@ def read_pair(
             "split",
             "calibration",
         )
-    evaluation = raw_by_part["evaluation"].predictions(scores)
-    if calibration is None:
-        return None, evaluation
-    if calibration.n_classes != evaluation.n_classes:
+    evaluation = raw_by_part["evaluation"]
+    if calibration is not None and calibration.n_classes != evaluation.n_classes:
         raise InputError(
             f"calibration has {calibration.n_classes} classes and evaluation {evaluation.n_classes}; "
             "both need the same columns"
         )
-    return calibration.predictions(scores), evaluation
+    return calibration, evaluation
 
 
 def read_raw(
@@ -153,7 +257,9 @@ def read_raw(
     progress: Progress | None = None,
 ) -> RawPredictions:
     """Read a file and decide the roles of its columns, checking nothing; arguments of `read_predictions`."""
-    table = read_table(source, format=format, limits=limits, progress=progress)
+    table = table_from(source, limits, progress) if format is None else None
+    if table is None:
+        table = read_table(source, format=format, limits=limits, progress=progress)
     raw_by_part = divide(table, roles, split)
     name = "evaluation" if split is None else split
     if name not in raw_by_part:
@@ -181,6 +287,13 @@ class RawPredictions:
         Row ids, sample weights, and groups.
     roles : Roles or None
         The columns that the other fields came from.
+    kind : str
+        Kind of the predictions, see `calib.kinds`. Of all but vectors, `proba` is one column: the confidence
+        in `predicted`, or P(Y = 1).
+    predicted : (n,) array or None
+        Cells of the predicted class.
+    metadata : mapping of str to (n,) array
+        Every column but the scores, the predicted class, the label and the weights.
     """
 
     proba: np.ndarray
@@ -191,6 +304,9 @@ class RawPredictions:
     weight: np.ndarray | None = None
     group: np.ndarray | None = None
     roles: Roles | None = None
+    kind: str = "vectors"
+    predicted: np.ndarray | None = None
+    metadata: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def n_samples(self) -> int:
@@ -205,13 +321,33 @@ class RawPredictions:
     @property
     def names(self) -> tuple[str, ...]:
         """Class names, "0", "1", ... where the source gives none."""
-        return self.class_names or tuple(str(code) for code in range(self.n_classes))
+        size = 2 if self.kind == "binary" else self.n_classes
+        return self.class_names or tuple(str(code) for code in range(size))
 
     def take(self, rows: Any) -> RawPredictions:
         """Return the chosen rows (mask or indices)."""
-        columns = {name: getattr(self, name) for name in ("labels", "ids", "weight", "group")}
+        columns = {name: getattr(self, name) for name in ("labels", "ids", "weight", "group", "predicted")}
         chosen = {name: values[rows] for name, values in columns.items() if values is not None}
-        return replace(self, proba=frozen(self.proba[rows]), **chosen)
+        metadata = {name: values[rows] for name, values in self.metadata.items()}
+        return replace(self, proba=frozen(self.proba[rows]), metadata=metadata, **chosen)
+
+    @property
+    def abstained(self) -> np.ndarray:
+        """Mask of the rows whose prediction is no answer."""
+        if self.predicted is None:
+            return np.zeros(self.n_samples, dtype=bool)
+        named = None if self.roles is None else self.roles.abstentions
+        return abstaining(self.predicted, self.labels, named)
+
+    def predicted_codes(self) -> np.ndarray | None:
+        """Class codes of `predicted`, int64; -1 where there is none."""
+        if self.predicted is None:
+            return None
+        return codes_of(self.predicted, self.names, self._names_are_listed)
+
+    @property
+    def _names_are_listed(self) -> bool:
+        return self.roles is not None and self.roles.class_names is not None
 
     def codes(self) -> np.ndarray | None:
         """Class codes of `labels`, int64; -1 where a label is missing or names no class.
@@ -222,6 +358,10 @@ class RawPredictions:
         if self.labels is None:
             return None
         labels = self.labels
+        if self.kind == "confidence":
+            return np.where(np.isnan(labels), -1, labels).astype(np.int64)
+        if self.kind != "vectors":
+            return codes_of(labels, self.names, self._names_are_listed or set(self.names) == {"0", "1"})
         if labels.dtype == object:
             code_of = {name: code for code, name in enumerate(self.names)}
             positions, values = pd.factorize(labels)
@@ -296,6 +436,11 @@ class RawPredictions:
         """
         if scores not in SCALES:
             raise InputError(f"scores must be one of {', '.join(SCALES)}; got {scores!r}")
+        if self.kind in ("top-label", "confidence"):
+            raise InputError(
+                f"there is no probability for every class, only {KINDS[self.kind].title}; read it with "
+                "calib.read"
+            )
         if self.n_classes < 2:
             raise RemedyError(
                 "there is one column of scores, and one per class is needed",
@@ -309,13 +454,86 @@ class RawPredictions:
         probable = _rows_are_probabilities(self.proba)
         if scores == "auto" and scale in ("logits", "log_probabilities") and probable:
             scale = "probabilities"
+        further = self._further()
         if scale == "logits":
-            return Predictions.from_logits(self.proba, labels, self.class_names)
+            return Predictions.from_logits(self.proba, labels, self.class_names, **further)
         if scale == "log_probabilities":
-            return Predictions(exp_normalised(self.proba), labels, self.class_names)
+            return Predictions(exp_normalised(self.proba), labels, self.class_names, **further)
         if not probable:
             _refuse_other_scales(self.proba)
-        return Predictions(self.proba, labels, self.class_names)
+        return Predictions(self.proba, labels, self.class_names, **further)
+
+    def announced(self, scores: str = "auto") -> Announcement:
+        """Check everything and return predictions of this kind; abstentions are set apart.
+
+        Parameters
+        ----------
+        scores : {"auto", "probabilities", "logits", "log_probabilities"}
+            As for `predictions`; of a binary score, "logits" are log-odds.
+
+        Raises
+        ------
+        InputError
+            As for `predictions`, or if every row is an abstention.
+        """
+        if self.kind == "vectors":
+            return self.predictions(scores)
+        none = self.abstained
+        if none.all():
+            raise InputError(f"no row holds an answer: all {len(none):,} predictions are abstentions")
+        rows = self.take(~none) if none.any() else self
+        options: dict[str, Any] = rows._further() | {"coverage": float(1.0 - none.mean())}
+        rows.check_two_labels()
+        score, codes = rows._one_score(scores), rows._checked_labels()
+        if self.kind == "confidence":
+            return ConfidencePrediction(score, codes, **options)
+        if self.kind == "binary":
+            return BinaryPrediction(score, codes, rows.names, **options)
+        predicted = rows.predicted_codes()
+        assert predicted is not None
+        return TopLabelPrediction(predicted, score, codes, rows.names, **options)
+
+    def check_two_labels(self) -> None:
+        """Refuse a binary score whose labels are more than two: the predicted class is missing then."""
+        if self.kind == "binary" and self.labels is not None and len(found := classes_in(self.labels)) > 2:
+            raise InputError(
+                f"the labels hold {len(found):,} classes ({some_names(found)}), and there is one column of "
+                "scores; add the predicted class of each row as a column 'predicted', or a score for every "
+                "class"
+            )
+
+    def _one_score(self, scores: str) -> np.ndarray:
+        """Return the only column of scores as probabilities."""
+        if scores not in SCALES:
+            raise InputError(f"scores must be one of {', '.join(SCALES)}; got {scores!r}")
+        values = self.proba[:, 0]
+        scale = self.scale if scores == "auto" else scores
+        inside = bool(np.isfinite(values).all() and values.min() >= 0.0 and values.max() <= 1.0 + 1e-6)
+        if scale == "logits" and (scores != "auto" or not inside):
+            return from_log_odds(values)
+        if scale == "log_probabilities" and (scores != "auto" or not inside):
+            return np.exp(np.minimum(values.astype(np.float64), 0.0))
+        if np.isfinite(values).all() and values.min() >= 0.0 and 1.0 + 1e-6 < values.max() <= 100.0:
+            raise RemedyError(
+                f"the scores are percentages: they run from {values.min():.4g} to {values.max():.4g}",
+                "Divide them by 100, or accept the fix percent of calib.examine",
+                "fix",
+                "percent",
+            )
+        if self.kind == "binary" and np.isfinite(values).all() and values.min() < 0.0:
+            raise RemedyError(
+                f"the scores look like log-odds: they run from {values.min():.4g} to {values.max():.4g}, and "
+                "probabilities lie in [0, 1]",
+                'Pass scores="logits", or accept the fix logits of calib.examine',
+                "scores",
+                "logits",
+            )
+        return values
+
+    def _further(self) -> dict[str, Any]:
+        """Return what the file says about the rows besides predictions and labels."""
+        table = pd.DataFrame(dict(self.metadata)) if self.metadata else None
+        return {"metadata": table, "sample_weight": self.weight}
 
     def _checked_labels(self) -> np.ndarray | None:
         if self.labels is None:
@@ -340,11 +558,40 @@ class RawPredictions:
         return codes
 
 
+def raw_announcement(rows: BinaryPrediction | ConfidencePrediction | TopLabelPrediction) -> RawPredictions:
+    """Return checked predictions of one score per row as raw ones."""
+    score = rows.score if isinstance(rows, BinaryPrediction) else rows.confidence
+    names = rows.class_names
+    predicted = None
+    if isinstance(rows, TopLabelPrediction):
+        names = rows.class_names or tuple(str(code) for code in range(rows.n_classes))
+        predicted = np.array(names, dtype=object)[rows.label]
+    labels = rows.labels
+    if labels is not None and names is not None and rows.kind != "confidence":
+        labels = np.array(names, dtype=object)[labels]
+    elif labels is not None:
+        labels = labels.astype(np.float64)
+    table = {} if rows.metadata is None else {str(name): c.to_numpy() for name, c in rows.metadata.items()}
+    return RawPredictions(
+        score[:, None],
+        labels,
+        names,
+        weight=rows.sample_weight,
+        kind=rows.kind,
+        predicted=predicted,
+        metadata=table,
+    )
+
+
 def missing_labels(labels: np.ndarray) -> np.ndarray:
     """Return the mask of rows without a label."""
-    if labels.dtype == object:
-        return np.asarray(pd.Series(labels, dtype=object).isin(["", "nan", "NaN", "None"]))
-    return np.isnan(labels) if labels.dtype.kind == "f" else np.zeros(len(labels), dtype=bool)
+    return missing_cells(labels)
+
+
+def from_log_odds(values: np.ndarray) -> np.ndarray:
+    """Return the probabilities of log-odds, float64."""
+    with np.errstate(over="ignore"):
+        return 1.0 / (1.0 + np.exp(-values.astype(np.float64)))
 
 
 def are_log_probabilities(matrix: np.ndarray) -> bool:
@@ -381,24 +628,29 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
     InputError
         If a named column is not there or scores are not numbers.
     """
-    for name in (*roles.probabilities, *roles.label, roles.id, roles.weight, roles.group):
+    one_each = (roles.id, roles.weight, roles.group, roles.predicted, roles.correct)
+    for name in (*roles.probabilities, *roles.label, *one_each):
         if name is not None and name not in table.columns and name not in table.matrices:
             raise InputError(f"there is no column {name!r}; check the roles of the columns")
     first = roles.probabilities[0]
     proba = table.matrices[first] if first in table.matrices else table.matrix(roles.probabilities)
     if proba.size == 0:
         raise InputError(f"the scores are empty: shape {proba.shape}")
-    for name in (roles.id, roles.split, roles.weight, roles.group):
+    for name in (*one_each, roles.split):
         if name and (size := len(table.columns[name])) != len(proba):
             raise InputError(
                 f"{name!r} has {size:,} entries for {len(proba):,} rows of scores; give one for each row"
             )
     labels = _labels_of(table, roles.label)
+    predicted = _stripped(table.columns[roles.predicted], roles.predicted) if roles.predicted else None
+    if roles.correct is not None and labels is None:
+        correct = table.columns[roles.correct]
+        labels = as_outcomes(correct) if predicted is None else right_or_another(predicted, correct)
     if labels is not None:
         _check_one_per_row(labels, len(proba))
-    names = names_that_fit(labels, roles)
+    names = names_that_fit(labels, roles) if roles.kind == "vectors" else _names_of(roles, labels, predicted)
     check_words(names or (), "the class names")
-    if names is not None and len(names) != proba.shape[1]:
+    if roles.kind == "vectors" and names is not None and len(names) != proba.shape[1]:
         raise InputError(f"there are {len(names)} class names for {proba.shape[1]} columns of scores")
     return RawPredictions(
         proba=proba,
@@ -409,7 +661,35 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
         weight=table.columns[roles.weight] if roles.weight else None,
         group=_stripped(table.columns[roles.group], roles.group) if roles.group else None,
         roles=roles,
+        kind=roles.kind,
+        predicted=predicted,
+        metadata=_metadata(table, roles, len(proba)),
     )
+
+
+def _names_of(
+    roles: Roles, labels: np.ndarray | None, predicted: np.ndarray | None
+) -> tuple[str, ...] | None:
+    """Return the class names of predictions that have no column for each class."""
+    if roles.kind == "confidence":
+        return ConfidencePrediction.class_names
+    if roles.kind == "binary":
+        if roles.class_names is not None and len(roles.class_names) == 2:
+            return roles.class_names
+        return two_classes(labels, roles.positive)
+    if roles.class_names is not None:
+        return roles.class_names
+    assert predicted is not None
+    answers = predicted[~abstaining(predicted, labels, roles.abstentions)]
+    return classes_in(answers, labels)
+
+
+def _metadata(table: Table, roles: Roles, n_rows: int) -> dict[str, np.ndarray]:
+    """Return every column that is neither score, label, predicted class nor weight."""
+    used = {*roles.probabilities, *roles.label, roles.weight, roles.predicted, roles.index}
+    used |= set() if roles.label else {roles.correct}
+    names = [name for name in table.columns if name not in used]
+    return {name: table.columns[name] for name in names if len(table.columns[name]) == n_rows}
 
 
 def divide(
@@ -521,7 +801,13 @@ def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = Non
     _check_one_per_row(values, raw.n_samples)
     if ids is not None and raw.ids is not None:
         values = values[_rows_with(as_keys(raw.ids), as_keys(ids))]
-    if raw.roles is not None:
+    if raw.kind == "confidence":
+        return replace(raw, labels=as_outcomes(values))
+    if raw.kind != "vectors" and raw.roles is not None:
+        raw = replace(raw, class_names=_names_of(raw.roles, values, raw.predicted))
+    elif raw.kind == "binary":
+        raw = replace(raw, class_names=two_classes(values, None))
+    elif raw.roles is not None:
         raw = replace(raw, class_names=names_that_fit(values, raw.roles))
     return replace(raw, labels=values)
 

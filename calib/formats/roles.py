@@ -3,59 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from calib.exceptions import InputError
+from calib.formats.announced_columns import Announced, announced_columns
+from calib.formats.column_names import (
+    CALIBRATION,
+    CLASS_NAMES,
+    EVALUATION,
+    INDEX_NAMES,
+    PREDICTED_NAMES,
+    ROLE_NAMES,
+    SCORE_NAMES,
+    TRAINING,
+    normalised,
+)
+from calib.formats.score_columns import is_whole, score_columns, sum_to_one
 from calib.formats.tables import Table, some_names, words_in
 
-
-def words_of(text: str) -> frozenset[str]:
-    """Return the words of a text as a set."""
-    return frozenset(text.split())
-
-
-#: Names that give a column its role.
-ROLE_NAMES = {
-    "label": words_of(
-        "label labels y y_true ytrue true true_label true_labels true_class target targets class truth "
-        "ground_truth groundtruth gt actual outcome class_label y_test labels_true"
-    ),
-    "id": words_of(
-        "id ids row_id sample_id example_id image_id uuid guid key filename file file_name path image"
-    ),
-    "split": words_of("split subset partition set part dataset_split"),
-    "weight": words_of("weight weights sample_weight sample_weights"),
-    "group": words_of("group groups cohort site segment slice subgroup"),
-}
-INDEX_NAMES = frozenset(["", "unnamed_0", "index", "__index_level_0", "index_level_0", "row", "row_number"])
-PREDICTED_NAMES = words_of(
-    "pred preds prediction predictions predicted predicted_label predicted_class y_pred y_hat yhat argmax "
-    "confidence top_confidence max_prob correct is_correct"
-)
-CLASS_NAMES = words_of("class_names classes names categories label_names target_names")
-SCORE_NAMES = {
-    "logits": words_of("logits logit"),
-    "log_probabilities": words_of("log_probs log_prob log_proba log_probabilities logprobs logp"),
-    "probabilities": words_of(
-        "probabilities probability probs prob proba p softmax scores score outputs output y_prob y_proba "
-        "y_score predictions preds pred y_pred array predict_proba predicted_probabilities p_hat"
-    ),
-}
-CALIBRATION = words_of("cal calib calibration val valid validation dev holdout")
-EVALUATION = words_of("test eval evaluation")
-TRAINING = words_of("train training trn fit learn")
 #: Cells that write a number, also with a percent sign, or with marks between thousands.
 NUMBERLIKE = re.compile(
     r"[+-]?(\d+([.,]\d*)?|[.,]\d+|\d{1,3}([., ']\d{3})+([.,]\d+)?)([eE][+-]?\d+)?\s*%?", re.ASCII
-)
-#: Words before a class name in column names, longest first so that "prob_" does not leave "a_".
-PREFIX = re.compile(
-    r"(?P<word>(?:y_|pred(?:icted)?_)?(?:log_?prob(?:a|ability|abilities|s)?|logits?|prob(?:a|ability|abilities|s)?"
-    r"|softmax|scores?|sigmoid|pred|p|class))(?P<join>[_ .:/\-\[(]*)(?P<name>.+?)[\])]?",
-    re.IGNORECASE,
 )
 LABEL_PREFIX = re.compile(r"(?:y_true|y|true|label|target|actual|gt|onehot|is)[_ .:/\-\[(]+(.+?)[\])]?", re.I)
 #: A consecutive column this long is a row number; three rows may well be 0, 1, 2 by chance.
@@ -81,7 +53,15 @@ class Roles:
     scale : str
         Scale of the scores by their names: "logits", "log_probabilities", "probabilities" or "unknown".
     ignored : tuple of str
-        Columns without a role.
+        Columns without a role, which stay with the rows as metadata.
+    kind : str
+        Kind of the predictions, see `calib.kinds`; of all but vectors, `probabilities` is one column.
+    predicted, correct : str or None
+        Columns of the predicted class, and of whether the prediction is right.
+    abstentions : tuple of str or None
+        Predictions that are no answer; None where those with the usual names are ("IDK", an empty cell).
+    positive : str or None
+        The class whose probability a binary score is; None where the labels say it.
     """
 
     probabilities: tuple[str, ...]
@@ -94,6 +74,11 @@ class Roles:
     index: str | None = None
     scale: str = "unknown"
     ignored: tuple[str, ...] = ()
+    kind: str = "vectors"
+    predicted: str | None = None
+    correct: str | None = None
+    abstentions: tuple[str, ...] | None = None
+    positive: str | None = None
 
 
 def guess_roles(table: Table) -> Roles:
@@ -106,6 +91,8 @@ def guess_roles(table: Table) -> Roles:
     """
     if table.matrices:
         return _roles_of_arrays(table)
+    if (found := announced_columns(table)) is not None:
+        return _announced_roles(table, found)
     named = _named_roles(table)
     rest = [name for name in table.columns if name not in named.values()]
     numeric = [name for name in rest if table.columns[name].dtype.kind in "fiu"]
@@ -114,11 +101,11 @@ def guess_roles(table: Table) -> Roles:
     if named["label"] is None:
         onehot = _one_hot_columns(table, rest)
         numeric = [name for name in numeric if name not in onehot]
-    scores, names, scale = _score_columns(numeric)
+    scores, names, scale = score_columns(numeric)
     if named["label"] is None and not onehot:
         named["label"] = _unnamed_label(table, [n for n in rest if n not in scores], scores)
         if named["label"] in scores:
-            scores, names, scale = _score_columns([name for name in numeric if name != named["label"]])
+            scores, names, scale = score_columns([name for name in numeric if name != named["label"]])
     if not scores:
         raise InputError(
             "no column of probabilities was found: one numeric column per class is needed, for example "
@@ -139,6 +126,26 @@ def guess_roles(table: Table) -> Roles:
     )
 
 
+def _announced_roles(table: Table, found: Announced) -> Roles:
+    """Roles of a file with one column of scores; the columns that are left stay as metadata."""
+    taken = {found.score, found.predicted, found.correct, found.label} - {None}
+    named = _named_roles(table, taken)
+    named.pop("label")
+    used = {*taken, *named.values()}
+    return Roles(
+        probabilities=(found.score,),
+        class_names=found.class_names,
+        label=() if found.label is None else (found.label,),
+        scale=found.scale,
+        ignored=tuple(name for name in table.columns if name not in used) + table.ignored,
+        kind=found.kind,
+        predicted=found.predicted,
+        correct=found.correct,
+        positive=found.positive,
+        **named,
+    )
+
+
 def _refuse_stray_cells(table: Table, rest: Sequence[str], scores: Sequence[str], *, labelled: bool) -> None:
     """Refuse a column that would be scores of a class, but for a cell that is no number."""
     rows: dict[str, tuple[int, str]] = {}
@@ -149,7 +156,7 @@ def _refuse_stray_cells(table: Table, rest: Sequence[str], scores: Sequence[str]
             if stray is not None:
                 rows[name] = stray
     would_be = [name for name in table.columns if name in rows or name in scores]
-    for name in _score_columns(would_be)[0] if rows else ():
+    for name in score_columns(would_be)[0] if rows else ():
         if name in rows:
             row, cell = rows[name]
             raise InputError(
@@ -234,32 +241,38 @@ def _roles_of_arrays(table: Table) -> Roles:
         label=(array_of["label"],) if "label" in array_of else (),
         scale=scale,
         ignored=tuple(name for name in (*table.columns, *table.matrices) if name not in used) + table.ignored,
-        **{role: array_of.get(role) for role in ("id", "split", "weight", "group")},
+        id=array_of.get("id"),
+        split=array_of.get("split"),
+        weight=array_of.get("weight"),
+        group=array_of.get("group"),
     )
 
 
-def _named_roles(table: Table) -> dict[str, str | None]:
-    """Roles given by name, each checked against the kind of values it needs."""
-    roles: dict[str, str | None] = dict.fromkeys((*ROLE_NAMES, "index"))
+def _named_roles(table: Table, taken: Collection[str | None] = ()) -> dict[str, Any]:
+    """Roles given by name to columns that are not taken, each checked against the values it needs."""
+    roles: dict[str, Any] = dict.fromkeys((*ROLE_NAMES, "index"))
     labels: list[str] = []
     for position, (name, values) in enumerate(table.columns.items()):
+        if name in taken:
+            continue
         word, number = normalised(name), values.dtype.kind in "fiu"
         role = next((role for role, names in ROLE_NAMES.items() if word in names), None)
-        if role is not None and (number if role == "weight" else not number or _whole(values)):
+        if role is not None and (number if role == "weight" else not number or is_whole(values)):
             if roles[role] is None or (role != "id" and word != "class"):
                 roles[role] = name
             if role == "label" and word != "class":
                 labels.append(name)
         elif number and roles["index"] is None and _is_index(values, position, word):
             roles["index"] = name
-    check_same_labels(table, labels)
+    if not taken:
+        check_same_labels(table, labels)
     return roles
 
 
 def _is_index(values: np.ndarray, position: int, word: str) -> bool:
     if word not in INDEX_NAMES and (position > 0 or len(values) < MIN_INDEX_ROWS):
         return False
-    return is_row_number(values) or (word in INDEX_NAMES and word != "row" and _whole(values))
+    return is_row_number(values) or (word in INDEX_NAMES and word != "row" and is_whole(values))
 
 
 def is_row_number(values: np.ndarray) -> bool:
@@ -268,39 +281,6 @@ def is_row_number(values: np.ndarray) -> bool:
     if not (first == 0 or first == 1) or len(values) < 3 or values[-1] != first + len(values) - 1:
         return False
     return bool((values == np.arange(len(values)) + int(first)).all())
-
-
-def _whole(values: np.ndarray) -> bool:
-    """Whether all numbers that are not missing are whole; most other columns show it in the first rows."""
-    with np.errstate(invalid="ignore"):  # of a signalling NaN, which is no number either
-        return values.dtype.kind in "iu" or all(
-            (np.isnan(rows) | (rows == np.floor(rows))).all() for rows in (values[:1000], values)
-        )
-
-
-def _score_columns(numeric: Sequence[str]) -> tuple[list[str], tuple[str, ...] | None, str]:
-    """Score columns, class names and scale; columns with a prefix such as prob_ win over others."""
-    by_prefix: dict[str, list[tuple[str, str]]] = {}
-    for name in numeric:
-        match = PREFIX.fullmatch(name.strip())
-        if match and (match["join"] or match["name"].isdigit()):
-            by_prefix.setdefault(match["word"].lower(), []).append((name, match["name"].strip()))
-    if by_prefix:
-        word, pairs = max(by_prefix.items(), key=lambda item: len(item[1]))
-        names = tuple(name for _, name in pairs)
-        distinct = len(pairs) >= 2 and len(set(names)) == len(names)
-        if distinct and (len(pairs) == len(numeric) or word not in ("class", "p", "pred")):
-            return [name for name, _ in pairs], names, _scale(word)
-    return list(numeric), tuple(name.strip() for name in numeric), "unknown"
-
-
-def _scale(word: str) -> str:
-    squeezed = normalised(word).replace("_", "")
-    if squeezed.startswith("logit"):
-        return "logits"
-    if "logprob" in squeezed:
-        return "log_probabilities"
-    return "probabilities" if squeezed.startswith(("prob", "softmax", "yprob")) else "unknown"
 
 
 def _one_hot_columns(table: Table, names: Sequence[str]) -> tuple[str, ...]:
@@ -336,7 +316,7 @@ def _unnamed_label(table: Table, others: Sequence[str], scores: Sequence[str]) -
     if len(few) == 1:
         return few[0]
     whole = [name for name in (*others, *scores) if table.columns[name].dtype.kind in "fiu"]
-    whole = [name for name in whole if _whole(table.columns[name])]
+    whole = [name for name in whole if is_whole(table.columns[name])]
     if len(whole) == len(scores) > 2:  # scores are zeros and ones; one column is not
         whole = [name for name in whole if not _is_binary(table.columns[name])]
     left = [name for name in scores if name not in whole]
@@ -347,13 +327,7 @@ def _unnamed_label(table: Table, others: Sequence[str], scores: Sequence[str]) -
     if not present.size:
         return None
     in_range = present.min() >= 0 and present.max() <= max(len(left), 2) + 1
-    return whole[0] if in_range or _sum_to_one(table, left) else None
-
-
-def _sum_to_one(table: Table, names: Sequence[str]) -> bool:
-    with np.errstate(over="ignore", invalid="ignore"):
-        sums = np.sum([table.columns[name][:2000] for name in names], axis=0, dtype=np.float64)
-    return bool(np.median(np.minimum(np.abs(sums - 1.0), 1.0)) < 0.02)
+    return whole[0] if in_range or sum_to_one(table, left) else None
 
 
 def _in_class_order(label: tuple[str, ...], names: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -394,9 +368,3 @@ def part_tables(table: Table) -> Mapping[str, Table]:
             columns = {name: values for name, values in (usable | arrays).items() if values.ndim == 1}
             tables[part] = Table(table.format, columns, matrices)
     return tables
-
-
-def normalised(name: str) -> str:
-    """Return a name in lower case with single underscores, the form in which names are compared."""
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
-    return re.sub(r"[^0-9a-z]+", "_", spaced.lower()).strip("_")

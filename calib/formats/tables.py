@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import pandas as pd
 from calib.exceptions import InputError
 from calib.validation import check_characters
 
+LINE_BREAK = re.compile(r" *(?:\r\n|\r|\n) *")
 #: Characters in the longest name of a class, column, row or split.
 LONGEST_NAME = 1_000
 
@@ -117,6 +119,11 @@ def _as_float(word: str) -> float:
         return np.nan
 
 
+def one_line(cell: str) -> str:
+    """Return the text of a cell with a space in place of each line break."""
+    return LINE_BREAK.sub(" ", cell) if "\n" in cell or "\r" in cell else cell
+
+
 def words_in(values: np.ndarray) -> tuple[np.ndarray, list[str]]:
     """Return (codes, words) of a column: its distinct cells as stripped text, and the place of each row.
 
@@ -125,7 +132,7 @@ def words_in(values: np.ndarray) -> tuple[np.ndarray, list[str]]:
     if values.dtype == object:
         distinct: Any = {}  # a dict looks at a text once, pandas at every row
         codes = np.fromiter((distinct.setdefault(v, len(distinct)) for v in values.tolist()), np.int64)
-        texts = ["" if v is None or v != v else str(v).strip() for v in distinct]
+        texts = ["" if v is None or v != v else one_line(str(v)).strip() for v in distinct]
     elif values.dtype.kind == "f":
         codes, distinct = pd.factorize(values, use_na_sentinel=False)
         texts = ["" if v != v else str(int(v)) if v.is_integer() else repr(v) for v in distinct.tolist()]

@@ -17,7 +17,7 @@ import pyarrow.csv as pa_csv
 
 from calib.exceptions import InputError
 from calib.formats.source import Expander, Limits, Progress, Source
-from calib.formats.tables import Table, check_distinct, packed_table
+from calib.formats.tables import Table, check_distinct, one_line, packed_table
 
 #: Bytes parsed at a time; tables of many columns take `WIDE` such blocks, so that one holds many rows.
 BLOCK, WIDE, MANY_COLUMNS = 1 << 20, 8, 100
@@ -33,7 +33,6 @@ THOUSANDS = {
     mark: re.compile(rf"\s*[+-]?[1-9]\d{{0,2}}(\{other}\d{{3}})+\s*%?\s*", re.ASCII)
     for mark, other in ((".", ","), (",", "."))
 }
-LINE_BREAK = re.compile(r" *(?:\r\n|\r|\n) *")
 #: Integers longer than this do not survive a float64 (2**53 has 16 digits) and are read as text.
 EXACT_DIGITS = 15
 
@@ -135,7 +134,7 @@ def _sniff(text: str, encoding: str) -> Dialect:
     points = sum("." in cell and _is_number(cell) for cell in cells)
     decimal = "," if commas > points else "."
     header = _has_header(rows)
-    names = [_one_line(cell).strip() for cell in rows[0]] if header else [str(j) for j in range(len(rows[0]))]
+    names = [one_line(cell).strip() for cell in rows[0]] if header else [str(j) for j in range(len(rows[0]))]
     if header:
         names[0] = re.sub(r"^#\s*", "", names[0])
         if names.count("") > 1 and names[-1] == "" and not any(row[-1].strip() for row in body):
@@ -164,11 +163,6 @@ def _records(text: str, delimiter: str, most: int) -> tuple[list[list[str]], int
     except csv.Error as error:
         raise InputError(f"the text cannot be read as a table: {error}") from None
     return rows, through_first
-
-
-def _one_line(cell: str) -> str:
-    """Return the text of a cell with a space in place of each line break."""
-    return LINE_BREAK.sub(" ", cell) if "\n" in cell or "\r" in cell else cell
 
 
 def _fit(rows: list[list[str]]) -> tuple[float, float, int]:
@@ -277,7 +271,7 @@ def _text_or_numbers(column: pa.ChunkedArray, decimal: str, name: str) -> np.nda
                 return pc.if_else(missing, pa.scalar(None, pa.string()), digits).cast(pa.float64()).to_numpy()
     coded = column.combine_chunks().dictionary_encode()
     coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
-    values = np.array([*map(_one_line, coded.dictionary.to_pylist()), ""], dtype=object)
+    values = np.array([*coded.dictionary.to_pylist(), ""], dtype=object)
     codes = coded.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False)
     return values[codes]
 

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calib.announcements import Announcement
 from calib.assessment.advice import choose_points_per_bin, recommend
-from calib.assessment.calibrated import calibrated_scores, vector_losses
+from calib.assessment.calibrated import calibrated_scores, fit_on, vector_losses
 from calib.assessment.leaderboard import binned_sweeps
 from calib.assessment.summary import summarize, summary_intervals
 from calib.calibrators.effort import fit_seconds
@@ -38,7 +39,6 @@ from calib.noise.floor import canonical_noise_floor, noise_floor
 from calib.noise.intervals import measure_interval
 from calib.notions import TOP_NOTIONS
 from calib.parallel import WORKERS
-from calib.predictions import Predictions, TopLabelPrediction
 
 if TYPE_CHECKING:
     from calib.report import ReportInput
@@ -51,11 +51,9 @@ MEMORY_MIB = int(os.environ.get("CALIB_WORKER_MEMORY_MIB", "8192"))
 SECONDS = int(os.environ.get("CALIB_WORKER_SECONDS", "1800"))
 
 
-def fit(
-    calibrator: Any, calibration: Predictions, evaluation: Predictions
-) -> tuple[Any, TopLabelPrediction | np.ndarray]:
+def fit(calibrator: Any, calibration: Announcement, evaluation: Announcement) -> tuple[Any, Any]:
     """Fit a calibrator; return it, with its scores of the evaluation rows."""
-    fitted = calibrator.fit(calibration.proba, calibration.labels)
+    fitted = fit_on(calibrator, calibration)
     return fitted, calibrated_scores(fitted, evaluation)
 
 
@@ -67,11 +65,14 @@ def write_report(contents: ReportInput) -> str:
     return report_html(replace(contents, examinations={"evaluation": report}))
 
 
-def _seconds_to_fit(calibrator: Any, calibration: Predictions, evaluation: Predictions) -> float:
+def _seconds_to_fit(calibrator: Any, calibration: Announcement, evaluation: Announcement) -> float:
     """Estimate the time of `fit`: reading the rows, and what `calib.calibrators.effort` knows."""
     top_only = getattr(calibrator, "notion", "") in TOP_NOTIONS
-    megabytes = n_bytes((calibration.proba, evaluation.proba)) / 1e6
-    return fit_seconds(calibrator, *calibration.proba.shape) + (0.001 if top_only else 0.03) * megabytes
+    megabytes = (calibration.n_bytes + evaluation.n_bytes) / 1e6
+    n_classes = calibration.n_scores // calibration.n_samples
+    return (
+        fit_seconds(calibrator, calibration.n_samples, n_classes) + (0.001 if top_only else 0.03) * megabytes
+    )
 
 
 #: What can be computed, and about how many seconds of one processor a megabyte of arguments takes, measured

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
+from calib.announcements import Announcement
 from calib.predictions import Predictions
 
 PLAIN = (type(None), bool, int, float, str)
@@ -146,8 +147,14 @@ def _counted(value: Any, seen: set[int]) -> int:
 def _state(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass, or what an estimator or predictions hold."""
     if is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
-    return value.__getstate__() if isinstance(value, Predictions) else vars(value)
+        state = {field.name: getattr(value, field.name) for field in fields(value)}
+    else:
+        state = value.__getstate__() if isinstance(value, Predictions) else vars(value)
+    if isinstance(
+        value, Announcement
+    ):  # texts of the rows stay where they are: nothing is computed from them
+        state = {name: one for name, one in state.items() if name != "metadata"} | {"metadata": None}
+    return state
 
 
 def _type_named(name: str) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 from sklearn.utils.validation import check_is_fitted
 
 from calib.exceptions import CalibratorFileError, InputError
+from calib.kinds import lacks
 from calib.outputs import write_whole
 from calib.persistence.fields import closed, closed_schema, mismatch, short
 from calib.persistence.origin import (
@@ -25,7 +26,6 @@ from calib.persistence.origin import (
     origin_schema,
 )
 from calib.persistence.types import TYPES, Layout, layout_named, layout_of
-from calib.predictions import Predictions
 
 FORMAT = "calib-calibrator"
 VERSION = 1
@@ -43,7 +43,7 @@ def save(
     file: str | os.PathLike[str] | BinaryIO,
     *,
     class_names: Sequence[str] | None = None,
-    fitted_on: Predictions | None = None,
+    fitted_on: Any = None,
     log: Sequence[str] = (),
 ) -> None:
     """Write a fitted calibrator to a JSON file that `load` reads back to the last bit.
@@ -57,7 +57,7 @@ def save(
     class_names : sequence of str, optional
         L names in column order. Default: those of `fitted_on`, else `class_names_` of the calibrator,
         else "0", "1", ...
-    fitted_on : Predictions, optional
+    fitted_on : predictions of any kind, optional
         The calibration rows; only their number and fingerprint are recorded.
     log : sequence of str
         Fixes applied to these rows (`Examination.log`), one line each.
@@ -115,7 +115,7 @@ def dumps(
     calibrator: Any,
     *,
     class_names: Sequence[str] | None = None,
-    fitted_on: Predictions | None = None,
+    fitted_on: Any = None,
     log: Sequence[str] = (),
 ) -> bytes:
     """Return what `save` writes, as bytes."""
@@ -180,22 +180,28 @@ def loads(data: bytes) -> Any:
     return calibrator
 
 
-def aligned(predictions: Predictions, calibrator: Any) -> Predictions:
-    """Put the columns of predictions in the order of the classes that a calibrator was fitted on.
+def aligned(predictions: Any, calibrator: Any) -> Any:
+    """Put the columns or codes of predictions in the order of the classes that a calibrator was fitted on.
 
-    If both name their classes, columns are matched by name; default names "0", "1", ... count as unnamed.
-    Predictions already in order are returned unchanged.
+    If both name their classes, they are matched by name; default names "0", "1", ... count as unnamed.
+    Predictions already in order are returned unchanged. P(Y = 1) of the other class becomes 1 - p.
 
     Raises
     ------
     InputError
-        If the classes are not those of the calibrator, or their number differs.
+        If the classes are not those of the calibrator, their number differs, or it needs more than there is.
     """
     n_classes, names = getattr(calibrator, "n_classes_", None), getattr(calibrator, "class_names_", None)
     if n_classes is None:
-        raise InputError(
-            f"a {type(calibrator).__name__} calibrates the scores of one event, not class probabilities"
-        )
+        if lacks(predictions.kind, "calibrator:one score") is not None:
+            raise InputError(
+                f"a {type(calibrator).__name__} calibrates the scores of one event, not class probabilities"
+            )
+        return predictions if names is None else predictions.in_order_of(names)
+    if predictions.kind not in ("vectors", "top-label"):
+        raise InputError(str(lacks(predictions.kind, "notion:top-label")))
+    if predictions.kind == "top-label":
+        return predictions.in_order_of(names)
     if predictions.n_classes != n_classes:
         raise InputError(
             f"the calibrator was fitted on {n_classes} classes, the predictions have {predictions.n_classes}"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from calib.announcements import BinaryPrediction
 from calib.exceptions import CalibratorFileError, InputError
 from calib.persistence.fields import Maybe, Record, Scalar, mismatch, text, whole
-from calib.predictions import Predictions
 from calib.version import __version__
 
 #: Longest class name in a file, in characters.
@@ -74,11 +74,13 @@ class FittedOn:
 
 
 def decode_names(raw: Any, n_classes: int | None) -> tuple[str, ...] | None:
-    """Return the checked names, None for a binary calibrator (`n_classes` None)."""
+    """Return the checked names; of a binary calibrator (`n_classes` None) None or those of two classes."""
     if n_classes is None:
-        if raw is not None:
-            raise mismatch("classes", "null for a binary calibrator", raw)
-        return None
+        if raw is None:
+            return None
+        if not isinstance(raw, list) or len(raw) != 2:
+            raise mismatch("classes", "null, or the two classes of a binary calibrator", raw)
+        n_classes = 2
     if not isinstance(raw, list) or len(raw) != n_classes:
         raise mismatch("classes", f"a list of {n_classes:,} names", raw)
     names = _lines(raw, "classes")
@@ -103,16 +105,19 @@ def decode_origin(raw: Any, n_points: int | None) -> FittedOn:
 
 
 def encode_names(
-    calibrator: Any, n_classes: int | None, class_names: Sequence[str] | None, fitted_on: Predictions | None
+    calibrator: Any, n_classes: int | None, class_names: Sequence[str] | None, fitted_on: Any
 ) -> list[str] | None:
     """Return the names to store, or raise `InputError` if there is not one per class."""
-    if fitted_on is not None and n_classes not in (None, fitted_on.n_classes):
+    if n_classes is None:
+        if isinstance(fitted_on, BinaryPrediction):
+            return list(fitted_on.class_names if class_names is None else map(str, class_names))
+        former = getattr(calibrator, "class_names_", None)
+        return None if former is None else list(former)
+    if fitted_on is not None and n_classes != fitted_on.n_classes:
         raise InputError(
             f"the calibrator was fitted on {n_classes} classes, fitted_on has {fitted_on.n_classes}; "
             "pass the rows it was fitted on"
         )
-    if n_classes is None:
-        return None
     names = fitted_on.class_names if class_names is None and fitted_on is not None else class_names
     if names is None:
         names = getattr(calibrator, "class_names_", None) or [str(code) for code in range(n_classes)]
@@ -121,7 +126,7 @@ def encode_names(
     return [str(name) for name in names]
 
 
-def encode_origin(calibrator: Any, fitted_on: Predictions | None, log: Sequence[str] = ()) -> dict[str, Any]:
+def encode_origin(calibrator: Any, fitted_on: Any, log: Sequence[str] = ()) -> dict[str, Any]:
     """Return the origin to store: of `fitted_on`, else what the calibrator was loaded with."""
     origin = getattr(calibrator, "fitted_on_", None)
     if fitted_on is not None or origin is None:

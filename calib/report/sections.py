@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 import calib.figures as figures
+from calib.announcements import TopLabelPrediction
 from calib.assessment.calibrated import assessment_strategy, calibrated_scores, vector_losses
 from calib.assessment.leaderboard import HOW_RANKED, Entry, Leaderboard
 from calib.assessment.summary import (
@@ -29,7 +30,8 @@ from calib.assessment.summary import (
     summary_intervals,
 )
 from calib.binning import BinStatistics, Strategy
-from calib.calibrators.multiclass import MulticlassToBinary
+from calib.calibrators.binary import BinaryCalibrator
+from calib.calibrators.multiclass import MulticlassToBinary, of_one_score
 from calib.diagrams.bin_sweep import ece_sweep, sweep_words
 from calib.diagrams.classes import CLASS_COLUMNS, class_heat, class_table
 from calib.diagrams.reliability import reliability_diagram, worst_cells_words
@@ -37,13 +39,13 @@ from calib.diagrams.validity import validity_cells, validity_curve, validity_wor
 from calib.doctor.examination import Examination
 from calib.figures.html import figure_html, plotly_script
 from calib.guarantees.card import GuaranteeCard, guarantee_card
-from calib.metrics.catalogue import ECES
+from calib.kinds import Kind, kind_of, lacks, notions_of
+from calib.metrics.catalogue import ece_of
 from calib.noise.bands import consistency_band
 from calib.noise.binless import calibration_frame, calibration_slope, calibration_tests
 from calib.noise.floor import WITHIN_NOISE, noise_floor, verdict
 from calib.notions import TOP_NOTIONS, Notion
-from calib.predictions import Predictions, TopLabelPrediction
-from calib.reductions import cell_statistics, reduce_to_binary, top_label
+from calib.reductions import cell_statistics, event_scores, reduce_to_binary, top_label
 from calib.report.html import bullets, page, paragraph, section, table, text
 from calib.validation import check_labelled
 from calib.version import __version__
@@ -70,11 +72,11 @@ class ReportInput:
 
     Attributes
     ----------
-    evaluation : Predictions
+    evaluation : predictions of any kind
         Labelled rows on which everything is assessed.
     calibrators : mapping of str to fitted calibrator
         Calibrators by the name to show; none may have been fitted on the evaluation rows.
-    calibration : Predictions or None
+    calibration : predictions of the same kind, or None
         Rows the calibrators were fitted on; None if they are not available.
     title : str
         Heading, for example the file's name.
@@ -92,9 +94,9 @@ class ReportInput:
         Equal-width bins B, redraws of the noise floors, and their seed.
     """
 
-    evaluation: Predictions
+    evaluation: Any
     calibrators: Mapping[str, Any] = field(default_factory=dict)
-    calibration: Predictions | None = None
+    calibration: Any = None
     title: str = "Predictions"
     simulated: bool = False
     examinations: Mapping[str, Examination] = field(default_factory=dict)
@@ -114,13 +116,19 @@ class ReportInput:
         return assessed
 
     @cached_property
-    def methods(self) -> dict[str, tuple[Summary, TopLabelPrediction]]:
-        """Metrics, predicted classes and confidences of the base model and each calibrator."""
+    def kind(self) -> Kind:
+        """Kind of the predictions; sections that need more than it has are left out."""
+        return kind_of(self.evaluation)
+
+    @cached_property
+    def methods(self) -> dict[str, tuple[Summary, Any]]:
+        """Metrics of the base model and each calibrator, and their scores of one event per row."""
         methods = {}
         for name, (scores, strategy) in self.scores.items():
             options: dict[str, Any] = {"method": name, "n_bins": self.n_bins, "strategy": strategy}
             summary = summarize(self.evaluation.labels, scores, **options)
-            methods[name] = (summary, TopLabelPrediction(*top_label(scores)))
+            event = event_scores(scores) is not None
+            methods[name] = (summary, scores if event else TopLabelPrediction(*top_label(scores)))
         return methods
 
     @property
@@ -130,8 +138,8 @@ class ReportInput:
 
     @cached_property
     def cells(self) -> BinStatistics:
-        """Equal-width (predicted class, bin) cells of the base model."""
-        return cell_statistics(self.evaluation.labels, self.evaluation, "top-label", n_bins=self.n_bins)
+        """Equal-width (predicted class, bin) cells of the base model; bins where there are no classes."""
+        return cell_statistics(self.evaluation.labels, self.evaluation, self.kind.notion, n_bins=self.n_bins)
 
 
 def report_html(about: ReportInput) -> str:
@@ -151,7 +159,7 @@ def report_html(about: ReportInput) -> str:
         "input": ("Input checks", checks_section(about)),
         "verdicts": ("Verdicts", verdict_section(about)),
         "reliability": ("Reliability", reliability_section(about)),
-        "classes": ("Classes", classes_section(about)),
+        "classes": ("Classes", classes_section(about) if lacks(about.kind, "page:Classes") is None else []),
         "methods": ("Methods", comparison_section(about)),
         "guarantee": ("Guarantee", guarantee_section(about)),
         "repeat": ("Reproduce it", repeat_section(about)),
@@ -173,6 +181,8 @@ def data_section(about: ReportInput) -> list[str]:
     evaluation, calibration = about.evaluation, about.calibration
     labels = evaluation.labels
     assert labels is not None
+    if lacks(about.kind, "page:Classes") is not None:
+        return _one_score_section(about)
     sizes = f"{evaluation.n_samples:,} evaluation rows of {evaluation.n_classes:,} classes"
     if calibration is not None:
         sizes += f", {calibration.n_samples:,} calibration rows"
@@ -191,10 +201,32 @@ def data_section(about: ReportInput) -> list[str]:
         frame["Calibration rows"] = count(calibration.labels)[order]
     absent = int((true == 0).sum())
     note = f" {absent:,} classes never occur as the true label." if absent else ""
+    note += coverage_words(evaluation)
     return [
         paragraph(f"{sizes}; the predicted class is right in {right:.2%} of the evaluation rows.{note}"),
         table(frame, dict.fromkeys(["True rows", "Predicted rows", "Calibration rows"], ",d")),
     ]
+
+
+def _one_score_section(about: ReportInput) -> list[str]:
+    """Sizes of rows that hold one score each, and how often its event happens."""
+    evaluation, calibration = about.evaluation, about.calibration
+    sizes = f"{evaluation.n_samples:,} evaluation rows of {about.kind.title}"
+    if calibration is not None:
+        sizes += f", {calibration.n_samples:,} calibration rows"
+    share = float(np.mean(evaluation.labels))
+    event = "the model is right"
+    if about.kind.name == "binary":
+        one, other = text(evaluation.positive), text(evaluation.class_names[0])
+        event = f"the class is {one} (Y = 1; the other is {other})"
+    return [paragraph(f"{sizes}; {event} in {share:.2%} of the evaluation rows.{coverage_words(evaluation)}")]
+
+
+def coverage_words(rows: Any) -> str:
+    """Say in how many rows the model gave an answer; nothing if in all."""
+    if rows.coverage == 1.0:
+        return ""
+    return f" The model answers {rows.coverage:.1%} of the rows of the file; abstentions are set apart."
 
 
 def checks_section(about: ReportInput) -> list[str]:
@@ -218,22 +250,27 @@ def verdict_section(about: ReportInput) -> list[str]:
     """Errors of the base model beside their noise floors, and the cells that add most."""
     rows = about.evaluation
     sentences = []
-    for notion, measure in ECES.items():
-        if notion == "class-wise" and rows.proba.size > MOST_SCORES:
+    for measure in ece_of(about.kind).values():
+        if measure.key == "cw_ece" and rows.proba.size > MOST_SCORES:
             continue
         floor = noise_floor(rows.labels, rows, **measure.options, **about.draws)
         sentences.append(text(verdict(floor, measure.title)))
     tests = calibration_tests(rows.labels, rows, random_state=about.random_state)
     line = calibration_slope(rows.labels, rows)
-    cells = worst_cells_words(about.cells, [text(name) for name in rows.class_names], 5)
+    by_class = lacks(about.kind, "page:Classes") is None
+    names = [text(name) for name in rows.class_names]
+    cells = worst_cells_words(about.cells, names, 5) if by_class else []
+    worst = [
+        paragraph("The (class, bin) cells of 20 rows or more that add most to TL-ECE:"),
+        bullets(cells or ["none: no cell holds 20 rows"]),
+    ]
     return [
         paragraph(f"The base model, in {about.n_bins} equal-width bins:"),
         bullets(sentences),
         paragraph("Tests that need no bins; outcomes are redrawn from the scores:"),
         table(calibration_frame(tests).drop(columns="Redraws"), {"Statistic": ".4g", "p": ".3f"}),
         paragraph(f"Recalibration of the confidence by a line in log-odds: {line.words}."),
-        paragraph("The (class, bin) cells of 20 rows or more that add most to TL-ECE:"),
-        bullets(cells or ["none: no cell holds 20 rows"]),
+        *(worst if by_class else []),
     ]
 
 
@@ -248,13 +285,16 @@ def reliability_section(about: ReportInput) -> list[str]:
     perfect = consistency_band(reduce_to_binary(rows.labels, rows, "confidence"), **about.draws)
     for position, (name, (_, top)) in enumerate(list(about.methods.items())[:MOST_DIAGRAMS]):
         diagram = reliability_diagram(rows.labels, top, n_bins=about.n_bins)
-        drawn = figures.reliability(diagram, band=None if position else (perfect.lower, perfect.upper))
+        event = rows.positive if about.kind.name == "binary" else None
+        drawn = figures.reliability(
+            diagram, event=event, band=None if position else (perfect.lower, perfect.upper)
+        )
         blocks += [
             f"<h3>{text(name)}</h3>",
             paragraph(text(diagram.words())),
             figure_html(drawn, f"reliability-{position}", diagram.words()),
         ]
-        if name == BASE:
+        if name == BASE and not diagram.one_event:
             zoomed = diagram.zoom(int(diagram.bin[diagram.adds_most]))
             blocks += [
                 paragraph(f"Inside that bin: {zoomed.words([text(name) for name in rows.class_names])}"),
@@ -303,10 +343,12 @@ def comparison_section(about: ReportInput) -> list[str]:
     numbers.insert(0, "", numbers.index)
     swept = [summary.method for summary in summaries if summary.strategy == "uniform"]
     sweep = partial(ece_sweep, about.evaluation.labels, n_bins=range(2, 51))
-    sweeps = {
+    pair: tuple[Notion, ...] = ("top-label", "confidence")
+    notions: dict[str, Notion] = {one: one for one in pair if one in notions_of(about.kind)}
+    sweeps: dict[str, dict[str, Any]] = {
         name: {
-            "top-label": sweep(about.methods[name][1], notion="top-label"),
-            "confidence": sweep(about.methods[name][1], notion="confidence"),
+            key: sweep(about.methods[name][1], notion=notion)
+            for key, notion in (notions or {"binary": about.kind.notion}).items()
         }
         for name in swept[:MOST_CURVES]
     }
@@ -341,6 +383,8 @@ def guarantee_section(about: ReportInput) -> list[str]:
     drawn: list[str] = []
     assumptions: dict[str, None] = {}
     for name, calibrator in about.calibrators.items():
+        if isinstance(calibrator, BinaryCalibrator):
+            calibrator = of_one_score(calibrator, about.calibration)
         if not isinstance(calibrator, MulticlassToBinary):
             continue
         card = guarantee_card(calibrator, choices=about.choices.get(name, 1))
@@ -348,7 +392,7 @@ def guarantee_section(about: ReportInput) -> list[str]:
         if not card.applies:
             continue
         assumptions |= dict.fromkeys(card.assumptions)
-        if not drawn and card.notion in TOP_NOTIONS:
+        if not drawn and card.notion in TOP_NOTIONS and not about.methods[name][0].ece:
             drawn = _validity(about, name, card)
     if assumptions:
         blocks += [paragraph("These guarantees assume:"), bullets(map(text, assumptions))]

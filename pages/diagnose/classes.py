@@ -12,7 +12,7 @@ from calib.diagrams.reliability import cell_words
 from pages.shared.panels.class_detail import class_panel
 from pages.shared.results import classes, problems
 from pages.shared.session import dataset
-from pages.shared.widgets import bins_and_model, chart, download, heading, literal
+from pages.shared.widgets import bins_and_model, chart, download, heading, literal, need_kind
 
 HEAT_ROWS = 20
 FORMATS = {"predicted": "localized", "true": "localized", "p_value": "%.2g", "share": "percent"}
@@ -42,6 +42,7 @@ def pick_cell() -> None:
 
 
 heading("Classes", "Which predicted classes are miscalibrated by more than noise explains?")
+need_kind("Classes")
 names = dataset().evaluation.class_names
 n_bins, method = bins_and_model()
 by_class = classes(method, n_bins)

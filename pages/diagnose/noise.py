@@ -10,7 +10,7 @@ from calib.metrics.catalogue import MEASURES
 from calib.noise import verdict
 from calib.noise.binless import calibration_frame
 from pages.shared.panels.leaderboard import HOW_COMPARED, difference_sentence
-from pages.shared.results import binless, estimates, floors, interval, score_terms, summary
+from pages.shared.results import binless, estimates, floors, interval, judged, score_terms, summary
 from pages.shared.session import BASE, Method, dataset, methods
 from pages.shared.widgets import bins_and_model, chart, download, heading, stacked
 
@@ -22,7 +22,7 @@ RULES = {"Brier score": "brier", "log loss": "log_loss"}
 
 def intervals(method: Method) -> pd.DataFrame:
     """Return every number with its interval, showing progress."""
-    measures = [measure for measure in MEASURES.values() if measure.notion in method.notions]
+    measures = judged(method)
     bar = st.progress(0.0)
     rows = []
     summary_row = summary(method, n_bins)
@@ -85,7 +85,9 @@ if data.evaluation.n_samples <= AT_ONCE or st.toggle("Compute the intervals now"
     others = [name for name in models if name != method.name]
     if others:
         other = models[st.selectbox("Compare on the same rows with", others, key="other")]
-        for key in ("tl_ece", "conf_ece", "top_brier", "top_log_loss"):
+        compared = ("tl_ece", "conf_ece", "top_brier", "top_log_loss", "ece", "brier", "log_loss")
+        applying = {measure.key for measure in judged(other)} & {measure.key for measure in judged(method)}
+        for key in [key for key in compared[: 4 if data.kind.name != "binary" else 7] if key in applying]:
             st.markdown("- " + difference_sentence(method, other, key, n_bins))
         st.caption(HOW_COMPARED)
 
@@ -94,8 +96,9 @@ rule = st.segmented_control("Score", list(RULES), default="Brier score", require
 shown = list(models)[:SHOWN]
 terms = {name: score_terms(models[name], RULES[rule], n_bins) for name in shown}
 base = terms[BASE]
+asked = "is Y 1?" if data.kind.name == "binary" else "is the predicted class right?"
 st.markdown(
-    f"Of the base model's {rule} of **{base.score:.4f}** (is the predicted class right?), "
+    f"Of the base model's {rule} of **{base.score:.4f}** ({asked}), "
     f"**{base.calibration:.4f}** is calibration, noise included; **{base.refinement:.4f}** is refinement, "
     f"which no recalibration of these cells can change, and {base.binning:+.4f} comes from scores that "
     f"differ inside a bin. A constant confidence equal to the accuracy would score {base.uncertainty:.4f}."

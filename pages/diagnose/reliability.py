@@ -7,7 +7,8 @@ import streamlit as st
 
 from calib import InputError, figures
 from calib.diagrams import FEW_ROWS
-from calib.metrics.catalogue import MEASURES
+from calib.kinds import lacks
+from calib.metrics.catalogue import MEASURES, ece_of
 from calib.metrics.decompositions import corp_curve
 from calib.noise import verdict
 from calib.noise.bands import consistency_band
@@ -48,12 +49,24 @@ if show_band:
     perfect = consistency_band(problems(method, "confidence"), n_bins=n_bins, random_state=0)
     band = (perfect.lower, perfect.upper)
 
-st.markdown(
-    f"Pooled over classes, the error is **{diagram.conf_ece:.4f}** (conf-ECE); per predicted class it "
-    f"is **{diagram.tl_ece:.4f}** (TL-ECE). Click a bin to see its classes."
-)
+event = data.evaluation.positive if data.kind.name == "binary" else None
+if event is not None:
+    st.markdown(
+        f"The score is the probability of {literal(event)}, from 0 to 1; the mean gap between it and how "
+        f"often it comes true is **{diagram.conf_ece:.4f}**."
+    )
+elif diagram.one_event:
+    st.markdown(
+        f"The mean gap between the confidence and how often it is right is **{diagram.conf_ece:.4f}** "
+        "(conf-ECE)."
+    )
+else:
+    st.markdown(
+        f"Pooled over classes, the error is **{diagram.conf_ece:.4f}** (conf-ECE); per predicted class it "
+        f"is **{diagram.tl_ece:.4f}** (TL-ECE). Click a bin to see its classes."
+    )
 chart(
-    figures.reliability(diagram, truth=truth, band=band, curve=curve, bounds=bounds),
+    figures.reliability(diagram, truth=truth, band=band, curve=curve, bounds=bounds, event=event),
     "reliability",
     table=diagram.frame(),
     alt="Reliability diagram: accuracy against confidence, pooled and per predicted class",
@@ -67,10 +80,11 @@ if bounds is not None:
         st.info(f"Nothing to say: {escaped(error)}.")
     st.caption(
         "The band holds at all scores at once (Dimitriadis et al. 2023), and so does the statement for every "
-        "choice, made before or after looking. It is about all predicted classes pooled."
+        "choice, made before or after looking."
+        + ("" if diagram.one_event else " It is about all predicted classes pooled.")
     )
     download(bounds.frame(), "calibration-band", label="Band (CSV)", key="band-csv")
-for key in ("conf_ece", "tl_ece"):
+for key in [key for key in ("conf_ece", "tl_ece", "ece") if key in ece_of(data.kind)]:
     st.markdown("- " + verdict(floor(method, key, n_bins), MEASURES[key].title))
 if method.strategy == "discrete":
     st.caption("The verdicts assess this calibrator at each distinct score, not in the bins drawn.")
@@ -80,6 +94,9 @@ elif method.strategy != "uniform":
         "the bins drawn."
     )
 
+if diagram.one_event:
+    st.caption(escaped(lacks(data.kind, "notion:top-label")))
+    st.stop()
 st.header("Inside one bin", anchor=False)
 row_counts = dict(zip(diagram.bin.tolist(), diagram.count.tolist(), strict=True))
 edges = {b: f"{b / n_bins:.3g} to {(b + 1) / n_bins:.3g}" for b in row_counts}

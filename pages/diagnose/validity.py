@@ -10,7 +10,7 @@ from calib.diagrams.reliability import cell_words
 from calib.diagrams.validity import ValidityCurve, validity_cells, validity_words
 from calib.guarantees.card import guarantee_card
 from pages.shared.results import validity
-from pages.shared.session import BASE, Method, dataset, methods
+from pages.shared.session import BASE, Method, dataset, described_calibrator, methods
 from pages.shared.widgets import chart, download, escaped, heading, literal, stacked
 
 
@@ -18,6 +18,8 @@ def worst_cell(method: Method, curve: ValidityCurve) -> str:
     """Say which cell has the largest gap."""
     code = int(curve.label[-1])
     scope = "All classes pooled" if code < 0 else f"Class {literal(names[code])}"
+    if method.one_event:
+        scope = "All rows pooled"
     return (
         f"{literal(method.name)}: worst cell off by **{curve.worst:.3f}** ({scope}: "
         f"{cell_words(curve.mean_score[-1], curve.mean_outcome[-1], curve.count[-1])})"
@@ -32,18 +34,18 @@ data, models = dataset(), methods()
 names = data.evaluation.class_names
 left, middle, right = st.columns([2, 2, 2])
 chosen = models[left.selectbox("Model", list(models), index=len(models) - 1, key="validity-model")]
-fitted_notion = getattr(chosen.calibrator, "notion", "top-label")
+fitted_notion = getattr(chosen.calibrator, "notion", chosen.notions[0])
 notion = middle.segmented_control(
     "Notion of calibration",
     chosen.notions,
-    default=fitted_notion if fitted_notion in chosen.notions else "top-label",
+    default=fitted_notion if fitted_notion in chosen.notions else chosen.notions[0],
     required=True,
     key=f"validity-notion-{chosen.name}",
 )
 alpha = right.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
 of_class = left.selectbox(
     "Class",
-    [None, *range(len(names))] if notion != "confidence" else [None],
+    [None, *range(len(names))] if notion != "confidence" and not chosen.one_event else [None],
     format_func=lambda code: "All classes" if code is None else str(names[code]),
     key="validity-class",
 )
@@ -64,9 +66,11 @@ except InputError as error:
     st.info(f"Nothing to show: {escaped(error)}.")
     st.stop()
 card = None
-if hasattr(chosen.calibrator, "fallbacks_"):
-    card = guarantee_card(chosen.calibrator, alpha, choices=chosen.choices)
-promises = card.promises(of_class) if card is not None and card.notion == notion else []
+described = described_calibrator(chosen, data)
+if hasattr(described, "fallbacks_"):
+    card = guarantee_card(described, alpha, choices=chosen.choices)
+promised = card is not None and (chosen.one_event or card.notion == notion)
+promises = card.promises(of_class) if card is not None and promised else []
 epsilon = promises[0].epsilon if promises else 0.05
 named = {literal(name): curve for name, curve in curves.items()}
 st.markdown(

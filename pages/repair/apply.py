@@ -59,7 +59,7 @@ try:
         predictions = predictions.in_order_of(data.evaluation.class_names)
     predictions = aligned(predictions, calibrator)
     names = getattr(calibrator, "class_names_", None) or predictions.class_names
-    if source != "From a file" and data.calibration is not None:
+    if predictions.kind == "vectors" and source != "From a file" and data.calibration is not None:
         calibrator = corrected(calibrator, predictions, data.calibration)
     table = applied_frame(calibrator, predictions, names)
 except InputError as error:
@@ -67,9 +67,16 @@ except InputError as error:
     st.stop()
 
 st.header("Calibrated predictions", anchor=False)
-change = np.abs(table.filter(regex="^calibrated(_1)?$").iloc[:, 0] - table["confidence"])
+what = "confidence"
+if predictions.kind == "binary":
+    what = "probability"
+    change = np.abs(table[f"p({predictions.positive})"] - table["score"])
+else:
+    change = np.abs(table.filter(regex="^calibrated(_1)?$").iloc[:, 0] - table["confidence"])
+if predictions.coverage < 1.0:
+    st.caption(f"{1 - predictions.coverage:.1%} of the rows of the file hold no answer; they are left out.")
 st.markdown(
-    f"{len(table):,} rows; on average the confidence changes by **{change.mean():.3f}**, "
+    f"{len(table):,} rows; on average the {what} changes by **{change.mean():.3f}**, "
     f"at most by {change.max():.3f}."
 )
 if predictions.labels is not None:

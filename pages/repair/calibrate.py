@@ -11,6 +11,8 @@ from calib.assessment.summary import how_assessed
 from calib.calibrators.catalogue import name_of
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
+from calib.kinds import lacks
+from calib.metrics.catalogue import MEASURES, ece_of
 from calib.noise import verdict
 from pages.shared.panels.bin_planner import planner
 from pages.shared.panels.choose_calibrator import choose_calibrator
@@ -18,7 +20,7 @@ from pages.shared.panels.guarantee import show_guarantee
 from pages.shared.panels.leaderboard import difference_sentence
 from pages.shared.panels.take_away import show_take_away
 from pages.shared.results import floor, intervals, losses, reliability, summary
-from pages.shared.session import BASE, dataset, fit, methods, remove, store
+from pages.shared.session import BASE, dataset, described_calibrator, fit, methods, remove, store
 from pages.shared.widgets import (
     before_and_after,
     bins_slider,
@@ -27,6 +29,7 @@ from pages.shared.widgets import (
     escaped,
     heading,
     need_calibration,
+    need_kind,
 )
 from pages.shared.work import asked
 
@@ -45,12 +48,14 @@ heading(
     "Calibrate",
     "Fit a calibrator on the calibration rows, see its effect on the evaluation rows, and download it.",
 )
+need_kind("Calibrate")
 need_calibration("Fitting a calibrator")
 data = dataset()
 assert data.calibration is not None
 
 calibrator, choices = choose_calibrator()
-planner()
+if lacks(data.kind, "calibrator:whole vector") is None:
+    planner()
 if st.button("Fit", type="primary"):
     asked()
     try:
@@ -72,9 +77,14 @@ chosen = fitted[st.selectbox("Calibrator", list(fitted), key="chosen")]
 base = methods()[BASE]
 n_bins = bins_slider("Equal-width bins B of the estimates")
 before, after = summary(base, n_bins), summary(chosen, n_bins)
+looked_at = next(key for key in ("tl_ece", "conf_ece", "ece") if key in ece_of(data.kind))
 for when, method in (("before", base), ("after", chosen)):
-    st.markdown(f"- {verdict(floor(method, 'tl_ece', n_bins), f'TL-ECE {when}')}")
-differences = [difference_sentence(chosen, base, key, n_bins) for key in ("tl_ece", "conf_ece")]
+    st.markdown(f"- {verdict(floor(method, looked_at, n_bins), f'{MEASURES[looked_at].title} {when}')}")
+differences = [
+    difference_sentence(chosen, base, key, n_bins)
+    for key in ("tl_ece", "conf_ece", "ece")
+    if key in ece_of(data.kind)
+]
 st.markdown(
     f"{' '.join(differences)} Accuracy "
     + (
@@ -85,12 +95,16 @@ st.markdown(
 )
 board = Leaderboard(tuple(Entry(one.name, losses=losses(one)) for one in (base, chosen)))
 improved = board.improvements[chosen.name]
+scored = {"vectors": "whole vectors", "binary": "Y = 1"}.get(
+    data.kind.name, "the predicted class being right"
+)
 st.markdown(
-    f"{improvement_words('Brier score of whole vectors', improved['brier'])} "
-    f"{improvement_words('log loss of whole vectors', improved['log_loss'])} Calibration errors alone do not "
+    f"{improvement_words(f'Brier score of {scored}', improved['brier'])} "
+    f"{improvement_words(f'log loss of {scored}', improved['log_loss'])} Calibration errors alone do not "
     "tell whether a calibrator helps: one constant per class can be calibrated, and is useless."
 )
-if after.top_log_loss > before.top_log_loss and after.strategy != "uniform":
+log_losses = [one.top_log_loss or one.log_loss or 0.0 for one in (before, after)]
+if log_losses[1] > log_losses[0] and after.strategy != "uniform":
     st.caption(
         "A bin whose calibration rows were all predicted correctly gets confidence 1, and a single wrong row "
         "at confidence 1 costs 36 nats: log loss punishes histogram binning for values of exactly 0 or 1, "
@@ -107,7 +121,7 @@ for column, method in zip(st.columns(2), (base, chosen), strict=True):
         st.markdown(f"**{method.name}**")
         diagram = reliability(method, n_bins)
         chart(
-            figures.reliability(diagram),
+            figures.reliability(diagram, event=getattr(data.evaluation, "positive", None)),
             f"calibrate-{'before' if method is base else 'after'}",
             table=diagram.frame(),
             alt=f"Reliability diagram of {method.name}",
@@ -124,9 +138,9 @@ if len(fallbacks):
         )
     shown = fallbacks.rename(columns={"n_points": "calibration rows"}).drop(columns="rank")
     st.dataframe(shown, hide_index=True)
-else:
+elif not chosen.one_event:
     st.markdown("Every class had enough calibration rows.")
 
-show_guarantee(chosen.calibrator, chosen.choices)
+show_guarantee(described_calibrator(chosen, data), chosen.choices)
 show_take_away(chosen)
 st.button("Remove this calibrator", on_click=remove_calibrator, args=(chosen.name,), icon=":material/delete:")

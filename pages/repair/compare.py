@@ -7,16 +7,17 @@ import streamlit as st
 
 from calib import figures
 from calib.assessment.leaderboard import Entry, compare
-from calib.calibrators.catalogue import METHODS, PAPER, VECTOR, method_of, named_methods
+from calib.calibrators.catalogue import METHODS, PAPER, VECTOR, method_of, methods_of_kind
 from calib.calibrators.effort import effort_words
 from calib.diagrams.bin_sweep import sweep_words
+from calib.kinds import lacks, notions_of
 from calib.notions import Notion
 from pages.shared.panels.add_model import offer_model_upload
 from pages.shared.panels.leaderboard import show_leaderboard, show_pair
 from pages.shared.panels.recommendation import show_recommendation
 from pages.shared.results import losses, summary, sweeps
 from pages.shared.session import BASE, Method, dataset, fit, methods
-from pages.shared.widgets import bins_slider, chart, heading, literal, need_calibration
+from pages.shared.widgets import bins_slider, chart, escaped, heading, literal, need_calibration, need_kind
 
 #: Above this many calibration probabilities nothing is fitted until the user asks for it.
 AT_ONCE = 200_000
@@ -35,22 +36,27 @@ heading(
     "Which calibrator and which reduction repair this model best? All are fitted on the calibration rows and "
     "assessed on the evaluation rows.",
 )
+need_kind("Compare")
 need_calibration("Comparing calibrators")
 data = dataset()
 assert data.calibration is not None
-small = data.calibration.proba.size <= AT_ONCE
+small, whole = data.calibration.n_scores <= AT_ONCE, lacks(data.kind, "calibrator:whole vector") is None
 
 left, right = st.columns([3, 2])
-names = list(named_methods())
-selected = left.multiselect("Methods", names, default=PAPER if small else ["TS", "TL-HB"], key="wanted")
+names = list(methods_of_kind(data.kind))
+usual = [name for name in (PAPER if small else ("TS", "TL-HB")) if name in names]
+selected = left.multiselect("Methods", names, default=usual if whole else names[:4], key="wanted")
+if not whole:
+    left.caption(escaped(lacks(data.kind, "calibrator:whole vector")))
 bins_by = right.segmented_control(
     "Histogram binning by", ["Bins per problem", "Points per bin"], default="Bins per problem", required=True
 )
 with right:
     n_bins = bins_slider("Bins B, for calibrators and estimates")
 points = right.slider("Points per bin k", 5, 500, 50, 5) if bins_by == "Points per bin" else 50
-available = named_methods(n_bins if bins_by == "Bins per problem" else None, points)
-n_rows, n_classes = data.calibration.proba.shape
+available = methods_of_kind(data.kind, n_bins if bins_by == "Bins per problem" else None, points)
+n_rows = data.calibration.n_samples
+n_classes = data.calibration.n_scores // n_rows
 scalings = {name: available[name] for name in selected if method_of(available[name]) in VECTOR}
 for scaling in scalings.values():
     if warning := scaling.overfit_words(n_rows, n_classes):
@@ -62,7 +68,8 @@ if scalings:
     abouts = {name: METHODS[str(method_of(scaling))].about for name, scaling in scalings.items()}
     left.caption(" ".join(f"{literal(name)}: {about}" for name, about in abouts.items()))
 
-offer_model_upload()
+if whole:
+    offer_model_upload()
 show_recommendation()
 
 
@@ -92,7 +99,9 @@ st.header("Ranking on the evaluation rows", anchor=False)
 accuracy = leaderboard.frame().set_index("Method")["Accuracy"]
 changed = accuracy[[name for name in selected if abs(accuracy[name] - accuracy[BASE]) > 1e-12]]
 st.markdown(
-    f"{leaderboard.words(literal)} Confidence, top-label and top-K calibration, temperature scaling "
+    leaderboard.words(literal)
+    if not whole
+    else f"{leaderboard.words(literal)} Confidence, top-label and top-K calibration, temperature scaling "
     "and its ensemble cannot change the predicted class; the other methods can"
     + (
         f". Here their accuracy is {changed.min():.4f} to {changed.max():.4f}; the base model's is "
@@ -105,30 +114,45 @@ show_leaderboard(leaderboard, n_bins)
 show_pair([methods()[entry.method] for entry in leaderboard.entries if entry.summary], n_bins)
 
 st.header("Errors against the number of bins", anchor=False)
-error = st.segmented_control("Error", list(AGAINST_BINS), default=PAIR, required=True, key="against-bins")
-notions, metric = AGAINST_BINS[error]
+against: dict[str, tuple[tuple[Notion, ...], str]] = {
+    title: (tuple(one for one in of if one in notions_of(data.kind)), metric)
+    for title, (of, metric) in AGAINST_BINS.items()
+    if any(one in notions_of(data.kind) for one in of)
+} or {"ECE of P(Y = 1)": ((data.kind.notion,), "ece")}
+first = next(iter(against))
+error = st.segmented_control("Error", list(against), default=first, required=True, key="against-bins")
+notions, metric = against[error]
 candidates = [
     name
     for name, method in methods().items()
-    if name in (BASE, *selected) and (method.scores_every_class or "class-wise" not in notions)
+    if name in (BASE, *selected)
+    and (method.scores_every_class or method.one_event or "class-wise" not in notions)
 ]
 curves = st.multiselect(
     "Methods to draw",
     candidates,
-    default=[name for name in FIGURE_2 if name in candidates and (name != "CW-HB" or error == "CW-ECE")],
+    default=[
+        name
+        for name in (FIGURE_2 if whole else candidates[:4])
+        if name in candidates and (name != "CW-HB" or error == "CW-ECE")
+    ],
     max_selections=CURVES,
     key=f"curves-{error}" if error != PAIR else "curves",
 )
 if curves:
     by_method = {name: sweeps(methods()[name], data, notions, metric) for name in curves}
-    if error == PAIR:
+    if error == PAIR and len(notions) == 2:
         named = {literal(name): pair for name, pair in by_method.items()}
         st.markdown(f"Solid lines are TL-ECE, dashed lines conf-ECE. {sweep_words(named, '**{}**')}")
-    else:
+    elif whole:
         st.markdown("Histogram binning by bins is fitted again for each B (Appendices D and E of the paper).")
     rows = [sweep.frame().assign(method=name) for name, pair in by_method.items() for sweep in pair.values()]
     chart(
-        figures.ece_curves(by_method),
+        figures.ece_curves(
+            by_method
+            if "class-wise" not in notions or whole
+            else {name: {"binary": next(iter(pair.values()))} for name, pair in by_method.items()}
+        ),
         "ece-against-bins",
         table=pd.concat(rows),
         alt=f"{error} against the number of bins, per method",

@@ -8,9 +8,10 @@ import streamlit as st
 
 from calib import InputError, figures
 from calib.decisions import DecisionRule
+from calib.kinds import lacks
 from pages.shared.results import benefit, decision, halves, risk_curve
 from pages.shared.session import BASE, dataset, methods
-from pages.shared.widgets import ARROW, chart, download, escaped, heading, literal
+from pages.shared.widgets import ARROW, chart, download, escaped, heading, literal, need_kind
 
 TARGETS = {
     "accuracy": ("Accuracy", "How many of the accepted ones are right"),
@@ -46,6 +47,7 @@ heading(
     "Decide",
     "Which predictions may pass without a person? Confident ones are accepted, others are left to somebody.",
 )
+need_kind("Decide")
 data, models = dataset(), methods()
 names = data.evaluation.class_names
 left, middle, right = st.columns([3, 3, 2], vertical_alignment="bottom")
@@ -71,11 +73,16 @@ alpha = right.slider(
     bind="query-params",
     disabled=target == "cost",
 )
-by_class = target != "reviews" and st.toggle(
-    "One threshold for each predicted class",
-    key="by-class",
-    bind="query-params",
-    help="Each class then keeps the target for itself, which takes more rows.",
+classes = lacks(data.kind, "notion:top-label") is None
+by_class = (
+    target != "reviews"
+    and classes
+    and st.toggle(
+        "One threshold for each predicted class",
+        key="by-class",
+        bind="query-params",
+        help="Each class then keeps the target for itself, which takes more rows.",
+    )
 )
 by = "class" if by_class else None
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from calib import Predictions
+from calib.announcements import Announcement
 from calib.isolation.objects import n_bytes
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -125,7 +125,7 @@ def _once(key: Any, compute: Callable[[], Any]) -> Any:
 
 def digest(value: Any) -> Any:
     """Return what tells an argument from others of its kind: hashable, and small."""
-    if isinstance(value, Predictions):
+    if isinstance(value, Announcement):
         return value.fingerprint
     if hasattr(value, "digest"):
         return value.digest

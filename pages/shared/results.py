@@ -17,7 +17,8 @@ from calib.assessment.calibrated import vector_losses
 from calib.assessment.leaderboard import binned_sweeps
 from calib.binning import PerClass, Strategy
 from calib.calibrators.canonical import SimplexScheme
-from calib.metrics.catalogue import MEASURES
+from calib.kinds import kind_of, lacks
+from calib.metrics.catalogue import MEASURES, Measure
 from calib.noise import measure_interval
 from calib.notions import Notion
 from calib.reductions import top_label
@@ -112,9 +113,18 @@ def floor(method: Method, key: str, n_bins: int) -> calib.NoiseFloor:
 
 def floors(method: Method, n_bins: int) -> dict[str, calib.NoiseFloor]:
     """Return the noise floor of every calibration error that a method is judged by, by key."""
-    measures = [measure for measure in MEASURES.values() if measure.is_error]
-    judged = [measure.key for measure in measures if measure.notion in method.notions]
-    return {key: floor(method, key, n_bins) for key in judged}
+    return {measure.key: floor(method, measure.key, n_bins) for measure in judged(method) if measure.is_error}
+
+
+def judged(method: Method) -> list[Measure]:
+    """Return the reported numbers that a method is judged by, of its notions."""
+    kind = kind_of(method.scores)
+    return [
+        measure
+        for measure in MEASURES.values()
+        if lacks(kind, f"measure:{measure.key}") is None
+        and (measure.notion in method.notions or (method.one_event and measure.notion in (None, "top-label")))
+    ]
 
 
 @kept()
@@ -162,9 +172,11 @@ def points_per_bin(data: Dataset, notion: Notion) -> calib.PointsPerBinChoice:
     )
 
 
-def tops(*methods: Method) -> list[calib.TopLabelPrediction]:
-    """Return what each method announces for every row: its predicted class and the confidence."""
-    return [calib.TopLabelPrediction(*top_label(one.scores)) for one in methods]
+def tops(*methods: Method) -> list[Any]:
+    """Return what each method announces for every row: a class and its confidence, or the one score."""
+    return [
+        one.scores if one.one_event else calib.TopLabelPrediction(*top_label(one.scores)) for one in methods
+    ]
 
 
 @kept()
@@ -240,8 +252,8 @@ def estimates(method: Method, notion: Notion) -> dict[str, float]:
 
 @kept()
 def score_terms(method: Method, rule: str, n_bins: int) -> calib.Decomposition:
-    """Return the decomposed Brier score or log loss of the event that the predicted class is right."""
-    top_problems = problems(method, "top-label")
+    """Return the decomposed Brier score or log loss of the event that the class is right, or Y = 1."""
+    top_problems = problems(method, method.notions[0])
     return calib.decomposition(None, top_problems, rule=rule, n_bins=n_bins, strategy=method.strategy)
 
 
@@ -278,7 +290,9 @@ def sweeps(
     method: Method, data: Dataset, notions: tuple[Notion, ...], metric: str
 ) -> Mapping[Notion, diagrams.EceSweep]:
     """Return errors for B = 5 to 25 by notion; histogram binning by bins is refitted for each B."""
-    refits = method.strategy != "uniform" and getattr(method.calibrator.binary, "n_bins", None) is not None
+    binary = getattr(method.calibrator, "binary", None)
+    refits = method.strategy != "uniform" and getattr(binary, "n_bins", None) is not None
+    refits = refits and data.kind.name == "vectors"
     if refits and data.calibration is not None:
         return _refitted(method, data, notions, metric)
     return {notion: _sweep(method, notion, metric) for notion in notions}

@@ -12,15 +12,19 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from calib import InputError, Predictions, TopLabelPrediction
+from calib import InputError
 from calib.assessment.calibrated import assessment_strategy
 from calib.assessment.summary import BASE
 from calib.binning import Strategy
-from calib.calibrators.catalogue import make_calibrator, name_of
+from calib.calibrators.binary import BinaryCalibrator
+from calib.calibrators.catalogue import for_kind, make_calibrator, name_of
+from calib.calibrators.multiclass import of_one_score
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
 from calib.isolation import computing
 from calib.isolation.objects import n_bytes
+from calib.kinds import Kind, kind_of, lacks
 from calib.notions import Notion
+from calib.reductions import event_scores
 from pages.shared.kept import kept
 from pages.shared.work import compute
 
@@ -47,9 +51,9 @@ class Dataset:
         One sentence on where the numbers come from.
     simulated : bool
         Whether they were drawn from a simulated population.
-    calibration : Predictions or None
+    calibration : predictions of any kind, or None
         Rows to fit calibrators on.
-    evaluation : Predictions
+    evaluation : predictions of the same kind
         Rows every number on screen is computed from.
     truth : (n,) array or None
         Known P(Y = c(x) | x) of the evaluation rows.
@@ -64,8 +68,8 @@ class Dataset:
     name: str
     description: str
     simulated: bool
-    calibration: Predictions | None
-    evaluation: Predictions
+    calibration: Any
+    evaluation: Any
     truth: np.ndarray | None = None
     example: str | None = None
     log: tuple[str, ...] = ()
@@ -84,8 +88,12 @@ class Dataset:
     @property
     def size(self) -> int:
         """Bytes of all probabilities and labels."""
-        rows = [rows for rows in (self.evaluation, self.calibration) if rows is not None]
-        return sum(r.proba.nbytes + (0 if r.labels is None else r.labels.nbytes) for r in rows)
+        return sum(rows.n_bytes for rows in (self.evaluation, self.calibration) if rows is not None)
+
+    @property
+    def kind(self) -> Kind:
+        """Kind of the predictions: what it has decides which pages, numbers and calibrators apply."""
+        return kind_of(self.evaluation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +106,7 @@ class Method:
         Shown in tables and menus; chosen by calib, or the user's file name for an added model.
     labels : (n,) int64 array
         True class codes of the evaluation rows.
-    scores : Predictions, TopLabelPrediction or (n, L) array
+    scores : predictions of any kind, or (n, L) array
         Its predictions for them.
     strategy : str
         How it is assessed: "discrete" for histogram-binned scores, else "uniform".
@@ -126,11 +134,18 @@ class Method:
     @property
     def scores_every_class(self) -> bool:
         """Whether it gives a score for every class, not only for the predicted class."""
-        return not isinstance(self.scores, TopLabelPrediction)
+        return lacks(kind_of(self.scores), "notion:class-wise") is None
+
+    @property
+    def one_event(self) -> bool:
+        """Whether it gives one score per row and no class: P(Y = 1), or a confidence."""
+        return event_scores(self.scores) is not None
 
     @property
     def notions(self) -> list[Notion]:
         """Notions it is judged by; for very large data, class-wise only if the user asked for it."""
+        if self.one_event:
+            return [kind_of(self.scores).notion]
         notions: list[Notion] = ["top-label", "confidence"]
         return [*notions, "class-wise"] if self.scores_every_class and class_wise() else notions
 
@@ -176,7 +191,7 @@ def use(data: Dataset) -> None:
         "data rows=%d calibration_rows=%d classes=%d megabytes=%.1f uploaded=%s",
         data.evaluation.n_samples,
         0 if data.calibration is None else data.calibration.n_samples,
-        data.evaluation.n_classes,
+        getattr(data.evaluation, "n_classes", 0),
         data.size / 1e6,
         data.example is None,
     )
@@ -191,7 +206,7 @@ def _put(data: Dataset) -> None:
     st.session_state["methods"] = {}
     store(_model(BASE, data.evaluation, data.evaluation.fingerprint))
     if data.calibration is not None:
-        calibrator = make_calibrator()
+        calibrator = for_kind(make_calibrator(), data.kind)
         store(_fit(name_of(calibrator), calibrator))
 
 
@@ -276,7 +291,7 @@ def _fit(name: str, calibrator: Any) -> Method:
     return Method(name, data.evaluation.labels, scores, assessment_strategy(fitted), key, fitted)
 
 
-def add_model(name: str, rows: Predictions, key: str) -> Method:
+def add_model(name: str, rows: Any, key: str) -> Method:
     """Store a model, described by its predictions for the evaluation rows, under `name`.
 
     Raises
@@ -289,7 +304,7 @@ def add_model(name: str, rows: Predictions, key: str) -> Method:
     return store(method)
 
 
-def _model(name: str, rows: Predictions, key: str) -> Method:
+def _model(name: str, rows: Any, key: str) -> Method:
     return Method(name, rows.labels, rows, "uniform", key)
 
 
@@ -297,6 +312,13 @@ def store(method: Method) -> Method:
     """Store a method for every page; it replaces a method of the same name."""
     st.session_state["methods"] = {**st.session_state["methods"], method.name: method}
     return method
+
+
+def described_calibrator(method: Method, data: Dataset) -> Any:
+    """Return the fitted calibrator of a method; that of one score as one pooled problem."""
+    if isinstance(method.calibrator, BinaryCalibrator):
+        return of_one_score(method.calibrator, data.calibration)
+    return method.calibrator
 
 
 def remove(name: str) -> Method | None:
@@ -311,7 +333,7 @@ def remove(name: str) -> Method | None:
 
 def class_wise() -> bool:
     """Whether class-wise numbers are shown: always for small data, for large data once the user asks."""
-    return dataset().evaluation.proba.size <= MANY_SCORES or st.session_state.get("class_wise", False)
+    return dataset().evaluation.n_scores <= MANY_SCORES or st.session_state.get("class_wise", False)
 
 
 @st.cache_resource(max_entries=6, show_spinner="Preparing the example ...")
@@ -320,7 +342,5 @@ def _example(name: str) -> Example:
 
 
 @kept(rows=True)
-def _fitted(
-    key: str, _name: str, _calibrator: Any, _calibration: Predictions, _evaluation: Predictions
-) -> tuple[Any, TopLabelPrediction | np.ndarray]:
+def _fitted(key: str, _name: str, _calibrator: Any, _calibration: Any, _evaluation: Any) -> tuple[Any, Any]:
     return compute(f"Fitting {_name}", computing.fit, _calibrator, _calibration, _evaluation)

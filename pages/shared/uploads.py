@@ -10,7 +10,8 @@ from typing import Any
 
 import streamlit as st
 
-from calib import InputError, Predictions
+from calib import InputError
+from calib.announcements import in_common_classes
 from calib.doctor import Examination
 from calib.doctor.findings import LABEL_CODES, AcceptedFix
 from calib.formats.roles import Roles
@@ -138,15 +139,15 @@ def in_words(fix: AcceptedFix) -> str:
     return f"{fix.code.replace('_', ' ')}: {fix.effect}"
 
 
-def without_labels(reading: Reading) -> tuple[Predictions, bool]:
+def without_labels(reading: Reading) -> tuple[Any, bool]:
     """Return the rows of an upload without labels that cannot be used, and whether there were any."""
     report = reading.reports["evaluation"]
     unusable = any(finding.code in LABEL_CODES for finding in report.errors)
     raw = replace(report.raw, labels=None) if unusable else report.raw
-    return raw.predictions(), unusable
+    return raw.announced(), unusable
 
 
-def rows_of(report: Examination) -> Predictions:
+def rows_of(report: Examination) -> Any:
     """Return examined rows.
 
     Raises
@@ -157,7 +158,7 @@ def rows_of(report: Examination) -> Predictions:
     for finding in report.errors:
         hint = " Accept it above." if finding.fix is not None else ""
         raise InputError(finding.message + hint)
-    return report.predictions()
+    return report.announced()
 
 
 def accepted(reading: Reading, split: float) -> Dataset:
@@ -178,7 +179,7 @@ def accepted(reading: Reading, split: float) -> Dataset:
     drawn = None
     if calibration is not None:
         try:
-            calibration = calibration.in_order_of(rows.class_names)
+            rows, calibration = in_common_classes(rows, calibration)
         except InputError as error:
             raise InputError(f"the calibration rows do not fit the evaluation rows: {error}") from None
     elif split > 0:

@@ -14,6 +14,7 @@ from calib.assessment.summary import HOW_SURE, Intervals, Summary, interval_fram
 from calib.figures import template
 from calib.figures.html import CONFIG, figure_html, plotly_script
 from calib.formats import write_csv
+from calib.kinds import lacks
 from calib.report.html import page, paragraph, text
 from pages.shared.session import DEFAULT_BINS, Dataset, Method, dataset, lost, methods
 from pages.shared.texts import PAGE_TERMS
@@ -53,8 +54,16 @@ def show_dataset(data: Dataset | None) -> None:
             "the page was reloaded or stayed without connection for more than a minute. This page shows a "
             "built-in example. Upload your file again on the Data page."
         )
-    n, classes = data.evaluation.n_samples, data.evaluation.n_classes
-    rows = f"{n:,} evaluation rows, {classes:,} classes"
+    of = data.evaluation
+    rows = f"{of.n_samples:,} evaluation rows, "
+    if data.kind.name == "binary":
+        rows += f"P(Y = 1) of class {literal(of.positive)}"
+    elif data.kind.name == "confidence":
+        rows += data.kind.title
+    else:
+        rows += f"{of.n_classes:,} classes"
+    if of.coverage < 1.0:
+        rows += f", {of.coverage:.1%} of the rows answered"
     if data.calibration is not None:
         rows += f", {data.calibration.n_samples:,} calibration rows"
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -81,6 +90,15 @@ def escaped(text: object) -> str:
 def stacked(results: Mapping[str, Any], column: str) -> pd.DataFrame:
     """Return the tables of several results below each other, their names in a last column."""
     return pd.concat([one.frame().assign(**{column: name}) for name, one in results.items()])
+
+
+def need_kind(page: str) -> None:
+    """Stop the page if it needs more than the predictions have, and say what."""
+    missing = lacks(dataset().kind, f"page:{page}")
+    if missing is not None:
+        st.info(escaped(missing))
+        st.page_link("pages/start/data.py", label="Open Data", icon=":material/upload_file:")
+        st.stop()
 
 
 def need_calibration(task: str) -> None:

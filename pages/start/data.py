@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -10,6 +13,7 @@ from calib import InputError, accuracy
 from calib.datasets import EXAMPLE_TITLES
 from calib.figures import class_shares
 from calib.isolation.reader import start
+from calib.kinds import lacks
 from pages.shared.panels.findings import show_findings, show_roles
 from pages.shared.session import dataset, from_example, previous, undo, use
 from pages.shared.uploads import accepted, dismiss, pending, read
@@ -30,6 +34,32 @@ def choose_example() -> None:
     use(from_example(st.session_state["choice"]))
 
 
+def switch_positive() -> None:
+    """Put the same binary predictions on screen with the other class as the positive one."""
+    shown = dataset()
+    calibration = None if shown.calibration is None else shown.calibration.switched()
+    use(replace(shown, evaluation=shown.evaluation.switched(), calibration=calibration))
+
+
+def show_preview(preview: pd.DataFrame, rows: Any) -> None:
+    """Show the first rows with their further columns."""
+    if rows.metadata is not None:
+        further = rows.metadata.head(PREVIEW_ROWS)
+        preview = pd.concat([preview, further.rename(columns=lambda name: f"{name} (metadata)")], axis=1)
+    st.dataframe(preview, hide_index=True)
+    st.caption(f"The first {len(preview)} evaluation rows.")
+
+
+def show_one_score(rows: Any) -> None:
+    """Show the first rows of predictions of one score."""
+    st.header("Preview", anchor=False)
+    top = rows.take(slice(0, PREVIEW_ROWS))
+    names = np.asarray(rows.class_names, dtype=object)
+    head = f"p({rows.positive})" if rows.kind == "binary" else "confidence"
+    score = top.score if rows.kind == "binary" else top.confidence
+    show_preview(pd.DataFrame({head: score, "outcome": names[top.labels]}), top)
+
+
 heading("Data", "Choose or upload predicted probabilities and true labels. Every other page is about them.")
 start()
 data = dataset()
@@ -45,9 +75,11 @@ with example_tab:
         st.button("Open this example", on_click=choose_example)
 with upload_tab:
     st.markdown(
-        "One row per example, with a probability for each class and the true label. CSV, TSV, JSON, Parquet, "
-        "Feather, NPY or NPZ. calib keeps files in this session's memory and saves none; while a large "
-        "file is received, the server passes it through a temporary file without a name."
+        "One row per example: a probability for each class and the true label; or less, such as the "
+        "predicted class, its confidence and the true label; a confidence and whether it was right; or one "
+        "probability and a 0/1 label. CSV, TSV, JSON, Parquet, Feather, NPY or NPZ. calib keeps files in "
+        "this session's memory and saves none; while a large file is received, the server passes it "
+        "through a temporary file without a name."
     )
     left, right = st.columns(2)
     evaluation = left.file_uploader(
@@ -97,8 +129,26 @@ n_calibration = f"{data.calibration.n_samples:,}" if data.calibration else "none
 columns = st.columns(4)
 columns[0].metric("Evaluation rows", f"{rows.n_samples:,}", border=True)
 columns[1].metric("Calibration rows", n_calibration, border=True)
-columns[2].metric("Classes", f"{rows.n_classes:,}", border=True)
+if rows.coverage < 1.0:
+    columns[2].metric(
+        "Coverage", f"{rows.coverage:.1%}", border=True, help="Rows of the file that are no abstentions."
+    )
+elif data.kind.name != "confidence":
+    columns[2].metric("Classes", f"{rows.n_classes:,}", border=True)
 columns[3].metric("Accuracy", f"{accuracy(rows.labels, rows):.3f}", border=True)
+if data.kind.name == "binary":
+    st.markdown(
+        f"The score is the probability of {literal(rows.positive)}; the other class is "
+        f"{literal(rows.class_names[0])}."
+    )
+    st.button(
+        f"Look at the probability of {literal(rows.class_names[0])} instead",
+        on_click=switch_positive,
+        icon=":material/swap_horiz:",
+    )
+if lacks(data.kind, "page:Classes") is not None:
+    show_one_score(rows)
+    st.stop()
 
 true = np.bincount(rows.labels, minlength=rows.n_classes) / rows.n_samples
 predicted = np.bincount(rows.label, minlength=rows.n_classes) / rows.n_samples
@@ -126,11 +176,15 @@ preview = pd.DataFrame(
         "confidence": rows.confidence[top],
     }
 )
-scores = pd.DataFrame(
-    rows.proba[top, :PREVIEW_CLASSES], columns=[f"p({name})" for name in rows.class_names[:PREVIEW_CLASSES]]
-)
-st.dataframe(pd.concat([preview, scores], axis=1).rename_axis("row").style.format(precision=4, subset=None))
-st.caption(
-    f"The first {len(preview)} evaluation rows"
-    + (f", {PREVIEW_CLASSES} of {rows.n_classes:,} classes." if rows.n_classes > PREVIEW_CLASSES else ".")
-)
+if data.kind.name == "vectors":
+    names = rows.class_names[:PREVIEW_CLASSES]
+    scores = pd.DataFrame(rows.proba[top, :PREVIEW_CLASSES], columns=[f"p({name})" for name in names])
+    st.dataframe(
+        pd.concat([preview, scores], axis=1).rename_axis("row").style.format(precision=4, subset=None)
+    )
+    st.caption(
+        f"The first {len(preview)} evaluation rows"
+        + (f", {PREVIEW_CLASSES} of {rows.n_classes:,} classes." if rows.n_classes > PREVIEW_CLASSES else ".")
+    )
+else:
+    show_preview(preview, rows)

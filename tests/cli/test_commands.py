@@ -587,12 +587,12 @@ def test_table_in_place_of_a_calibrator_is_refused_plainly(capsys, table, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("scale", "options"), [(100.0, "--fix percent"), (-7.5, "--scores logits"), (None, "--fix binary_input")]
+    ("scale", "options"), [(100.0, "--fix percent"), (-7.5, "--scores logits"), (None, "--fix percent")]
 )
 def test_refusals_name_options_of_the_command_line(capsys, table, tmp_path, scale, options):
     frame = pd.read_csv(table)
     if scale is None:
-        frame = pd.DataFrame({"score": frame["cat"], "label": (frame["label"] == "cat").astype(int)})
+        frame = pd.DataFrame({"score": 100 * frame["cat"], "label": (frame["label"] == "cat").astype(int)})
     else:
         frame[list(NAMES)] *= scale
         frame.loc[0, "cat"] += scale < 0
@@ -602,6 +602,55 @@ def test_refusals_name_options_of_the_command_line(capsys, table, tmp_path, scal
     assert options in err
     assert 'scores="' not in err
     assert "calib.examine" not in err
+
+
+@pytest.mark.parametrize("kind", ["top-label", "confidence", "binary"])
+def test_every_command_takes_what_is_no_vector(capsys, tmp_path, kind):
+    """Check, metrics, fit, apply to its own output, gate, recommend and report, with nothing else said."""
+    random = np.random.default_rng(0)
+    h = random.uniform(0.3, 1.0, 600).round(3)
+    right, code = random.random(600) < h**2, random.integers(0, 2, 600)
+    frame = {
+        "top-label": {
+            "predicted": code,
+            "confidence": h,
+            "label": np.where(right, code, 2),
+            "id": range(600),
+        },
+        "confidence": {"confidence": h, "correct": right},
+        "binary": {"p(yes)": h, "label": np.where(right, "yes", "no")},
+    }[kind]
+    file, out, applied = tmp_path / "rows.csv", tmp_path / "cal.json", tmp_path / "applied.csv"
+    pd.DataFrame(frame).to_csv(file, index=False)
+    key = "ece" if kind == "binary" else "conf_ece"
+
+    def asked(*words):
+        code, data, err = run(capsys, *words, "--json")
+        assert err == ""
+        return code, data
+
+    code_, data = asked("check", file)
+    assert (code_, data["parts"]["evaluation"]["kind"]) == (0, kind) if "parts" in data else code_ == 0
+    data = asked("metrics", file, "--resamples", 20)[1]
+    expected = ece(right, h, notion="confidence")
+    assert (data["kind"], data["methods"][0][key]) == (kind, pytest.approx(expected))
+    fitted = asked("fit", file, "--method", "isotonic", "-o", out, "--split", 0.5)[1]
+    before, after = (one["top_brier"] or one["brier"] for one in fitted["methods"])
+    assert after < before
+    columns = asked("apply", out, file, "-o", applied)[1]["columns"]
+    assert ("p(yes)" if kind == "binary" else "calibrated") in columns
+    again = asked("metrics", applied, "--resamples", 0)[1]
+    assert again["kind"] == kind
+    assert again["methods"][0][key] < expected / 2
+    assert asked("metrics", file, "--calibrator", out, "--split", 0.5, "--resamples", 0)[0] == 0
+    assert asked("gate", file, "--max", f"{key}=0.01", "--resamples", 0)[1]["answer"] == "broken"
+    assert asked("recommend", file)[1]["name"] != "none"
+    page = tmp_path / "report.html"
+    assert asked("report", file, "--split", 0.5, "-o", page, "--resamples", 20)[0] == 0
+    assert page.stat().st_size > 100_000
+    code_, _, err = run(capsys, "fit", file, "--method", "temperature", "-o", out)
+    assert code_ == 2
+    assert "needs a probability for every class" in err
 
 
 def test_evaluation_file_is_read_like_the_other(capsys, percent, tmp_path):
@@ -668,7 +717,8 @@ def test_every_number_has_its_interval(capsys, table, tmp_path):
     base, scaled = data["methods"]
     interval = calib.error_interval(rows.labels, rows)
     assert base["intervals"]["tl_ece"] == [interval.lower, interval.upper]
-    assert set(base["intervals"]) == set(calib.assessment.gate.METRICS) & set(base)
+    applying = {key for key in calib.assessment.gate.METRICS if base[key] is not None}
+    assert set(base["intervals"]) == applying == set(calib.assessment.gate.METRICS) - {"ece", "mce"}
     assert base["improvement"] == {}
     vectors = load(tmp_path / "ts.json").predict_proba(rows)
     change = calib.paired_interval(rows.labels, rows, vectors, metric="brier", random_state=0)

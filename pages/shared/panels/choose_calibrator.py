@@ -11,10 +11,11 @@ from calib import HistogramBinning, MulticlassToBinary, figures
 from calib.calibrators.catalogue import BINARY, REDUCTIONS, VECTOR
 from calib.calibrators.effort import effort_words
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
+from calib.kinds import lacks
 from calib.notions import Notion
 from pages.shared.results import points_per_bin
 from pages.shared.session import dataset
-from pages.shared.widgets import chart
+from pages.shared.widgets import chart, escaped
 
 PROPOSED, POINTS, BINS = "Proposed k", "Points per bin k", "Number of bins B"
 
@@ -31,11 +32,16 @@ RIDGES: dict[str, dict[str, Any]] = {
 }
 
 
+def size_of(rows: Any) -> tuple[int, int]:
+    """Return rows and classes; classes of predictions that have no score for each count as one."""
+    return rows.n_samples, rows.n_scores // rows.n_samples
+
+
 def choose_bins(column: DeltaGenerator, notion: Notion) -> HistogramBinning:
     """Show the proposed points per bin and the choice by hand in this place; return the unfitted binning."""
     data = dataset()
     assert data.calibration is not None, "the page asks for calibration rows first"
-    small = data.calibration.proba.size <= AT_ONCE
+    small = data.calibration.n_scores <= AT_ONCE
     by = column.segmented_control(
         "Bins by",
         [PROPOSED, POINTS, BINS],
@@ -74,9 +80,24 @@ def show_proposal(notion: Notion) -> int:
 def choose_calibrator() -> tuple[Any, int]:
     """Show the controls; return the chosen calibrator, unfitted, and among how many the labels chose it."""
     left, right = st.columns(2)
-    reductions = {reduction.title: reduction for reduction in REDUCTIONS}
+    kind = dataset().kind
     makers = {method.title: method.make for method in BINARY.values()}
-    title = left.selectbox("Reduction: what the confidence should be right for", [*reductions, WHOLE])
+    if lacks(kind, "notion:top-label") is not None:
+        make = makers[right.selectbox("Binary calibrator", list(makers))]
+        binary = choose_bins(right, kind.notion) if make is HistogramBinning else make()
+        left.markdown("One calibrator for the one score of each row.")
+        left.caption(escaped(lacks(kind, "notion:top-label")))
+        proposed = st.session_state.get("bins-by") == PROPOSED and isinstance(binary, HistogramBinning)
+        return binary, show_proposal(kind.notion) if proposed else 1
+    reductions = {
+        reduction.title: reduction
+        for reduction in REDUCTIONS
+        if lacks(kind, f"notion:{reduction.notion}") is None
+    }
+    whole = [WHOLE] if lacks(kind, "calibrator:whole vector") is None else []
+    title = left.selectbox("Reduction: what the confidence should be right for", [*reductions, *whole])
+    if not whole:
+        left.caption(escaped(lacks(kind, "calibrator:whole vector")))
     if title == WHOLE:
         return _choose_scaling(left, right), 1
     chosen = reductions[title]
@@ -101,7 +122,7 @@ def choose_calibrator() -> tuple[Any, int]:
 
 def _warn_if_long(calibrator: Any) -> None:
     calibration = dataset().calibration
-    if calibration is not None and (warning := effort_words(calibrator, *calibration.proba.shape)):
+    if calibration is not None and (warning := effort_words(calibrator, *size_of(calibration))):
         st.warning(warning)
 
 

@@ -9,18 +9,27 @@ import streamlit as st
 
 from calib.doctor import Finding
 from calib.doctor.findings import LABEL_CODES
+from calib.formats.roles import Roles
+from calib.formats.tables import words_in
+from calib.kinds import KINDS
 from pages.shared.uploads import PENDING, Reading, examine_again, in_words
+from pages.shared.widgets import escaped
 
 COLOURS = {"error": "red", "warning": "orange", "note": "blue"}
 #: More columns than this are not listed one by one for correction.
 LISTED_COLUMNS = 60
 NOBODY = "(none)"
+#: Most values of a column that are offered as abstentions.
+LISTED_VALUES = 1_000
 
 
 def show_roles(reading: Reading) -> None:
     """Show what each column was taken for, and let the user correct it."""
     roles, names = reading.roles, list(reading.table.columns)
     if roles is None:
+        return
+    if roles.kind != "vectors":
+        _show_one_score(reading, roles, names)
         return
     classes = len(roles.probabilities)
     with st.expander(f"Columns: {classes:,} of {len(names):,} are taken for class scores"):
@@ -43,6 +52,57 @@ def show_roles(reading: Reading) -> None:
                 label=roles.label if label == guess else () if label == NOBODY else (label,),
                 id=None if chosen_id == NOBODY else chosen_id,
                 split=None if split == NOBODY else split,
+            )
+            examine_again(replace(reading, roles=changed))
+
+
+def _show_one_score(reading: Reading, roles: Roles, names: list[str]) -> None:
+    """Show the columns of a file with one score per row, and let the user correct them."""
+    st.markdown(f"Read as **{KINDS[roles.kind].title}**, one score per row.")
+    others = [NOBODY, *names]
+    with st.expander(f"Columns: {escaped(roles.probabilities[0])} is taken for the score"):
+        left, right = st.columns(2)
+        score = left.selectbox("Score", names, names.index(roles.probabilities[0]), key="role-score")
+        given = {
+            "predicted": roles.predicted,
+            "label": roles.label[0] if roles.label else None,
+            "correct": roles.correct,
+            "id": roles.id,
+        }
+        heads = {
+            "predicted": "Predicted class",
+            "label": "True label",
+            "correct": "Right or wrong",
+            "id": "Row id",
+        }
+        chosen: dict[str, str | None] = {}
+        for position, (key, head) in enumerate(heads.items()):
+            place = (right, left)[position % 2]
+            picked = place.selectbox(head, others, others.index(given[key] or NOBODY), key=f"role-{key}")
+            chosen[key] = None if picked == NOBODY else picked
+        abstentions = roles.abstentions
+        if roles.kind == "top-label" and roles.predicted is not None:
+            seen = [word for word in words_in(reading.table.columns[roles.predicted])[1] if word]
+            found = [] if abstentions is None else [word for word in seen if word in abstentions]
+            picked_words = st.multiselect(
+                "Predictions that are no answer",
+                seen[:LISTED_VALUES],
+                found,
+                key="role-abstentions",
+                help="Left empty: IDK, an empty cell and the like, where they are never the true class.",
+            )
+            abstentions = tuple(picked_words) or None
+        if st.button("Read again with these columns"):
+            kind = "top-label" if chosen["predicted"] else "confidence" if chosen["correct"] else "binary"
+            changed = replace(
+                roles,
+                kind=kind,
+                probabilities=(score,),
+                predicted=chosen["predicted"],
+                label=() if chosen["label"] is None else (chosen["label"],),
+                correct=chosen["correct"],
+                id=chosen["id"],
+                abstentions=abstentions,
             )
             examine_again(replace(reading, roles=changed))
 

@@ -8,10 +8,11 @@ import streamlit as st
 
 from calib.assessment.leaderboard import HOW_RANKED, RANKING, Leaderboard
 from calib.assessment.summary import how_assessed
-from calib.metrics.catalogue import MEASURES
+from calib.kinds import lacks
+from calib.metrics.catalogue import MEASURES, ece_of
 from calib.notions import TOP_NOTIONS
 from pages.shared.results import error_difference, floor, interval, score_difference
-from pages.shared.session import Method, methods
+from pages.shared.session import Method, dataset, methods
 from pages.shared.widgets import download, literal, offer
 
 #: What a table shows in an empty cell.
@@ -36,13 +37,15 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int) -> None:
         ]
         shown.insert(list(shown.columns).index(head) + 1, f"{head}, 95 %", texts)
     compared = [methods()[entry.method] if entry.summary else None for entry in leaderboard.ranked]
-    floors = [one and floor(one, "tl_ece", n_bins) for one in compared]
-    limits = [one and interval(one, "tl_ece", n_bins) for one in compared]
-    position = list(shown.columns).index("TL-ECE") + 1
+    errors = ece_of(dataset().kind)
+    error = errors.get("tl_ece") or next(iter(errors.values()))
+    floors = [one and floor(one, error.key, n_bins) for one in compared]
+    limits = [one and interval(one, error.key, n_bins) for one in compared]
+    position = list(shown.columns).index(error.title) + 1
     texts = [NONE if ends is None else f"{ends[0]:.4f} to {ends[1]:.4f}" for ends in limits]
-    shown.insert(position, "TL-ECE, 95 %", texts)
+    shown.insert(position, f"{error.title}, 95 %", texts)
     shown.insert(position + 1, "Noise floor", [noise.mean if noise else None for noise in floors])
-    shown.insert(position + 2, "TL-ECE is", [noise.verdict if noise else "" for noise in floors])
+    shown.insert(position + 2, f"{error.title} is", [noise.verdict if noise else "" for noise in floors])
     if table["Failure"].notna().any():
         shown["Failure"] = table["Failure"]
 
@@ -59,6 +62,13 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int) -> None:
         download(table, "leaderboard", key="leaderboard-csv")
         offer("Markdown", leaderboard.markdown(), "leaderboard.md", "text/markdown")
         offer("LaTeX", leaderboard.latex(), "leaderboard.tex", "text/x-tex")
+    if lacks(dataset().kind, "calibrator:whole vector") is not None:
+        st.caption(
+            "Methods are ranked by the Brier score of the event: the predicted class is right, or Y is 1. "
+            f"{''.join(HOW_RANKED.partition(' An improvement')[1:])} All other columns are diagnostics. "
+            f"{how_assessed(n_bins)}"
+        )
+        return
     st.caption(HOW_RANKED)
     st.caption(
         "All other columns are diagnostics. Where a method gives only a confidence, the other classes share "
@@ -79,9 +89,19 @@ def show_pair(candidates: list[Method], n_bins: int) -> None:
     first = candidates[names.index(left.selectbox("Method", names, 0, key="pair-first"))]
     default = names.index("TL-HB") if "TL-HB" in names else len(names) - 1
     second = candidates[names.index(middle.selectbox("Compared with", names, default, key="pair-second"))]
-    keys = [key for key, one in MEASURES.items() if one.notion in TOP_NOTIONS and one.metric != "mce"]
+    kind = dataset().kind
+    wanted = ["ece", "brier", "log_loss"] if kind.name == "binary" else list(MEASURES)
+    keys = [
+        key
+        for key, one in MEASURES.items()
+        if key in wanted
+        and lacks(kind, f"measure:{key}") is None
+        and (one.notion in TOP_NOTIONS or kind.name == "binary")
+        and one.metric != "mce"
+    ]
+    default_key = next(key for key in ("tl_ece", "conf_ece", "ece") if key in keys)
     key = right.selectbox(
-        "By", keys, keys.index("tl_ece"), key="pair-number", format_func=lambda name: MEASURES[name].title
+        "By", keys, keys.index(default_key), key="pair-number", format_func=lambda name: MEASURES[name].title
     )
     if first is second:
         st.caption("Choose two different methods.")

@@ -6,6 +6,7 @@ import streamlit as st
 
 from calib import InputError, Recommendation, recommend
 from calib.calibrators.catalogue import name_of
+from calib.kinds import lacks
 from pages.shared.session import Dataset, dataset, fit
 from pages.shared.widgets import download, escaped
 from pages.shared.work import asked, compute
@@ -63,8 +64,10 @@ def _show(advice: Recommendation) -> None:
             column_config={"Method": st.column_config.TextColumn(pinned=True)},
         )
         download(advice.table, "recommendation", key="recommendation-csv")
+        whole = lacks(dataset().kind, "calibrator:whole vector") is None
+        scored = "whole vectors" if whole else "the one event of each row"
         st.caption(
-            "Cross-validated scores of whole vectors; the intervals of the improvement hold for all "
+            f"Cross-validated scores of {scored}; the intervals of the improvement hold for all "
             "candidates at once, at 95 %, and treat rows as independent given the fits. Among those that "
             "help and are within one standard error of the lowest Brier score of these, the one with the "
             "fewest fitted numbers is recommended."

@@ -19,7 +19,7 @@ from calib.calibrators.canonical import SimplexScheme
 from calib.diagrams import RecalibrationMap, SchemeComparison
 from pages.shared.results import MERGE, RENORMALISE, ThreeClasses, three_class_view
 from pages.shared.session import DEFAULT_EXAMPLE, dataset, from_example
-from pages.shared.widgets import escaped, need_calibration, show_dataset
+from pages.shared.widgets import escaped, need_calibration, need_kind, show_dataset
 
 BUILT_IN, LOADED = "Three-class example", "Loaded predictions"
 #: Entries of the menu: the scheme; label, smallest, largest and default size. The default is the paper's.
@@ -63,6 +63,7 @@ def choose_view() -> ThreeClasses:
         st.caption(data.description)
     else:
         show_dataset(data)
+        need_kind("Simplex")
         need_calibration("Binning the simplex")
     rows, calibration = data.evaluation, data.calibration
     assert calibration is not None

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from calib import Predictions
+from calib.calibrators.binary import BinaryCalibrator
 from calib.export import scorer, to_onnx, verify_onnx, verify_scorer
+from calib.kinds import lacks
 from calib.persistence import dumps
+from calib.reductions import event_scores
 from pages.shared.kept import kept
 from pages.shared.session import Method, dataset
-from pages.shared.widgets import offer
+from pages.shared.widgets import escaped, offer
 
 #: Evaluation rows on which a scorer is verified while the page waits.
 VERIFIED_ROWS = 100_000
@@ -25,18 +27,24 @@ def show_take_away(method: Method) -> None:
     st.header("Download the calibrator", anchor=False)
     offer_file(method.calibrator, data.calibration, data.evaluation.class_names)
     st.caption("The Apply page, `python -m calib apply` and `calib.load` read this file.")
+    missing = lacks(data.kind, "export:scorer")
+    if missing is not None:
+        st.caption(escaped(missing))
+        return
     if not st.toggle("Also make a scorer for production", key="make-scorer"):
         return
-    code, deviation = _scorer(method, data.evaluation.proba[:VERIFIED_ROWS])
+    one = event_scores(data.evaluation)
+    rows = (data.evaluation.proba if one is None else one)[:VERIFIED_ROWS]
+    code, deviation = _scorer(method, rows)
     _offer("Python scorer (NumPy only)", code.encode(), "scorer.py", "text/x-python", deviation)
     if find_spec("onnx") is None or find_spec("onnxruntime") is None:
         st.caption('For an ONNX graph, install the extra: `pip install "calib[onnx]"`.')
         return
-    graph, deviation = _graph(method, data.evaluation.proba[:VERIFIED_ROWS])
+    graph, deviation = _graph(method, rows)
     _offer("ONNX graph (float32 input)", graph, "calibrator.onnx", "application/octet-stream", deviation)
 
 
-def offer_file(calibrator: Any, fitted_on: Predictions | None, names: tuple[str, ...]) -> None:
+def offer_file(calibrator: Any, fitted_on: Any, names: tuple[str, ...]) -> None:
     """Offer the calibrator file; it lists the fixes accepted in the data on the page."""
     key = f"{calibrator!r}/{'' if fitted_on is None else fitted_on.fingerprint}"
     offer(
@@ -49,10 +57,9 @@ def offer_file(calibrator: Any, fitted_on: Predictions | None, names: tuple[str,
 
 
 @kept(rows=True)
-def _file(
-    key: str, names: tuple[str, ...], log: tuple[str, ...], _calibrator: Any, _fitted_on: Predictions | None
-) -> bytes:
-    return dumps(_calibrator, class_names=names, fitted_on=_fitted_on, log=log)
+def _file(key: str, names: tuple[str, ...], log: tuple[str, ...], _calibrator: Any, _fitted_on: Any) -> bytes:
+    named = None if isinstance(_calibrator, BinaryCalibrator) else names
+    return dumps(_calibrator, class_names=named, fitted_on=_fitted_on, log=log)
 
 
 def _offer(label: str, content: bytes, file: str, mime: str, deviation: float) -> None:

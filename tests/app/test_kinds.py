@@ -1,0 +1,69 @@
+"""Files of people who hold less than a vector: dropped on the Data page, then every page."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calib import ece, read
+from tests.app.running import open_page, press, words
+
+_random = np.random.default_rng(0)
+H = _random.uniform(0.3, 1.0, 900).round(3)
+RIGHT, CODE = _random.random(900) < H**2, _random.integers(0, 2, 900)
+FILES = {
+    "top-label": {
+        "id": np.arange(900) // 3,
+        "setting": np.arange(900) % 3,
+        "predicted": np.where(np.arange(900) % 10 == 0, "IDK", np.array(["cat", "dog"])[CODE]),
+        "confidence": H,
+        "label": np.where(RIGHT, np.array(["cat", "dog"])[CODE], "emu"),
+        "text": "a text",
+    },
+    "confidence": {"confidence": H, "correct": RIGHT},
+    "binary": {"p(yes)": H, "label": np.where(RIGHT, "yes", "no")},
+}
+PAGES = ("start/overview", "diagnose/reliability", "diagnose/classes", "diagnose/noise", "diagnose/validity")
+PAGES += ("repair/calibrate", "repair/compare", "repair/apply", "repair/decide", "study/simplex")
+
+
+@pytest.fixture(scope="module", params=FILES)
+def uploaded(request):
+    """The app with a file of one kind in use, and the file."""
+    frame = pd.DataFrame(FILES[request.param])
+    app = open_page("pages/start/data.py")
+    content = frame.to_csv(index=False).encode()
+    app.file_uploader(key="up").upload("rows.csv", content, "text/csv").run()
+    assert not app.exception
+    press(app, "Use these files")
+    assert not app.exception
+    assert not app.error
+    return request.param, app, content
+
+
+def test_every_page_works_or_says_what_it_would_need(uploaded):
+    kind, app, content = uploaded
+    rows = read(content).split(0.5, 0)[1]
+    said = {}
+    for page in PAGES:
+        said[page] = words(app.switch_page(f"pages/{page}.py").run())
+        assert not app.error, (kind, page)
+    if kind == "top-label":
+        assert "90.0% of the rows answered" in said["start/overview"]
+        assert "Which predicted classes" in said["diagnose/classes"]
+    else:
+        assert "Classes needs the predicted class of each row" in said["diagnose/classes"]
+        assert f"**{ece(rows.labels, rows, notion='confidence'):.4f}**" in said["diagnose/reliability"]
+    assert "needs a probability for every class" in said["repair/compare"]
+
+
+def test_the_positive_class_is_named_and_switched(uploaded):
+    kind, app, _ = uploaded
+    if kind != "binary":
+        pytest.skip("there is no positive class")
+    app.switch_page("pages/start/data.py").run()
+    assert "The score is the probability of `` yes ``" in words(app)
+    press(app, "Look at the probability of `` no `` instead")
+    assert "The score is the probability of `` no ``" in words(app)
+    press(app, "Look at the probability of `` yes `` instead")
