@@ -16,6 +16,7 @@ import requests
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
+from urllib3.util.retry import Retry
 from websockets.sync.client import connect
 
 ROOT = Path(__file__).parents[2]
@@ -58,6 +59,8 @@ class Visitor:
     def __init__(self, url: str, page: str, query: str = "") -> None:
         self.url, self.page, self.query, self.widgets = url, page, query, dict[str, WidgetState]()
         self.web = requests.Session()
+        # As browsers do, ask again where the server closed an idle connection just before a request on it.
+        self.web.mount("http://", requests.adapters.HTTPAdapter(max_retries=Retry(2, status=0)))
         self.web.get(f"{url}/_stcore/host-config", timeout=PATIENCE)
         self.web.get(f"{url}/_stcore/health", timeout=PATIENCE)
         self.token = self.web.cookies.get("_streamlit_xsrf", "")
