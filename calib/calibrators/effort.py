@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from calib.calibrators.ridge_choice import CROSS_VALIDATED, N_FOLDS, STRENGTHS
-from calib.notions import TOP_NOTIONS
+from calib.notions import NotionShape
 
 
 class Effort(NamedTuple):
@@ -51,7 +51,7 @@ def fit_seconds(calibrator: Any, n_samples: int, n_classes: int) -> float:
         return 0.0
     claims = n_classes
     if binary is not None and calibrator.notion != "class-wise":
-        claims = 1 if calibrator.notion in TOP_NOTIONS else calibrator.top_k
+        claims = NotionShape.of(calibrator.notion, n_classes, calibrator.top_k).n_claims
     seconds = effort.seconds * n_samples * claims * (n_classes if effort.matrix else 1)
     searched = CROSS_VALIDATED in calibrator.get_params(deep=False).values()
     return seconds * (N_FOLDS * len(STRENGTHS) if searched else 1)

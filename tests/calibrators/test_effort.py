@@ -52,6 +52,14 @@ def test_seconds_count_the_problems_of_the_notion():
     assert fit_seconds(venn_abers("class-wise"), 1_000, 10) == pytest.approx(10 * three / 3)
 
 
+def test_ranks_are_counted_where_their_number_is_left_out():
+    one = fit_seconds(venn_abers("confidence"), 1_000, 10)
+    for notion in ("top-k-confidence", "top-k-label"):
+        unset = MulticlassToBinary(VennAbersCalibration(), notion=notion)
+        assert fit_seconds(unset, 1_000, 10) == pytest.approx(5 * one)
+        assert fit_seconds(unset, 1_000, 3) == pytest.approx(3 * one)
+
+
 def test_the_table_names_calibrators_of_the_catalogue():
     assert set(EFFORTS) <= {method.make.__name__ for method in METHODS.values()}
 
