@@ -299,8 +299,8 @@ def name_of(calibrator: Any) -> str:
             settings.append(f"B = {n_bins}")
         elif points is not None:
             settings.append(f"k = {points}")
-        if calibrator.fallback == "pooled":
-            settings.append("pooled")
+        if calibrator.fallback != "identity":
+            settings.append({"pooled": "pooled", "shrink": "shrunk"}[calibrator.fallback])
         if calibrator.complete:
             settings.append("completed")
         if calibrator.has_groups:

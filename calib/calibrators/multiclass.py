@@ -14,12 +14,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from calib.announcements import TopLabelPrediction
-from calib.binning import BinaryProblems
+from calib.binning import BinaryProblems, assign_bins
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.completed_rows import completed, normalised
 from calib.calibrators.curves import CurveSet
 from calib.calibrators.effort import effort_words
 from calib.calibrators.histogram import HistogramBinning
+from calib.calibrators.shrinkage import shrunken
 from calib.exceptions import InputError, LongFitWarning
 from calib.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
 from calib.parallel import cached_slices, map_threads
@@ -44,7 +45,8 @@ class Fallback:
         Calibration rows there were, and the least there should have been.
     used : str
         "identity" (scores left as they are), "pooled" (the calibrator of all classes together) or "class"
-        (that of the class, for a group with too few rows).
+        (that of the class, for a group with too few rows) or "shrunk" (frequencies of its few rows, shrunk
+        towards those of all classes).
     group : int
         Code of the group it is about, -1 if there are no groups.
     """
@@ -117,6 +119,7 @@ def find_fallbacks(
     needed: int,
     calibrators: Sequence[Any],
     by_class: Sequence[Any] = (),
+    shrunk: bool = False,
 ) -> tuple[Fallback, ...]:
     """List the problems with fewer than `needed` points, by what each uses (None: scores as they are)."""
     short = np.flatnonzero(n_points < needed)
@@ -125,7 +128,9 @@ def find_fallbacks(
     def used(index: int) -> str:
         if calibrators[index] is None:
             return "identity"
-        return "class" if any(calibrators[index] is one for one in by_class) else "pooled"
+        if any(calibrators[index] is one for one in by_class):
+            return "class"
+        return "shrunk" if shrunk else "pooled"
 
     return tuple(
         Fallback(index, label, rank, points, needed, used(index), group)
@@ -138,6 +143,7 @@ FALLBACK_WORDS = {
     "identity": "left uncalibrated",
     "pooled": "calibrated by the calibrator of all classes",
     "class": "calibrated by the calibrator of the class",
+    "shrunk": "calibrated by their few rows, shrunk towards those of all classes",
 }
 
 
@@ -172,6 +178,14 @@ def fit_rows(calibrator: Any, inputs: Any, outcomes: Any, sample_weight: Any) ->
             "another calibrator"
         )
     return calibrator.fit(inputs, outcomes, sample_weight=sample_weight)
+
+
+def with_values(binning: HistogramBinning, values: np.ndarray) -> HistogramBinning:
+    """Return the same bins with other values."""
+    other = clone(binning)
+    other.edges_, other.values_, other.counts_ = binning.edges_, values, binning.counts_
+    other.misplaced_ = other.effective_ = None
+    return other
 
 
 #: Kinds of predictions that know how many classes there are.
@@ -209,9 +223,11 @@ class MulticlassToBinary(BaseEstimator):
     normalize : bool, default False
         Class-wise only: divide each row by its sum (Algorithm 4, "N-HB" with histogram binning). Rows
         that sum to 0 become 1/L. Normalising voids the guarantee; it keeps the order within a row.
-    fallback : {"identity", "pooled"}, default "identity"
+    fallback : {"identity", "pooled", "shrink"}, default "identity"
         What a problem with too few calibration rows uses: its scores unchanged, or the calibrator fitted
-        on the rows of all classes together (unchanged where even these are too few).
+        on the rows of all classes together (unchanged where even these are too few). "shrink", of top-label
+        histogram binning: the bins of all classes together, each with the frequency of the class in it,
+        shrunk towards that of all classes (`calib.calibrators.shrinkage`). It carries no guarantee.
     min_points : int, optional
         Fewest rows a problem needs. Default: one full bin for histogram binning, else 1.
     complete : {None, "rescale"}, default None
@@ -229,7 +245,10 @@ class MulticlassToBinary(BaseEstimator):
     calibrators_ : ProblemCalibrators
         Tuple of a fitted binary calibrator per problem; None where scores are left as they are.
     pooled_ : tuple
-        With ``fallback="pooled"``, a calibrator per claim fitted on the rows of all classes (or None).
+        With ``fallback="pooled"`` or "shrink", a calibrator per claim fitted on the rows of all classes (or
+        None).
+    shrunk_ : list
+        With ``fallback="shrink"``, the values of the pooled bins for each problem that fell back, else None.
     n_points_ : (P,) int64 array
         Calibration rows of each problem.
     fallbacks_ : tuple of Fallback
@@ -300,7 +319,7 @@ class MulticlassToBinary(BaseEstimator):
         scores: Any = proba if isinstance(proba, _WITH_CLASSES) else score_matrix(proba, "proba")
         n_classes = scores.n_classes if isinstance(scores, _WITH_CLASSES) else scores.shape[1]
         shape = self.shape_for(n_classes)
-        for name in ("groups_", "by_class_", "everyone_"):
+        for name in ("groups_", "by_class_", "everyone_", "shrunk_"):
             self.__dict__.pop(name, None)
         binary, needed = self.binary_calibrator, self.least_points
         by_class: list[Any] = []
@@ -337,8 +356,16 @@ class MulticlassToBinary(BaseEstimator):
         self.pooled_ = tuple(pooled)
         self.n_points_ = sizes
         self.n_classes_ = shape.n_classes
+        shrinks = self.fallback == "shrink" and pooled[0] is not None
+        if shrinks:
+            self.shrunk_ = self._shrunk(problems, sizes < needed, pooled[0])
+            each = (
+                one if size >= needed else with_values(pooled[0], values)
+                for one, size, values in zip(self.calibrators_, sizes, self.shrunk_, strict=True)
+            )
+            self.calibrators_ = ProblemCalibrators(each)
         own = [one for one in by_class if one is not None]
-        self.fallbacks_ = find_fallbacks(shape, sizes, needed, self.calibrators_, own)
+        self.fallbacks_ = find_fallbacks(shape, sizes, needed, self.calibrators_, own, shrinks)
         return self
 
     @property
@@ -370,7 +397,16 @@ class MulticlassToBinary(BaseEstimator):
         shape = NotionShape.of(self.notion, n_classes, self.top_k)
         if self.normalize and self.notion != "class-wise":
             raise InputError(f'normalize=True needs notion "class-wise"; got "{self.notion}"')
-        check_choice(self.fallback, ("identity", "pooled"), "fallback")
+        check_choice(self.fallback, ("identity", "pooled", "shrink"), "fallback")
+        if self.fallback == "shrink" and (
+            self.notion != "top-label"
+            or self.has_groups
+            or not isinstance(self.binary_calibrator, HistogramBinning)
+        ):
+            raise InputError(
+                'fallback="shrink" belongs to HistogramBinning with notion "top-label" and by="class"; '
+                'use fallback="pooled"'
+            )
         check_choice(self.complete, (None, "rescale"), "complete")
         if self.complete and not _gives_top(self):
             raise InputError(f'complete belongs to "confidence" and "top-label"; got notion "{self.notion}"')
@@ -497,12 +533,28 @@ class MulticlassToBinary(BaseEstimator):
 
     def _fit_pooled(self, problems: BinaryProblems, claim: int, binary: Any, needed: int) -> Any:
         per_claim = problems.shape.problems_per_claim
-        if self.fallback != "pooled" or per_claim == 1:
+        if self.fallback == "identity" or per_claim == 1:
             return None
         entries = slice(*problems.offsets[[claim * per_claim, (claim + 1) * per_claim]])
         scores, outcomes = problems.scores[entries], problems.outcomes[entries]
         weights = None if problems.weights is None else problems.weights[entries]
         return fit_rows(clone(binary), scores, outcomes, weights) if len(scores) >= needed else None
+
+    def _shrunk(self, problems: BinaryProblems, short: np.ndarray, pooled: Any) -> list[Any]:
+        """Values of the pooled bins for each problem with too few rows, None for the others."""
+        problems.check_unweighted('fallback="shrink"', 'use fallback="pooled"')
+        n_bins = len(pooled.values_)
+        problem = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
+        cell = problem * n_bins + assign_bins(problems.scores, pooled.edges_)
+        total = problems.n_problems * n_bins
+        count = np.bincount(cell, minlength=total).reshape(-1, n_bins)[short]
+        right = np.bincount(cell, weights=problems.outcomes, minlength=total).reshape(-1, n_bins)[short]
+        prior = np.tile(pooled.values_, len(count))
+        values = shrunken(right.ravel(), count.ravel(), prior)[0].reshape(-1, n_bins)
+        listed: list[Any] = [None] * problems.n_problems
+        for index, row in zip(np.flatnonzero(short).tolist(), values, strict=True):
+            listed[index] = row
+        return listed
 
     def _checked(self, proba: Any) -> np.ndarray:
         if not hasattr(self, "n_classes_"):  # `check_is_fitted` takes longer than one row does

@@ -229,7 +229,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--ties", choices=("group", "randomize"), help="histogram: how to bin equal scores; default group")
     add("--top-k", type=int, metavar="K", help="ranks of the top-k notions")
     add("--normalize", action="store_true", help="class-wise: divide each row by its sum")
-    add("--fallback", choices=("identity", "pooled"), help="for classes with too few rows; default identity")
+    fallbacks = ("identity", "pooled", "shrink")
+    add("--fallback", choices=fallbacks, help="for classes with too few rows; default identity")
     add("--complete", action="store_true", help="spread 1 - confidence over the other classes")
     add(
         "--l2", type=_ridge, metavar="X|cv", help="vector, dirichlet: weight of the ridge, or cv to choose it"

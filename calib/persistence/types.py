@@ -12,7 +12,7 @@ import numpy as np
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
 from calib.calibrators.catalogue import BINARY, SCHEMES, VECTOR, Method
 from calib.calibrators.curves import MOST_ODDS
-from calib.calibrators.multiclass import MulticlassToBinary, ProblemCalibrators, find_fallbacks
+from calib.calibrators.multiclass import MulticlassToBinary, ProblemCalibrators, find_fallbacks, with_values
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.calibrators.scaling import LEAST_FLOOR, MOST_FLOOR
 from calib.calibrators.venn_abers import VennAbersCalibration
@@ -394,7 +394,10 @@ class _MulticlassLayout(Layout):
         fitted = [None if i in fell_back else binary for i, binary in enumerate(estimator.calibrators_)]
         lists = {"calibrators_": fitted, "pooled_": estimator.pooled_}
         lists |= {"by_class_": estimator.by_class_} if hasattr(estimator, "by_class_") else {}
-        groups = {"groups_": list(estimator.groups_)} if estimator.has_groups else {}
+        groups: Values = {"groups_": list(estimator.groups_)} if estimator.has_groups else {}
+        if hasattr(estimator, "shrunk_"):
+            rows = [None if row is None else row.tolist() for row in estimator.shrunk_]
+            groups |= {"shrunk_": rows}
         return (
             self.state.encode(estimator)
             | groups
@@ -407,7 +410,7 @@ class _MulticlassLayout(Layout):
     def decode_state(self, params: Values, raw: Any, where: str, sizes: Sizes) -> Values:
         """Return the checked state, with what follows from it."""
         fields = self.state.fields
-        closed(raw, (*fields, "calibrators_", "pooled_", *_OF_GROUPS), where, _OF_GROUPS)
+        closed(raw, (*fields, "calibrators_", "pooled_", *_OPTIONAL), where, _OPTIONAL)
         n_classes = fields["n_classes_"].decode(raw["n_classes_"], f"{where}.n_classes_", sizes)
         unfitted = MulticlassToBinary(**params)
         try:
@@ -432,7 +435,7 @@ class _MulticlassLayout(Layout):
                 f"calibrator file: {where}.n_points_ must add up to the same number of rows for every claim"
             )
         sizes["n"] = int(per_claim[0])
-        pools = params["fallback"] == "pooled" and shape.problems_per_claim > 1
+        pools = params["fallback"] != "identity" and shape.problems_per_claim > 1
         n_pooled = per_claim if pools else np.zeros_like(per_claim)
         counted = {"calibrators_": n_points, "pooled_": n_pooled}
         counted |= {"by_class_": n_points.reshape(-1, n_classes).sum(axis=0)} if both else {}
@@ -447,7 +450,17 @@ class _MulticlassLayout(Layout):
         calibrators = ProblemCalibrators(
             pooled[claim] if binary is None else binary for binary, claim in zip(fitted, claims, strict=True)
         )
+        shrinks = params["fallback"] == "shrink" and pooled[0] is not None
+        if ("shrunk_" in raw) != shrinks:
+            raise CalibratorFileError(f"calibrator file: {where} needs 'shrunk_' exactly where it shrinks")
         groups: Values = {"groups_": names} if unfitted.has_groups else {}
+        if shrinks:
+            shrunk = _shrunk_values(raw["shrunk_"], f"{where}.shrunk_", n_points < needed, pooled[0])
+            groups |= {"shrunk_": shrunk}
+            calibrators = ProblemCalibrators(
+                one if values is None else with_values(pooled[0], values)
+                for one, values in zip(calibrators, shrunk, strict=True)
+            )
         groups |= {"by_class_": tuple(by_class)} if both else {}
         own = [one for one in by_class if one is not None]
         return groups | {
@@ -455,7 +468,7 @@ class _MulticlassLayout(Layout):
             "pooled_": tuple(pooled),
             "n_points_": n_points,
             "n_classes_": n_classes,
-            "fallbacks_": find_fallbacks(shape, n_points, needed, calibrators, own),
+            "fallbacks_": find_fallbacks(shape, n_points, needed, calibrators, own, shrinks),
         }
 
     @property
@@ -465,11 +478,30 @@ class _MulticlassLayout(Layout):
         of_states = ("calibrators_", "pooled_", "by_class_")
         lists: dict[str, Any] = dict.fromkeys(of_states, {"type": "array", "items": states})
         lists["groups_"] = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
-        return closed_schema(self.state.schema["properties"] | lists, _OF_GROUPS)
+        values = {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}}
+        lists["shrunk_"] = {"type": "array", "items": {"anyOf": [{"type": "null"}, values]}}
+        return closed_schema(self.state.schema["properties"] | lists, _OPTIONAL)
 
 
 #: State that only calibrators with groups have, and only those by class and group.
 _OF_GROUPS = ("groups_", "by_class_")
+
+#: State that only some calibrators have.
+_OPTIONAL = (*_OF_GROUPS, "shrunk_")
+
+
+def _shrunk_values(raw: Any, where: str, short: np.ndarray, pooled: Any) -> list[Any]:
+    """Return a row of values of the pooled bins exactly where a problem has too few points, else None."""
+    if not isinstance(raw, list) or len(raw) != len(short):
+        raise mismatch(where, f"a list of {len(short):,}", raw)
+    row = Array(("b",), 0.0, 1.0)
+    values: list[Any] = [None] * len(raw)
+    for index, (one, is_short) in enumerate(zip(raw, short.tolist(), strict=True)):
+        if (one is None) == is_short:
+            raise mismatch(f"{where}[{index}]", "a list" if is_short else "null", one)
+        if is_short:
+            values[index] = row.decode(one, f"{where}[{index}]", {"b": len(pooled.values_)})
+    return values
 
 
 def _group_names(names: Any, where: str) -> tuple[str, ...]:
@@ -508,7 +540,7 @@ TYPES: dict[str, Layout] = {
                 "notion": choice(*NOTIONS),
                 "top_k": Maybe(whole()),
                 "normalize": FLAG,
-                "fallback": choice("identity", "pooled"),
+                "fallback": choice("identity", "pooled", "shrink"),
                 "min_points": Maybe(whole()),
                 "complete": Maybe(choice("rescale")),
                 "by": _By(),

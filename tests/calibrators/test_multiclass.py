@@ -250,7 +250,7 @@ def test_calibrated_predictions_can_be_assessed():
     [
         ({"notion": "canonical"}, "notion must be one of"),
         ({"normalize": True}, 'normalize=True needs notion "class-wise"; got "top-label"'),
-        ({"fallback": "mean"}, 'fallback must be "identity" or "pooled"; got \'mean\''),
+        ({"fallback": "mean"}, 'fallback must be "identity", "pooled" or "shrink"; got \'mean\''),
         ({"complete": "softmax"}, "complete must be None or \"rescale\"; got 'softmax'"),
         ({"complete": "rescale", "notion": "class-wise"}, "complete belongs to"),
         ({"top_k": 2}, "top_k belongs to the top-K notions"),

@@ -1,0 +1,56 @@
+"""Frequencies of few rows, shrunk towards those of many: the empirical Bayes estimate of a beta-binomial."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import betaln
+
+#: The strength of the prior, in rows, is looked for between these.
+LEAST_STRENGTH, MOST_STRENGTH = 0.1, 1e5
+
+#: Prior frequencies are kept this far inside (0, 1).
+INSIDE = 1e-6
+
+
+def shrunken(right: np.ndarray, count: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, float]:
+    """Shrink frequencies towards their priors, the more the fewer rows there are.
+
+    Parameters
+    ----------
+    right, count : (C,) arrays
+        Rows with the outcome, and rows, of each cell; `count` may be 0.
+    prior : (C,) float64 array
+        Frequency that each cell is shrunk to, such as that of all classes in its bin.
+
+    Returns
+    -------
+    estimate : (C,) float64 array
+        ``(right + strength * prior) / (count + strength)``: the mean of the posterior.
+    strength : float
+        Rows that the prior is worth, where the beta-binomial likelihood of all cells is largest.
+
+    Notes
+    -----
+    The chance of each cell is taken to be drawn from a beta distribution with mean `prior` and the common
+    strength a + b (Robbins 1956; Casella 1985). Where cells differ no more than chance lets them, the
+    strength goes to `MOST_STRENGTH`, and all cells get their priors.
+
+    Examples
+    --------
+    >>> estimate, strength = shrunken(np.array([4, 1, 16]), np.array([4, 4, 20]), np.full(3, 0.5))
+    >>> estimate.round(2).tolist(), round(strength, 1)
+    ([0.84, 0.33, 0.77], 1.9)
+    """
+    mean = np.clip(prior, INSIDE, 1.0 - INSIDE)
+    seen = count > 0
+
+    def loss(log_strength: float) -> float:
+        a, b = np.exp(log_strength) * mean[seen], np.exp(log_strength) * (1.0 - mean[seen])
+        return -float((betaln(a + right[seen], b + (count - right)[seen]) - betaln(a, b)).sum())
+
+    strength = MOST_STRENGTH
+    if seen.any():
+        bounds = np.log([LEAST_STRENGTH, MOST_STRENGTH])
+        strength = float(np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x))
+    return (right + strength * mean) / (count + strength), strength
