@@ -48,7 +48,7 @@ def test_the_worst_case_by_keyboard_and_its_address(open_page):
     share.focus()
     for _ in range(10):
         page.keyboard.press("ArrowLeft")
-    settled(page)
+        settled(page, calm=100)  # the browser asks for the file of each download button that it shows
     page.get_by_role("button", name="Find the worst case").focus()
     page.keyboard.press("Enter")
     settled(page)
