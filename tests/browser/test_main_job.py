@@ -41,7 +41,7 @@ MARK_OF_BIN = """([chart, bin]) => {
 }"""
 
 
-@pytest.fixture(params=["npz", "csv"])
+@pytest.fixture(params=["npz", pytest.param("csv", marks=pytest.mark.thorough)])
 def upload(request, tmp_path) -> Path:
     """A real file: logits of a ResNet-50 on CIFAR-10, or a table of out-of-fold digit probabilities."""
     if request.param == "npz":

@@ -31,6 +31,7 @@ def saved(page: Page, click) -> bytes:
     return download.value.path().read_bytes()
 
 
+@pytest.mark.thorough  # 174,304 rows, fitted five times
 def test_controls_and_downloads(open_page, tmp_path):
     page = open_page("simplex")
     assert len(arrows(page)) == 13
