@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.announcements import BinaryPrediction, TopLabelPrediction
 from calib.binning import BinaryProblems
 from calib.exceptions import InputError
-from calib.reductions import as_problems, event_scores, outcomes_of
+from calib.reductions import as_problems, event_scores, outcomes_of, top_label
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +69,7 @@ def risk_coverage(y_true: Any, scores: Any, *, label: int | None = None) -> Risk
     >>> round(curve.aurc, 4)
     0.1458
     """
+    scores = predicted_classes(scores)
     confidence, wrong = _accepted_first(as_problems(y_true, scores, _notion(label)), label)
     n = len(confidence)
     ends = np.append(np.flatnonzero(np.diff(confidence)), n - 1)
@@ -85,6 +87,16 @@ def risk_coverage(y_true: Any, scores: Any, *, label: int | None = None) -> Risk
         n,
         float(np.mean(expected / position)),
     )
+
+
+def predicted_classes(scores: Any) -> Any:
+    """Return binary predictions as predicted classes with their confidence, all others as they are.
+
+    P(Y = 1) = 0.02 is a confident prediction of class 0, which can be accepted, not an unsure one of class 1.
+    """
+    if not isinstance(scores, BinaryPrediction):
+        return scores
+    return TopLabelPrediction(*top_label(scores), class_names=scores.class_names)
 
 
 def _notion(label: int | None) -> Any:

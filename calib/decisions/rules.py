@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import bdtr, betaincinv, expit, logit
 
 from calib.binning import BinaryProblems
+from calib.decisions.curves import predicted_classes
 from calib.exceptions import InputError
 from calib.noise.intervals import binomial_limits
 from calib.reductions import as_problems, event_scores, top_label
@@ -135,6 +136,7 @@ class DecisionRule:
             If there is a threshold for each class, and the scores have no predicted class, or another number
             of classes.
         """
+        scores = predicted_classes(scores)
         if self.by is None:
             event = event_scores(scores)
             confidence = top_label(scores)[1] if event is None else event
@@ -149,7 +151,8 @@ class DecisionRule:
 
     def evaluate(self, y_true: Any, scores: Any) -> Outcome:
         """Return what the rule does to other labelled rows; parameters are those of `decide`."""
-        problems = as_problems(y_true, scores, "top-label" if self.by else "confidence")
+        notion = "top-label" if self.by else "confidence"
+        problems = as_problems(y_true, predicted_classes(scores), notion)
         return _outcome(problems, self.thresholds, self.value if self.target == "cost" else None)
 
     def frame(self) -> pd.DataFrame:
@@ -176,7 +179,9 @@ def decide(
     y_true : (n,) array_like
         True class codes; for 1-D scores whether the prediction is right, 0 or 1.
     scores : (n, L) or (n,) array_like, or predictions of any kind
-        Scores of rows that neither the model nor its calibrator was fitted on: the guarantee needs that.
+        1-D scores are confidences. A `BinaryPrediction` predicts its class 1 above 0.5 and else 0, with
+        confidence p or 1 - p. Take rows that neither the model nor its calibrator was fitted on: the
+        guarantee needs that.
     accuracy : float in (0, 1), optional
         At least this share of what is accepted is to be right.
     reviews : float or int, optional
@@ -236,7 +241,7 @@ def decide(
         raise InputError(f'by must be None or "class"; got {by!r}')
     alpha = check_alpha(alpha) / check_count(choices, "choices", 1)
     (target, value), *_ = given.items()
-    problems = as_problems(y_true, scores, "top-label" if by else "confidence")
+    problems = as_problems(y_true, predicted_classes(scores), "top-label" if by else "confidence")
     problems.check_unweighted("decide", "its binomial guarantee counts rows")
     choose = {"accuracy": _for_accuracy, "reviews": _for_reviews, "cost": _for_cost}[target]
     thresholds, guarantee, needed = choose(problems, value, alpha, by)

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from benchmarks.decision_guarantee import SETTINGS, misses
-from calib import InputError, Predictions, TopLabelPrediction, decide, decision_curve, risk_coverage
+from calib import (
+    BinaryPrediction,
+    InputError,
+    Predictions,
+    TopLabelPrediction,
+    decide,
+    decision_curve,
+    risk_coverage,
+)
 from calib.decisions.rules import STARTS, grid_of, passed
 
 
@@ -124,6 +132,21 @@ def test_rule_applies_to_other_rows():
     np.testing.assert_array_equal(rule.accept(top), taken)
     np.testing.assert_array_equal(rule.accept(Predictions(fresh, truth)), taken)
     assert rule.frame()["threshold"].tolist() == rule.thresholds.tolist()
+
+
+@pytest.mark.parametrize("by", [None, "class"])
+def test_binary_predictions_are_confident_at_both_ends(by):
+    random = np.random.default_rng(0)
+    p = random.random(3_000)
+    y = (random.random(3_000) < p).astype(int)
+    binary, columns = BinaryPrediction(p, y, ("no", "yes")), np.stack([1 - p, p], axis=1)
+    rule, wanted = (decide(y, scores, accuracy=0.85, by=by) for scores in (binary, columns))
+    assert rule.coverage > 0.1
+    assert rule.accept(binary)[p.argmin()]
+    np.testing.assert_array_equal(rule.thresholds, wanted.thresholds)
+    np.testing.assert_array_equal(rule.accept(binary), wanted.accept(columns))
+    assert vars(rule.evaluate(y, binary)) == vars(rule.evaluate(y, columns))
+    assert risk_coverage(y, binary).aurc == pytest.approx(risk_coverage(y, columns).aurc)
 
 
 def test_what_is_no_target_is_refused():
