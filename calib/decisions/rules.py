@@ -151,8 +151,7 @@ class DecisionRule:
 
     def evaluate(self, y_true: Any, scores: Any) -> Outcome:
         """Return what the rule does to other labelled rows; parameters are those of `decide`."""
-        notion = "top-label" if self.by else "confidence"
-        problems = as_problems(y_true, predicted_classes(scores), notion)
+        problems = _problems(y_true, scores, self.by)
         return _outcome(problems, self.thresholds, self.value if self.target == "cost" else None)
 
     def frame(self) -> pd.DataFrame:
@@ -241,12 +240,17 @@ def decide(
         raise InputError(f'by must be None or "class"; got {by!r}')
     alpha = check_alpha(alpha) / check_count(choices, "choices", 1)
     (target, value), *_ = given.items()
-    problems = as_problems(y_true, predicted_classes(scores), "top-label" if by else "confidence")
+    problems = _problems(y_true, scores, by)
     problems.check_unweighted("decide", "its binomial guarantee counts rows")
     choose = {"accuracy": _for_accuracy, "reviews": _for_reviews, "cost": _for_cost}[target]
     thresholds, guarantee, needed = choose(problems, value, alpha, by)
     outcome = _outcome(problems, thresholds, value if target == "cost" else None)
     return DecisionRule(thresholds, by, target, value, alpha, outcome, guarantee, needed)  # type: ignore[arg-type]
+
+
+def _problems(y_true: Any, scores: Any, by: str | None) -> BinaryProblems:
+    """Return (confidence, right) of each predicted class, or of all."""
+    return as_problems(y_true, predicted_classes(scores), "top-label" if by else "confidence")
 
 
 def grid_of(accuracy: float) -> tuple[np.ndarray, tuple[int, ...]]:

@@ -14,7 +14,7 @@ from calib.assessment.summary import HOW_SURE, Intervals, Summary, interval_fram
 from calib.figures import template
 from calib.figures.html import CONFIG, figure_html, plotly_script
 from calib.formats import write_csv
-from calib.kinds import lacks
+from calib.kinds import Kind, lacks
 from calib.report.html import page, paragraph, text
 from pages.shared.session import DEFAULT_BINS, Dataset, Method, dataset, lost, methods
 from pages.shared.texts import PAGE_TERMS
@@ -90,6 +90,12 @@ def escaped(text: object) -> str:
 def stacked(results: Mapping[str, Any], column: str) -> pd.DataFrame:
     """Return the tables of several results below each other, their names in a last column."""
     return pd.concat([one.frame().assign(**{column: name}) for name, one in results.items()])
+
+
+def shortfall(kind: Kind, what: str) -> str:
+    """Return, as Markdown, the sentence on what predictions of a kind lack for something."""
+    text = str(lacks(kind, what))
+    return escaped(text[0].upper() + text[1:])
 
 
 def need_kind(page: str) -> None:

@@ -15,7 +15,7 @@ from calib.kinds import lacks
 from calib.notions import Notion
 from pages.shared.results import points_per_bin
 from pages.shared.session import dataset
-from pages.shared.widgets import chart, escaped
+from pages.shared.widgets import chart, shortfall
 
 PROPOSED, POINTS, BINS = "Proposed k", "Points per bin k", "Number of bins B"
 
@@ -86,7 +86,7 @@ def choose_calibrator() -> tuple[Any, int]:
         make = makers[right.selectbox("Binary calibrator", list(makers))]
         binary = choose_bins(right, kind.notion) if make is HistogramBinning else make()
         left.markdown("One calibrator for the one score of each row.")
-        left.caption(escaped(lacks(kind, "notion:top-label")))
+        left.caption(shortfall(kind, "notion:top-label"))
         proposed = st.session_state.get("bins-by") == PROPOSED and isinstance(binary, HistogramBinning)
         return binary, show_proposal(kind.notion) if proposed else 1
     reductions = {
@@ -97,7 +97,7 @@ def choose_calibrator() -> tuple[Any, int]:
     whole = [WHOLE] if lacks(kind, "calibrator:whole vector") is None else []
     title = left.selectbox("Reduction: what the confidence should be right for", [*reductions, *whole])
     if not whole:
-        left.caption(escaped(lacks(kind, "calibrator:whole vector")))
+        left.caption(shortfall(kind, "calibrator:whole vector"))
     if title == WHOLE:
         return _choose_scaling(left, right), 1
     chosen = reductions[title]
