@@ -81,6 +81,10 @@ class Announcement:
         """Return what belongs to the content besides the values of the arrays."""
         raise NotImplementedError
 
+    def unweighted(self) -> Self:
+        """Return the same rows, which count alike."""
+        return replace(self, sample_weight=None)  # type: ignore[type-var]
+
     #: Not a sequence of rows: an array made of one would hold an object for every row.
     __iter__ = None
 

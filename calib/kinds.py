@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from calib.exceptions import InputError
 from calib.notions import NOTIONS, Notion
 
 
@@ -161,6 +162,30 @@ these predictions are a confidence, and whether it was right.
     subject = f'the notion "{name}"' if section == "notion" else name
     wanted = ", or ".join(INGREDIENTS[one] for one in needed)
     return f"{subject} needs {wanted}; these predictions are {known.title}."
+
+
+#: What counts rows and so cannot use their weights, and why: keys are titles of pages, or what is computed.
+COUNTS_ROWS = {
+    "Decide": "its guarantee is about how many rows are right",
+    "Imbalance": "it compares bins by how many rows they hold",
+    "Simplex": "its cells and their bounds are about how many rows they hold",
+    "The line in log-odds": "its intervals are those of rows that count alike",
+    "The band of the true curve": "its bounds are those of rows that count alike",
+    "The correction for label shift": "it counts the rows of each class",
+}
+#: How to use what counts rows all the same.
+COUNT_ALIKE = "count every row once to use it (Data page, or --unweighted)"
+
+
+def needs_equal_rows(what: str) -> str:
+    """Say that something of `COUNTS_ROWS` cannot use weights, why, and what to do."""
+    return f"{what} cannot use weights: {COUNTS_ROWS[what]}; {COUNT_ALIKE}."
+
+
+def check_equal_rows(rows: Any, what: str) -> None:
+    """Raise `InputError` if predictions came with weights, which something of `COUNTS_ROWS` cannot use."""
+    if getattr(rows, "sample_weight", None) is not None:
+        raise InputError(needs_equal_rows(what))
 
 
 def notions_of(kind: Kind | str) -> list[Notion]:

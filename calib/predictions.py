@@ -140,6 +140,11 @@ class Predictions(Announcement):
         new._set(arrays, self.class_names, metadata, self.coverage)
         return new
 
+    def unweighted(self) -> Self:
+        """Return the same rows, which count alike."""
+        arrays = {name: array for name, array in self._arrays().items() if name != "sample_weight"}
+        return self._with_rows(slice(None), arrays, self.metadata)
+
     def _header(self) -> Any:  # as it was before there were weights: calibrator files name the digest
         header = (self.proba.shape, str(self.proba.dtype), self.labels is not None, self.class_names)
         return header if self.sample_weight is None else (*header, "weighted")
@@ -254,13 +259,14 @@ def weighted_rows(values: Any, scores: Any, sample_weight: Any) -> tuple[Any, An
     scores : (n, L) or (n,) array_like, or predictions of any kind
         Scores of the same rows.
     sample_weight : (n,) array_like of float, or None
-        Weights, 0 or more.
+        Weights, 0 or more. None stands for the weights that predictions came with, if they have any.
 
     Raises
     ------
     InputError
         If a weight is negative or not finite, all are 0, or there are not as many as rows.
     """
+    sample_weight = weights_of(scores, sample_weight)
     if sample_weight is None:
         return values, scores, None
     if not hasattr(scores, "n_samples") and not hasattr(scores, "__len__"):
@@ -280,6 +286,37 @@ def weighted_rows(values: Any, scores: Any, sample_weight: Any) -> tuple[Any, An
         return values, scores, None
     weights = weights / weights.max()
     return values, scores, weights / weights.mean()
+
+
+def weights_of(scores: Any, sample_weight: Any = None) -> Any:
+    """Return the weights given, else those that predictions came with; None where there are none."""
+    if sample_weight is None and isinstance(scores, Announcement):
+        return scores.sample_weight
+    return sample_weight
+
+
+def weight_words(weights: np.ndarray) -> str:
+    """Say how unequal weights are: the rows of equal weight that means over all rows would need (Kish 1965).
+
+    >>> weight_words(np.array([1.0, 1.0, 2.0]))
+    'weighted, as good as 2.7 of 3 rows'
+    """
+    known = weights[np.isfinite(weights)] / max(np.abs(weights).max(initial=0.0), 1e-300)
+    effective = known.sum() ** 2 / max(float(known @ known), 1e-300)
+    shown = f"{effective:,.0f}" if effective >= 10 else f"{effective:.1f}"
+    return f"weighted, as good as {shown} of {len(weights):,} rows"
+
+
+def rows_that_count(rows: Announcement) -> Any:
+    """Return the predictions without rows of weight 0, and without weights where these are all equal."""
+    weights = rows.sample_weight
+    if weights is None:
+        return rows
+    if not (weights > 0.0).all():
+        rows = rows.take(weights > 0.0)
+        weights = rows.sample_weight
+        assert weights is not None
+    return rows.unweighted() if weights.min() == weights.max() else rows
 
 
 def score_matrix(scores: Any, what: str = "scores") -> np.ndarray:

@@ -12,7 +12,7 @@ from calib.exceptions import InputError
 from calib.kinds import lacks
 from calib.notions import TOP_K_NOTIONS, Notion, NotionShape
 from calib.parallel import map_row_blocks, map_threads, row_slices
-from calib.predictions import Predictions, highest, score_matrix, weighted_rows
+from calib.predictions import Predictions, highest, score_matrix, weighted_rows, weights_of
 from calib.validation import as_labels, as_scores, binary_outcomes, label_codes
 
 __all__ = ["reduce_to_binary"]
@@ -48,8 +48,8 @@ def reduce_to_binary(
     top_k : int, optional
         K for the top-K notions (default min(L, 5)); not allowed for the others.
     sample_weight : (n,) array_like of float, optional
-        Weights of the rows, 0 or more. Only their ratios matter. Rows of weight 0 are left out, and the
-        numbers of rows are those of the others.
+        Weights of the rows, 0 or more; by default those that predictions came with. Only their ratios
+        matter. Rows of weight 0 are left out, and the numbers of rows are those of the others.
 
     Raises
     ------
@@ -94,6 +94,7 @@ def grouped_problems(
     y_true: Any, scores: Any, shape: NotionShape, group: np.ndarray, sample_weight: Any = None
 ) -> BinaryProblems:
     """Reduce to the top-label problems of a shape with groups; `group` holds the code of each row's."""
+    sample_weight = weights_of(scores, sample_weight)
     group = weighted_rows(group, group, sample_weight)[0]
     y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
     label, confidence = top_label(scores)

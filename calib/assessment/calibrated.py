@@ -19,7 +19,7 @@ from calib.kinds import kind_of, lacks
 from calib.metrics.errors import row_values
 from calib.notions import POOLED_NOTIONS, TOP_NOTIONS
 from calib.parallel import map_threads, row_slices
-from calib.predictions import Predictions
+from calib.predictions import Predictions, weights_of
 from calib.reductions import event_scores, outcomes_of, top_label
 from calib.validation import as_labels
 
@@ -81,7 +81,11 @@ def check_calibrates(calibrator: Any, rows: Any) -> None:
 
 
 def fit_on(calibrator: Any, rows: Any, *, sample_weight: Any = None) -> Any:
-    """Fit a calibrator on labelled predictions of any kind and return it; raises as `check_calibrates`."""
+    """Fit a calibrator on labelled predictions of any kind and return it; raises as `check_calibrates`.
+
+    Weights are those given, else those that the predictions came with.
+    """
+    sample_weight = weights_of(rows, sample_weight)
     if isinstance(calibrator, BinaryCalibrator):
         score = event_scores(rows)
         inputs = rows.confidence if score is None else score

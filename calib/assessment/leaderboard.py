@@ -22,7 +22,7 @@ from calib.metrics.errors import TINY, weighted_mean
 from calib.noise.bootstrap import paired_intervals_of
 from calib.noise.many import best_set
 from calib.notions import Notion
-from calib.predictions import Predictions, weighted_rows
+from calib.predictions import Predictions, weighted_rows, weights_of
 from calib.reductions import reduce_to_binary
 
 #: The scores that rank, and the heads of the improvements over the base model.
@@ -138,7 +138,7 @@ class Leaderboard:
                 ends = self.improvements.get(entry.method, {}).get(metric, (None,) * 3)
                 values |= dict(zip((head, f"{head}, lower", f"{head}, upper"), ends, strict=True))
             row = asdict(entry.summary) if entry.summary else {}
-            row |= {metric: losses.mean() for metric, losses in entry.losses.items()}
+            row |= {metric: weighted_mean(losses, self.weights) for metric, losses in entry.losses.items()}
             values |= {SUMMARY_COLUMNS[name]: row.get(name) for name in self.shown}
             values |= {SUMMARY_COLUMNS["strategy"]: entry.summary.bins if entry.summary else None}
             rows.append(values | {"Seconds": entry.seconds, "Failure": entry.failure})
@@ -277,7 +277,7 @@ def compare(
     n_bins : int
         Equal-width bins for methods that are not histogram-binned.
     calibration_weight, evaluation_weight : (n,) array_like of float, optional
-        Weights of the rows of each, as `sample_weight` of `calib.ece`.
+        Weights of the rows of each, as `sample_weight` of `calib.ece`; by default those they came with.
     base : iterable of Entry
         First entries, the base model at the top. Default: the evaluation rows as "Base".
     assess : callable, optional
@@ -294,7 +294,8 @@ def compare(
 
     def fitted(name: str, calibrator: Any) -> Entry:
         started = perf_counter()
-        fit_rows(calibrator, calibration.proba, calibration.labels, calibration_weight)
+        weight = weights_of(calibration, calibration_weight)
+        fit_rows(calibrator, calibration.proba, calibration.labels, weight)
         seconds = perf_counter() - started
         scores, strategy = calibrated_scores(calibrator, evaluation), assessment_strategy(calibrator)
         summary = summarize(evaluation.labels, scores, method=name, strategy=strategy, **bins)
@@ -333,11 +334,13 @@ def binned_sweeps(
     swept: dict[Notion, list[float]] = {notion: [] for notion in notions}
     for count in counts:
         refitted = clone(calibrator).set_params(binary__n_bins=int(count))
-        refitted.fit(calibration.proba, calibration.labels)
+        fit_rows(refitted, calibration.proba, calibration.labels, calibration.sample_weight)
         scores = calibrated_scores(refitted, evaluation)
         strategy = assessment_strategy(refitted)
         for notion, errors in swept.items():
-            problems = reduce_to_binary(evaluation.labels, scores, notion)
+            problems = reduce_to_binary(
+                evaluation.labels, scores, notion, sample_weight=evaluation.sample_weight
+            )
             one = ece_sweep(None, problems, n_bins=[int(count)], strategy=strategy, metric=metric)
             errors.append(float(one.ece[0]))
     return {

@@ -63,6 +63,8 @@ class Summary:
         Errors of P(Y = 1), for binary predictions.
     kind : str
         Kind of the predictions, see `calib.kinds`.
+    weighted : bool
+        Whether rows have weights, which every number but `n_samples` and `n_distinct` uses.
     """
 
     method: str
@@ -83,16 +85,17 @@ class Summary:
     ece: float | None = None
     mce: float | None = None
     kind: str = "vectors"
+    weighted: bool = False
 
     @property
     def bins(self) -> str:
-        """How the scores were binned, in words."""
-        equal_width = f"{self.n_bins} equal-width"
+        """How the scores were binned, and whether rows are weighted, in words."""
+        equal_width, weighted = f"{self.n_bins} equal-width", ", weighted rows" if self.weighted else ""
         if self.strategy == "uniform":
-            return equal_width
+            return equal_width + weighted
         others = len(self.strategy.others) if isinstance(self.strategy, PerClass) else 0
         classes = "class" if others == 1 else "classes"
-        return "one per value" + (f", {equal_width} for {others:,} {classes}" if others else "")
+        return "one per value" + (f", {equal_width} for {others:,} {classes}" if others else "") + weighted
 
 
 #: Column heads of a summary table, in the field's terms.
@@ -174,6 +177,7 @@ def summarize(
         ece=None if event is None else event.ece(),
         mce=None if event is None else event.mce(),
         kind=kind.name,
+        weighted=weights is not None,
     )
 
 

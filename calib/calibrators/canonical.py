@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import calib.calibrators.simplex_cells as simplex_cells
 from calib.exceptions import InputError
+from calib.kinds import check_equal_rows
 from calib.parallel import map_row_blocks
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.validation import as_finite, check_choice, check_columns, check_count, check_labelled
@@ -320,6 +321,7 @@ class CanonicalBinning(BaseEstimator):
                 "scheme must be a SierpinskiScheme, GridScheme or ProjectionScheme; "
                 f"got {type(self.scheme).__name__}"
             )
+        check_equal_rows(proba, "Simplex")
         data = Predictions(getattr(proba, "proba", proba), y)
         labels = check_labelled(data.labels, "fit")
         self.scheme_ = clone(self.scheme).fit(data.proba)

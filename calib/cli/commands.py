@@ -37,13 +37,14 @@ from calib.doctor.examination import check as check_file
 from calib.doctor.findings import counted
 from calib.exceptions import InputError
 from calib.formats.writing import write_csv
-from calib.kinds import KINDS, kind_of
+from calib.kinds import KINDS, check_equal_rows, kind_of, needs_equal_rows
 from calib.metrics.catalogue import Measure, ece_of
 from calib.noise.binless import calibration_slope, calibration_tests
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
 from calib.notions import TOP_NOTIONS
 from calib.outputs import write_whole
 from calib.persistence.document import aligned, dumps, load, loads
+from calib.predictions import weight_words
 from calib.report.sections import ReportInput, report_html
 
 #: Options of `fit` that go to the calibrator as they are.
@@ -127,6 +128,8 @@ def fit(options: Namespace) -> Outcome:
     about_fit = fit_words(calibrator)
     calibrator = loads(content)
     notes = [f"{name_of(calibrator)} fitted on {calibration.n_samples:,} rows: {source}", *about_fit]
+    if calibration.sample_weight is not None:
+        notes.append(f"rows are {weight_words(calibration.sample_weight)}; no guarantee holds with weights")
     fallbacks = fallback_records(calibrator, calibration.class_names)
     for used, outcome in FALLBACK_WORDS.items():
         short = [entry for entry in fallbacks if entry["used"] == used]
@@ -149,6 +152,7 @@ def fit(options: Namespace) -> Outcome:
         "calibrator": str(options.output),
         "method": name_of(calibrator),
         "n_calibration": calibration.n_samples,
+        "weighted": calibration.sample_weight is not None,
         "n_evaluation": 0 if unseen is None else unseen.n_samples,
         "not_calibrated": fallbacks,
         "methods": _data(methods),
@@ -203,6 +207,7 @@ def _corrected(calibrator: Any, rows: Any, options: Namespace) -> CorrectedCalib
     file = {"file": options.calibration, "labels": None, "fix": "", "part": None, "format": None}
     earlier = read_rows(Namespace(**(vars(options) | file)))
     labelled = aligned(earlier.calibration or earlier.evaluation, calibrator)
+    check_equal_rows(labelled, "The correction for label shift")
     correction = LabelShiftCorrection(method=options.label_shift)
     correction.fit(calibrator.predict_proba(labelled.proba), labelled.labels)
     return CorrectedCalibrator(calibrator, correction.adapt(calibrator.predict_proba(rows.proba)))
@@ -260,7 +265,10 @@ def recommend(options: Namespace) -> Outcome:
             rows = rows.split(options.split, options.seed)[0]
             source = f"a stratified {options.split:.0%} of the file's rows, seed {options.seed}"
     advice = recommend_calibrator(rows, rows.labels, score=options.score, random_state=options.seed)
+    weighted = rows.sample_weight is not None
     lines = [f"{rows.n_samples:,} rows: {source}", advice.reason, ""]
+    if weighted:
+        lines.insert(1, f"rows are {weight_words(rows.sample_weight)}")
     heads = ("", "Brier", "log loss", "improvement", "lower", "upper", "fitted numbers")
     lines.append(f"{heads[0]:<20}" + "".join(f"{head:>16}" for head in heads[1:]))
     for name, brier, log_loss, *change, numbers in advice.table.itertuples(index=False):
@@ -272,6 +280,7 @@ def recommend(options: Namespace) -> Outcome:
         "name": advice.name,
         "reason": advice.reason,
         "n_calibration": rows.n_samples,
+        "weighted": weighted,
         "candidates": advice.table.to_dict("records"),
         "left_out": advice.left_out,
     }
@@ -298,16 +307,20 @@ def gate(options: Namespace) -> Outcome:
         level=options.level,
         n_bins=options.bins,
         strategy=strategy,
+        sample_weight=rows.sample_weight,
         n_resamples=options.resamples,
         random_state=options.seed,
     )
-    data = {"file": str(options.file), "n_samples": rows.n_samples, **result.data()}
-    return Outcome(result.sentence, data, 0 if result.passed else 1)
+    weighted = rows.sample_weight is not None
+    data = {"file": str(options.file), "n_samples": rows.n_samples, "weighted": weighted, **result.data()}
+    note = f" (rows are {weight_words(rows.sample_weight)})" if weighted else ""
+    return Outcome(result.sentence + note, data, 0 if result.passed else 1)
 
 
 def decide(options: Namespace) -> Outcome:
     """Choose thresholds on the evaluation rows: which predictions may pass without a person."""
     rows = rows_to_assess(options)
+    check_equal_rows(rows, "Decide")
     scores: Any = rows
     if options.calibrator:
         calibrator, rows = calibrator_for(options.calibrator, rows, [])
@@ -399,15 +412,21 @@ class _Assessed:
         self.name = name
         self.scores = source if is_base else calibrated_scores(source, rows)
         self.strategy: Strategy = "uniform" if is_base else assessment_strategy(source)
+        self.weights = rows.sample_weight
+        weighted: dict[str, Any] = {"sample_weight": self.weights}
         options: dict[str, Any] = {"method": name, "n_bins": n_bins, "strategy": self.strategy}
-        self.summary = summarize(rows.labels, self.scores, **options)
-        self.intervals = summary_intervals(rows.labels, self.scores, self.summary)
+        self.summary = summarize(rows.labels, self.scores, **options, **weighted)
+        self.intervals = summary_intervals(rows.labels, self.scores, self.summary, **weighted)
         self.entry = Entry(name, self.summary, losses=vector_losses(rows.labels, self.scores, rows))
+
+
+def _leaderboard(methods: Sequence[_Assessed]) -> Leaderboard:
+    return Leaderboard(tuple(method.entry for method in methods), methods[0].weights if methods else None)
 
 
 def _data(methods: Sequence[_Assessed]) -> list[dict[str, Any]]:
     """Each method's numbers, their intervals, and its improvement over the first, in JSON types."""
-    improved = Leaderboard(tuple(method.entry for method in methods)).improvements
+    improved = _leaderboard(methods).improvements
     return [
         asdict(method.summary)
         | {"strategy": str(method.strategy)}
@@ -424,7 +443,7 @@ def _data(methods: Sequence[_Assessed]) -> list[dict[str, Any]]:
 
 def _table(methods: Sequence[_Assessed]) -> list[str]:
     """One line per number, one column per method, and how to read them."""
-    board = Leaderboard(tuple(method.entry for method in methods))
+    board = _leaderboard(methods)
     texts = interval_texts([one.summary for one in methods], [one.intervals for one in methods])
     if len(methods) > 1:
         texts = pd.concat([board.improvement_texts()[texts.columns], texts])
@@ -437,10 +456,16 @@ def _binless(rows: Any, scores: Any, options: Namespace) -> tuple[list[str], dic
     """Return what the tests without bins say, in words and as JSON types; nothing without redraws."""
     if options.resamples == 0:
         return [], {}
-    tests = calibration_tests(rows.labels, scores, random_state=options.seed)
+    weights = rows.sample_weight
+    tests = calibration_tests(rows.labels, scores, sample_weight=weights, random_state=options.seed)
+    results: dict[str, Any] = {
+        test.test: _finite({"statistic": test.statistic, "p_value": test.p_value}) for test in tests
+    }
+    words = [test.words for test in tests]
+    if weights is not None:
+        return [*words, needs_equal_rows("The line in log-odds")], results
     line = calibration_slope(rows.labels, scores)
-    results = {test.test: _finite({"statistic": test.statistic, "p_value": test.p_value}) for test in tests}
-    return [*(test.words for test in tests), line.words], results | {"slope": _finite(asdict(line))}
+    return [*words, line.words], results | {"slope": _finite(asdict(line))}
 
 
 def _finite(numbers: dict[str, float]) -> dict[str, float | None]:
@@ -460,6 +485,7 @@ def _floors(
             notion=measure.notion or "top-label",
             n_bins=options.bins,
             strategy=strategy,
+            sample_weight=rows.sample_weight,
             n_resamples=options.resamples,
             random_state=options.seed,
         )

@@ -15,6 +15,7 @@ from calib.formats.reading import read_table
 from calib.kinds import kind_of
 from calib.outputs import check_output
 from calib.persistence.document import aligned, load
+from calib.predictions import rows_that_count, weight_words
 
 
 @dataclass(frozen=True)
@@ -121,9 +122,16 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
         rows = read(file, labels=labels, split=options.part, scores=options.scores, **chosen)
     if calibration is not None:
         calibration, rows = in_common_classes(calibration, rows)
+        calibration = _counted(calibration, options)
+    rows = _counted(rows, options) if labelled else rows
     if labelled and rows.labels is None:
         raise InputError("the file has no true labels; give them in a column 'label' or with --labels FILE")
     return FileRows(calibration, rows, examinations)
+
+
+def _counted(rows: Any, options: Namespace) -> Any:
+    """Return the rows that count, with their weights unless the options say to count every row once."""
+    return rows.unweighted() if options.unweighted else rows_that_count(rows)
 
 
 def choices(options: Namespace) -> dict[str, Any]:
@@ -134,14 +142,17 @@ def choices(options: Namespace) -> dict[str, Any]:
 def size_words(rows: Any) -> str:
     """Say how many rows there are and what they hold."""
     kind, covered = kind_of(rows), ""
+    if rows.sample_weight is not None:
+        covered = f"; {weight_words(rows.sample_weight)}"
     if rows.coverage < 1.0:
-        covered = (
+        covered += (
             f"; the model answers {rows.coverage:.1%} of the rows of the file, abstentions are set apart"
         )
     if kind.name == "vectors":
         return f"{rows.n_samples:,} rows, {rows.n_classes:,} classes{covered}"
     if kind.name == "binary":
-        return f"{rows.n_samples:,} rows, P(Y = 1) of class {rows.positive!r} against {rows.class_names[0]!r}"
+        what = f"P(Y = 1) of class {rows.positive!r} against {rows.class_names[0]!r}"
+        return f"{rows.n_samples:,} rows, {what}{covered}"
     classes = f", {rows.n_classes:,} classes" if kind.name == "top-label" else ""
     return f"{rows.n_samples:,} rows of {kind.title}{classes}{covered}"
 

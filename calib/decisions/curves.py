@@ -96,7 +96,10 @@ def predicted_classes(scores: Any) -> Any:
     """
     if not isinstance(scores, BinaryPrediction):
         return scores
-    return TopLabelPrediction(*top_label(scores), class_names=scores.class_names)
+    label, confidence = top_label(scores)
+    return TopLabelPrediction(
+        label, confidence, class_names=scores.class_names, sample_weight=scores.sample_weight
+    )
 
 
 def _notion(label: int | None) -> Any:

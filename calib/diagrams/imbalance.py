@@ -13,6 +13,7 @@ from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.diagrams.validity import ValidityCurve
 from calib.exceptions import InputError
+from calib.kinds import check_equal_rows
 from calib.metrics.errors import ece
 from calib.noise.draws import independent_sums, resample
 from calib.noise.floor import noise_floor_of
@@ -210,6 +211,7 @@ def class_binning(
     else:
         name, binary = f"k = {points_per_bin} points per bin", HistogramBinning(points_per_bin=points_per_bin)
     fitted, bins = _fit(calibration, binary)
+    check_equal_rows(evaluation, "Imbalance")
     problems = reduce_to_binary(_labels(evaluation), evaluation, "top-label")
     calibrated = fitted.predict_top(evaluation).confidence[problems.rows]
     n_classes, sizes = evaluation.n_classes, np.diff(problems.offsets)
@@ -273,6 +275,7 @@ def plan_bins(
         If labels are missing or a k is not a whole number of at least 1.
     """
     tried = np.array(list(points_per_bin), dtype=np.int64)
+    check_equal_rows(evaluation, "Imbalance")
     problems = reduce_to_binary(_labels(evaluation), evaluation, "top-label")
     bins, covered, errors = [], [], []
     for k in tried:

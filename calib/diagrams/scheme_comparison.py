@@ -12,6 +12,7 @@ import pandas as pd
 from calib.calibrators.canonical import CanonicalBinning, SimplexScheme
 from calib.diagrams.validity import canonical_validity
 from calib.exceptions import InputError
+from calib.kinds import check_equal_rows
 from calib.metrics.canonical import canonical_ece
 from calib.metrics.errors import accuracy, brier_score, log_loss
 from calib.predictions import Predictions
@@ -74,6 +75,7 @@ def compare_schemes(
     calibrators: dict[str, CanonicalBinning] = {}
     left_out: dict[str, str] = {}
     rows = []
+    check_equal_rows(evaluation, "Simplex")
     labels = check_labelled(evaluation.labels, "comparing schemes")
     fitting_labels = check_labelled(calibration.labels, "comparing schemes")
     for name, scheme in schemes.items():

@@ -12,6 +12,7 @@ from calib.doctor.findings import Finding, counted, some
 from calib.formats.answers import ANOTHER, as_outcomes, classes_in, missing_cells
 from calib.formats.raw_predictions import RawPredictions, from_log_odds
 from calib.formats.tables import as_keys, some_names
+from calib.predictions import weight_words
 
 #: Below this many rows nothing can be said about a calibration error.
 FEWEST_ROWS = 30
@@ -276,17 +277,18 @@ def _about(code: str, names: np.ndarray, size: int, what: str, advice: str = "")
     return Finding(code, "note", message, columns=tuple(names))
 
 
-def find_unused_columns(raw: RawPredictions) -> list[Finding]:
-    """Say of each recognised column that no number uses it."""
+def find_weights_and_groups(raw: RawPredictions) -> list[Finding]:
+    """Say of columns of weights and of groups what is done with them."""
     findings = []
     if raw.group is not None:
         name = None if raw.roles is None else raw.roles.group
         findings.append(
             Finding(
-                "group_unused",
+                "group_kept",
                 "note",
                 f"column {name or 'group'!r} names groups of rows ({some_names(classes_in(raw.group))}): it "
-                "stays with the rows, and no number here is made for each group.",
+                "stays with the rows. Slices assesses each group, and calibrators can be fitted for each; "
+                "other numbers are about all groups together.",
                 columns=(name,) if name else (),
             )
         )
@@ -294,10 +296,10 @@ def find_unused_columns(raw: RawPredictions) -> list[Finding]:
         name = None if raw.roles is None else raw.roles.weight
         findings.append(
             Finding(
-                "weights_unused",
-                "warning",
-                f"column {name or 'weight'!r} holds weights: they stay with the rows, and every number here "
-                "counts each row once. The weighted numbers are those of calib.ece(..., sample_weight=...).",
+                "weights_used",
+                "note",
+                f"column {name or 'weight'!r} holds weights ({weight_words(raw.weight)}): every number "
+                "counts each row by its weight, unless it says that it counts rows.",
                 columns=(name,) if name else (),
             )
         )

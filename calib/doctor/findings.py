@@ -16,8 +16,8 @@ from calib.predictions import highest, row_sums
 #: Every code a finding can have, in the order in which faults are looked for and fixes are applied.
 CODES = (
     "index_column",
-    "weights_unused",
-    "group_unused",
+    "weights_used",
+    "group_kept",
     "abstentions",
     "predicted_missing",
     "binary_input",

@@ -19,7 +19,7 @@ from calib.noise.draws import independent_sums, resample
 from calib.noise.floor import ABOVE_NOISE, LEVEL, WITHIN_NOISE
 from calib.notions import TOP_NOTIONS, Notion
 from calib.parallel import map_threads
-from calib.predictions import Predictions, score_matrix
+from calib.predictions import Predictions, score_matrix, weights_of
 from calib.reductions import as_problems
 from calib.validation import as_labels, check_choice, check_count, check_level
 
@@ -216,7 +216,7 @@ def calibration_test(
     if n_resamples:
         check_count(n_resamples, "n_resamples")
     if test == "skce":
-        if sample_weight is not None:
+        if weights_of(scores, sample_weight) is not None:
             raise InputError('test="skce" cannot use sample_weight; "kuiper", "ks" and "spiegelhalter" can')
         redraws = 199 if n_resamples is None else n_resamples
         return _kernel_test(y_true, scores, redraws, random_state)
@@ -254,7 +254,7 @@ def calibration_tests(
 
     "skce" is left out where `scores` are not whole vectors of probabilities, of one row only, or weighted.
     """
-    pairs = np.size(y_true) > 1 and sample_weight is None and _whole_vectors(scores)
+    pairs = np.size(y_true) > 1 and weights_of(scores, sample_weight) is None and _whole_vectors(scores)
     options: dict[str, Any] = {"sample_weight": sample_weight, "random_state": random_state}
     chosen = [test for test in tests if test != "skce" or pairs]
     return [calibration_test(y_true, scores, test=test, **options) for test in chosen]

@@ -43,6 +43,8 @@ class NoiseFloor:
         The metric on the observed outcomes, in [0, 1].
     samples : (R,) float64 array
         The metric on outcomes redrawn as Bernoulli(score), ascending.
+    weighted : bool
+        Whether rows have weights, in the observed outcomes and in the redrawn ones.
     """
 
     metric: str
@@ -52,6 +54,7 @@ class NoiseFloor:
     n_samples: int
     observed: float
     samples: np.ndarray
+    weighted: bool = False
 
     @property
     def mean(self) -> float:
@@ -204,6 +207,7 @@ def noise_floor(
         n_samples=cells.n_samples,
         observed=float(measure(np.abs(cells.gap)[:, None])[0]),
         samples=np.sort(samples),
+        weighted=cells.is_weighted,
     )
 
 
@@ -366,6 +370,7 @@ def verdict(floor: NoiseFloor, name: str) -> str:
         until the printed numbers agree with the words. An error so low that a perfect model would show it
         in fewer than 1 of 200 cases raises the question whether the rows were used for fitting.
     """
+    name += " (weighted)" if floor.weighted else ""
     sentence = f"{name} {floor.observed:.{_printed_upper(floor)[1]}f}, {floor.words}"
     if len(floor.samples) >= 1 / TOO_LOW and floor.observed < floor.quantile(TOO_LOW):
         sentence += "; lower than chance allows: were these rows used for fitting?"

@@ -39,12 +39,14 @@ from calib.diagrams.validity import validity_cells, validity_curve, validity_wor
 from calib.doctor.examination import Examination
 from calib.figures.html import figure_html, plotly_script
 from calib.guarantees.card import GuaranteeCard, guarantee_card
-from calib.kinds import Kind, kind_of, lacks, notions_of
+from calib.kinds import Kind, kind_of, lacks, needs_equal_rows, notions_of
 from calib.metrics.catalogue import ece_of
+from calib.metrics.errors import accuracy
 from calib.noise.bands import consistency_band
 from calib.noise.binless import calibration_frame, calibration_slope, calibration_tests
 from calib.noise.floor import WITHIN_NOISE, noise_floor, verdict
 from calib.notions import TOP_NOTIONS, Notion
+from calib.predictions import weight_words
 from calib.reductions import cell_statistics, event_scores, reduce_to_binary, top_label
 from calib.report.html import bullets, page, paragraph, section, table, text
 from calib.validation import check_labelled
@@ -115,6 +117,11 @@ class ReportInput:
             assessed[name] = calibrated_scores(calibrator, self.evaluation), assessment_strategy(calibrator)
         return assessed
 
+    @property
+    def weights(self) -> Any:
+        """Weights of the evaluation rows, None where they count alike."""
+        return self.evaluation.sample_weight
+
     @cached_property
     def kind(self) -> Kind:
         """Kind of the predictions; sections that need more than it has are left out."""
@@ -126,9 +133,10 @@ class ReportInput:
         methods = {}
         for name, (scores, strategy) in self.scores.items():
             options: dict[str, Any] = {"method": name, "n_bins": self.n_bins, "strategy": strategy}
-            summary = summarize(self.evaluation.labels, scores, **options)
+            summary = summarize(self.evaluation.labels, scores, sample_weight=self.weights, **options)
             event = event_scores(scores) is not None
-            methods[name] = (summary, scores if event else TopLabelPrediction(*top_label(scores)))
+            top = scores if event else TopLabelPrediction(*top_label(scores), sample_weight=self.weights)
+            methods[name] = (summary, top)
         return methods
 
     @property
@@ -186,7 +194,7 @@ def data_section(about: ReportInput) -> list[str]:
     sizes = f"{evaluation.n_samples:,} evaluation rows of {evaluation.n_classes:,} classes"
     if calibration is not None:
         sizes += f", {calibration.n_samples:,} calibration rows"
-    right = float((evaluation.label == labels).mean())
+    right = accuracy(labels, evaluation)
     count = partial(np.bincount, minlength=evaluation.n_classes)
     true, predicted = count(labels), count(evaluation.label)
     order = np.argsort(-true, kind="stable")[:MOST_CLASSES]
@@ -214,7 +222,7 @@ def _one_score_section(about: ReportInput) -> list[str]:
     sizes = f"{evaluation.n_samples:,} evaluation rows of {about.kind.title}"
     if calibration is not None:
         sizes += f", {calibration.n_samples:,} calibration rows"
-    share = float(np.mean(evaluation.labels))
+    share = float(np.average(evaluation.labels, weights=about.weights))
     event = "the model is right"
     if about.kind.name == "binary":
         one, other = text(evaluation.positive), text(evaluation.class_names[0])
@@ -223,10 +231,13 @@ def _one_score_section(about: ReportInput) -> list[str]:
 
 
 def coverage_words(rows: Any) -> str:
-    """Say in how many rows the model gave an answer; nothing if in all."""
+    """Say whether rows are weighted, and in how many the model gave an answer; nothing if in all."""
+    words = "" if rows.sample_weight is None else f" Rows are {weight_words(rows.sample_weight)}."
     if rows.coverage == 1.0:
-        return ""
-    return f" The model answers {rows.coverage:.1%} of the rows of the file; abstentions are set apart."
+        return words
+    return (
+        f"{words} The model answers {rows.coverage:.1%} of the rows of the file; abstentions are set apart."
+    )
 
 
 def checks_section(about: ReportInput) -> list[str]:
@@ -256,7 +267,11 @@ def verdict_section(about: ReportInput) -> list[str]:
         floor = noise_floor(rows.labels, rows, **measure.options, **about.draws)
         sentences.append(text(verdict(floor, measure.title)))
     tests = calibration_tests(rows.labels, rows, random_state=about.random_state)
-    line = calibration_slope(rows.labels, rows)
+    if about.weights is None:
+        line = calibration_slope(rows.labels, rows)
+        slope = f"Recalibration of the confidence by a line in log-odds: {line.words}."
+    else:
+        slope = text(needs_equal_rows("The line in log-odds"))
     by_class = lacks(about.kind, "page:Classes") is None
     names = [text(name) for name in rows.class_names]
     cells = worst_cells_words(about.cells, names, 5) if by_class else []
@@ -269,7 +284,7 @@ def verdict_section(about: ReportInput) -> list[str]:
         bullets(sentences),
         paragraph("Tests that need no bins; outcomes are redrawn from the scores:"),
         table(calibration_frame(tests).drop(columns="Redraws"), {"Statistic": ".4g", "p": ".3f"}),
-        paragraph(f"Recalibration of the confidence by a line in log-odds: {line.words}."),
+        paragraph(slope),
         *(worst if by_class else []),
     ]
 
@@ -331,10 +346,14 @@ def comparison_section(about: ReportInput) -> list[str]:
         tuple(
             Entry(name, summary, losses=vector_losses(rows.labels, scores[name], rows))
             for name, (summary, _) in about.methods.items()
-        )
+        ),
+        about.weights,
     )
     summaries = [entry.summary for entry in board.ranked if entry.summary]
-    intervals = [summary_intervals(rows.labels, scores[one.method], one) for one in summaries]
+    intervals = [
+        summary_intervals(rows.labels, scores[one.method], one, sample_weight=about.weights)
+        for one in summaries
+    ]
     numbers = interval_texts(summaries, intervals)
     ranking: list[str] = []
     if len(summaries) > 1:

@@ -15,7 +15,7 @@ from calib.binning import Strategy
 from calib.exceptions import InputError
 from calib.noise.floor import ABOVE_NOISE, ProblemFloors, problem_floors, refined_p_values
 from calib.notions import TOP_NOTIONS, Notion
-from calib.predictions import weighted_rows
+from calib.predictions import weighted_rows, weights_of
 from calib.reductions import event_scores, outcomes_of, reduce_to_binary, top_label
 from calib.slicing.cuts import Cut, cut_column
 from calib.validation import as_labels, check_choice, check_share
@@ -159,7 +159,7 @@ def slices(
     """
     check_choice(notion, TOP_NOTIONS, "notion")
     check_share(fdr, "fdr", 0.05)
-    columns = _cut_all(groups, cuts)
+    columns, sample_weight = _cut_all(groups, cuts), weights_of(scores, sample_weight)
     for column in columns:
         if len(column.code) != len(y_true):
             raise InputError(

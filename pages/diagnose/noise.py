@@ -6,13 +6,14 @@ import pandas as pd
 import streamlit as st
 
 from calib import figures
+from calib.kinds import needs_equal_rows
 from calib.metrics.catalogue import MEASURES
 from calib.noise import verdict
 from calib.noise.binless import calibration_frame
 from pages.shared.panels.leaderboard import HOW_COMPARED, difference_sentence
 from pages.shared.results import binless, estimates, floors, interval, judged, score_terms, summary
 from pages.shared.session import BASE, Method, dataset, methods
-from pages.shared.widgets import bins_and_model, chart, download, heading, stacked
+from pages.shared.widgets import bins_and_model, chart, download, escaped, heading, stacked
 
 #: Beyond this many rows the intervals are computed only when asked for.
 AT_ONCE = 20_000
@@ -137,7 +138,10 @@ st.dataframe(
     tested.drop(columns="Redraws").style.format({"Statistic": "{:.4g}", "p": "{:.3f}"}), hide_index=True
 )
 download(tested, "tests-without-bins", key="tests-csv")
-st.markdown(f"Recalibration of the confidence by a line in log-odds: {line.words}.")
+if line is not None:
+    st.markdown(f"Recalibration of the confidence by a line in log-odds: {line.words}.")
+else:
+    st.caption(escaped(needs_equal_rows("The line in log-odds")))
 st.caption(
     "Kuiper and Kolmogorov-Smirnov look at the sums of outcome minus confidence in the order of confidence, "
     "one predicted class after the other; z at the Brier score; SKCE at the whole vector. Outcomes are "

@@ -7,7 +7,7 @@ import streamlit as st
 
 from calib import InputError, figures
 from calib.diagrams import FEW_ROWS
-from calib.kinds import lacks
+from calib.kinds import lacks, needs_equal_rows
 from calib.metrics.catalogue import MEASURES, ece_of
 from calib.metrics.decompositions import corp_curve
 from calib.noise import verdict
@@ -35,11 +35,15 @@ n_bins, method = bins_and_model()
 with st.container(horizontal=True):
     show_band = st.toggle("Where a perfect model would fall", key="band", bind="query-params")
     show_curve = st.toggle("Without bins (CORP)", key="corp", bind="query-params")
-    show_bounds = st.toggle("Where the true curve runs", key="bounds", bind="query-params")
+    show_bounds = method.weights is None and st.toggle(
+        "Where the true curve runs", key="bounds", bind="query-params"
+    )
     show_truth = data.truth is not None and method.name == BASE
     if show_truth:
         show_truth = st.toggle("True accuracy (known because simulated)", key="truth", bind="query-params")
 
+if method.weights is not None:
+    st.caption(escaped(needs_equal_rows("The band of the true curve")))
 diagram = reliability(method, n_bins)
 truth = diagram.means(top_label(method.scores)[1], data.truth) if show_truth else None
 curve = corp_curve(problems(method, "confidence")).steps() if show_curve else None

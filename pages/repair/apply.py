@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -81,11 +83,16 @@ st.markdown(
 )
 if predictions.labels is not None:
     labels, scores = predictions.labels, calibrated_scores(calibrator, predictions)
+    weights = predictions.sample_weight
     base = compute("Computing metrics", summarize, labels, predictions)
     strategy = assessment_strategy(calibrator)
-    after = compute("Computing metrics", summarize, labels, scores, method="Calibrated", strategy=strategy)
+    options: dict[str, Any] = {"method": "Calibrated", "strategy": strategy, "sample_weight": weights}
+    after = compute("Computing metrics", summarize, labels, scores, **options)
     pairs = ((predictions, base), (scores, after))
-    ends = [compute("Computing intervals", summary_intervals, labels, *pair) for pair in pairs]
+    ends = [
+        compute("Computing intervals", summary_intervals, labels, *pair, sample_weight=weights)
+        for pair in pairs
+    ]
     before_and_after([base, after], ends)
 st.dataframe(table.head(PREVIEW_ROWS).style.format(precision=4), hide_index=True)
 st.caption(f"The first {min(PREVIEW_ROWS, len(table)):,} of {len(table):,} rows.")

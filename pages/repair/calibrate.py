@@ -54,7 +54,7 @@ data = dataset()
 assert data.calibration is not None
 
 calibrator, choices = choose_calibrator()
-if lacks(data.kind, "calibrator:whole vector") is None:
+if lacks(data.kind, "calibrator:whole vector") is None and data.calibration.sample_weight is None:
     planner()
 if st.button("Fit", type="primary"):
     asked()
@@ -93,7 +93,7 @@ st.markdown(
         else "is unchanged: no predicted class changes."
     )
 )
-board = Leaderboard(tuple(Entry(one.name, losses=losses(one)) for one in (base, chosen)))
+board = Leaderboard(tuple(Entry(one.name, losses=losses(one)) for one in (base, chosen)), base.weights)
 improved = board.improvements[chosen.name]
 scored = {"vectors": "whole vectors", "binary": "Y = 1"}.get(
     data.kind.name, "the predicted class being right"

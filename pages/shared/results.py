@@ -52,7 +52,7 @@ class ThreeClasses:
 @kept(rows=True)
 def problems(method: Method, notion: Notion) -> calib.BinaryProblems:
     """Return the sorted binary problems of a method on the evaluation rows."""
-    return calib.reduce_to_binary(method.labels, method.scores, notion)
+    return calib.reduce_to_binary(method.labels, method.scores, notion, **method.of_rows)
 
 
 def cells(method: Method, notion: Notion, n_bins: int) -> calib.BinStatistics:
@@ -75,13 +75,14 @@ def _summary(method: Method, n_bins: int, with_classes: bool) -> calib.Summary:
         n_bins=n_bins,
         strategy=method.strategy,
         class_wise=with_classes,
+        **method.of_rows,
     )
 
 
 @kept()
 def reliability(method: Method, n_bins: int) -> diagrams.ReliabilityDiagram:
     """Return the reliability diagram of a method on the evaluation rows."""
-    return calib.reliability_diagram(method.labels, method.scores, n_bins=n_bins)
+    return calib.reliability_diagram(method.labels, method.scores, n_bins=n_bins, **method.of_rows)
 
 
 @kept()
@@ -133,14 +134,18 @@ def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
     measure = MEASURES[key]
     scores = problems(method, measure.options["notion"]) if measure.is_error else method.scores
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy}
+    options |= {} if measure.is_error else method.of_rows  # problems have their weights
     return compute("Computing intervals", measure_interval, method.labels, scores, key, **options)
 
 
 @kept()
-def binless(method: Method) -> tuple[list[calib.CalibrationTest], calib.CalibrationSlope]:
-    """Return the tests that need no bins, and slope and intercept of the confidence."""
-    line = calib.calibration_slope(None, problems(method, "confidence"))
-    return compute("Testing without bins", calib.calibration_tests, method.labels, method.scores), line
+def binless(method: Method) -> tuple[list[calib.CalibrationTest], calib.CalibrationSlope | None]:
+    """Return the tests that need no bins, and slope and intercept of the confidence; None with weights."""
+    line = None
+    if method.weights is None:
+        line = calib.calibration_slope(None, problems(method, "confidence"))
+    arguments = (method.labels, method.scores)
+    return compute("Testing without bins", calib.calibration_tests, *arguments, **method.of_rows), line
 
 
 @kept()
@@ -175,14 +180,17 @@ def points_per_bin(data: Dataset, notion: Notion) -> calib.PointsPerBinChoice:
 def tops(*methods: Method) -> list[Any]:
     """Return what each method announces for every row: a class and its confidence, or the one score."""
     return [
-        one.scores if one.one_event else calib.TopLabelPrediction(*top_label(one.scores)) for one in methods
+        one.scores
+        if one.one_event
+        else calib.TopLabelPrediction(*top_label(one.scores), sample_weight=one.weights)
+        for one in methods
     ]
 
 
 @kept()
 def error_difference(a: Method, b: Method, key: str, n_bins: int) -> calib.PairedDifference:
     """Return the difference of the debiased squared error of a and of b on the same rows."""
-    options: dict[str, Any] = {"notion": MEASURES[key].notion, "n_bins": n_bins}
+    options: dict[str, Any] = {"notion": MEASURES[key].notion, "n_bins": n_bins, **a.of_rows}
     options |= {"strategy_a": a.strategy, "strategy_b": b.strategy}
     return compute("Comparing on the same rows", calib.paired_difference, a.labels, *tops(a, b), **options)
 
@@ -191,7 +199,8 @@ def error_difference(a: Method, b: Method, key: str, n_bins: int) -> calib.Paire
 def score_difference(a: Method, b: Method, key: str) -> calib.PairedInterval:
     """Return b's score less a's on the same rows, both of the event that the predicted class is right."""
     metric: Any = MEASURES[key].metric
-    return compute("Comparing on the same rows", calib.paired_interval, a.labels, *tops(a, b), metric=metric)
+    options: dict[str, Any] = {"metric": metric, **a.of_rows}
+    return compute("Comparing on the same rows", calib.paired_interval, a.labels, *tops(a, b), **options)
 
 
 @kept(rows=True)

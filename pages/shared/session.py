@@ -116,6 +116,8 @@ class Method:
         The fitted calibrator; None for a base model.
     choices : int
         Calibrators from which the labels of the calibration rows chose it, itself included.
+    weights : (n,) float64 array or None
+        Weights of the evaluation rows; None where they count alike.
     """
 
     name: str
@@ -125,6 +127,12 @@ class Method:
     key: str
     calibrator: Any = None
     choices: int = 1
+    weights: np.ndarray | None = None
+
+    @property
+    def of_rows(self) -> dict[str, Any]:
+        """Arguments about the rows of whatever assesses its scores."""
+        return {"sample_weight": self.weights}
 
     @property
     def digest(self) -> str:
@@ -288,7 +296,8 @@ def _fit(name: str, calibrator: Any) -> Method:
     begin = time.perf_counter()
     fitted, scores = _fitted(key, name, calibrator, data.calibration, data.evaluation)
     LOG.info("fit rows=%d seconds=%.2f", data.calibration.n_samples, time.perf_counter() - begin)
-    return Method(name, data.evaluation.labels, scores, assessment_strategy(fitted), key, fitted)
+    rows, strategy = data.evaluation, assessment_strategy(fitted)
+    return Method(name, rows.labels, scores, strategy, key, fitted, weights=rows.sample_weight)
 
 
 def add_model(name: str, rows: Any, key: str) -> Method:
@@ -305,7 +314,7 @@ def add_model(name: str, rows: Any, key: str) -> Method:
 
 
 def _model(name: str, rows: Any, key: str) -> Method:
-    return Method(name, rows.labels, rows, "uniform", key)
+    return Method(name, rows.labels, rows, "uniform", key, weights=rows.sample_weight)
 
 
 def store(method: Method) -> Method:

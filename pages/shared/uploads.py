@@ -17,6 +17,7 @@ from calib.doctor.findings import LABEL_CODES, AcceptedFix
 from calib.formats.roles import Roles
 from calib.formats.tables import Table
 from calib.isolation.reader import read_files
+from calib.predictions import rows_that_count
 from pages.shared.session import LOG, Dataset
 from pages.shared.widgets import escaped
 
@@ -188,6 +189,7 @@ def accepted(reading: Reading, split: float) -> Dataset:
         how = f"{split:.0%} of the rows, drawn at random within each class (seed 0), are for calibration"
     else:
         how = "all rows are for evaluation; there are no calibration rows"
+    rows, calibration = rows_that_count(rows), calibration and rows_that_count(calibration)
     log = tuple(
         f"{part} rows: {in_words(fix)}" for part, report in reading.reports.items() for fix in report.fixes
     )

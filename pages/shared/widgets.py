@@ -14,7 +14,8 @@ from calib.assessment.summary import HOW_SURE, Intervals, Summary, interval_fram
 from calib.figures import template
 from calib.figures.html import CONFIG, figure_html, plotly_script
 from calib.formats import write_csv
-from calib.kinds import Kind, lacks
+from calib.kinds import COUNTS_ROWS, Kind, lacks, needs_equal_rows
+from calib.predictions import weight_words
 from calib.report.html import page, paragraph, text
 from pages.shared.session import DEFAULT_BINS, Dataset, Method, dataset, lost, methods
 from pages.shared.texts import PAGE_TERMS
@@ -66,6 +67,8 @@ def show_dataset(data: Dataset | None) -> None:
         rows += f", {of.coverage:.1%} of the rows answered"
     if data.calibration is not None:
         rows += f", {data.calibration.n_samples:,} calibration rows"
+    if of.sample_weight is not None:
+        rows += f"; every number is {weight_words(of.sample_weight)}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if data.simulated:
             st.badge("Simulated data", color="orange")
@@ -99,8 +102,10 @@ def shortfall(kind: Kind, what: str) -> str:
 
 
 def need_kind(page: str) -> None:
-    """Stop the page if it needs more than the predictions have, and say what."""
+    """Stop the page if it needs more than the predictions have, or cannot use their weights, and say what."""
     missing = lacks(dataset().kind, f"page:{page}")
+    if page in COUNTS_ROWS and dataset().evaluation.sample_weight is not None:
+        missing = needs_equal_rows(page)
     if missing is not None:
         st.info(escaped(missing))
         st.page_link("pages/start/data.py", label="Open Data", icon=":material/upload_file:")

@@ -41,6 +41,13 @@ def switch_positive() -> None:
     use(replace(shown, evaluation=shown.evaluation.switched(), calibration=calibration))
 
 
+def count_alike() -> None:
+    """Put the same rows on screen without their weights."""
+    shown = dataset()
+    calibration = None if shown.calibration is None else shown.calibration.unweighted()
+    use(replace(shown, evaluation=shown.evaluation.unweighted(), calibration=calibration))
+
+
 def show_preview(preview: pd.DataFrame, rows: Any) -> None:
     """Show the first rows with their further columns."""
     if rows.metadata is not None:
@@ -135,7 +142,16 @@ if rows.coverage < 1.0:
     )
 elif data.kind.name != "confidence":
     columns[2].metric("Classes", f"{rows.n_classes:,}", border=True)
-columns[3].metric("Accuracy", f"{accuracy(rows.labels, rows):.3f}", border=True)
+if rows.sample_weight is not None:
+    st.markdown(
+        "The rows have weights, and every number that can counts each row by its weight. What cannot says so."
+    )
+    st.button("Count every row once instead", on_click=count_alike, icon=":material/balance:")
+columns[3].metric(
+    "Accuracy, weighted" if rows.sample_weight is not None else "Accuracy",
+    f"{accuracy(rows.labels, rows):.3f}",
+    border=True,
+)
 if data.kind.name == "binary":
     st.markdown(
         f"The score is the probability of {literal(rows.positive)}; the other class is "

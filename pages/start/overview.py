@@ -36,10 +36,11 @@ if data.kind.name == "binary":
         table=diagram.frame(),
         alt="Reliability diagram of the binary score: how often Y is 1 against P(Y = 1)",
     )
+weighted = "" if base.weights is None else ", weighted"
 st.header("The base model", anchor=False)
 columns = st.columns(4)
 columns[0].metric(
-    MEASURES["accuracy"].title,
+    MEASURES["accuracy"].title + weighted,
     f"{base_summary.accuracy:.3f}",
     delta="95 %: {:.3f} to {:.3f}".format(*interval(base, "accuracy", n_bins)),
     delta_color="off",
@@ -56,7 +57,7 @@ floors = {
 for column, (measure, noise) in zip(columns[1:], floors.items(), strict=False):
     low, high = interval(base, measure.key, n_bins)
     column.metric(
-        measure.title,
+        measure.title + weighted,
         f"{noise.observed:.4f}",
         delta=f"95 %: {low:.4f} to {high:.4f}",
         delta_color="off",

@@ -9,7 +9,7 @@ from calib import figures
 from pages.shared.panels.covtype import covtype_panel
 from pages.shared.results import binning
 from pages.shared.session import dataset
-from pages.shared.widgets import chart, heading, literal, need_calibration
+from pages.shared.widgets import chart, heading, literal, need_calibration, need_kind
 
 MAX_BARS = 20
 MAX_PANELS = 6
@@ -20,6 +20,7 @@ heading(
     "calibration rows. Should you fix the number of rows per bin or the number of bins per class?",
 )
 covtype_panel()
+need_kind("Imbalance")
 need_calibration("Comparing two ways to choose bins")
 data = dataset()
 names = data.evaluation.class_names

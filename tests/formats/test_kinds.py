@@ -200,7 +200,7 @@ def test_labels_of_many_classes_need_the_predicted_class():
         report.announced()
 
 
-def test_weights_and_groups_stay_and_are_said_to_be_unused():
+def test_weights_and_groups_stay_and_are_said_to_be_used():
     frame = pd.DataFrame(
         {
             "predicted": CODE,
@@ -213,7 +213,7 @@ def test_weights_and_groups_stay_and_are_said_to_be_unused():
     rows = read(frame)
     assert rows.sample_weight.tolist() == CONFIDENCE.tolist()
     assert list(rows.metadata) == ["group"]
-    assert {"weights_unused", "group_unused"} <= set(examine(frame).codes)
+    assert {"weights_used", "group_kept"} <= set(examine(frame).codes)
 
 
 def test_vectors_stay_vectors_and_keep_their_columns():

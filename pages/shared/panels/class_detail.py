@@ -31,7 +31,9 @@ def class_panel(method: Method, table: ClassTable, n_bins: int) -> None:
             elif notion == "class-wise" and not method.scores_every_class:
                 st.info("No class-wise diagram: this calibrator scores only the predicted class.")
             else:
-                diagram = class_diagram(labels, method.scores, code, notion=notion, n_bins=n_bins)
+                diagram = class_diagram(
+                    labels, method.scores, code, notion=notion, n_bins=n_bins, **method.of_rows
+                )
                 st.markdown(
                     f"**{'Top-label' if notion == 'top-label' else 'Class-wise'}**, ECE {diagram.ece:.4f}"
                 )

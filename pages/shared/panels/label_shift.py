@@ -8,6 +8,7 @@ import streamlit as st
 
 from calib import InputError, LabelShiftCorrection, Predictions
 from calib.calibrators import CorrectedCalibrator
+from calib.kinds import check_equal_rows
 from pages.shared.widgets import download, escaped
 
 AS_BEFORE = "As in calibration"
@@ -33,6 +34,7 @@ def corrected(calibrator: Any, predictions: Predictions, calibration: Prediction
         )
         return calibrator
     try:
+        check_equal_rows(calibration, "The correction for label shift")
         correction = LabelShiftCorrection(method=method)
         correction.fit(calibrator.predict_proba(calibration.proba), calibration.labels)
         shift = correction.adapt(calibrator.predict_proba(predictions.proba))

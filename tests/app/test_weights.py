@@ -1,0 +1,66 @@
+"""A file with a column of weights on every page."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calib import ece, read
+from tests.app.running import PAGES, open_page, press, words
+
+COUNT_ROWS = {"decide": "Decide", "imbalance": "Imbalance"}
+
+
+@pytest.fixture(scope="module")
+def weighted():
+    """The app with weighted vectors in use, and the rows."""
+    random = np.random.default_rng(3)
+    proba = random.dirichlet([2.0, 1.0, 1.0], 900)
+    label = np.array([random.choice(3, p=row) for row in proba])
+    frame = pd.DataFrame(proba, columns=["p(cat)", "p(dog)", "p(emu)"])
+    frame["label"] = np.array(["cat", "dog", "emu"])[label]
+    frame["weight"] = random.choice([0.0, 1.0, 6.0], 900)
+    content = frame.to_csv(index=False).encode()
+    app = open_page("pages/start/data.py")
+    app.file_uploader(key="up").upload("rows.csv", content, "text/csv").run()
+    press(app, "Use these files")
+    rows = read(content).split(0.5, 0)[1]
+    return app, rows.take(rows.sample_weight > 0)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_weighs_rows_or_says_why_not(weighted, page):
+    app, _ = weighted
+    app.switch_page(page).run()
+    name = page.rsplit("/", 1)[1].removesuffix(".py")
+    said = words(app)
+    assert not app.error
+    if name in COUNT_ROWS:
+        assert f"{COUNT_ROWS[name]} cannot use weights" in said.replace("\\", "")
+    elif name not in ("learn", "glossary", "simplex"):
+        assert "every number is weighted, as good as" in said
+
+
+def test_numbers_are_weighted(weighted):
+    app, rows = weighted
+    app.switch_page("pages/diagnose/reliability.py").run()
+    assert (
+        f"**{ece(rows.labels, rows, notion='confidence', sample_weight=rows.sample_weight):.4f}**"
+        in words(app)
+    )
+    app.switch_page("pages/start/overview.py").run()
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert shown["TL-ECE, weighted"] == f"{ece(rows.labels, rows):.4f}"
+    plain = ece(rows.labels, rows.unweighted())
+    assert shown["TL-ECE, weighted"] != f"{plain:.4f}"
+    app.switch_page("pages/repair/calibrate.py").run()
+    assert "rows have different weights" in words(app)
+
+
+def test_rows_can_be_counted_once(weighted):
+    app, _ = weighted
+    app.switch_page("pages/start/data.py").run()
+    press(app, "Count every row once instead")
+    assert "weighted" not in words(app)
+    assert not words(app.switch_page("pages/repair/decide.py").run()).count("cannot use weights")
