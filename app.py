@@ -9,6 +9,7 @@ from pages.shared.accessibility import style
 from pages.shared.address import drop_unusable
 from pages.shared.housekeeping import keep_house
 from pages.shared.login import ask_for_login
+from pages.shared.session import remember_address
 from pages.shared.widgets import escaped
 from serve import log_error, prepare, protection
 
@@ -67,6 +68,8 @@ def show() -> None:
     except InputError as error:  # what a page could not foresee: a computation that ended its process
         log_error(error)
         st.error(f"Not shown: {escaped(error)}")
+    finally:
+        remember_address(chosen.title)
 
 
 if __name__ == "__main__":  # a session runs this file

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from calib.noise import *
     from calib.persistence import *
     from calib.predictions import *
+    from calib.project import *
     from calib.reductions import *
     from calib.slicing import *
 
@@ -48,7 +49,17 @@ PACKAGES = (
         "guarantees",
         "formats",
     ),
-    *("doctor", "calibrators", "persistence", "diagrams", "assessment", "decisions", "slicing", "datasets"),
+    *(
+        "doctor",
+        "calibrators",
+        "persistence",
+        "project",
+        "diagrams",
+        "assessment",
+        "decisions",
+        "slicing",
+        "datasets",
+    ),
 )
 
 

@@ -34,6 +34,7 @@ LAYERS = (
     ("noise",),
     ("calibrators",),
     ("guarantees", "persistence", "export"),
+    ("project",),
     ("diagrams",),
     ("assessment", "decisions", "slicing"),
     ("lessons",),

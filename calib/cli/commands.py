@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
+import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -45,6 +47,7 @@ from calib.notions import TOP_NOTIONS
 from calib.outputs import write_whole
 from calib.persistence.document import aligned, dumps, load, loads
 from calib.predictions import weight_words
+from calib.project import Project
 from calib.report.sections import ReportInput, report_html
 
 #: Options of `fit` that go to the calibrator as they are.
@@ -315,6 +318,33 @@ def gate(options: Namespace) -> Outcome:
     data = {"file": str(options.file), "n_samples": rows.n_samples, "weighted": weighted, **result.data()}
     note = f" (rows are {weight_words(rows.sample_weight)})" if weighted else ""
     return Outcome(result.sentence + note, data, 0 if result.passed else 1)
+
+
+def open(options: Namespace) -> Outcome:
+    """Say what a project file holds, or serve the app with it."""
+    project = Project.load(options.file)
+    if options.serve:
+        _serve(options.file)
+    frame = project.frame()
+    width = max(map(len, frame["what"]))
+    lines = [
+        f"{what:<{width}}  {line}"
+        for what, holds in frame.itertuples(index=False)
+        for line in str(holds).splitlines()
+    ]
+    return Outcome("\n".join(lines), {"file": str(options.file), "holds": frame.to_dict("records")})
+
+
+def _serve(project: str) -> None:
+    """Become the server of the app, whose new sessions open this project."""
+    server = Path(__file__).parents[2] / "serve.py"
+    if not server.is_file():
+        raise InputError(
+            "the app does not come with the library; in a copy of calib's repository, `make run` serves it, "
+            "and its Data page opens this file"
+        )
+    environment = {**os.environ, "CALIB_PROJECT": str(Path(project).resolve())}
+    os.execve(sys.executable, [sys.executable, str(server)], environment)  # noqa: S606
 
 
 def decide(options: Namespace) -> Outcome:

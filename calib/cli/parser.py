@@ -121,6 +121,17 @@ The rows must be new to the model and to its calibrator, or the guarantee does n
 
 """
 
+OPEN = """\
+examples:
+  python -m calib open my.calib
+  python -m calib open my.calib --json
+  python -m calib open my.calib --serve
+
+A project file is saved from the Data page of the app, or by `calib.Project.save`. Nothing in it is
+executed. --serve needs a copy of calib's repository.
+
+"""
+
 REPORT = """\
 examples:
   python -m calib report predictions.csv -o report.html
@@ -289,6 +300,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--alpha", type=float, default=0.1, help="the guarantee misses with this probability; default 0.1")
     add("--calibrator", metavar="CAL.JSON", help="apply this calibrator first")
     _add_split(decide)
+
+    open_ = _command(commands_, "open", "say what a project file holds", OPEN)
+    open_.add_argument("file", metavar="FILE", help="a project file, by custom with the ending .calib")
+    open_.add_argument("--serve", action="store_true", help="serve the app with this project")
 
     examples = REPORT.format(methods=" and ".join([", ".join(REPORTED[:-1]), REPORTED[-1]]))
     report = _command(commands_, "report", "write one self-contained HTML page", examples)

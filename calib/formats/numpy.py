@@ -22,11 +22,11 @@ def read_npy(source: Source, limits: Limits, progress: Progress | None = None) -
     if source.head(2) == b"\x1f\x8b":
         source = open_source(whole(source, limits), limits)
     with source.open() as file:
-        array = _array(file, source.size, limits, "the array")
+        array = read_array(file, source.size, limits, "the array")
     return _table_of_arrays({"array": array}, "npy")
 
 
-def _array(file: BinaryIO, n_bytes: int, limits: Limits, what: str) -> np.ndarray:
+def read_array(file: BinaryIO, n_bytes: int, limits: Limits, what: str) -> np.ndarray:
     """Read an array of `n_bytes` bytes in NPY format; its header is checked before its data is read."""
     try:
         version = np.lib.format.read_magic(file)
@@ -81,7 +81,7 @@ def read_npz(source: Source, limits: Limits, progress: Progress | None = None) -
                 for done, member in enumerate(members, 1):
                     name = member.filename.removesuffix(".npy")
                     with archive.open(member) as content:
-                        arrays[name] = _array(content, member.file_size, limits, f"array {name!r}")  # type: ignore[arg-type]
+                        arrays[name] = read_array(content, member.file_size, limits, f"array {name!r}")  # type: ignore[arg-type]
                     if progress is not None:
                         progress(done / len(members), "reading")
         except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, struct.error) as error:

@@ -81,6 +81,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
     function.__name__: (function, seconds)
     for function, seconds in (
         (binned_sweeps, 0.3),
+        (calibrated_scores, 0.01),
         (calibration_band, 0.2),
         (calibration_tests, 6.0),
         (canonical_noise_floor, 0.5),

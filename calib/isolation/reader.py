@@ -121,6 +121,12 @@ def check_calibrator(content: bytes) -> None:
     pool.ask({"job": "calibrator"}, [content])
 
 
+def check_project(content: Any) -> dict[str, list[str]]:
+    """Read a project file elsewhere and return what it holds, by column; raise as `check_calibrator`."""
+    holds: dict[str, list[str]] = pool.ask({"job": "project"}, [content])[0]["holds"]
+    return holds
+
+
 def read_covtype(content: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Read an uploaded COVTYPE file elsewhere: (n, 54) features and (n,) labels; raise as `read_files`."""
     features, labels = pool.ask({"job": "covtype"}, [content])[1]

@@ -74,6 +74,15 @@ def check_calibrator(
     return {}, []
 
 
+def check_project(
+    head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
+) -> Outcome:
+    """Read a project file, so that any fault of it shows here; return what it holds."""
+    from calib.project import Project  # scikit-learn, as above
+
+    return {"holds": Project.load(blobs[0]).frame().to_dict("list")}, []
+
+
 def read_cover_types(
     head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
 ) -> Outcome:
@@ -96,6 +105,7 @@ def compute(
 JOBS: dict[str, Job] = {
     "read": read_files,
     "calibrator": check_calibrator,
+    "project": check_project,
     "covtype": read_cover_types,
     "compute": compute,
 }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import time
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,17 +15,20 @@ import numpy as np
 import streamlit as st
 
 from calib import InputError
-from calib.assessment.calibrated import assessment_strategy
+from calib.assessment.calibrated import assessment_strategy, calibrated_scores
 from calib.assessment.summary import BASE
 from calib.binning import Strategy
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.catalogue import for_kind, make_calibrator, name_of
 from calib.calibrators.multiclass import of_one_score
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
+from calib.formats.roles import Roles
 from calib.isolation import computing
 from calib.isolation.objects import n_bytes
 from calib.kinds import Kind, kind_of, lacks
 from calib.notions import Notion
+from calib.persistence import dumps
+from calib.project import Project, Settings
 from calib.reductions import event_scores
 from pages.shared.kept import kept
 from pages.shared.work import compute
@@ -63,6 +68,8 @@ class Dataset:
         Fixes to the uploaded file that the user accepted.
     split : float or None
         Share of the uploaded rows that calib drew, with seed 0, for calibration; None if it drew none.
+    roles : Roles or None
+        What each column of the uploaded file was taken for.
     """
 
     name: str
@@ -74,6 +81,7 @@ class Dataset:
     example: str | None = None
     log: tuple[str, ...] = ()
     split: float | None = None
+    roles: Roles | None = None
 
     @property
     def key(self) -> str:
@@ -167,7 +175,11 @@ def dataset() -> Dataset:
     if "dataset" not in st.session_state:
         st.session_state["lost"] = st.query_params.get("data") == UPLOADED
         name = st.query_params.get("example", DEFAULT_EXAMPLE)
-        _put(from_example(name if name in EXAMPLE_TITLES else DEFAULT_EXAMPLE))
+        given = None if "example" in st.query_params else os.environ.get("CALIB_PROJECT")
+        if given:
+            open_project(Project.load(given))
+        else:
+            _put(from_example(name if name in EXAMPLE_TITLES else DEFAULT_EXAMPLE))
     data: Dataset = st.session_state["dataset"]
     if data.example and data.example != st.query_params.get("example", DEFAULT_EXAMPLE):
         st.query_params["example"] = data.example
@@ -185,15 +197,17 @@ def lost() -> bool:
     return st.session_state.get("lost", False)
 
 
-def use(data: Dataset) -> None:
+def use(data: Dataset, found: Sequence[Method] = ()) -> None:
     """Put other data on screen; `undo` brings back the data that were there before.
+
+    `found` are the base model and all that is fitted on them already; by default, one calibrator is fitted.
 
     Raises
     ------
     InputError
         If uploaded data would exceed what a session or the server may hold; nothing changes then.
     """
-    _check_limits(data)
+    _check_limits(data, found)
     st.session_state["lost"] = False
     LOG.info(
         "data rows=%d calibration_rows=%d classes=%d megabytes=%.1f uploaded=%s",
@@ -203,30 +217,107 @@ def use(data: Dataset) -> None:
         data.size / 1e6,
         data.example is None,
     )
-    _put(data)
+    _put(data, found)
 
 
-def _put(data: Dataset) -> None:
+def _put(data: Dataset, found: Sequence[Method] = ()) -> None:
     st.session_state.pop("removed", None)
     if "dataset" in st.session_state:
         st.session_state["previous"] = (st.session_state["dataset"], st.session_state["methods"])
     st.session_state["dataset"] = data
-    st.session_state["methods"] = {}
+    st.session_state["methods"] = {method.name: method for method in found}
+    if found:
+        return
     store(_model(BASE, data.evaluation, data.evaluation.fingerprint))
     if data.calibration is not None:
         calibrator = for_kind(make_calibrator(), data.kind)
         store(_fit(name_of(calibrator), calibrator))
 
 
-def _check_limits(new: Dataset | Method) -> None:
+def as_project() -> Project:
+    """Return the data on screen with the session's calibrators, further models, settings and notes."""
+    data, (_, *others) = dataset(), methods().values()
+    fitted = [method for method in others if method.calibrator is not None]
+    return Project(
+        name=data.name,
+        evaluation=data.evaluation,
+        calibration=data.calibration,
+        description=data.description,
+        simulated=data.simulated,
+        truth=data.truth,
+        split=data.split,
+        roles=data.roles,
+        fixes=data.log,
+        calibrators={method.name: method.calibrator for method in fitted},
+        choices={method.name: method.choices for method in fitted if method.choices > 1},
+        models={method.name: method.scores for method in others if method.calibrator is None},
+        settings=st.session_state.get("addresses", {}),
+        notes=notes(),
+    )
+
+
+def open_project(project: Project) -> None:
+    """Put on screen what a project holds; `undo` brings back the data that were there before.
+
+    Raises
+    ------
+    InputError
+        If a calibrator cannot be applied to its rows, or all would exceed what a session or the server may
+        hold; nothing changes then.
+    """
+    data = Dataset(
+        name=project.name,
+        description=project.description,
+        simulated=project.simulated,
+        calibration=project.calibration,
+        evaluation=project.evaluation,
+        truth=project.truth,
+        log=project.fixes,
+        split=project.split,
+        roles=project.roles,
+    )
+    found = [_model(BASE, data.evaluation, data.evaluation.fingerprint)]
+    for name, calibrator in project.calibrators.items():
+        # By content: a file may hold other values under the settings that a fit here would have.
+        key = f"{data.key}/{hashlib.sha256(dumps(calibrator)).hexdigest()}"
+        scores = compute(f"Applying {name}", calibrated_scores, calibrator, data.evaluation)
+        strategy = assessment_strategy(calibrator)
+        labels, choices = data.evaluation.labels, project.choices.get(name, 1)
+        found.append(Method(name, labels, scores, strategy, key, calibrator, choices))
+    for name, rows in project.models.items():
+        found.append(_model(name, rows, f"{data.evaluation.fingerprint}/{rows.fingerprint}"))
+    use(data, found)
+    st.session_state["notes"] = project.notes
+    st.session_state["saved"] = st.session_state["addresses"] = project.settings
+
+
+def notes() -> str:
+    """Return what the user wrote about the data."""
+    text: str = st.session_state.get("notes", "")
+    return text
+
+
+def saved_settings() -> Settings:
+    """Return the settings that came with the project that was opened."""
+    saved: Settings = st.session_state.get("saved", {})
+    return saved
+
+
+def remember_address(page: str) -> None:
+    """Remember the settings in the address of a page, by its title, for the project file."""
+    settings = {name: value for name, value in st.query_params.items() if name not in ("data", "example")}
+    st.session_state["addresses"] = {**st.session_state.get("addresses", {}), page: settings}
+
+
+def _check_limits(new: Dataset | Method, found: Sequence[Method] = ()) -> None:
     """Raise InputError if the session, or all sessions, would hold too much with what is new."""
     if isinstance(new, Dataset) and new.example is not None:
         return
     stays, advice = ["dataset", "methods"], "load a built-in example first"
     if isinstance(new, Method):  # new data take the place of what could be undone
         stays, advice = [*stays, "previous", "removed"], "remove a calibrator first"
-    mine = [new, *(st.session_state.get(name) for name in stays)]
-    _held.add(new)
+    mine = [new, *found, *(st.session_state.get(name) for name in stays)]
+    _held.update([new, *found])
     for held, variable, whose in (
         (mine, "CALIB_SESSION_MB", "what this session holds"),
         (list(_held), "CALIB_SERVER_MB", "what all sessions hold"),
@@ -234,7 +325,7 @@ def _check_limits(new: Dataset | Method) -> None:
         limit = float(os.environ.get(variable, "inf"))
         size = n_bytes(held) / 1e6
         if size > limit:
-            _held.discard(new)
+            _held.difference_update([new, *found])
             raise InputError(
                 f"with this, {whose} would take {size:,.0f} MB of memory, more than the {limit:,.0f} MB that "
                 f"this server allows ({variable}); {advice}, or upload a sample of the rows"

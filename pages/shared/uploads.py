@@ -193,7 +193,8 @@ def accepted(reading: Reading, split: float) -> Dataset:
     log = tuple(
         f"{part} rows: {in_words(fix)}" for part, report in reading.reports.items() for fix in report.fixes
     )
-    return Dataset(reading.name, f"Uploaded: {how}.", False, calibration, rows, log=log, split=drawn)
+    name, about = reading.name, f"Uploaded: {how}."
+    return Dataset(name, about, False, calibration, rows, log=log, split=drawn, roles=reading.roles)
 
 
 def examine_again(reading: Reading) -> None:

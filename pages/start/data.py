@@ -15,6 +15,7 @@ from calib.figures import class_shares
 from calib.isolation.reader import start
 from calib.kinds import lacks
 from pages.shared.panels.findings import show_findings, show_roles
+from pages.shared.panels.project import is_project_file, offer_project, show_origin, show_project
 from pages.shared.session import dataset, from_example, previous, undo, use
 from pages.shared.uploads import accepted, dismiss, pending, read
 from pages.shared.widgets import chart, escaped, heading, literal
@@ -90,7 +91,9 @@ with upload_tab:
     )
     left, right = st.columns(2)
     evaluation = left.file_uploader(
-        "Predictions (with labels, or with calibration and test sets)", key="up", on_change=forget_removed
+        "Predictions (with labels), or a project",
+        key="up",
+        on_change=forget_removed,
     )
     labels = right.file_uploader("Labels, if they are in a separate file", key="up-labels")
     with st.expander("Calibration rows"):
@@ -102,8 +105,10 @@ with upload_tab:
         calibration = left.file_uploader("Calibration predictions", key="up-calibration")
         calibration_labels = right.file_uploader("Calibration labels", key="up-calibration-labels")
         share = st.slider("Share set aside if you upload none (%)", 0, 90, 50, 5, key="split")
-    reading = None
-    if evaluation is not None or pending():
+    reading, project = None, evaluation is not None and is_project_file(evaluation)
+    if project:
+        show_project(evaluation)
+    elif evaluation is not None or pending():
         reading = read(evaluation, labels, calibration, calibration_labels)
     if reading is not None and st.session_state.get("in_use") == (reading, data):
         st.success("These files are in use on every page.")
@@ -115,7 +120,7 @@ with upload_tab:
         show_roles(reading)
         show_findings(reading)
     no_file = evaluation is None and reading is None
-    if st.button("Use these files", type="primary", disabled=no_file) and reading is not None:
+    if not project and st.button("Use these files", type="primary", disabled=no_file) and reading is not None:
         try:
             use(accepted(reading, share / 100))
             st.session_state["in_use"] = (reading, dataset())
@@ -129,8 +134,7 @@ if before := previous():
 
 st.header("Loaded data", anchor=False)
 st.markdown(literal(data.name) + "  \n" + (data.description if data.example else literal(data.description)))
-for line in data.log:
-    st.text(f"Fixed: {line}")
+show_origin(data)
 rows = data.evaluation
 n_calibration = f"{data.calibration.n_samples:,}" if data.calibration else "none"
 columns = st.columns(4)
@@ -164,6 +168,7 @@ if data.kind.name == "binary":
     )
 if lacks(data.kind, "page:Classes") is not None:
     show_one_score(rows)
+    offer_project()
     st.stop()
 
 true = np.bincount(rows.labels, minlength=rows.n_classes) / rows.n_samples
@@ -204,3 +209,4 @@ if data.kind.name == "vectors":
     )
 else:
     show_preview(preview, rows)
+offer_project()

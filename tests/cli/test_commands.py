@@ -90,6 +90,21 @@ def test_decide_gives_the_rule_of_the_library(capsys, reference):
     assert "all classes" in capsys.readouterr().out
 
 
+def test_open_says_what_a_project_holds(capsys, table, tmp_path):
+    rows = read_predictions(table)
+    fitted = {"TS": TemperatureScaling().fit(rows.proba, rows.labels)}
+    project = calib.Project("rows.csv", rows, calibrators=fitted, notes="one\ntwo")
+    project.save(tmp_path / "rows.calib")
+    code, data, err = run(capsys, "open", tmp_path / "rows.calib")
+    assert (code, err) == (0, "")
+    assert {"what": "calibrator", "holds": "TS"} in data["holds"]
+    assert main(["open", str(tmp_path / "rows.calib")]) == 0
+    assert "evaluation rows   400" in capsys.readouterr().out
+    code, data, err = run(capsys, "open", table)
+    assert code == 2
+    assert "not a project file" in err
+
+
 def test_noise_floor_can_be_left_out(capsys, table):
     _, data, _ = run(capsys, "metrics", table, "--resamples", 0)
     assert data["methods"][0]["noise"] == {}

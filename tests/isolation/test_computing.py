@@ -32,6 +32,7 @@ FITTED = clone(HISTOGRAM).fit(CALIBRATION.proba, CALIBRATION.labels)
 #: Arguments and options of each function.
 CALLS = {
     "binned_sweeps": ((HISTOGRAM, CALIBRATION, EVALUATION), {"n_bins": [5, 6]}),
+    "calibrated_scores": ((FITTED, EVALUATION), {}),
     "calibration_band": ((None, calib.reduce_to_binary(LABELS, ROWS, "confidence")), {}),
     "calibration_tests": ((LABELS, ROWS), {"tests": ("kuiper", "spiegelhalter")}),
     "canonical_noise_floor": ((LABELS, PROBA, ROWS.label), {"n_resamples": 20, "random_state": 0}),

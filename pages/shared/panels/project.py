@@ -1,0 +1,115 @@
+"""The project file: saved from the Data page, and opened by dropping it there."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from calib import InputError, Project
+from calib.formats.roles import Roles
+from calib.isolation.reader import check_project
+from pages.shared.session import Dataset, as_project, dataset, open_project, saved_settings
+from pages.shared.uploads import logged
+from pages.shared.widgets import escaped, literal, offer
+
+#: Bytes of data up to which the file is made before anybody asks for it.
+MADE_AT_ONCE = 2_000_000
+#: The file in the archive's list, which is at its end, by which a project is told from an NPZ.
+LISTED = re.compile(rb"PK\x01\x02.{42}project\.json", re.DOTALL)
+END = 1 << 16
+
+
+def is_project_file(file: Any) -> bool:
+    """Return whether an uploaded file presents itself as a project."""
+    content = file.getbuffer()
+    return bytes(content[:2]) == b"PK" and LISTED.search(bytes(content[-END:])) is not None
+
+
+def show_project(file: Any) -> None:
+    """Show what an uploaded project holds and offer to open it; say so once it is open."""
+    if st.session_state.get("project") == (file.file_id, dataset()):
+        st.success("This project is open: its data, calibrators and notes are in use on every page.")
+        _link_settings()
+        return
+    try:
+        holds = _holds(file)
+        st.markdown("This is a project. It holds:")
+        table = {"": holds["what"], "it holds": holds["holds"]}
+        st.dataframe(pd.DataFrame(table), hide_index=True, height="content")
+        if st.button("Open this project", type="primary"):
+            open_project(Project.load(file.getvalue()))
+            st.session_state["project"] = (file.file_id, dataset())
+            st.rerun()
+    except InputError as error:
+        st.error(f"Not opened: {escaped(error)}")
+        st.caption("The data loaded before are still in use.")
+
+
+def _holds(file: Any) -> dict[str, list[str]]:
+    """Return what a project file holds, read elsewhere once for each upload."""
+    file_id, holds = st.session_state.get("project-holds", (None, {}))
+    if file_id != file.file_id:
+        with logged(file.size):
+            holds = check_project(file.getbuffer())
+        st.session_state["project-holds"] = file.file_id, holds
+    return holds
+
+
+def _link_settings() -> None:
+    """Link to pages with the settings that were saved."""
+    for page, settings in saved_settings().items():
+        file = next((path for path in Path("pages").glob("*/*.py") if path.stem == page.lower()), None)
+        if file is not None and settings:
+            words = ", ".join(f"{name} {value}" for name, value in settings.items())
+            st.page_link(file, label=f"{page} as it was: {literal(words)}", query_params=dict(settings))
+
+
+def offer_project() -> None:
+    """Offer all of the session as one file, with notes to write."""
+    st.header("Project", anchor=False)
+    st.markdown(
+        "One file that keeps all of this: data, what the columns were taken for, accepted fixes, fitted "
+        "calibrators, further models, settings of the pages, and your notes. Drop it on *Upload your own* to "
+        "go on; `calib.Project.load` and `python -m calib open` read it, too. It holds data, never code."
+    )
+    st.text_area("Notes", key="notes", persist_state="session", placeholder="What you found, what comes next")
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", dataset().name).strip("-.") or "project"
+    data = _file() if dataset().size <= MADE_AT_ONCE else _file
+    offer("Save project", data, f"{name[:60]}.calib", "application/zip", "secondary", key="save-project")
+
+
+def _file() -> bytes:
+    """Return the project file of this session."""
+    buffer = io.BytesIO()
+    as_project().save(buffer)
+    return buffer.getvalue()
+
+
+def show_origin(data: Dataset) -> None:
+    """Show what the columns were taken for, and the fixes that were accepted."""
+    if data.roles is not None:
+        st.text(f"Columns: {in_words(data.roles)}")
+    for line in data.log:
+        st.text(f"Fixed: {line}")
+
+
+def in_words(roles: Roles) -> str:
+    """Return what the columns of a file were taken for."""
+    scores = roles.probabilities
+    listed = ", ".join(scores[:3]) + (f", ... ({len(scores):,} columns)" if len(scores) > 3 else "")
+    named = {
+        "scores": listed,
+        "true label": ", ".join(roles.label[:3]),
+        "predicted class": roles.predicted,
+        "right or wrong": roles.correct,
+        "row id": roles.id,
+        "split": roles.split,
+        "weight": roles.weight,
+        "group": roles.group,
+    }
+    return "; ".join(f"{what}: {name}" for what, name in named.items() if name)

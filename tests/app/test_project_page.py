@@ -1,0 +1,80 @@
+"""The project file in the app: saved on Data, opened by dropping it there, and served by the command line."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+
+from calib import Project
+from calib.datasets import load_example
+from pages.shared.session import as_project
+from tests.app.running import open_page, press, words
+from tests.app.test_pages_upload import PROBA, csv, metric, shown_text, upload
+
+
+def saved(app, monkeypatch) -> bytes:
+    """The file that the app offers."""
+    file = io.BytesIO()
+    with monkeypatch.context() as patch:
+        patch.setattr("streamlit.session_state", app.session_state)
+        patch.setattr("streamlit.query_params", dict(app.query_params))
+        as_project().save(file)
+    return file.getvalue()
+
+
+def test_project_restores_the_session_in_another_one(monkeypatch):
+    app = open_page("pages/diagnose/reliability.py", example="two-patients", bins="20")
+    app.switch_page("pages/start/data.py").run()
+    upload(app, "up", "one.csv", csv(100 * PROBA))
+    press(app, "Apply fix")
+    press(app, "Use these files")
+    app.text_area(key="notes").set_value("The *cats* are off.").run()
+    before = dict(app.session_state["methods"])
+    content = saved(app, monkeypatch)
+    project = Project.load(content)
+    assert project.notes == "The *cats* are off."
+    assert project.split == 0.5
+    assert project.roles.label == ("label",)
+    assert project.settings["Reliability"]["bins"] == "20"
+
+    app = open_page("pages/start/data.py", example="two-patients")
+    upload(app, "up", "one-csv.calib", content)
+    assert "This is a project" in shown_text(app)
+    assert "Use these files" not in [button.label for button in app.button]
+    assert app.session_state["dataset"].example == "two-patients"  # nothing is replaced yet
+    press(app, "Open this project")
+    assert not app.exception
+    assert metric(app, "Evaluation rows") == "120"
+    assert "percent" in shown_text(app)
+    assert "true label: label" in shown_text(app)
+    assert app.text_area(key="notes").value == "The *cats* are off."
+    after = app.session_state["methods"]
+    assert list(after) == list(before)
+    for name, method in before.items():
+        for part in ("label", "confidence") if hasattr(method.scores, "confidence") else ():
+            one, two = getattr(method.scores, part), getattr(after[name].scores, part)
+            assert one.tobytes() == two.tobytes()
+        if isinstance(method.scores, np.ndarray):
+            assert method.scores.tobytes() == after[name].scores.tobytes()
+        assert method.strategy == after[name].strategy
+    press(app, next(button.label for button in app.button if button.label.startswith("Back to")))
+    assert app.session_state["dataset"].example == "two-patients"
+
+
+def test_damaged_project_changes_nothing(monkeypatch):
+    app = open_page("pages/start/data.py", example="two-patients")
+    content = bytearray(saved(app, monkeypatch))
+    content[40:80] = bytes(40)
+    upload(app, "up", "broken.calib", bytes(content))
+    assert "Not opened" in app.error[0].value
+    assert app.session_state["dataset"].example == "two-patients"
+
+
+def test_server_of_a_project_opens_it(tmp_path, monkeypatch):
+    example = load_example("two-patients")
+    Project("mine", example.evaluation, notes="seen").save(tmp_path / "mine.calib")
+    monkeypatch.setenv("CALIB_PROJECT", str(tmp_path / "mine.calib"))
+    app = open_page("pages/start/data.py")
+    assert "mine" in words(app)
+    assert app.session_state["notes"] == "seen"
