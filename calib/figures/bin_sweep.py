@@ -8,13 +8,14 @@ import plotly.graph_objects as go
 
 from calib.assessment.advice import PointsPerBinChoice
 from calib.diagrams.bin_sweep import EceSweep
+from calib.figures.drawing import Drawing
 from calib.figures.style import OKABE_ITO, TEMPLATE, escape, method_colour
 from calib.metrics.catalogue import ECES
 
 
 def ece_curves(sweeps: Mapping[str, Mapping[str, EceSweep]]) -> go.Figure:
     """Draw Figure 2: errors against the number of bins, per method; conf-ECE is dashed, all others solid."""
-    figure = go.Figure()
+    figure = Drawing()
     for position, (method, by_notion) in enumerate(sweeps.items()):
         colour = method_colour(position)
         for notion, sweep in by_notion.items():
@@ -38,7 +39,7 @@ def ece_curves(sweeps: Mapping[str, Mapping[str, EceSweep]]) -> go.Figure:
 def points_per_bin(choice: PointsPerBinChoice) -> go.Figure:
     """Draw the cross-validated Brier score against the points per bin k, with the k proposed and the base."""
     k = choice.points_per_bin
-    figure = go.Figure()
+    figure = Drawing()
     figure.add_scatter(
         x=k,
         y=choice.brier,

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from calib.diagrams.classes import ClassDiagram, ClassHeat
 from calib.diagrams.reliability import FEW_ROWS
+from calib.figures.drawing import Drawing
 from calib.figures.style import (
     MAX_NAMED,
     OKABE_ITO,
@@ -35,7 +36,7 @@ def heat(diagram: ClassHeat, class_names: Sequence[str]) -> go.Figure:
 
     The squares that answer clicks carry [class code, bin] first in their customdata.
     """
-    figure = go.Figure()
+    figure = Drawing()
     n_rows, n_bins = diagram.count.shape
     middles = (diagram.edges[:-1] + diagram.edges[1:]) / 2
     for few, opacity in ((False, 1.0), (True, 0.4)):
@@ -116,7 +117,7 @@ def class_reliability(diagram: ClassDiagram) -> go.Figure:
     custom = np.column_stack(
         [diagram.lower, diagram.upper, diagram.count, diagram.frequency_lower, diagram.frequency_upper]
     ).tolist()
-    figure = go.Figure()
+    figure = Drawing()
     share_bars(
         figure,
         (diagram.lower, diagram.upper),
@@ -154,7 +155,7 @@ def confused(
 ) -> go.Figure:
     """Draw how many rows one class shares with each other class it is confused with, most first."""
     codes, counts = codes[:n_shown], counts[:n_shown]
-    figure = go.Figure()
+    figure = Drawing()
     custom = [[escape(class_names[code])] for code in codes]
     hover = "%{customdata[0]}: %{x:,} rows<extra></extra>"
     count_bars(figure, counts, OKABE_ITO["grey"], custom, hover, y=np.arange(len(codes)))
@@ -168,7 +169,7 @@ def confused(
 def class_shares(shares: Mapping[str, np.ndarray], class_names: Sequence[str]) -> go.Figure:
     """Draw shares of rows per class, one colour per series (true, predicted); at most 30 classes."""
     order = np.argsort(-next(iter(shares.values())), kind="stable")[:MAX_NAMED]
-    figure = go.Figure()
+    figure = Drawing()
     for colour, (name, values) in zip(("blue", "orange"), shares.items(), strict=False):
         figure.add_bar(
             x=values[order],

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from calib.decisions.curves import DecisionCurve, RiskCoverage
 from calib.decisions.rules import Outcome
+from calib.figures.drawing import Drawing
 from calib.figures.style import OKABE_ITO, TEMPLATE, escape, method_colour
 
 #: Points of a line: more cannot be told apart on a screen.
@@ -32,7 +33,7 @@ def risk_coverage(
     risk : float, optional
         Largest risk allowed, drawn as a line.
     """
-    figure = go.Figure()
+    figure = Drawing()
     for position, (name, curve) in enumerate(curves.items()):
         chosen = np.unique(np.linspace(0, len(curve.coverage) - 1, MOST_POINTS).astype(int))
         figure.add_scatter(
@@ -80,7 +81,7 @@ def risk_coverage(
 
 def decision_curve(curves: Mapping[str, DecisionCurve]) -> go.Figure:
     """Draw the net benefit of acting by the scores of each method, of acting always, and of never acting."""
-    figure = go.Figure()
+    figure = Drawing()
     for position, (name, curve) in enumerate(curves.items()):
         figure.add_scatter(
             x=curve.threshold,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import plotly.graph_objects as go
 
+from calib.figures.drawing import Drawing
 from calib.figures.style import OKABE_ITO, TEMPLATE, escape, named_rows
 from calib.metrics.decompositions import Decomposition
 
@@ -16,7 +17,7 @@ def score_parts(by_method: Mapping[str, Decomposition], score: str) -> go.Figure
 
     `score` is its name, for the axis.
     """
-    figure = go.Figure()
+    figure = Drawing()
     for name, colour, words in (
         ("refinement", "grey", "refinement: what these cells cannot tell apart"),
         ("calibration", "vermillion", "calibration: what recalibration can remove"),

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from calib.diagrams.imbalance import BinPlan, ClassBinning
+from calib.figures.drawing import Drawing
 from calib.figures.style import OKABE_ITO, TEMPLATE, escape, faint, shorten
 
 _BASE, _HB = OKABE_ITO["orange"], OKABE_ITO["green"]
@@ -42,7 +42,7 @@ def class_errors(
         "%{customdata[0]}: TL-ECE %{x:.4f}<br>%{customdata[1]:.2f} % of rows<br>"
         "%{customdata[2]} bins from %{customdata[3]:,} calibration rows"
     )
-    figure = go.Figure()
+    figure = Drawing()
     series = (("base model", _BASE, side.base_ece, side.base_floor), ("HB", _HB, side.ece, side.floor))
     for name, colour, errors, _ in series:
         figure.add_bar(
@@ -93,13 +93,14 @@ def class_panels(
     plots' axis: give both sides the same.
     """
     codes = [int(code) for code in codes]
-    titles = [
+    titles = tuple(
         text for code in codes for text in (f"Predicted {escape(shorten(class_names[code], 18))}", "Validity")
-    ]
-    figure = make_subplots(
-        rows=len(codes),
-        cols=2,
-        subplot_titles=titles,
+    )
+    figure = Drawing.grid(
+        len(codes),
+        2,
+        titles,
+        title_size=13,
         shared_xaxes="columns",
         vertical_spacing=0.22 / len(codes),
         horizontal_spacing=0.18,
@@ -146,13 +147,12 @@ def class_panels(
     figure.update_xaxes(title_text="\u03b5", row=len(codes), col=2)
     figure.update_layout(template=TEMPLATE, height=130 + 210 * len(codes))
     figure.update_layout(legend={"y": 1 + 34 / (210 * len(codes))}, margin={"t": 56})
-    figure.update_annotations(font_size=13)
     return figure
 
 
 def bin_plan(plan: BinPlan) -> go.Figure:
     """Draw, for each k, how many classes get how many bins, and the TL-ECE on the evaluation rows."""
-    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08, row_heights=[0.5, 0.5])
+    figure = Drawing.grid(2, 1, shared_xaxes=True, vertical_spacing=0.08, row_heights=(0.5, 0.5))
     counts = plan.class_counts()
     colours = ("rgba(138,144,153,0.55)", OKABE_ITO["sky"], OKABE_ITO["blue"], "#00456B")
     for group, colour in zip(counts.columns, colours, strict=True):

@@ -11,6 +11,7 @@ from plotly.subplots import make_subplots
 
 from calib.binning import BinStatistics
 from calib.diagrams.reliability import ReliabilityDiagram
+from calib.figures.drawing import Drawing
 from calib.figures.reliability_diagram import reliability
 from calib.figures.style import BARS, OKABE_ITO, TEMPLATE, escape, unit_axes
 
@@ -34,7 +35,7 @@ def patients(groups: BinStatistics, names: Sequence[str]) -> go.Figure:
     names : sequence of str
         Names of the patients told each disease; pooled groups are called "all".
     """
-    figure = go.Figure()
+    figure = Drawing()
     pooled = groups.notion == "confidence"
     for position in range(len(groups.count)):
         side = int(groups.problem[position])
@@ -80,7 +81,7 @@ def jensen(share: float, gaps: tuple[float, float], pooled: float, apart: float)
         conf-ECE and TL-ECE.
     """
     mean = share * gaps[0] + (1.0 - share) * gaps[1]
-    figure = go.Figure()
+    figure = Drawing()
     for x, y, colour, width, dash, name in (
         ([-0.5, 0, 0.5], [0.5, 0, 0.5], "grey", 3, "solid", "size of a gap, |gap|"),
         (list(gaps), [abs(gap) for gap in gaps], "grey", 2, "dot", None),
@@ -125,7 +126,7 @@ def jensen(share: float, gaps: tuple[float, float], pooled: float, apart: float)
 def signed_bars(share: float, gaps: tuple[float, float], pooled: float, apart: float) -> go.Figure:
     """Draw what each class adds: signed gap times share, their sum, and the sum of their sizes."""
     adds = (share * gaps[0], (1.0 - share) * gaps[1])
-    figure = go.Figure()
+    figure = Drawing()
     bars = (
         ("class 1", adds[0], SIDES[0][0], ""),
         ("class 2", adds[1], SIDES[1][0], ""),
@@ -172,7 +173,7 @@ def cell_table(
         Names of the points.
     """
     n_samples, n_classes = proba.shape
-    figure = go.Figure()
+    figure = Drawing()
     for value in np.unique(cells[cells > 0]).tolist():
         rows, columns = np.nonzero(cells == value)
         figure.add_bar(
@@ -257,7 +258,7 @@ def perfect_curves(
     curves: Sequence[pd.DataFrame], chosen: int, n_samples: int, draws: np.ndarray
 ) -> go.Figure:
     """Draw TL-ECE of a perfect model against its rows, a line per number of classes, and single redraws."""
-    figure = go.Figure()
+    figure = Drawing()
     styles = (("sky", "dot"), ("green", "dash"), ("purple", "dashdot"), ("vermillion", "solid"))
     for curve, (colour, dash) in zip(curves, styles, strict=True):
         classes = int(curve["n_classes"].iloc[0])
@@ -318,7 +319,7 @@ def binned_curve(
     rows : (scores, outcomes)
         Calibration rows, drawn as ticks at 0 and 1; pass a sample of many.
     """
-    figure = go.Figure()
+    figure = Drawing()
     x = binned[["lower", "upper"]].to_numpy().ravel()
     y = np.repeat(binned["value"].to_numpy(), 2)
     low, high = np.clip(y - band, 0, 1), np.clip(y + band, 0, 1)
@@ -408,7 +409,7 @@ def one_row(
     series: Sequence[tuple[str, np.ndarray]], class_names: Sequence[str], true_label: int
 ) -> go.Figure:
     """Draw the scores of one row by several methods, a group of bars per class; each sum in the legend."""
-    figure = go.Figure()
+    figure = Drawing()
     looks = (("grey", ""), ("green", "/"), ("orange", "x"))
     for (name, scores), (colour, shape) in zip(series, looks, strict=True):
         figure.add_bar(

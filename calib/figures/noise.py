@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import plotly.graph_objects as go
 
+from calib.figures.drawing import Drawing
 from calib.figures.style import OKABE_ITO, TEMPLATE, escape, named_rows
 from calib.noise.floor import NoiseFloor
 
@@ -16,7 +17,7 @@ def floors(by_metric: Mapping[str, NoiseFloor]) -> go.Figure:
 
     Errors differ widely in size, so each is divided by the mean of its floor: 1 is noise alone.
     """
-    figure = go.Figure()
+    figure = Drawing()
     floors = list(by_metric.values())
     y = np.arange(len(floors))
     mean = np.array([max(floor.mean, 1e-300) for floor in floors])

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from calib.diagrams.reliability import FEW_ROWS, BinZoom, ReliabilityDiagram
+from calib.figures.drawing import Drawing
 from calib.figures.style import (
     MAX_NAMED,
     OKABE_ITO,
@@ -50,7 +50,7 @@ def reliability(
     event : str, optional
         Name of the class whose probability a binary score is; None where it is a confidence.
     """
-    figure = go.Figure()
+    figure = Drawing()
     x = diagram.mean_confidence
     hover = np.column_stack(
         [diagram.bin, diagram.lower, diagram.upper, diagram.count, 100 * diagram.share, diagram.accuracy]
@@ -165,9 +165,7 @@ def zoom(diagram: BinZoom, class_names: Sequence[str]) -> go.Figure:
         "Predicted %{customdata[0]}<br>says %{customdata[1]:.3f}, right %{customdata[2]:.3f}<br>"
         "95 % interval %{customdata[3]:.3f} to %{customdata[4]:.3f}<br>%{customdata[5]:,} rows<extra></extra>"
     )
-    figure = make_subplots(
-        cols=2, rows=1, shared_yaxes=True, column_widths=[0.72, 0.28], horizontal_spacing=0.05
-    )
+    figure = Drawing.grid(1, 2, shared_yaxes=True, column_widths=(0.72, 0.28), horizontal_spacing=0.05)
     figure.add_scatter(
         x=np.column_stack([says, right, np.full(len(says), np.nan)]).ravel(),
         y=np.repeat(lines, 3),

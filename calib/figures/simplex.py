@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from calib.diagrams.simplex import RecalibrationMap, to_plane
 from calib.exceptions import InputError
+from calib.figures.drawing import Drawing
 from calib.figures.style import OKABE_ITO, TEMPLATE, escape, shorten
 
 #: Cells are coloured in turn; their outlines tell two cells of one colour apart.
@@ -43,7 +44,7 @@ def recalibration(
     """
     if len(result.class_names) != 3:
         raise InputError(f"the triangle shows three classes; got {len(result.class_names)}")
-    figure = go.Figure()
+    figure = Drawing()
     closed = [to_plane(np.vstack([corners, corners[:1]])) for corners in outlines.values()]
     lines = np.vstack([points for corners in closed for points in (corners, [[np.nan, np.nan]])])
     points = to_plane(proba[rows])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ BARS = "rgba(138,144,153,0.38)"
 MAX_NAMED = 30
 
 
+@cache
 def template(dark: bool = False) -> go.layout.Template:
     """Return the one plotly template, for light or dark pages."""
     text, grid, axis = ("#E6EAED", "#2B333B", "#5B6670") if dark else ("#1B2026", "#E6E9EC", "#9AA3AB")

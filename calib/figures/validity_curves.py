@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from calib.diagrams.validity import CanonicalValidity, ValidityCurve
+from calib.figures.drawing import Drawing
 from calib.figures.style import OKABE_ITO, TEMPLATE, escape, method_colour
 from calib.guarantees.card import Promise
 
@@ -32,7 +33,7 @@ def validity(
     promises : sequence of Promise
         Drawn as vertical lines up to the promised share.
     """
-    figure = go.Figure()
+    figure = Drawing()
     what = "cells" if conditional else "rows"
     for position, (method, curve) in enumerate(curves.items()):
         colour = method_colour(position)
@@ -77,7 +78,7 @@ def validity(
 
 def canonical_validity(curves: Mapping[str, CanonicalValidity]) -> go.Figure:
     """Draw V(eps) of several predictors as steps (Fig. 12, left)."""
-    figure = go.Figure()
+    figure = Drawing()
     reach = max(float(np.interp(0.995, curve.share, curve.epsilon)) for curve in curves.values())
     for position, (name, curve) in enumerate(curves.items()):
         figure.add_scatter(

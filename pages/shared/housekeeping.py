@@ -34,8 +34,12 @@ def keep_house() -> threading.Thread | None:
 
 def _rounds(server: Any) -> None:
     loop = server._get_async_objs().eventloop
+    searches = 0
     while True:
         time.sleep(INTERVAL)
+        if gc.get_stats()[0]["collections"] != searches:  # pages ran: they leave cycles of objects
+            gc.collect()
+            searches = gc.get_stats()[0]["collections"]
         try:
             loop.call_soon_threadsafe(sweep, server._session_mgr._session_storage)
         except RuntimeError:  # the server has stopped

@@ -1,0 +1,89 @@
+"""Figures gathered as JSON types are the figures that plotly makes of the same calls."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+
+import numpy as np
+import plotly.graph_objects as go
+import plotly.io
+import pytest
+from plotly.subplots import make_subplots
+
+from calib.figures import template
+from calib.figures.drawing import Drawing
+
+
+def written(figure):
+    """What is sent to the browser, arrays as lists, missing numbers as text."""
+    return json.loads(plotly.io.to_json(figure.to_dict(), validate=False), object_hook=read)
+
+
+def read(found):
+    if "bdata" not in found:
+        return found
+    array = np.frombuffer(base64.b64decode(found["bdata"]), dtype=found["dtype"])
+    shape = [int(n) for n in found["shape"].split(",")] if "shape" in found else -1
+    return [str(one) for one in array.reshape(shape).tolist()]
+
+
+def draw(figure, **place):
+    figure.add_scatter(
+        x=np.array([0.1, np.nan]),
+        y=np.array([1, 2]),
+        marker={"opacity": np.array([0.5, 1.0], dtype=np.float32), "size": 7},
+        error_y={"array": np.array([0.1, 0.2])},
+        name="a <b>",
+        fill=None,
+        customdata=[["x", np.float64(1.5)], ["y", np.int64(2)]],
+        **place,
+    )
+    figure.add_bar(x=["p", "q"], y=np.array([2**30, 1]), marker_color="#123456", **place)
+    figure.add_heatmap(z=np.eye(2), x=[0, 1], y=[0, 1], **place)
+    figure.add_shape(type="line", x0=0, y0=0, x1=1, y1=1, **place)
+    figure.add_annotation(x=0, y=0, text="here", font={"size": 16})
+    figure.update_xaxes(title_text="Rows", range=[0, 1])
+    figure.update_yaxes(title={"standoff": 3}, **place)
+    figure.update_yaxes(title_text="Right", **place)
+    figure.update_layout(template=template(dark=True), height=300, font_size=18, legend={"y": 1.1})
+    figure.update_layout(legend_x=0.2)
+    return figure
+
+
+def test_it_is_the_figure_of_plotly():
+    drawn = draw(Drawing())
+    gathered = written(drawn)
+    assert drawn.gathers
+    expected = written(draw(go.Figure()))
+    assert gathered["layout"] == expected["layout"]
+    assert gathered["data"] == expected["data"]
+
+
+def test_a_grid_is_that_of_plotly():
+    options = {"shared_yaxes": True, "column_widths": [0.7, 0.3]}
+    grid = Drawing.grid(2, 2, ("a", "b", "c", "d"), **options | {"column_widths": (0.7, 0.3)})
+    drawn = draw(grid, row=2, col=1)
+    plain = make_subplots(rows=2, cols=2, subplot_titles=["a", "b", "c", "d"], **options)
+    plain.layout.template = None
+    expected = written(draw(plain, row=2, col=1))
+    gathered = written(drawn)
+    assert drawn.gathers
+    assert gathered["layout"] == expected["layout"]
+    assert [trace["xaxis"] for trace in gathered["data"]] == ["x3"] * 3
+
+
+def test_plotlys_objects_are_made_when_they_are_asked_for():
+    drawn = draw(Drawing())
+    gathered = written(drawn)
+    assert drawn.layout.height == 300
+    assert not drawn.gathers
+    assert [trace.type for trace in drawn.data] == ["scatter", "bar", "heatmap"]
+    assert written(drawn)["layout"] == gathered["layout"]
+    assert draw(drawn).add_hline(y=0).data[5].type == "heatmap"
+    assert written(copy.deepcopy(draw(Drawing()))) == gathered
+    with pytest.raises(ValueError, match="nonsense"):
+        Drawing().update_layout(nonsense=1).data  # noqa: B018
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = drawn.nothing
