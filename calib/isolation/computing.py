@@ -84,7 +84,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (calibrated_scores, 0.01),
         (calibration_band, 0.2),
         (calibration_tests, 6.0),
-        (canonical_noise_floor, 0.5),
+        (canonical_noise_floor, 0.05),
         (choose_points_per_bin, 1.5),
         (class_binning, 0.02),
         (class_table, 0.05),

@@ -13,7 +13,8 @@ import pandas as pd
 from calib.announcements import TopLabelPrediction
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.metrics.canonical import cell_means
-from calib.noise.draws import Draw, Progress, adder, exclusive_sums, independent_sums, perfect_sums, resample
+from calib.noise.draws import Draw, Progress, adder, independent_sums, resample
+from calib.noise.exclusive import exclusive_sums, perfect_sums
 from calib.notions import Notion
 from calib.predictions import weighted_rows
 from calib.reductions import as_problems, reduce_to_binary
@@ -185,7 +186,7 @@ def noise_floor(
 
     Notes
     -----
-    For how sums are drawn, and what is approximate, see `calib.noise.draws`.
+    For how sums are drawn, and what is approximate, see `calib.noise.draws` and `calib.noise.exclusive`.
 
     Examples
     --------

@@ -24,8 +24,9 @@ from calib import (
     reduce_to_binary,
     verdict,
 )
-from calib.noise import NoiseFloor
-from calib.noise.draws import exclusive_sums, independent_sums, perfect_sums, systematic
+from calib.noise import NoiseFloor, canonical_noise_floor, exclusive
+from calib.noise.draws import independent_sums
+from calib.noise.exclusive import exclusive_sums, perfect_sums, systematic
 
 NOTIONS = ["confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"]
 
@@ -402,3 +403,53 @@ def test_frame_has_one_row():
     row = noise_floor(model.labels, model, n_resamples=20, random_state=0).frame()
     assert len(row) == 1
     assert row["n_resamples"][0] == 20
+
+
+def coarse(n_classes, n=3000):
+    """Many rows alike: scores of few trees, in pairs of classes that are mistaken for each other."""
+    random = np.random.default_rng(0)
+    votes = np.full((n, n_classes), 0.01 / n_classes)
+    pair = 2 * random.integers(0, n_classes // 2, n)
+    share = random.integers(0, 11, n) / 10
+    votes[np.arange(n), pair] += 0.99 * share
+    votes[np.arange(n), pair + 1] += 0.99 * (1 - share)
+    return votes
+
+
+@pytest.mark.parametrize(
+    ("changed", "proba"),
+    [
+        ({"ROWS_AS_SUMS": 1}, simulated(3000, 2, seed=0).proba),
+        ({"ROWS_AS_SUMS": 1}, simulated(3000, 6, seed=0).proba),
+        ({"ROWS_AS_SUMS": 1}, coarse(12)),
+        ({"ALIKE": 4}, coarse(12)),
+        ({"CELLS_TOGETHER": 0, "MANY_SCORES": 0}, simulated(3000, 6, seed=0, sharpness=4.0).proba),
+        ({"CELLS_TOGETHER": 0, "MANY_SCORES": 0}, coarse(60)),
+    ],
+)
+def test_floors_of_many_rows_are_those_of_rows_drawn_one_by_one(monkeypatch, changed, proba):
+    """To 4 standard errors of 2,000 redraws each."""
+    monkeypatch.setattr(exclusive, "ALIKE", 10**9)
+    problems = reduce_to_binary(np.zeros(len(proba), int), proba, "class-wise")
+    one_by_one = noise_floor_of(problems, n_resamples=2000, random_state=0)
+    for name, value in changed.items():
+        monkeypatch.setattr(exclusive, name, value)
+    quick = noise_floor_of(problems, n_resamples=2000, random_state=1)
+    spread = one_by_one.samples.std()
+    assert not np.array_equal(quick.samples, one_by_one.samples)
+    assert quick.mean == pytest.approx(one_by_one.mean, abs=4 * spread * np.sqrt(2 / 2000))
+    assert quick.samples.std() == pytest.approx(spread, rel=4 / np.sqrt(2000))
+    assert quick.quantile(0.95) == pytest.approx(
+        one_by_one.quantile(0.95), abs=4 * 2.1 * spread * np.sqrt(2 / 2000)
+    )
+
+
+def test_canonical_floor_of_rows_that_are_alike(monkeypatch):
+    proba = simulated(4000, 3, seed=0).proba
+    cells = proba.argmax(axis=1)
+    quick = canonical_noise_floor(np.zeros(4000, int), proba, cells, n_resamples=2000, random_state=0)
+    monkeypatch.setattr(exclusive, "ALIKE", 10**9)
+    floor = canonical_noise_floor(np.zeros(4000, int), proba, cells, n_resamples=2000, random_state=1)
+    assert not np.array_equal(quick.samples, floor.samples)
+    assert quick.mean == pytest.approx(floor.mean, abs=4 * floor.samples.std() * np.sqrt(2 / 2000))
+    assert quick.samples.std() == pytest.approx(floor.samples.std(), rel=4 / np.sqrt(2000))

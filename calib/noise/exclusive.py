@@ -1,0 +1,358 @@
+"""Outcomes of a row that exclude each other (which of its classes is the true one), drawn for many rows.
+
+Few rows are drawn one by one. Of many, those that are alike are drawn together, and where cells are large
+enough, their sums are drawn instead of rows: normal ones, with the correlations that exclusion brings.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from scipy.special import bdtr, ndtr
+
+from calib.binning import BinaryProblems, BinStatistics
+from calib.noise.draws import NORMAL_FROM, Draw, independent_sums, matched_binomials
+from calib.parallel import map_threads
+
+#: Numbers drawn at a time for outcomes that exclude each other, few enough to stay in the cache.
+DRAWN_TOGETHER = 60_000
+
+#: Rows whose alias tables are filled together.
+ALIAS_ROWS = 2_000
+
+#: Scores of one row may sum to this much above 1 and still be drawn as one categorical outcome.
+JOINT_TOLERANCE = 1e-3
+
+#: Rows are drawn systematically where their scores sum to at most this much.
+MOST_AT_ONCE = 8
+
+#: Sums are drawn instead of rows from this many rows on, where there are at most `CELLS_TOGETHER` cells.
+ROWS_AS_SUMS = 20_000
+CELLS_TOGETHER = 2_000
+
+#: Rows from which the correlations of sums are taken: an error of 1 % of a correlation moves no floor.
+CORRELATION_ROWS = 20_000
+
+#: Of more cells, scores below `FAINT` are drawn on their own where there are at least so many scores.
+MANY_SCORES, FAINT = 1_000_000, 1.0 / 64.0
+
+#: Rows count as alike where arcsin(sqrt(score)) lies on the same of so many steps for all their scores.
+#: Taken as equal, their sums have 0.3 % less variance at most.
+STEPS = 16
+
+#: So many rows must be alike before they are drawn together.
+ALIKE = 16
+
+
+def perfect_sums(problems: BinaryProblems, cells: BinStatistics) -> tuple[Draw, int]:
+    """Return a function that draws the outcome sums of all cells for a perfect model.
+
+    Parameters
+    ----------
+    problems, cells : BinaryProblems, BinStatistics
+        A reduction and its bin statistics.
+
+    Returns
+    -------
+    draw : callable
+        ``draw(generator, size)`` gives a (C, size) array of sums, one column per redraw.
+    width : int
+        Elements one redraw touches at a time, from which `resample` bounds its memory.
+
+    Notes
+    -----
+    With one claim ("confidence", "top-label") entries are independent. With several, the outcomes of a
+    row exclude each other: where the scores of every row sum to at most 1, one class (or none) is drawn
+    per row, which is exact. From `ROWS_AS_SUMS` rows on sums are drawn instead of rows, each with the
+    distribution that it has without the others (normal, or a matched binomial where its variance is below
+    `NORMAL_FROM`), and with the correlations of exclusion (a Gaussian copula). With too many cells for that,
+    scores below `FAINT` are drawn independently, the others row by row.
+    Scores of class-wise calibrators can sum to more, and no single class then has these scores as its
+    chances: such rows are drawn systematically (`systematic`), so that every class has its score as its
+    chance, and a row as many classes as its scores sum to, up to rounding. The mean of every l_1 error is
+    exact and its spread nearly so. Entries are drawn independently, with the mean still exact, where a row
+    sums to more than `MOST_AT_ONCE`.
+    """
+    if problems.n_claims > 1:
+        totals = np.bincount(problems.rows, weights=problems.scores, minlength=problems.n_samples)
+        one_each, n_cells = bool(totals.max() <= 1.0 + JOINT_TOLERANCE), len(cells.count)
+        if one_each and problems.weights is None:
+            if n_cells <= CELLS_TOGETHER and problems.n_samples >= ROWS_AS_SUMS:
+                return _correlated(problems, cells), n_cells
+            if n_cells > CELLS_TOGETHER and len(problems.scores) >= MANY_SCORES:
+                return _with_faint_apart(problems, cells)
+        if totals.max() <= MOST_AT_ONCE:
+            return _joint(problems, cells, one_each=one_each), n_cells
+    return independent_sums(problems.scores, cells.start, cells.count, problems.weights)
+
+
+def _correlated(problems: BinaryProblems, cells: BinStatistics) -> Draw:
+    """Draw the sums of all cells by a Gaussian copula."""
+    trials, chance, of_failures = matched_binomials(problems.scores, cells.start, cells.count)
+    mean = trials * chance
+    variance = mean * (1.0 - chance)
+    sign = np.where(of_failures, -1.0, 1.0)
+    small = variance < NORMAL_FROM
+    most = np.minimum(np.ceil(mean + 10.0 * np.sqrt(variance) + 12.0), trials)[small].astype(np.int64)
+    begins = np.cumsum(most) - most
+    index = np.repeat(np.arange(len(most)), most)
+    reach = index + bdtr(np.arange(len(index)) - begins[index], trials[small][index], chance[small][index])
+    mean, deviation = np.where(of_failures, cells.count - mean, mean)[:, None], np.sqrt(variance)[:, None]
+    factor = _correlation_factor(problems, cells)
+
+    def draw(generator: np.random.Generator, size: int) -> np.ndarray:
+        normal = factor @ generator.standard_normal((len(factor), size))
+        sums = mean + deviation * normal
+        level = ndtr(sign[small, None] * normal[small]) + np.arange(len(most))[:, None]
+        drawn = np.searchsorted(reach, level) - begins[:, None]
+        failures = of_failures[small]
+        drawn[failures] = cells.count[small][failures, None] - drawn[failures]
+        sums[small] = drawn
+        return sums
+
+    return draw
+
+
+def _correlation_factor(problems: BinaryProblems, cells: BinStatistics) -> np.ndarray:
+    """Triangular factor of the correlations of the cells' sums, estimated from `CORRELATION_ROWS` rows."""
+    n_samples, n_cells = problems.n_samples, len(cells.count)
+    chosen = np.random.default_rng(0).choice(n_samples, min(n_samples, CORRELATION_ROWS), replace=False)
+    place = np.full(n_samples, -1, dtype=np.int32)
+    place[chosen] = np.arange(len(chosen))
+    at = place[problems.rows]
+    entries = np.flatnonzero(at >= 0)
+    cell = np.repeat(np.arange(n_cells), cells.count)[entries]
+    scores = problems.scores[entries].astype(np.float64)
+    scores /= np.maximum(np.bincount(at[entries], scores), 1.0)[at[entries]]
+    matrix = sparse.csr_array((scores, (at[entries], cell)), shape=(len(chosen), n_cells))
+    covariance = np.diag(np.bincount(cell, scores, n_cells)) - (matrix.T @ matrix).toarray()
+    deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    known = deviation > 1e-6
+    correlation = np.eye(n_cells)
+    inner = np.ix_(known, known)
+    correlation[inner] = covariance[inner] / np.outer(deviation[known], deviation[known])
+    np.fill_diagonal(correlation, 1.0 + 1e-6)  # sums that add up to the number of rows make it singular
+    factor: np.ndarray = np.linalg.cholesky(correlation)
+    return factor / np.linalg.norm(factor, axis=1, keepdims=True)
+
+
+def _with_faint_apart(problems: BinaryProblems, cells: BinStatistics) -> tuple[Draw, int]:
+    """Draw scores below `FAINT` independently, and one class or none per row from the others."""
+    n_samples, n_cells = problems.n_samples, len(cells.count)
+    clear = problems.scores >= FAINT
+    bounds = np.append(cells.start, len(clear))
+    n_faint = cells.count - np.add.reduceat(clear, cells.start, dtype=np.int64)
+    has_faint = np.flatnonzero(n_faint)
+    draw_faint, width = independent_sums(problems.scores, cells.start[has_faint], n_faint[has_faint])
+    entries = np.flatnonzero(clear)
+    row, cell = problems.rows[entries], np.searchsorted(bounds, entries, side="right") - 1
+    order = np.argsort(row, kind="stable")
+    row, cell, entries = row[order], cell[order].astype(np.int32), entries[order]
+    per_row = np.bincount(row, minlength=n_samples)
+    column = np.arange(len(row)) - (np.cumsum(per_row) - per_row)[row]
+    score_at = np.zeros((n_samples, per_row.max(initial=0)), dtype=problems.scores.dtype)
+    cell_at = np.full((n_samples, score_at.shape[1] + 1), n_cells, dtype=np.int32)
+    score_at[row, column], cell_at[row, column] = problems.scores[entries], cell
+    draw_clear = exclusive_sums(score_at, cell_at, n_cells + 1)
+
+    def draw(generator: np.random.Generator, size: int) -> np.ndarray:
+        sums = draw_clear(generator, size)[:-1]
+        sums[has_faint] += draw_faint(generator, size)
+        return sums
+
+    return draw, n_cells + width
+
+
+def _joint(problems: BinaryProblems, cells: BinStatistics, *, one_each: bool) -> Draw:
+    """Draw one class or none per row (or systematically), from each row's scores laid out by claim."""
+    n_samples, n_claims, n_cells = problems.n_samples, problems.n_claims, len(cells.count)
+    cell_of = np.repeat(np.arange(n_cells, dtype=np.int32), cells.count)
+    claims = problems.shape.claims_of(np.arange(problems.n_problems))
+    score_at = np.empty((n_samples, n_claims), dtype=problems.scores.dtype)
+    # A row without an outcome falls in an extra cell, which is not counted.
+    cell_at = np.full((n_samples, n_claims + 1), n_cells, dtype=np.int32)
+
+    def lay_out(claim: int) -> None:
+        first, last = np.searchsorted(claims, [claim, claim + 1])
+        entries = slice(problems.offsets[first], problems.offsets[last])
+        score_at[problems.rows[entries], claim] = problems.scores[entries]
+        cell_at[problems.rows[entries], claim] = cell_of[entries]
+
+    map_threads(lay_out, range(n_claims))
+    if not one_each:
+        score_at, cell_at = systematic(score_at, cell_at)
+    draw = exclusive_sums(score_at, cell_at, n_cells + 1, problems.row_weights)
+    return lambda generator, size: draw(generator, size)[:-1]
+
+
+def systematic(scores: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Turn rows of any sum into outcomes that exclude each other, by systematic sampling (Madow 1949).
+
+    With u uniform on [0, 1), class l happens where u, u + 1, ... hits the interval from the sum of the scores
+    before it to the sum up to it: with a chance that is its score. The fractional parts of these sums cut
+    [0, 1) into pieces in which always the same classes happen; the pieces are the outcomes.
+
+    Parameters
+    ----------
+    scores : (n, w) float array
+        Scores in [0, 1] of w classes.
+    cells : (n, w + 1) int32 array
+        Where each class of each row is counted; last, where nothing is.
+
+    Returns
+    -------
+    chances : (n, w) float64 array
+        Lengths of the pieces but the last.
+    cells : (n, w + 1, m) int32 array
+        Where the m classes at most that happen in each piece are counted.
+    """
+    n_rows, width = scores.shape
+    most = int(np.ceil(scores.sum(axis=1, dtype=np.float64).max()))
+    chances = np.empty((n_rows, width))
+    counted = np.empty((n_rows, width + 1, most), dtype=np.int32)
+
+    def cut(first: int) -> None:
+        block = slice(first, first + ALIAS_ROWS)
+        reach = np.cumsum(scores[block], axis=1, dtype=np.float64)
+        ends = np.sort(reach % 1.0, axis=1)
+        chances[block] = np.diff(ends, axis=1, prepend=0.0)
+        edges = np.pad(ends, ((0, 0), (1, 1)), constant_values=((0.0, 0.0), (0.0, 1.0)))
+        points = ((edges[:, 1:] + edges[:, :-1]) / 2.0)[:, :, None] + np.arange(most)
+        row = np.arange(len(reach))[:, None]  # rows one after the other, so that one search serves all
+        shifted = points + (row * (most + 2))[:, :, None]
+        step = np.searchsorted((reach + row * (most + 2)).ravel(), shifted) - (row * width)[:, :, None]
+        counted[block] = cells[block][row[:, :, None], step]
+
+    map_threads(cut, range(0, n_rows, ALIAS_ROWS))
+    return chances, counted
+
+
+def exclusive_sums(
+    scores: np.ndarray, cells: np.ndarray, n_cells: int, weights: np.ndarray | None = None
+) -> Draw:
+    """Return a function that draws one of several outcomes per row and counts them in cells.
+
+    Parameters
+    ----------
+    scores : (n, w) float array
+        Chances of w outcomes that exclude each other; the rest to 1 is the chance of another one.
+    cells : (n, w + 1) or (n, w + 1, m) int32 array
+        Where each outcome of each row is counted, or the m places where it is; the other outcome last.
+    n_cells : int
+        Number of cells C.
+    weights : (n,) float64 array or None
+        What each row adds where it is counted; 1 for None.
+
+    Notes
+    -----
+    The alias method (Walker 1977; Vose 1991) draws with one random number and two look-ups whatever the
+    number of outcomes: 33 to 39 ns per row and redraw up to 100 classes, where going through the classes
+    takes up to 390 ns and a binary search up to 143 ns. The tables take about 250 ns per score, once.
+    Rows of weight 1 that are alike (`ALIKE`, `STEPS`) are drawn together, as one multinomial.
+    """
+    if weights is None and (alike := _alike(scores, cells)) is not None:
+        return _in_groups(scores, cells, n_cells, alike)
+    n_rows, width = cells.shape[:2]
+    places = np.moveaxis(cells.reshape(n_rows, width, -1), 2, 0)
+    stays = np.empty((n_rows, width), dtype=np.float32)
+    either = np.empty((len(places), n_rows, width, 2), dtype=np.int32)
+
+    def fill(first: int) -> None:
+        rows = slice(first, first + ALIAS_ROWS)
+        reach = np.minimum(np.cumsum(scores[rows], axis=1, dtype=np.float64), 1.0)
+        chance = np.diff(reach, axis=1, prepend=0.0, append=1.0)
+        stays[rows], other = _alias_table(chance)
+        either[:, rows, :, 1] = np.take_along_axis(places[:, rows], other[None], axis=2)
+
+    either[..., 0] = places
+    map_threads(fill, range(0, n_rows, ALIAS_ROWS))
+    flat_stays, flat_either = stays.ravel(), either.reshape(len(places), -1)
+
+    def draw(generator: np.random.Generator, size: int) -> np.ndarray:
+        sums = np.zeros(n_cells * size, dtype=np.int64 if weights is None else np.float64)
+        columns = np.arange(size)
+        step = max(DRAWN_TOGETHER // size, 1)
+        for first in range(0, n_rows, step):
+            rows = np.arange(first, min(first + step, n_rows))
+            uniform = generator.random((len(rows), size))
+            uniform *= width
+            entry = uniform.astype(np.int64)
+            uniform -= entry
+            entry += rows[:, None] * width
+            entry = 2 * entry + (uniform >= flat_stays[entry])
+            added = 1 if weights is None else np.repeat(weights[rows], size)
+            for counted in flat_either:
+                np.add.at(sums, (counted[entry].astype(np.int64) * size + columns).ravel(), added)
+        return sums.reshape(n_cells, size)
+
+    return draw
+
+
+def _alike(scores: np.ndarray, cells: np.ndarray) -> np.ndarray | None:
+    """Give rows of the same cells and nearly the same scores one number; None where few rows share one."""
+    n_rows = len(cells)
+    steps = np.arcsin(np.sqrt(np.clip(scores, 0.0, 1.0))) * (2.0 / np.pi * STEPS)
+    group = np.zeros(n_rows, dtype=np.int64)
+    for column in (*cells.reshape(n_rows, -1).T, *np.minimum(steps.astype(np.int64), STEPS - 1).T):
+        group, distinct = pd.factorize(group * (int(column.max(initial=0)) + 1) + column)
+        if len(distinct) > n_rows // ALIKE:
+            return None
+    return group
+
+
+def _in_groups(scores: np.ndarray, cells: np.ndarray, n_cells: int, group: np.ndarray) -> Draw:
+    """Draw groups of at least `ALIKE` rows as multinomials, the other rows one by one."""
+    count = np.bincount(group)
+    numbers = np.cumsum(count >= ALIKE) - 1
+    large = count[group] >= ALIKE
+    group, count = numbers[group[large]], count[count >= ALIKE]
+    first = np.empty(len(count), dtype=np.int64)
+    first[group[::-1]] = np.flatnonzero(large)[::-1]
+    sums = [np.bincount(group, column) for column in scores[large].T]
+    reach = np.minimum(np.cumsum(np.array(sums).reshape(-1, len(count)).T / count[:, None], axis=1), 1.0)
+    chance = np.diff(reach, axis=1, prepend=0.0, append=1.0)
+    width = chance.shape[1]
+    places = cells[first].reshape(chance.size, -1)
+    entry = np.repeat(np.arange(chance.size), places.shape[1])
+    added = sparse.csc_array(
+        (np.ones(places.size, np.int64), (places.ravel(), entry)), (n_cells, chance.size)
+    )
+    one_by_one = exclusive_sums(scores[~large], cells[~large], n_cells) if not large.all() else None
+
+    def draw(generator: np.random.Generator, size: int) -> np.ndarray:
+        if one_by_one is None:
+            sums = np.zeros((n_cells, size), dtype=np.int64)
+        else:
+            sums = one_by_one(generator, size)
+        step = max(4 * DRAWN_TOGETHER // (size * width), 1)
+        for begin in range(0, len(count), step):
+            some = slice(begin, begin + step)
+            drawn = generator.multinomial(
+                count[some, None], chance[some, None], size=(len(count[some]), size)
+            )
+            entries = drawn.transpose(0, 2, 1).reshape(-1, size)
+            sums += added[:, begin * width : begin * width + len(entries)] @ entries
+        return sums
+
+    return draw
+
+
+def _alias_table(chance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Split each row's chances over its columns: how likely a drawn column stays, and its other column."""
+    n_rows, width = chance.shape
+    weight = (chance * width).ravel()
+    first = np.arange(0, n_rows * width, width)
+    order = (first[:, None] + np.argsort(chance * width >= 1.0, axis=1, kind="stable")).ravel()
+    stays, other = np.ones(n_rows * width), np.arange(n_rows * width)
+    light, heavy = first, first + width - 1
+    rest = weight[order[heavy]]
+    for _ in range(width - 1):
+        fills = rest >= 1.0
+        column = np.where(fills, order[light], order[heavy])
+        light = light + fills
+        heavy = heavy - ~fills
+        giver = order[heavy]
+        stays[column], other[column] = np.where(fills, weight[column], rest), giver
+        rest += np.where(fills, weight[column], weight[giver]) - 1.0
+    return stays.reshape(n_rows, width), other.reshape(n_rows, width) % width
