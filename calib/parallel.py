@@ -21,6 +21,9 @@ SMALL = 200_000
 #: Elements of a block that is gone over many times, so that it stays in a processor's cache: half a megabyte.
 CACHED = 65_536
 
+#: Bytes of a block on which each step of NumPy takes long against the hand-over between threads.
+BUSY = 2**21
+
 #: Threads at a time, one per processor that this process may run on.
 WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -102,7 +105,19 @@ def row_slices(n_rows: int, row_width: int = 1) -> list[slice]:
 
 def cached_slices(n_rows: int, row_width: int = 1) -> list[slice]:
     """Cut `n_rows` into blocks of `CACHED` elements, or of one row."""
-    step = max(1, CACHED // row_width)
+    return _slices(n_rows, max(1, CACHED // row_width))
+
+
+def busy_slices(n_rows: int, row_width: int, itemsize: int = 8) -> list[slice]:
+    """Cut `n_rows` for work of few short steps on each block, over which threads would wait for each other.
+
+    Blocks have `BUSY` bytes, or less if there would be too few for all threads, or one row.
+    """
+    elements = max(n_rows * row_width // (4 * WORKERS), CACHED)
+    return _slices(n_rows, max(1, min(elements, BUSY // itemsize) // row_width))
+
+
+def _slices(n_rows: int, step: int) -> list[slice]:
     return [slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
 
 

@@ -28,8 +28,9 @@ EFFORTS: dict[str, Effort] = {
     "StructuredMatrixScaling": Effort(
         2e-7, "StructuredVectorScaling has two numbers for each class", matrix=True
     ),
-    "VectorScaling": Effort(3e-7, "TemperatureScaling has one number, and fewer rows may do"),
+    "VectorScaling": Effort(2e-7, "TemperatureScaling has one number, and fewer rows may do"),
     "StructuredVectorScaling": Effort(6e-7, "TemperatureScaling has one number, and fewer rows may do"),
+    "TopVersusAllScaling": Effort(1.6e-6, "VectorScaling takes a tenth of that, and fewer rows may do"),
     "VennAbersCalibration": Effort(5e-6, f"IsotonicCalibration takes a twentieth of that; or {_FEWER}"),
     "SplineCalibration": Effort(1e-6, f"IsotonicCalibration takes a quarter of that; or {_FEWER}"),
 }

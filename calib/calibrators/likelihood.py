@@ -7,10 +7,12 @@ Softmax regressions of many classes are in `calib.calibrators.softmax_fit`.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 #: Smallest weight of the ridge, per row of data. A likelihood has no maximum when outcomes are all alike,
 #: a class is absent, or the scores separate the classes perfectly.
@@ -18,6 +20,9 @@ LEAST_RIDGE = 1e-9
 
 #: Newton steps after which `newton` gives up.
 NEWTON_STEPS = 200
+
+#: Conjugate-gradient steps within one Newton step.
+MOST_PRODUCTS = 250
 
 #: A loss this near its minimum shows no difference in float64.
 NOTHING_LEFT = 5e-17
@@ -53,7 +58,9 @@ class Optimum(NamedTuple):
 
 
 def newton(objective: Steps, start: np.ndarray, *, gap: float = 0.0, rounding: float = 1e-15) -> Optimum:
-    """Minimise a smooth, strictly convex function by Newton's method with step halving.
+    """Minimise a smooth function by Newton's method with step halving.
+
+    Of a function that is not convex it finds a minimum near the start.
 
     Stops when the value is about `gap` or less above the minimum (by the Newton decrement), or as near as
     float64 can tell. `rounding` is the relative error of a value, which is not taken for a rise.
@@ -80,6 +87,49 @@ def newton(objective: Steps, start: np.ndarray, *, gap: float = 0.0, rounding: f
             break
     reached = estimate <= max(gap, NOTHING_LEFT)
     return Optimum(theta, estimate, float(np.linalg.norm(gradient)), steps, reached)
+
+
+def warn_early(optimum: Optimum) -> None:
+    """Warn that a fit, called by a `fit`, stopped before it was done, and how far from the optimum."""
+    warnings.warn(
+        f"stopped after {optimum.steps} Newton steps, about {optimum.loss_gap:.2g} nats per row above the "
+        f"optimum (gradient norm {optimum.gradient_norm:.2g}); the fit is usable, and a stronger ridge makes "
+        "it converge",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+
+
+def newton_step(
+    times: Callable[[np.ndarray], np.ndarray],
+    precondition: Callable[[np.ndarray], np.ndarray],
+    gradient: np.ndarray,
+    gap: float,
+) -> np.ndarray:
+    """Return the Newton step by conjugate gradients: `times` multiplies by the Hessian, (k,) by (k,).
+
+    The nearer the optimum the more precisely, up to what a value `gap` above it asks. Where the Hessian is
+    not positive, the step ends short of the direction that shows it, and still leads downhill.
+    """
+    step, left = np.zeros_like(gradient), gradient.copy()
+    near = precondition(left)
+    direction, first = near, float(left @ near)
+    now, enough = first, min(0.25, np.sqrt(max(first, 0.0))) ** 2 * first
+    enough = max(enough, min(0.01 * gap, 0.01 * first), 1e-30)
+    for _ in range(MOST_PRODUCTS):
+        bent = times(direction)
+        curvature = float(direction @ bent)
+        if curvature <= 0.0:
+            return step if step.any() else near
+        length = now / curvature
+        step += length * direction
+        left -= length * bent
+        near = precondition(left)
+        before, now = now, float(left @ near)
+        if now <= enough:
+            break
+        direction = near + (now / before) * direction
+    return step
 
 
 def minimum(objective: Objective, start: np.ndarray) -> np.ndarray:

@@ -35,7 +35,7 @@ TEMPERATURE_RANGE = (0.01, 100.0)
 
 #: Above this many probabilities, diagonal maps are fitted in float32: twice as fast, and the loss they reach
 #: is the same to about 1e-9 nats.
-SINGLE_PRECISION = 20_000_000
+SINGLE_PRECISION = 5_000_000
 
 
 class LogScaling(BaseEstimator):

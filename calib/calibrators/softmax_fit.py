@@ -2,13 +2,13 @@
 
 The value is the mean log loss of softmax(map of the features) plus a ridge around leaving the model as it
 is. Newton steps are found by conjugate gradients on products with the Hessian, preconditioned by the
-Hessian's block of each class. Rows are gone over on threads, in blocks that stay in a processor's cache.
+Hessian's block of each class. Rows are gone over on threads, in blocks; each thread keeps its products of a
+block in one piece of memory, its scratch.
 """
 
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -16,14 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
-from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import ThreadpoolController
 
-from calib.calibrators.likelihood import Optimum, newton
-from calib.parallel import WORKERS, cached_slices, map_threads
-
-#: Conjugate-gradient steps within one Newton step.
-MOST_PRODUCTS = 250
+from calib.calibrators.likelihood import newton, newton_step, warn_early
+from calib.parallel import WORKERS, busy_slices, map_threads, row_slices
 
 #: Numbers in the blocks of all classes of a full map above which classes share one block.
 MOST_IN_BLOCKS = 20_000_000
@@ -68,13 +64,20 @@ class DiagonalMap:
         self.shape, self.n_classes = (n_columns, 2), n_classes
         self.identity = np.tile([1.0, 0.0], (n_columns, 1))
 
-    def design(self, features: np.ndarray) -> np.ndarray:
-        """Return what the other methods take as `x`: with a column for every class, 0 beyond the features.
+    def design(self, features: np.ndarray, shift: np.ndarray) -> np.ndarray:
+        """Return what the other methods take as `x`: the features less `shift`, and 0 for classes beyond.
 
         Whole rows in one piece of memory are gone over two or three times as fast as parts of rows.
         """
-        missing = self.n_classes - self.shape[0]
-        return np.pad(features, ((0, 0), (0, missing))) if missing else features
+        (n_rows, m), shift = features.shape, shift.astype(features.dtype)
+        x = np.empty((n_rows, self.n_classes), features.dtype)
+
+        def fill(rows: slice) -> None:
+            np.subtract(features[rows], shift, out=x[rows, :m])
+            x[rows, m:] = 0.0
+
+        map_threads(fill, row_slices(n_rows, self.n_classes))
+        return x
 
     def moved(self, theta: np.ndarray, shift: np.ndarray) -> np.ndarray:
         """Return the parameters that give for x - shift what `theta` gives for x."""
@@ -95,30 +98,35 @@ class DiagonalMap:
         sums = (np.bincount(codes, each, self.n_classes) for each in (of_truth, row_weights))
         return self._of_features(*sums)
 
-    def expected(self, p: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def expected(self, p: np.ndarray, x: np.ndarray, scratch: np.ndarray) -> np.ndarray:
         """Return the sum over rows and classes of p times the derivative of the class's logit."""
-        return self._of_features(_sums(p * x), _sums(p))
+        return self._of_features(_sums(np.multiply(p, x, out=scratch)), _sums(p))
 
     def alone(self, direction: np.ndarray, blocks: np.ndarray) -> np.ndarray:
         """Return the part of the Hessian's product that leaves classes apart, given `blocks` of p."""
         return np.einsum("jkl,jl->jk", blocks, direction)
 
     def coupled(
-        self, direction: np.ndarray, p: np.ndarray, x: np.ndarray, row_weights: np.ndarray | None
+        self,
+        direction: np.ndarray,
+        p: np.ndarray,
+        x: np.ndarray,
+        row_weights: np.ndarray | None,
+        scratch: np.ndarray,
     ) -> np.ndarray:
         """Return the Hessian of the weighted sum of log losses times a direction, but for `alone`."""
         weights, biases = self._by_class(direction, x.dtype)
-        first = p * x
+        first = np.multiply(p, x, out=scratch)
         mean = first @ weights + p @ biases
         if row_weights is not None:
             mean *= row_weights
         return -self._of_features(mean @ first, mean @ p)
 
-    def blocks(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def blocks(self, v: np.ndarray, x: np.ndarray, scratch: np.ndarray) -> np.ndarray:
         """Return, per class, the sum over rows of v times the outer square of the derivative of its logit."""
-        first = v * x
-        sums = self._of_features(_sums(first * x), _sums(first), _sums(v))
-        return sums[:, [0, 1, 1, 2]].reshape(-1, 2, 2)
+        sums = [_sums(v), _sums(np.multiply(v, x, out=scratch))]
+        sums.append(_sums(np.multiply(scratch, x, out=scratch)))
+        return self._of_features(*sums)[:, [2, 1, 1, 0]].reshape(-1, 2, 2)
 
     def _by_class(self, parameters: np.ndarray, dtype: np.dtype) -> np.ndarray:
         """Return (2, L) weights and biases, 0 for classes beyond the features."""
@@ -138,9 +146,10 @@ class FullMap:
         self.shape, self.n_classes = (n_classes, n_classes + 1), n_classes
         self.identity = np.eye(n_classes, n_classes + 1)
 
-    def design(self, features: np.ndarray) -> np.ndarray:
-        """Return the features with a column of ones."""
-        return np.column_stack([features, np.ones(len(features), dtype=features.dtype)])
+    def design(self, features: np.ndarray, shift: np.ndarray) -> np.ndarray:
+        """Return the features less `shift`, with a column of ones."""
+        ones = np.ones(len(features), dtype=features.dtype)
+        return np.column_stack([features - shift.astype(features.dtype), ones])
 
     def moved(self, theta: np.ndarray, shift: np.ndarray) -> np.ndarray:
         """Return the parameters that give for x - shift what `theta` gives for x."""
@@ -155,7 +164,7 @@ class FullMap:
         each = np.ones(len(codes), dtype=x.dtype) if row_weights is None else row_weights
         return csr_array((each, (codes, np.arange(len(codes)))), shape=(self.n_classes, len(x))) @ x
 
-    def expected(self, p: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def expected(self, p: np.ndarray, x: np.ndarray, scratch: np.ndarray) -> np.ndarray:
         """Return the sum over rows and classes of p times the derivative of the class's logit."""
         return p.T @ x
 
@@ -164,16 +173,22 @@ class FullMap:
         return np.zeros_like(direction)
 
     def coupled(
-        self, direction: np.ndarray, p: np.ndarray, x: np.ndarray, row_weights: np.ndarray | None
+        self,
+        direction: np.ndarray,
+        p: np.ndarray,
+        x: np.ndarray,
+        row_weights: np.ndarray | None,
+        scratch: np.ndarray,
     ) -> np.ndarray:
         """Return the Hessian of the weighted sum of log losses times a direction."""
-        u = p * (x @ direction.T.astype(x.dtype))
-        u -= p * u.sum(axis=1, keepdims=True)
+        u = np.matmul(x, direction.T.astype(x.dtype), out=scratch)
+        u -= np.vecdot(p, u)[:, None]
+        u *= p
         if row_weights is not None:
             u *= row_weights[:, None]
         return u.T @ x
 
-    def blocks(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def blocks(self, v: np.ndarray, x: np.ndarray, scratch: np.ndarray) -> np.ndarray:
         """Return, per class, the sum over rows of v times the outer square of the derivative of its logit."""
         return np.stack([(x * v[:, j : j + 1]).T @ x for j in range(self.n_classes)])
 
@@ -228,17 +243,17 @@ def softmax_fit(
         mean = (row_weights @ features).astype(np.float64) / len(features)
     elif centred:
         mean = features.mean(axis=0, dtype=np.float64)
-    x = kind.design(features - mean.astype(features.dtype) if centred else features)
+    x = kind.design(features, mean)
     target = kind.moved(kind.identity, mean)
     first = target
     if begin is not None:
         first = kind.moved(np.column_stack([_square(begin.weights), begin.biases]), mean)
     gap = GAP[x.dtype] if gap is None else gap
-    loss = _SoftmaxLoss(x, codes, row_weights, kind, np.broadcast_to(ridge, kind.shape), target)
-    with _one_blas_thread():
+    loss = _SoftmaxLoss(x, codes, row_weights, kind, np.broadcast_to(ridge, kind.shape), target, gap)
+    with one_blas_thread():
         optimum = newton(loss, first.ravel(), gap=gap, rounding=_ROUNDING[x.dtype])
     if not optimum.converged:
-        _warn_early(optimum)
+        warn_early(optimum)
     theta = kind.moved(optimum.theta.reshape(kind.shape), -mean)
     weights = theta[:, :-1].copy() if isinstance(kind, FullMap) else theta[:, 0].copy()
     return SoftmaxFit(weights, theta[:, -1].copy(), optimum.loss_gap, optimum.gradient_norm)
@@ -264,16 +279,6 @@ def _square(weights: np.ndarray) -> np.ndarray:
     return weights[:, None] if weights.ndim == 1 else weights
 
 
-def _warn_early(optimum: Optimum) -> None:
-    warnings.warn(
-        f"stopped after {optimum.steps} Newton steps, about {optimum.loss_gap:.2g} nats per row above the "
-        f"optimum (gradient norm {optimum.gradient_norm:.2g}); the fit is usable, and a stronger ridge makes "
-        "it converge",
-        ConvergenceWarning,
-        stacklevel=4,
-    )
-
-
 class _SoftmaxLoss:
     """Mean log loss plus ridge: value, gradient and Newton step at given parameters."""
 
@@ -285,21 +290,24 @@ class _SoftmaxLoss:
         kind: Map,
         ridge: np.ndarray,
         target: np.ndarray,
+        gap: float,
     ) -> None:
+        self.gap = gap
         self.x, self.codes, self.kind, self.ridge, self.target = x, codes, kind, ridge, target
         self.row_weights = row_weights
         self.n_samples = len(x)
         self.p = np.empty((len(x), kind.n_classes), dtype=x.dtype)
         self.observed = kind.observed(codes, x, row_weights)
         self.blocks = np.zeros(0)
-        blocks = cached_slices(len(x), kind.n_classes)
+        blocks = busy_slices(len(x), kind.n_classes, x.itemsize)
+        self.scratch = 2, blocks[0].stop, kind.n_classes
         n_chunks = min(4 * WORKERS, len(blocks))
         self.chunks = [blocks[chunk::n_chunks] for chunk in range(n_chunks)]
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         shaped = theta.reshape(self.kind.shape)
 
-        def of_rows(rows: slice) -> tuple[Any, ...]:
+        def of_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
             x, z = self.x[rows], self.kind.logits(shaped, self.x[rows], self.p[rows])
             z -= z.max(axis=1, keepdims=True)
             of_truth = self._weighed(z[np.arange(len(z)), self.codes[rows]], rows)
@@ -310,7 +318,7 @@ class _SoftmaxLoss:
             norm = p @ np.ones(p.shape[1], dtype=p.dtype)
             p *= (1.0 / norm)[:, None]
             loss += float(self._weighed(np.log(norm, dtype=np.float64), rows).sum())
-            return loss, self.kind.expected(self._weighed(p, rows), x)
+            return loss, self.kind.expected(self._weighed(p, rows), x, scratch[0])
 
         loss, expected = self._summed(of_rows)
         away = shaped - self.target
@@ -325,13 +333,14 @@ class _SoftmaxLoss:
         weights = self.row_weights[rows]
         return values * (weights if values.ndim == 1 else weights[:, None])
 
-    def _summed(self, of_rows: Callable[[slice], tuple[Any, ...]]) -> list[Any]:
-        """Add up in float64 what `of_rows` returns for blocks of rows."""
+    def _summed(self, of_rows: Callable[[slice, np.ndarray], tuple[Any, ...]]) -> list[Any]:
+        """Add up in float64 what `of_rows` returns for blocks of rows; each is given (2, rows, L) scratch."""
 
         def of_chunk(chunk: Iterable[slice]) -> list[Any]:
             total: list[Any] = []
+            scratch = np.empty(self.scratch, self.x.dtype)
             for rows in chunk:
-                sums_of_block = of_rows(rows)
+                sums_of_block = of_rows(rows, scratch[:, : rows.stop - rows.start])
                 if not total:
                     total = [np.asarray(addend, dtype=np.float64).copy() for addend in sums_of_block]
                 else:
@@ -341,33 +350,14 @@ class _SoftmaxLoss:
         return [sum(sums_of_block) for sums_of_block in zip(*map_threads(of_chunk, self.chunks), strict=True)]
 
     def _step(self, gradient: np.ndarray) -> np.ndarray:
-        """Solve by conjugate gradients; the nearer the optimum, the more precisely."""
-        precondition = self._preconditioner()
-        step, left = np.zeros_like(gradient), gradient.copy()
-        near = precondition(left)
-        direction, first = near, float(left @ near)
-        now, enough = first, min(0.25, np.sqrt(max(first, 0.0))) ** 2 * first
-        for _ in range(MOST_PRODUCTS):
-            bent = self._hessian_times(direction)
-            curvature = float(direction @ bent)
-            if curvature <= 0.0:  # rounding only: the Hessian is positive
-                break
-            length = now / curvature
-            step += length * direction
-            left -= length * bent
-            near = precondition(left)
-            before, now = now, float(left @ near)
-            if now <= max(enough, 1e-30):
-                break
-            direction = near + (now / before) * direction
-        return step
+        return newton_step(self._hessian_times, self._preconditioner(), gradient, self.gap)
 
     def _hessian_times(self, direction: np.ndarray) -> np.ndarray:
         shaped = direction.reshape(self.kind.shape)
 
-        def of_rows(rows: slice) -> tuple[Any, ...]:
+        def of_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
             weights = None if self.row_weights is None else self.row_weights[rows]
-            return (self.kind.coupled(shaped, self.p[rows], self.x[rows], weights),)
+            return (self.kind.coupled(shaped, self.p[rows], self.x[rows], weights, scratch[0]),)
 
         (product,) = self._summed(of_rows)
         product += self.kind.alone(shaped, self.blocks)
@@ -379,12 +369,13 @@ class _SoftmaxLoss:
         if isinstance(self.kind, FullMap) and m * width**2 > MOST_IN_BLOCKS:
             return self._shared_preconditioner()
 
-        def of_rows(rows: slice) -> tuple[Any, ...]:
-            p, x = self.p[rows], self.x[rows]
-            of_variance = self.kind.blocks(self._weighed(p * (1.0 - p), rows), x)
+        def of_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
+            p, x, v = self.p[rows], self.x[rows], scratch[1]
+            np.subtract(1.0, p, out=v)
+            of_variance = self.kind.blocks(self._weighed(np.multiply(v, p, out=v), rows), x, scratch[0])
             if not isinstance(self.kind, DiagonalMap):
                 return of_variance, 0.0
-            return of_variance, self.kind.blocks(self._weighed(p, rows), x)
+            return of_variance, self.kind.blocks(self._weighed(p, rows), x, scratch[0])
 
         blocks, self.blocks = self._summed(of_rows)
         blocks /= self.n_samples
@@ -396,7 +387,7 @@ class _SoftmaxLoss:
     def _shared_preconditioner(self) -> Callable[[np.ndarray], np.ndarray]:
         """Return the same with one block for all classes, scaled to each: its eigenvectors serve all."""
 
-        def of_rows(rows: slice) -> tuple[Any, ...]:
+        def of_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
             p, x = self.p[rows], self.x[rows]
             v = self._weighed(p * (1.0 - p), rows)
             return (x * v.mean(axis=1, keepdims=True)).T @ x, v.sum(axis=0)
@@ -409,7 +400,7 @@ class _SoftmaxLoss:
 
 
 @contextmanager
-def _one_blas_thread() -> Iterator[None]:
+def one_blas_thread() -> Iterator[None]:
     """Keep BLAS to one thread while slices of rows have threads of their own.
 
     Its threads wait for each other by spinning: on a busy machine a fit of 0.1 s took 10 s. The lock is

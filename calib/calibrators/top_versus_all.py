@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 
-from calib.calibrators.likelihood import LEAST_RIDGE
+from calib.calibrators.likelihood import LEAST_RIDGE, newton, newton_step, warn_early
 from calib.calibrators.scaling import LogScaling, log_floored, top_versus_all_temperature
-from calib.parallel import cached_slices, map_row_blocks, map_threads
+from calib.calibrators.softmax_fit import GAP, one_blas_thread
+from calib.parallel import busy_slices, map_row_blocks, map_threads
 from calib.validation import check_not_negative
 
-#: Where L-BFGS ends.
-CLOSE = {"maxiter": 1_000, "maxfun": 2_000, "gtol": 1e-10, "ftol": 1e-16}
+#: Least logit below the highest of the others: what is smaller counts as this, for numbers too small for
+#: their type take a hundred times as long.
+_LEAST_LOGIT = -300.0
 
 
 class TopVersusAllScaling(LogScaling):
@@ -35,20 +37,25 @@ class TopVersusAllScaling(LogScaling):
     Attributes
     ----------
     weights_ : (L,) float64 array
+    loss_gap_, gradient_norm_ : float
+        How far from the nearest minimum the fit stopped, see `DirichletScaling`.
     floor_ : float
         Probability that lower ones are raised to, see `LogScaling`.
     n_classes_ : int
 
     Notes
     -----
-    As in the authors' code there is no bias, and the search, here by L-BFGS, starts from the temperature of
-    top-versus-all; the loss is not convex. Two departures. c is the probability of the class that the given
-    probabilities have on top, where the authors take the top class anew for each weights: their loss jumps
-    where it changes and has no minimum in the ordinary sense. And weights multiply log-probabilities in
-    place of logits, which probabilities do not determine.
+    As in the authors' code there is no bias, and the search, here by Newton's method, starts from the
+    temperature of top-versus-all; the loss is not convex, and the fit goes to a minimum near there. Two
+    departures. c is the probability of the class that the given probabilities have on top, where the authors
+    take the top class anew for each weights: their loss jumps where it changes and has no minimum in the
+    ordinary sense. And weights multiply log-probabilities in place of logits, which probabilities do not
+    determine.
     """
 
     weights_: np.ndarray
+    loss_gap_: float
+    gradient_norm_: float
 
     def __init__(self, *, l2: float = 0.1) -> None:
         self.l2 = l2
@@ -68,30 +75,89 @@ class TopVersusAllScaling(LogScaling):
         row_weights = None if weights is None else weights[order]
         log_p = map_row_blocks(lambda rows: log_floored(rows, self.floor_), matrix)
         tops = map_row_blocks(lambda rows: rows.argmax(axis=1), matrix)
-        n_samples, n_classes = log_p.shape
-        ridge, slices = max(float(self.l2), LEAST_RIDGE), cached_slices(n_samples, n_classes)
-
-        def of_rows(rows: slice, weights: np.ndarray) -> tuple[float, np.ndarray]:
-            logits, top = log_p[rows] * weights, tops[rows]
-            each: Any = 1.0 if row_weights is None else row_weights[rows]
-            at, wrong = np.arange(len(logits)), top != codes[rows]
-            of_top = logits[at, top]
-            logits[at, top] = -np.inf
-            others = logsumexp(logits, axis=1) - of_top  # log((1 - c) / c)
-            loss = (np.logaddexp(0.0, others) * each).sum() - (others * each)[wrong].sum()
-            # d loss / d logit: its share among the others, or -1 for the top's, times 1 - c or, if wrong, -c.
-            slope = np.exp(logits - (others + of_top)[:, None])
-            slope[at, top] = -1.0
-            slope *= ((expit(others) - wrong) * each)[:, None]
-            return float(loss), np.einsum("ij,ij->j", slope, log_p[rows])
-
-        def objective(weights: np.ndarray) -> tuple[float, np.ndarray]:
-            losses, slopes = zip(*map_threads(lambda rows: of_rows(rows, weights), slices), strict=True)
-            value = sum(losses) / n_samples + ridge * float(np.mean((weights - 1.0) ** 2))
-            return value, sum(slopes) / n_samples + 2.0 * ridge * (weights - 1.0) / n_classes
-
-        start = np.full(n_classes, 1.0 / temperature)
-        self.weights_ = minimize(objective, start, jac=True, method="L-BFGS-B", options=CLOSE).x
+        loss = _TopLoss(log_p, tops, tops != codes, row_weights, max(float(self.l2), LEAST_RIDGE))
+        with one_blas_thread():
+            optimum = newton(loss, np.full(log_p.shape[1], 1.0 / temperature), gap=loss.gap)
+        if not optimum.converged:
+            warn_early(optimum)
+        self.weights_ = optimum.theta
+        self.loss_gap_, self.gradient_norm_ = optimum.loss_gap, optimum.gradient_norm
 
     def _logits(self, log_p: np.ndarray) -> np.ndarray:
         return log_p * self.weights_
+
+
+class _TopLoss:
+    """Mean log loss of whether the top class is right, plus ridge: value, gradient and Newton step.
+
+    With t = log((1 - c) / c), the loss of a row is log(1 + exp(t)), less t if the top class is wrong. Its
+    slope in t is r = 1 - c, or -c; t has slope s in the weights, x times the share q of each class among the
+    others, and -x for the top class.
+    """
+
+    gap = GAP[np.dtype(np.float64)]
+
+    def __init__(
+        self, x: np.ndarray, tops: np.ndarray, wrong: np.ndarray, row_weights: np.ndarray | None, ridge: float
+    ) -> None:
+        self.x, self.tops, self.wrong, self.ridge = x, tops, wrong, 2.0 * ridge / x.shape[1]
+        self.row_weights = np.ones(len(x)) if row_weights is None else row_weights
+        self.slope = np.empty_like(x)
+        self.residual, self.spread = np.empty(len(x)), np.empty(len(x))
+        self.blocks = busy_slices(*x.shape)
+
+    def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        def of_rows(rows: slice) -> tuple[float, np.ndarray]:
+            logits, at, top = self.slope[rows], np.arange(rows.stop - rows.start), self.tops[rows]
+            np.multiply(self.x[rows], weights, out=logits)
+            of_top = logits[at, top]
+            logits[at, top] = -np.inf
+            highest = logits.max(axis=1)
+            logits -= highest[:, None]
+            np.maximum(logits, _LEAST_LOGIT, out=logits)
+            share = np.exp(logits, out=logits)
+            share[at, top] = 0.0
+            norm = share.sum(axis=1)
+            share /= norm[:, None]
+            share *= self.x[rows]
+            share[at, top] = -self.x[rows][at, top]
+            t, weight = highest + np.log(norm) - of_top, self.row_weights[rows]
+            self.residual[rows] = (expit(t) - self.wrong[rows]) * weight
+            self.spread[rows] = expit(t) * expit(-t) * weight
+            losses = np.logaddexp(0.0, t) - np.where(self.wrong[rows], t, 0.0)
+            return float(losses @ weight), self.residual[rows] @ share
+
+        loss, slope = self._summed(of_rows)
+        away = weights - 1.0
+        value = loss / len(self.x) + 0.5 * self.ridge * float(away @ away)
+        return value, slope / len(self.x) + self.ridge * away, self._step
+
+    def _step(self, gradient: np.ndarray) -> np.ndarray:
+        """Solve by conjugate gradients, preconditioned by the diagonal of what is positive."""
+
+        def diagonal(rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            slope = self.slope[rows]
+            squares = self.spread[rows] @ slope**2
+            bent = slope * self.x[rows]
+            bent[np.arange(len(bent)), self.tops[rows]] = 0.0
+            return squares, self.residual[rows] @ bent, np.maximum(self.residual[rows], 0.0) @ bent
+
+        squares, bent, positive = self._summed(diagonal)
+        scale = (squares + positive) / len(self.x) + self.ridge
+
+        def times(direction: np.ndarray) -> np.ndarray:
+            def of_rows(rows: slice) -> tuple[np.ndarray, np.ndarray]:
+                slope, at, top = self.slope[rows], np.arange(rows.stop - rows.start), self.tops[rows]
+                of_top = self.x[rows][at, top]
+                along = slope @ direction
+                others = self.residual[rows] * (along + of_top * direction[top])
+                whole = (self.spread[rows] * along - others) @ slope
+                return whole, np.bincount(top, of_top * others, len(direction))
+
+            whole, of_top = self._summed(of_rows)
+            return (whole - of_top + bent * direction) / len(self.x) + self.ridge * direction
+
+        return newton_step(times, lambda left: left / scale, gradient, self.gap)
+
+    def _summed(self, of_rows: Callable[[slice], tuple[Any, ...]]) -> list[Any]:
+        return [sum(parts) for parts in zip(*map_threads(of_rows, self.blocks), strict=True)]

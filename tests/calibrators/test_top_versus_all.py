@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import softmax
+from sklearn.exceptions import ConvergenceWarning
 
+import calib.calibrators.likelihood
 from calib import InputError, TemperatureScaling, TopVersusAllScaling
+from calib.calibrators.softmax_fit import fit_words
 from tests.populations import drawn
 
 
@@ -68,6 +73,8 @@ def test_weights_are_where_the_literal_loss_is_lowest(l2):
         ridge = l2 * np.mean((weights - 1.0) ** 2)
         return loss(softmax(np.log(proba) * weights, axis=1), labels, proba) + ridge
 
+    assert 0.0 <= fitted.loss_gap_ <= 1e-14
+    assert fitted.gradient_norm_ < 1e-7
     slopes = [(at(fitted.weights_ + step) - at(fitted.weights_ - step)) / 2e-5 for step in 1e-5 * np.eye(4)]
     np.testing.assert_allclose(slopes, 0.0, atol=1e-6)
     here, random = at(fitted.weights_), np.random.default_rng(0)
@@ -76,6 +83,28 @@ def test_weights_are_where_the_literal_loss_is_lowest(l2):
     np.testing.assert_allclose(
         fitted.predict_proba(proba[:20]), softmax(np.log(proba[:20]) * fitted.weights_, axis=1), rtol=1e-12
     )
+
+
+def test_an_early_stop_says_how_far_the_minimum_is(monkeypatch):
+    """The gap where the last step began, by the literal loss; 400 weights take the same way."""
+    proba, labels = simulated(800, 12, 1)
+    losses, gaps = [], []
+    for steps in (2, 3, 4, 200):
+        monkeypatch.setattr(calib.calibrators.likelihood, "NEWTON_STEPS", steps)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            fitted = TopVersusAllScaling().fit(proba, labels)
+        assert [one.category for one in said] == ([ConvergenceWarning] if fitted.loss_gap_ > 1e-14 else [])
+        ridge = 0.1 * np.mean((fitted.weights_ - 1.0) ** 2)
+        losses.append(loss(fitted.predict_proba(proba), labels, proba) + ridge)
+        gaps.append(fitted.loss_gap_)
+    true = np.array(losses[:-1]) - losses[-1]
+    near = [step for step in range(2) if 1e-10 < true[step] < 1e-4]
+    assert near == [0, 1]
+    for step in near:
+        assert gaps[step + 1] == pytest.approx(true[step], rel=0.1)
+    assert "about" in fit_words(fitted)[0]
+    assert TopVersusAllScaling().fit(*simulated(600, 400)).loss_gap_ <= 1e-14
 
 
 def test_a_heavy_ridge_leaves_the_model_as_it_is():
