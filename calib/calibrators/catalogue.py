@@ -6,6 +6,7 @@ calibrator is a `BinaryCalibrator` with one line in `BINARY`, and one in `calib.
 
 from __future__ import annotations
 
+from functools import cache
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -39,7 +40,12 @@ class Method(NamedTuple):
     @property
     def options(self) -> tuple[str, ...]:
         """Names of the parameters that its constructor takes."""
-        return tuple(signature(self.make).parameters)
+        return _parameters(self.make)
+
+
+@cache
+def _parameters(make: type) -> tuple[str, ...]:
+    return tuple(signature(make).parameters)
 
 
 class Reduction(NamedTuple):
@@ -159,7 +165,7 @@ def make_calibrator(method: str = "histogram", *, random_state: int | None = Non
         raise InputError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     options = {name: value for name, value in options.items() if value is not None and value is not False}
     of_method = METHODS[method].options
-    of_reduction = set(signature(MulticlassToBinary).parameters) - {"binary"} if method in BINARY else set()
+    of_reduction = set(_parameters(MulticlassToBinary)) - {"binary"} if method in BINARY else set()
     wrong = [name for name in options if name not in of_method and name not in of_reduction]
     if wrong:
         raise InputError(f"{wrong[0]} does not belong to method {method!r}; leave it out")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 #: A cell that starts with one of these is run as a formula by spreadsheets (OWASP, "CSV injection").
@@ -27,16 +30,28 @@ def write_csv(frame: pd.DataFrame) -> bytes:
     >>> [neutral(text) for text in ("\uff1dcmd()", "|calc", "%0A", "5 %", "-1")]
     ["'\uff1dcmd()", "'|calc", "'%0A", '5 %', '-1']
     """
-    safe = frame.copy()
-    safe.columns = [neutral(str(name)) for name in frame.columns]
-    for j in range(safe.shape[1]):
-        column = frame.iloc[:, j]
-        if column.dtype.kind not in "iufbmM":
-            neutral_of = {value: neutral(value) for value in column.unique() if isinstance(value, str)}
-            safe.isetitem(j, [neutral_of[v] if isinstance(v, str) else v for v in column.tolist()])
-    buffer = io.BytesIO()
-    safe.to_csv(buffer, index=False, lineterminator="\n")
-    return buffer.getvalue()
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([neutral(str(name)) for name in frame.columns])
+    writer.writerows(zip(*(_cells(frame.iloc[:, j]) for j in range(frame.shape[1])), strict=True))
+    return text.getvalue().encode()
+
+
+def _cells(column: pd.Series) -> list[Any]:
+    """Return the cells of a column as `csv` writes them; those that are missing are empty."""
+    kind, cells = column.dtype.kind, column.tolist()
+    if kind in "iub" and isinstance(column.dtype, np.dtype):
+        return cells
+    if column.dtype == np.float64:
+        return ["" if cell != cell else cell for cell in cells]
+    if column.dtype == np.float32:  # the shortest digits that read back to the same 4 bytes
+        cells = column.to_numpy().astype(str).tolist()
+    if kind in "mM":
+        return column.astype(str).where(column.notna(), "").tolist()
+    if kind != "f":
+        neutral_of = {value: neutral(value) for value in column.unique() if isinstance(value, str)}
+        cells = [neutral_of[cell] if isinstance(cell, str) else cell for cell in cells]
+    return ["" if missing else cell for cell, missing in zip(cells, column.isna().tolist(), strict=True)]
 
 
 def neutral(text: str) -> str:

@@ -221,25 +221,43 @@ def calibration_test(
         redraws = 199 if n_resamples is None else n_resamples
         return _kernel_test(y_true, scores, redraws, random_state)
     problems = _top_problems(y_true, scores, notion, sample_weight)
+    return _redrawn_tests(problems, [test], n_resamples, random_state)[test]
+
+
+def _redrawn_tests(
+    problems: BinaryProblems,
+    tests: Sequence[Test],
+    n_resamples: int | None,
+    random_state: int | np.random.Generator | None,
+) -> dict[Test, CalibrationTest]:
+    """Return tests of the predicted class; one set of redraws serves all."""
     path = _CumulativeDifferences(problems)
     if n_resamples is None:
         n_resamples = 999 if len(path.start) <= MOST_REDRAWN else 0
-    statistic = float(path.statistics(path.observed[:, None])[test][0])
+    observed = path.statistics(path.observed[:, None])
+    drawn: list[np.ndarray] = []
     if n_resamples:
         draw, width = independent_sums(problems.scores, path.start, path.count, problems.weights)
 
         def block(generator: np.random.Generator, size: int) -> np.ndarray:
-            return path.statistics(draw(generator, size) - path.expected[:, None])[test]
+            redrawn = path.statistics(draw(generator, size) - path.expected[:, None])
+            return np.abs([redrawn[test] for test in tests])
 
         drawn = resample(block, width, n_resamples=n_resamples, random_state=random_state)
-        size = np.abs(np.concatenate(drawn))
-        above, reached = size > abs(statistic) + 1e-9, size >= abs(statistic) - 1e-9
-        p_value = (1.0 + (above.sum() + reached.sum()) / 2.0) / (1.0 + n_resamples) if statistic else 1.0
-    else:
-        p_value = _LIMITS[test](abs(statistic))
-    return CalibrationTest(
-        test, problems.notion, problems.n_samples, statistic, float(np.clip(p_value, 0.0, 1.0)), n_resamples
-    )
+    results: dict[Test, CalibrationTest] = {}
+    for number, test in enumerate(tests):
+        statistic = float(observed[test][0])
+        if n_resamples:
+            size = np.concatenate([one[number] for one in drawn])
+            above, reached = size > abs(statistic) + 1e-9, size >= abs(statistic) - 1e-9
+            p_value = (1.0 + (above.sum() + reached.sum()) / 2.0) / (1.0 + n_resamples) if statistic else 1.0
+        else:
+            p_value = _LIMITS[test](abs(statistic))
+        p_value = float(np.clip(p_value, 0.0, 1.0))
+        results[test] = CalibrationTest(
+            test, problems.notion, problems.n_samples, statistic, p_value, n_resamples
+        )
+    return results
 
 
 def calibration_tests(
@@ -255,9 +273,14 @@ def calibration_tests(
     "skce" is left out where `scores` are not whole vectors of probabilities, of one row only, or weighted.
     """
     pairs = np.size(y_true) > 1 and weights_of(scores, sample_weight) is None and _whole_vectors(scores)
-    options: dict[str, Any] = {"sample_weight": sample_weight, "random_state": random_state}
-    chosen = [test for test in tests if test != "skce" or pairs]
-    return [calibration_test(y_true, scores, test=test, **options) for test in chosen]
+    results: dict[Test, CalibrationTest] = {}
+    sums: list[Test] = [check_choice(test, get_args(Test), "test") for test in tests if test != "skce"]
+    if sums:
+        problems = _top_problems(y_true, scores, "top-label", sample_weight)
+        results = _redrawn_tests(problems, sums, None, random_state)
+    if "skce" in tests and pairs:
+        results["skce"] = calibration_test(y_true, scores, test="skce", random_state=random_state)
+    return [results[test] for test in tests if test in results]
 
 
 def calibration_frame(tests: Sequence[CalibrationTest]) -> pd.DataFrame:
