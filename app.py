@@ -19,6 +19,7 @@ SECTIONS = {
     "Diagnose": {
         "pages/diagnose/reliability.py": "show_chart",
         "pages/diagnose/classes.py": "grid_view",
+        "pages/diagnose/slices.py": "segment",
         "pages/diagnose/noise.py": "grain",
         "pages/diagnose/validity.py": "verified",
     },

@@ -81,6 +81,17 @@ class Announcement:
         """Return what belongs to the content besides the values of the arrays."""
         raise NotImplementedError
 
+    def with_metadata(self, metadata: pd.DataFrame | None) -> Self:
+        """Return the same rows with other further columns.
+
+        Raises
+        ------
+        InputError
+            If the table has not one row per prediction.
+        """
+        check_metadata(metadata, self.n_samples)
+        return self._with_rows(slice(None), dict(self._arrays()), metadata)
+
     def unweighted(self) -> Self:
         """Return the same rows, which count alike."""
         return replace(self, sample_weight=None)  # type: ignore[type-var]

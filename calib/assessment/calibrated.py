@@ -80,10 +80,10 @@ def check_calibrates(calibrator: Any, rows: Any) -> None:
         raise InputError(missing)
 
 
-def fit_on(calibrator: Any, rows: Any, *, sample_weight: Any = None) -> Any:
+def fit_on(calibrator: Any, rows: Any, *, sample_weight: Any = None, groups: Any = None) -> Any:
     """Fit a calibrator on labelled predictions of any kind and return it; raises as `check_calibrates`.
 
-    Weights are those given, else those that the predictions came with.
+    Weights are those given, else those that the predictions came with; `groups` as for `calibrated_scores`.
     """
     sample_weight = weights_of(rows, sample_weight)
     if isinstance(calibrator, BinaryCalibrator):
@@ -92,6 +92,8 @@ def fit_on(calibrator: Any, rows: Any, *, sample_weight: Any = None) -> Any:
         return fit_rows(calibrator, inputs, outcomes_of(rows.labels, rows), sample_weight)
     check_calibrates(calibrator, rows)
     inputs = rows if isinstance(rows, TopLabelPrediction) else rows.proba
+    if groups is not None:
+        return calibrator.fit(inputs, rows.labels, sample_weight, groups=groups)
     return fit_rows(calibrator, inputs, rows.labels, sample_weight)
 
 

@@ -49,6 +49,10 @@ from calib.persistence.document import aligned, dumps, load, loads
 from calib.predictions import weight_words
 from calib.project import Project
 from calib.report.sections import ReportInput, report_html
+from calib.slicing.cuts import cut_column, parse_cuts
+from calib.slicing.gaps import slice_gaps
+from calib.slicing.table import SLICE_COLUMNS
+from calib.slicing.table import slices as assess_slices
 
 #: Options of `fit` that go to the calibrator as they are.
 _CALIBRATOR_OPTIONS = (
@@ -387,6 +391,60 @@ def decide(options: Namespace) -> Outcome:
         "n_wrong": outcome.n_wrong,
         **_finite({"accuracy": outcome.accuracy, "lower": outcome.lower, "upper": outcome.upper}),
         "cost": outcome.cost,
+    }
+    return Outcome("\n".join(lines), data)
+
+
+def slices(options: Namespace) -> Outcome:
+    """Assess the groups of further columns of the evaluation rows, and compare those of each column."""
+    rows = rows_to_assess(options)
+    if rows.metadata is None:
+        raise InputError("the file has no further columns to cut into groups, such as a site or an age")
+    unknown = [name for name in options.by if name not in rows.metadata]
+    if unknown:
+        listed = ", ".join(map(repr, rows.metadata.columns[:20]))
+        raise InputError(f"there is no further column {unknown[0]!r}; the columns are {listed}")
+    scores: Any = rows
+    if options.calibrator:
+        calibrator, rows = calibrator_for(options.calibrator, rows, [])
+        scores = calibrated_scores(calibrator, rows)
+    cuts = parse_cuts(options.cut, options.by)
+    columns = [cut_column(rows.metadata[name], name=name, at=cuts.get(name)) for name in options.by]
+    notion = kind_of(rows).notion
+    about: dict[str, Any] = {
+        "notion": notion if notion in TOP_NOTIONS else "confidence",
+        "n_bins": options.bins,
+        "sample_weight": rows.sample_weight,
+    }
+    redraws = {"n_resamples": options.resamples, "random_state": options.seed}
+    table = assess_slices(rows.labels, scores, columns, fdr=options.fdr, **about, **redraws)
+    several = [cut for cut in columns if len(np.unique(cut.code)) > 1]
+    gaps = {cut.name: slice_gaps(rows.labels, scores, cut, **about) for cut in several}
+    heads = {name: head for name, (head, _) in SLICE_COLUMNS.items()}
+    shown = table.frame().rename(columns=heads).head(options.rows)
+    digits = {heads["count"]: "{:,}", heads["share"]: "{:.1%}", heads["p"]: "{:.2g}"}
+    four = {heads[name]: "{:.4f}" for name in ("accuracy", "confidence", "error", "floor", "floor_upper")}
+    formats = {head: text.format for head, text in (digits | four).items()}
+    lines = [size_words(rows), f"{table.words()}.", ""]
+    lines += shown.to_string(index=False, formatters=formats).splitlines()
+    lines += [f"{len(table) - len(shown):,} more groups: --rows"] if len(table) > len(shown) else []
+    for name, of in gaps.items():
+        apart = [one for one, word in enumerate(of.direction) if word != "not distinguishable"]
+        lines.append("")
+        lines += [
+            f"{name} {of.group[one]}: {of.direction[one]} than all other rows (right minus says "
+            f"{of.bias[one]:+.4f} against {of.bias_of_rest[one]:+.4f}, difference {of.bias_lower[one]:+.4f} "
+            f"to {of.bias_upper[one]:+.4f})"
+            for one in apart[: options.rows]
+        ] or [f"{name}: no group is distinguishable from all other rows in how often it is right"]
+    data = {
+        "file": str(options.file),
+        "n_samples": rows.n_samples,
+        "weighted": rows.sample_weight is not None,
+        "notion": table.notion,
+        "fdr": table.fdr,
+        "groups": table.frame().to_dict("records"),
+        "gaps": {name: of.frame().to_dict("records") for name, of in gaps.items()},
     }
     return Outcome("\n".join(lines), data)
 

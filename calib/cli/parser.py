@@ -132,6 +132,17 @@ executed. --serve needs a copy of calib's repository.
 
 """
 
+SLICES = """\
+examples:
+  python -m calib slices predictions.csv --by site
+  python -m calib slices predictions.csv --by site --by age --cut age=30,50,70
+  python -m calib slices predictions.csv --by day --cut day=quarter --json
+
+A column is any further column of FILE. Its values are groups; numbers of more than 10 values are cut at
+their quartiles, dates by month. Above noise controls the false discovery rate over all groups.
+
+"""
+
 REPORT = """\
 examples:
   python -m calib report predictions.csv -o report.html
@@ -304,6 +315,25 @@ def _parser() -> argparse.ArgumentParser:
     open_ = _command(commands_, "open", "say what a project file holds", OPEN)
     open_.add_argument("file", metavar="FILE", help="a project file, by custom with the ending .calib")
     open_.add_argument("--serve", action="store_true", help="serve the app with this project")
+
+    slices = _command(commands_, "slices", "find groups of rows that are miscalibrated beyond noise", SLICES)
+    _add_file(slices)
+    add = slices.add_argument
+    add("--by", action="append", required=True, metavar="COLUMN", help="column of the groups; repeatable")
+    add(
+        "--cut",
+        action="append",
+        default=[],
+        metavar="COLUMN=AT",
+        help="edges such as age=30,50; a number of groups such as age==4; of dates year, quarter, month, "
+        "week, day, weekday or hour",
+    )
+    add("--rows", type=int, default=20, metavar="N", help="most groups to print; default 20")
+    add("--fdr", type=float, default=0.05, help="false discovery rate of above noise; default 0.05")
+    add("--calibrator", metavar="CAL.JSON", help="apply this calibrator first")
+    _add_bins(slices)
+    _add_noise(slices)
+    _add_split(slices)
 
     examples = REPORT.format(methods=" and ".join([", ".join(REPORTED[:-1]), REPORTED[-1]]))
     report = _command(commands_, "report", "write one self-contained HTML page", examples)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
+import pandas as pd
 
 from calib.predictions import Predictions
 from calib.validation import as_scores
@@ -89,3 +90,28 @@ class Example:
         proba *= others
         np.put_along_axis(proba, predicted, self.truth[:, None], axis=1)
         return proba
+
+
+#: Columns that `simulated_columns` makes.
+SITE, AGE, DAY = "site (simulated)", "age (simulated)", "day (simulated)"
+
+
+def simulated_columns(rows: Predictions, seed: int = 0) -> pd.DataFrame:
+    """Return further columns for rows that have none, drawn at random: a site, an age and a day.
+
+    Age and day have nothing to do with the predictions. Rows that are predicted wrongly are three times as
+    often of the site "east", so that the confidence is too high there.
+    """
+    random = np.random.default_rng(seed)
+    n_samples = rows.n_samples
+    wrong = np.zeros(n_samples, dtype=bool) if rows.labels is None else rows.label != rows.labels
+    east = random.random(n_samples) < np.where(wrong, 0.3, 0.1)
+    other = np.array(["north", "south", "west"])[random.choice(3, n_samples, p=[0.5, 0.3, 0.2])]
+    days = np.datetime64("2025-01-01") + random.integers(0, 365, n_samples)
+    return pd.DataFrame(
+        {
+            SITE: np.where(east, "east", other),
+            AGE: random.integers(18, 91, n_samples),
+            DAY: days.astype(str),
+        }
+    )

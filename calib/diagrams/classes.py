@@ -135,6 +135,8 @@ class ClassHeat:
         Rows in each cell.
     confidence, accuracy : (R, B) float64 arrays
         Mean confidence and accuracy of each cell; NaN where it is empty.
+    accuracy_lower, accuracy_upper : (R, B) float64 arrays
+        95 % Wilson interval of the accuracy; with weights, of the effective number of rows.
     """
 
     label: np.ndarray
@@ -143,6 +145,8 @@ class ClassHeat:
     count: np.ndarray
     confidence: np.ndarray
     accuracy: np.ndarray
+    accuracy_lower: np.ndarray
+    accuracy_upper: np.ndarray
 
     @property
     def gap(self) -> np.ndarray:
@@ -167,6 +171,8 @@ class ClassHeat:
                 "count": self.count[row, bin_],
                 "mean_confidence": self.confidence[row, bin_],
                 "accuracy": self.accuracy[row, bin_],
+                "accuracy_lower": self.accuracy_lower[row, bin_],
+                "accuracy_upper": self.accuracy_upper[row, bin_],
                 "gap": self.gap[row, bin_],
             }
         )
@@ -282,11 +288,15 @@ def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:
     shown = row_of[cells.label] >= 0
     position = row_of[cells.label[shown]], cells.bin[shown]
     shape = (len(chosen), cells.n_bins)
-    count, confidence, accuracy = np.zeros(shape, np.int64), np.full(shape, np.nan), np.full(shape, np.nan)
+    count = np.zeros(shape, np.int64)
     count[position] = cells.count[shown]
-    confidence[position], accuracy[position] = cells.mean_score[shown], cells.mean_outcome[shown]
+    ends = wilson_interval(cells.mean_outcome, cells.effective)
+    placed = []
+    for values in (cells.mean_score, cells.mean_outcome, *ends):
+        placed.append(np.full(shape, np.nan))
+        placed[-1][position] = values[shown]
     edges = np.arange(cells.n_bins + 1) / cells.n_bins
-    return ClassHeat(chosen, contribution[chosen], edges, count, confidence, accuracy)
+    return ClassHeat(chosen, contribution[chosen], edges, count, *placed)
 
 
 @dataclass(frozen=True, eq=False)

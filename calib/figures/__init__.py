@@ -8,6 +8,7 @@ from calib.figures.imbalance import bin_plan, class_errors, class_panels
 from calib.figures.noise import floors
 from calib.figures.reliability_diagram import reliability, zoom
 from calib.figures.simplex import recalibration
+from calib.figures.slices import slice_gaps, slice_panels
 from calib.figures.style import (
     BARS,
     FONT,

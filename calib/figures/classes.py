@@ -31,14 +31,23 @@ GAP_COLOURS = [[0.0, OKABE_ITO["vermillion"]], [0.5, "rgba(138,144,153,0.16)"], 
 SCALE_LENGTH, SCALE_HEIGHT = 220, 64
 
 
-def heat(diagram: ClassHeat, class_names: Sequence[str]) -> go.Figure:
+def heat(
+    diagram: ClassHeat,
+    class_names: Sequence[str],
+    *,
+    rows: str = "Predicted",
+    columns: Sequence[str] | None = None,
+    chosen: tuple[int, int] | None = None,
+) -> go.Figure:
     """Draw class x bin cells coloured by accuracy minus confidence; cells under 20 rows are lighter.
 
-    The squares that answer clicks carry [class code, bin] first in their customdata.
+    The squares that answer clicks carry [class code, bin] first in their customdata. `rows` is the word
+    before the name of a row; `columns` names the columns where these are no bins of the confidence; `chosen`
+    is the (class code, bin) to be framed.
     """
     figure = Drawing()
     n_rows, n_bins = diagram.count.shape
-    middles = (diagram.edges[:-1] + diagram.edges[1:]) / 2
+    middles = np.arange(n_bins) if columns else (diagram.edges[:-1] + diagram.edges[1:]) / 2
     for few, opacity in ((False, 1.0), (True, 0.4)):
         shown = (diagram.count < FEW_ROWS) == few
         figure.add_heatmap(
@@ -73,6 +82,11 @@ def heat(diagram: ClassHeat, class_names: Sequence[str]) -> go.Figure:
         )
     row, bin_ = np.nonzero(diagram.count)
     names = [escape(class_names[code]) for code in diagram.label]
+    if columns:
+        of_column = [f"predicted {escape(columns[b])}" for b in bin_.tolist()]
+    else:
+        ends = zip(diagram.edges[bin_], diagram.edges[bin_ + 1], strict=True)
+        of_column = [f"{low:.3g} to {high:.3g}" for low, high in ends]
     figure.add_scatter(
         x=middles[bin_],
         y=row,
@@ -85,26 +99,49 @@ def heat(diagram: ClassHeat, class_names: Sequence[str]) -> go.Figure:
             for r, b, *values in zip(
                 row,
                 bin_,
-                diagram.edges[bin_],
-                diagram.edges[bin_ + 1],
+                of_column,
                 diagram.confidence[row, bin_],
                 diagram.accuracy[row, bin_],
                 diagram.gap[row, bin_],
                 diagram.count[row, bin_],
+                diagram.accuracy_lower[row, bin_],
+                diagram.accuracy_upper[row, bin_],
                 strict=True,
             )
         ],
         hovertemplate=(
-            "Predicted %{customdata[2]} at %{customdata[3]:.3g} to %{customdata[4]:.3g}<br>"
-            "says %{customdata[5]:.3f}, right %{customdata[6]:.3f} (%{customdata[7]:+.3f})<br>"
-            "%{customdata[8]:,} rows<extra></extra>"
+            f"{rows} %{{customdata[2]}} at %{{customdata[3]}}<br>"
+            "says %{customdata[4]:.3f}, right %{customdata[5]:.3f} (%{customdata[6]:+.3f})<br>"
+            "95 % interval %{customdata[8]:.3f} to %{customdata[9]:.3f}<br>"
+            "%{customdata[7]:,} rows<extra></extra>"
         ),
         showlegend=False,
     )
     height = 64 + SCALE_HEIGHT + 24 * max(n_rows, 3)
     figure.update_layout(template=TEMPLATE, height=height, hoverdistance=40, margin={"b": 52 + SCALE_HEIGHT})
-    rows = [shorten(class_names[code]) for code in diagram.label]
-    named_rows(figure, rows, range=[n_rows - 0.5, -0.5], ticks="")
+    named_rows(
+        figure, [shorten(class_names[code]) for code in diagram.label], range=[n_rows - 0.5, -0.5], ticks=""
+    )
+    if chosen and chosen[0] in diagram.label:
+        place = int(np.argmax(diagram.label == chosen[0]))
+        half = 0.5 if columns else (diagram.edges[1] - diagram.edges[0]) / 2
+        figure.add_scatter(
+            x=middles[chosen[1]] + half * np.array([-1, 1, 1, -1, -1]),
+            y=place + 0.5 * np.array([-1, -1, 1, 1, -1]),
+            mode="lines",
+            line={"color": OKABE_ITO["orange"], "width": 3},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    if columns:
+        figure.update_xaxes(
+            title_text="Predicted class",
+            range=[-0.5, n_bins - 0.5],
+            showgrid=False,
+            tickvals=middles,
+            ticktext=[shorten(name, 12) for name in columns],
+        )
+        return figure
     # Left of the lowest bin with rows there is nothing to see.
     lowest = diagram.edges[bin_.min()] if len(bin_) else 0.0
     figure.update_xaxes(title_text="Confidence in the predicted class", range=[lowest, 1], showgrid=False)

@@ -39,6 +39,7 @@ from calib.noise.floor import canonical_noise_floor, noise_floor
 from calib.noise.intervals import measure_interval
 from calib.notions import TOP_NOTIONS
 from calib.parallel import WORKERS
+from calib.slicing import Cut, slice_gaps, slices
 
 if TYPE_CHECKING:
     from calib.report import ReportInput
@@ -51,10 +52,12 @@ MEMORY_MIB = int(os.environ.get("CALIB_WORKER_MEMORY_MIB", "8192"))
 SECONDS = int(os.environ.get("CALIB_WORKER_SECONDS", "1800"))
 
 
-def fit(calibrator: Any, calibration: Announcement, evaluation: Announcement) -> tuple[Any, Any]:
-    """Fit a calibrator; return it, with its scores of the evaluation rows."""
-    fitted = fit_on(calibrator, calibration)
-    return fitted, calibrated_scores(fitted, evaluation)
+def fit(
+    calibrator: Any, calibration: Announcement, evaluation: Announcement, groups: Any = (None, None)
+) -> tuple[Any, Any]:
+    """Fit a calibrator; return it, with its scores of the evaluation rows; `groups` are those of either."""
+    fitted = fit_on(calibrator, calibration, groups=groups[0])
+    return fitted, calibrated_scores(fitted, evaluation, groups=groups[1])
 
 
 def write_report(contents: ReportInput) -> str:
@@ -65,7 +68,9 @@ def write_report(contents: ReportInput) -> str:
     return report_html(replace(contents, examinations={"evaluation": report}))
 
 
-def _seconds_to_fit(calibrator: Any, calibration: Announcement, evaluation: Announcement) -> float:
+def _seconds_to_fit(
+    calibrator: Any, calibration: Announcement, evaluation: Announcement, groups: Any = None
+) -> float:
     """Estimate the time of `fit`: reading the rows, and what `calib.calibrators.effort` knows."""
     top_only = getattr(calibrator, "notion", "") in TOP_NOTIONS
     megabytes = (calibration.n_bytes + evaluation.n_bytes) / 1e6
@@ -73,6 +78,11 @@ def _seconds_to_fit(calibrator: Any, calibration: Announcement, evaluation: Anno
     return (
         fit_seconds(calibrator, calibration.n_samples, n_classes) + (0.001 if top_only else 0.03) * megabytes
     )
+
+
+def _seconds_to_slice(labels: np.ndarray, scores: Any, cuts: list[Cut], **options: Any) -> float:
+    """Estimate the time of `slices`, which grows with rows and groups."""
+    return sum(5e-6 * len(cut.code) * (1.0 + len(cut.groups) / 200) for cut in cuts)
 
 
 #: What can be computed, and about how many seconds of one processor a megabyte of arguments takes, measured
@@ -97,6 +107,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (paired_interval, 0.4),
         (plan_bins, 0.1),
         (recommend, 10.0),
+        (slice_gaps, 0.5),
+        (slices, _seconds_to_slice),
         (smooth_ece, 0.03),
         (summarize, 0.03),
         (summary_intervals, 0.3),

@@ -21,6 +21,17 @@ QUANTILES = 4
 #: A text column whose values are mostly different has no groups; with fewer rows than this none is refused.
 LEAST_ROWS = 20
 
+#: How dates can be cut, the names of `at`, and how `pandas` writes each.
+DATE_PARTS = {
+    "year": "%Y",
+    "quarter": "",
+    "month": "%Y-%m",
+    "week": "%G-W%V",
+    "day": "%Y-%m-%d",
+    "weekday": "%u %a",
+    "hour": "%H:00",
+}
+
 _DATE = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?"
 
 
@@ -32,8 +43,8 @@ class Cut:
     ----------
     name : str
         Name of the column.
-    how : {"values", "numbers", "months"}
-        Whether each value is a group, numbers were cut into ranges, or dates into months.
+    how : {"values", "numbers", "dates"}
+        Whether each value is a group, numbers were cut into ranges, or dates into months and the like.
     code : (n,) int64 array
         Group of each row, 0..G-1.
     groups : tuple of str
@@ -50,7 +61,7 @@ class Cut:
 
 
 def cut_column(
-    values: Any, *, name: str = "group", at: int | Sequence[float] | None = None, codes: bool = False
+    values: Any, *, name: str = "group", at: int | Sequence[float] | str | None = None, codes: bool = False
 ) -> Cut:
     """Cut a column into groups.
 
@@ -60,9 +71,10 @@ def cut_column(
         Text, categories, numbers, truth values or dates. Dates may be text such as "2024-03-05".
     name : str
         Name of the column.
-    at : int or sequence of float, optional
+    at : int, sequence of float or str, optional
         Of numbers: how many groups of about equal size to cut them into, or the edges to cut at. By default
         every value is a group where there are at most `MOST_CODES`, else they are cut at their quartiles.
+        Of dates: one of `DATE_PARTS`, "month" by default.
     codes : bool
         Whether whole numbers are codes of groups, however many: each is then a group, unless `at` is given.
 
@@ -87,18 +99,56 @@ def cut_column(
         raise InputError(f"groups must hold one value per row; got shape {np.shape(values)}")
     column = pd.Series(values).reset_index(drop=True)
     known = column.dropna()
-    if _are_numbers(known):
+    if _are_numbers(known) and not isinstance(at, str):
         few = known.nunique() <= MOST_CODES or (codes and bool((known == known.round()).all()))
         if at is not None or not few:
             return _cut_numbers(column, name, QUANTILES if at is None else at)
+    elif _are_dates(known) and (at is None or at in DATE_PARTS):
+        times = pd.to_datetime(known.astype(object), format="ISO8601", utc=True).dt
+        part = "month" if at is None else str(at)
+        quarters = times.strftime("%Y-Q") + times.quarter.astype(str)
+        texts = quarters if part == "quarter" else times.strftime(DATE_PARTS[part])
+        return _cut_values(texts.reindex(column.index), name, "dates")
     elif at is not None:
         raise InputError(
-            f"only numbers can be cut at edges or quantiles; column {name!r} holds {known.dtype}"
+            f"only numbers can be cut at edges or quantiles, and dates by {', '.join(DATE_PARTS)}; column "
+            f"{name!r} holds {known.dtype}, and at is {at!r}"
         )
-    elif _are_dates(known):
-        months = pd.to_datetime(known.astype(object), format="ISO8601", utc=True).dt.strftime("%Y-%m")
-        return _cut_values(months.reindex(column.index), name, "months")
     return _cut_values(column, name, "values")
+
+
+def parse_cuts(texts: Sequence[str], columns: Sequence[str]) -> dict[str, int | tuple[float, ...] | str]:
+    """Read where columns are cut: "age=30,50", "age==4" for 4 groups of equal size, "day=quarter".
+
+    Raises
+    ------
+    InputError
+        If a text is none of these, or names a column that is not one of `columns`.
+
+    Examples
+    --------
+    >>> parse_cuts(["age=30,50", "size==4", "day=month"], ["age", "size", "day"])
+    {'age': (30.0, 50.0), 'size': 4, 'day': 'month'}
+    """
+    found: dict[str, int | tuple[float, ...] | str] = {}
+    for text in texts:
+        name = next((one for one in columns if text.startswith(f"{one}=")), None)
+        if name is None:
+            raise InputError(f"write a cut as COLUMN=AT, of a column that is asked for; got {text!r}")
+        where = text[len(name) + 1 :]
+        try:
+            if where in DATE_PARTS:
+                found[name] = where
+            elif where.startswith("="):
+                found[name] = int(where[1:])
+            else:
+                found[name] = tuple(float(one) for one in where.split(","))
+        except ValueError:
+            raise InputError(
+                f"cut {name!r} at numbers such as 30,50, a number of groups such as =4, or by one of "
+                f"{', '.join(DATE_PARTS)}; got {where!r}"
+            ) from None
+    return found
 
 
 def _are_numbers(known: pd.Series) -> bool:

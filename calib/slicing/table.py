@@ -106,7 +106,7 @@ def slices(
     notion: Notion = "top-label",
     n_bins: int = 15,
     strategy: Strategy = "uniform",
-    cuts: Mapping[str, int | Sequence[float]] | int | Sequence[float] | None = None,
+    cuts: Mapping[str, int | Sequence[float] | str] | int | Sequence[float] | str | None = None,
     fdr: float = 0.05,
     sample_weight: Any = None,
     n_resamples: int = 1000,
@@ -127,8 +127,8 @@ def slices(
         Whether cells of a group are told apart by predicted class.
     n_bins, strategy, sample_weight
         As for `calib.ece`.
-    cuts : int, sequence of float, or mapping of column to one of these, optional
-        Where numbers are cut: `at` of `cut_column`.
+    cuts : int, sequence of float, str, or mapping of column to one of these, optional
+        Where numbers and dates are cut: `at` of `cut_column`.
     fdr : float in (0, 1)
         False discovery rate of `above_noise`.
     n_resamples : int
@@ -159,16 +159,11 @@ def slices(
     """
     check_choice(notion, TOP_NOTIONS, "notion")
     check_share(fdr, "fdr", 0.05)
-    columns, sample_weight = _cut_all(groups, cuts), weights_of(scores, sample_weight)
-    for column in columns:
-        if len(column.code) != len(y_true):
-            raise InputError(
-                f"groups must hold one value per row: column {column.name!r} has {len(column.code):,} rows, "
-                f"the labels {len(y_true):,}"
-            )
+    sample_weight = weights_of(scores, sample_weight)
+    columns = [cut_one(column, None, len(y_true)) for column in _cut_all(groups, cuts)]
     codes = [weighted_rows(column.code, column.code, sample_weight)[0] for column in columns]
     y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
-    label, score, right = _claims(y_true, scores)
+    label, score, right = claims(y_true, scores)
     if notion == "confidence":
         label = np.zeros_like(label)
     random = np.random.default_rng(random_state)
@@ -208,7 +203,7 @@ def _cut_all(groups: Any, cuts: Any) -> list[Cut]:
             raise InputError(f"cuts names column {min(map(str, unknown))!r}, which groups does not have")
         at = cuts if isinstance(cuts, Mapping) else dict.fromkeys(groups.columns, cuts)
         return [cut_column(groups[name], name=str(name), at=at.get(name)) for name in groups.columns]
-    if len(groups) and all(isinstance(one, Cut) for one in groups):
+    if not isinstance(groups, pd.Series) and len(groups) and all(isinstance(one, Cut) for one in groups):
         return list(groups)
     name = getattr(groups, "name", None)
     name = "group" if name is None else str(name)
@@ -216,8 +211,19 @@ def _cut_all(groups: Any, cuts: Any) -> list[Cut]:
     return [cut_column(groups, name=name, at=where, codes=True)]
 
 
-def _claims(y_true: Any, scores: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Class, score and outcome of the one claim about each row."""
+def cut_one(groups: Any, at: Any, n_samples: int) -> Cut:
+    """Return one column cut into groups, of as many rows as there are labels."""
+    (cut,) = [groups] if isinstance(groups, Cut) else _cut_all(groups, at)
+    if len(cut.code) != n_samples:
+        raise InputError(
+            f"groups must hold one value per row: column {cut.name!r} has {len(cut.code):,} rows, the labels "
+            f"{n_samples:,}"
+        )
+    return cut
+
+
+def claims(y_true: Any, scores: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return class, score and outcome of the one claim about each row."""
     event = event_scores(scores)
     if event is not None:
         return np.zeros(len(event), dtype=np.int64), event, outcomes_of(y_true, scores)

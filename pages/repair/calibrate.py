@@ -53,13 +53,14 @@ need_calibration("Fitting a calibrator")
 data = dataset()
 assert data.calibration is not None
 
-calibrator, choices = choose_calibrator()
+calibrator, choices, by = choose_calibrator()
 if lacks(data.kind, "calibrator:whole vector") is None and data.calibration.sample_weight is None:
     planner()
 if st.button("Fit", type="primary"):
     asked()
     try:
-        st.session_state["chosen"] = fit(name_of(calibrator), calibrator, choices).name
+        name = name_of(calibrator) if by is None else f"{name_of(calibrator)}: {by[0]}"
+        st.session_state["chosen"] = fit(name, calibrator, choices, by).name
     except InputError as error:
         st.error(f"Not fitted: {escaped(error)}")
 

@@ -22,6 +22,8 @@ from calib.metrics.catalogue import MEASURES, Measure
 from calib.noise import measure_interval
 from calib.notions import Notion
 from calib.reductions import top_label
+from calib.slicing import Cut, SliceGaps, SliceTable, cut_column, slice_gaps, slices
+from calib.slicing.maps import slice_class_heat, slice_heat
 from pages.shared.kept import kept
 from pages.shared.session import BASE, Dataset, Method, class_wise, methods
 from pages.shared.work import compute
@@ -175,6 +177,62 @@ def points_per_bin(data: Dataset, notion: Notion) -> calib.PointsPerBinChoice:
     return compute(
         "Trying numbers of points per bin", calib.choose_points_per_bin, rows, rows.labels, notion=notion
     )
+
+
+# Slices: groups of rows, cut from further columns.
+
+#: What a column is cut at, by its name, as one hashable value.
+CutsAt = tuple[tuple[str, Any], ...]
+
+
+@kept(rows=True)
+def cuts(rows: Any, at: CutsAt) -> dict[str, Cut | str]:
+    """Return every named column of the metadata cut into groups, or why it cannot be."""
+    found: dict[str, Cut | str] = {}
+    for name, where in at:
+        try:
+            found[name] = cut_column(rows.metadata[name], name=name, at=where)
+        except calib.InputError as error:
+            found[name] = str(error)
+    return found
+
+
+def _cuts(at: CutsAt) -> list[Cut]:
+    return [one for one in cuts(methods()[BASE].scores, at).values() if isinstance(one, Cut)]
+
+
+@kept()
+def slice_table(method: Method, at: CutsAt, n_bins: int) -> SliceTable:
+    """Return the table of all groups of some columns."""
+    (top,) = tops(method)
+    options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, **method.of_rows}
+    return compute("Assessing every group", slices, method.labels, top, _cuts(at), random_state=0, **options)
+
+
+@kept()
+def gaps(method: Method, column: CutsAt, only: tuple[str, ...], n_bins: int) -> SliceGaps:
+    """Return the gaps between groups of one column and all other rows."""
+    (top,), (cut,) = tops(method), _cuts(column)
+    options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, **method.of_rows}
+    return compute("Comparing groups", slice_gaps, method.labels, top, cut, only=list(only), **options)
+
+
+@kept()
+def slice_maps(
+    method: Method, column: CutsAt, groups: tuple[int, ...], classes: tuple[int, ...], n_bins: int
+) -> tuple[diagrams.ClassHeat, diagrams.ClassHeat | None]:
+    """Return group x bin and, of predicted classes, group x class."""
+    (top,), (cut,) = tops(method), _cuts(column)
+    shown = slice_heat(method.labels, top, cut, groups=groups, n_bins=n_bins, **method.of_rows)
+    if not classes:
+        return shown, None
+    by_class = slice_class_heat(method.labels, top, cut, groups=groups, classes=classes, **method.of_rows)
+    return shown, by_class
+
+
+def slice_notion(method: Method) -> Notion:
+    """Return what the error of a group conditions on: the predicted class where there is one."""
+    return "confidence" if method.one_event else "top-label"
 
 
 def tops(*methods: Method) -> list[Any]:

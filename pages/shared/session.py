@@ -22,6 +22,7 @@ from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.catalogue import for_kind, make_calibrator, name_of
 from calib.calibrators.multiclass import of_one_score
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
+from calib.datasets.example import simulated_columns
 from calib.formats.roles import Roles
 from calib.isolation import computing
 from calib.isolation.objects import n_bytes
@@ -30,9 +31,14 @@ from calib.notions import Notion
 from calib.persistence import dumps
 from calib.project import Project, Settings
 from calib.reductions import event_scores
+from calib.slicing import cut_column
 from pages.shared.kept import kept
 from pages.shared.work import compute
 
+#: Key of the session under which the Slices page leaves a column, and where it is cut, to calibrate by.
+BY = "calibrate-by"
+#: A column of the metadata, and where it is cut (`at` of `calib.slicing.cut_column`).
+By = tuple[str, Any]
 #: One line per upload, fit and error: sizes and durations, never names or contents.
 LOG = logging.getLogger("calib.app")
 #: Value of the parameter `data` in addresses of pages that show uploaded data.
@@ -126,6 +132,8 @@ class Method:
         Calibrators from which the labels of the calibration rows chose it, itself included.
     weights : (n,) float64 array or None
         Weights of the evaluation rows; None where they count alike.
+    groups : (n,) object array or None
+        Group of each evaluation row, for a calibrator that conditions on it.
     """
 
     name: str
@@ -136,6 +144,7 @@ class Method:
     calibrator: Any = None
     choices: int = 1
     weights: np.ndarray | None = None
+    groups: np.ndarray | None = None
 
     @property
     def of_rows(self) -> dict[str, Any]:
@@ -283,7 +292,8 @@ def open_project(project: Project) -> None:
         scores = compute(f"Applying {name}", calibrated_scores, calibrator, data.evaluation)
         strategy = assessment_strategy(calibrator)
         labels, choices = data.evaluation.labels, project.choices.get(name, 1)
-        found.append(Method(name, labels, scores, strategy, key, calibrator, choices))
+        weights = data.evaluation.sample_weight
+        found.append(Method(name, labels, scores, strategy, key, calibrator, choices, weights))
     for name, rows in project.models.items():
         found.append(_model(name, rows, f"{data.evaluation.fingerprint}/{rows.fingerprint}"))
     use(data, found)
@@ -351,9 +361,14 @@ def from_example(name: str) -> Dataset:
 
 
 def as_dataset(example: Example, key: str | None = None) -> Dataset:
-    """Return an example as `Dataset`; `key` is its name if it is built in."""
-    title, rows = example.title, (example.calibration, example.evaluation)
-    return Dataset(title, example.description, example.simulated, *rows, truth=example.truth, example=key)
+    """Return an example as `Dataset`, with simulated columns; `key` is its name if it is built in."""
+    title = example.title
+    rows = example.evaluation.with_metadata(simulated_columns(example.evaluation))
+    calibration = example.calibration
+    if calibration is not None:
+        calibration = calibration.with_metadata(simulated_columns(calibration, seed=1))
+    about = (title, example.description, example.simulated, calibration, rows)
+    return Dataset(*about, truth=example.truth, example=key)
 
 
 def methods() -> dict[str, Method]:
@@ -362,8 +377,10 @@ def methods() -> dict[str, Method]:
     return dict(st.session_state["methods"])
 
 
-def fit(name: str, calibrator: Any, choices: int = 1) -> Method:
+def fit(name: str, calibrator: Any, choices: int = 1, by: By | None = None) -> Method:
     """Fit a calibrator on the calibration rows and store it under `name`; `choices` as in `Method`.
+
+    `by` is the column whose groups it conditions on, if it does.
 
     Raises
     ------
@@ -371,24 +388,45 @@ def fit(name: str, calibrator: Any, choices: int = 1) -> Method:
         If it cannot be fitted, or its scores would exceed what a session or the server may hold; nothing is
         stored then.
     """
-    key = f"{st.session_state['dataset'].key}/{calibrator!r}"
+    key = f"{st.session_state['dataset'].key}/{calibrator!r}/{by!r}"
     fitted_before: Method | None = st.session_state["methods"].get(name)
     if fitted_before is not None and fitted_before.key == key:
         return store(replace(fitted_before, choices=max(choices, fitted_before.choices)))
-    method = replace(_fit(name, calibrator), choices=choices)
+    method = replace(_fit(name, calibrator, by), choices=choices)
     _check_limits(method)
     return store(method)
 
 
-def _fit(name: str, calibrator: Any) -> Method:
+def _fit(name: str, calibrator: Any, by: By | None = None) -> Method:
     data: Dataset = st.session_state["dataset"]
     assert data.calibration is not None, "pages ask for calibration rows before they offer to fit"
-    key = f"{data.key}/{calibrator!r}"
+    key = f"{data.key}/{calibrator!r}/{by!r}"
+    groups = (None, None) if by is None else groups_of(data, by)
     begin = time.perf_counter()
-    fitted, scores = _fitted(key, name, calibrator, data.calibration, data.evaluation)
+    fitted, scores = _fitted(key, name, calibrator, data.calibration, data.evaluation, groups)
     LOG.info("fit rows=%d seconds=%.2f", data.calibration.n_samples, time.perf_counter() - begin)
     rows, strategy = data.evaluation, assessment_strategy(fitted)
-    return Method(name, rows.labels, scores, strategy, key, fitted, weights=rows.sample_weight)
+    further: dict[str, Any] = {"weights": rows.sample_weight, "groups": groups[1]}
+    return Method(name, rows.labels, scores, strategy, key, fitted, **further)
+
+
+def groups_of(data: Dataset, by: By) -> tuple[np.ndarray, np.ndarray]:
+    """Return the group of each calibration row and of each evaluation row, cut at the same places.
+
+    Raises
+    ------
+    InputError
+        If one of them has no such column, or it cannot be cut.
+    """
+    column, at = by
+    found = []
+    for rows in (data.calibration, data.evaluation):
+        if rows.metadata is None or column not in rows.metadata:
+            raise InputError(f"not all rows have the column {column!r}; choose another one")
+        cut = cut_column(rows.metadata[column], name=column, at=at)
+        at = cut.edges or at  # the evaluation rows are cut where the calibration rows are
+        found.append(np.array(cut.groups, dtype=object)[cut.code])
+    return found[0], found[1]
 
 
 def add_model(name: str, rows: Any, key: str) -> Method:
@@ -442,5 +480,10 @@ def _example(name: str) -> Example:
 
 
 @kept(rows=True)
-def _fitted(key: str, _name: str, _calibrator: Any, _calibration: Any, _evaluation: Any) -> tuple[Any, Any]:
-    return compute(f"Fitting {_name}", computing.fit, _calibrator, _calibration, _evaluation)
+def _fitted(
+    key: str, _name: str, _calibrator: Any, _calibration: Any, _evaluation: Any, _groups: Any
+) -> tuple[Any, Any]:
+    arguments = (_calibrator, _calibration, _evaluation)
+    if _groups[0] is not None:
+        return compute(f"Fitting {_name}", computing.fit, *arguments, groups=_groups)
+    return compute(f"Fitting {_name}", computing.fit, *arguments)

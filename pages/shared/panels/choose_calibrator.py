@@ -13,8 +13,9 @@ from calib.calibrators.effort import effort_words
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.kinds import lacks
 from calib.notions import Notion
-from pages.shared.results import points_per_bin
-from pages.shared.session import dataset
+from calib.slicing import Cut
+from pages.shared.results import cuts, points_per_bin
+from pages.shared.session import BY, By, dataset
 from pages.shared.widgets import chart, shortfall
 
 PROPOSED, POINTS, BINS = "Proposed k", "Points per bin k", "Number of bins B"
@@ -77,8 +78,30 @@ def show_proposal(notion: Notion) -> int:
     return len(choice.points_per_bin)
 
 
-def choose_calibrator() -> tuple[Any, int]:
-    """Show the controls; return the chosen calibrator, unfitted, and among how many the labels chose it."""
+def choose_group(column: DeltaGenerator) -> By | None:
+    """Ask for a column whose groups the calibrator conditions on too; None for none."""
+    rows = dataset().calibration
+    if rows is None or rows.metadata is None:
+        return None
+    found = cuts(rows, tuple((str(name), None) for name in rows.metadata.columns))
+    columns = [name for name, cut in found.items() if isinstance(cut, Cut)]
+    if st.session_state.get(BY) not in columns:
+        st.session_state.pop(BY, None)
+    chosen = column.selectbox(
+        "Condition also on",
+        [None, *columns],
+        format_func=lambda name: "nothing else" if name is None else name,
+        key=BY,
+        help="A (class, group) with too few rows uses the calibrator of its class.",
+    )
+    if chosen is None:
+        return None
+    where = st.session_state.get(f"{BY}-at", {})
+    return chosen, where.get(chosen)
+
+
+def choose_calibrator() -> tuple[Any, int, By | None]:
+    """Show the controls; return the unfitted calibrator, among how many labels chose it, and its groups."""
     left, right = st.columns(2)
     kind = dataset().kind
     makers = {method.title: method.make for method in BINARY.values()}
@@ -88,7 +111,7 @@ def choose_calibrator() -> tuple[Any, int]:
         left.markdown("One calibrator for the one score of each row.")
         left.caption(shortfall(kind, "notion:top-label"))
         proposed = st.session_state.get("bins-by") == PROPOSED and isinstance(binary, HistogramBinning)
-        return binary, show_proposal(kind.notion) if proposed else 1
+        return binary, show_proposal(kind.notion) if proposed else 1, None
     reductions = {
         reduction.title: reduction
         for reduction in REDUCTIONS
@@ -99,13 +122,14 @@ def choose_calibrator() -> tuple[Any, int]:
     if not whole:
         left.caption(shortfall(kind, "calibrator:whole vector"))
     if title == WHOLE:
-        return _choose_scaling(left, right), 1
+        return _choose_scaling(left, right), 1, None
     chosen = reductions[title]
     make = makers[right.selectbox("Binary calibrator", list(makers))]
     binary = choose_bins(right, chosen.notion) if make is HistogramBinning else make()
     fallback = left.selectbox(
         "Classes with too few calibration rows", list(FALLBACKS), format_func=FALLBACKS.__getitem__
     )
+    by = choose_group(right) if chosen.notion == "top-label" else None
     if chosen.notion == "class-wise":
         st.caption(
             "Class-wise calibration replaces the score of every class and can change which class is "
@@ -115,9 +139,10 @@ def choose_calibrator() -> tuple[Any, int]:
     if st.session_state.get("bins-by") == PROPOSED and isinstance(binary, HistogramBinning):
         choices = show_proposal(chosen.notion)
     options: dict[str, Any] = {"normalize": chosen.normalize, "fallback": fallback}
+    options |= {} if by is None else {"by": ("class", "group")}
     calibrator = MulticlassToBinary(binary, notion=chosen.notion, **options)
     _warn_if_long(calibrator)
-    return calibrator, choices
+    return calibrator, choices, by
 
 
 def _warn_if_long(calibrator: Any) -> None:

@@ -74,10 +74,14 @@ def _offer(label: str, content: bytes, file: str, mime: str, deviation: float) -
 @kept(rows=True)
 def _scorer(method: Method, _proba: np.ndarray) -> tuple[str, float]:
     code = scorer(method.calibrator)
-    return code, verify_scorer(code, method.calibrator, _proba)
+    return code, verify_scorer(code, method.calibrator, _proba, groups=_groups_of(method, len(_proba)))
 
 
 @kept(rows=True)
 def _graph(method: Method, _proba: np.ndarray) -> tuple[bytes, float]:
     graph = to_onnx(method.calibrator)
-    return graph, verify_onnx(graph, method.calibrator, _proba)
+    return graph, verify_onnx(graph, method.calibrator, _proba, groups=_groups_of(method, len(_proba)))
+
+
+def _groups_of(method: Method, n_rows: int) -> np.ndarray | None:
+    return None if method.groups is None else method.groups[:n_rows]

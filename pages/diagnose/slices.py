@@ -1,0 +1,247 @@
+"""Slices: which groups of rows are miscalibrated beyond noise, and how far they differ from the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from streamlit.column_config import Column, NumberColumn
+
+from calib import InputError, figures
+from calib.diagrams.reliability import cell_words
+from calib.reductions import top_label
+from calib.slicing import Cut
+from calib.slicing.cuts import DATE_PARTS, QUANTILES, parse_cuts
+from calib.slicing.table import SLICE_COLUMNS
+from pages.shared.results import CutsAt, cuts, gaps, slice_maps, slice_table
+from pages.shared.session import BY, dataset
+from pages.shared.widgets import ARROW, bins_and_model, chart, download, escaped, heading, literal
+
+#: Columns chosen at first, rows of a map, columns of the class map, small diagrams, and gaps drawn.
+FIRST, MAP_ROWS, MAP_CLASSES, PANELS, GAPS = 6, 20, 15, 9, 12
+FORMATS = {"count": "localized", "share": "percent", "accuracy": "%.3f", "confidence": "%.3f"}
+FORMATS |= {"error": "%.4f", "floor": "%.4f", "floor_upper": "%.4f", "p": "%.2g"}
+COLUMNS = {
+    name: NumberColumn(head, format=FORMATS[name], help=meaning)
+    if name in FORMATS
+    else Column(head, help=meaning)
+    for name, (head, meaning) in SLICE_COLUMNS.items()
+}
+
+
+def pick_row() -> None:
+    """Open the column of the table row that was ticked, or of whose cells one was reached."""
+    selection = st.session_state["slice-table"].selection
+    rows = [*(row for row, _ in selection.cells), *selection.rows]
+    if rows:
+        column, group = shown["column"].iloc[rows[0]], shown["group"].iloc[rows[0]]
+        st.session_state["slice-column"] = column
+        st.session_state["slice-group"] = group
+
+
+def edges_of(name: str, cut: Cut) -> Any:
+    """Ask where a column of numbers or dates is cut; return `at` of `cut_column`."""
+    if cut.how == "dates":
+        parts = list(DATE_PARTS)
+        return st.selectbox(f"{name} by", parts, parts.index("month"), key=f"cut-{name}")
+    text = st.text_input(
+        f"{name} at",
+        key=f"cut-{name}",
+        placeholder=", ".join(f"{edge:.6g}" for edge in cut.edges),
+        help="Numbers to cut at, separated by commas; or a number of groups of equal size, such as =8. Left "
+        f"empty: {QUANTILES} groups of equal size.",
+    )
+    try:
+        return parse_cuts([f"{name}={text}"], [name])[name] if text.strip() else None
+    except InputError as error:
+        st.error(escaped(error))
+        return None
+
+
+heading(
+    "Slices", "Which groups of rows are miscalibrated by more than noise explains, and how do they differ?"
+)
+data = dataset()
+rows = data.evaluation
+if rows.metadata is None or not len(rows.metadata.columns):
+    st.info(
+        "These rows have no further columns. Add columns to your file, such as a site, an age or a date: "
+        "every column that is neither a score nor a label stays with its rows, and is assessed here."
+    )
+    st.page_link("pages/start/data.py", label="Open Data", icon=":material/upload_file:")
+    st.stop()
+if data.example is not None:
+    st.caption("The columns of this example are simulated: drawn at random, one of them with the errors.")
+n_bins, method = bins_and_model()
+default = cuts(rows, tuple((str(name), None) for name in rows.metadata.columns))
+offered = [name for name, cut in default.items() if isinstance(cut, Cut)]
+reasons = [reason for reason in default.values() if isinstance(reason, str)]
+if not offered:
+    st.info(f"No column has groups: {escaped(reasons[0])}.")
+    st.stop()
+chosen = st.multiselect("Columns", offered, offered[:FIRST], key="slice-columns")
+if not chosen:
+    st.info("Choose at least one column.")
+    st.stop()
+editable = [name for name in chosen if default[name].how != "values"]
+where: dict[str, Any] = {}
+if editable:
+    with st.expander("Where numbers and dates are cut", key="slice-cuts"):
+        for column, name in zip((st.columns(3) * len(editable)), editable, strict=False):
+            with column:
+                where[name] = edges_of(name, default[name])
+at: CutsAt = tuple((name, where.get(name)) for name in chosen)
+for name, cut in cuts(rows, at).items():
+    if isinstance(cut, str):
+        st.error(f"{literal(name)} is not cut: {escaped(cut)}.")
+        st.stop()
+if reasons:
+    st.caption(f"Columns without groups: {'; '.join(map(escaped, reasons[:3]))}.")
+
+table = slice_table(method, at, n_bins)
+worst = [
+    f"{literal(table.column[one])} {literal(table.group[one])} "
+    + cell_words(table.confidence[one], table.accuracy[one], table.count[one])
+    for one in range(min(3, len(table)))
+    if table.above_noise[one]
+]
+st.markdown(
+    f"{table.words('**{}**')}."
+    + (f" The evidence is clearest for {'; '.join(worst)}." if worst else " None stands out.")
+)
+left, right = st.columns([2, 1], vertical_alignment="bottom")
+search = left.text_input("Search groups", key="slice-search", placeholder="part of a name")
+above = right.toggle("Only above noise", key="slice-above")
+whole = table.frame()
+matches = whole["group"].astype(str).str.contains(search, case=False, regex=False)
+if above:
+    matches &= whole["above_noise"]
+shown = whole[matches].reset_index(drop=True)
+st.dataframe(
+    shown,
+    key="slice-table",
+    hide_index=True,
+    height=35 * min(len(shown) + 1, 11) + 2,
+    column_config=COLUMNS,
+    on_select=pick_row,
+    selection_mode=["single-row", "single-cell"],
+)
+st.caption(
+    f"Error: {'TL-ECE' if table.notion == 'top-label' else 'ECE'} of the group's rows alone, in {n_bins} "
+    "equal-width bins for every model. Groups with few rows show larger errors by noise alone: compare with "
+    "the floor. Groups are ranked by p, then by how far they are above their floor."
+)
+download(whole, "slices", key="slices-csv")
+
+st.header("The groups of one column", anchor=False)
+left, right = st.columns([2, 1], vertical_alignment="bottom")
+if st.session_state.get("slice-column") not in chosen:
+    st.session_state["slice-column"] = str(table.column[0])
+name = left.selectbox("Column", chosen, key="slice-column")
+one: CutsAt = ((name, where.get(name)),)
+cut = cuts(rows, one)[name]
+place = {group: code for code, group in enumerate(cut.groups)}
+ranked = [place[group] for group in shown["group"][shown["column"] == name]]
+if not ranked:
+    st.info("No group of this column matches the search.")
+    st.stop()
+pages = -(-len(ranked) // MAP_ROWS)
+page = 1
+if pages > 1:
+    page = right.number_input(f"Page (of {pages:,}, {MAP_ROWS} groups each)", 1, pages, key="slice-page")
+visible = tuple(ranked[(page - 1) * MAP_ROWS : page * MAP_ROWS])
+classes: tuple[int, ...] = ()
+if not method.one_event:
+    predicted = np.bincount(top_label(method.scores)[0], minlength=len(rows.class_names))
+    order = np.argsort(-predicted, kind="stable")[:MAP_CLASSES]
+    classes = tuple(order[predicted[order] > 0].tolist())
+by_bin, by_class = slice_maps(method, one, visible, classes, n_bins)
+st.markdown(
+    "Orange-red: right less often than the score says. Blue: more often. Paler cells have fewer than 20 rows."
+)
+score = "Score" if rows.kind == "binary" else "Confidence"
+chart(
+    figures.heat(by_bin, cut.groups, rows="Group").update_xaxes(title_text=score),
+    "slice-by-bin",
+    table=by_bin.frame(cut.groups),
+    alt="How often it is right minus what the score says, for every group and bin",
+)
+if by_class is not None:
+    names = [rows.class_names[code] for code in classes]
+    chart(
+        figures.heat(by_class, cut.groups, rows="Group", columns=names),
+        "slice-by-class",
+        table=by_class.frame(cut.groups)
+        .drop(columns=["lower", "upper"])
+        .assign(bin=lambda frame: [names[code] for code in frame["bin"]])
+        .rename(columns={"class": "group", "bin": "predicted"}),
+        alt="How often it is right minus what the confidence says, for every group and predicted class",
+    )
+    if len(names) < int((predicted > 0).sum()):
+        st.caption(f"The {len(names)} classes that are predicted most often.")
+
+st.header("Reliability of each group", anchor=False)
+small, _ = slice_maps(method, one, visible[:PANELS], (), n_bins)
+chart(
+    figures.slice_panels(small, cut.groups, score),
+    "slice-panels",
+    table=small.frame(cut.groups),
+    alt="A small reliability diagram of each group",
+)
+if len(ranked) > PANELS:
+    st.caption(f"The first {PANELS} of {len(ranked):,} groups in the order of the table.")
+
+st.header("Gaps between groups", anchor=False)
+if len(np.unique(cut.code)) < 2:
+    st.info("This column has one group, so there is nothing to compare.")
+else:
+    listed = tuple(cut.groups[code] for code in visible[:GAPS])
+    between = gaps(method, one, listed, n_bins)
+    apart = [
+        f"{literal(group)} is **{word}** than all other rows ({own:+.3f} against {others:+.3f}; difference "
+        f"{low:+.3f} to {high:+.3f})"
+        for group, word, own, others, low, high in zip(
+            between.group,
+            between.direction,
+            between.bias,
+            between.bias_of_rest,
+            between.bias_lower,
+            between.bias_upper,
+            strict=True,
+        )
+        if word != "not distinguishable"
+    ]
+    st.markdown(
+        f"{'; '.join(apart)}."
+        if apart
+        else "No group shown is distinguishable from all other rows in how often it is right against what "
+        "its scores say."
+    )
+    kind = st.segmented_control(
+        "What differs", ["Right minus says", "Error"], default="Right minus says", required=True
+    )
+    chart(
+        figures.slice_gaps(between, "error" if kind == "Error" else "bias"),
+        "slice-gaps",
+        table=between.frame(),
+        alt="Difference of each group from all other rows, with its interval",
+    )
+    st.caption(
+        f"All intervals of the {len(np.unique(cut.code)):,} groups of this column hold at once in 95 of 100 "
+        "samples, so that you may choose a group after looking. Errors have wider intervals than biases: "
+        "noise adds a different amount to each."
+    )
+
+st.header("What to do about it", anchor=False)
+if data.calibration is None or method.one_event:
+    st.markdown("Calibration by group needs predicted classes and calibration rows.")
+else:
+    st.markdown(
+        "Top-label calibration can condition on the group as well as on the predicted class, with the same "
+        "guarantee for every (class, group) that has enough rows."
+    )
+    if st.button(f"Calibrate by {literal(name)}", type="primary", icon=ARROW):
+        st.session_state[BY] = name
+        st.session_state[f"{BY}-at"] = where
+        st.switch_page("pages/repair/calibrate.py")

@@ -1,0 +1,87 @@
+"""Slices, and calibration by a group, driven by Streamlit's own test runner."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calib import read, slices
+from tests.app.running import open_page, press, words
+
+
+def upload(frame: pd.DataFrame):
+    app = open_page("pages/start/data.py")
+    content = frame.to_csv(index=False).encode()
+    app.file_uploader(key="up").upload("rows.csv", content, "text/csv").run()
+    press(app, "Use these files")
+    assert not app.exception
+    return app, content
+
+
+def rows_of(n_groups: int, n: int = 3_000) -> pd.DataFrame:
+    random = np.random.default_rng(n_groups)
+    confidence, group = random.uniform(0.5, 1.0, n), random.integers(0, n_groups, n)
+    right = random.random(n) < np.where(group == 0, 0.5 * confidence, confidence)
+    predicted = random.choice(["cat", "dog"], n)
+    return pd.DataFrame(
+        {
+            "predicted": predicted,
+            "confidence": confidence,
+            "label": np.where(right, predicted, "emu"),
+            "region": np.char.add("region ", group.astype(str)),
+            "age": random.integers(18, 90, n),
+            "day": (np.datetime64("2025-01-01") + random.integers(0, 90, n)).astype(str),
+            "name": [f"person {at}" for at in range(n)],
+        }
+    )
+
+
+@pytest.mark.parametrize("n_groups", [3, *(pytest.param(n, marks=pytest.mark.thorough) for n in (50, 2_000))])
+def test_groups_are_ranked_searched_and_compared(n_groups):
+    app, content = upload(rows_of(n_groups))
+    app.switch_page("pages/diagnose/slices.py").run()
+    said = words(app)
+    table, loaded = app.dataframe[0].value, read(content).split(0.5, 0)[1]
+    expected = slices(loaded.labels, loaded, loaded.metadata[["region", "age", "day"]], random_state=0)
+    assert len(table) == len(expected)
+    ours = table.set_index(["column", "group"])["error"]
+    theirs = expected.frame().set_index(["column", "group"])["error"]
+    pd.testing.assert_series_equal(ours.sort_index(), theirs.sort_index())
+    assert "person" not in table["column"].tolist()
+    assert "Columns without groups: column 'name' has" in said.replace("\\", "")
+    if n_groups < 1_000:
+        assert table["group"][0] == "region 0"
+        assert "`` region 0 `` is **more overconfident** than all other rows" in said
+    app.text_input(key="slice-search").set_value("region 1").run()
+    assert all("region 1" in name for name in app.dataframe[0].value["group"])
+    app.text_input(key="slice-search").set_value("").run()
+    app.text_input(key="cut-age").set_value("30, 60").run()
+    assert {"below 30", "30 to 60", "60 and more"} <= set(app.dataframe[0].value["group"])
+    app.text_input(key="cut-age").set_value("old").run()
+    assert "cut 'age' at numbers" in app.error[0].value.replace("\\", "")
+
+
+def test_a_column_leads_to_calibration_by_its_groups():
+    app = open_page("pages/repair/calibrate.py", example="digits")
+    app.selectbox(key="calibrate-by").set_value("site (simulated)").run()
+    press(app, "Fit")
+    assert not app.error
+    fitted = list(app.session_state["methods"].values())[-1]
+    assert fitted.name.endswith("by class and group: site (simulated)")
+    assert fitted.calibrator.groups_ == ("east", "north", "south", "west")
+    assert set(fitted.groups) == set(fitted.calibrator.groups_)
+    app.toggle(key="make-scorer").set_value(True).run()
+    assert "largest difference from calib is 0.0e+00" in words(app).replace("\\", "")
+
+
+def test_examples_have_simulated_columns_and_vectors_need_some():
+    app = open_page("pages/diagnose/slices.py", example="two-patients")
+    assert "columns of this example are simulated" in words(app)
+    random = np.random.default_rng(0)
+    proba = random.dirichlet([1.0, 1.0], 200)
+    app, _ = upload(
+        pd.DataFrame(proba, columns=["p(a)", "p(b)"]).assign(label=random.choice(["a", "b"], 200))
+    )
+    app.switch_page("pages/diagnose/slices.py").run()
+    assert "These rows have no further columns" in words(app)
