@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from calib.announcements import Announcement, BinaryPrediction, ConfidencePrediction, TopLabelPrediction
 from calib.assessment.calibrated import calibrated_scores, fit_on, vector_losses
-from calib.calibrators.catalogue import methods_of_kind, named_methods
+from calib.calibrators.catalogue import BINARY, full_name, methods_of_kind, named_methods
 from calib.calibrators.curves import Logistic
 from calib.calibrators.effort import LONG, fit_seconds
 from calib.calibrators.histogram import HistogramBinning
@@ -28,6 +28,9 @@ from calib.validation import as_labels, binary_outcomes, check_choice, check_cou
 
 #: Name of the recommendation to leave the scores as they are.
 NONE = "none"
+
+#: Candidates that are fitted fast to any number of classes.
+QUICK = ("TS", "TL-Platt", "TL-beta", "TL-HB", "TL-isotonic")
 
 #: Folds of every cross-validation here.
 N_FOLDS = 5
@@ -77,6 +80,23 @@ class Recommendation:
     reason: str
     table: pd.DataFrame
     left_out: dict[str, str]
+
+    @property
+    def helpful(self) -> list[str]:
+        """Names of the candidates that help, the one with the lowest score first."""
+        deciding = "brier" if self.table["brier"].is_monotonic_increasing else "log_loss"
+        other = self.table["log_loss" if deciding == "brier" else "brier"]
+        base = other[self.table["method"] == NONE].iloc[0]
+        return self.table["method"][(self.table["lower"] > 0.0) & (other <= base)].tolist()
+
+    def helps_words(self) -> str:
+        """Say which candidates would help, in full names."""
+        titles = {method.short: method.title for method in BINARY.values()}
+        titles |= {name: full_name(one) for name, one in named_methods().items()}
+        named = [titles.get(name, name) for name in self.helpful[:2]]
+        if not named:
+            return "No calibrator that was tried would distinguishably help"
+        return " or ".join([named[0], *(name[:1].lower() + name[1:] for name in named[1:])]) + " would help"
 
 
 @dataclass(frozen=True, eq=False)
@@ -395,6 +415,16 @@ def _fitted(calibrator: Any, data: Any, labels: np.ndarray, weights: np.ndarray 
     if isinstance(data, Announcement):
         return fit_on(unfitted, data, sample_weight=weights)
     return fit_rows(unfitted, data, labels, weights)
+
+
+def quick_methods(kind: str) -> dict[str, Any]:
+    """Return a few candidates for predictions of a kind that are tried in a second, by name."""
+    candidates = methods_of_kind(kind, None)
+    quick = {name: one for name, one in candidates.items() if name in QUICK}
+    if quick:
+        return quick
+    kinds = tuple(name.removeprefix("TL-") for name in QUICK)
+    return {name: one for name, one in candidates.items() if name.removeprefix("Conf-").endswith(kinds)}
 
 
 def _candidates(

@@ -284,6 +284,27 @@ def short_name(calibrator: Any) -> str:
     return f"{short} ({', '.join(qualifiers)})" if qualifiers else short
 
 
+def full_name(calibrator: Any) -> str:
+    """Return the name of a calibrator in full, without its settings, for sentences and menus.
+
+    >>> full_name(TemperatureScaling())
+    'Temperature scaling'
+    >>> full_name(MulticlassToBinary(HistogramBinning(), notion="class-wise", normalize=True))
+    'Class-wise histogram binning, normalised'
+    """
+    if isinstance(calibrator, CanonicalBinning):
+        return f"Canonical binning, {full_name(calibrator.scheme)}"
+    if isinstance(calibrator, MulticlassToBinary):
+        settings = (calibrator.notion, bool(calibrator.normalize))
+        title = next(row.title for row in REDUCTIONS if (row.notion, row.normalize) == settings)
+        notion, _, normalised = title.partition(", ")
+        binary = full_name(calibrator.binary_calibrator)
+        binary = binary if binary.startswith(("Platt", "Venn")) else binary[:1].lower() + binary[1:]
+        return ", ".join(filter(None, [f"{notion} {binary}", normalised]))
+    method = method_of(calibrator)
+    return short_name(calibrator) if method is None else METHODS[method].title
+
+
 def name_of(calibrator: Any) -> str:
     """Return the name of a calibrator for tables and drawings, such as "TL-HB, k = 50" or "TS".
 

@@ -24,6 +24,7 @@ from calib.assessment.calibrated import (
     fit_on,
     vector_losses,
 )
+from calib.assessment.conclusion import conclude
 from calib.assessment.gate import gate as compare_with_limits
 from calib.assessment.gate import parse_limits
 from calib.assessment.leaderboard import Entry, Leaderboard
@@ -103,7 +104,16 @@ def metrics(options: Namespace) -> Outcome:
     verdicts += [
         f"{method.name}: {line}" for method, (lines, _) in zip(methods, tests, strict=True) for line in lines
     ]
-    return Outcome("\n".join([*notes, "", *_table(methods), "", *verdicts]), data)
+    conclusion = conclude(rows.labels, rows, n_bins=options.bins, sample_weight=rows.sample_weight)
+    floor = floors[0].get(kind_of(rows).notion) or next(iter(floors[0].values()), None)
+    words = conclusion.words(rows.class_names, floor)
+    data["conclusion"] = {
+        "words": words,
+        "direction": conclusion.direction,
+        "level": conclusion.level,
+        "gaps": conclusion.frame().to_dict("records"),
+    }
+    return Outcome("\n".join([*notes, words, "", *_table(methods), "", *verdicts]), data)
 
 
 def fit(options: Namespace) -> Outcome:

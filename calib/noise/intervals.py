@@ -289,10 +289,18 @@ def outcome_limits(cells: BinStatistics, alpha: float) -> tuple[np.ndarray, np.n
 
     They are those of Clopper & Pearson; where rows have weights, those of Hoeffding (1963) for weighted sums.
     """
-    if not cells.is_weighted:
-        return binomial_limits(cells.mean_outcome * cells.count, cells.count, alpha)
-    reach = np.sqrt(np.log(2.0 / alpha) / (2.0 * cells.effective))
-    return np.maximum(cells.mean_outcome - reach, 0.0), np.minimum(cells.mean_outcome + reach, 1.0)
+    effective = cells.effective if cells.is_weighted else None
+    return mean_limits(cells.mean_outcome, cells.count, effective, alpha)
+
+
+def mean_limits(
+    mean: np.ndarray, count: np.ndarray, effective: np.ndarray | None, alpha: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `outcome_limits` does, of means of so many outcomes; of `effective` rows with weights."""
+    if effective is None:
+        return binomial_limits(mean * count, count, alpha)
+    reach = np.sqrt(np.log(2.0 / alpha) / (2.0 * effective))
+    return np.maximum(mean - reach, 0.0), np.minimum(mean + reach, 1.0)
 
 
 def binomial_limits(

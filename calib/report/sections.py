@@ -19,6 +19,7 @@ import pandas as pd
 import calib.figures as figures
 from calib.announcements import TopLabelPrediction
 from calib.assessment.calibrated import assessment_strategy, calibrated_scores, vector_losses
+from calib.assessment.conclusion import conclude
 from calib.assessment.leaderboard import HOW_RANKED, Entry, Leaderboard
 from calib.assessment.summary import (
     BASE,
@@ -260,12 +261,15 @@ def checks_section(about: ReportInput) -> list[str]:
 def verdict_section(about: ReportInput) -> list[str]:
     """Errors of the base model beside their noise floors, and the cells that add most."""
     rows = about.evaluation
-    sentences = []
+    floors = {}
     for measure in ece_of(about.kind).values():
         if measure.key == "cw_ece" and rows.proba.size > MOST_SCORES:
             continue
-        floor = noise_floor(rows.labels, rows, **measure.options, **about.draws)
-        sentences.append(text(verdict(floor, measure.title)))
+        floors[measure] = noise_floor(rows.labels, rows, **measure.options, **about.draws)
+    sentences = [text(verdict(floor, measure.title)) for measure, floor in floors.items()]
+    weights = about.weights
+    conclusion = conclude(rows.labels, rows, n_bins=about.n_bins, sample_weight=weights)
+    floor = next((one for measure, one in floors.items() if measure.key in ("tl_ece", "ece")), None)
     tests = calibration_tests(rows.labels, rows, random_state=about.random_state)
     if about.weights is None:
         line = calibration_slope(rows.labels, rows)
@@ -280,6 +284,7 @@ def verdict_section(about: ReportInput) -> list[str]:
         bullets(cells or ["none: no cell holds 20 rows"]),
     ]
     return [
+        paragraph(text(conclusion.words(rows.class_names, floor))),
         paragraph(f"The base model, in {about.n_bins} equal-width bins:"),
         bullets(sentences),
         paragraph("Tests that need no bins; outcomes are redrawn from the scores:"),
