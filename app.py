@@ -55,7 +55,7 @@ def show() -> None:
         },
     )
     st.logo("assets/logo.svg", icon_image="assets/icon.svg", size="large")
-    st.html(style(dark=st.context.theme.type == "dark"))
+    st.html(style())
     ask_for_login()
     keep_house()
     drop_unusable()

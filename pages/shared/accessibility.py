@@ -11,10 +11,11 @@ UPLOADS = {
     "calibrator-file": "a calibrator",
     "apply-file": "new predictions",
 }
-#: Streamlit writes in white on the primary colour, which is bright in the dark theme: a contrast of 2.3.
-DARK_ON_PRIMARY = """
+#: Streamlit writes in white on the primary colour, which is bright in the dark theme: a contrast of 2.3. The
+#: browser knows the theme: when a viewer changes it, no page runs again.
+ON_PRIMARY = """
 button[kind=primary]:enabled, button[kind=primary]:enabled p, [data-testid=stMultiSelect] [data-tag] {
-    color: #14181C;
+    color: light-dark(#FFFFFF, #14181C);
 }"""
 #: Elements that the keyboard reaches and that look the same then.
 FOCUS = """
@@ -23,10 +24,10 @@ a:focus-visible, [data-testid=stMain]:focus-visible, [data-testid=stBaseButton-e
 }"""
 
 
-def style(dark: bool) -> str:
+def style() -> str:
     """Return a style element with the rules; no text of a user is in it."""
     names = "".join(
         f'\n.st-key-{key} [data-testid=stFileUploaderDropzone] button::after {{ content: "{name}"; }}'
         for key, name in UPLOADS.items()
     )
-    return f"<style>{FOCUS}{names}{DARK_ON_PRIMARY if dark else ''}\n</style>"
+    return f"<style>{FOCUS}{names}{ON_PRIMARY}\n</style>"

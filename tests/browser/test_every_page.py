@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import settings
 
 from tests.browser.accessibility import findings
@@ -25,21 +24,31 @@ CUT_OFF = """() => {
 }"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_open_by_address(open_page, app_url, scheme):
+#: Theme and width; colours move nothing, so the last is for those who look at the pictures.
+LOOKS = [("light", 390), ("light", 1280), ("dark", 1280), ("dark", 390)]
+
+#: Whether the app is drawn in this theme.
+DRAWN_IN = """scheme =>
+    getComputedStyle(document.querySelector("[data-testid=stApp]")).colorScheme === scheme
+"""
+
+
+def test_pages_open_by_address(open_page, app_url):
     """In one browser context, which keeps Streamlit's own files: a first page spends most time on them."""
-    page, thorough = open_page(scheme=scheme), settings.get_current_profile_name() == "thorough"
+    page = open_page()
     for name in map(str.lower, PAGES):
-        page.set_viewport_size({"width": 1280, "height": 900})
         page.goto(f"{app_url}/{'' if name == 'overview' else name}")
         settled(page)
         assert page.get_by_test_id("stMain").get_by_role("heading", level=1).count() == 1, name
         assert page.get_by_role("dialog").count() == 0, name
-        for width in (1280, 390) if scheme == "light" or thorough else (1280,):  # colours move nothing
+        for scheme, width in LOOKS if settings.get_current_profile_name() == "thorough" else LOOKS[:3]:
+            page.emulate_media(color_scheme=scheme)
             page.set_viewport_size({"width": width, "height": 900})
-            settled(page, calm=200)
+            page.wait_for_function(DRAWN_IN, arg=scheme)
+            settled(page, calm=300)
             keep_picture(page, f"{name}-{scheme}-{width}")
-            assert page.evaluate(CUT_OFF) == [], name
+            assert page.evaluate(CUT_OFF) == [], (name, scheme, width)
             if width == 1280:
                 with whole(page):
-                    assert findings(page, ["color-contrast"] if scheme == "dark" else None) == [], name
+                    found = findings(page, ["color-contrast"] if scheme == "dark" else None)
+                    assert found == [], (name, scheme)
