@@ -24,6 +24,7 @@ from calib.diagrams.reliability import (
     worst_cells,
     worst_cells_words,
 )
+from calib.diagrams.rows import row_table, rows_behind
 from calib.diagrams.scheme_comparison import SchemeComparison, compare_schemes
 from calib.diagrams.simplex import RecalibrationMap, cell_outlines, recalibration_map
 from calib.diagrams.three_class_views import merge_classes, renormalise_classes
@@ -40,6 +41,6 @@ from calib.diagrams.validity import (
 __all__ = [
     "ValidityCurve", "bin_zoom", "canonical_validity", "cell_outlines", "class_binning", "class_diagram",
     "class_heat", "class_table", "compare_schemes", "confusions", "ece_sweep", "merge_classes",
-    "plan_bins", "recalibration_map", "reliability_diagram", "renormalise_classes", "validity_curve",
-    "worst_cells",
+    "plan_bins", "recalibration_map", "reliability_diagram", "renormalise_classes", "row_table",
+    "rows_behind", "validity_curve", "worst_cells",
 ]  # fmt: skip

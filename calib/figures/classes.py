@@ -18,6 +18,7 @@ from calib.figures.style import (
     escape,
     faint,
     interval,
+    mark_span,
     named_rows,
     share_bars,
     shorten,
@@ -148,8 +149,11 @@ def heat(
     return figure
 
 
-def class_reliability(diagram: ClassDiagram) -> go.Figure:
-    """Draw the reliability diagram of one class, with 95 % Wilson intervals and shares of rows."""
+def class_reliability(diagram: ClassDiagram, *, chosen: int | None = None, n_bins: int = 15) -> go.Figure:
+    """Draw the reliability diagram of one class, with 95 % Wilson intervals and shares of rows.
+
+    Marks carry the ends of their bin first in their customdata; `chosen` of `n_bins` bins is marked.
+    """
     top = diagram.notion == "top-label"
     custom = np.column_stack(
         [diagram.lower, diagram.upper, diagram.count, diagram.frequency_lower, diagram.frequency_upper]
@@ -182,6 +186,8 @@ def class_reliability(diagram: ClassDiagram) -> go.Figure:
             "%{customdata[2]:,} rows<extra></extra>"
         ),
     )
+    if chosen is not None:
+        mark_span(figure, chosen / n_bins, (chosen + 1) / n_bins)
     x_title = "Confidence where it is predicted" if top else "Score of the class, all rows"
     figure.update_layout(barmode="overlay")
     return unit_axes(figure, x_title, "How often it is the true class", 400)

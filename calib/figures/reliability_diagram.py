@@ -17,6 +17,7 @@ from calib.figures.style import (
     escape,
     faint,
     interval,
+    mark_span,
     share_bars,
     shorten,
     unit_axes,
@@ -32,6 +33,7 @@ def reliability(
     curve: tuple[np.ndarray, np.ndarray] | None = None,
     bounds: CalibrationBand | None = None,
     event: str | None = None,
+    chosen: int | None = None,
 ) -> go.Figure:
     """Draw Figure 1a: stars, red plus, grey bars and the diagonal; of one event the stars alone.
 
@@ -49,6 +51,8 @@ def reliability(
         Where that curve runs in truth, everywhere at once.
     event : str, optional
         Name of the class whose probability a binary score is; None where it is a confidence.
+    chosen : int, optional
+        Index of a bin to be marked.
     """
     figure = Drawing()
     x = diagram.mean_confidence
@@ -144,13 +148,16 @@ def reliability(
         + "<extra></extra>",
     )
     figure.update_layout(barmode="overlay")
+    if chosen is not None:
+        mark_span(figure, chosen / diagram.n_bins, (chosen + 1) / diagram.n_bins)
     return unit_axes(figure, words[1], words[2], 520)
 
 
-def zoom(diagram: BinZoom, class_names: Sequence[str]) -> go.Figure:
+def zoom(diagram: BinZoom, class_names: Sequence[str], *, chosen: int | None = None) -> go.Figure:
     """Draw Figure 1b: what the model says and how often it is right, per predicted class of one bin.
 
-    One line per class, most rows on top, at most 30; the bars at the right count the rows.
+    One line per class, most rows on top, at most 30; the bars at the right count the rows. Marks carry the
+    class code last in their customdata; `chosen` is the code of a class to be marked.
     """
     shown = slice(0, MAX_NAMED)
     label, count = diagram.label[shown], diagram.class_count[shown]
@@ -160,7 +167,8 @@ def zoom(diagram: BinZoom, class_names: Sequence[str]) -> go.Figure:
     lines = np.arange(1, len(label) + 1)
     opacity = faint(count)
     names = [escape(shorten(class_names[code], 24)) for code in label]
-    custom = [[name, *values] for name, *values in zip(names, says, right, low, high, count, strict=True)]
+    values_of = zip(names, says, right, low, high, count, label.tolist(), strict=True)
+    custom = [list(values) for values in values_of]
     hover = (
         "Predicted %{customdata[0]}<br>says %{customdata[1]:.3f}, right %{customdata[2]:.3f}<br>"
         "95 % interval %{customdata[3]:.3f} to %{customdata[4]:.3f}<br>%{customdata[5]:,} rows<extra></extra>"
@@ -216,6 +224,9 @@ def zoom(diagram: BinZoom, class_names: Sequence[str]) -> go.Figure:
     )
     colour = np.where(count < FEW_ROWS, "rgba(138,144,153,0.4)", OKABE_ITO["grey"])
     count_bars(figure, count, colour, custom, hover, y=lines, row=1, col=2)
+    if chosen is not None and chosen in label:
+        line = int(lines[np.argmax(label == chosen)])
+        mark_span(figure, line - 0.5, line + 0.5, across=True)
     figure.update_layout(template=TEMPLATE, height=150 + 30 * (len(label) + 1), margin={"r": 48}, bargap=0.35)
     figure.update_yaxes(
         tickvals=[0, *lines], ticktext=["all classes", *names], range=[len(label) + 0.6, -0.6], showgrid=False

@@ -3,38 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from calib.diagrams.classes import ClassHeat
-from calib.figures.style import OKABE_ITO, TEMPLATE, escape, faint, interval, named_rows, shorten
+from calib.figures.drawing import Drawing
+from calib.figures.style import OKABE_ITO, TEMPLATE, escape, faint, interval, mark_span, named_rows, shorten
 from calib.slicing.gaps import SliceGaps
 
 #: Small diagrams in a row.
 ACROSS = 3
 
 
-def slice_panels(diagram: ClassHeat, groups: Sequence[str], title: str) -> go.Figure:
-    """Draw a small reliability diagram of each group, with 95 % Wilson intervals; `title` of the x axes."""
+def slice_panels(
+    diagram: ClassHeat, groups: Sequence[str], title: str, *, chosen: tuple[int, int] | None = None
+) -> go.Figure:
+    """Draw a small reliability diagram of each group, with 95 % Wilson intervals; `title` of the x axes.
+
+    Marks carry [code of the group, bin] first in their customdata; `chosen` is such a pair to be marked.
+    """
     down = -(-len(diagram.label) // ACROSS)
     names = [escape(shorten(groups[code], 18)) for code in diagram.label]
-    figure = make_subplots(
-        rows=down,
-        cols=ACROSS,
-        subplot_titles=names,
-        shared_xaxes="all",
-        shared_yaxes="all",
-        vertical_spacing=0.3 / (down + 1),
-        horizontal_spacing=0.05,
-    )
+    spacing: dict[str, Any] = {"vertical_spacing": 0.3 / (down + 1), "horizontal_spacing": 0.05}
+    titles = (*names, *[""] * (down * ACROSS - len(names)))
+    figure = Drawing.grid(down, ACROSS, titles, shared_xaxes="all", shared_yaxes="all", **spacing)
     for at in range(len(diagram.label)):
         row, col = at // ACROSS + 1, at % ACROSS + 1
         used = diagram.count[at] > 0
         says, right, count = diagram.confidence[at][used], diagram.accuracy[at][used], diagram.count[at][used]
         low, high = diagram.accuracy_lower[at][used], diagram.accuracy_upper[at][used]
         figure.add_shape(type="line", x0=0, y0=0, x1=1, y1=1, layer="below", row=row, col=col)
+        if chosen is not None and chosen[0] == diagram.label[at]:
+            mark_span(figure, *diagram.edges[chosen[1] : chosen[1] + 2].tolist(), row=row, col=col)
         figure.add_scatter(
             x=says,
             y=right,
@@ -65,32 +67,32 @@ def slice_gaps(gaps: SliceGaps, kind: str = "bias") -> go.Figure:
     place = np.arange(len(gaps))
     middle = np.clip(own - rest, low, high)
     clear = (low > 0) | (high < 0)
-    figure = go.Figure(
-        go.Scatter(
-            x=middle,
-            y=place,
-            mode="markers",
-            marker={
-                "size": 10,
-                "color": np.where(clear, OKABE_ITO["vermillion"], OKABE_ITO["grey"]).tolist(),
-            },
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": high - middle,
-                "arrayminus": middle - low,
-                "color": "rgba(138,144,153,0.9)",
-            },
-            customdata=[
-                [escape(str(name)), float(a), float(b), float(c), float(d), int(n)]
-                for name, a, b, c, d, n in zip(gaps.group, own, rest, low, high, gaps.count, strict=True)
-            ],
-            hovertemplate="%{customdata[0]}: %{customdata[1]:+.3f}, all others %{customdata[2]:+.3f}<br>"
-            "interval of the difference %{customdata[3]:+.3f} to %{customdata[4]:+.3f}<br>"
-            "%{customdata[5]:,} rows<extra></extra>",
-        )
+    figure = Drawing()
+    figure.add_scatter(
+        x=middle,
+        y=place,
+        mode="markers",
+        marker={
+            "size": 10,
+            "color": np.where(clear, OKABE_ITO["vermillion"], OKABE_ITO["grey"]).tolist(),
+        },
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": high - middle,
+            "arrayminus": middle - low,
+            "color": "rgba(138,144,153,0.9)",
+        },
+        customdata=[
+            [escape(str(name)), float(a), float(b), float(c), float(d), int(n)]
+            for name, a, b, c, d, n in zip(gaps.group, own, rest, low, high, gaps.count, strict=True)
+        ],
+        hovertemplate="%{customdata[0]}: %{customdata[1]:+.3f}, all others %{customdata[2]:+.3f}<br>"
+        "interval of the difference %{customdata[3]:+.3f} to %{customdata[4]:+.3f}<br>"
+        "%{customdata[5]:,} rows<extra></extra>",
     )
-    figure.add_vline(x=0, line={"color": "rgba(138,144,153,0.9)", "width": 1})
+    line = {"color": "rgba(138,144,153,0.9)", "width": 1}
+    figure.add_shape(type="line", x0=0, x1=0, y0=0, y1=1, yref="paper", line=line)
     named_rows(figure, [shorten(str(name)) for name in gaps.group], range=[len(gaps) - 0.5, -0.5], ticks="")
     what = "right \u2212 says" if kind == "bias" else "error"
     figure.update_xaxes(title_text=f"{what}, less that of all other rows")

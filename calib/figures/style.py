@@ -91,6 +91,14 @@ def named_rows(figure: go.Figure, names: Iterable[str], **options: Any) -> None:
     figure.update_yaxes(tickvals=list(range(len(written))), ticktext=written, showgrid=False, **options)
 
 
+def mark_span(figure: go.Figure, low: float, high: float, *, across: bool = False, **place: int) -> None:
+    """Mark what was chosen: a span of the x axis or, `across`, of the y axis; `place` is row and col."""
+    ends = {"x0": 0, "x1": 1, "y0": low, "y1": high} if across else {"x0": low, "x1": high, "y0": 0, "y1": 1}
+    refs: dict[str, Any] = {"xref": "paper", "yref": "y"} if across else {"xref": "x", "yref": "paper"}
+    style = {"fillcolor": OKABE_ITO["orange"], "opacity": 0.18, "line": {"width": 0}, "layer": "below"}
+    figure.add_shape(type="rect", **ends, **(place or refs), **style)
+
+
 def method_colour(position: int) -> str:
     """Colour of the method at this position, from 0."""
     return OKABE_ITO[METHOD_COLOURS[position % len(METHOD_COLOURS)]]

@@ -9,7 +9,7 @@ from calib import figures
 from calib.binning import bin_statistics
 from calib.diagrams.classes import CLASS_COLUMNS, class_heat
 from calib.diagrams.reliability import cell_words
-from pages.shared.panels.class_detail import class_panel
+from pages.shared.panels.class_detail import chosen_cell, class_panel
 from pages.shared.results import classes, problems
 from pages.shared.session import dataset
 from pages.shared.widgets import bins_and_model, chart, download, heading, literal, need_kind
@@ -32,13 +32,14 @@ def pick_row() -> None:
     rows = [*(row for row, _ in selection.cells), *selection.rows]
     if rows:
         st.session_state["class"] = int(shown["label"].iloc[rows[0]])
+        st.session_state["class-bin"] = None
 
 
 def pick_cell() -> None:
     """Open the class of the cell that was clicked."""
     points = st.session_state["class-heat"].selection.points
     if points and "customdata" in points[0]:
-        st.session_state["class"] = int(points[0]["customdata"][0])
+        st.session_state["class"], st.session_state["class-bin"] = map(int, points[0]["customdata"][:2])
 
 
 heading("Classes", "Which predicted classes are miscalibrated by more than noise explains?")
@@ -95,10 +96,10 @@ if len(codes):
     diagram = class_heat(cells, codes[(page - 1) * HEAT_ROWS : page * HEAT_ROWS])
     st.markdown(
         "Orange-red: right less often than the confidence says. Blue: more often. Paler cells have fewer "
-        "than 20 rows. Click a cell to open its class."
+        "than 20 rows. Click a cell to open its class and list its rows."
     )
     chart(
-        figures.heat(diagram, names),
+        figures.heat(diagram, names, chosen=chosen_cell(n_bins)),
         "class-heat",
         table=diagram.frame(names),
         alt="Accuracy minus confidence for every predicted class and confidence bin",

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
+
 import streamlit as st
 
 from calib import InputError, figures
-from calib.diagrams import FEW_ROWS
 from calib.kinds import lacks, needs_equal_rows
 from calib.metrics.catalogue import MEASURES, ece_of
 from calib.metrics.decompositions import corp_curve
 from calib.noise import verdict
 from calib.noise.bands import consistency_band
+from calib.notions import Notion
 from calib.reductions import top_label
-from pages.shared.results import bounds_of, floor, problems, reliability
+from pages.shared.panels.rows import rows_panel
+from pages.shared.results import bounds_of, floor, problems, reliability, rows_of
 from pages.shared.session import BASE, dataset
 from pages.shared.widgets import bins_and_model, chart, download, escaped, heading, literal
 
@@ -23,6 +25,13 @@ def pick_bin() -> None:
     points = st.session_state["reliability"].selection.points
     if points and "customdata" in points[0]:
         st.session_state["bin"] = int(points[0]["customdata"][0])
+
+
+def pick_class() -> None:
+    """Store the class that was clicked inside the bin."""
+    points = st.session_state["bin-zoom"].selection.points
+    if points and "customdata" in points[0]:
+        st.session_state["bin-class"] = int(points[0]["customdata"][-1])
 
 
 heading(
@@ -69,8 +78,12 @@ else:
         f"Pooled over classes, the error is **{diagram.conf_ece:.4f}** (conf-ECE); per predicted class it "
         f"is **{diagram.tl_ece:.4f}** (TL-ECE). Click a bin to see its classes."
     )
+row_counts = dict(zip(diagram.bin.tolist(), diagram.count.tolist(), strict=True))
+if st.session_state.get("bin") not in row_counts:
+    st.session_state["bin"] = int(diagram.bin[diagram.adds_most])
+options: dict[str, Any] = {"truth": truth, "band": band, "curve": curve, "bounds": bounds, "event": event}
 chart(
-    figures.reliability(diagram, truth=truth, band=band, curve=curve, bounds=bounds, event=event),
+    figures.reliability(diagram, chosen=st.session_state["bin"], **options),
     "reliability",
     table=diagram.frame(),
     alt="Reliability diagram: accuracy against confidence, pooled and per predicted class",
@@ -100,26 +113,29 @@ elif method.strategy != "uniform":
 
 if diagram.one_event:
     st.caption(escaped(lacks(data.kind, "notion:top-label")))
-    st.stop()
 st.header("Inside one bin", anchor=False)
-row_counts = dict(zip(diagram.bin.tolist(), diagram.count.tolist(), strict=True))
 edges = {b: f"{b / n_bins:.3g} to {(b + 1) / n_bins:.3g}" for b in row_counts}
-worst = int(diagram.bin[np.argmax(diagram.delta * (diagram.count >= FEW_ROWS))])
-if st.session_state.get("bin") not in edges:
-    st.session_state["bin"] = worst
 chosen = st.selectbox(
     "Confidence bin",
     list(edges),
     key="bin",
     format_func=lambda b: f"{edges.get(b, '')} ({row_counts.get(b, 0):,} rows)",
 )
+if diagram.one_event:
+    inside = rows_of(method, method.notions[0], n_bins, bin_=chosen)
+    rows_panel(method, inside, f"Scores of {edges[chosen]}", "bin-rows")
+    st.stop()
 zoom = diagram.zoom(chosen)
 names = data.evaluation.class_names
 st.markdown(zoom.words([literal(name) for name in names], strong="**{}**"))
+of_bin = [None, *zoom.label.tolist()]
+if st.session_state.get("bin-class") not in of_bin:
+    st.session_state["bin-class"] = None
 chart(
-    figures.zoom(zoom, names),
+    figures.zoom(zoom, names, chosen=st.session_state.get("bin-class")),
     "bin-zoom",
     table=zoom.frame(names),
+    on_select=pick_class,
     alt="Mean confidence and accuracy of every predicted class in the chosen bin, with rows per class",
 )
 if len(zoom.label) > figures.MAX_NAMED:
@@ -127,3 +143,16 @@ if len(zoom.label) > figures.MAX_NAMED:
         f"Shown: the {figures.MAX_NAMED} of {len(zoom.label):,} classes with most rows; the CSV has all."
     )
 st.caption("Whiskers are 95 % Wilson intervals. Markers of fewer than 20 rows are lighter.")
+code = st.selectbox(
+    "Rows of",
+    of_bin,
+    key="bin-class",
+    format_func=lambda one: "all classes of the bin" if one is None else f"predicted {names[one]}",
+)
+notion: Notion = "confidence" if code is None else "top-label"
+what = (
+    f"All classes at {edges[chosen]}"
+    if code is None
+    else f"Predicted {literal(names[code])} at {edges[chosen]}"
+)
+rows_panel(method, rows_of(method, notion, n_bins, code, chosen), what, "bin-rows")

@@ -14,7 +14,8 @@ from calib.reductions import top_label
 from calib.slicing import Cut
 from calib.slicing.cuts import DATE_PARTS, QUANTILES, parse_cuts
 from calib.slicing.table import SLICE_COLUMNS
-from pages.shared.results import CutsAt, cuts, gaps, slice_maps, slice_table
+from pages.shared.panels.rows import rows_panel
+from pages.shared.results import CutsAt, cuts, gaps, rows_of_group, slice_maps, slice_table
 from pages.shared.session import BY, dataset
 from pages.shared.widgets import ARROW, bins_and_model, chart, download, escaped, heading, literal
 
@@ -37,7 +38,31 @@ def pick_row() -> None:
     if rows:
         column, group = shown["column"].iloc[rows[0]], shown["group"].iloc[rows[0]]
         st.session_state["slice-column"] = column
-        st.session_state["slice-group"] = group
+        st.session_state["slice-group"], st.session_state["slice-bin"] = group, None
+
+
+def pick_cell() -> None:
+    """Open the group and bin of the cell that was clicked."""
+    points = st.session_state["slice-by-bin"].selection.points
+    if points and "customdata" in points[0]:
+        code, bin_ = map(int, points[0]["customdata"][:2])
+        st.session_state["slice-group"], st.session_state["slice-bin"] = cut.groups[code], bin_
+
+
+def pick_small() -> None:
+    """Open the group and bin of the mark that was clicked in a small diagram."""
+    points = st.session_state["slice-panels"].selection.points
+    if points and "customdata" in points[0]:
+        code, bin_ = map(int, points[0]["customdata"][:2])
+        st.session_state["slice-group"], st.session_state["slice-bin"] = cut.groups[code], bin_
+
+
+def pick_gap() -> None:
+    """Open the group whose gap was clicked."""
+    points = st.session_state["slice-gaps"].selection.points
+    if points and "customdata" in points[0]:
+        st.session_state["slice-group"] = between.group[int(points[0]["point_index"])]
+        st.session_state["slice-bin"] = None
 
 
 def edges_of(name: str, cut: Cut) -> Any:
@@ -160,12 +185,19 @@ by_bin, by_class = slice_maps(method, one, visible, classes, n_bins)
 st.markdown(
     "Orange-red: right less often than the score says. Blue: more often. Paler cells have fewer than 20 rows."
 )
+group = st.session_state.get("slice-group")
+if group not in place:
+    group = cut.groups[ranked[0]]
+bin_ = st.session_state.get("slice-bin")
+bin_ = None if bin_ is None or bin_ >= n_bins else bin_
+opened = None if bin_ is None else (place[group], bin_)
 score = "Score" if rows.kind == "binary" else "Confidence"
 chart(
-    figures.heat(by_bin, cut.groups, rows="Group").update_xaxes(title_text=score),
+    figures.heat(by_bin, cut.groups, rows="Group", chosen=opened).update_xaxes(title_text=score),
     "slice-by-bin",
     table=by_bin.frame(cut.groups),
     alt="How often it is right minus what the score says, for every group and bin",
+    on_select=pick_cell,
 )
 if by_class is not None:
     names = [rows.class_names[code] for code in classes]
@@ -184,10 +216,11 @@ if by_class is not None:
 st.header("Reliability of each group", anchor=False)
 small, _ = slice_maps(method, one, visible[:PANELS], (), n_bins)
 chart(
-    figures.slice_panels(small, cut.groups, score),
+    figures.slice_panels(small, cut.groups, score, chosen=opened),
     "slice-panels",
     table=small.frame(cut.groups),
     alt="A small reliability diagram of each group",
+    on_select=pick_small,
 )
 if len(ranked) > PANELS:
     st.caption(f"The first {PANELS} of {len(ranked):,} groups in the order of the table.")
@@ -226,12 +259,18 @@ else:
         "slice-gaps",
         table=between.frame(),
         alt="Difference of each group from all other rows, with its interval",
+        on_select=pick_gap,
     )
     st.caption(
         f"All intervals of the {len(np.unique(cut.code)):,} groups of this column hold at once in 95 of 100 "
         "samples, so that you may choose a group after looking. Errors have wider intervals than biases: "
         "noise adds a different amount to each."
     )
+
+what = f"{literal(name)} {literal(group)}"
+what += "" if bin_ is None else f" at {bin_ / n_bins:.3g} to {(bin_ + 1) / n_bins:.3g}"
+rows_panel(method, rows_of_group(method, one, place[group], n_bins, bin_), what, "slice-rows")
+st.caption("A click on a row of the table, a cell, a mark of a small diagram or a gap lists its rows here.")
 
 st.header("What to do about it", anchor=False)
 if data.calibration is None or method.one_event:

@@ -102,6 +102,25 @@ def classes(method: Method, n_bins: int) -> diagrams.ClassTable:
     )
 
 
+@kept(rows=True)
+def rows_of(
+    method: Method, notion: Notion, n_bins: int, label: int | None = None, bin_: int | None = None
+) -> np.ndarray:
+    """Return the evaluation rows in the equal-width cells of a class, of a bin, or of both."""
+    return diagrams.rows_behind(problems(method, notion), label=label, bin=bin_, n_bins=n_bins)
+
+
+@kept(rows=True)
+def rows_of_group(method: Method, column: CutsAt, group: int, n_bins: int, bin_: int | None) -> np.ndarray:
+    """Return the evaluation rows of a group of a column, and of one bin of it if `bin_` is given."""
+    (cut,) = _cuts(column)
+    inside = cut.code == group
+    if bin_ is None:
+        return np.flatnonzero(inside)
+    pooled = rows_of(method, "confidence" if not method.one_event else method.notions[0], n_bins, bin_=bin_)
+    return pooled[inside[pooled]]
+
+
 # Noise: by the keys of `MEASURES`.
 
 

@@ -28,7 +28,7 @@ def test_heat_shows_every_cell_once_and_answers_clicks(rows):
     first = squares.customdata[0]
     row = heat.label.tolist().index(first[0])
     assert squares.y[0] == row
-    assert first[7] == pytest.approx(heat.gap[row, first[1]])
+    assert first[6] == pytest.approx(heat.gap[row, first[1]])
     airplane = next(custom for custom in squares.customdata if custom[0] == 0)
     assert airplane[2].startswith("&lt;b&gt;")
     assert "%{x}" not in airplane[2]

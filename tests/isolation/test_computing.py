@@ -29,6 +29,7 @@ TOP = calib.reduce_to_binary(LABELS, ROWS, "top-label")
 HISTOGRAM = calib.MulticlassToBinary(calib.HistogramBinning(n_bins=4))
 TOPS = [calib.TopLabelPrediction(ROWS.label, np.clip(ROWS.confidence - d, 0, 1)) for d in (0, 0.1)]
 FITTED = clone(HISTOGRAM).fit(CALIBRATION.proba, CALIBRATION.labels)
+SITES = calib.cut_column(RNG.choice(["north", "south"], 400), name="site")
 #: Arguments and options of each function.
 CALLS = {
     "binned_sweeps": ((HISTOGRAM, CALIBRATION, EVALUATION), {"n_bins": [5, 6]}),
@@ -48,6 +49,8 @@ CALLS = {
     "paired_interval": ((LABELS, *TOPS), {"n_resamples": 20, "random_state": 0}),
     "plan_bins": ((CALIBRATION, EVALUATION), {"points_per_bin": [20]}),
     "recommend": ((ROWS, LABELS), {"methods": {"TL-HB": HISTOGRAM}}),
+    "slice_gaps": ((LABELS, TOPS[1], SITES), {"only": ["north"]}),
+    "slices": ((LABELS, TOPS[1], [SITES]), {"n_resamples": 20, "random_state": 0}),
     "smooth_ece": ((None, TOP), {}),
     "summarize": ((LABELS, ROWS), {}),
     "summary_intervals": ((LABELS, ROWS, calib.summarize(LABELS, ROWS)), {}),

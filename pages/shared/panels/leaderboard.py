@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from calib.assessment.leaderboard import HOW_RANKED, RANKING, Leaderboard
@@ -11,7 +12,8 @@ from calib.assessment.summary import how_assessed
 from calib.kinds import lacks
 from calib.metrics.catalogue import MEASURES, ece_of
 from calib.notions import TOP_NOTIONS
-from pages.shared.results import error_difference, floor, interval, score_difference
+from pages.shared.panels.rows import rows_panel
+from pages.shared.results import error_difference, floor, interval, losses, score_difference
 from pages.shared.session import Method, dataset, methods
 from pages.shared.widgets import download, literal, offer
 
@@ -23,6 +25,8 @@ HOW_COMPARED = (
     "Measured errors are not compared, because noise adds a different amount to each. The comparison uses "
     "debiased squared l2 errors, and scores."
 )
+#: Most rows listed behind a difference.
+MOST_ROWS = 1_000
 BEST = "font-weight: bold; background-color: rgba(0,158,115,0.22)"
 
 
@@ -108,6 +112,13 @@ def show_pair(candidates: list[Method], n_bins: int) -> None:
         return
     st.markdown(difference_sentence(first, second, key, n_bins))
     st.caption(HOW_COMPARED)
+    score = "log_loss" if "log_loss" in key else "brier"
+    apart = losses(first)[score] - losses(second)[score]
+    most = np.argsort(-np.abs(apart), kind="stable")[:MOST_ROWS]
+    what = (
+        f"Where the {MEASURES[score].title} of {literal(first.name)} and {literal(second.name)} differ most"
+    )
+    rows_panel(first, most, what, "pair-rows", np.abs(apart), (first, second))
 
 
 def difference_sentence(first: Method, second: Method, key: str, n_bins: int) -> str:

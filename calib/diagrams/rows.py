@@ -1,0 +1,131 @@
+"""The rows behind a mark of a figure: a bin, a (class, bin) cell, a class, a group, a difference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.binning import BinaryProblems, Strategy, bin_statistics
+from calib.exceptions import InputError
+from calib.reductions import event_scores, outcomes_of, top_label
+
+
+def rows_behind(
+    problems: BinaryProblems,
+    *,
+    label: int | None = None,
+    bin: int | None = None,
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+) -> np.ndarray:
+    """Return the rows behind the cells of a class, of a bin, or of both.
+
+    Parameters
+    ----------
+    problems : BinaryProblems
+        From `reduce_to_binary`: of "confidence" for bins of all classes, of "top-label" for cells.
+    label : int, optional
+        Class code of the cells; by default all.
+    bin : int, optional
+        Bin of the cells, as in `BinStatistics.bin`; by default all.
+    n_bins, strategy
+        As for `bin_statistics`, which says which bin a score on an edge belongs to.
+
+    Returns
+    -------
+    (m,) int64 array
+        Rows of the predictions, ascending; empty where no row is in such a cell.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used, or rows of weight 0 were left out, so that the others have new places.
+
+    Examples
+    --------
+    >>> from calib import reduce_to_binary
+    >>> proba = [[0.9, 0.1], [0.3, 0.7], [0.25, 0.75], [0.4, 0.6]]
+    >>> problems = reduce_to_binary([0, 1, 1, 0], proba, "top-label")
+    >>> rows_behind(problems, label=1, bin=2, n_bins=4).tolist()
+    [1, 3]
+    """
+    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    chosen = np.ones(len(cells.count), dtype=bool)
+    if label is not None:
+        chosen &= cells.label == label
+    if bin is not None:
+        chosen &= cells.bin == bin
+    spans = zip(cells.start[chosen], cells.stop[chosen], strict=True)
+    parts = [problems.rows[start:stop] for start, stop in spans]
+    return np.unique(np.concatenate(parts).astype(np.int64)) if parts else np.zeros(0, dtype=np.int64)
+
+
+def row_table(
+    y_true: Any, rows: Any, which: Any, *, after: Mapping[str, Any] | None = None, by: Any = None
+) -> pd.DataFrame:
+    """Describe rows: what was predicted, what was true, the score before and after, and further columns.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like
+        True class codes; of one event, whether it happened.
+    rows : predictions of any kind
+        The base model, with class names and metadata where there are any.
+    which : (m,) array_like of int
+        The rows to describe.
+    after : mapping of str to scores of the same rows, optional
+        Scores of calibrators, or of other models, by the name of their column.
+    by : (n,) array_like of float, optional
+        What rows are sorted by, descending; by default how wrong they are: the distance of the score from
+        what happened, so that a wrong prediction at 0.99 comes first.
+
+    Returns
+    -------
+    DataFrame
+        "row" (counted from 0), then "predicted", "true" and "confidence" where there are classes, else the
+        score and the outcome; a column for each of `after`; the further columns of the rows.
+
+    Raises
+    ------
+    InputError
+        If a row does not exist.
+    """
+    numbers = np.asarray(which, dtype=np.int64)
+    n_samples = len(rows)
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < n_samples:
+        raise InputError(f"rows must be 0 to {n_samples - 1:,}; got {numbers.min():,} to {numbers.max():,}")
+    names = getattr(rows, "class_names", None)
+    columns: dict[str, Any] = {"row": numbers}
+    event = event_scores(rows)
+    if event is None:
+        label, score = (array[numbers] for array in top_label(rows))
+        truth = np.asarray(y_true)[numbers]
+        right = label == truth
+        for head, codes in (("predicted", label), ("true", truth)):
+            columns[head] = codes if names is None else np.asarray(names, dtype=object)[codes]
+        columns["confidence"] = score
+    else:
+        score, right = event[numbers], np.asarray(outcomes_of(y_true, rows))[numbers]
+        binary = rows.kind == "binary"
+        columns[f"p({rows.positive})" if binary else "confidence"] = score
+        columns["true" if binary else "correct"] = (
+            np.asarray(names, dtype=object)[right.astype(np.int64)] if binary else right
+        )
+    for head, scores in (after or {}).items():
+        columns[head] = _score(scores)[numbers]
+    wrong = np.abs(score.astype(np.float64) - right) if by is None else np.asarray(by)[numbers]
+    order = np.argsort(-wrong, kind="stable")
+    table = pd.DataFrame(columns)
+    if getattr(rows, "metadata", None) is not None:
+        further = rows.metadata.iloc[numbers].reset_index(drop=True)
+        table = pd.concat([table, further.rename(columns={name: f"{name} (file)" for name in table})], axis=1)
+    return table.iloc[order].reset_index(drop=True)
+
+
+def _score(scores: Any) -> np.ndarray:
+    """Score of each row: of the event, or of the predicted class."""
+    event = event_scores(scores)
+    return event if event is not None else top_label(scores)[1]

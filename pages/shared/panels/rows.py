@@ -1,0 +1,86 @@
+"""The rows behind what was clicked: sorted by how wrong they are, searchable, in pages, to download."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from calib.diagrams.rows import row_table
+from pages.shared.session import BASE, Method, dataset, methods
+from pages.shared.widgets import download
+
+#: Rows of a page of the table.
+PAGE = 25
+
+
+@st.fragment
+def rows_panel(
+    method: Method,
+    which: np.ndarray,
+    what: str,
+    key: str,
+    by: np.ndarray | None = None,
+    beside: Sequence[Method] = (),
+) -> None:
+    """List rows of the evaluation rows.
+
+    Parameters
+    ----------
+    method : Method
+        The model on screen; if it is the base model, the first calibrator is shown beside it.
+    which : (m,) int array
+        The rows.
+    what : str
+        What they are, as Markdown.
+    key : str
+        Name of the table, for its controls and its file.
+    by : (n,) array, optional
+        What they are sorted by, descending; by default how wrong they are.
+    beside : sequence of Method
+        Models whose scores are shown too.
+    """
+    st.header("The rows behind it", anchor=False)
+    table = _table(method, which, by, beside)
+    st.markdown(f"{what}: **{len(table):,}** rows, {_order(by)}.")
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    search = left.text_input("Search these rows", key=f"{key}-search", placeholder="part of a text or number")
+    found = table
+    if search:
+        texts = [table[name].astype(str) for name in table.columns]
+        hits = [text.str.contains(search, case=False, regex=False).to_numpy() for text in texts]
+        found = table[np.any(hits, axis=0)]
+    pages = max(-(-len(found) // PAGE), 1)
+    page = 1
+    if pages > 1:
+        if st.session_state.get(f"{key}-page", 1) > pages:
+            st.session_state[f"{key}-page"] = 1
+        page = right.number_input(f"Page (of {pages:,})", 1, pages, key=f"{key}-page")
+    shown = found.iloc[(page - 1) * PAGE : page * PAGE]
+    st.dataframe(
+        shown.style.format(precision=4, subset=list(shown.select_dtypes("float").columns)),
+        hide_index=True,
+        height=35 * (min(len(shown), PAGE) + 1) + 2,
+        placeholder="\u2013",
+    )
+    if search:
+        st.caption(f"{len(found):,} of {len(table):,} rows match.")
+    download(found, key, label="Rows (CSV)", key=f"{key}-csv")
+
+
+def _order(by: np.ndarray | None) -> str:
+    return "the furthest from what happened first" if by is None else "those that differ most first"
+
+
+def _table(
+    method: Method, which: np.ndarray, by: np.ndarray | None, beside: Sequence[Method]
+) -> pd.DataFrame:
+    others = [one for one in methods().values() if one.name != BASE]
+    compared = [one for one in beside if one.name != BASE]
+    compared = compared or [one for one in others if one.name == method.name] or others[:1]
+    after: dict[str, Any] = {f"after {one.name}": one.scores for one in compared}
+    base = methods()[BASE]
+    return row_table(base.labels, dataset().evaluation, which, after=after, by=by)

@@ -1,0 +1,113 @@
+"""The rows behind ten marks of four pages, compared with the file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.app.running import open_page, press, words
+
+_random = np.random.default_rng(2)
+N = 500
+CONFIDENCE = _random.uniform(0.4, 1.0, N).round(2)
+PREDICTED = _random.choice(["cat", "dog", "=emu()"], N)
+RIGHT = _random.random(N) < CONFIDENCE
+FRAME = pd.DataFrame(
+    {
+        "id": np.arange(N) + 1000,
+        "predicted": PREDICTED,
+        "confidence": CONFIDENCE,
+        "label": np.where(RIGHT, PREDICTED, "fox"),
+        "split": np.where(np.arange(N) < 100, "calibration", "test"),
+        "site": _random.choice(["north", "south"], N),
+        "text": [f"text {at}" for at in range(N)],
+    }
+)
+TEST = FRAME[FRAME["split"] == "test"].reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def app():
+    app = open_page("pages/start/data.py")
+    app.file_uploader(key="up").upload("rows.csv", FRAME.to_csv(index=False).encode(), "text/csv").run()
+    press(app, "Use these files")
+    assert not app.error
+    return app
+
+
+def listed(app) -> pd.DataFrame:
+    """The table of rows: the one with a column "row"."""
+    (table,) = [one.value for one in app.dataframe if "row" in one.value]
+    return table
+
+
+def same_rows(app, mask) -> None:
+    """Rows are those of the file, each with its id and text, the most wrong first; a page shows 25."""
+    expected = TEST[mask]
+    assert f"**{len(expected):,}** rows" in words(app)
+    shown = listed(app)
+    assert len(shown) == min(len(expected), 25)
+    off = (expected["confidence"] - (expected["predicted"] == expected["label"])).abs()
+    worst = off.sort_values(ascending=False, kind="stable").index[:25]
+    assert shown["row"].tolist() == worst.tolist()
+    for name, ours in (("text", "text"), ("predicted", "predicted"), ("label", "true"), ("site", "site")):
+        assert shown[ours].tolist() == TEST[name][worst].tolist()
+    assert shown.columns[4].startswith("after ")
+
+
+def in_bin(bin_: int, bins: int = 15) -> pd.Series:
+    return (TEST["confidence"] >= bin_ / bins) & (TEST["confidence"] < (bin_ + 1) / bins)
+
+
+@pytest.mark.parametrize(("bin_", "label"), [(7, None), (9, None), (12, None), (12, "cat"), (10, "=emu()")])
+def test_reliability(app, bin_, label):
+    app.switch_page("pages/diagnose/reliability.py").run()
+    names = app.session_state["dataset"].evaluation.class_names
+    app.selectbox(key="bin").set_value(bin_).run()
+    app.selectbox(key="bin-class").set_value(None if label is None else names.index(label)).run()
+    same_rows(app, in_bin(bin_) & (True if label is None else TEST["predicted"] == label))
+    drawn = [chart.proto.spec for chart in app.get("plotly_chart")]
+    assert sum('"rect"' in spec for spec in drawn) == (1 if label is None else 2)
+
+
+@pytest.mark.parametrize(("label", "bin_"), [("dog", None), ("dog", 8), ("cat", 13)])
+def test_classes(app, label, bin_):
+    app.switch_page("pages/diagnose/classes.py").run()
+    names = app.session_state["dataset"].evaluation.class_names
+    app.session_state["class"], app.session_state["class-bin"] = names.index(label), bin_
+    app.run()
+    same_rows(app, (TEST["predicted"] == label) & (True if bin_ is None else in_bin(bin_)))
+
+
+@pytest.mark.parametrize(("site", "bin_"), [("north", None), ("south", 11)])
+def test_slices(app, site, bin_):
+    app.switch_page("pages/diagnose/slices.py").run()
+    app.selectbox(key="slice-column").set_value("site").run()
+    app.session_state["slice-group"], app.session_state["slice-bin"] = site, bin_
+    app.run()
+    same_rows(app, (TEST["site"] == site) & (True if bin_ is None else in_bin(bin_)))
+
+
+def test_rows_are_searched(app):
+    app.switch_page("pages/diagnose/classes.py").run()
+    names = app.session_state["dataset"].evaluation.class_names
+    app.session_state["class"], app.session_state["class-bin"] = names.index("dog"), None
+    app.run()
+    wanted = TEST[(TEST["predicted"] == "dog") & TEST["text"].str.contains("text 33")]
+    app.text_input(key="class-rows-search").set_value("text 33").run()
+    assert sorted(listed(app)["text"]) == sorted(wanted["text"])
+
+
+def test_differences_of_two_methods_list_their_rows(app):
+    app.switch_page("pages/repair/compare.py").run()
+    assert "differ most first" in words(app)
+    shown = listed(app)
+    first, second = (
+        app.session_state["methods"][app.selectbox(key=key).value] for key in ("pair-first", "pair-second")
+    )
+    off = [(one.scores.confidence - (TEST["predicted"] == TEST["label"])) ** 2 for one in (first, second)]
+    expected = (2 * (off[0] - off[1])).abs().sort_values(ascending=False, kind="stable").index[:25]
+    np.testing.assert_allclose(
+        (off[0] - off[1]).abs()[shown["row"]], (off[0] - off[1]).abs()[expected], atol=1e-12
+    )
