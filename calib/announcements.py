@@ -1,4 +1,7 @@
-"""What models announce short of a vector for every row: a class and its confidence, a confidence, P(Y = 1).
+"""What models announce that is no vector of probabilities for every row: kinds of predictions.
+
+These are a class and its confidence, a confidence, P(Y = 1), the highest classes, and scores of classes of
+which several can be true.
 
 Each kind is frozen, its arrays are read-only, and it carries what came with its rows: outcomes, class
 names, further columns, sample weights. `calib.Predictions` is the kind with a probability for every class.
@@ -17,6 +20,7 @@ import pandas as pd
 
 from calib.exceptions import InputError
 from calib.validation import (
+    as_class_scores,
     as_labels,
     as_names,
     as_outcomes,
@@ -27,7 +31,13 @@ from calib.validation import (
     label_codes,
 )
 
-__all__ = ["BinaryPrediction", "ConfidencePrediction", "TopLabelPrediction"]
+__all__ = [
+    "BinaryPrediction",
+    "ConfidencePrediction",
+    "MultilabelPrediction",
+    "TopKPrediction",
+    "TopLabelPrediction",
+]
 
 
 class Announcement:
@@ -269,15 +279,7 @@ class TopLabelPrediction(_Kind):
         if names is None or names == self.class_names:
             return self
         held = self.class_names or tuple(str(code) for code in range(self.n_classes))
-        place = {name: code for code, name in enumerate(names)}
-        moved = np.array([place.get(name, -1) for name in held])
-        label = moved[self.label]
-        labels = None if self.labels is None else moved[self.labels]
-        for codes, given in ((label, self.label), (labels, self.labels)):
-            if codes is not None and given is not None and (codes < 0).any():
-                strange = held[given[int((codes < 0).argmax())]]
-                listed = ", ".join(repr(name) for name in names[:5]) + ", ..." * (len(names) > 5)
-                raise InputError(f"class {strange!r} is none of the expected classes {listed}")
+        label, labels = _moved((self.label, self.labels), held, names)
         return replace(self, label=label, labels=labels, class_names=names)
 
     @property
@@ -430,6 +432,258 @@ class BinaryPrediction(_Kind):
         return self.switched()
 
 
+@dataclass(frozen=True, eq=False)
+class TopKPrediction(_Kind):
+    """The K highest classes of each row, best first, and their scores.
+
+    Attributes
+    ----------
+    ranked : (n, K) int64 array
+        Class codes, 0..L-1, no class twice in a row; names of `class_names` are translated.
+    scores : (n, K) float32 or float64 array
+        Score of each of them, in [0, 1]. They need not fall with the rank: calibrated ones may not.
+    labels : (n,) int64 array or None
+        True class codes, where they are known; a true class need not be among the K.
+    class_names : tuple of str or None
+        Names of the L classes. None if they have none.
+    metadata, sample_weight, coverage
+        As for every kind, see `Announcement`.
+
+    Raises
+    ------
+    InputError
+        If shapes disagree, a score is not in [0, 1], a class is there twice, or is not one of the classes.
+
+    Examples
+    --------
+    >>> rows = TopKPrediction([["cat", "dog"], ["emu", "cat"]], [[0.6, 0.3], [0.5, 0.2]], ["dog", "emu"],
+    ...                       ("cat", "dog", "emu"))
+    >>> rows.n_ranks, rows.label.tolist(), rows.confidence.tolist()
+    (2, [0, 2], [0.6, 0.5])
+    """
+
+    kind: ClassVar[str] = "top-k"
+
+    ranked: np.ndarray
+    scores: np.ndarray
+    labels: np.ndarray | None = None
+    class_names: tuple[str, ...] | None = None
+    _: KW_ONLY
+    metadata: pd.DataFrame | None = None
+    sample_weight: np.ndarray | None = None
+    coverage: float = 1.0
+
+    def __post_init__(self) -> None:
+        scores = as_scores(self.scores, ndim=2, what="scores")
+        names = None if self.class_names is None else as_names(self.class_names, len(self.class_names))
+        object.__setattr__(self, "class_names", names)
+        n_classes = None if names is None else len(names)
+        given = np.asarray(label_codes(self.ranked, names or ()))
+        if given.shape != scores.shape:
+            raise InputError(
+                f"ranked must hold one class for each score: expected shape {scores.shape}, got {given.shape}"
+            )
+        ranked = as_labels(given.ravel(), scores.size, n_classes, "ranked").reshape(scores.shape)
+        ordered = np.sort(ranked, axis=1)
+        twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+        if twice.any():
+            raise InputError(f"ranked holds a class twice in row {int(twice.argmax())}; give each class once")
+        labels = self.labels
+        if labels is not None:
+            labels = as_labels(label_codes(labels, names or ()), len(scores), n_classes)
+        self._freeze(ranked=ranked, scores=scores, labels=labels)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.scores)
+
+    @property
+    def n_scores(self) -> int:
+        """Number of scores n * K."""
+        return self.scores.size
+
+    @property
+    def n_ranks(self) -> int:
+        """Number of ranks K."""
+        return self.scores.shape[1]
+
+    @cached_property
+    def n_classes(self) -> int:
+        """Number of classes L: that of the names, else one more than the highest code."""
+        if self.class_names is not None:
+            return len(self.class_names)
+        return 1 + int(max(codes.max() for codes in (self.ranked, self.labels) if codes is not None))
+
+    @property
+    def label(self) -> np.ndarray:
+        """Predicted class codes, (n,) int64: those of the first rank."""
+        return self.ranked[:, 0]
+
+    @property
+    def confidence(self) -> np.ndarray:
+        """Scores of the predicted classes, (n,)."""
+        return self.scores[:, 0]
+
+    @property
+    def top(self) -> TopLabelPrediction:
+        """`label` and `confidence`, with labels, names and what came with the rows."""
+        return TopLabelPrediction(
+            self.label,
+            self.confidence,
+            self.labels,
+            self.class_names,
+            metadata=self.metadata,
+            sample_weight=self.sample_weight,
+            coverage=self.coverage,
+        )
+
+    def in_order_of(self, class_names: Sequence[str] | None) -> TopKPrediction:
+        """Return the rows with these classes, as `TopLabelPrediction.in_order_of`; raises as it does."""
+        names = None if class_names is None else tuple(class_names)
+        if names is None or names == self.class_names:
+            return self
+        held = self.class_names or tuple(str(code) for code in range(self.n_classes))
+        ranked, labels = _moved((self.ranked, self.labels), held, names)
+        return replace(self, ranked=ranked, labels=labels, class_names=names)
+
+
+@dataclass(frozen=True, eq=False)
+class MultilabelPrediction(_Kind):
+    """A score for every class, where several classes, or none, can be true: rows need not sum to 1.
+
+    Attributes
+    ----------
+    scores : (n, L) float32 or float64 array
+        Probability of each class, in [0, 1].
+    labels : (n, L) bool array or None
+        Whether each class is true, where that is known.
+    class_names : tuple of str or None
+        Names of the L classes; "0", "1", ... by default.
+    metadata, sample_weight, coverage
+        As for every kind, see `Announcement`.
+
+    Raises
+    ------
+    InputError
+        If shapes disagree, a score is not in [0, 1], or a label is not 0 or 1.
+
+    Examples
+    --------
+    >>> rows = MultilabelPrediction([[0.9, 0.8], [0.1, 0.3]], [[1, 1], [0, 0]], ("cat", "dog"))
+    >>> rows.n_samples, rows.n_classes, rows.labels.sum(axis=1).tolist()
+    (2, 2, [2, 0])
+    """
+
+    kind: ClassVar[str] = "multilabel"
+
+    scores: np.ndarray
+    labels: np.ndarray | None = None
+    class_names: tuple[str, ...] | None = None
+    _: KW_ONLY
+    metadata: pd.DataFrame | None = None
+    sample_weight: np.ndarray | None = None
+    coverage: float = 1.0
+
+    def __post_init__(self) -> None:
+        scores = as_class_scores(self.scores, "scores")
+        object.__setattr__(self, "class_names", as_names(self.class_names, scores.shape[1]))
+        labels = None if self.labels is None else as_outcomes(self.labels, scores.shape, what="labels")
+        self._freeze(scores=scores, labels=labels)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.scores)
+
+    @property
+    def n_scores(self) -> int:
+        """Number of scores n * L."""
+        return self.scores.size
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes L."""
+        return self.scores.shape[1]
+
+    @property
+    def proba(self) -> np.ndarray:
+        """`scores`, by the name that class-wise calibrators take them by."""
+        return self.scores
+
+    def of_class(self, name: str) -> BinaryPrediction:
+        """Return the rows as predictions of one class: the probability that it is true.
+
+        Raises
+        ------
+        InputError
+            If there is no such class.
+        """
+        names = self.class_names or ()
+        if name not in names:
+            listed = ", ".join(repr(one) for one in names[:5]) + ", ..." * (len(names) > 5)
+            raise InputError(f"there is no class {name!r}; the classes are {listed}")
+        at = names.index(name)
+        return BinaryPrediction(
+            self.scores[:, at],
+            None if self.labels is None else self.labels[:, at].astype(np.int64),
+            (f"not {name}", name),
+            metadata=self.metadata,
+            sample_weight=self.sample_weight,
+            coverage=self.coverage,
+        )
+
+    def in_order_of(self, class_names: Sequence[str] | None) -> MultilabelPrediction:
+        """Put the columns in the order of other class names; default names count as unnamed.
+
+        Raises
+        ------
+        InputError
+            If these are other classes.
+        """
+        assert self.class_names is not None
+        names = self.class_names if class_names is None else tuple(class_names)
+        if len(names) != self.n_classes:
+            raise InputError(f"there are {self.n_classes} classes where {len(names)} were expected")
+        order = columns_in_order(self.class_names, names)
+        if order is None:
+            return self
+        labels = None if self.labels is None else self.labels[:, order]
+        return replace(self, scores=self.scores[:, order], labels=labels, class_names=names)
+
+
+def columns_in_order(held: tuple[str, ...], names: tuple[str, ...]) -> np.ndarray | None:
+    """Return the column that holds each of the L names; None where either side is unnamed or all is in order.
+
+    Raises
+    ------
+    InputError
+        If a class is not one of `names`.
+    """
+    numbers = tuple(str(code) for code in range(len(held)))
+    if names in (numbers, held) or held == numbers:
+        return None
+    strange = sorted(set(held) - set(names))
+    if strange:
+        listed = ", ".join(repr(name) for name in names[:5]) + ", ..." * (len(names) > 5)
+        raise InputError(f"class {strange[0]!r} is none of the expected classes {listed}")
+    columns = {name: code for code, name in enumerate(held)}
+    return np.array([columns[name] for name in names])
+
+
+def _moved(arrays: Sequence[np.ndarray | None], held: tuple[str, ...], names: tuple[str, ...]) -> list[Any]:
+    """Translate codes of the classes `held` into codes of `names`; refuse a class that is none of them."""
+    place = {name: code for code, name in enumerate(names)}
+    table = np.array([place.get(name, -1) for name in held])
+    moved = [None if codes is None else table[codes] for codes in arrays]
+    for codes, given in zip(moved, arrays, strict=True):
+        if codes is not None and given is not None and (codes < 0).any():
+            strange = held[int(given[codes < 0].flat[0])]
+            listed = ", ".join(repr(name) for name in names[:5]) + ", ..." * (len(names) > 5)
+            raise InputError(f"class {strange!r} is none of the expected classes {listed}")
+    return moved
+
+
 def in_common_classes(a: Any, b: Any) -> tuple[Any, Any]:
     """Return two sets of rows of one kind with the same classes, in the order of the first.
 
@@ -440,7 +694,8 @@ def in_common_classes(a: Any, b: Any) -> tuple[Any, Any]:
     """
     if a.kind != b.kind:
         raise InputError(f"calibration and evaluation rows are of different kinds, {a.kind!r} and {b.kind!r}")
-    if isinstance(a, TopLabelPrediction) and a.class_names is not None and b.class_names is not None:
+    of_lists = isinstance(a, (TopLabelPrediction, TopKPrediction))
+    if of_lists and a.class_names is not None and b.class_names is not None:
         names = tuple(dict.fromkeys((*a.class_names, *b.class_names)))
         return a.in_order_of(names), b.in_order_of(names)
     return a, b.in_order_of(a.class_names)

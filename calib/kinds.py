@@ -46,6 +46,7 @@ INGREDIENTS = {
     "scores": "a score for every class, one column per class",
     "vector": "a probability for every class, one column per class, rows that sum to 1",
     "one score": "one score for each row and no predicted class",
+    "every label": "a score for every class and, for each, whether it is true",
     "ranks": "the highest classes of each row with their scores, such as the lists labels and scores",
 }
 
@@ -91,7 +92,7 @@ KINDS: dict[str, Kind] = {
             "multilabel",
             "a score for every class, several of which can be true",
             "p(cat), p(dog), true cat, true dog",
-            frozenset({"scores"}),
+            frozenset({"scores", "every label"}),
             "class-wise",
         ),
     )
@@ -114,9 +115,11 @@ NEEDS: dict[str, tuple[str, ...]] = {
     **{f"measure:{key}": ("class",) for key in ("tl_ece", "tl_mce_bin", "tl_mce_cell")},
     "measure:cw_ece": ("scores",),
     "measure:accuracy": ("confidence", "event"),
-    **{f"measure:{key}": ("vector", "event") for key in ("brier", "log_loss")},
+    **{f"measure:{key}": ("vector", "event", "every label") for key in ("brier", "log_loss")},
     "calibrator:one score": ("one score", "confidence"),
     "calibrator:whole vector": ("vector",),
+    "tests without bins": ("confidence", "event"),
+    **{f"page:{page}": ("confidence", "event") for page in ("Reliability", "Noise", "Validity")},
     "page:Classes": ("class",),
     "page:Simplex": ("vector",),
     "page:Decide": ("confidence",),
@@ -158,7 +161,7 @@ these predictions are a confidence, and whether it was right.
     needed = NEEDS.get(what, ())
     if not needed or known.has & set(needed):
         return None
-    section, _, name = what.partition(":")
+    section, _, name = what.rpartition(":")
     subject = f'the notion "{name}"' if section == "notion" else name
     wanted = ", or ".join(INGREDIENTS[one] for one in needed)
     return f"{subject} needs {wanted}; these predictions are {known.title}."

@@ -12,8 +12,10 @@ import pandas as pd
 from calib.announcements import (
     Announcement,
     BinaryPrediction,
+    MultilabelPrediction,
     TopLabelPrediction,
     check_metadata,
+    columns_in_order,
     owned,
     read_only,
 )
@@ -224,15 +226,9 @@ class Predictions(Announcement):
         names = self.class_names if class_names is None else tuple(class_names)
         if len(names) != self.n_classes:
             raise InputError(f"there are {self.n_classes} classes where {len(names)} were expected")
-        numbers = tuple(str(code) for code in range(self.n_classes))
-        if names in (numbers, self.class_names) or self.class_names == numbers:
+        order = columns_in_order(self.class_names, names)
+        if order is None:
             return self
-        strange = sorted(set(self.class_names) - set(names))
-        if strange:
-            listed = ", ".join(repr(name) for name in names[:5]) + ", ..." * (len(names) > 5)
-            raise InputError(f"class {strange[0]!r} is none of the expected classes {listed}")
-        columns = {name: code for code, name in enumerate(self.class_names)}
-        order = np.array([columns[name] for name in names])
         labels = None if self.labels is None else np.argsort(order)[self.labels]
         further: dict[str, Any] = {"metadata": self.metadata, "sample_weight": self.sample_weight}
         return Predictions(self.proba[:, order], labels, names, **further, coverage=self.coverage)
@@ -320,8 +316,10 @@ def rows_that_count(rows: Announcement) -> Any:
 
 
 def score_matrix(scores: Any, what: str = "scores") -> np.ndarray:
-    """Return the (n, L) scores of `Predictions`, or of a matrix after `as_scores`; rows need not sum to 1."""
-    return scores.proba if isinstance(scores, Predictions) else as_scores(scores, ndim=2, what=what)
+    """Return the (n, L) scores of predictions with one per class, or of a matrix; rows need not sum to 1."""
+    if isinstance(scores, (Predictions, MultilabelPrediction)):
+        return scores.proba
+    return as_scores(scores, ndim=2, what=what)
 
 
 def highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,14 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from calib.announcements import Announcement, BinaryPrediction, ConfidencePrediction, TopLabelPrediction
+from calib.announcements import (
+    Announcement,
+    BinaryPrediction,
+    ConfidencePrediction,
+    MultilabelPrediction,
+    TopKPrediction,
+    TopLabelPrediction,
+)
 from calib.binning import BinaryProblems, BinStatistics, PerClass, Strategy, bin_statistics, stack_problems
 from calib.exceptions import InputError
 from calib.kinds import lacks
 from calib.notions import TOP_K_NOTIONS, Notion, NotionShape
 from calib.parallel import map_row_blocks, map_threads, row_slices
 from calib.predictions import Predictions, highest, score_matrix, weighted_rows, weights_of
-from calib.validation import as_labels, as_scores, binary_outcomes, label_codes
+from calib.validation import as_labels, as_outcomes, as_scores, binary_outcomes, label_codes
 
 __all__ = ["reduce_to_binary"]
 
@@ -37,16 +44,18 @@ def reduce_to_binary(
     ----------
     y_true : (n,) array_like
         True class codes; for 1-D scores, whether the event happened: 0 and 1, or two labels of which the
-        greater one is the event.
+        greater one is the event; for a `MultilabelPrediction`, (n, L), whether each class is true.
     scores : (n, L) or (n,) array_like, or predictions of any kind
         Scores in [0, 1]; rows need not sum to 1 (class-wise calibrators do not normalise).
         A `TopLabelPrediction` serves "confidence" and "top-label" only. 1-D scores and a `BinaryPrediction`
         are one binary problem for every notion but the top-K ones: P(Y = 1) with a 0/1 label, or confidence
-        with correct or not. A `ConfidencePrediction` serves "confidence" only.
+        with correct or not. A `ConfidencePrediction` serves "confidence" only, a `MultilabelPrediction`
+        "class-wise" only.
     notion : str
         One of the table above.
     top_k : int, optional
-        K for the top-K notions (default min(L, 5)); not allowed for the others.
+        K for the top-K notions (default min(L, 5), or all ranks of a `TopKPrediction`); not allowed for the
+        others.
     sample_weight : (n,) array_like of float, optional
         Weights of the rows, 0 or more; by default those that predictions came with. Only their ratios
         matter. Rows of weight 0 are left out, and the numbers of rows are those of the others.
@@ -69,6 +78,10 @@ def reduce_to_binary(
         if notion in TOP_K_NOTIONS:
             raise InputError(str(lacks("binary", f"notion:{notion}")))
         return _sorted_problems(shape, len(event), None, event, outcomes_of(y_true, scores), weights)
+    if isinstance(scores, TopKPrediction):
+        if notion in TOP_K_NOTIONS:
+            return _ranked_problems(y_true, scores, notion, top_k, weights)
+        scores = scores.top
     if isinstance(scores, TopLabelPrediction):
         labels = as_labels(y_true, len(scores), None)
         n_classes = max(scores.n_classes, int(labels.max()) + 1)
@@ -76,18 +89,45 @@ def reduce_to_binary(
         return _top_problems(shape, labels, scores.label, scores.confidence, weights)
     matrix = score_matrix(scores)
     n_samples, n_classes = matrix.shape
-    labels = as_labels(y_true, n_samples, n_classes)
     shape = NotionShape.of(notion, n_classes, top_k)
+    labels = _class_labels(y_true, scores, matrix)
     if notion == "class-wise":
         return _class_wise_problems(shape, labels, matrix, weights)
     if notion not in TOP_K_NOTIONS:
         top = top_label(scores) if isinstance(scores, Predictions) else highest(matrix)
         return _top_problems(shape, labels, *top, weights)
-    ranked, confidences = ranked_classes(matrix, shape.n_ranks)
+    return _problems_of_ranks(shape, labels, *ranked_classes(matrix, shape.n_ranks), weights)
+
+
+def _ranked_problems(
+    y_true: Any, rows: TopKPrediction, notion: Notion, top_k: int | None, weights: np.ndarray | None
+) -> BinaryProblems:
+    labels = as_labels(y_true, len(rows), None)
+    if top_k is not None and top_k > rows.n_ranks:
+        raise InputError(f"top_k must be at most the {rows.n_ranks} ranks that there are; got {top_k}")
+    n_ranks = rows.n_ranks if top_k is None else top_k
+    shape = NotionShape.of(notion, max(rows.n_classes, int(labels.max()) + 1), n_ranks)
+    return _problems_of_ranks(shape, labels, rows.ranked[:, :n_ranks], rows.scores[:, :n_ranks], weights)
+
+
+def _problems_of_ranks(
+    shape: NotionShape,
+    labels: np.ndarray,
+    ranked: np.ndarray,
+    confidences: np.ndarray,
+    weights: np.ndarray | None,
+) -> BinaryProblems:
     owner = shape.problems_of(ranked, np.arange(shape.n_ranks))
     outcome = ranked == labels[:, None]
     of_owner, of_score, of_outcome = (array.T.ravel() for array in (owner, confidences, outcome))
-    return _sorted_problems(shape, n_samples, of_owner, of_score, of_outcome, weights)
+    return _sorted_problems(shape, len(labels), of_owner, of_score, of_outcome, weights)
+
+
+def _class_labels(y_true: Any, scores: Any, matrix: np.ndarray) -> np.ndarray:
+    """Return the codes of the true classes, (n,), or for multilabel scores whether each is true, (n, L)."""
+    if isinstance(scores, MultilabelPrediction):
+        return as_outcomes(y_true, matrix.shape, "labels")
+    return as_labels(y_true, *matrix.shape)
 
 
 def grouped_problems(
@@ -166,7 +206,7 @@ def cell_statistics(
     y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
     matrix = score_matrix(scores)
     n_samples, n_classes = matrix.shape
-    labels = as_labels(y_true, n_samples, n_classes)
+    labels = _class_labels(y_true, scores, matrix)
     whole, one = np.array([0, n_samples]), NotionShape("confidence", n_classes)
 
     def bin_class(code: int) -> BinStatistics:
@@ -179,7 +219,9 @@ def cell_statistics(
 
 def _has_columns(scores: Any) -> bool:
     """Whether there is a score for every class."""
-    return isinstance(scores, Predictions) or not isinstance(scores, Announcement) and np.ndim(scores) == 2
+    if isinstance(scores, Announcement):
+        return isinstance(scores, (Predictions, MultilabelPrediction))
+    return np.ndim(scores) == 2
 
 
 def top_label(scores: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -187,11 +229,11 @@ def top_label(scores: Any) -> tuple[np.ndarray, np.ndarray]:
 
     Of P(Y = 1) these are 1 where it is above 0.5 and else 0, and the larger of p and 1 - p.
     """
-    if isinstance(scores, ConfidencePrediction):
-        raise InputError(str(lacks("confidence", "notion:top-label")))
+    if isinstance(scores, (ConfidencePrediction, MultilabelPrediction)):
+        raise InputError(str(lacks(scores.kind, "notion:top-label")))
     if (event := event_scores(scores)) is not None:
         return (event > 0.5).astype(np.int64), np.maximum(event, 1 - event)
-    if isinstance(scores, (Predictions, TopLabelPrediction)):
+    if isinstance(scores, (Predictions, TopLabelPrediction, TopKPrediction)):
         return scores.label, scores.confidence
     return highest(score_matrix(scores))
 
@@ -323,4 +365,5 @@ def _sorted_class(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sorted scores, rows and outcomes of one class-wise problem."""
     column = np.ascontiguousarray(matrix[:, code])
-    return _sorted_entries(column, labels == code, None, np.array([0, len(column)]))
+    outcome = labels == code if labels.ndim == 1 else np.ascontiguousarray(labels[:, code])
+    return _sorted_entries(column, outcome, None, np.array([0, len(column)]))

@@ -219,12 +219,12 @@ def check_binary(scores: Any, outcomes: Any) -> tuple[np.ndarray, np.ndarray]:
     return checked, as_outcomes(outcomes, len(checked))
 
 
-def as_outcomes(values: Any, n_samples: int, what: str = "outcomes") -> np.ndarray:
-    """Return (n,) bool outcomes of one event, given as booleans or as 0 and 1, or raise `InputError`."""
-    happened = np.asarray(values)
-    if happened.shape != (n_samples,):
+def as_outcomes(values: Any, shape: int | tuple[int, ...], what: str = "outcomes") -> np.ndarray:
+    """Return bool outcomes of the shape of their scores, given as booleans or as 0 and 1, or raise."""
+    happened, wanted = np.asarray(values), (shape,) if isinstance(shape, int) else shape
+    if happened.shape != wanted:
         raise InputError(
-            f"{what} must hold one value per score: expected shape ({n_samples},), got {happened.shape}"
+            f"{what} must hold one value per score: expected shape {wanted}, got {happened.shape}"
         )
     if happened.dtype != bool:
         if not np.isin(happened, (0, 1)).all():

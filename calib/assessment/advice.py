@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from calib.announcements import Announcement, BinaryPrediction, ConfidencePrediction, TopLabelPrediction
+from calib.announcements import Announcement, BinaryPrediction, ConfidencePrediction
 from calib.assessment.calibrated import calibrated_scores, fit_on, vector_losses
 from calib.calibrators.catalogue import BINARY, full_name, methods_of_kind, named_methods
 from calib.calibrators.curves import Logistic
@@ -239,7 +239,7 @@ def recommend(
             f"a recommendation needs at least {LEAST_ROWS} calibration rows; got {rows.n_samples}"
         )
     sample: Any = slice(None)
-    size = rows.n_samples * (rows.n_classes if isinstance(rows, Predictions) else 1)
+    size = rows.n_scores
     if size > MOST_TRIED:
         n_folds = -(-size // MOST_TRIED)
         sample = np.flatnonzero(_folds(labels, n_folds, random_state) == 0)
@@ -395,10 +395,11 @@ def choose_points_per_bin(
 
 def _labelled(proba: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Return labelled predictions, their labels, and the weights of the rows that count."""
-    if isinstance(proba, (TopLabelPrediction, BinaryPrediction)):
-        rows: Any = replace(proba, labels=y)
-    elif isinstance(proba, ConfidencePrediction):
+    rows: Any = proba
+    if isinstance(proba, ConfidencePrediction):
         rows = replace(proba, correct=y)
+    elif isinstance(proba, Announcement) and not isinstance(proba, Predictions):
+        rows = replace(rows, labels=y)
     elif not isinstance(proba, Predictions) and event_scores(proba) is not None:
         rows = BinaryPrediction(proba, binary_outcomes(y, len(proba)))
     else:
@@ -472,7 +473,8 @@ def _is_light(calibrator: Any, parameters: int, n_classes: int) -> bool:
 def _folds(labels: np.ndarray, n_folds: int, random_state: int) -> np.ndarray:
     """Fold of each row, at random and stratified: folds differ by at most one row in every class."""
     order = np.random.default_rng(random_state).permutation(len(labels))
-    order = order[np.argsort(labels[order], kind="stable")]
+    strata = labels if labels.ndim == 1 else labels.sum(axis=1)
+    order = order[np.argsort(strata[order], kind="stable")]
     fold = np.empty(len(labels), dtype=np.int64)
     fold[order] = np.arange(len(labels)) % n_folds
     return fold

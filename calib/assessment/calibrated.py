@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.announcements import BinaryPrediction, ConfidencePrediction, TopLabelPrediction
+from calib.announcements import (
+    BinaryPrediction,
+    ConfidencePrediction,
+    MultilabelPrediction,
+    TopKPrediction,
+    TopLabelPrediction,
+)
 from calib.binning import PerClass, Strategy
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.completed_rows import completed, normalised
@@ -17,7 +23,7 @@ from calib.calibrators.multiclass import fit_rows
 from calib.exceptions import InputError
 from calib.kinds import kind_of, lacks
 from calib.metrics.errors import row_values
-from calib.notions import POOLED_NOTIONS, TOP_NOTIONS
+from calib.notions import POOLED_NOTIONS
 from calib.parallel import map_threads, row_slices
 from calib.predictions import Predictions, weights_of
 from calib.reductions import event_scores, outcomes_of, top_label
@@ -28,9 +34,10 @@ def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any
     """Return the scores of a fitted calibrator for base predictions.
 
     Of (n, L) base probabilities these are (n, L) scores if it gives one per class, else the predicted class
-    and its confidence (of rank 1 for the top-K notions). Of a predicted class with its confidence, of a
-    confidence and of P(Y = 1) they are predictions of the same kind; of 1-D scores, 1-D scores. `groups`
-    holds the group of each row, for a calibrator that conditions on it.
+    and its confidence (of rank 1 for the top-K notions). Of predictions of any other kind they are those of
+    the same kind, but the predicted class and its confidence where only the first of several ranks is
+    calibrated; of 1-D scores, 1-D scores. `groups` holds the group of each row, for a calibrator that
+    conditions on it.
 
     Raises
     ------
@@ -38,6 +45,8 @@ def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any
         If the calibrator needs more than these predictions have.
     """
     if isinstance(calibrator, BinaryCalibrator):
+        if isinstance(proba, TopKPrediction):
+            proba = proba.top
         if isinstance(proba, BinaryPrediction):
             return replace(proba, score=calibrator.predict(proba.score))
         if isinstance(proba, (ConfidencePrediction, TopLabelPrediction)):
@@ -46,8 +55,13 @@ def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any
     check_calibrates(calibrator, proba)
     matrix = getattr(proba, "proba", proba)
     given = {} if groups is None else {"groups": groups}
-    if isinstance(proba, TopLabelPrediction):
+    if isinstance(proba, TopKPrediction) and hasattr(calibrator, "predict_top_k"):
+        ranked, scores = calibrator.predict_top_k(proba)
+        return replace(proba, ranked=ranked, scores=scores)
+    if isinstance(proba, (TopLabelPrediction, TopKPrediction)):
         return calibrator.predict_top(proba, **given)
+    if isinstance(proba, MultilabelPrediction):
+        return replace(proba, scores=calibrator.predict_proba(proba.scores))
     if hasattr(calibrator, "predict_proba"):
         return calibrator.predict_proba(matrix, **given)
     if hasattr(calibrator, "predict_top"):
@@ -70,11 +84,12 @@ def check_calibrates(calibrator: Any, rows: Any) -> None:
         missing = lacks(kind, "calibrator:one score")
     elif notion is None:
         missing = lacks(kind, "calibrator:whole vector")
-    elif kind.notion not in TOP_NOTIONS or kind.name == "confidence":
+    elif kind.name in ("binary", "confidence"):
         missing = lacks(kind, "notion:top-label")
     else:
         missing = lacks(kind, f"notion:{notion}")
-        if missing is None and getattr(calibrator, "complete", None) is not None:
+        whole = getattr(calibrator, "complete", None) is not None or getattr(calibrator, "normalize", False)
+        if missing is None and whole:
             missing = lacks(kind, "calibrator:whole vector")
     if missing is not None:
         raise InputError(missing)
@@ -91,7 +106,8 @@ def fit_on(calibrator: Any, rows: Any, *, sample_weight: Any = None, groups: Any
         inputs = rows.confidence if score is None else score
         return fit_rows(calibrator, inputs, outcomes_of(rows.labels, rows), sample_weight)
     check_calibrates(calibrator, rows)
-    inputs = rows if isinstance(rows, TopLabelPrediction) else rows.proba
+    listed = isinstance(rows, (TopLabelPrediction, TopKPrediction, MultilabelPrediction))
+    inputs = rows if listed else rows.proba
     if groups is not None:
         return calibrator.fit(inputs, rows.labels, sample_weight, groups=groups)
     return fit_rows(calibrator, inputs, rows.labels, sample_weight)
@@ -109,7 +125,7 @@ def vector_losses(y_true: Any, scores: Any, proba: Any) -> dict[str, np.ndarray]
         share the rest in proportion to `proba`; where rows do not sum to 1, they are divided by their sums.
     proba : (n, L) array_like or predictions of any kind
         Probabilities of the base model. Where these are no vectors, the losses are those of the event that
-        the predicted class is right, or of Y = 1.
+        the predicted class is right, or of Y = 1, or the mean over the classes of those of each.
 
     Returns
     -------
@@ -175,33 +191,51 @@ def applied_frame(
     `label_k` and `calibrated_k` for ranks k = 1..K; or `announced` (the class predicted after
     calibration), `calibrated` and a column `p(class)` per class if the calibrator scores every class.
     Of P(Y = 1): `score`, `true`, and `p(class)` of the positive class. Of a confidence: `confidence`,
-    `correct`, `calibrated`. Further columns of these rows follow. `calib.read` reads the table back.
+    `correct`, `calibrated`. Of multilabel scores: `p(class)` and `true(class)` per class. Weights and further
+    columns of these rows follow. `calib.read` reads the table back.
 
     Raises
     ------
     InputError
         If the numbers of classes of predictions and calibrator differ.
     """
-    if not isinstance(predictions, Predictions):
+    if isinstance(predictions, MultilabelPrediction):
+        return _with_further(_applied_to_classes(calibrator, predictions), predictions)
+    of_ranks = hasattr(calibrator, "predict_top_k")
+    if not isinstance(predictions, Predictions) and not (
+        of_ranks and isinstance(predictions, TopKPrediction)
+    ):
         return _applied_to_one_score(calibrator, predictions)
-    names = np.asarray(class_names or predictions.class_names, dtype=object)
+    given = class_names or predictions.class_names or [str(code) for code in range(predictions.n_classes)]
+    names = np.asarray(given, dtype=object)
     columns: dict[str, Any] = {"predicted": names[predictions.label], "confidence": predictions.confidence}
     if predictions.labels is not None:
         columns["true"] = names[predictions.labels]
-    if hasattr(calibrator, "predict_top_k"):
-        labels, confidences = calibrator.predict_top_k(predictions.proba)
+    if of_ranks:
+        base: Any = predictions if isinstance(predictions, TopKPrediction) else predictions.proba
+        labels, confidences = calibrator.predict_top_k(base)
         for rank in range(labels.shape[1]):
             columns[f"label_{rank + 1}"] = names[labels[:, rank]]
             columns[f"calibrated_{rank + 1}"] = confidences[:, rank]
-        return pd.DataFrame(columns)
+        return _with_further(pd.DataFrame(columns), predictions)
     scores = calibrated_scores(calibrator, predictions)
     if isinstance(scores, TopLabelPrediction):
         columns["calibrated"] = scores.confidence
-        return pd.DataFrame(columns)
+        return _with_further(pd.DataFrame(columns), predictions)
     label, confidence = top_label(scores)
     columns |= {"announced": names[label], "calibrated": confidence}
     table = pd.DataFrame(scores, columns=[f"p({name})" for name in names])
-    return pd.concat([pd.DataFrame(columns), table], axis=1)
+    return _with_further(pd.concat([pd.DataFrame(columns), table], axis=1), predictions)
+
+
+def _applied_to_classes(calibrator: Any, rows: MultilabelPrediction) -> pd.DataFrame:
+    """Return the calibrated score of every class as p(class), and whether it is true as true(class)."""
+    names = rows.class_names or ()
+    scores = calibrated_scores(calibrator, rows).scores
+    tables = [pd.DataFrame(scores, columns=[f"p({name})" for name in names])]
+    if rows.labels is not None:
+        tables.append(pd.DataFrame(rows.labels.astype(int), columns=[f"true({name})" for name in names]))
+    return pd.concat(tables, axis=1)
 
 
 def _applied_to_one_score(calibrator: Any, rows: Any) -> pd.DataFrame:
@@ -224,7 +258,13 @@ def _applied_to_one_score(calibrator: Any, rows: Any) -> pd.DataFrame:
         if rows.labels is not None:
             columns["true"] = names[rows.labels]
         columns["calibrated"] = scores.confidence
-    table = pd.DataFrame(columns)
+    return _with_further(pd.DataFrame(columns), rows)
+
+
+def _with_further(table: pd.DataFrame, rows: Any) -> pd.DataFrame:
+    """Return a table with the further columns of its rows, and their weights."""
+    if rows.sample_weight is not None:
+        table = table.assign(sample_weight=rows.sample_weight)
     if rows.metadata is None:
         return table
     further = rows.metadata.rename(columns={name: f"{name} (before)" for name in table.columns})

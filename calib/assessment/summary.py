@@ -46,8 +46,8 @@ class Summary:
     strategy : str or PerClass
         "uniform"; for histogram-binned scores "discrete", or `PerClass` where each class has its own values
         (Remark 1 of the paper).
-    accuracy : float
-        See `calib.accuracy`.
+    accuracy : float or None
+        See `calib.accuracy`; None where several classes can be true.
     conf_ece, tl_ece, tl_mce_cell, tl_mce_bin : float or None
         See `calib.ece` and `calib.mce`; None where predictions of this kind do not have it.
     cw_ece : float or None
@@ -55,7 +55,8 @@ class Summary:
     top_brier, top_log_loss : float or None
         Brier score and log loss (nats) of the event "the predicted class is right", for every method.
     brier, log_loss : float or None
-        Brier score and log loss of the whole vector, or of P(Y = 1); None if the method gives no vector of
+        Brier score and log loss of the whole vector, or of P(Y = 1), or their mean over the classes of which
+        several can be true; None if the method gives no vector of
         probabilities (rows that do not sum to 1 have no log loss).
     n_distinct : int
         Number of distinct (predicted class, confidence) pairs.
@@ -71,7 +72,7 @@ class Summary:
     n_samples: int
     n_bins: int
     strategy: Strategy
-    accuracy: float
+    accuracy: float | None
     conf_ece: float | None
     tl_ece: float | None
     tl_mce_cell: float | None
@@ -153,26 +154,30 @@ def summarize(
         pooled = bin_statistics(
             reduce_to_binary(y_true, scores, "confidence", **of_rows), n_bins=n_bins, strategy=strategy
         )
-    top = scores if event_scores(scores) is not None else TopLabelPrediction(*top_label(scores))
-    matrix = score_matrix(scores) if kind.name == "vectors" else None
+    several = kind.name == "multilabel"
+    top = None
+    if not several:
+        top = scores if event_scores(scores) is not None else TopLabelPrediction(*top_label(scores))
+    matrix = score_matrix(scores) if kind.name in ("vectors", "multilabel") else None
     sums_to_one = matrix is not None and bool(np.allclose(np.sum(matrix, axis=1), 1.0, atol=1e-3))
+    whole: Any = scores if several else matrix
     return Summary(
         method=method,
         n_samples=problems.n_samples,
         n_bins=n_bins,
         strategy=strategy,
-        accuracy=accuracy(y_true, top, **of_rows),
+        accuracy=None if top is None else accuracy(y_true, top, **of_rows),
         conf_ece=None if pooled is None else pooled.ece(),
         tl_ece=None if by_class is None else by_class.ece(),
         tl_mce_cell=None if by_class is None else by_class.mce("cell"),
         tl_mce_bin=None if by_class is None else by_class.mce("bin"),
         cw_ece=None
         if matrix is None or not class_wise
-        else ece(y_true, matrix, notion="class-wise", n_bins=n_bins, strategy=strategy, **of_rows),
+        else ece(y_true, whole, notion="class-wise", n_bins=n_bins, strategy=strategy, **of_rows),
         top_brier=None if pooled is None else brier_score(y_true, top, **of_rows),
         top_log_loss=None if pooled is None else log_loss(y_true, top, **of_rows),
         brier=None if matrix is None and event is None else brier_score(y_true, scores, **of_rows),
-        log_loss=log_loss(y_true, scores, **of_rows) if sums_to_one or event is not None else None,
+        log_loss=log_loss(y_true, scores, **of_rows) if sums_to_one or several or event is not None else None,
         n_distinct=len(problems.tie_starts),
         ece=None if event is None else event.ece(),
         mce=None if event is None else event.mce(),

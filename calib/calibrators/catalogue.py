@@ -22,7 +22,7 @@ from calib.calibrators.structured import StructuredMatrixScaling, StructuredVect
 from calib.calibrators.top_versus_all import TopVersusAllScaling
 from calib.calibrators.venn_abers import VennAbersCalibration
 from calib.exceptions import InputError
-from calib.kinds import Kind, lacks
+from calib.kinds import KINDS, Kind, lacks
 from calib.notions import TOP_NOTIONS, Notion
 
 
@@ -189,7 +189,7 @@ def for_kind(calibrator: Any, kind: Kind | str) -> Any:
     InputError
         If it needs more than these predictions have; one sentence says what.
     """
-    one_score = lacks(kind, "notion:top-label") is not None
+    one_score = (KINDS[kind] if isinstance(kind, str) else kind).name in ("binary", "confidence")
     if not isinstance(calibrator, MulticlassToBinary):
         missing = None if isinstance(calibrator, BinaryCalibrator) else lacks(kind, "calibrator:whole vector")
         if missing is not None:
@@ -202,11 +202,18 @@ def for_kind(calibrator: Any, kind: Kind | str) -> Any:
             raise InputError(missing)
         return calibrator.binary_calibrator
     missing = lacks(kind, f"notion:{calibrator.notion}")
-    if calibrator.complete is not None:
+    if calibrator.complete is not None or calibrator.normalize:
         missing = missing or lacks(kind, "calibrator:whole vector")
     if missing is not None:
         raise InputError(missing)
     return calibrator
+
+
+def default_calibrator(kind: Kind | str) -> Any:
+    """Return unfitted histogram binning for the notion by which a kind is looked at first."""
+    if lacks(kind, "notion:top-label") is None or lacks(kind, "notion:class-wise") is not None:
+        return for_kind(make_calibrator(), kind)
+    return for_kind(make_calibrator(notion="class-wise"), kind)
 
 
 def methods_of_kind(kind: Kind | str, n_bins: int | None = 15, points_per_bin: int = 50) -> dict[str, Any]:
@@ -215,11 +222,13 @@ def methods_of_kind(kind: Kind | str, n_bins: int | None = 15, points_per_bin: i
     if lacks(kind, "calibrator:whole vector") is None:
         return everything
     found: dict[str, Any] = {}
+    of_classes = lacks(kind, "notion:class-wise") is None
+    by_class = lacks(kind, "notion:top-label") is None
     for calibrator in everything.values():
         reduction = calibrator if isinstance(calibrator, MulticlassToBinary) else None
-        if reduction is None or reduction.notion not in TOP_NOTIONS:
+        if reduction is None or reduction.normalize or (reduction.notion == "class-wise") != of_classes:
             continue
-        if lacks(kind, "notion:top-label") is not None and reduction.notion != "confidence":
+        if not by_class and reduction.notion == "top-label":
             continue
         fitting = for_kind(reduction, kind)
         found[short_name(fitting)] = fitting

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from calib.announcements import TopLabelPrediction
+from calib.announcements import MultilabelPrediction, TopKPrediction, TopLabelPrediction
 from calib.binning import BinaryProblems, assign_bins
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.completed_rows import completed, normalised
@@ -189,7 +189,7 @@ def with_values(binning: HistogramBinning, values: np.ndarray) -> HistogramBinni
 
 
 #: Kinds of predictions that know how many classes there are.
-_WITH_CLASSES = (Predictions, TopLabelPrediction)
+_WITH_CLASSES = (Predictions, TopLabelPrediction, TopKPrediction, MultilabelPrediction)
 
 
 def _gives_top(calibrator: MulticlassToBinary) -> bool:
@@ -295,10 +295,11 @@ class MulticlassToBinary(BaseEstimator):
 
         Parameters
         ----------
-        proba : (n, L) array_like, Predictions or TopLabelPrediction
-            Base probabilities; for "confidence" and "top-label", predicted classes and confidences suffice.
+        proba : (n, L) array_like, or predictions of several classes
+            Base probabilities; for "confidence" and "top-label", predicted classes and confidences suffice,
+            for the top-K notions the highest classes, for "class-wise" multilabel scores.
         y : (n,) array_like of int
-            True class codes 0..L-1.
+            True class codes 0..L-1; for multilabel scores, (n, L), whether each class is true.
         sample_weight : (n,) array_like of float, optional
             Weights of the rows, handed on to the binary calibrators. Only their ratios matter; rows of weight
             0 are left out.
@@ -319,6 +320,18 @@ class MulticlassToBinary(BaseEstimator):
         scores: Any = proba if isinstance(proba, _WITH_CLASSES) else score_matrix(proba, "proba")
         n_classes = scores.n_classes if isinstance(scores, _WITH_CLASSES) else scores.shape[1]
         shape = self.shape_for(n_classes)
+        if isinstance(scores, MultilabelPrediction) and self.normalize:
+            raise InputError(
+                "normalize=True makes rows sum to 1, which multilabel scores need not; leave it out"
+            )
+        top_k = self.top_k
+        if isinstance(scores, TopKPrediction) and self.notion in TOP_K_NOTIONS and top_k is None:
+            if scores.n_ranks != shape.n_ranks:
+                raise InputError(
+                    f"these predictions hold {scores.n_ranks} ranks, and {shape.n_ranks} is the default; "
+                    f"pass top_k={scores.n_ranks}"
+                )
+            top_k = shape.n_ranks
         for name in ("groups_", "by_class_", "everyone_", "shrunk_"):
             self.__dict__.pop(name, None)
         binary, needed = self.binary_calibrator, self.least_points
@@ -329,7 +342,7 @@ class MulticlassToBinary(BaseEstimator):
             problems = grouped_problems(y, scores, shape, code, sample_weight)
         else:
             self._grouped(groups, len(scores))
-            problems = reduce_to_binary(y, scores, self.notion, top_k=self.top_k, sample_weight=sample_weight)
+            problems = reduce_to_binary(y, scores, self.notion, top_k=top_k, sample_weight=sample_weight)
         long = effort_words(self, problems.n_samples, shape.n_classes)
         if long:
             warnings.warn(long, LongFitWarning, stacklevel=2)
@@ -466,6 +479,8 @@ class MulticlassToBinary(BaseEstimator):
 
         `groups` holds the group of each row where `by` names groups.
         """
+        if isinstance(proba, TopKPrediction):
+            proba = proba.top
         if isinstance(proba, TopLabelPrediction):
             check_is_fitted(self)
             label, confidence = proba.label, proba.confidence
@@ -502,11 +517,30 @@ class MulticlassToBinary(BaseEstimator):
 
     @available_if(_gives_top_k)
     def predict_top_k(self, proba: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the K highest classes of each row and their calibrated scores, both (n, K)."""
-        matrix, shape = self._checked(proba), self.shape_
-        labels, scores = ranked_classes(matrix, shape.n_ranks)
+        """Return the K highest classes of each row and their calibrated scores, both (n, K).
+
+        `proba` may also be a `TopKPrediction` of at least K ranks.
+        """
+        check_is_fitted(self)
+        shape = self.shape_
+        if isinstance(proba, TopKPrediction):
+            labels, scores = self._listed(proba, shape.n_ranks)
+        else:
+            labels, scores = ranked_classes(self._checked(proba), shape.n_ranks)
         problem = shape.problems_of(labels, np.arange(shape.n_ranks))
         return labels, self.calibrators_.predict(scores, problem)
+
+    def _listed(self, rows: TopKPrediction, n_ranks: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first K ranks of listed classes."""
+        if rows.n_ranks < n_ranks:
+            raise InputError(
+                f"this calibrator was fitted on {n_ranks} ranks; got {rows.n_ranks}. Pass as many a row"
+            )
+        if (highest_code := int(rows.ranked.max())) >= self.n_classes_:
+            raise InputError(
+                f"this calibrator was fitted on {self.n_classes_} classes; got the class {highest_code}"
+            )
+        return rows.ranked[:, :n_ranks], rows.scores[:, :n_ranks]
 
     @available_if(_gives_proba)
     def predict_proba(self, proba: Any, *, groups: Any = None) -> np.ndarray:

@@ -30,7 +30,7 @@ from calib.assessment.gate import parse_limits
 from calib.assessment.leaderboard import Entry, Leaderboard
 from calib.assessment.summary import BASE, HOW_SURE, interval_texts, summarize, summary_intervals
 from calib.binning import Strategy
-from calib.calibrators.catalogue import REPORTED, for_kind, make_calibrator, methods_of_kind, name_of
+from calib.calibrators.catalogue import BINARY, REPORTED, for_kind, make_calibrator, methods_of_kind, name_of
 from calib.calibrators.label_shift import CorrectedCalibrator, LabelShiftCorrection
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
@@ -40,7 +40,7 @@ from calib.doctor.examination import check as check_file
 from calib.doctor.findings import counted
 from calib.exceptions import InputError
 from calib.formats.writing import write_csv
-from calib.kinds import KINDS, check_equal_rows, kind_of, needs_equal_rows
+from calib.kinds import KINDS, check_equal_rows, kind_of, lacks, needs_equal_rows
 from calib.metrics.catalogue import Measure, ece_of
 from calib.noise.binless import calibration_slope, calibration_tests
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
@@ -138,9 +138,12 @@ def fit(options: Namespace) -> Outcome:
     if calibration.labels is None:
         raise InputError("fit needs true labels; give them in the file or with --labels")
     parameters = {name: getattr(options, name) for name in _CALIBRATOR_OPTIONS}
+    kind = kind_of(calibration)
+    if kind.name == "multilabel" and options.method in BINARY and parameters["notion"] is None:
+        parameters["notion"] = kind.notion
     complete = "rescale" if options.complete else None
     calibrator = make_calibrator(options.method, random_state=options.seed, complete=complete, **parameters)
-    calibrator = fit_on(for_kind(calibrator, kind_of(calibration)), calibration)
+    calibrator = fit_on(for_kind(calibrator, kind), calibration)
     content = dumps(calibrator, fitted_on=calibration, log=file_rows.log)
     about_fit = fit_words(calibrator)
     calibrator = loads(content)
@@ -554,6 +557,8 @@ def _binless(rows: Any, scores: Any, options: Namespace) -> tuple[list[str], dic
     """Return what the tests without bins say, in words and as JSON types; nothing without redraws."""
     if options.resamples == 0:
         return [], {}
+    if (missing := lacks(kind_of(rows), "tests without bins")) is not None:
+        return [missing], {}
     weights = rows.sample_weight
     tests = calibration_tests(rows.labels, scores, sample_weight=weights, random_state=options.seed)
     results: dict[str, Any] = {

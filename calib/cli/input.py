@@ -153,7 +153,9 @@ def size_words(rows: Any) -> str:
     if kind.name == "binary":
         what = f"P(Y = 1) of class {rows.positive!r} against {rows.class_names[0]!r}"
         return f"{rows.n_samples:,} rows, {what}{covered}"
-    classes = f", {rows.n_classes:,} classes" if kind.name == "top-label" else ""
+    classes = f", {rows.n_classes:,} classes" if hasattr(rows, "n_classes") else ""
+    if kind.name == "top-k":
+        classes += f", {rows.n_ranks} ranks"
     return f"{rows.n_samples:,} rows of {kind.title}{classes}{covered}"
 
 

@@ -373,7 +373,7 @@ def _add_file(command: argparse.ArgumentParser) -> None:
         metavar="VALUE",
         help="a predicted value that is no answer; repeatable; default: IDK, an empty cell and the like",
     )
-    add("--positive", metavar="CLASS", help="class that a column of P(Y = 1) is about; default: by its name")
+    add("--positive", metavar="CLASS", help="class that P(Y = 1) is about; of multilabel scores, one class")
     add("--unweighted", action="store_true", help="count every row once, whatever column of weights there is")
     add("--part", metavar="NAME", help="rows to use: calibration, evaluation or a value of the split column")
     add("--fix", default="", metavar="CODES", help="comma-separated codes of fixes to apply, see `check`")

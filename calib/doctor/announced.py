@@ -20,13 +20,16 @@ ROWS_PER_BIN = 5
 
 
 def find_announced_faults(raw: RawPredictions, *, n_bins: int, points_per_bin: int) -> list[Finding]:
-    """Return the findings about predictions of one score per row, but for ids, columns and overlap."""
+    """Return the findings about predictions that are no vectors, but for ids, columns and overlap."""
+    if raw.kind == "multilabel":
+        return _of_several(raw, n_bins)
     score = raw.proba[:, 0]
-    finite = np.isfinite(score)
+    finite = np.isfinite(raw.proba).all(axis=1)
     found: list[Finding | None] = [
         _abstentions(raw),
         _not_finite(raw, finite & ~raw.abstained),
         _as_binary(raw),
+        _class_wise_output(raw),
     ]
     usable = score[finite & ~raw.abstained]
     if len(usable):
@@ -34,6 +37,59 @@ def find_announced_faults(raw: RawPredictions, *, n_bins: int, points_per_bin: i
         found.append(_few_rows(len(usable), n_bins))
     found += [_labels(raw), _too_many_labels(raw), _disagreement(raw), *_classes(raw, points_per_bin)]
     return [finding for finding in found if finding is not None]
+
+
+def _of_several(raw: RawPredictions, n_bins: int) -> list[Finding]:
+    """Return the findings about scores of classes several of which can be true."""
+    finite = np.isfinite(raw.proba).all(axis=1)
+    found: list[Finding | None] = [_not_finite(raw, finite)]
+    usable = raw.proba[finite]
+    if len(usable):
+        found += [_scale(raw, usable), _few_rows(len(usable), n_bins)]
+    if raw.labels is None:
+        found.append(_labels(raw))
+    else:
+        times = np.nan_to_num(raw.labels.astype(np.float64)).sum(axis=0)
+        never = np.array(raw.names, dtype=object)[times == 0]
+        if len(never):
+            found.append(_about("class_never_true", never, raw.n_classes, "never true"))
+    return [finding for finding in found if finding is not None]
+
+
+def as_class_wise(data: RawPredictions) -> RawPredictions:
+    """Return scores of every class, one of which is true, as scores that need not sum to 1."""
+    codes = data.codes()
+    labels = None
+    if codes is not None:
+        labels = (codes[:, None] == np.arange(data.n_classes)).astype(np.float64)
+        labels[codes < 0] = np.nan
+    return replace(data, kind="multilabel", labels=labels, class_names=data.names)
+
+
+def _class_wise_output(raw: RawPredictions) -> Finding | None:
+    """Note the scores of every class that class-wise calibration wrote beside the class it announces."""
+    cells = {
+        name[2:-1]: values for name, values in raw.metadata.items() if name[:2] == "p(" and name[-1] == ")"
+    }
+    calibrated = raw.roles is not None and raw.roles.probabilities == ("calibrated",)
+    if raw.kind != "top-label" or not calibrated or len(cells) < 2 or not set(raw.names) <= cells.keys():
+        return None
+
+    def spread(data: RawPredictions) -> RawPredictions:
+        columns = {name: data.metadata[f"p({name})"] for name in cells}
+        further = {name: values for name, values in data.metadata.items() if name[:2] != "p("}
+        scores = np.stack([np.asarray(values, dtype=np.float64) for values in columns.values()], axis=1)
+        named = replace(data, proba=scores, class_names=tuple(columns), metadata=further)
+        return as_class_wise(replace(named, predicted=None, roles=None))
+
+    return Finding(
+        "class_wise_scores",
+        "note",
+        "the announced class is read with its calibrated score. The scores of all classes are there too, and "
+        "do not sum to 1, as class-wise calibration leaves them; for class-wise errors the fix reads those.",
+        columns=tuple(f"p({name})" for name in cells),
+        repair=spread,
+    )
 
 
 def _abstentions(raw: RawPredictions) -> Finding | None:
@@ -60,7 +116,7 @@ def _not_finite(raw: RawPredictions, good: np.ndarray) -> Finding | None:
         return None
 
     def drop(data: RawPredictions) -> RawPredictions:
-        return data.take(np.isfinite(data.proba[:, 0]) | data.abstained)
+        return data.take(np.isfinite(data.proba).all(axis=1) | data.abstained)
 
     every = len(rows) == raw.n_samples
     how = "check the column." if every else "the fix removes those rows."
@@ -78,7 +134,7 @@ def _scale(raw: RawPredictions, usable: np.ndarray) -> Finding | None:
     what = f"the scores run from {low:.4g} to {high:.4g}"
     if low >= 0.0 and high <= 1.0 + 1e-6:
         return None
-    if raw.scale == "logits" and raw.kind == "binary":
+    if raw.scale == "logits" and raw.kind in ("binary", "multilabel"):
         return Finding(
             "logits", "note", f"{what}: log-odds by their name, which become 1 / (1 + exp(-score))."
         )
@@ -89,12 +145,12 @@ def _scale(raw: RawPredictions, usable: np.ndarray) -> Finding | None:
             f"{what}: percentages. The fix divides by 100.",
             repair=lambda data: replace(data, proba=data.proba / data.proba.dtype.type(100.0)),
         )
-    if raw.kind == "binary":
+    if raw.kind in ("binary", "multilabel"):
+        event = "the positive class" if raw.kind == "binary" else "each class"
         return Finding(
             "logits",
             "error",
-            f"{what}: they look like log-odds of the positive class. The fix makes them 1 / (1 + "
-            "exp(-score)).",
+            f"{what}: they look like log-odds of {event}. The fix makes them 1 / (1 + exp(-score)).",
             repair=lambda data: replace(data, proba=from_log_odds(data.proba), scale="probabilities"),
         )
     if high <= 1e-6:
@@ -241,7 +297,7 @@ def _disagreement(raw: RawPredictions) -> Finding | None:
 def _classes(raw: RawPredictions, points_per_bin: int) -> list[Finding]:
     """Note classes that are never true or seldom predicted, and true classes that are not known."""
     predicted, names = raw.predicted_codes(), np.array(raw.names, dtype=object)
-    if raw.kind != "top-label" or predicted is None:
+    if raw.kind not in ("top-label", "top-k") or predicted is None:
         return []
     findings = []
     size = len(names)

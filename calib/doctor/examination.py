@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.announcements import Announcement, BinaryPrediction, ConfidencePrediction, TopLabelPrediction
+from calib.announcements import Announcement
 from calib.doctor.announced import find_announced_faults, find_weights_and_groups
 from calib.doctor.columns import find_binary, find_index_column, find_not_finite
 from calib.doctor.confidence import find_confidence_faults, find_double_softmax
@@ -284,7 +284,7 @@ def _raw_of_input(
         raw = RawPredictions(
             data.proba, data.labels, data.class_names, scale="probabilities", weight=data.sample_weight
         )
-    elif isinstance(data, (BinaryPrediction, ConfidencePrediction, TopLabelPrediction)):
+    elif isinstance(data, Announcement):
         raw = raw_announcement(data)
     elif (table := table_from(data, limits, progress)) is not None:
         raw_by_part = {"evaluation": raw_of(table, roles)} if roles else divide(table)

@@ -21,6 +21,7 @@ CODES = (
     "abstentions",
     "predicted_missing",
     "binary_input",
+    "class_wise_scores",
     "not_finite",
     "log_probabilities",
     "percent",
@@ -35,6 +36,7 @@ CODES = (
     "top_ties",
     "labels_missing",
     "label_names_unmatched",
+    "class_names_assumed",
     "labels_one_based",
     "label_out_of_range",
     "correct_disagrees",
@@ -158,6 +160,8 @@ def accuracy_of(raw: RawPredictions) -> float:
     """Return the share of rows whose top column is their label; nan when no label is usable."""
     codes = raw.codes() if raw.n_classes > 1 or raw.kind != "vectors" else None
     if codes is None or not (codes >= 0).any():
+        return float("nan")
+    if raw.kind == "multilabel":
         return float("nan")
     if raw.kind == "confidence":
         return float(codes[codes >= 0].mean())

@@ -30,6 +30,8 @@ def find_label_faults(raw: RawPredictions) -> list[Finding]:
             )
         ]
     findings: list[Finding] = []
+    if (assumed := _assumed_names(raw)) is not None:
+        findings.append(assumed)
     missing = missing_labels(labels)
     if missing.any():
         rows = np.flatnonzero(missing)
@@ -51,6 +53,22 @@ def find_label_faults(raw: RawPredictions) -> list[Finding]:
     elif (fault := find_order_fault(raw, codes)) is not None:
         findings.append(fault)
     return findings
+
+
+def _assumed_names(raw: RawPredictions) -> Finding | None:
+    """Say that columns without names were taken to be the labels in order."""
+    if raw.labels is None or raw.labels.dtype != object or raw.roles is None or not raw.class_names:
+        return None
+    if raw.roles.class_names is not None or len(raw.roles.probabilities) > 1:
+        return None
+    return Finding(
+        "class_names_assumed",
+        "warning",
+        f"the {raw.n_classes} columns of scores have no names: they are taken to be the labels in order "
+        f"({some_names(raw.names)}), as scikit-learn does. If that is not so, add class_names, or write "
+        "one named column per class.",
+        columns=raw.names,
+    )
 
 
 def _labelled(data: RawPredictions) -> RawPredictions:

@@ -1,7 +1,8 @@
-"""Columns of a file that announces less than a vector: a class and its confidence, or one score."""
+"""Columns of a file that announces less than a vector: a class and its confidence, one score, or ranks."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -13,8 +14,10 @@ from calib.formats.column_names import (
     CONFIDENCE_NAMES,
     CORRECT_NAMES,
     INDEX_NAMES,
+    LIST_NAMES,
     PREDICTED_CLASS_NAMES,
     ROLE_NAMES,
+    SCORE_NAMES,
     TRUE_NAMES,
     WEAK_SCORE_NAMES,
     normalised,
@@ -23,16 +26,19 @@ from calib.formats.score_columns import PREFIX, is_whole, scale_of, score_column
 from calib.formats.tables import Table, words_in
 
 #: Columns that are never scores, whatever numbers they hold.
+SCORE_WORDS = frozenset().union(*SCORE_NAMES.values())
+#: Names of columns of ranks in the form of `normalised`: label_1, top1_label, prob_3.
+RANK = re.compile(r"(?P<head>[a-z_]*?)_?(?P<rank>\d{1,3})_?(?P<tail>[a-z_]*)")
 _NO_SCORES = INDEX_NAMES.union(*ROLE_NAMES.values()) | CORRECT_NAMES
 
 
 @dataclass(frozen=True)
 class Announced:
-    """The columns of a file that has one column of scores.
+    """The columns of a file that has one column of scores, or one for each rank.
 
     Attributes
     ----------
-    kind : {"top-label", "confidence", "binary"}
+    kind : {"top-label", "confidence", "binary", "top-k"}
         What they make.
     score : str
         Confidence in the predicted class, or P(Y = 1).
@@ -44,6 +50,8 @@ class Announced:
         The class that the name of a binary score names, such as "yes" in p(yes).
     scale : str
         As in `Roles`.
+    ranked, scores : tuple of str
+        Columns of the highest classes, best first, and of their scores.
     """
 
     kind: str
@@ -54,6 +62,8 @@ class Announced:
     class_names: tuple[str, ...] | None = None
     positive: str | None = None
     scale: str = "unknown"
+    ranked: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
 
 
 def announced_columns(table: Table) -> Announced | None:
@@ -63,6 +73,8 @@ def announced_columns(table: Table) -> Announced | None:
     word = {name: normalised(name) for name in columns}
     numeric = [name for name, values in columns.items() if values.dtype.kind in "fiu"]
     fractions = [name for name in numeric if not is_whole(columns[name])]
+    if (ranks := _ranks(table, word)) is not None:
+        return ranks
     predicted = _predicted(table, word, fractions)
     correct = next((n for n in columns if word[n] in CORRECT_NAMES and says_right(columns[n])), None)
     label = _label(table, word, [predicted, correct], fractions)
@@ -70,7 +82,9 @@ def announced_columns(table: Table) -> Announced | None:
     score = _score(table, word, numeric, taken)
     if predicted is None and label is not None and correct is None and score is not None:
         predicted, label = _label_is_predicted(word, label, score)
-    if score is None or _is_vectors(table, numeric, {score, *taken}, score):
+    if score is None:
+        return None
+    if not _is_class_wise_output(table, word) and _is_vectors(table, numeric, {score, *taken}, score):
         return None
     names = tuple(str(name) for name in listed[0]) if listed else None
     if predicted is not None and (label is not None or correct is not None or _is_class(columns[predicted])):
@@ -80,6 +94,59 @@ def announced_columns(table: Table) -> Announced | None:
     positive = _positive(score)
     scale = "logits" if "logit" in word[score] else "unknown"
     return Announced("binary", score, label=label, class_names=names, positive=positive, scale=scale)
+
+
+def _ranks(table: Table, word: dict[str, str]) -> Announced | None:
+    """Return the columns label_1, score_1, label_2, ...: of classes, and of as many scores; None without."""
+    families: dict[str, dict[int, str]] = {}
+    for name in word:
+        if (match := RANK.fullmatch(word[name])) is not None:
+            base = "_".join(filter(None, (match["head"], match["tail"])))
+            families.setdefault(base.removeprefix("top").strip("_"), {})[int(match["rank"])] = name
+    of_scores = [base for base in families if base in CONFIDENCE_NAMES | WEAK_SCORE_NAMES | SCORE_WORDS]
+    of_scores.sort(key=lambda base: base != "calibrated")
+    of_classes = [base for base in families if base in LIST_NAMES | {""} and base not in of_scores]
+    for base in of_scores:
+        scores = families[base]
+        least = 1 if base == "calibrated" else 2
+        if len(scores) < least or any(table.columns[n].dtype.kind not in "fiu" for n in scores.values()):
+            continue
+        for other in of_classes:
+            classes = families[other]
+            cells = [table.columns[name] for name in classes.values()]
+            if classes.keys() != scores.keys() or not all(map(_is_class, cells)):
+                continue
+            ranks = sorted(scores)
+            taken = [*scores.values(), *classes.values()]
+            label = _label(table, word, taken, ())
+            if label is None and all(map(is_flag, cells)):
+                continue  # whether each class is true
+            chosen = tuple(scores[rank] for rank in ranks)
+            return Announced(
+                "top-k",
+                chosen[0],
+                classes[ranks[0]],
+                label,
+                ranked=tuple(classes[rank] for rank in ranks),
+                scores=chosen,
+            )
+    return None
+
+
+def is_flag(values: np.ndarray) -> bool:
+    """Whether a column of numbers holds zeros and ones only."""
+    return values.dtype.kind in "iuf" and bool(np.isin(values, (0, 1)).all())
+
+
+def _is_class_wise_output(table: Table, word: dict[str, str]) -> bool:
+    """Whether class-wise calibration wrote the table, which says the class it announces with its score.
+
+    The scores of all classes are there too, and rows of them do not sum to 1.
+    """
+    if not {"announced", "calibrated"} <= set(word.values()):
+        return False
+    names = [name for name, values in table.columns.items() if name[:2] == "p(" and values.dtype.kind == "f"]
+    return bool(names) and not sum_to_one(table, names, 1e-6)
 
 
 def _predicted(table: Table, word: dict[str, str], fractions: Collection[str]) -> str | None:
@@ -125,6 +192,13 @@ def _score(
             return names[0]
     left = [name for name in free if word[name] not in _NO_SCORES]
     return left[0] if len(left) == 1 and not is_whole(table.columns[left[0]]) else None
+
+
+def is_score(table: Table, name: str, word: str) -> bool:
+    """Whether a column of numbers is called a score and holds fractions."""
+    values = table.columns[name]
+    named = word in CONFIDENCE_NAMES | WEAK_SCORE_NAMES | SCORE_WORDS
+    return named and values.dtype.kind == "f" and not is_whole(values)
 
 
 def _constant_code(table: Table, name: str) -> bool:

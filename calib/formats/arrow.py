@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from calib.exceptions import InputError
 from calib.formats.arrow_messages import expanded_size
+from calib.formats.json import table_of_lists
 from calib.formats.parquet_footer import stated_values
 from calib.formats.source import Limits, Progress, Source, whole
 from calib.formats.tables import (
@@ -24,6 +25,9 @@ from calib.formats.tables import (
     table_from_columns,
     whole_column,
 )
+
+#: Bytes of a Python object, for values inside lists and objects.
+OBJECT_BYTES = 100
 
 
 def read_parquet(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
@@ -68,15 +72,24 @@ def _is_list(kind: pa.DataType) -> bool:
     return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
 
 
+def _is_nested(kind: pa.DataType) -> bool:
+    """Whether cells are lists or objects of what is usable itself."""
+    if _is_list(kind):
+        return _is_usable(kind.value_type)
+    if pa.types.is_struct(kind):
+        return all(_is_usable(kind.field(at).type) for at in range(kind.num_fields))
+    return bool(pa.types.is_map(kind)) and _is_text(kind.key_type) and _is_number(kind.item_type)
+
+
 def _is_number(kind: pa.DataType) -> bool:
     return pa.types.is_floating(kind) or pa.types.is_integer(kind)
 
 
 def _is_usable(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind):
-        return _is_usable(kind.value_type)
-    if _is_list(kind):
-        return _is_number(kind.value_type)
+        return _is_usable(kind.value_type) and not _is_nested(kind.value_type)
+    if _is_nested(kind):
+        return True
     temporal = (
         pa.types.is_temporal(kind) and not pa.types.is_duration(kind) and not pa.types.is_interval(kind)
     )
@@ -99,6 +112,7 @@ def _table_of_batches(
         batch.validate(full=True)
         n_rows += batch.num_rows
         n_bytes += batch.nbytes + sum(map(_repeated_bytes, batch.columns))
+        n_bytes += OBJECT_BYTES * sum(map(_cells_within, batch.columns))
         limits.check_rows(n_rows)
         limits.check_expanded(n_bytes, limits.expanded_bytes)
         for name, column in zip(names, batch.columns, strict=True):
@@ -109,17 +123,29 @@ def _table_of_batches(
         raise InputError("the file has no rows")
     columns: dict[str, np.ndarray] = {}
     matrices: dict[str, np.ndarray] = {}
+    nested: dict[str, list[Any]] = {}
     ignored: list[str] = []
     for name in names:
         arrays = arrays_of.pop(name)
         if any(array is None for array in arrays):
             ignored.append(name)
-            continue
-        if len({array.shape[1:] for array in arrays}) > 1:
-            raise InputError(f"column {name!r} holds lists of different lengths; give one number per class")
-        (columns if arrays[0].ndim == 1 else matrices)[name] = np.concatenate(arrays)
-    table = table_from_columns(columns, format=format, matrices=matrices)
-    return replace(table, ignored=tuple(ignored))
+        elif any(isinstance(array, list) for array in arrays) or len({a.shape[1:] for a in arrays}) > 1:
+            nested[name] = [cell for array in arrays for cell in _cells(array)]
+        else:
+            (columns if arrays[0].ndim == 1 else matrices)[name] = np.concatenate(arrays)
+    if not nested:
+        return replace(table_from_columns(columns, format=format, matrices=matrices), ignored=tuple(ignored))
+    plain = {name: _cells(array) for name, array in (columns | matrices).items()}
+    in_order = {name: (plain | nested)[name] for name in names if name not in ignored}
+    return replace(table_of_lists(in_order, format, limits), ignored=tuple(ignored))
+
+
+def _cells(array: Any) -> list[Any]:
+    """Return the cells of a column as JSON values: missing text as None."""
+    if isinstance(array, list):
+        return array
+    cells: list[Any] = array.tolist()
+    return [None if cell == "" else cell for cell in cells] if array.dtype == object else cells
 
 
 def _repeated_bytes(column: pa.Array) -> int:
@@ -154,14 +180,28 @@ def _to_numpy(column: pa.Array) -> Any:
         return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
-    if _is_list(kind):
+    if _is_list(kind) and _is_number(kind.value_type):
         return _matrix_of_lists(column)
+    if _is_nested(kind):
+        return column.to_pylist(maps_as_pydicts="strict")
     return as_text((column.cast(pa.string()) if pa.types.is_temporal(kind) else column).to_pylist())
 
 
-def _matrix_of_lists(column: pa.Array) -> np.ndarray:
+def _matrix_of_lists(column: pa.Array) -> Any:
+    """Return the (n, m) matrix of lists of m numbers; the lists where they differ in length."""
     lengths = pc.unique(pc.list_value_length(column)).to_pylist()
     if len(lengths) != 1 or not lengths[0]:
-        raise InputError("a column holds lists of different lengths; give one number per class")
+        return column.to_pylist()
     flat = column.flatten().to_numpy(zero_copy_only=False)
     return as_numbers(flat).reshape(len(column), lengths[0])
+
+
+def _cells_within(column: pa.Array) -> int:
+    """Count the values in cells that hold lists or objects, all of which become Python objects."""
+    kind = column.type
+    if _is_list(kind) and not _is_number(kind.value_type):
+        flat = column.flatten()
+        return len(flat) + _cells_within(flat)
+    if pa.types.is_struct(kind):
+        return sum(len(column) + _cells_within(one) for one in column.flatten())
+    return 2 * len(column.keys) if pa.types.is_map(kind) else 0

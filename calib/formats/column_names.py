@@ -32,12 +32,19 @@ TRUE_NAMES = words_of(
     "expected expected_answer expected_label reference reference_answer answer_key correct_label "
     "label_true"
 )
+#: Labels of either kind of name.
+LABEL_NAMES = ROLE_NAMES["label"] | TRUE_NAMES
 #: Classes that were predicted.
 PREDICTED_CLASS_NAMES = words_of(
     "pred preds prediction predictions predicted predicted_label predicted_labels predicted_class "
     "y_pred y_hat yhat argmax predicted_answer model_answer pred_label pred_class pred_answer "
     "prediction_label top_class top_label label_pred model_prediction announced answer_predicted "
     "predicted_name chosen_answer"
+)
+#: Lists of classes that belong to lists of scores.
+LIST_NAMES = PREDICTED_CLASS_NAMES | words_of(
+    "labels label classes class names top_k topk top_labels top_classes candidates choices options ranked "
+    "predicted_labels predicted_classes class_names categories tokens ids class_ids answers"
 )
 #: Confidences in the predicted class.
 CONFIDENCE_NAMES = words_of(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from calib.exceptions import InputError
+from calib.formats.column_names import CLASS_NAMES, normalised
+from calib.formats.nested import flattened
 from calib.formats.source import Limits, Progress, Source, whole
 from calib.formats.tables import (
     Table,
@@ -34,7 +37,7 @@ def read_json(source: Source, limits: Limits, progress: Progress | None = None) 
         content = json.loads(text, object_pairs_hook=_record)
     except json.JSONDecodeError as error:
         lines = [line for line in text.splitlines() if line.strip()]
-        if not (error.msg == "Extra data" and lines[0].lstrip().startswith("{")):
+        if not (error.msg == "Extra data" and lines[0].lstrip().startswith(("{", "["))):
             raise InputError(f"the JSON is not valid: {error}") from None
         content = [json.loads(line, object_pairs_hook=_record) for line in lines]
     return _table_of_json(content, limits)
@@ -59,7 +62,8 @@ def _table_of_json(content: Any, limits: Limits) -> Table:
         limits.check_expanded(len(content) * len(names) * 8, limits.expanded_bytes)
         lists = {name: [row.get(name) for row in content] for name in names}
     elif isinstance(content, list) and content and all(isinstance(row, list) for row in content):
-        lists = {"array": content}
+        objects = any(isinstance(one, dict) for row in content for one in row)
+        lists = {"predictions" if objects else "array": content}
     elif isinstance(content, dict) and content and all(isinstance(v, list) for v in content.values()):
         lists = content
     else:
@@ -68,6 +72,15 @@ def _table_of_json(content: Any, limits: Limits) -> Table:
             "of equally long lists"
         )
     check_words(lists, "a name in the JSON")
+    return table_of_lists(lists, "json", limits)
+
+
+def table_of_lists(lists: Mapping[str, Sequence[Any]], format: str, limits: Limits) -> Table:
+    """Make a table of columns of JSON values; lists and objects in cells become columns of their own."""
+    if len({len(values) for name, values in lists.items() if normalised(name) not in CLASS_NAMES}) == 1:
+        lists = flattened(lists)
+        limits.check_columns(len(lists))
+        limits.check_expanded(8 * sum(map(len, lists.values())), limits.expanded_bytes)
     columns: dict[str, np.ndarray] = {}
     matrices: dict[str, np.ndarray] = {}
     for name, values in lists.items():
@@ -84,10 +97,10 @@ def _table_of_json(content: Any, limits: Limits) -> Table:
         raise InputError("the JSON holds no rows")
     if "class_names" not in columns and len({len(v) for v in (*columns.values(), *matrices.values())}) > 1:
         raise InputError("the lists of the JSON object have different lengths; one entry per row is needed")
-    return table_from_columns(columns, format="json", matrices=matrices)
+    return table_from_columns(columns, format=format, matrices=matrices)
 
 
-def _json_column(values: list[Any], name: str) -> np.ndarray:
+def _json_column(values: Sequence[Any], name: str) -> np.ndarray:
     kinds = {type(value) for value in values}
     if kinds <= {int, type(None)}:
         return whole_column(values)

@@ -10,6 +10,7 @@ from typing import BinaryIO
 import numpy as np
 
 from calib.exceptions import InputError
+from calib.formats.nested import ranked_matrices
 from calib.formats.source import Limits, Progress, Source, open_source, whole
 from calib.formats.tables import Table, as_numbers, check_distinct
 
@@ -119,9 +120,23 @@ def _table_of_arrays(arrays: dict[str, np.ndarray], format: str) -> Table:
     matrices: dict[str, np.ndarray] = {}
     for name, array in arrays.items():
         if array.dtype.kind in "US":
-            columns[name] = _text_of(array.ravel(), name)
+            text = _text_of(array.ravel(), name)
+            if array.ndim == 2 and array.shape[1] != 1:
+                matrices[name] = text.reshape(array.shape)
+            else:
+                columns[name] = text
         elif array.ndim == 2 and array.shape[1] != 1:
             matrices[name] = np.ascontiguousarray(as_numbers(array))
         else:
             columns[name] = as_numbers(array.ravel()) if array.dtype.kind == "f" else array.ravel()
-    return Table(format, columns, matrices)
+    return Table(format, *numbers_of(*ranked_matrices(columns, matrices)))
+
+
+def numbers_of(
+    columns: dict[str, np.ndarray], matrices: dict[str, np.ndarray]
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return columns and matrices of numbers; matrices of text, which are no ranks, become columns."""
+    for name, matrix in matrices.items():
+        if matrix.dtype == object:
+            columns = columns | {f"{name}[{j}]": matrix[:, j] for j in range(matrix.shape[1])}
+    return columns, {name: matrix for name, matrix in matrices.items() if matrix.dtype != object}

@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.announcements import Announcement, BinaryPrediction, ConfidencePrediction, TopLabelPrediction
+from calib.announcements import (
+    Announcement,
+    BinaryPrediction,
+    ConfidencePrediction,
+    MultilabelPrediction,
+    TopKPrediction,
+    TopLabelPrediction,
+)
 from calib.exceptions import InputError
 from calib.formats.answers import (
     abstaining,
@@ -33,6 +40,7 @@ from calib.formats.roles import (
     part_of,
     part_tables,
 )
+from calib.formats.score_columns import is_whole
 from calib.formats.source import Limits, Progress
 from calib.formats.tables import Table, as_keys, check_words, frozen, some_names, words_in
 from calib.kinds import KINDS
@@ -136,11 +144,12 @@ def read(
         the true class.
     positive : str, optional
         The class that a binary score is the probability of. By default the one in the name of its column,
-        such as "yes" in p(yes), else 1, true, yes, or the last of the two labels.
+        such as "yes" in p(yes), else 1, true, yes, or the last of the two labels. Of multilabel scores, the
+        class to look at alone.
 
     Returns
     -------
-    Predictions, TopLabelPrediction, ConfidencePrediction or BinaryPrediction
+    predictions of one of the kinds, such as Predictions, TopLabelPrediction or BinaryPrediction
         With `kind`, `labels`, `class_names`, `metadata` (a DataFrame of every further column, or None),
         `sample_weight` (or None) and `coverage`, the share of rows that are no abstentions.
 
@@ -166,16 +175,33 @@ def with_choices(
 ) -> RawPredictions:
     """Return the raw predictions with what a user says is no answer, and which class is positive."""
     roles = raw.roles
-    if abstentions is not None and raw.kind == "top-label" and roles is not None:
+    if abstentions is not None and raw.kind in ("top-label", "top-k") and roles is not None:
         roles = replace(roles, abstentions=tuple(abstentions))
-        names = _names_of(roles, raw.labels, raw.predicted)
+        names = _names_of(roles, raw.labels, raw.predicted if raw.ranked is None else raw.ranked)
         raw = replace(raw, roles=roles, class_names=names)
-    if positive is not None and raw.kind == "binary":
+    if positive is not None and raw.kind == "multilabel":
+        raw = _of_class(raw, positive)
+    elif positive is not None and raw.kind == "binary":
         seen = () if raw.labels is None else classes_in(raw.labels)
         if positive not in (*raw.names, *seen):
             raise InputError(f"the classes are {some_names(seen or raw.names)}; got positive={positive!r}")
         raw = replace(raw, class_names=two_classes(raw.labels, positive))
     return raw
+
+
+def _of_class(raw: RawPredictions, name: str) -> RawPredictions:
+    """Return scores of which several can be true as those of one class."""
+    if name not in raw.names:
+        raise InputError(f"the classes are {some_names(raw.names)}; got positive={name!r}")
+    at = raw.names.index(name)
+    labels = None
+    if raw.labels is not None:
+        words = np.array([f"not {name}", name, ""], dtype=object)
+        column = raw.labels[:, at].astype(np.float64)
+        labels = words[np.where(np.isnan(column), 2, column).astype(np.int64)]
+    proba = np.ascontiguousarray(raw.proba[:, at : at + 1])
+    names = (f"not {name}", name)
+    return replace(raw, proba=proba, labels=labels, class_names=names, kind="binary", roles=None)
 
 
 def read_pair(
@@ -292,6 +318,8 @@ class RawPredictions:
         in `predicted`, or P(Y = 1).
     predicted : (n,) array or None
         Cells of the predicted class.
+    ranked : (n, K) object array or None
+        Names of the highest classes, best first; `proba` holds their scores.
     metadata : mapping of str to (n,) array
         Every column but the scores, the predicted class, the label and the weights.
     """
@@ -306,6 +334,7 @@ class RawPredictions:
     roles: Roles | None = None
     kind: str = "vectors"
     predicted: np.ndarray | None = None
+    ranked: np.ndarray | None = None
     metadata: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
@@ -326,7 +355,8 @@ class RawPredictions:
 
     def take(self, rows: Any) -> RawPredictions:
         """Return the chosen rows (mask or indices)."""
-        columns = {name: getattr(self, name) for name in ("labels", "ids", "weight", "group", "predicted")}
+        fields = ("labels", "ids", "weight", "group", "predicted", "ranked")
+        columns = {name: getattr(self, name) for name in fields}
         chosen = {name: values[rows] for name, values in columns.items() if values is not None}
         metadata = {name: values[rows] for name, values in self.metadata.items()}
         return replace(self, proba=frozen(self.proba[rows]), metadata=metadata, **chosen)
@@ -360,6 +390,8 @@ class RawPredictions:
         labels = self.labels
         if self.kind == "confidence":
             return np.where(np.isnan(labels), -1, labels).astype(np.int64)
+        if self.kind == "multilabel":
+            return None
         if self.kind != "vectors":
             return codes_of(labels, self.names, self._names_are_listed or set(self.names) == {"0", "1"})
         if labels.dtype == object:
@@ -436,7 +468,7 @@ class RawPredictions:
         """
         if scores not in SCALES:
             raise InputError(f"scores must be one of {', '.join(SCALES)}; got {scores!r}")
-        if self.kind in ("top-label", "confidence"):
+        if self.kind in ("top-label", "confidence", "top-k", "multilabel"):
             raise InputError(
                 f"there is no probability for every class, only {KINDS[self.kind].title}; read it with "
                 "calib.read"
@@ -478,12 +510,16 @@ class RawPredictions:
         """
         if self.kind == "vectors":
             return self.predictions(scores)
+        if self.kind == "multilabel":
+            return self._of_several(scores)
         none = self.abstained
         if none.all():
             raise InputError(f"no row holds an answer: all {len(none):,} predictions are abstentions")
         rows = self.take(~none) if none.any() else self
         options: dict[str, Any] = rows._further() | {"coverage": float(1.0 - none.mean())}
         rows.check_two_labels()
+        if self.kind == "top-k":
+            return rows._of_ranks(scores, options)
         score, codes = rows._one_score(scores), rows._checked_labels()
         if self.kind == "confidence":
             return ConfidencePrediction(score, codes, **options)
@@ -492,6 +528,24 @@ class RawPredictions:
         predicted = rows.predicted_codes()
         assert predicted is not None
         return TopLabelPrediction(predicted, score, codes, rows.names, **options)
+
+    def _of_ranks(self, scores: str, options: dict[str, Any]) -> TopKPrediction:
+        """Return the ranks, each row's highest score first unless they were calibrated."""
+        assert self.ranked is not None
+        flat = codes_of(self.ranked.ravel(), self.names, self._names_are_listed)
+        if (flat < 0).any():
+            row = int((flat < 0).argmax()) // self.n_classes
+            raise InputError(f"row {row} lists an empty class; give {self.n_classes} classes in every row")
+        ranked, values = flat.reshape(self.ranked.shape), self._ones_of(self.proba, scores)
+        return TopKPrediction(ranked, values, self._checked_labels(), self.names, **options)
+
+    def _of_several(self, scores: str) -> MultilabelPrediction:
+        """Return scores of classes several of which can be true."""
+        labels = self.labels
+        if labels is not None and np.isnan(missing := labels.astype(np.float64)).any():
+            row = int(np.isnan(missing).any(axis=1).argmax())
+            raise InputError(f"row {row} does not say of each class whether it is true; complete it")
+        return MultilabelPrediction(self._ones_of(self.proba, scores), labels, self.names, **self._further())
 
     def check_two_labels(self) -> None:
         """Refuse a binary score whose labels are more than two: the predicted class is missing then."""
@@ -504,9 +558,12 @@ class RawPredictions:
 
     def _one_score(self, scores: str) -> np.ndarray:
         """Return the only column of scores as probabilities."""
+        return self._ones_of(self.proba[:, 0], scores)
+
+    def _ones_of(self, values: np.ndarray, scores: str) -> np.ndarray:
+        """Return scores, each of one event, as probabilities."""
         if scores not in SCALES:
             raise InputError(f"scores must be one of {', '.join(SCALES)}; got {scores!r}")
-        values = self.proba[:, 0]
         scale = self.scale if scores == "auto" else scores
         inside = bool(np.isfinite(values).all() and values.min() >= 0.0 and values.max() <= 1.0 + 1e-6)
         if scale == "logits" and (scores != "auto" or not inside):
@@ -520,7 +577,7 @@ class RawPredictions:
                 "fix",
                 "percent",
             )
-        if self.kind == "binary" and np.isfinite(values).all() and values.min() < 0.0:
+        if self.kind in ("binary", "multilabel") and np.isfinite(values).all() and values.min() < 0.0:
             raise RemedyError(
                 f"the scores look like log-odds: they run from {values.min():.4g} to {values.max():.4g}, and "
                 "probabilities lie in [0, 1]",
@@ -558,8 +615,18 @@ class RawPredictions:
         return codes
 
 
-def raw_announcement(rows: BinaryPrediction | ConfidencePrediction | TopLabelPrediction) -> RawPredictions:
-    """Return checked predictions of one score per row as raw ones."""
+def raw_announcement(rows: Any) -> RawPredictions:
+    """Return checked predictions that are no vectors as raw ones."""
+    table = {} if rows.metadata is None else {str(name): c.to_numpy() for name, c in rows.metadata.items()}
+    further: dict[str, Any] = {"weight": rows.sample_weight, "kind": rows.kind, "metadata": table}
+    if isinstance(rows, MultilabelPrediction):
+        return RawPredictions(rows.scores, rows.labels, rows.class_names, **further)
+    if isinstance(rows, TopKPrediction):
+        names = rows.class_names or tuple(str(code) for code in range(rows.n_classes))
+        words = np.array(names, dtype=object)
+        ranked = words[rows.ranked]
+        labels = None if rows.labels is None else words[rows.labels]
+        return RawPredictions(rows.scores, labels, names, predicted=ranked[:, 0], ranked=ranked, **further)
     score = rows.score if isinstance(rows, BinaryPrediction) else rows.confidence
     names = rows.class_names
     predicted = None
@@ -571,16 +638,7 @@ def raw_announcement(rows: BinaryPrediction | ConfidencePrediction | TopLabelPre
         labels = np.array(names, dtype=object)[labels]
     elif labels is not None:
         labels = labels.astype(np.float64)
-    table = {} if rows.metadata is None else {str(name): c.to_numpy() for name, c in rows.metadata.items()}
-    return RawPredictions(
-        score[:, None],
-        labels,
-        names,
-        weight=rows.sample_weight,
-        kind=rows.kind,
-        predicted=predicted,
-        metadata=table,
-    )
+    return RawPredictions(score[:, None], labels, names, predicted=predicted, **further)
 
 
 def missing_labels(labels: np.ndarray) -> np.ndarray:
@@ -641,16 +699,22 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
             raise InputError(
                 f"{name!r} has {size:,} entries for {len(proba):,} rows of scores; give one for each row"
             )
-    labels = _labels_of(table, roles.label)
+    labels = _labels_of(table, roles)
+    ranked = None
+    if roles.ranked:
+        proba, ranked = _ranks_of(table, roles, proba)
     predicted = _stripped(table.columns[roles.predicted], roles.predicted) if roles.predicted else None
     if roles.correct is not None and labels is None:
         correct = table.columns[roles.correct]
         labels = as_outcomes(correct) if predicted is None else right_or_another(predicted, correct)
     if labels is not None:
         _check_one_per_row(labels, len(proba))
-    names = names_that_fit(labels, roles) if roles.kind == "vectors" else _names_of(roles, labels, predicted)
+    if roles.kind in ("vectors", "multilabel"):
+        names = names_that_fit(labels, roles, proba.shape[1])
+    else:
+        names = _names_of(roles, labels, predicted if ranked is None else ranked)
     check_words(names or (), "the class names")
-    if roles.kind == "vectors" and names is not None and len(names) != proba.shape[1]:
+    if roles.kind in ("vectors", "multilabel") and names is not None and len(names) != proba.shape[1]:
         raise InputError(f"there are {len(names)} class names for {proba.shape[1]} columns of scores")
     return RawPredictions(
         proba=proba,
@@ -662,9 +726,27 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
         group=_stripped(table.columns[roles.group], roles.group) if roles.group else None,
         roles=roles,
         kind=roles.kind,
-        predicted=predicted,
+        predicted=predicted if ranked is None else ranked[:, 0],
+        ranked=ranked,
         metadata=_metadata(table, roles, len(proba)),
     )
+
+
+def _ranks_of(table: Table, roles: Roles, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (n, K) scores and names of the highest classes, best first.
+
+    There are as many ranks as every row has that has any. Calibrated scores keep the rank they had before.
+    """
+    cells = [_stripped(table.columns[name], name) for name in roles.ranked]
+    ranked = np.stack([as_keys(one) for one in cells], axis=1)
+    filled = np.isfinite(scores)
+    answered = filled.any(axis=1)
+    n_ranks = int(filled[answered].sum(axis=1).min()) if answered.any() else 1
+    if "calibrated" not in normalised(roles.probabilities[0]):
+        order = np.argsort(np.where(filled, -scores, np.inf), axis=1, kind="stable")
+        scores, ranked = (np.take_along_axis(array, order, axis=1) for array in (scores, ranked))
+    ranked[~answered, 0] = ""
+    return np.ascontiguousarray(scores[:, :n_ranks]), ranked[:, :n_ranks]
 
 
 def _names_of(
@@ -680,16 +762,24 @@ def _names_of(
     if roles.class_names is not None:
         return roles.class_names
     assert predicted is not None
-    answers = predicted[~abstaining(predicted, labels, roles.abstentions)]
-    return classes_in(answers, labels)
+    first = predicted if predicted.ndim == 1 else predicted[:, 0]
+    answers = predicted[~abstaining(first, labels, roles.abstentions)]
+    return classes_in(answers.ravel(), labels)
 
 
 def _metadata(table: Table, roles: Roles, n_rows: int) -> dict[str, np.ndarray]:
     """Return every column that is neither score, label, predicted class nor weight."""
-    used = {*roles.probabilities, *roles.label, roles.weight, roles.predicted, roles.index}
+    used = {*roles.probabilities, *roles.label, *roles.ranked, roles.weight, roles.predicted, roles.index}
     used |= set() if roles.label else {roles.correct}
     names = [name for name in table.columns if name not in used]
-    return {name: table.columns[name] for name in names if len(table.columns[name]) == n_rows}
+    return {name: _as_written(table.columns[name]) for name in names if len(table.columns[name]) == n_rows}
+
+
+def _as_written(values: np.ndarray) -> np.ndarray:
+    """Return whole numbers as integers: text files make floats of all numbers."""
+    if values.dtype.kind != "f" or not np.isfinite(values).all() or not is_whole(values):
+        return values
+    return values.astype(np.int64) if np.abs(values).max(initial=0.0) <= 2**53 else values
 
 
 def divide(
@@ -803,12 +893,15 @@ def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = Non
         values = values[_rows_with(as_keys(raw.ids), as_keys(ids))]
     if raw.kind == "confidence":
         return replace(raw, labels=as_outcomes(values))
+    if raw.kind == "multilabel":
+        raise InputError("scores of which several can be true need their labels in the same file")
     if raw.kind != "vectors" and raw.roles is not None:
-        raw = replace(raw, class_names=_names_of(raw.roles, values, raw.predicted))
+        cells = raw.predicted if raw.ranked is None else raw.ranked
+        raw = replace(raw, class_names=_names_of(raw.roles, values, cells))
     elif raw.kind == "binary":
         raw = replace(raw, class_names=two_classes(values, None))
     elif raw.roles is not None:
-        raw = replace(raw, class_names=names_that_fit(values, raw.roles))
+        raw = replace(raw, class_names=names_that_fit(values, raw.roles, raw.n_classes))
     return replace(raw, labels=values)
 
 
@@ -873,22 +966,31 @@ def label_column(table: Table) -> tuple[np.ndarray, np.ndarray | None]:
     return _stripped(table.columns[chosen[0]], chosen[0]), ids
 
 
-def names_that_fit(labels: np.ndarray | None, roles: Roles) -> tuple[str, ...] | None:
-    """Return class names without column prefixes, or with them if that is how the labels are written."""
+def names_that_fit(labels: np.ndarray | None, roles: Roles, n_columns: int) -> tuple[str, ...] | None:
+    """Return class names without column prefixes, or with them if that is how the labels are written.
+
+    Columns of a matrix have no names: they are the labels, in order, where there are as many of these.
+    """
     short, long = roles.class_names, tuple(name.strip() for name in roles.probabilities)
+    if short is None and labels is not None and labels.dtype == object and labels.ndim == 1:
+        found = classes_in(labels)
+        return found if len(found) == n_columns else None
     if short is None or len(short) != len(long) or labels is None or labels.dtype != object:
         return short
     seen = set(pd.unique(labels))
     return long if len(seen & set(long)) > len(seen & set(short)) else short
 
 
-def _labels_of(table: Table, names: Sequence[str]) -> np.ndarray | None:
+def _labels_of(table: Table, roles: Roles) -> np.ndarray | None:
+    names = roles.label
     if not names:
         return None
     if len(names) > 1:
-        return from_one_hot(np.stack([one_hot_values(table.columns[name]) for name in names], axis=1))
+        ones = np.stack([one_hot_values(table.columns[name]) for name in names], axis=1)
+        return ones if roles.kind == "multilabel" else from_one_hot(ones)
     if names[0] in table.matrices:
-        return from_one_hot(table.matrices[names[0]])
+        matrix = table.matrices[names[0]]
+        return matrix if roles.kind == "multilabel" else from_one_hot(matrix)
     return _stripped(table.columns[names[0]], names[0])
 
 

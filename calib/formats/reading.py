@@ -12,8 +12,10 @@ import pyarrow as pa
 
 from calib.exceptions import InputError
 from calib.formats.arrow import read_feather, read_parquet
-from calib.formats.json import read_json
-from calib.formats.numpy import read_npy, read_npz
+from calib.formats.json import read_json, table_of_lists
+from calib.formats.long_format import wide
+from calib.formats.nested import ranked_matrices
+from calib.formats.numpy import numbers_of, read_npy, read_npz
 from calib.formats.source import Limits, Progress, Source, open_source
 from calib.formats.tables import Table, as_numbers, frozen, table_from_columns, table_from_frame
 from calib.formats.text import read_delimited
@@ -70,7 +72,7 @@ def read_table(
     if chosen not in _READERS:
         raise InputError(f"format must be one of {', '.join(_READERS)}; got {format!r}")
     try:
-        table = _READERS[chosen](opened, limits, progress)
+        table = wide(_READERS[chosen](opened, limits, progress))
     except InputError as error:
         raise InputError(_named(opened.name, str(error))) from None
     except (MemoryError, OverflowError, RecursionError):
@@ -88,16 +90,57 @@ def read_table(
 def table_from(data: Any, limits: Limits | None = None, progress: Progress | None = None) -> Table | None:
     """Return a table of a file, a frame or a mapping of arrays; None for anything else, such as an array."""
     if isinstance(data, pd.DataFrame):
-        return table_from_frame(data)
+        nested = [name for name in data if data[name].dtype == object and _is_nested(data[name])]
+        if nested:
+            lists = {str(name): [_as_json(cell) for cell in data[name]] for name in data}
+            return wide(table_of_lists(lists, "frame", limits or Limits()))
+        return wide(table_from_frame(data))
     if isinstance(data, Mapping):
+        if any(_is_nested(values) and _is_ragged(values) for values in data.values()):
+            lists = {str(name): [_as_json(cell) for cell in values] for name, values in data.items()}
+            return wide(table_of_lists(lists, "frame", limits or Limits()))
         arrays = {str(name): np.asarray(values) for name, values in data.items()}
         text = {name: a.astype(object) for name, a in arrays.items() if a.dtype.kind in "USO"}
         columns = {name: text.get(name, a) for name, a in arrays.items() if a.ndim == 1}
-        matrices = {name: as_numbers(a) for name, a in arrays.items() if a.ndim == 2}
-        return Table("npz", columns, matrices) if matrices else table_from_columns(columns, format="frame")
+        matrices = {name: text.get(name, a) for name, a in arrays.items() if a.ndim == 2}
+        columns, matrices = numbers_of(*ranked_matrices(columns, matrices))
+        if matrices:
+            return Table("npz", columns, {name: as_numbers(a) for name, a in matrices.items()})
+        return wide(table_from_columns(columns, format="frame"))
     if isinstance(data, (Table, str, bytes, bytearray, os.PathLike)) or hasattr(data, "read"):
         return read_table(data, limits=limits, progress=progress)
     return None
+
+
+def _is_nested(values: Any) -> bool:
+    """Whether some cells are lists or objects."""
+    return not isinstance(values, np.ndarray) and any(
+        isinstance(cell, (list, tuple, dict, np.ndarray)) for cell in values
+    )
+
+
+def _is_ragged(values: Any) -> bool:
+    """Whether nested cells make no matrix: objects, or lists that differ in length or hold objects."""
+    cells = list(values)
+    if any(isinstance(cell, dict) for cell in cells):
+        return True
+    sizes = {len(cell) if isinstance(cell, (list, tuple, np.ndarray)) else None for cell in cells}
+    return len(sizes) > 1 or any(isinstance(one, (dict, list)) for cell in cells for one in cell)
+
+
+def _as_json(cell: Any) -> Any:
+    """Return a cell of a frame as a JSON value; missing values as None."""
+    if isinstance(cell, np.ndarray):
+        return [_as_json(one) for one in cell.tolist()]
+    if isinstance(cell, (list, tuple)):
+        return [_as_json(one) for one in cell]
+    if isinstance(cell, dict):
+        return {str(key): _as_json(one) for key, one in cell.items()}
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if cell is None or cell is pd.NA or cell is pd.NaT:
+        return None
+    return cell if isinstance(cell, (str, int, float)) else str(cell)
 
 
 def _named(name: str, message: str) -> str:

@@ -11,9 +11,11 @@ import numpy as np
 
 from calib.exceptions import InputError
 from calib.formats.announced_columns import Announced, announced_columns
+from calib.formats.answers import says_right
 from calib.formats.column_names import (
     CALIBRATION,
     CLASS_NAMES,
+    CORRECT_NAMES,
     EVALUATION,
     INDEX_NAMES,
     PREDICTED_NAMES,
@@ -62,6 +64,8 @@ class Roles:
         Predictions that are no answer; None where those with the usual names are ("IDK", an empty cell).
     positive : str or None
         The class whose probability a binary score is; None where the labels say it.
+    ranked : tuple of str
+        Columns of the highest classes, best first, whose scores are `probabilities`.
     """
 
     probabilities: tuple[str, ...]
@@ -79,6 +83,7 @@ class Roles:
     correct: str | None = None
     abstentions: tuple[str, ...] | None = None
     positive: str | None = None
+    ranked: tuple[str, ...] = ()
 
 
 def guess_roles(table: Table) -> Roles:
@@ -97,15 +102,23 @@ def guess_roles(table: Table) -> Roles:
     rest = [name for name in table.columns if name not in named.values()]
     numeric = [name for name in rest if table.columns[name].dtype.kind in "fiu"]
     numeric = [name for name in numeric if normalised(name) not in PREDICTED_NAMES or len(numeric) == 1]
+    numeric = [name for name in numeric if not _says_correct(table, name)]
     onehot: tuple[str, ...] = ()
+    several: tuple[str, ...] = ()
     if named["label"] is None:
         onehot = _one_hot_columns(table, rest)
-        numeric = [name for name in numeric if name not in onehot]
+        several = () if onehot else _several_true(table, numeric)
+        numeric = [name for name in numeric if name not in (*onehot, *several)]
     scores, names, scale = score_columns(numeric)
-    if named["label"] is None and not onehot:
+    if named["label"] is None and not onehot and not several:
         named["label"] = _unnamed_label(table, [n for n in rest if n not in scores], scores)
         if named["label"] in scores:
             scores, names, scale = score_columns([name for name in numeric if name != named["label"]])
+    if not scores and any(_says_correct(table, name) for name in rest):
+        raise InputError(
+            "the file says whether predictions are right, and holds no confidence in them; add a column "
+            "'confidence', or the log-likelihood of every choice"
+        )
     if not scores:
         raise InputError(
             "no column of probabilities was found: one numeric column per class is needed, for example "
@@ -113,13 +126,14 @@ def guess_roles(table: Table) -> Roles:
         )
     others = [name for name in rest if name not in (*onehot, named["label"])]
     _refuse_stray_cells(table, others, scores, labelled=bool(onehot or named["label"]))
-    used = {*scores, *onehot, *named.values()}
+    used = {*scores, *onehot, *several, *named.values()}
     label_column = named.pop("label")
-    label = (label_column,) if label_column is not None else onehot
+    label = (label_column,) if label_column is not None else onehot or several
     return Roles(
         probabilities=tuple(scores),
         class_names=names if names and table.tabular else None,
         label=_in_class_order(label, names),
+        kind="multilabel" if several else "vectors",
         scale=scale,
         ignored=tuple(name for name in table.columns if name not in used) + table.ignored,
         **named,
@@ -127,13 +141,14 @@ def guess_roles(table: Table) -> Roles:
 
 
 def _announced_roles(table: Table, found: Announced) -> Roles:
-    """Roles of a file with one column of scores; the columns that are left stay as metadata."""
-    taken = {found.score, found.predicted, found.correct, found.label} - {None}
+    """Roles of a file with one score a row, or ranks of them; the columns that are left stay as metadata."""
+    scores = found.scores or (found.score,)
+    taken = {*scores, *found.ranked, found.predicted, found.correct, found.label} - {None}
     named = _named_roles(table, taken)
     named.pop("label")
     used = {*taken, *named.values()}
     return Roles(
-        probabilities=(found.score,),
+        probabilities=scores,
         class_names=found.class_names,
         label=() if found.label is None else (found.label,),
         scale=found.scale,
@@ -142,6 +157,7 @@ def _announced_roles(table: Table, found: Announced) -> Roles:
         predicted=found.predicted,
         correct=found.correct,
         positive=found.positive,
+        ranked=found.ranked,
         **named,
     )
 
@@ -234,11 +250,18 @@ def _roles_of_arrays(table: Table) -> Roles:
     if "label" not in array_of and len(free) == 1 and normalised(free[0]) not in PREDICTED_NAMES:
         array_of["label"] = free[0]
     names = table.columns.get(array_of.get("names", ""))
+    of_labels = table.matrices.get(array_of.get("label", ""))
+    several = (
+        of_labels is not None
+        and of_labels.shape == table.matrices[chosen].shape
+        and bool(np.isin(of_labels, (0, 1)).all() and (of_labels.sum(axis=1) != 1).any())
+    )
     used = {chosen, *array_of.values()}
     return Roles(
         probabilities=(chosen,),
         class_names=None if names is None else tuple(str(name) for name in names),
         label=(array_of["label"],) if "label" in array_of else (),
+        kind="multilabel" if several else "vectors",
         scale=scale,
         ignored=tuple(name for name in (*table.columns, *table.matrices) if name not in used) + table.ignored,
         id=array_of.get("id"),
@@ -292,6 +315,24 @@ def _one_hot_columns(table: Table, names: Sequence[str]) -> tuple[str, ...]:
         return ()
     ones = np.sum([one_hot_values(table.columns[name]) for name in chosen], axis=0)
     return tuple(chosen) if (ones == 1).all() else ()
+
+
+def _several_true(table: Table, numeric: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that say of each class whether it is true, in the order of its scores; or none."""
+    matches = {name: LABEL_PREFIX.fullmatch(name.strip()) for name in numeric}
+    by_class = {
+        match[1].strip(): name
+        for name, match in matches.items()
+        if match is not None and _is_binary(table.columns[name])
+    }
+    names = score_columns([name for name in numeric if name not in by_class.values()])[1] or ()
+    found = len(names) > 1 and set(names) <= by_class.keys()
+    return tuple(by_class[name] for name in names) if found else ()
+
+
+def _says_correct(table: Table, name: str) -> bool:
+    """Whether a column says whether predictions are right, by its name and its cells."""
+    return normalised(name) in CORRECT_NAMES and says_right(table.columns[name])
 
 
 def _is_binary(values: np.ndarray) -> bool:

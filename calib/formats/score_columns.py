@@ -52,8 +52,8 @@ def scale_of(word: str) -> str:
     return "probabilities" if squeezed.startswith(("prob", "softmax", "yprob")) else "unknown"
 
 
-def sum_to_one(table: Table, names: Sequence[str]) -> bool:
-    """Whether the columns of most rows sum to 1."""
+def sum_to_one(table: Table, names: Sequence[str], tolerance: float = 0.02) -> bool:
+    """Whether the columns of most rows sum to 1, up to a tolerance."""
     with np.errstate(over="ignore", invalid="ignore"):
         sums = np.sum([table.columns[name][:2000] for name in names], axis=0, dtype=np.float64)
-    return bool(np.median(np.minimum(np.abs(sums - 1.0), 1.0)) < 0.02)
+    return bool(np.median(np.minimum(np.abs(sums - 1.0), 1.0)) < tolerance)

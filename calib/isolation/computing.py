@@ -35,7 +35,7 @@ from calib.noise.bands import calibration_band
 from calib.noise.binless import calibration_tests
 from calib.noise.bootstrap import paired_interval
 from calib.noise.differences import paired_difference
-from calib.noise.floor import canonical_noise_floor, noise_floor
+from calib.noise.floor import canonical_noise_floor, noise_floor, problem_floors
 from calib.noise.intervals import measure_interval
 from calib.notions import TOP_NOTIONS
 from calib.parallel import WORKERS
@@ -103,6 +103,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (fit, _seconds_to_fit),
         (measure_interval, 0.05),
         (noise_floor, 0.1),
+        (problem_floors, 0.5),
         (paired_difference, 0.01),
         (paired_interval, 0.4),
         (plan_bins, 0.1),

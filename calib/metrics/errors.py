@@ -6,13 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from calib.announcements import Announcement, BinaryPrediction, ConfidencePrediction, TopLabelPrediction
+from calib.announcements import (
+    Announcement,
+    BinaryPrediction,
+    ConfidencePrediction,
+    MultilabelPrediction,
+    TopKPrediction,
+    TopLabelPrediction,
+)
 from calib.binning import Strategy
+from calib.exceptions import InputError
+from calib.kinds import lacks
 from calib.notions import Notion
 from calib.parallel import map_row_blocks
 from calib.predictions import score_matrix, weighted_rows
 from calib.reductions import cell_statistics, event_scores, outcomes_of, top_label
-from calib.validation import as_labels, check_choice, check_norm
+from calib.validation import as_labels, as_outcomes, check_choice, check_norm
 
 #: Probabilities are clipped below at this in a logarithm.
 TINY = float(np.finfo(np.float64).eps)
@@ -167,7 +176,8 @@ def brier_score(y_true: Any, scores: Any, *, sample_weight: Any = None) -> float
     """Mean squared distance between prediction and outcome (Brier 1950).
 
     For (n, L) scores or `Predictions`, the mean over rows of sum_l (h_l - 1{Y = l})^2, in [0, 2]. For a
-    `TopLabelPrediction`, the mean of (h - 1{Y = c})^2, in [0, 1]; for 1-D scores of (p - 1{Y = 1})^2.
+    `TopLabelPrediction` or the first rank of a `TopKPrediction`, the mean of (h - 1{Y = c})^2, in [0, 1]; for
+    1-D scores of (p - 1{Y = 1})^2; for a `MultilabelPrediction` the mean of this over the classes.
     `sample_weight` is that of `ece`.
     """
     return row_mean(y_true, scores, "brier", sample_weight)
@@ -176,8 +186,9 @@ def brier_score(y_true: Any, scores: Any, *, sample_weight: Any = None) -> float
 def log_loss(y_true: Any, scores: Any, *, sample_weight: Any = None) -> float:
     """Mean negative log probability of what happened, in nats.
 
-    For (n, L) scores, of the true class; for a `TopLabelPrediction`, of the event Y = c or Y != c; for 1-D
-    scores, of the event or its absence.
+    For (n, L) scores, of the true class; for a `TopLabelPrediction` or a `TopKPrediction`, of the event Y = c
+    or Y != c; for 1-D scores, of the event or its absence; for a `MultilabelPrediction` the mean of this over
+    the classes.
     Probabilities are clipped below at the float64 machine epsilon (2.2e-16), so the result is finite.
     `sample_weight` is that of `ece`.
     """
@@ -211,6 +222,10 @@ def row_values(y_true: Any, scores: Any, metric: str) -> np.ndarray:
         If an argument cannot be used.
     """
     check_choice(metric, ("accuracy", "brier", "log_loss"), "metric")
+    if isinstance(scores, MultilabelPrediction):
+        return _mean_over_classes(y_true, scores, metric)
+    if isinstance(scores, TopKPrediction):
+        scores = scores.top
     if isinstance(scores, ConfidencePrediction) and metric == "accuracy":
         return outcomes_of(y_true, scores).astype(np.float64)
     if metric == "accuracy" and (label := _predicted(scores)) is not None:
@@ -235,6 +250,17 @@ def row_values(y_true: Any, scores: Any, metric: str) -> np.ndarray:
     # sum_l (h_l - y_l)^2 = sum_l h_l^2 - 2 h_Y + 1
     squares = map_row_blocks(lambda block: np.einsum("ij,ij->i", block, block, dtype=np.float64), matrix)
     return squares - 2.0 * at_true + 1.0
+
+
+def _mean_over_classes(y_true: Any, rows: MultilabelPrediction, metric: str) -> np.ndarray:
+    """Mean over the classes of the score of each one's event, (n,)."""
+    if (missing := lacks(rows.kind, f"measure:{metric}")) is not None:
+        raise InputError(missing)
+    happened = as_outcomes(y_true, rows.scores.shape, "labels")
+    p = rows.scores.astype(np.float64)
+    if metric == "brier":
+        return ((p - happened) ** 2).mean(axis=1)
+    return -np.log(np.maximum(np.where(happened, p, 1.0 - p), TINY)).mean(axis=1)
 
 
 def _predicted(predicted: Any) -> np.ndarray | None:

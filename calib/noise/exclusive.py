@@ -72,8 +72,13 @@ def perfect_sums(problems: BinaryProblems, cells: BinStatistics) -> tuple[Draw, 
     chances: such rows are drawn systematically (`systematic`), so that every class has its score as its
     chance, and a row as many classes as its scores sum to, up to rounding. The mean of every l_1 error is
     exact and its spread nearly so. Entries are drawn independently, with the mean still exact, where a row
-    sums to more than `MOST_AT_ONCE`.
+    sums to more than `MOST_AT_ONCE`. Where several classes of a row can be true, scores do not say which come
+    together: see `together`.
     """
+    if problems.notion == "class-wise" and problems.n_claims > 1:
+        true = np.bincount(problems.rows, weights=problems.outcomes, minlength=problems.n_samples)
+        if (true != 1.0).any():
+            return together(problems, cells), len(problems.scores)
     if problems.n_claims > 1:
         totals = np.bincount(problems.rows, weights=problems.scores, minlength=problems.n_samples)
         one_each, n_cells = bool(totals.max() <= 1.0 + JOINT_TOLERANCE), len(cells.count)
@@ -85,6 +90,26 @@ def perfect_sums(problems: BinaryProblems, cells: BinStatistics) -> tuple[Draw, 
         if totals.max() <= MOST_AT_ONCE:
             return _joint(problems, cells, one_each=one_each), n_cells
     return independent_sums(problems.scores, cells.start, cells.count, problems.weights)
+
+
+def together(problems: BinaryProblems, cells: BinStatistics) -> Draw:
+    """Return a function that draws all classes of a row from one uniform number: class l where u < score.
+
+    Each class has its score as its chance, so means are exact. No two classes can come together more often
+    (the upper bound of Frechet and Hoeffding), so the spread is that of labels that depend on each other, and
+    a p-value errs towards "not distinguishable from noise".
+    """
+    scores, rows, weights = problems.scores, problems.rows, problems.weights
+
+    def draw(generator: np.random.Generator, size: int) -> np.ndarray:
+        sums = np.empty((len(cells.start), size))
+        for column in range(size):
+            hits = generator.random(problems.n_samples)[rows] < scores
+            counted = hits.astype(np.float64) if weights is None else hits * weights
+            sums[:, column] = np.add.reduceat(counted, cells.start)
+        return sums
+
+    return draw
 
 
 def _correlated(problems: BinaryProblems, cells: BinStatistics) -> Draw:

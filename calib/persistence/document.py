@@ -198,9 +198,9 @@ def aligned(predictions: Any, calibrator: Any) -> Any:
                 f"a {type(calibrator).__name__} calibrates the scores of one event, not class probabilities"
             )
         return predictions if names is None else predictions.in_order_of(names)
-    if predictions.kind not in ("vectors", "top-label"):
+    if predictions.kind in ("binary", "confidence"):
         raise InputError(str(lacks(predictions.kind, "notion:top-label")))
-    if predictions.kind == "top-label":
+    if predictions.kind in ("top-label", "top-k"):
         return predictions.in_order_of(names)
     if predictions.n_classes != n_classes:
         raise InputError(

@@ -135,8 +135,8 @@ class ReportInput:
         for name, (scores, strategy) in self.scores.items():
             options: dict[str, Any] = {"method": name, "n_bins": self.n_bins, "strategy": strategy}
             summary = summarize(self.evaluation.labels, scores, sample_weight=self.weights, **options)
-            event = event_scores(scores) is not None
-            top = scores if event else TopLabelPrediction(*top_label(scores), sample_weight=self.weights)
+            whole = event_scores(scores) is not None or self.kind.name == "multilabel"
+            top = scores if whole else TopLabelPrediction(*top_label(scores), sample_weight=self.weights)
             methods[name] = (summary, top)
         return methods
 
@@ -223,6 +223,14 @@ def _one_score_section(about: ReportInput) -> list[str]:
     sizes = f"{evaluation.n_samples:,} evaluation rows of {about.kind.title}"
     if calibration is not None:
         sizes += f", {calibration.n_samples:,} calibration rows"
+    if about.kind.name == "multilabel":
+        each = evaluation.labels.sum(axis=1)
+        return [
+            paragraph(
+                f"{sizes}, {evaluation.n_classes:,} classes; {each.mean():.3g} of them are true of a row on "
+                f"average, {each.max():,} at most.{coverage_words(evaluation)}"
+            )
+        ]
     share = float(np.average(evaluation.labels, weights=about.weights))
     event = "the model is right"
     if about.kind.name == "binary":
@@ -267,6 +275,9 @@ def verdict_section(about: ReportInput) -> list[str]:
             continue
         floors[measure] = noise_floor(rows.labels, rows, **measure.options, **about.draws)
     sentences = [text(verdict(floor, measure.title)) for measure, floor in floors.items()]
+    said = paragraph(f"The base model, in {about.n_bins} equal-width bins:")
+    if (missing := lacks(about.kind, "tests without bins")) is not None:
+        return [said, bullets(sentences), paragraph(text(missing[0].upper() + missing[1:]))]
     weights = about.weights
     conclusion = conclude(rows.labels, rows, n_bins=about.n_bins, sample_weight=weights)
     floor = next((one for measure, one in floors.items() if measure.key in ("tl_ece", "ece")), None)
@@ -285,7 +296,7 @@ def verdict_section(about: ReportInput) -> list[str]:
     ]
     return [
         paragraph(text(conclusion.words(rows.class_names, floor))),
-        paragraph(f"The base model, in {about.n_bins} equal-width bins:"),
+        said,
         bullets(sentences),
         paragraph("Tests that need no bins; outcomes are redrawn from the scores:"),
         table(calibration_frame(tests).drop(columns="Redraws"), {"Statistic": ".4g", "p": ".3f"}),
@@ -302,6 +313,8 @@ def reliability_section(about: ReportInput) -> list[str]:
             f"All in {about.n_bins} equal-width bins, even methods that are assessed at each of their values."
         )
     ]
+    if about.kind.name == "multilabel":
+        return [*blocks, *_reliability_by_class(about)]
     perfect = consistency_band(reduce_to_binary(rows.labels, rows, "confidence"), **about.draws)
     for position, (name, (_, top)) in enumerate(list(about.methods.items())[:MOST_DIAGRAMS]):
         diagram = reliability_diagram(rows.labels, top, n_bins=about.n_bins)
@@ -322,6 +335,24 @@ def reliability_section(about: ReportInput) -> list[str]:
                     figures.zoom(zoomed, rows.class_names), "zoom", "The classes predicted in that bin."
                 ),
             ]
+    return blocks
+
+
+def _reliability_by_class(about: ReportInput) -> list[str]:
+    """Diagrams of the classes with the largest errors, where several classes can be true."""
+    rows = about.evaluation
+    cells = about.cells
+    gaps = np.bincount(cells.problem, weights=cells.weight * np.abs(cells.gap), minlength=rows.n_classes)
+    blocks = [paragraph(f"The {min(MOST_DIAGRAMS, rows.n_classes)} classes that add most to CW-ECE.")]
+    for position, code in enumerate(np.argsort(-gaps, kind="stable")[:MOST_DIAGRAMS].tolist()):
+        event = rows.of_class(rows.class_names[code])
+        diagram = reliability_diagram(event.labels, event, n_bins=about.n_bins)
+        drawn = figures.reliability(diagram, event=event.positive)
+        blocks += [
+            f"<h3>{text(event.positive)}</h3>",
+            paragraph(text(diagram.words())),
+            figure_html(drawn, f"reliability-{position}", diagram.words()),
+        ]
     return blocks
 
 

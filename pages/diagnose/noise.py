@@ -13,7 +13,7 @@ from calib.noise.binless import calibration_frame
 from pages.shared.panels.leaderboard import HOW_COMPARED, difference_sentence
 from pages.shared.results import binless, estimates, floors, interval, judged, score_terms, summary
 from pages.shared.session import BASE, Method, dataset, methods
-from pages.shared.widgets import bins_and_model, chart, download, escaped, heading, stacked
+from pages.shared.widgets import bins_and_model, chart, download, escaped, heading, need_kind, stacked
 
 #: Beyond this many rows the intervals are computed only when asked for.
 AT_ONCE = 20_000
@@ -48,6 +48,7 @@ def intervals(method: Method) -> pd.DataFrame:
 
 
 heading("Noise", "How much of each error is miscalibration, and how much would any model of this size show?")
+need_kind("Noise")
 data, models = dataset(), methods()
 n_bins, method = bins_and_model()
 

@@ -17,7 +17,7 @@ from calib.reductions import top_label
 from pages.shared.panels.rows import rows_panel
 from pages.shared.results import bounds_of, floor, problems, reliability, rows_of
 from pages.shared.session import BASE, dataset
-from pages.shared.widgets import bins_and_model, chart, download, escaped, heading, literal
+from pages.shared.widgets import bins_and_model, chart, download, escaped, heading, literal, need_kind
 
 
 def pick_bin() -> None:
@@ -39,6 +39,7 @@ heading(
     "How often is the model right at each confidence: for all classes pooled (star) and for each predicted "
     "class separately (plus)?",
 )
+need_kind("Reliability")
 data = dataset()
 n_bins, method = bins_and_model()
 with st.container(horizontal=True):

@@ -11,7 +11,7 @@ from calib.diagrams.validity import ValidityCurve, validity_cells, validity_word
 from calib.guarantees.card import guarantee_card
 from pages.shared.results import validity
 from pages.shared.session import BASE, Method, dataset, described_calibrator, methods
-from pages.shared.widgets import chart, download, escaped, heading, literal, stacked
+from pages.shared.widgets import chart, download, escaped, heading, literal, need_kind, stacked
 
 
 def worst_cell(method: Method, curve: ValidityCurve) -> str:
@@ -30,6 +30,7 @@ heading(
     "Validity",
     "For how many rows is the predicted probability within \u03b5 of the true one, and what is promised?",
 )
+need_kind("Validity")
 data, models = dataset(), methods()
 names = data.evaluation.class_names
 left, middle, right = st.columns([2, 2, 2])

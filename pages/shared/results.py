@@ -20,6 +20,7 @@ from calib.calibrators.canonical import SimplexScheme
 from calib.kinds import kind_of, lacks
 from calib.metrics.catalogue import MEASURES, Measure
 from calib.noise import measure_interval
+from calib.noise.floor import ProblemFloors, problem_floors
 from calib.notions import Notion
 from calib.reductions import top_label
 from calib.slicing import Cut, SliceGaps, SliceTable, cut_column, slice_gaps, slices
@@ -147,6 +148,14 @@ def judged(method: Method) -> list[Measure]:
         if lacks(kind, f"measure:{measure.key}") is None
         and (measure.notion in method.notions or (method.one_event and measure.notion in (None, "top-label")))
     ]
+
+
+@kept()
+def class_floors(method: Method, n_bins: int) -> ProblemFloors:
+    """Return the class-wise ECE of every class beside that of a perfect model of this size."""
+    options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy, "random_state": 0}
+    binary = problems(method, "class-wise")
+    return compute("Redrawing outcomes for every class", problem_floors, binary, **options)
 
 
 @kept()

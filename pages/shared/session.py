@@ -19,7 +19,7 @@ from calib.assessment.calibrated import assessment_strategy, calibrated_scores
 from calib.assessment.summary import BASE
 from calib.binning import Strategy
 from calib.calibrators.binary import BinaryCalibrator
-from calib.calibrators.catalogue import for_kind, make_calibrator, name_of
+from calib.calibrators.catalogue import default_calibrator, name_of
 from calib.calibrators.multiclass import of_one_score
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
 from calib.datasets.example import simulated_columns
@@ -171,6 +171,8 @@ class Method:
         """Notions it is judged by; for very large data, class-wise only if the user asked for it."""
         if self.one_event:
             return [kind_of(self.scores).notion]
+        if lacks(kind_of(self.scores), "notion:top-label") is not None:
+            return ["class-wise"]
         notions: list[Notion] = ["top-label", "confidence"]
         return [*notions, "class-wise"] if self.scores_every_class and class_wise() else notions
 
@@ -239,7 +241,7 @@ def _put(data: Dataset, found: Sequence[Method] = ()) -> None:
         return
     store(_model(BASE, data.evaluation, data.evaluation.fingerprint))
     if data.calibration is not None:
-        calibrator = for_kind(make_calibrator(), data.kind)
+        calibrator = default_calibrator(data.kind)
         store(_fit(name_of(calibrator), calibrator))
 
 

@@ -61,6 +61,8 @@ def show_dataset(data: Dataset | None) -> None:
         rows += f"P(Y = 1) of class {literal(of.positive)}"
     elif data.kind.name == "confidence":
         rows += data.kind.title
+    elif data.kind.name == "multilabel":
+        rows += f"{of.n_classes:,} classes of which several can be true"
     else:
         rows += f"{of.n_classes:,} classes"
     if of.coverage < 1.0:
@@ -107,8 +109,9 @@ def need_kind(page: str) -> None:
     if page in COUNTS_ROWS and dataset().evaluation.sample_weight is not None:
         missing = needs_equal_rows(page)
     if missing is not None:
-        st.info(escaped(missing))
-        st.page_link("pages/start/data.py", label="Open Data", icon=":material/upload_file:")
+        st.info(shortfall(dataset().kind, f"page:{page}"))
+        several = " to look at one class" if dataset().kind.name == "multilabel" else ""
+        st.page_link("pages/start/data.py", label=f"Open Data{several}", icon=":material/upload_file:")
         st.stop()
 
 

@@ -49,6 +49,14 @@ def count_alike() -> None:
     use(replace(shown, evaluation=shown.evaluation.unweighted(), calibration=calibration))
 
 
+def look_at_class() -> None:
+    """Put one class of several that can be true on screen, as P(Y = 1)."""
+    shown, name = dataset(), st.session_state["one-class"]
+    calibration = None if shown.calibration is None else shown.calibration.of_class(name)
+    title = f"{shown.name}: {name}"
+    use(replace(shown, name=title, evaluation=shown.evaluation.of_class(name), calibration=calibration))
+
+
 def show_preview(preview: pd.DataFrame, rows: Any) -> None:
     """Show the first rows with their further columns."""
     if rows.metadata is not None:
@@ -56,6 +64,18 @@ def show_preview(preview: pd.DataFrame, rows: Any) -> None:
         preview = pd.concat([preview, further.rename(columns=lambda name: f"{name} (metadata)")], axis=1)
     st.dataframe(preview, hide_index=True)
     st.caption(f"The first {len(preview)} evaluation rows.")
+
+
+def show_several(rows: Any) -> None:
+    """Offer to look at one class of several that can be true, and show the first rows."""
+    st.markdown("Several classes can be true of a row. Most pages are about one class at a time:")
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    left.selectbox("Class", rows.class_names, key="one-class")
+    right.button("Look at this class", on_click=look_at_class, icon=":material/filter_alt:")
+    st.header("Preview", anchor=False)
+    first = rows.take(slice(0, PREVIEW_ROWS))
+    scores = pd.DataFrame(first.scores, columns=[f"p({name})" for name in rows.class_names])
+    show_preview(scores.iloc[:, :PREVIEW_CLASSES], first)
 
 
 def show_one_score(rows: Any) -> None:
@@ -151,11 +171,14 @@ if rows.sample_weight is not None:
         "The rows have weights, and every number that can counts each row by its weight. What cannot says so."
     )
     st.button("Count every row once instead", on_click=count_alike, icon=":material/balance:")
-columns[3].metric(
-    "Accuracy, weighted" if rows.sample_weight is not None else "Accuracy",
-    f"{accuracy(rows.labels, rows):.3f}",
-    border=True,
-)
+if data.kind.name == "multilabel":
+    columns[3].metric("True classes a row", f"{rows.labels.sum(axis=1).mean():.3g}", border=True)
+else:
+    columns[3].metric(
+        "Accuracy, weighted" if rows.sample_weight is not None else "Accuracy",
+        f"{accuracy(rows.labels, rows):.3f}",
+        border=True,
+    )
 if data.kind.name == "binary":
     st.markdown(
         f"The score is the probability of {literal(rows.positive)}; the other class is "
@@ -166,6 +189,10 @@ if data.kind.name == "binary":
         on_click=switch_positive,
         icon=":material/swap_horiz:",
     )
+if data.kind.name == "multilabel":
+    show_several(rows)
+    offer_project()
+    st.stop()
 if lacks(data.kind, "page:Classes") is not None:
     show_one_score(rows)
     offer_project()

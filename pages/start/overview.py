@@ -11,6 +11,7 @@ from calib.kinds import lacks
 from calib.metrics.catalogue import MEASURES, ece_of
 from calib.noise import verdict
 from pages.shared.panels.report import offer_report
+from pages.shared.panels.several_true import show_several_true
 from pages.shared.results import cells, floor, interval, intervals, reliability, summary
 from pages.shared.session import BASE, MANY_SCORES, dataset, methods
 from pages.shared.widgets import bins_slider, chart, download, escaped, heading, literal
@@ -39,16 +40,17 @@ if data.kind.name == "binary":
 weighted = "" if base.weights is None else ", weighted"
 st.header("The base model", anchor=False)
 columns = st.columns(4)
-columns[0].metric(
-    MEASURES["accuracy"].title + weighted,
-    f"{base_summary.accuracy:.3f}",
-    delta="95 %: {:.3f} to {:.3f}".format(*interval(base, "accuracy", n_bins)),
-    delta_color="off",
-    delta_arrow="off",
-    border=True,
-    height="stretch",
-    help=f"{MEASURES['accuracy'].about} Below it: its 95 % interval.",
-)
+if base_summary.accuracy is not None:
+    columns[0].metric(
+        MEASURES["accuracy"].title + weighted,
+        f"{base_summary.accuracy:.3f}",
+        delta="95 %: {:.3f} to {:.3f}".format(*interval(base, "accuracy", n_bins)),
+        delta_color="off",
+        delta_arrow="off",
+        border=True,
+        height="stretch",
+        help=f"{MEASURES['accuracy'].about} Below it: its 95 % interval.",
+    )
 floors = {
     measure: floor(base, key, n_bins)
     for key, measure in ece_of(data.kind).items()
@@ -76,6 +78,8 @@ if data.evaluation.n_scores > MANY_SCORES and data.kind.name == "vectors":
     )
 for measure, noise in floors.items():
     st.markdown("- " + verdict(noise, measure.title))
+if data.kind.name == "multilabel":
+    show_several_true(base, n_bins)
 
 if lacks(data.kind, "notion:top-label") is None:
     st.header("Where the confidence is most wrong", anchor=False)

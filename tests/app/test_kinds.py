@@ -22,6 +22,19 @@ FILES = {
         "text": "a text",
     },
     "confidence": {"confidence": H, "correct": RIGHT},
+    "top-k": {
+        f"{head}_{rank + 1}": values
+        for rank in (0, 1)
+        for head, values in (
+            ("label", np.array(["cat", "dog", "emu"])[(CODE + rank) % 3]),
+            ("score", np.where(rank, (1 - H) / 2, H)),
+        )
+    }
+    | {"true": np.where(RIGHT, np.array(["cat", "dog", "emu"])[CODE], "fox")},
+    "multilabel": {
+        **{"p(cat)": H, "p(dog)": H[::-1]},
+        **{"true(cat)": RIGHT.astype(int), "true(dog)": RIGHT[::-1].astype(int)},
+    },
     "binary": {"p(yes)": H, "label": np.where(RIGHT, "yes", "no")},
 }
 PAGES = ("start/overview", "diagnose/reliability", "diagnose/classes", "diagnose/noise", "diagnose/validity")
@@ -46,12 +59,21 @@ def test_every_page_works_or_says_what_it_would_need(uploaded):
     kind, app, content = uploaded
     rows = read(content).split(0.5, 0)[1]
     said = {}
-    for page in PAGES:
+    for page in {"multilabel": PAGES[:2], "top-k": (*PAGES[:3], *PAGES[5:7])}.get(kind, PAGES):
         said[page] = words(app.switch_page(f"pages/{page}.py").run())
         assert not app.error, (kind, page)
-    if kind == "top-label":
-        assert "90.0% of the rows answered" in said["start/overview"]
+    if kind == "multilabel":
+        value = ece(rows.labels, rows, notion="class-wise")
+        assert f"CW-ECE {value:.3f}" in said["start/overview"]
+        assert "Reliability needs a confidence" in said["diagnose/reliability"]
+        app.switch_page("pages/start/data.py").run()
+        press(app, "Look at this class")
+        said = words(app.switch_page("pages/diagnose/reliability.py").run())
+        assert f"**{ece(rows.labels[:, 0], rows.scores[:, 0]):.4f}**" in said
+        return
+    if kind in ("top-label", "top-k"):
         assert "Which predicted classes" in said["diagnose/classes"]
+        assert ("90.0% of the rows answered" in said["start/overview"]) == (kind == "top-label")
     else:
         assert "Classes needs the predicted class of each row" in said["diagnose/classes"]
         assert f"**{ece(rows.labels, rows, notion='confidence'):.4f}**" in said["diagnose/reliability"]

@@ -615,7 +615,7 @@ def test_refusals_name_options_of_the_command_line(capsys, table, tmp_path, scal
     assert "calib.examine" not in err
 
 
-@pytest.mark.parametrize("kind", ["top-label", "confidence", "binary"])
+@pytest.mark.parametrize("kind", ["top-label", "confidence", "binary", "top-k", "multilabel"])
 def test_every_command_takes_what_is_no_vector(capsys, tmp_path, kind):
     """Check, metrics, fit, apply to its own output, gate, recommend and report, with nothing else said."""
     random = np.random.default_rng(0)
@@ -630,10 +630,18 @@ def test_every_command_takes_what_is_no_vector(capsys, tmp_path, kind):
         },
         "confidence": {"confidence": h, "correct": right},
         "binary": {"p(yes)": h, "label": np.where(right, "yes", "no")},
+        "top-k": {
+            **{"label_1": code, "score_1": h, "label_2": 1 - code, "score_2": (1 - h) / 3},
+            "true": np.where(right, code, 2),
+        },
+        "multilabel": {
+            **{"p(cat)": h, "p(dog)": h[::-1]},
+            **{"true(cat)": right.astype(int), "true(dog)": right[::-1].astype(int)},
+        },
     }[kind]
     file, out, applied = tmp_path / "rows.csv", tmp_path / "cal.json", tmp_path / "applied.csv"
     pd.DataFrame(frame).to_csv(file, index=False)
-    key = "ece" if kind == "binary" else "conf_ece"
+    key = {"binary": "ece", "multilabel": "cw_ece"}.get(kind, "conf_ece")
 
     def asked(*words):
         code, data, err = run(capsys, *words, "--json")
@@ -649,9 +657,9 @@ def test_every_command_takes_what_is_no_vector(capsys, tmp_path, kind):
     before, after = (one["top_brier"] or one["brier"] for one in fitted["methods"])
     assert after < before
     columns = asked("apply", out, file, "-o", applied)[1]["columns"]
-    assert ("p(yes)" if kind == "binary" else "calibrated") in columns
+    assert {"binary": "p(yes)", "multilabel": "p(cat)"}.get(kind, "calibrated") in columns
     again = asked("metrics", applied, "--resamples", 0)[1]
-    assert again["kind"] == kind
+    assert again["kind"] == ("top-label" if kind == "top-k" else kind)
     assert again["methods"][0][key] < expected / 2
     assert asked("metrics", file, "--calibrator", out, "--split", 0.5, "--resamples", 0)[0] == 0
     assert asked("gate", file, "--max", f"{key}=0.01", "--resamples", 0)[1]["answer"] == "broken"

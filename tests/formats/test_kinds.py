@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from calib import InputError, accuracy, ece, examine, read, read_predictions
+from calib import InputError, Predictions, TopKPrediction, accuracy, ece, examine, read, read_predictions
 from calib.assessment.calibrated import applied_frame, calibrated_scores, fit_on
 from calib.calibrators import HistogramBinning, MulticlassToBinary, PlattScaling
 from calib.doctor import check
@@ -252,3 +253,201 @@ def test_what_apply_writes_is_read_back_as_calibrated(frame, calibrator, score, 
     assert again.labels.tolist() == rows.labels.tolist()
     expected = calibrated_scores(fitted, rows)
     np.testing.assert_array_equal(getattr(again, score), getattr(expected, score))
+
+
+def many(seed=3, n=N):
+    """Probabilities of four classes, the places of the highest first, and true classes."""
+    random = np.random.default_rng(seed)
+    proba = random.dirichlet(np.full(4, 0.7), n)
+    truth = np.array([random.choice(4, p=p) for p in proba])
+    return proba, np.argsort(-proba, axis=1, kind="stable"), truth
+
+
+def literal_ranks(proba, order, truth, n_ranks):
+    """Top-K-confidence ECE: the mean over ranks of the ECE of each."""
+    rows = np.arange(len(proba))
+    each = [literal_ece(proba[rows, order[:, k]], order[:, k] == truth) for k in range(n_ranks)]
+    return np.mean(each)
+
+
+def lines(rows):
+    return "\n".join(json.dumps(row) for row in rows).encode()
+
+
+def ranked_files():
+    """The two highest classes of each row, in every form."""
+    proba, order, truth = many()
+    top, scores = order[:, :2], np.take_along_axis(proba, order[:, :2], axis=1)
+    names, arrays = io.BytesIO(), io.BytesIO()
+    np.savez(names, labels=NAMES[top], scores=scores, true=NAMES[truth])
+    np.savez(arrays, labels=top, scores=scores, true=truth)
+    rows = [(NAMES[t].tolist(), s.tolist(), NAMES[y]) for t, s, y in zip(top, scores, truth, strict=True)]
+    frame = pd.DataFrame(rows, columns=["labels", "scores", "true"])
+    parquet = io.BytesIO()
+    frame.to_parquet(parquet)
+    long = pd.DataFrame(
+        {
+            "row": np.repeat(np.arange(N), 2),
+            "class": NAMES[top].ravel(),
+            "probability": scores.ravel(),
+            "label": np.repeat(NAMES[truth], 2),
+        }
+    )
+    objects = [
+        {"prediction": [{"label": c, "score": p} for c, p in zip(t, s, strict=True)][::-1], "label": y}
+        for t, s, y in rows
+    ]
+    wide = pd.DataFrame({"top1_label": NAMES[top[:, 0]], "top1_prob": scores[:, 0]})
+    wide = wide.assign(top2_label=NAMES[top[:, 1]], top2_prob=scores[:, 1], y_true=NAMES[truth])
+    return {
+        "json lines": lines({"labels": t, "scores": s, "true": y} for t, s, y in rows),
+        "npz of names": names.getvalue(),
+        "npz of codes": arrays.getvalue(),
+        "parquet of lists": parquet.getvalue(),
+        "frame of lists": frame,
+        "hugging face": lines(objects),
+        "long": long.sample(frac=1, random_state=0).to_csv(index=False).encode(),
+        "wide": wide.to_csv(index=False).encode(),
+    }
+
+
+@pytest.mark.parametrize("how", ranked_files())
+def test_the_highest_classes_with_their_scores(how):
+    proba, order, truth = many()
+    rows = read(ranked_files()[how])
+    assert (rows.kind, rows.n_ranks, rows.n_classes) == ("top-k", 2, 4)
+    expected = literal_ece(proba.max(axis=1), order[:, 0] == truth, order[:, 0])
+    assert ece(rows.labels, rows) == pytest.approx(expected, abs=1e-9)
+    pooled = ece(rows.labels, rows, notion="top-k-confidence")
+    assert pooled == pytest.approx(literal_ranks(proba, order, truth, 2), abs=1e-9)
+    assert examine(ranked_files()[how]).ok
+
+
+def vector_files():
+    """A probability for every class, in forms with lists, objects and lines."""
+    proba, order, truth = many()
+    full = [dict(zip(NAMES.tolist(), p.tolist(), strict=True)) for p in proba]
+    objects = [
+        [{"label": str(NAMES[j]), "score": float(p[j])} for j in at]
+        for p, at in zip(proba, order, strict=True)
+    ]
+    long = pd.DataFrame({"id": np.repeat(np.arange(N), 4), "class": np.tile(NAMES, N), "p": proba.ravel()})
+    parquet = io.BytesIO()
+    pd.DataFrame({"probs": full, "label": NAMES[truth]}).to_parquet(parquet)
+    logits = np.log(proba + 1e-12) - 7.0
+    log = [
+        {
+            "doc_id": at,
+            "doc": {"question": "a\nb", "choices": list("wxyz")},
+            "target": str(truth[at]),
+            "arguments": {"gen_args_0": {"arg_0": "the prompt", "arg_1": " w"}},
+            "filtered_resps": [[str(one), "False"] for one in row],
+            "acc": float(row.argmax() == truth[at]),
+        }
+        for at, row in enumerate(logits)
+    ]
+    labels = [str(NAMES[y]) for y in truth]
+    return {
+        "objects": lines({"probs": p, "label": y} for p, y in zip(full, labels, strict=True)),
+        "lists": lines({"probs": p.tolist(), "label": y} for p, y in zip(proba, labels, strict=True)),
+        "lists of objects": lines(
+            {"prediction": p, "label": y} for p, y in zip(objects, labels, strict=True)
+        ),
+        "parquet of objects": parquet.getvalue(),
+        "long": long.assign(label=np.repeat(labels, 4)).to_csv(index=False).encode(),
+        "long with 0 and 1": long.assign(label=(long["class"] == np.repeat(labels, 4)).astype(int)),
+        "lm-evaluation-harness": lines(log),
+    }
+
+
+@pytest.mark.parametrize("how", vector_files())
+def test_vectors_in_lists_objects_and_lines(how):
+    proba, order, truth = many()
+    rows = read(vector_files()[how])
+    assert (rows.kind, rows.n_samples, rows.n_classes) == ("vectors", N, 4)
+    expected = literal_ece(proba.max(axis=1), order[:, 0] == truth, order[:, 0])
+    assert ece(rows.labels, rows) == pytest.approx(expected, abs=1e-6)
+    report = examine(vector_files()[how])
+    assert report.ok
+    assert ("class_names_assumed" in report.codes) == (how == "lists")
+    if how == "lm-evaluation-harness":
+        assert rows.metadata["prompt"][0] == "the prompt"
+        assert rows.metadata["doc.question"][0] == "a\nb"
+
+
+def test_a_log_of_other_targets_uses_whether_it_was_right():
+    proba, order, truth = many()
+    rows = [
+        {"filtered_resps": [[float(np.log(one + 1e-12)), False] for one in p], "target": "?", "acc": int(ok)}
+        for p, ok in zip(proba, order[:, 0] == truth, strict=True)
+    ]
+    read_rows = read(lines(rows))
+    expected = literal_ece(proba.max(axis=1), order[:, 0] == truth, order[:, 0])
+    assert (read_rows.kind, ece(read_rows.labels, read_rows)) == (
+        "top-label",
+        pytest.approx(expected, abs=1e-6),
+    )
+    with pytest.raises(InputError, match="holds no confidence in them"):
+        read(lines([{"filtered_resps": ["Paris"], "target": "Paris", "exact_match": 1.0}] * 5))
+
+
+def several_files():
+    """Scores of four classes of which several can be true."""
+    random = np.random.default_rng(4)
+    scores = random.random((N, 4)).round(4)
+    truth = (random.random((N, 4)) < scores**1.2).astype(int)
+    arrays = io.BytesIO()
+    np.savez(arrays, scores=scores, labels=truth)
+    frame = pd.DataFrame({f"p({name})": scores[:, j] for j, name in enumerate(NAMES)})
+    sets = [[str(name) for name, one in zip(NAMES, row, strict=True) if one] for row in truth]
+    full = [dict(zip(NAMES.tolist(), row.tolist(), strict=True)) for row in scores]
+    return (scores, truth), {
+        "columns": frame.assign(**{f"true {name}": truth[:, j] for j, name in enumerate(NAMES)}),
+        "npz": arrays.getvalue(),
+        "sets": lines({"scores": s, "labels": t} for s, t in zip(full, sets, strict=True)),
+        "codes": lines(
+            {"scores": s.tolist(), "labels": np.flatnonzero(t).tolist()}
+            for s, t in zip(scores, truth, strict=True)
+        ),
+    }
+
+
+@pytest.mark.parametrize("how", several_files()[1])
+def test_scores_of_which_several_can_be_true(how):
+    (scores, truth), files = several_files()
+    rows = read(files[how])
+    assert (rows.kind, rows.n_classes) == ("multilabel", 4)
+    expected = np.mean([literal_ece(scores[:, j], truth[:, j]) for j in range(4)])
+    assert ece(rows.labels, rows, notion="class-wise") == pytest.approx(expected, abs=1e-9)
+    one = rows.of_class(rows.class_names[2])
+    assert ece(one.labels, one) == pytest.approx(literal_ece(scores[:, 2], truth[:, 2]), abs=1e-9)
+    chosen = read(files[how], positive=rows.class_names[2])
+    assert (chosen.kind, chosen.positive) == ("binary", rows.class_names[2])
+    assert examine(files[how]).ok
+    with pytest.raises(InputError, match="several of which can be true"):
+        ece(rows.labels, rows)
+
+
+@pytest.mark.parametrize("notion", ["class-wise", "top-k-label", "top-k-confidence"])
+def test_what_apply_writes_of_vectors_is_read_back(notion, tmp_path):
+    proba, _, truth = many()
+    rows = Predictions(proba, truth, tuple(NAMES))
+    fitted = fit_on(MulticlassToBinary(PlattScaling(), notion=notion), rows)
+    applied_frame(fitted, rows).to_csv(tmp_path / "applied.csv", index=False)
+    again = read(tmp_path / "applied.csv")
+    if notion == "class-wise":
+        expected = fitted.predict_proba(proba)
+        assert again.kind == "top-label"
+        np.testing.assert_array_equal(again.confidence, expected.max(axis=1))
+        assert accuracy(again.labels, again) == (expected.argmax(axis=1) == truth).mean()
+        every = examine(tmp_path / "applied.csv").fix("class_wise_scores").announced()
+        assert every.kind == "multilabel"
+        np.testing.assert_array_equal(every.scores, expected)
+        assert ece(every.labels, every, notion=notion) == ece(truth, expected, notion=notion)
+    else:
+        ranked, scores = fitted.predict_top_k(proba)
+        assert again.kind == "top-k"
+        np.testing.assert_array_equal(again.scores, scores)
+        assert ece(again.labels, again, notion=notion) == pytest.approx(
+            ece(truth, TopKPrediction(ranked, scores), notion=notion)
+        )

@@ -48,6 +48,7 @@ CALLS = {
     "paired_difference": ((LABELS, *TOPS), {}),
     "paired_interval": ((LABELS, *TOPS), {"n_resamples": 20, "random_state": 0}),
     "plan_bins": ((CALIBRATION, EVALUATION), {"points_per_bin": [20]}),
+    "problem_floors": ((TOP,), {"n_resamples": 20, "random_state": 0}),
     "recommend": ((ROWS, LABELS), {"methods": {"TL-HB": HISTOGRAM}}),
     "slice_gaps": ((LABELS, TOPS[1], SITES), {"only": ["north"]}),
     "slices": ((LABELS, TOPS[1], [SITES]), {"n_resamples": 20, "random_state": 0}),

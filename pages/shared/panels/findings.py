@@ -58,6 +58,12 @@ def show_roles(reading: Reading) -> None:
 
 def _show_one_score(reading: Reading, roles: Roles, names: list[str]) -> None:
     """Show the columns of a file with one score per row, and let the user correct them."""
+    if len(roles.probabilities) > 1 or roles.probabilities[0] not in names:
+        st.markdown(f"Read as **{KINDS[roles.kind].title}**.")
+        with st.expander("Columns"):
+            listed = {"Scores": roles.probabilities, "Classes": roles.ranked, "Labels": roles.label}
+            st.text("\n".join(f"{head}: {', '.join(of)}" for head, of in listed.items() if of))
+        return
     st.markdown(f"Read as **{KINDS[roles.kind].title}**, one score per row.")
     others = [NOBODY, *names]
     with st.expander(f"Columns: {escaped(roles.probabilities[0])} is taken for the score"):
