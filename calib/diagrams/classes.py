@@ -90,6 +90,12 @@ class ClassTable:
         """Class codes, largest share of the TL-ECE first; ties, and classes never predicted, by code."""
         return np.argsort(-self.share, kind="stable")
 
+    @property
+    def clearest(self) -> np.ndarray:
+        """Codes of the classes above noise, the clearest evidence first; of equal p, those that add most."""
+        order = np.lexsort((-self.share, np.nan_to_num(self.p_value, nan=2.0)))
+        return order[self.flagged[order]]
+
     def words(self, strong: str = "{}") -> str:
         """Say how many predicted classes are above noise; `strong` as for `cell_words`."""
         n_predicted = int((self.predicted > 0).sum())

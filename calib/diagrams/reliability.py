@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
+from scipy.special import betainc, ndtri
 
 from calib.binning import BinStatistics, assign_bins, bin_statistics, uniform_edges
+from calib.calibrators.shrinkage import shrunken
 from calib.exceptions import InputError
 from calib.noise.intervals import outcome_limits
 from calib.notions import TOP_NOTIONS
@@ -120,11 +121,20 @@ class ReliabilityDiagram:
         at = np.flatnonzero(self.bin == bin_)
         if not len(at):
             raise InputError(f"bin {bin_} holds no rows; the bins with rows are {self.bin.tolist()}")
-        inside = np.flatnonzero(self.cells.bin == bin_)
-        inside = inside[np.argsort(-self.cells.count[inside], kind="stable")]
-        count, rate = self.cells.count[inside], self.cells.mean_outcome[inside]
-        lower, upper = wilson_interval(rate, self.cells.effective[inside])
         first = int(at[0])
+        inside = np.flatnonzero(self.cells.bin == bin_)
+        of_bin = (self.cells.mean_outcome, self.cells.effective, self.cells.mean_score)
+        rates, counts, scores = (values[inside] for values in of_bin)
+        p_value = chance_of_gap(rates, counts, scores)
+        order = np.lexsort((-self.cells.count[inside], p_value))
+        inside, p_value = inside[order], p_value[order]
+        count, rate, says = (
+            a[inside] for a in (self.cells.count, self.cells.mean_outcome, self.cells.mean_score)
+        )
+        lower, upper = wilson_interval(rate, self.cells.effective[inside])
+        low, high = (ends[inside] for ends in outcome_limits(self.cells, 0.05 / len(inside)))
+        effective = self.cells.effective[inside]
+        shrunk, strength = shrunken(rate * effective, effective, np.full(len(inside), self.accuracy[first]))
         return BinZoom(
             bin=bin_,
             lower=float(self.lower[first]),
@@ -134,10 +144,13 @@ class ReliabilityDiagram:
             accuracy=float(self.accuracy[first]),
             label=self.cells.label[inside],
             class_count=count,
-            class_confidence=self.cells.mean_score[inside],
+            class_confidence=says,
             class_accuracy=rate,
             class_lower=lower,
             class_upper=upper,
+            class_shrunken=shrunk,
+            strength=strength,
+            beyond_noise=(says < low) | (says > high),
         )
 
     def frame(self) -> pd.DataFrame:
@@ -149,7 +162,10 @@ class ReliabilityDiagram:
 
 @dataclass(frozen=True, eq=False)
 class BinZoom:
-    """The predicted classes inside one bin of a reliability diagram (Figure 1b), most rows first.
+    """The predicted classes inside one bin of a reliability diagram (Figure 1b), clearest evidence first.
+
+    Evidence is the chance that a class whose rows are right as often as they say is as far off or farther:
+    a class of 4 rows that are all right comes after one of 400 that is off by little.
 
     Attributes
     ----------
@@ -167,6 +183,13 @@ class BinZoom:
         Mean confidence and accuracy of each.
     class_lower, class_upper : (C,) float64 arrays
         95 % Wilson interval of each accuracy.
+    class_shrunken : (C,) float64 array
+        Empirical Bayes estimate of each accuracy: shrunk towards that of all classes in the bin, the more
+        the fewer rows there are (`calib.calibrators.shrinkage`).
+    strength : float
+        Rows that the accuracy of all classes is worth in these.
+    beyond_noise : (C,) bool array
+        Whether the interval of the accuracy excludes the confidence, all classes of the bin together at 5 %.
     """
 
     bin: int
@@ -181,20 +204,31 @@ class BinZoom:
     class_accuracy: np.ndarray
     class_lower: np.ndarray
     class_upper: np.ndarray
+    class_shrunken: np.ndarray
+    strength: float
+    beyond_noise: np.ndarray
 
     def words(self, class_names: Sequence[str], strong: str = "{}") -> str:
-        """Describe the class that is furthest off, of those with `FEW_ROWS` if there are any, and the bin.
+        """Describe the class with the clearest evidence, if any is beyond noise, and the bin.
 
         `class_names` must already be escaped for where the words are shown; `strong` as for `cell_words`.
         """
-        enough = self.class_count >= min(FEW_ROWS, self.class_count.max())
-        at = int(np.argmax(enough * np.abs(self.class_accuracy - self.class_confidence)))
-        cell = self.class_confidence[at], self.class_accuracy[at], self.class_count[at]
-        return (
-            f"Predicted {class_names[self.label[at]]} at {self.lower:.3g} to {self.upper:.3g}: "
-            f"{cell_words(*cell, strong)}. All classes "
-            f"together: {cell_words(self.mean_confidence, self.accuracy, self.count)}."
-        )
+        where = f"{self.lower:.3g} to {self.upper:.3g}"
+        at = int(np.argmax(self.beyond_noise))
+        if self.beyond_noise[at]:
+            cell = self.class_confidence[at], self.class_accuracy[at], self.class_count[at]
+            one = f"Predicted {class_names[self.label[at]]} at {where}: {cell_words(*cell, strong)}"
+            if self.class_count[at] < FEW_ROWS:
+                one += f"; by all classes together, about {self.class_shrunken[at]:.3f}"
+        else:
+            least, most = int(self.class_count.min()), int(self.class_count.max())
+            rows = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+            one = (
+                f"None of the {len(self.label):,} predicted classes at {where} is distinguishable from noise "
+                f"by itself ({rows} rows each)"
+            )
+        together = cell_words(self.mean_confidence, self.accuracy, self.count)
+        return f"{one}. All classes together: {together}."
 
     def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
         """Return one row per predicted class, with its name if there are `class_names`."""
@@ -206,6 +240,8 @@ class BinZoom:
                 "accuracy": self.class_accuracy,
                 "accuracy_lower": self.class_lower,
                 "accuracy_upper": self.class_upper,
+                "accuracy_shrunken": self.class_shrunken,
+                "beyond_noise": self.beyond_noise,
             }
         )
         return with_class_names(table, class_names)
@@ -334,6 +370,19 @@ def worst_cells(cells: BinStatistics, n_cells: int = 3, min_count: int = FEW_ROW
     table["contribution"] = cells.share * np.abs(cells.gap)
     table = table[table["count"] >= min_count]
     return table.sort_values("contribution", ascending=False, kind="stable").head(n_cells)
+
+
+def chance_of_gap(rate: np.ndarray, count: np.ndarray, score: np.ndarray) -> np.ndarray:
+    """Two-sided binomial p-value of each frequency where the chance is the score; counts need not be whole.
+
+    >>> chance_of_gap(np.array([1.0]), np.array([4.0]), np.array([0.5])).round(4).tolist()
+    [0.125]
+    """
+    right, wrong = rate * count, (1.0 - rate) * count
+    chance = np.clip(score, 1e-12, 1.0 - 1e-12)
+    more = np.where(right > 1e-9, betainc(np.maximum(right, 1e-9), wrong + 1.0, chance), 1.0)
+    less = np.where(wrong > 1e-9, betainc(np.maximum(wrong, 1e-9), right + 1.0, 1.0 - chance), 1.0)
+    return np.minimum(2.0 * np.minimum(more, less), 1.0)
 
 
 def wilson_interval(

@@ -156,8 +156,9 @@ def reliability(
 def zoom(diagram: BinZoom, class_names: Sequence[str], *, chosen: int | None = None) -> go.Figure:
     """Draw Figure 1b: what the model says and how often it is right, per predicted class of one bin.
 
-    One line per class, most rows on top, at most 30; the bars at the right count the rows. Marks carry the
-    class code last in their customdata; `chosen` is the code of a class to be marked.
+    One line per class, the clearest evidence on top, at most 30; the bars at the right count the rows.
+    Diamonds are shrunken accuracies. Marks carry the class code last in their customdata; `chosen` is the
+    code of a class to be marked.
     """
     shown = slice(0, MAX_NAMED)
     label, count = diagram.label[shown], diagram.class_count[shown]
@@ -212,6 +213,17 @@ def zoom(diagram: BinZoom, class_names: Sequence[str], *, chosen: int | None = N
         customdata=custom,
         hovertemplate=hover,
     )
+    if len(label) > 1:
+        figure.add_scatter(
+            x=diagram.class_shrunken[shown],
+            y=lines,
+            mode="markers",
+            marker={"symbol": "diamond-open", "size": 11, "color": OKABE_ITO["purple"], "line": {"width": 2}},
+            customdata=custom,
+            name="shrunk towards all classes (empirical Bayes)",
+            hovertemplate="Predicted %{customdata[0]}<br>about %{x:.3f}, from its %{customdata[5]:,} rows "
+            "and those of all classes<extra></extra>",
+        )
     figure.add_scatter(
         x=right,
         y=lines,

@@ -47,16 +47,20 @@ need_kind("Classes")
 names = dataset().evaluation.class_names
 n_bins, method = bins_and_model()
 by_class = classes(method, n_bins)
-worst = [code for code in by_class.ranked[:3].tolist() if by_class.predicted[code]]
+worst = [
+    f"predicted {literal(names[code])} "
+    + cell_words(by_class.confidence[code], by_class.accuracy[code], by_class.predicted[code])
+    + f" ({by_class.share[code]:.0%} of it)"
+    for code in by_class.clearest[:3].tolist()
+]
 st.markdown(
-    f"{by_class.words('**{}**')} These classes add most to the TL-ECE of **{by_class.tl_ece:.4f}**: "
-    + "; ".join(
-        f"predicted {literal(names[code])} "
-        + cell_words(by_class.confidence[code], by_class.accuracy[code], by_class.predicted[code])
-        + f" ({by_class.share[code]:.0%} of it)"
-        for code in worst
+    f"{by_class.words('**{}**')}. "
+    + (
+        f"The evidence is clearest for these, with their part of the TL-ECE of **{by_class.tl_ece:.4f}**: "
+        f"{'; '.join(worst)}."
+        if worst
+        else f"The TL-ECE is **{by_class.tl_ece:.4f}**; no single class can be blamed for it."
     )
-    + "."
 )
 
 left, right = st.columns([2, 1], vertical_alignment="bottom")

@@ -141,9 +141,15 @@ chart(
 )
 if len(zoom.label) > figures.MAX_NAMED:
     st.caption(
-        f"Shown: the {figures.MAX_NAMED} of {len(zoom.label):,} classes with most rows; the CSV has all."
+        f"Shown: the {figures.MAX_NAMED} of {len(zoom.label):,} classes with the clearest evidence; the CSV "
+        "has all."
     )
-st.caption("Whiskers are 95 % Wilson intervals. Markers of fewer than 20 rows are lighter.")
+st.caption(
+    "Classes with the clearest evidence come first. Whiskers are 95 % Wilson intervals. Markers of fewer "
+    "than 20 rows are lighter. A diamond is an estimate of the accuracy of a class from its own rows and, "
+    "the more the fewer these are, from those of all classes in the bin, which count as "
+    f"{zoom.strength:,.0f} rows."
+)
 code = st.selectbox(
     "Rows of",
     of_bin,
