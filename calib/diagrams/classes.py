@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import false_discovery_control
 
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.diagrams.reliability import FEW_ROWS, wilson_interval, with_class_names
@@ -15,6 +14,7 @@ from calib.exceptions import InputError
 from calib.noise.floor import (
     ABOVE_NOISE,
     WITHIN_NOISE,
+    discoveries,
     perfect_words,
     problem_floors,
     refined_p_values,
@@ -248,7 +248,7 @@ def class_table(
     contribution[floors.label] = floors.observed * floors.weight / problems.n_samples
     tl_ece = float(contribution.sum())
     flagged = np.zeros(n_classes, dtype=bool)
-    flagged[floors.label] = false_discovery_control(p_value) <= fdr
+    flagged[floors.label] = discoveries(p_value, fdr)
     return ClassTable(
         n_bins=n_bins,
         strategy=strategy,

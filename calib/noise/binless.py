@@ -8,9 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
-from scipy.stats import chi2
-from scipy.stats import norm as normal
+from scipy.special import chdtrc, expit, ndtr, ndtri
 
 from calib.announcements import Announcement, ConfidencePrediction
 from calib.binning import BinaryProblems
@@ -339,7 +337,7 @@ def calibration_slope(
         "calibration_slope",
         "its intervals are those of rows that count alike; calibration_test takes weights",
     )
-    z = normal.ppf((1.0 + check_level(level)) / 2.0)
+    z = ndtri((1.0 + check_level(level)) / 2.0)
     clipped = np.clip(problems.scores.astype(np.float64), CLIP, 1.0 - CLIP)
     log_odds, outcomes = np.log(clipped) - np.log1p(-clipped), problems.outcomes.astype(np.float64)
     both = _newton(np.column_stack([np.ones_like(log_odds), log_odds]), np.zeros_like(log_odds), outcomes)
@@ -357,7 +355,7 @@ def calibration_slope(
         *slope,
         *intercept,
         *in_the_large,
-        p_value=float(chi2.sf(excess, 2)),
+        p_value=float(chdtrc(2, excess)),
         level=level,
         determined=both.converged and large.converged,
     )
@@ -404,7 +402,7 @@ def largest_tail(x: float) -> float:
     """Chance that the largest |B(t)| of a Brownian motion on [0, 1] is above x."""
     k = np.arange(100)
     if x >= 1.5:
-        return float(4.0 * ((-1.0) ** k * normal.sf((2 * k + 1) * x)).sum())
+        return float(4.0 * ((-1.0) ** k * ndtr(-(2 * k + 1) * x)).sum())
     if x <= 0.0:
         return 1.0
     odd = 2 * k + 1
@@ -415,14 +413,14 @@ def range_tail(x: float) -> float:
     """Chance that the range of a Brownian motion on [0, 1] is above x (Feller 1951)."""
     k = np.arange(1, 101)
     if x >= 2.0:
-        return float(8.0 * ((-1.0) ** (k - 1) * k * normal.sf(k * x)).sum())
+        return float(8.0 * ((-1.0) ** (k - 1) * k * ndtr(-k * x)).sum())
     if x <= 0.0:
         return 1.0
     half = (k - 0.5) * np.pi
     return float(1.0 - ((8.0 / x**2 + 2.0 / half**2) * np.exp(-2.0 * (half / x) ** 2)).sum())
 
 
-_LIMITS = {"kuiper": range_tail, "ks": largest_tail, "spiegelhalter": lambda z: 2.0 * normal.sf(z)}
+_LIMITS = {"kuiper": range_tail, "ks": largest_tail, "spiegelhalter": lambda z: 2.0 * ndtr(-z)}
 
 
 def _top_problems(y_true: Any, scores: Any, notion: Notion, sample_weight: Any = None) -> BinaryProblems:

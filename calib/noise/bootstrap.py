@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from calib.exceptions import InputError
 from calib.metrics.errors import TINY, row_values, weighted_mean
@@ -216,7 +216,7 @@ def mean_limits(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarra
         return np.full(len(mean), -np.inf), np.full(len(mean), np.inf)
     third = ((values - mean[:, None]) ** 3).mean(axis=1)
     skewness = np.divide(third, spread**3, out=np.zeros_like(third), where=spread**3 > 0.0)
-    bend, quantile = skewness / np.sqrt(n), student.ppf((1.0 + level) / 2.0, n - 1)
+    bend, quantile = skewness / np.sqrt(n), stdtrit(n - 1, (1.0 + level) / 2.0)
 
     def studentised(at: float) -> np.ndarray:
         """Invert the transformation."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm as normal
+from scipy.special import ndtri
 
 from calib.binning import BinaryProblems, Strategy, bin_statistics
 from calib.exceptions import InputError
@@ -124,7 +124,7 @@ def paired_difference(
     Where there is a difference, the wrong direction is claimed in 2.5 % or less; where there is none, any
     direction in 5 % or less.
     """
-    z = _ALLOWANCE * normal.ppf((1.0 + check_level(level)) / 2.0)
+    z = _ALLOWANCE * ndtri((1.0 + check_level(level)) / 2.0)
     a, b = (
         _Side.of(*weighted_rows(y_true, scores, sample_weight), notion, n_bins, strategy, top_k)
         for scores, strategy in ((scores_a, strategy_a), (scores_b, strategy_b))

@@ -424,6 +424,13 @@ class CellMetric:
         return (gaps if self.aggregate == "cell" else self.adder @ gaps).max(axis=0)
 
 
+def discoveries(p_value: Any, fdr: float) -> np.ndarray:
+    """Return which p-values are above noise at this false discovery rate (Benjamini & Hochberg 1995)."""
+    from scipy.stats import false_discovery_control  # takes a second to import
+
+    return np.asarray(false_discovery_control(p_value) <= fdr)
+
+
 def p_values(observed: np.ndarray, samples: np.ndarray) -> np.ndarray:
     """One-sided p-values with the +1 correction (Davison & Hinkley 1997, section 4.2), row by row."""
     reached = np.sum(samples >= observed[:, None] - 1e-12, axis=1)

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import betaincinv, gammaln, ndtr, xlogy
-from scipy.stats import norm as normal
+from scipy.special import betaincinv, gammaln, ndtr, ndtri, xlogy
 
 from calib.announcements import TopLabelPrediction
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
@@ -152,7 +151,7 @@ def error_interval_of(
     """Compute `error_interval` from binary problems that are already reduced and sorted."""
     if norm not in (1, 2):
         raise InputError(f"norm must be 1 (ECE) or 2 (l2 error) for an interval; got {norm!r}")
-    z = normal.ppf((1.0 + check_level(level)) / 2.0)
+    z = ndtri((1.0 + check_level(level)) / 2.0)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
     limits = _l1_limits if norm == 1 else _l2_limits
     observed, estimate, lower, upper = limits(problems, cells, z)

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import false_discovery_control
 
 from calib.announcements import TopLabelPrediction
 from calib.binning import Strategy
 from calib.exceptions import InputError
-from calib.noise.floor import ABOVE_NOISE, ProblemFloors, problem_floors, refined_p_values
+from calib.noise.floor import ABOVE_NOISE, ProblemFloors, discoveries, problem_floors, refined_p_values
 from calib.notions import TOP_NOTIONS, Notion
 from calib.predictions import weighted_rows, weights_of
 from calib.reductions import event_scores, outcomes_of, reduce_to_binary, top_label
@@ -186,7 +185,7 @@ def slices(
         p = refined_p_values(problems, floors, fdr, n_resamples, random, owner=owner, among=among, **options)
         tables.append(_of_column(column, code, floors, p, score, right, weights))
     table = pd.concat(tables, ignore_index=True)
-    table["above_noise"] = false_discovery_control(table["p"]) <= fdr
+    table["above_noise"] = discoveries(table["p"], fdr)
     spread = np.maximum(table["floor_upper"] - table["floor"], 1e-12)
     table["excess"] = (table["error"] - table["floor"]) / spread
     table = table.sort_values(["p", "excess"], ascending=[True, False], kind="stable")
