@@ -1,7 +1,8 @@
 """How often calib's intervals and choices are right: ``python -m docs.coverage`` writes docs/coverage.md.
 
-The tables are what the scripts of `benchmarks/` print. ``--draws`` sets the draws for each row of the tables;
-each script can also be run alone.
+The tables are what the scripts of `benchmarks/` print. ``--draws`` sets the draws for each row of the
+tables; ``--only`` names the scripts to run, and keeps the tables of the others. Seeds are fixed: the same
+draws of the same code print the same table.
 """
 
 from __future__ import annotations
@@ -66,13 +67,27 @@ def printed(script: str, draws: int) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603
 
 
+def written(text: str) -> dict[str, str]:
+    """Return the table of each script on a page."""
+    sections = text.split("\n## ")[1:]
+    return {
+        script: section.partition(f"`python -m benchmarks.{script} ")[2].partition(":\n\n")[2]
+        for (script, *_), section in zip(SECTIONS, sections, strict=True)
+    }
+
+
 def main() -> None:
     """Run the scripts and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=200)
-    draws = parser.parse_args().draws
-    tables = {script: printed(script, max(int(draws * share), 1)) for script, _, _, share in SECTIONS}
-    PAGE.write_text(page(tables, draws), encoding="utf-8")
+    scripts = [script for script, *_ in SECTIONS]
+    parser.add_argument("--only", nargs="+", choices=scripts, default=scripts, metavar="SCRIPT")
+    options = parser.parse_args()
+    shares = {script: share for script, _, _, share in SECTIONS}
+    tables = {} if options.only == scripts else written(PAGE.read_text(encoding="utf-8"))
+    for script in options.only:
+        tables[script] = printed(script, max(int(options.draws * shares[script]), 1))
+    PAGE.write_text(page(tables, options.draws), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -118,7 +118,9 @@ def paired_difference(
 
     Where chances differ between the rows of a cell, less than was taken off is noise, and each debiased
     square is too small by that share of it (`SquaredGaps.between`). The ends are the farthest over the shares
-    `BETWEEN_ROWS`; the normal quantile is `_ALLOWANCE` times as large, as cells differ in this.
+    `BETWEEN_ROWS`, the same for both models, or as many times larger for one as its cells have less variance:
+    the noise of a row does not depend on the model. The normal quantile is `_ALLOWANCE` times as large, as
+    cells differ in this.
 
     In the populations of ``benchmarks/difference_coverage.py`` the 95 % interval covers in 93 % or more.
     Where there is a difference, the wrong direction is claimed in 2.5 % or less; where there is none, any
@@ -260,9 +262,9 @@ def _limits(a: _Side, b: _Side, z: float) -> tuple[float, float]:
     fall = scale * own_b * size_b / max(float(b.table.share @ b.table.gap**2), 1e-300)
     bend = (_third_moment(a.table) - _third_moment(b.table)) * min(1.0, degenerate / max(least, 1e-300))
 
-    def ends(of_rows: float) -> tuple[float, float]:
-        """Return the ends where this share of the variance lies between rows."""
-        left = 1.0 - of_rows
+    def ends(left_a: float, left_b: float) -> tuple[float, float]:
+        """Return the ends where these shares of the variances of a and b lie in the outcome of each row."""
+        left = max(left_a, left_b)
         noise = max(observed * left - degenerate / a.table.excess * left**2, degenerate * left**2)
         variance = max(noise + between, 1e-300)
         skewness = float(np.clip(bend * left**2 / variance**1.5, -2.0, 2.0))
@@ -272,12 +274,19 @@ def _limits(a: _Side, b: _Side, z: float) -> tuple[float, float]:
             square = max(quantile, 1.0) ** 2
             return (square * rate + float(np.sqrt(square**2 * rate**2 + 4.0 * square * variance))) / 2.0
 
-        centre = a.table.squared - b.table.squared + of_rows * (a.table.between - b.table.between)
+        centre = a.table.squared + (1.0 - left_a) * a.table.between
+        centre -= b.table.squared + (1.0 - left_b) * b.table.between
         return float(centre - reach(z + correction, fall * left)), float(
             centre + reach(z - correction, rise * left)
         )
 
-    lowers, uppers = zip(*map(ends, BETWEEN_ROWS), strict=True)
+    # The noise of the rows' outcomes is one and the same: a larger share of the smaller variance.
+    left = 1.0 - np.array(BETWEEN_ROWS)
+    of_a, of_b = (float(np.mean(side.table.variance[side.cell] * side.weight)) for side in (a, b))
+    least_noise = max(min(of_a, of_b), 1e-300)
+    shares = [*zip(left, left, strict=True)]
+    shares += zip(left * least_noise / max(of_a, 1e-300), left * least_noise / max(of_b, 1e-300), strict=True)
+    lowers, uppers = zip(*(ends(*share) for share in shares), strict=True)
     return min(lowers), max(uppers)
 
 
