@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from calib.announcements import Announcement
 from calib.assessment.advice import choose_points_per_bin, recommend
@@ -28,11 +29,12 @@ from calib.diagrams.scheme_comparison import compare_schemes
 from calib.diagrams.validity import validity_curve
 from calib.doctor.examination import examine
 from calib.formats.source import Progress
+from calib.formats.writing import write_csv
 from calib.isolation.objects import Packer, n_bytes, unpack
 from calib.isolation.process import LOST, Pool, Worker
 from calib.metrics.debiased import smooth_ece, sweep_ece
 from calib.noise.bands import calibration_band
-from calib.noise.binless import calibration_tests
+from calib.noise.binless import calibration_slope, calibration_tests
 from calib.noise.bootstrap import paired_interval
 from calib.noise.differences import paired_difference
 from calib.noise.floor import canonical_noise_floor, noise_floor, problem_floors
@@ -68,6 +70,11 @@ def write_report(contents: ReportInput) -> str:
     return report_html(replace(contents, examinations={"evaluation": report}))
 
 
+def write_table(frame: pd.DataFrame) -> np.ndarray:
+    """Return the bytes of a table as CSV."""
+    return np.frombuffer(write_csv(frame), dtype=np.uint8)
+
+
 def _seconds_to_fit(
     calibrator: Any, calibration: Announcement, evaluation: Announcement, groups: Any = None
 ) -> float:
@@ -93,7 +100,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (binned_sweeps, 0.3),
         (calibrated_scores, 0.01),
         (calibration_band, 0.2),
-        (calibration_tests, 6.0),
+        (calibration_slope, 0.03),
+        (calibration_tests, 3.0),
         (canonical_noise_floor, 0.05),
         (choose_points_per_bin, 1.5),
         (class_binning, 0.02),
@@ -117,6 +125,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (validity_curve, 0.02),
         (vector_losses, 0.01),
         (write_report, 5.0),
+        (write_table, 0.3),
     )
 }
 
@@ -154,12 +163,17 @@ class Job:
         if known is not function:
             raise KeyError(f"{function.__module__}.{function.__name__} is not in FUNCTIONS")
 
+    @cached_property
+    def seconds(self) -> float:
+        """Seconds that it will take, about."""
+        if callable(self.rate):
+            return self.rate(*self.arguments)
+        return self.rate * n_bytes((self.arguments, self.options)) / 1e6
+
     @property
     def is_short(self) -> bool:
         """Whether it will take less than `AT_ONCE` seconds."""
-        if callable(self.rate):
-            return self.rate(*self.arguments) < AT_ONCE
-        return self.rate * n_bytes((self.arguments, self.options)) / 1e6 < AT_ONCE
+        return self.seconds < AT_ONCE
 
     def do_here(self) -> Any:
         """Call the function."""
@@ -181,7 +195,7 @@ class Job:
             As the function does, or if the job ended its worker.
         """
         head, arrays = self.message
-        reply, results = pool.ask(head, (), arrays, progress)
+        reply, results = pool.ask(head, (), arrays, progress, self.seconds)
         return unpack(reply["result"], results)
 
 

@@ -19,6 +19,8 @@ from calib.announcements import Announcement
 from calib.predictions import Predictions
 
 PLAIN = (type(None), bool, int, float, str)
+#: Cells from which a column of texts is sent as numbers of its distinct ones.
+MANY = 1_000
 #: Types of calib that are sent, with their subclasses and all dataclasses.
 SENT = (BaseEstimator, Predictions, tuple)
 
@@ -50,7 +52,7 @@ class Packer:
         if isinstance(value, Mapping):
             return {"dict": [[self.pack(key), self.pack(one)] for key, one in value.items()]}
         if isinstance(value, pd.DataFrame):
-            columns = [[name, self._packed_array(value[name].to_numpy())] for name in value.columns]
+            columns = [[name, self._packed_column(value[name])] for name in value.columns]
             return {"table": columns, "index": self._packed_array(value.index.to_numpy())}
         if id(value) in self._described:
             return {"again": self._described[id(value)][0]}
@@ -67,6 +69,12 @@ class Packer:
             self._places[id(array)] = len(self.arrays)
             self.arrays.append(array)
         return self._places[id(array)]
+
+    def _packed_column(self, column: pd.Series) -> Any:
+        if column.dtype.kind in "biuf" or len(column) < MANY:
+            return self._packed_array(column.to_numpy())
+        codes, words = pd.factorize(column.to_numpy(dtype=object), use_na_sentinel=False)
+        return {"words": self._packed_array(words), "codes": self._stored(codes)}
 
     def _packed_array(self, array: np.ndarray) -> Any:
         if array.dtype.kind in "biuf" and array.size:
@@ -91,6 +99,8 @@ def _unpacked(data: Any, arrays: Sequence[np.ndarray], made: list[Any]) -> Any:
         return data
     if "number" in data:
         return arrays[data["number"]][0]
+    if "words" in data:
+        return _unpacked(data["words"], arrays, made)[arrays[data["codes"]]]
     if "array" in data:
         arrays[data["array"]].flags.writeable = False
         return arrays[data["array"]]

@@ -35,8 +35,10 @@ PATIENCE = 3
 MOST_KEPT = 1 << 30
 #: Seconds between two calls of `progress`, at which a session that was stopped ends its job.
 PAUSE = 0.2
-#: Bytes of a job's arrays above which it leaves one worker to smaller ones, if there are several.
-LARGE = 2_000_000
+#: Bytes of a job's arrays, and seconds it will take, above which it leaves one of several workers to others.
+LARGE, LONG = 2_000_000, 3.0
+#: A job stands in the queue as if it had come so many times its seconds later.
+YIELD = 3.0
 
 LOST = "Nothing you had loaded is lost."
 #: Bytes on their way between two processes: many, since each piece waits for Python's lock.
@@ -185,16 +187,17 @@ class Worker:
 
 @dataclass(eq=False)
 class _Ticket:
-    """One job that waits for a worker."""
+    """One job that waits for a worker, in the order of `due`."""
 
     large: bool
+    due: float
 
 
 class Pool:
     """A bounded number of workers that all sessions of a server share.
 
-    Jobs are done in the order they came, except that the last free worker takes no large job: what others
-    wait for is then not behind it.
+    Jobs are done in the order they came, but a long one lets shorter ones that come a little later go first,
+    and the last free worker takes no large job: what others wait for is then not behind it.
 
     Parameters
     ----------
@@ -237,8 +240,9 @@ class Pool:
         blobs: Sequence[Any] = (),
         arrays: Sequence[np.ndarray] = (),
         progress: Progress | None = None,
+        seconds: float = 0.0,
     ) -> tuple[dict[str, Any], list[np.ndarray]]:
-        """Have a job done by the worker that is free next.
+        """Have a job done by the worker that is free next; it will take about so many seconds.
 
         `progress` is called on this thread, again and again, with the share done and a word, also while
         the job waits. What it raises ends the job.
@@ -248,7 +252,8 @@ class Pool:
         InputError
             As for `Worker.ask`.
         """
-        worker = self._next_worker(sum(array.nbytes for array in arrays) > LARGE, progress)
+        large = seconds > LONG or sum(array.nbytes for array in arrays) > LARGE
+        worker = self._next_worker(large, progress, seconds)
         latest = (0.0, "")
 
         def note(share: float, words: str) -> None:
@@ -284,11 +289,12 @@ class Pool:
                     self.idle.append(worker)
                     self.turn.notify_all()
 
-    def _next_worker(self, large: bool, progress: Progress | None) -> Worker:
+    def _next_worker(self, large: bool, progress: Progress | None, seconds: float = 0.0) -> Worker:
         """Wait for a worker, in turn."""
-        ticket = _Ticket(large and self.size > 1)
+        ticket = _Ticket(large and self.size > 1, time.monotonic() + YIELD * seconds)
         with self.turn:
             self.waiting.append(ticket)
+            self.waiting.sort(key=lambda one: one.due)
         try:
             while True:
                 with self.turn:

@@ -15,11 +15,23 @@ from calib.persistence import aligned, loads
 from pages.shared.panels.findings import show_faults
 from pages.shared.panels.label_shift import corrected
 from pages.shared.session import dataset, methods
-from pages.shared.uploads import read, without_labels
+from pages.shared.uploads import logged, read, without_labels
 from pages.shared.widgets import before_and_after, download, escaped, heading, made, offer
 from pages.shared.work import compute
 
 PREVIEW_ROWS = 100
+
+
+def calibrator_of(file: Any) -> Any:
+    """Return the calibrator in an uploaded file, read elsewhere first, once for each upload."""
+    file_id, calibrator = st.session_state.get("calibrator-read", (None, None))
+    if file_id != file.file_id:
+        with logged(file.size):
+            check_calibrator(file.getvalue())
+            calibrator = loads(file.getvalue())
+        st.session_state["calibrator-read"] = file.file_id, calibrator
+    return calibrator
+
 
 heading("Apply", "Send new predictions, with or without labels, through a fitted calibrator.")
 start()
@@ -34,8 +46,7 @@ try:
     if source == "From a file":
         file = left.file_uploader("Calibrator file (JSON)", type="json", key="calibrator-file")
         if file is not None:
-            check_calibrator(file.getvalue())
-            calibrator = loads(file.getvalue())
+            calibrator = calibrator_of(file)
     elif fitted:
         calibrator = fitted[left.selectbox("Fitted calibrator", list(fitted))]
     else:

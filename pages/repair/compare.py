@@ -91,7 +91,7 @@ leaderboard = compare(
     data.evaluation,
     {name: available[name] for name in selected},
     base=[entry(model) for model in models],
-    assess=lambda name, calibrator: entry(fit(name, calibrator)),
+    assess=lambda name, calibrator: entry(fit(name, calibrator, unasked=True)),
     progress=lambda share, name: bar.progress(share, f"Fitting {name}"),
 )
 bar.empty()

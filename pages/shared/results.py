@@ -173,7 +173,7 @@ def binless(method: Method) -> tuple[list[calib.CalibrationTest], calib.Calibrat
     """Return the tests that need no bins, and slope and intercept of the confidence; None with weights."""
     line = None
     if method.weights is None:
-        line = calib.calibration_slope(None, problems(method, "confidence"))
+        line = compute("Fitting a line", calib.calibration_slope, None, problems(method, "confidence"))
     arguments = (method.labels, method.scores)
     return compute("Testing without bins", calib.calibration_tests, *arguments, **method.of_rows), line
 

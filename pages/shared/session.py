@@ -6,7 +6,6 @@ import hashlib
 import logging
 import os
 import time
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,13 +24,13 @@ from calib.datasets import EXAMPLE_TITLES, Example, load_example
 from calib.datasets.example import simulated_columns
 from calib.formats.roles import Roles
 from calib.isolation import computing
-from calib.isolation.objects import n_bytes
 from calib.kinds import Kind, kind_of, lacks
 from calib.notions import Notion
 from calib.persistence import dumps
 from calib.project import Project, Settings
 from calib.reductions import event_scores
 from calib.slicing import cut_column
+from pages.shared import limits
 from pages.shared.kept import kept
 from pages.shared.work import compute
 
@@ -44,6 +43,8 @@ LOG = logging.getLogger("calib.app")
 #: Value of the parameter `data` in addresses of pages that show uploaded data.
 UPLOADED = "uploaded"
 DEFAULT_EXAMPLE = "resnet"
+#: Names under which a session keeps what it read: data, a further model, predictions to calibrate.
+READINGS = ("reading", "other-reading", "apply-reading")
 #: Number of equal-width bins on every page until the user moves a slider; the paper's tables use 15.
 DEFAULT_BINS = 15
 #: Above this many scores (rows x classes), class-wise numbers are computed only when asked for.
@@ -177,14 +178,10 @@ class Method:
         return [*notions, "class-wise"] if self.scores_every_class and class_wise() else notions
 
 
-#: Uploaded data, fitted calibrators and added models that some session holds.
-_held: weakref.WeakSet[Dataset | Method] = weakref.WeakSet()
-
-
 def dataset() -> Dataset:
     """Return the data on screen; a fresh session opens the example named in the URL, or the default."""
     if "dataset" not in st.session_state:
-        st.session_state["lost"] = st.query_params.get("data") == UPLOADED
+        st.session_state["lost"] = [name for name in ("data", "fitted") if name in st.query_params]
         name = st.query_params.get("example", DEFAULT_EXAMPLE)
         given = None if "example" in st.query_params else os.environ.get("CALIB_PROJECT")
         if given:
@@ -196,16 +193,22 @@ def dataset() -> Dataset:
         st.query_params["example"] = data.example
     elif data.example is None:
         st.query_params.pop("example", None)
-    if data.example is None:
-        st.query_params["data"] = UPLOADED
-    else:
-        st.query_params.pop("data", None)
+    speaks = {
+        "data": UPLOADED if data.example is None else "",
+        "fitted": "yes" if st.session_state["fits"] else "",
+    }
+    for name, value in speaks.items():
+        if value:
+            st.query_params[name] = value
+        else:
+            st.query_params.pop(name, None)
     return data
 
 
-def lost() -> bool:
-    """Whether the address speaks of uploaded data that this session does not have."""
-    return st.session_state.get("lost", False)
+def lost() -> list[str]:
+    """Return what the address speaks of and this session lacks: "data" uploaded, calibrators "fitted"."""
+    found: list[str] = st.session_state.get("lost", [])
+    return found
 
 
 def use(data: Dataset, found: Sequence[Method] = ()) -> None:
@@ -219,7 +222,7 @@ def use(data: Dataset, found: Sequence[Method] = ()) -> None:
         If uploaded data would exceed what a session or the server may hold; nothing changes then.
     """
     _check_limits(data, found)
-    st.session_state["lost"] = False
+    st.session_state["lost"] = []
     LOG.info(
         "data rows=%d calibration_rows=%d classes=%d megabytes=%.1f uploaded=%s",
         data.evaluation.n_samples,
@@ -237,6 +240,7 @@ def _put(data: Dataset, found: Sequence[Method] = ()) -> None:
         st.session_state["previous"] = (st.session_state["dataset"], st.session_state["methods"])
     st.session_state["dataset"] = data
     st.session_state["methods"] = {method.name: method for method in found}
+    st.session_state["fits"] = len(found) > 1
     if found:
         return
     store(_model(BASE, data.evaluation, data.evaluation.fingerprint))
@@ -317,7 +321,9 @@ def saved_settings() -> Settings:
 
 def remember_address(page: str) -> None:
     """Remember the settings in the address of a page, by its title, for the project file."""
-    settings = {name: value for name, value in st.query_params.items() if name not in ("data", "example")}
+    settings = {
+        name: value for name, value in st.query_params.items() if name not in ("data", "example", "fitted")
+    }
     st.session_state["addresses"] = {**st.session_state.get("addresses", {}), page: settings}
 
 
@@ -328,20 +334,12 @@ def _check_limits(new: Dataset | Method, found: Sequence[Method] = ()) -> None:
     stays, advice = ["dataset", "methods"], "load a built-in example first"
     if isinstance(new, Method):  # new data take the place of what could be undone
         stays, advice = [*stays, "previous", "removed"], "remove a calibrator first"
-    mine = [new, *found, *(st.session_state.get(name) for name in stays)]
-    _held.update([new, *found])
-    for held, variable, whose in (
-        (mine, "CALIB_SESSION_MB", "what this session holds"),
-        (list(_held), "CALIB_SERVER_MB", "what all sessions hold"),
-    ):
-        limit = float(os.environ.get(variable, "inf"))
-        size = n_bytes(held) / 1e6
-        if size > limit:
-            _held.difference_update([new, *found])
-            raise InputError(
-                f"with this, {whose} would take {size:,.0f} MB of memory, more than the {limit:,.0f} MB that "
-                f"this server allows ({variable}); {advice}, or upload a sample of the rows"
-            )
+    limits.check([new, *found], held(stays), advice)
+
+
+def held(stays: Sequence[str] = ("dataset", "methods", "previous", "removed")) -> list[Any]:
+    """Return what this session holds: under these names, and what it read from uploads."""
+    return [st.session_state.get(name) for name in (*stays, *READINGS)]
 
 
 def previous() -> Dataset | None:
@@ -379,10 +377,13 @@ def methods() -> dict[str, Method]:
     return dict(st.session_state["methods"])
 
 
-def fit(name: str, calibrator: Any, choices: int = 1, by: By | None = None) -> Method:
+def fit(
+    name: str, calibrator: Any, choices: int = 1, by: By | None = None, *, unasked: bool = False
+) -> Method:
     """Fit a calibrator on the calibration rows and store it under `name`; `choices` as in `Method`.
 
-    `by` is the column whose groups it conditions on, if it does.
+    `by` is the column whose groups it conditions on, if it does. `unasked` says that the page fits it again
+    by itself: nobody misses it then if the session is lost.
 
     Raises
     ------
@@ -396,7 +397,15 @@ def fit(name: str, calibrator: Any, choices: int = 1, by: By | None = None) -> M
         return store(replace(fitted_before, choices=max(choices, fitted_before.choices)))
     method = replace(_fit(name, calibrator, by), choices=choices)
     _check_limits(method)
+    if not unasked:
+        _chosen()
     return store(method)
+
+
+def _chosen() -> None:
+    """Note that the session now holds what the user asked for, so that its loss can be told."""
+    st.session_state["fits"] = True
+    st.session_state["lost"] = [one for one in lost() if one != "fitted"]
 
 
 def _fit(name: str, calibrator: Any, by: By | None = None) -> Method:
@@ -441,6 +450,7 @@ def add_model(name: str, rows: Any, key: str) -> Method:
     """
     method = _model(name, rows, key)
     _check_limits(method)
+    _chosen()
     return store(method)
 
 

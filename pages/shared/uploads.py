@@ -18,11 +18,12 @@ from calib.formats.roles import Roles
 from calib.formats.tables import Table
 from calib.isolation.reader import read_files
 from calib.predictions import rows_that_count
-from pages.shared.session import LOG, Dataset
+from pages.shared import limits
+from pages.shared.session import LOG, READINGS, Dataset, held
 from pages.shared.widgets import escaped
 
 #: Slot of the session for the upload that all pages may use; other uploads have slots of their own.
-PENDING = "reading"
+PENDING = READINGS[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,13 +101,16 @@ def read(
             else (file.name, file.getbuffer())
             for file, file_id in zip(files, key, strict=True)
         ]
-        with logged(sum(content[1].nbytes for content in contents if isinstance(content, tuple))):
+        new = [file for file in files if file is not None and file.file_id not in earlier_tables]
+        with logged(sum(file.size for file in new)):
+            _check_limits([], new)
             reading = _read(
                 Reading(key, (evaluation or earlier).name, (), {}, None, slot),
                 contents,
                 earlier.roles if evaluation is None else None,
                 bar.progress,
             )
+            _check_limits([reading], new)
     except InputError as error:
         st.error(f"Not loaded: {escaped(error)}")
         st.caption("The data loaded before are still in use.")
@@ -115,6 +119,15 @@ def read(
         bar.empty()
     st.session_state[slot] = reading
     return reading
+
+
+def _check_limits(new: list[Reading], files: list[Any]) -> None:
+    """Raise InputError, and give back the memory of the files, if this session or all hold too much."""
+    try:
+        limits.check(new, held(), "remove another file from its field")
+    except InputError:
+        limits.release(files)
+        raise
 
 
 def pending() -> bool:

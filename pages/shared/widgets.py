@@ -14,16 +14,20 @@ from calib.assessment.summary import HOW_SURE, Intervals, Summary, interval_fram
 from calib.figures import template
 from calib.figures.html import CONFIG, figure_html, plotly_script
 from calib.formats import write_csv
+from calib.isolation.computing import write_table
 from calib.kinds import COUNTS_ROWS, Kind, lacks, needs_equal_rows
 from calib.predictions import weight_words
 from calib.report.html import page, paragraph, text
 from pages.shared.session import DEFAULT_BINS, Dataset, Method, dataset, lost, methods
 from pages.shared.texts import PAGE_TERMS
+from pages.shared.work import compute
 
 GLOSSARY = "pages/learn/glossary.py"
 #: Cells of the largest table whose file is made before anybody asks for it: 10 to 30 ms.
 MADE_AT_ONCE = 20_000
 ARROW = ":material/arrow_forward:"
+#: What a session can lose, by its word in the address.
+LOST = {"data": "the data you uploaded", "fitted": "the calibrators you fitted and the models you added"}
 
 
 def heading(title: str, lead: str) -> None:
@@ -49,12 +53,15 @@ def show_dataset(data: Dataset | None) -> None:
     st.session_state["fixes"] = () if data is None else data.log
     if data is None:
         return
-    if lost():
+    if missing := lost():
+        what = " and ".join(LOST[name] for name in missing)
         st.warning(
-            "The data you uploaded are no longer on the server: it was restarted, or your session ended when "
-            "the page was reloaded or stayed without connection for more than a minute. This page shows a "
-            "built-in example. Upload your file again on the Data page."
+            f"{what[0].upper()}{what[1:]} are no longer on the server: it was restarted, or your session "
+            "ended when the page was reloaded or stayed without connection for more than a minute. This page "
+            "shows a built-in example. Drop your project file, if you saved one, or your files on the Data "
+            "page."
         )
+        st.page_link("pages/start/data.py", label="Open Data", icon=":material/upload_file:")
     of = data.evaluation
     rows = f"{of.n_samples:,} evaluation rows, "
     if data.kind.name == "binary":
@@ -183,7 +190,9 @@ def download(table: pd.DataFrame, file: str, *, label: str = "Table (CSV)", key:
     logged = with_log(table)
 
     def content() -> bytes:
-        return write_csv(logged)
+        if logged.size <= MADE_AT_ONCE:
+            return write_csv(logged)
+        return compute("Writing the file", write_table, logged).tobytes()
 
     offer(label, made(content, logged), f"{file}.csv", "text/csv", key=key)
 

@@ -20,7 +20,7 @@ import serve
 from calib import __version__
 from calib.isolation.objects import Packer
 from calib.isolation.wire import Channel
-from pages.shared import kept, results
+from pages.shared import kept, limits, results
 from pages.shared.housekeeping import give_back, sweep
 from tests.app.running import ROOT, open_page, press, words
 
@@ -141,22 +141,47 @@ def test_results_are_bounded_in_bytes(monkeypatch):
 
 def test_limits_are_said_in_a_sentence(monkeypatch):
     app = open_page("pages/start/data.py", example="two-patients")
-    monkeypatch.setenv("CALIB_SESSION_MB", "0.001")
-    use_upload(app)
-    (error,) = app.error
-    assert "CALIB\\_SESSION\\_MB" in error.value
-    assert app.session_state["dataset"].example == "two-patients"
-    monkeypatch.delenv("CALIB_SESSION_MB")
-    monkeypatch.setenv("CALIB_SERVER_MB", "0.001")
-    press(app, "Use these files")
-    assert "CALIB\\_SERVER\\_MB" in app.error[0].value
-    monkeypatch.delenv("CALIB_SERVER_MB")
+    app.file_uploader(key="up").upload("secret-name.csv", table(), "text/csv").run()
+    for name in ("CALIB_SESSION_MB", "CALIB_SERVER_MB"):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, "0.001")
+            press(app, "Use these files")
+            (error,) = app.error
+            assert name.replace("_", "\\_") in error.value
+            assert app.session_state["dataset"].example == "two-patients"
     press(app, "Use these files")
     assert app.session_state["dataset"].example is None
-    monkeypatch.setenv("CALIB_SESSION_MB", "0.02")  # the data take 11 kB, each fit of a curve adds 5
+    held = [app.session_state[name] for name in ("dataset", "methods", "reading", "previous")]
+    size = (limits.n_bytes(held) + len(table())) / 1e6  # each fit of a curve adds 0.005
+    monkeypatch.setenv("CALIB_SESSION_MB", str(size + 0.012))
     app.switch_page("pages/repair/compare.py").run()
     assert not app.exception
     assert "CALIB_SESSION_MB" in " ".join(app.dataframe[0].value["Failure"].dropna())
+
+
+def test_files_in_upload_fields_count_and_are_dropped_where_they_are_too_much(monkeypatch):
+    app = open_page("pages/start/data.py", example="two-patients")
+    monkeypatch.setenv("CALIB_SESSION_MB", "0.01")  # the file has 14 kB
+    app.file_uploader(key="up").upload("secret-name.csv", table(), "text/csv").run()
+    (error,) = app.error
+    assert "CALIB\\_SESSION\\_MB" in error.value
+    assert "reading" not in app.session_state
+
+
+def test_limits_follow_the_memory_unless_they_are_set(monkeypatch, tmp_path):
+    for name in limits.SHARES:
+        monkeypatch.delenv(name, raising=False)
+    machine = limits.memory_mb()
+    assert machine > 500
+    (tmp_path / "memory.max").write_text("256000000\n", encoding="ascii")
+    monkeypatch.setattr(limits, "CONTAINER", (str(tmp_path / "memory.max"), str(tmp_path / "absent")))
+    assert limits.memory_mb() == 256.0
+    assert limits.limit("CALIB_SESSION_MB") == pytest.approx(51.2)
+    assert limits.limit("CALIB_SERVER_MB") == pytest.approx(102.4)
+    (tmp_path / "memory.max").write_text("max\n", encoding="ascii")
+    assert limits.memory_mb() >= machine
+    monkeypatch.setenv("CALIB_SERVER_MB", "inf")
+    assert limits.limit("CALIB_SERVER_MB") == float("inf")
 
 
 def test_lost_data_are_spoken_of_until_other_data_are_used():
@@ -169,6 +194,31 @@ def test_lost_data_are_spoken_of_until_other_data_are_used():
         assert "data" not in app.query_params
     use_upload(app)
     assert "no longer on the server" not in words(app)
+
+
+def test_lost_calibrators_of_an_example_are_spoken_of_too():
+    app = open_page("pages/repair/calibrate.py", example="two-patients")
+    assert "fitted" not in app.query_params
+    app.selectbox[1].select(app.selectbox[1].options[1]).run()
+    press(app, "Fit")
+    assert "fitted" in app.query_params
+    after = open_page("pages/diagnose/reliability.py", example="two-patients", fitted="yes")
+    assert "calibrators you fitted" in words(after)
+    assert "project file" in words(after)
+    after.switch_page("pages/repair/calibrate.py").run()
+    after.selectbox[1].select(after.selectbox[1].options[1]).run()
+    press(after, "Fit")
+    after.run()
+    assert "no longer on the server" not in words(after)
+
+
+def test_a_calibrator_that_is_uploaded_leaves_a_line_in_the_log(caplog):
+    app = open_page("pages/repair/apply.py", example="two-patients")
+    with caplog.at_level(logging.INFO, logger="calib.app"):
+        app.file_uploader(key="calibrator-file").upload("secret.json", b"{}", "application/json").run()
+    lines = [record.getMessage() for record in caplog.records if record.name == "calib.app"]
+    assert any(line.startswith("upload outcome=refused megabytes=0.0 seconds=") for line in lines)
+    assert not app.exception
 
 
 def test_log_has_sizes_and_durations_and_no_names(caplog):

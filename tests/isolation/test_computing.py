@@ -8,6 +8,7 @@ import threading
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -35,6 +36,7 @@ CALLS = {
     "binned_sweeps": ((HISTOGRAM, CALIBRATION, EVALUATION), {"n_bins": [5, 6]}),
     "calibrated_scores": ((FITTED, EVALUATION), {}),
     "calibration_band": ((None, calib.reduce_to_binary(LABELS, ROWS, "confidence")), {}),
+    "calibration_slope": ((None, calib.reduce_to_binary(LABELS, ROWS, "confidence")), {}),
     "calibration_tests": ((LABELS, ROWS), {"tests": ("kuiper", "spiegelhalter")}),
     "canonical_noise_floor": ((LABELS, PROBA, ROWS.label), {"n_resamples": 20, "random_state": 0}),
     "choose_points_per_bin": ((ROWS, LABELS), {"candidates": [10, 20]}),
@@ -58,6 +60,7 @@ CALLS = {
     "sweep_ece": ((None, TOP), {}),
     "validity_curve": ((None, TOP), {"n_resamples": 20, "random_state": 0}),
     "vector_losses": ((LABELS, ROWS, ROWS), {}),
+    "write_table": ((pd.DataFrame({"p": RNG.random(1_200), "of": ["cat", "=x", None] * 400}),), {}),
     "write_report": ((ReportInput(EVALUATION, {"TL-HB": FITTED}, CALIBRATION, n_resamples=50),), {}),
 }
 
@@ -208,6 +211,29 @@ def test_the_last_free_worker_takes_no_large_job():
         two.turn.notify_all()
     thread.join(60)
     assert taken == [first]
+
+
+def test_a_long_job_lets_shorter_ones_go_first():
+    one, order = Pool(Computer, 1), []
+    worker = one._next_worker(False, None)
+
+    def take(seconds):
+        taken = one._next_worker(False, None, seconds)
+        order.append(seconds)
+        with one.turn:
+            one.idle.append(taken)
+            one.turn.notify_all()
+
+    threads = [threading.Thread(target=take, args=(seconds,), daemon=True) for seconds in (30.0, 0.0, 5.0)]
+    for number, thread in enumerate(threads, 1):
+        thread.start()
+        wait_for(lambda number=number: len(one.waiting) == number)
+    with one.turn:
+        one.idle.append(worker)
+        one.turn.notify_all()
+    for thread in threads:
+        thread.join(60)
+    assert order == [0.0, 5.0, 30.0]
 
 
 def test_idle_processes_end(pool):

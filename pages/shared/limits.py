@@ -1,0 +1,96 @@
+"""What a session, and all sessions, may hold in memory: data, scores, and files in upload fields."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.stats import CacheStat
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from calib import InputError
+from calib.isolation.objects import n_bytes
+
+#: Without settings: shares of the memory that this server may use. Work takes as much again, and more.
+SHARES = {"CALIB_SESSION_MB": 0.2, "CALIB_SERVER_MB": 0.4}
+#: Taken for the memory where the system does not tell.
+ASSUMED_MB = 8_000.0
+#: Files that say how much memory a container may use.
+CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+#: Uploaded data, what was read from files, fitted calibrators and added models that some session holds.
+_held: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def limit(variable: str) -> float:
+    """Return the megabytes that an environment variable allows, by default a share of the memory."""
+    return float(os.environ.get(variable) or SHARES[variable] * memory_mb())
+
+
+def memory_mb() -> float:
+    """Return the megabytes of memory that this process may use: the machine's, or its container's."""
+    sizes = []
+    for path in map(Path, CONTAINER):
+        text = path.read_text(encoding="ascii").strip() if path.is_file() else "max"
+        sizes += [int(text)] if text.isdecimal() else []
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        sizes.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(sizes) / 1e6 if sizes else ASSUMED_MB
+
+
+def check(new: Sequence[Any], mine: Sequence[Any], advice: str) -> None:
+    """Count `new` with what this session holds, `mine`, and with what all hold.
+
+    Raises
+    ------
+    InputError
+        If that is more than allowed; `new` does not count any longer then.
+    """
+    for one in new:
+        _held.add(one)
+    held = (
+        ("CALIB_SESSION_MB", "what this session holds", n_bytes([*new, *mine]) + uploaded()),
+        ("CALIB_SERVER_MB", "what all sessions hold", n_bytes(list(_held)) + uploaded_by_all()),
+    )
+    for variable, whose, size in held:
+        if size / 1e6 > limit(variable):
+            for one in new:
+                _held.discard(one)
+            raise InputError(
+                f"with this, {whose} would take {size / 1e6:,.0f} MB of memory, more than the "
+                f"{limit(variable):,.0f} MB that this server allows ({variable}); {advice}, or upload a "
+                "sample of the rows"
+            )
+
+
+def uploaded() -> int:
+    """Return the bytes of the files in this session's upload fields."""
+    files = [one for one in st.session_state.values() if isinstance(one, UploadedFile)]
+    return sum(one.size for one in files)
+
+
+def uploaded_by_all() -> int:
+    """Return the bytes of the files in the upload fields of all sessions."""
+    server = runtime.get_instance() if runtime.exists() else None
+    if type(server) is not runtime.Runtime:  # a test's stand-in, of one session
+        return uploaded()
+    families = server.uploaded_file_mgr.get_stats()
+    return sum(
+        stat.byte_length for stats in families.values() for stat in stats if isinstance(stat, CacheStat)
+    )
+
+
+def release(files: Sequence[UploadedFile]) -> None:
+    """Give back the memory of uploaded files: their fields are empty when the page runs next."""
+    context = get_script_run_ctx()
+    manager = None if context is None else context.uploaded_file_mgr
+    if isinstance(manager, MemoryUploadedFileManager):
+        for file in files:
+            manager.remove_file(context.session_id, file.file_id)
