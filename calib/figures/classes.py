@@ -29,7 +29,7 @@ from calib.figures.style import (
 GAP_COLOURS = [[0.0, OKABE_ITO["vermillion"]], [0.5, "rgba(138,144,153,0.16)"], [1.0, OKABE_ITO["blue"]]]
 
 #: Pixels of the colour bar: its length, and the height it takes with title and ticks.
-SCALE_LENGTH, SCALE_HEIGHT = 220, 64
+SCALE_LENGTH, SCALE_HEIGHT = 260, 44
 
 
 def heat(
@@ -74,7 +74,7 @@ def heat(
                 "len": SCALE_LENGTH,
                 "lenmode": "pixels",
                 "ypad": 4,
-                "title": {"text": "right \u2212 says", "side": "top"},
+                "title": {"text": "right \u2212 says", "side": "right"},
                 "thickness": 12,
                 "outlinewidth": 0,
                 "tickvals": [-diagram.limit, 0, diagram.limit],
