@@ -29,6 +29,7 @@ from calib.validation import (
     check_labelled,
     check_share,
     label_codes,
+    plain,
 )
 
 __all__ = [
@@ -220,7 +221,8 @@ class TopLabelPrediction(_Kind):
     labels : (n,) int64 array or None
         True class codes, where they are known.
     class_names : tuple of str or None
-        Names of the L classes, those that are never true included. None if they have none.
+        Names of the L classes, those that are never true included; by default the texts that classes are
+        given by, ascending. None if they have none.
     metadata, sample_weight, coverage
         As for every kind, see `Announcement`.
 
@@ -243,6 +245,8 @@ class TopLabelPrediction(_Kind):
 
     def __post_init__(self) -> None:
         confidence = as_scores(self.confidence, ndim=1, what="confidence")
+        if self.class_names is None:
+            object.__setattr__(self, "class_names", _names_within(self.label, self.labels))
         names = None if self.class_names is None else as_names(self.class_names, len(self.class_names))
         object.__setattr__(self, "class_names", names)
         n_classes = None if names is None else len(names)
@@ -445,7 +449,8 @@ class TopKPrediction(_Kind):
     labels : (n,) int64 array or None
         True class codes, where they are known; a true class need not be among the K.
     class_names : tuple of str or None
-        Names of the L classes. None if they have none.
+        Names of the L classes; by default the texts that classes are given by, ascending. None if they have
+        none.
     metadata, sample_weight, coverage
         As for every kind, see `Announcement`.
 
@@ -475,6 +480,8 @@ class TopKPrediction(_Kind):
 
     def __post_init__(self) -> None:
         scores = as_scores(self.scores, ndim=2, what="scores")
+        if self.class_names is None:
+            object.__setattr__(self, "class_names", _names_within(self.ranked, self.labels))
         names = None if self.class_names is None else as_names(self.class_names, len(self.class_names))
         object.__setattr__(self, "class_names", names)
         n_classes = None if names is None else len(names)
@@ -650,6 +657,14 @@ class MultilabelPrediction(_Kind):
             return self
         labels = None if self.labels is None else self.labels[:, order]
         return replace(self, scores=self.scores[:, order], labels=labels, class_names=names)
+
+
+def _names_within(*columns: Any) -> tuple[str, ...] | None:
+    """Return the texts that predicted and true classes are given by, ascending; None where they are codes."""
+    arrays = [np.asarray(plain(one)) for one in columns if one is not None]
+    if not all(one.dtype.kind in "OUST" and any(isinstance(x, str) for x in one.flat) for one in arrays):
+        return None
+    return tuple(np.unique(np.concatenate([one.ravel().astype(str) for one in arrays])).tolist())
 
 
 def columns_in_order(held: tuple[str, ...], names: tuple[str, ...]) -> np.ndarray | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from calib.exceptions import InputError
 from calib.notions import NOTIONS, Notion
 
@@ -135,7 +137,8 @@ def kind_of(rows: Any) -> Kind:
     """Return the kind of predictions; a matrix counts as vectors, 1-D scores as binary."""
     name = getattr(rows, "kind", None)
     if name is None:
-        name = "binary" if getattr(rows, "ndim", 2) == 1 else "vectors"
+        dimensions = getattr(rows, "ndim", None)
+        name = "binary" if (np.ndim(rows) if dimensions is None else dimensions) == 1 else "vectors"
     return KINDS[name]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from calib.announcements import (
     Announcement,
     BinaryPrediction,
     MultilabelPrediction,
+    TopKPrediction,
     TopLabelPrediction,
     check_metadata,
     columns_in_order,
@@ -28,7 +30,10 @@ from calib.validation import (
     as_names,
     as_scores,
     as_weights,
+    check_choice,
+    column_names,
     label_codes,
+    plain,
 )
 
 __all__ = ["Predictions"]
@@ -50,13 +55,15 @@ class Predictions(Announcement):
     labels : (n,) array_like of int or str, optional
         True class codes 0..L-1, or the names listed in `class_names`.
     class_names : sequence of str, optional
-        L distinct names in column order. The default names are "0", "1", ...
+        L distinct names in column order. By default those of the columns of a frame, else "0", "1", ...
     metadata : DataFrame, optional
         Further columns of the source, one row per example.
     sample_weight : (n,) array_like of float, optional
         Weights of the rows, 0 or more.
     coverage : float
         Share of the rows of the source that have an answer.
+    missing : {"error", "drop"}
+        What to do with rows without a label: -1, NaN, None or an empty text.
 
     Raises
     ------
@@ -91,7 +98,11 @@ class Predictions(Announcement):
         metadata: pd.DataFrame | None = None,
         sample_weight: Any = None,
         coverage: float = 1.0,
+        missing: str = "error",
     ) -> None:
+        if check_choice(missing, ("error", "drop"), "missing") == "drop" and labels is not None:
+            proba, labels, metadata, sample_weight = _labelled(proba, labels, metadata, sample_weight)
+        class_names = column_names(proba) if class_names is None else class_names
         matrix = as_class_scores(proba, "proba")
         n_samples, n_classes = matrix.shape
         off = np.abs(row_sums(matrix) - 1.0)
@@ -151,6 +162,13 @@ class Predictions(Announcement):
         header = (self.proba.shape, str(self.proba.dtype), self.labels is not None, self.class_names)
         return header if self.sample_weight is None else (*header, "weighted")
 
+    @classmethod
+    def read(cls, source: Any, **options: Any) -> Predictions:
+        """Read a file with a probability for every class; see `calib.read_predictions`."""
+        readers = import_module("calib.formats")  # which stands above this module, and takes what it gives
+        rows: Predictions = readers.read_predictions(source, **options)
+        return rows
+
     def __repr__(self) -> str:
         labels = "without labels" if self.labels is None else "with labels"
         return f"<Predictions: {self.n_samples:,} rows x {self.n_classes:,} classes, {labels}>"
@@ -166,6 +184,7 @@ class Predictions(Announcement):
         InputError
             If the logits are not a finite matrix, or as for `Predictions`.
         """
+        class_names = column_names(logits) if class_names is None else class_names
         array = as_finite(logits, ndim=2, what="logits")
         return cls(read_only(map_row_blocks(_softmax, array)), labels, class_names, **further)
 
@@ -262,6 +281,7 @@ def weighted_rows(values: Any, scores: Any, sample_weight: Any) -> tuple[Any, An
     InputError
         If a weight is negative or not finite, all are 0, or there are not as many as rows.
     """
+    values, scores = with_codes(values, scores)
     sample_weight = weights_of(scores, sample_weight)
     if sample_weight is None:
         return values, scores, None
@@ -282,6 +302,29 @@ def weighted_rows(values: Any, scores: Any, sample_weight: Any) -> tuple[Any, An
         return values, scores, None
     weights = weights / weights.max()
     return values, scores, weights / weights.mean()
+
+
+def with_codes(values: Any, scores: Any) -> tuple[Any, Any]:
+    """Return labels as codes where they are names of the classes of the scores, and scores without names.
+
+    Names are those of predictions, or of the columns of a frame. True classes that were never predicted are
+    classes beyond those that a predicted class or a ranked list can have.
+    """
+    if isinstance(scores, Announcement):
+        names = scores.class_names if scores.kind in ("vectors", "top-label", "top-k") else None  # type: ignore[attr-defined]
+    else:
+        names, scores = column_names(scores), plain(scores)
+    of_matrix = names is None and not isinstance(scores, Announcement) and np.ndim(scores) == 2
+    if values is None or (names is None and not of_matrix):
+        return values, scores
+    given = np.asarray(plain(values))
+    if given.dtype.kind not in "OUST" or given.ndim != 1 or not any(isinstance(one, str) for one in given):
+        return values, scores
+    if names is None:
+        return as_labels(given, *np.shape(scores)), scores
+    if isinstance(scores, (TopLabelPrediction, TopKPrediction)):
+        names = tuple(dict.fromkeys((*names, *np.unique(given.astype(str)).tolist())))
+    return label_codes(given, names), scores
 
 
 def weights_of(scores: Any, sample_weight: Any = None) -> Any:
@@ -313,6 +356,27 @@ def rows_that_count(rows: Announcement) -> Any:
         weights = rows.sample_weight
         assert weights is not None
     return rows.unweighted() if weights.min() == weights.max() else rows
+
+
+def _labelled(proba: Any, labels: Any, metadata: Any, weights: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the rows that have a label."""
+    given = np.asarray(plain(labels))
+    if given.dtype.kind in "OUST":
+        known = np.array(
+            [one is not None and one == one and str(one) not in ("", "-1") for one in given.ravel()]
+        )
+    else:
+        known = np.isfinite(given.astype(np.float64)).ravel() & (given.ravel() != -1)
+    if known.all():
+        return proba, labels, metadata, weights
+    if not known.any() or len(known) != len(np.asarray(plain(proba))):
+        raise InputError("no row has a label" if not known.any() else "labels must hold one label per row")
+    names = column_names(proba)
+    rows: Any = np.asarray(plain(proba))[known]
+    if names is not None:
+        rows = pd.DataFrame(rows, columns=list(names))
+    table = None if metadata is None else metadata[known].reset_index(drop=True)
+    return rows, given[known], table, None if weights is None else np.asarray(plain(weights))[known]
 
 
 def score_matrix(scores: Any, what: str = "scores") -> np.ndarray:

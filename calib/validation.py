@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,31 @@ import pandas as pd
 
 from calib.exceptions import InputError
 from calib.parallel import map_threads, row_slices
+
+#: Words before a class name in names of columns.
+_PREFIXED = re.compile(
+    r"(?:y_)?(?:p|pred|prob|proba|probability|score)[ _.:([]+(?P<name>.+?)[)\]]?", re.IGNORECASE
+)
+
+
+def plain(values: Any) -> Any:
+    """Return what NumPy can read of a tensor (with gradient, bfloat16), a sparse matrix or an Arrow table."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        return (values.float() if "bfloat16" in str(values.dtype) else values).numpy()
+    if hasattr(values, "toarray"):
+        return values.toarray()
+    if hasattr(values, "to_pandas") and hasattr(values, "num_rows"):
+        return values.to_pandas()
+    return values
+
+
+def column_names(values: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns of a frame or table, two texts or more; None where there are none."""
+    names = getattr(values, "column_names", getattr(values, "columns", None))
+    if names is None or callable(names) or len(names) < 2 or not all(isinstance(name, str) for name in names):
+        return None
+    return tuple(names)
 
 
 def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
@@ -54,7 +80,7 @@ def check_columns(matrix: np.ndarray, n_classes: int) -> np.ndarray:
 def as_floats(values: Any, *, ndim: int | None, what: str) -> np.ndarray:
     """Return a float32 or float64 array with at least one value, of any shape if `ndim` is None, or raise."""
     try:
-        array = np.asarray(values)
+        array = np.asarray(plain(values))
         if array.dtype not in (np.float32, np.float64):
             if array.dtype.kind == "c":
                 raise ValueError("complex numbers")
@@ -78,8 +104,29 @@ def as_finite(values: Any, *, ndim: int, what: str) -> np.ndarray:
 
 
 def as_labels(y_true: Any, n_samples: int, n_classes: int | None, what: str = "labels") -> np.ndarray:
-    """Return (n,) int64 class codes in 0..L-1 (in 0.. without `n_classes`), or raise `InputError`."""
-    array = np.asarray(y_true)
+    """Return (n,) int64 class codes in 0..L-1 (in 0.. without `n_classes`), or raise `InputError`.
+
+    A column (n, 1) counts as (n,), a one-hot matrix (n, L) as its codes. Texts without names of classes are
+    these in ascending order, as scikit-learn orders them, where there are as many as classes.
+    """
+    array = np.asarray(plain(y_true))
+    if array.shape == (n_samples, 1):
+        array = array[:, 0]
+    elif array.ndim == 2 and array.shape[0] == n_samples and array.shape[1] == (n_classes or array.shape[1]):
+        array = _from_one_hot(array, what)
+    if (
+        array.dtype.kind in "OUST"
+        and array.ndim == 1
+        and n_classes
+        and any(isinstance(one, str) for one in array)
+    ):
+        names = tuple(np.unique(array.astype(str)).tolist())
+        if len(names) != n_classes:
+            raise InputError(
+                f"{what} are {len(names):,} texts, and there are {n_classes:,} classes, of unknown names; "
+                "pass Predictions(proba, labels, class_names), or a frame with named columns"
+            )
+        array = label_codes(array, names)
     if array.shape != (n_samples,):
         raise InputError(
             f"{what} must hold one class code per row: expected shape ({n_samples},), got {array.shape}"
@@ -98,6 +145,17 @@ def as_labels(y_true: Any, n_samples: int, n_classes: int | None, what: str = "l
         hint = " Labels that count from 1 need 1 subtracted." if array[row] == n_classes else ""
         raise InputError(f"{what} must be class codes {allowed}; got {array[row]:.16g} in row {row}.{hint}")
     return array.astype(np.int64, copy=False)
+
+
+def _from_one_hot(matrix: np.ndarray, what: str) -> np.ndarray:
+    ones = (matrix == 1) | (matrix == 0)
+    good = ones.all(axis=1) & (matrix.sum(axis=1) == 1)
+    if not good.all():
+        raise InputError(
+            f"{what} are a matrix, and row {int((~good).argmax())} is not one 1 among zeros; pass one "
+            "class per row, or scores as MultilabelPrediction where several classes can be true"
+        )
+    return matrix.argmax(axis=1)
 
 
 def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
@@ -174,6 +232,7 @@ def check_characters(text: str, what: str) -> None:
 
 def label_codes(labels: Any, names: tuple[str, ...]) -> np.ndarray:
     """Translate labels given by name; leave numeric labels alone."""
+    labels = plain(labels)
     array = np.asarray(labels)
     if array.dtype.kind not in "OUST" and not hasattr(labels, "categories"):
         return array
@@ -181,6 +240,9 @@ def label_codes(labels: Any, names: tuple[str, ...]) -> np.ndarray:
         return array.astype(np.int64)
     codes = {name: code for code, name in enumerate(names)}
     flat = [str(label) for label in array.ravel().tolist()]
+    if not any(label in codes for label in flat):  # columns p(cat), p(dog) and the label cat
+        matches = [_PREFIXED.fullmatch(name) for name in names]
+        codes = {match["name"]: code for code, match in enumerate(matches) if match is not None} or codes
     unknown = sorted({label for label in flat if label not in codes})
     if unknown:
         listed = ", ".join(repr(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
@@ -221,7 +283,9 @@ def check_binary(scores: Any, outcomes: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def as_outcomes(values: Any, shape: int | tuple[int, ...], what: str = "outcomes") -> np.ndarray:
     """Return bool outcomes of the shape of their scores, given as booleans or as 0 and 1, or raise."""
-    happened, wanted = np.asarray(values), (shape,) if isinstance(shape, int) else shape
+    happened, wanted = np.asarray(plain(values)), (shape,) if isinstance(shape, int) else shape
+    if happened.shape == (*wanted, 1):
+        happened = happened[..., 0]
     if happened.shape != wanted:
         raise InputError(
             f"{what} must hold one value per score: expected shape {wanted}, got {happened.shape}"
@@ -241,7 +305,9 @@ def binary_outcomes(y_true: Any, n_samples: int) -> np.ndarray:
     InputError
         If there is not one label per row, or there are more than two labels.
     """
-    labels = np.asarray(y_true)
+    labels = np.asarray(plain(y_true))
+    if labels.shape == (n_samples, 1):
+        labels = labels[:, 0]
     if labels.shape != (n_samples,):
         raise InputError(
             f"1-D scores need one label per row: expected shape ({n_samples},), got {labels.shape}"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from scipy import sparse
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer
@@ -14,7 +16,10 @@ from calib import (
     ConfidencePrediction,
     HistogramBinning,
     InputError,
+    MulticlassToBinary,
+    MultilabelPrediction,
     Predictions,
+    TopKPrediction,
     TopLabelPrediction,
     accuracy,
     brier_score,
@@ -195,3 +200,129 @@ def test_one_calibrator_for_one_score(event):
     rows = BinaryPrediction(p, y)
     fitted = HistogramBinning(n_bins=10).fit(rows.score, rows.labels)
     assert ece(y, fitted.predict(p), strategy="discrete") == pytest.approx(0.0, abs=1e-9)
+
+
+class Tensor:
+    """What NumPy cannot read by itself: a tensor with a gradient, or of bfloat16."""
+
+    def __init__(self, values, dtype="torch.float32", grad=True):
+        self.values, self.dtype, self.grad = values, dtype, grad
+        self.ndim, self.shape = values.ndim, values.shape
+
+    def __len__(self):
+        return len(self.values)
+
+    def detach(self):
+        return Tensor(self.values, self.dtype, False)
+
+    def cpu(self):
+        return self
+
+    def float(self):
+        return Tensor(self.values, "torch.float32", self.grad)
+
+    def numpy(self):
+        if self.grad or "bfloat16" in self.dtype:
+            raise TypeError("call detach() and float() first")
+        return self.values
+
+    __array__ = numpy
+
+
+@pytest.fixture(scope="module")
+def three():
+    """Probabilities of cat, dog and emu, and true classes."""
+    generator = np.random.default_rng(5)
+    proba = generator.dirichlet(np.ones(3), 200)
+    return proba, np.array([generator.choice(3, p=p) for p in proba])
+
+
+ANIMALS = np.array(["cat", "dog", "emu"])
+#: Forms of scores whose columns are emu, cat, dog, or cat, dog, emu where they have no names.
+FORMS = {
+    "frame": lambda p: pd.DataFrame(p[:, [2, 0, 1]], columns=ANIMALS[[2, 0, 1]]),
+    "prefixed": lambda p: pd.DataFrame(p[:, [2, 0, 1]], columns=["p(emu)", "p(cat)", "p(dog)"]),
+    "arrow": lambda p: pa.Table.from_pandas(pd.DataFrame(p[:, [2, 0, 1]], columns=ANIMALS[[2, 0, 1]])),
+    "predictions": lambda p: Predictions(pd.DataFrame(p[:, [2, 0, 1]], columns=ANIMALS[[2, 0, 1]])),
+    "array": lambda p: p,
+    "top": lambda p: TopLabelPrediction(ANIMALS[p.argmax(axis=1)], p.max(axis=1)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_names_of_classes_are_understood_everywhere(three, form):
+    proba, y = three
+    scores, names = FORMS[form](proba), ANIMALS[y]
+    assert ece(names, scores) == pytest.approx(ece(y, proba))
+    assert mce(names.tolist(), scores) == pytest.approx(mce(y, proba))
+    assert accuracy(names, scores) == pytest.approx(accuracy(y, proba))
+    assert accuracy(names, ANIMALS[proba.argmax(axis=1)]) == pytest.approx(accuracy(y, proba))
+    assert noise_floor(names, scores, n_resamples=5).observed == pytest.approx(ece(y, proba))
+    assert summarize(names, scores).tl_ece == pytest.approx(ece(y, proba))
+    if form != "top":
+        assert log_loss(names, scores) == pytest.approx(log_loss(y, proba))
+        fitted = MulticlassToBinary(HistogramBinning(n_bins=3)).fit(scores, names)
+        assert fitted.predict_top(scores).confidence == pytest.approx(
+            MulticlassToBinary(HistogramBinning(n_bins=3)).fit(proba, y).predict_top(proba).confidence
+        )
+
+
+def test_labels_and_scores_of_other_shapes_and_libraries(three):
+    proba, y = three
+    expected = ece(y, proba)
+    for labels in (y[:, None], np.eye(3)[y], y.astype(float), Tensor(y, "torch.int64", False), pa.array(y)):
+        assert ece(labels, proba) == pytest.approx(expected)
+    for scores in (Tensor(proba), Tensor(proba, "torch.bfloat16"), sparse.csr_array(proba)):
+        assert ece(y, scores) == pytest.approx(expected)
+    with pytest.raises(InputError, match="row 0 is not one 1 among zeros"):
+        ece(np.ones((200, 3)), proba)
+    with pytest.raises(InputError, match="2 texts, and there are 3 classes"):
+        ece(np.where(y == 0, "cat", "dog"), proba)
+
+
+def test_missing_labels_are_dropped_where_asked(three, tmp_path):
+    proba, y = three
+    known = np.arange(200) % 4 > 0
+    expected = ece(y[known], proba[known])
+    for labels in (np.where(known, y, -1), np.where(known, y, np.nan)):
+        rows = Predictions(proba, labels, missing="drop", sample_weight=np.ones(200))
+        assert (len(rows), len(rows[:10])) == (150, 10)
+        assert ece(rows.labels, rows) == pytest.approx(expected)
+        with pytest.raises(InputError):
+            Predictions(proba, labels)
+    frame = pd.DataFrame(proba, columns=ANIMALS)
+    named = Predictions(frame, np.where(known, ANIMALS[y], None), missing="drop")
+    assert named.class_names == tuple(ANIMALS)
+    frame.assign(label=ANIMALS[y]).to_csv(tmp_path / "rows.csv", index=False)
+    assert Predictions.read(tmp_path / "rows.csv").class_names == tuple(ANIMALS)
+
+
+def test_kinds_of_lists_hold_what_they_are_given(three):
+    proba, y = three
+    order = np.argsort(-proba, axis=1, kind="stable")[:, :2]
+    rows = TopKPrediction(order, np.take_along_axis(proba, order, axis=1), y)
+    for notion in ("confidence", "top-label"):
+        assert ece(y, rows, notion=notion) == pytest.approx(ece(y, proba, notion=notion))
+    for notion in ("top-k-confidence", "top-k-label"):
+        assert ece(y, rows, notion=notion) == pytest.approx(ece(y, proba, notion=notion, top_k=2))
+    fitted = MulticlassToBinary(HistogramBinning(n_bins=3), notion="top-k-label", top_k=2).fit(rows, y)
+    other = MulticlassToBinary(HistogramBinning(n_bins=3), notion="top-k-label", top_k=2).fit(proba, y)
+    np.testing.assert_array_equal(fitted.predict_top_k(rows)[1], other.predict_top_k(proba)[1])
+    with pytest.raises(InputError, match="holds a class twice in row 0"):
+        TopKPrediction([[0, 0]], [[0.5, 0.2]])
+    with pytest.raises(InputError, match="needs a score for every class"):
+        ece(y, rows, notion="class-wise")
+
+
+def test_the_floor_of_several_true_classes_allows_for_dependence():
+    """Classes that always come together: 5 % of calibrated models are called above noise, at most."""
+    generator = np.random.default_rng(0)
+    below = 0
+    for seed in range(100):
+        scores = np.repeat(generator.beta(0.6, 2.0, (200, 1)), 5, axis=1)
+        rows = MultilabelPrediction(scores, generator.random((200, 1)) < scores)
+        below += (
+            noise_floor(rows.labels, rows, notion="class-wise", n_resamples=39, random_state=seed).p_value
+            <= 0.05
+        )
+    assert below <= 12  # P(Bin(100, 0.05) > 12) = 0.0015

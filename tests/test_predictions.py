@@ -97,7 +97,7 @@ def test_labels_by_code_or_by_name(labels, names):
         (([[0.5 + 1j, 0.5]],), "proba must be numbers; complex"),
         (([[0.5, 0.5], [1.0]],), "proba must be numbers"),
         ((PROBA, [0, 1]), r"labels .*expected shape \(3,\), got \(2,\)"),
-        ((PROBA, [[0], [1], [2]]), r"expected shape \(3,\), got \(3, 1\)"),
+        ((PROBA, [[[0]], [[1]], [[2]]]), r"expected shape \(3,\), got \(3, 1, 1\)"),
         ((PROBA, [0, 1, 3]), r"class codes 0\.\.2; got 3 in row 2. Labels that count from 1 need 1 subtr"),
         ((PROBA, [0, 1, 9]), r"class codes 0\.\.2; got 9 in row 2\.$"),
         ((PROBA, [0, -1, 2]), "got -1 in row 1"),

@@ -24,7 +24,7 @@ from calib.calibrators.shrinkage import shrunken
 from calib.exceptions import InputError, LongFitWarning
 from calib.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
 from calib.parallel import cached_slices, map_threads
-from calib.predictions import Predictions, highest, score_matrix
+from calib.predictions import Predictions, highest, score_matrix, with_codes
 from calib.reductions import grouped_problems, ranked_classes, reduce_to_binary, top_label
 from calib.validation import as_groups, check_choice, check_columns, check_count
 
@@ -317,6 +317,7 @@ class MulticlassToBinary(BaseEstimator):
         LongFitWarning
             Before starting, if the fit takes more than a minute, with an estimate and advice.
         """
+        y, proba = with_codes(y, proba)
         scores: Any = proba if isinstance(proba, _WITH_CLASSES) else score_matrix(proba, "proba")
         n_classes = scores.n_classes if isinstance(scores, _WITH_CLASSES) else scores.shape[1]
         shape = self.shape_for(n_classes)

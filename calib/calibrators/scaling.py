@@ -23,7 +23,14 @@ from calib.calibrators.ridge_choice import CROSS_VALIDATED, best_strength, folds
 from calib.calibrators.softmax_fit import DiagonalMap, FullMap, Map, SoftmaxFit, softmax_fit
 from calib.exceptions import InputError, LongFitWarning, TooManyParametersWarning
 from calib.parallel import cached_slices, map_row_blocks, map_threads
-from calib.predictions import TopLabelPrediction, highest, score_matrix, weighted_rows, weights_of
+from calib.predictions import (
+    TopLabelPrediction,
+    highest,
+    score_matrix,
+    weighted_rows,
+    weights_of,
+    with_codes,
+)
 from calib.validation import as_class_scores, as_labels, check_choice, check_columns, check_not_negative
 
 #: Lowest and highest `floor_`: the smallest normal float32, so that zeros mean the same in float32 and in
@@ -71,6 +78,7 @@ class LogScaling(BaseEstimator):
             If the optimiser stopped early; the warning says how far from the optimum.
         """
         self._check_params()
+        y, proba = with_codes(y, proba)
         sample_weight = weights_of(proba, sample_weight)
         matrix = as_class_scores(getattr(proba, "proba", proba), "proba")
         y, matrix, weights = weighted_rows(y, matrix, sample_weight)

@@ -21,7 +21,7 @@ from calib.notions import Notion
 from calib.parallel import map_row_blocks
 from calib.predictions import score_matrix, weighted_rows
 from calib.reductions import cell_statistics, event_scores, outcomes_of, top_label
-from calib.validation import as_labels, as_outcomes, check_choice, check_norm
+from calib.validation import as_labels, as_outcomes, check_choice, check_norm, plain
 
 #: Probabilities are clipped below at this in a logarithm.
 TINY = float(np.finfo(np.float64).eps)
@@ -228,6 +228,8 @@ def row_values(y_true: Any, scores: Any, metric: str) -> np.ndarray:
         scores = scores.top
     if isinstance(scores, ConfidencePrediction) and metric == "accuracy":
         return outcomes_of(y_true, scores).astype(np.float64)
+    if metric == "accuracy" and _are_texts(y_true) and _are_texts(scores):
+        return (np.asarray(y_true).astype(str) == np.asarray(scores).astype(str)).astype(np.float64)
     if metric == "accuracy" and (label := _predicted(scores)) is not None:
         return (as_labels(y_true, len(label), None) == label).astype(np.float64)
     event = event_scores(scores)
@@ -263,11 +265,19 @@ def _mean_over_classes(y_true: Any, rows: MultilabelPrediction, metric: str) -> 
     return -np.log(np.maximum(np.where(happened, p, 1.0 - p), TINY)).mean(axis=1)
 
 
+def _are_texts(values: Any) -> bool:
+    """Whether these are names of classes, one for each row."""
+    if isinstance(values, Announcement):
+        return False
+    array = np.asarray(plain(values))
+    return array.ndim == 1 and array.dtype.kind in "OUST" and any(isinstance(one, str) for one in array)
+
+
 def _predicted(predicted: Any) -> np.ndarray | None:
     """Class codes of what `accuracy` takes; None for the scores of one event."""
     if isinstance(predicted, Announcement) or np.ndim(predicted) != 1:
         return None if isinstance(predicted, BinaryPrediction) else top_label(predicted)[0]
-    given = np.asarray(predicted)
+    given = np.asarray(plain(predicted))
     if given.dtype.kind == "f" and ((given > 0) & (given < 1)).any():
         return None
     return as_labels(given, len(given), None)
