@@ -21,7 +21,14 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 
-from calib.announcements import Announcement, BinaryPrediction, ConfidencePrediction, TopLabelPrediction
+from calib.announcements import (
+    Announcement,
+    BinaryPrediction,
+    ConfidencePrediction,
+    MultilabelPrediction,
+    TopKPrediction,
+    TopLabelPrediction,
+)
 from calib.exceptions import InputError
 from calib.formats.numpy import read_array
 from calib.formats.roles import Roles
@@ -42,7 +49,11 @@ LONGEST_TEXT = 10_000
 MOST_ENTRIES = 1_000
 
 KINDS: dict[str, Any] = {
-    kind.kind: kind for kind in (Predictions, TopLabelPrediction, ConfidencePrediction, BinaryPrediction)
+    kind.kind: kind
+    for kind in (
+        *(Predictions, TopLabelPrediction, ConfidencePrediction, BinaryPrediction),
+        *(TopKPrediction, MultilabelPrediction),
+    )
 }
 #: Settings of a page, by the names of its controls in an address.
 Settings = Mapping[str, Mapping[str, str]]

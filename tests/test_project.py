@@ -16,9 +16,11 @@ from calib import (
     HistogramBinning,
     InputError,
     MulticlassToBinary,
+    MultilabelPrediction,
     Predictions,
     Project,
     TemperatureScaling,
+    TopKPrediction,
     TopLabelPrediction,
 )
 from calib.formats.roles import Roles
@@ -131,6 +133,8 @@ def test_everything_comes_back_bit_for_bit(tmp_path):
         TopLabelPrediction([0, 2], [0.5, 1 / 3], [1, 2]),
         ConfidencePrediction([0.9, 0.1], [True, False], sample_weight=[1.0, 2.0]),
         BinaryPrediction([0.9, 0.1], [1, 0], ("no", "yes"), coverage=0.5),
+        TopKPrediction([[0, 2], [1, 0]], np.float32([[0.5, 0.2], [0.6, 1 / 3]]), [1, 1], NAMES),
+        MultilabelPrediction([[0.9, 0.8, 0.1]], [[1, 1, 0]], NAMES),
     ],
     ids=lambda rows: rows.kind,
 )

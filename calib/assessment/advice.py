@@ -29,8 +29,11 @@ from calib.validation import as_labels, binary_outcomes, check_choice, check_cou
 #: Name of the recommendation to leave the scores as they are.
 NONE = "none"
 
-#: Candidates that are fitted fast to any number of classes.
-QUICK = ("TS", "TL-Platt", "TL-beta", "TL-HB", "TL-isotonic")
+#: Candidates of a first answer.
+QUICK = ("TS", "TL-HB", "TL-Platt", "TL-isotonic", "TL-beta")
+
+#: With more classes, only the first two of these: a curve for each of 1,000 classes takes minutes.
+MANY_CLASSES = 100
 
 #: Folds of every cross-validation here.
 N_FOLDS = 5
@@ -418,10 +421,11 @@ def _fitted(calibrator: Any, data: Any, labels: np.ndarray, weights: np.ndarray 
     return fit_rows(unfitted, data, labels, weights)
 
 
-def quick_methods(kind: str) -> dict[str, Any]:
-    """Return a few candidates for predictions of a kind that are tried in a second, by name."""
+def quick_methods(kind: str, n_classes: int) -> dict[str, Any]:
+    """Return a few candidates for predictions of a kind that are tried in seconds, by name."""
     candidates = methods_of_kind(kind, None)
-    quick = {name: one for name, one in candidates.items() if name in QUICK}
+    names = QUICK if n_classes <= MANY_CLASSES else QUICK[:2]
+    quick = {name: one for name, one in candidates.items() if name in names}
     if quick:
         return quick
     kinds = tuple(name.removeprefix("TL-") for name in QUICK)

@@ -14,6 +14,7 @@ from calib.noise import verdict
 from calib.noise.bands import consistency_band
 from calib.notions import Notion
 from calib.reductions import top_label
+from pages.shared.address import keep_in_address
 from pages.shared.panels.rows import rows_panel
 from pages.shared.results import bounds_of, floor, problems, reliability, rows_of
 from pages.shared.session import BASE, dataset
@@ -80,8 +81,7 @@ else:
         f"is **{diagram.tl_ece:.4f}** (TL-ECE). Click a bin to see its classes."
     )
 row_counts = dict(zip(diagram.bin.tolist(), diagram.count.tolist(), strict=True))
-if st.session_state.get("bin") not in row_counts:
-    st.session_state["bin"] = int(diagram.bin[diagram.adds_most])
+keep_in_address("bin", row_counts, int(diagram.bin[diagram.adds_most]))
 options: dict[str, Any] = {"truth": truth, "band": band, "curve": curve, "bounds": bounds, "event": event}
 chart(
     figures.reliability(diagram, chosen=st.session_state["bin"], **options),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
+from typing import Any
 
 import streamlit as st
 
@@ -22,6 +24,24 @@ def drop_unusable() -> None:
         for name in unusable:
             del st.query_params[name]
         st.rerun()
+
+
+def keep_in_address(name: str, values: Collection[Any], default: Any) -> None:
+    """Give the control with this key the value that the address names, and the address the control's value.
+
+    To be called before the control. The default is not added to an address: that would be one more step to
+    go back.
+    """
+    given, written = st.query_params.get(name), st.session_state.get(f"{name}-written")
+    named = {str(value): value for value in values}
+    if given != written and given in named:
+        st.session_state[name] = named[given]
+    elif st.session_state.get(name) not in values:
+        st.session_state[name] = default
+    value = st.session_state[name]
+    if str(value) != given and (given is not None or value != default):
+        st.query_params[name] = str(value)
+    st.session_state[f"{name}-written"] = st.query_params.get(name)
 
 
 def usable(value: str) -> bool:

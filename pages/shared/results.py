@@ -13,6 +13,7 @@ import numpy as np
 
 import calib
 from calib import Predictions, diagrams
+from calib.assessment.advice import quick_methods
 from calib.assessment.calibrated import vector_losses
 from calib.assessment.leaderboard import binned_sweeps
 from calib.binning import PerClass, Strategy
@@ -166,6 +167,22 @@ def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy}
     options |= {} if measure.is_error else method.of_rows  # problems have their weights
     return compute("Computing intervals", measure_interval, method.labels, scores, key, **options)
+
+
+@kept()
+def conclusion(method: Method, n_bins: int) -> calib.Conclusion:
+    """Return in which direction a method's confidence is off, where, and for which predicted classes."""
+    binary = problems(method, method.notions[0])
+    return calib.conclude(None, method.scores, n_bins=n_bins, problems=binary)
+
+
+@kept()
+def quick_advice(data: Dataset) -> calib.Recommendation:
+    """Return which of a few calibrators, tried on the calibration rows alone, would help."""
+    rows = data.calibration
+    candidates = quick_methods(data.kind.name, getattr(rows, "n_classes", 1))
+    options: dict[str, Any] = {"methods": candidates, "sample_weight": rows.sample_weight}
+    return compute("Trying a few calibrators", calib.recommend, rows, rows.labels, **options)
 
 
 @kept()

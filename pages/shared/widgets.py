@@ -18,6 +18,7 @@ from calib.isolation.computing import write_table
 from calib.kinds import COUNTS_ROWS, Kind, lacks, needs_equal_rows
 from calib.predictions import weight_words
 from calib.report.html import page, paragraph, text
+from pages.shared.address import keep_in_address
 from pages.shared.session import DEFAULT_BINS, Dataset, Method, dataset, lost, methods
 from pages.shared.texts import PAGE_TERMS
 from pages.shared.work import compute
@@ -262,6 +263,7 @@ def bins_and_model() -> tuple[int, Method]:
     left, right = st.columns([2, 1])
     with left:
         n_bins = bins_slider()
+    keep_in_address("model", list(models), next(iter(models)))
     return n_bins, models[right.selectbox("Model", list(models), key="model")]
 
 

@@ -92,7 +92,9 @@ heading("Data", "Choose or upload predicted probabilities and true labels. Every
 start()
 data = dataset()
 tabs = ["Built-in example", "Upload your own"]
-example_tab, upload_tab = st.tabs(tabs, default=tabs[pending() or data.example is None])
+example_tab, upload_tab = st.tabs(
+    tabs, default=tabs[pending() or data.example is None or "own-data" in st.session_state]
+)
 with example_tab:
     names = list(EXAMPLE_TITLES)
     st.session_state["choice"] = data.example or st.session_state.get("choice", names[0])

@@ -1,123 +1,273 @@
-"""Overview: how far the model's confidence can be trusted, and where it is most wrong."""
+"""Overview: in which direction the confidence is off, for which predicted classes, and what to do."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from calib import figures
+from calib import InputError, figures
+from calib.assessment.conclusion import Gap
 from calib.assessment.summary import HOW_SURE, how_assessed, interval_frame, interval_texts
-from calib.diagrams.reliability import worst_cells_words
+from calib.binning import bin_statistics
+from calib.calibrators.catalogue import name_of
+from calib.diagrams.classes import class_heat
 from calib.kinds import lacks
 from calib.metrics.catalogue import MEASURES, ece_of
 from calib.noise import verdict
 from pages.shared.panels.report import offer_report
 from pages.shared.panels.several_true import show_several_true
-from pages.shared.results import cells, floor, interval, intervals, reliability, summary
-from pages.shared.session import BASE, MANY_SCORES, dataset, methods
-from pages.shared.widgets import bins_slider, chart, download, escaped, heading, literal
+from pages.shared.results import (
+    conclusion,
+    floor,
+    interval,
+    intervals,
+    problems,
+    quick_advice,
+    reliability,
+    summary,
+)
+from pages.shared.session import BASE, MANY_SCORES, dataset, fit, methods
+from pages.shared.widgets import DEFAULT_BINS, chart, download, escaped, heading, literal
 
-heading("Overview", "How far can the model's confidence be trusted, and for which predicted classes?")
-n_bins = bins_slider()
-data, models = dataset(), methods()
-base = models[BASE]
-base_summary = summary(base, n_bins)
-names = [literal(name) for name in data.evaluation.class_names]
+#: Classes in the map: those that add most to the error.
+MAP_ROWS = 12
+#: Pixels of the reliability diagram: the map beside it is about as tall.
+FIGURE_HEIGHT = 400
+RELIABILITY, CLASSES = "pages/diagnose/reliability.py", "pages/diagnose/classes.py"
 
-if data.kind.name == "binary":
-    positive = data.evaluation.positive
-    st.header("P(Y = 1) and how often Y is 1", anchor=False)
+
+def pick() -> None:
+    """Remember the bin, or the cell, whose mark was clicked in one of the two figures."""
+    for key, cell in (("overview-reliability", False), ("overview-map", True)):
+        state = st.session_state.get(key)
+        points = state.selection.points if state is not None else ()
+        if points and "customdata" in points[0]:
+            first, second = points[0]["customdata"][:2]
+            st.session_state["looked-at"] = (int(first), int(second)) if cell else (None, int(first))
+
+
+def open_upload() -> None:
+    """Let the Data page open where files are uploaded."""
+    st.session_state["own-data"] = True
+
+
+def link_gap(gap: Gap) -> None:
+    """Link to the page that shows a gap, opened at it."""
+    if gap.label is None:
+        words = f"Look at the confidence {gap.range_words()}".rstrip()
+        st.page_link(
+            RELIABILITY, label=words, icon=":material/show_chart:", query_params={"bin": str(gap.bin)}
+        )
+        return
+    name = literal(data.evaluation.class_names[gap.label])
+    target = {"class": str(gap.label)}
+    st.page_link(CLASSES, label=f"Predicted {name}", icon=":material/grid_view:", query_params=target)
+
+
+def show_help() -> None:
+    """Say which calibrators would help, and offer to fit the recommended one and take it away."""
+    if data.calibration is None:
+        st.page_link(
+            "pages/start/data.py",
+            label="To repair it, set calibration rows aside",
+            icon=":material/upload_file:",
+        )
+        return
+    try:
+        advice = quick_advice(data)
+    except InputError as error:
+        st.caption(f"What would help cannot be said: {escaped(error)}.")
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        tried = [name for name in advice.table["method"] if name != "none"]
+        st.markdown(
+            f"**{escaped(advice.helps_words())}.**",
+            help=f"Tried in five folds of the {data.calibration.n_samples:,} calibration rows: "
+            f"{', '.join(tried)}. A calibrator helps if its Brier score is distinguishably lower and its log "
+            "loss is no higher.",
+        )
+        if advice.calibrator is not None and st.button(
+            f"Fit and take away {name_of(advice.calibrator)}", icon=":material/download:"
+        ):
+            method = fit(name_of(advice.calibrator), advice.calibrator, len(tried))
+            st.session_state["chosen"] = method.name
+            st.switch_page("pages/repair/calibrate.py")
+        st.page_link(
+            "pages/repair/compare.py", label="Compare all calibrators", icon=":material/leaderboard:"
+        )
+
+
+def show_figures() -> None:
+    """Show the reliability diagram and the map of classes and bins beside it, and what was clicked."""
     diagram = reliability(base, n_bins)
-    st.markdown(
-        f"The score is the probability of {literal(positive)}. {diagram.words()} To see the probability of "
-        f"{literal(data.evaluation.class_names[0])} instead, switch the positive class on the Data page."
-    )
-    chart(
-        figures.reliability(diagram, event=positive),
-        "overview-event",
-        table=diagram.frame(),
-        alt="Reliability diagram of the binary score: how often Y is 1 against P(Y = 1)",
-    )
-weighted = "" if base.weights is None else ", weighted"
-st.header("The base model", anchor=False)
-columns = st.columns(4)
-if base_summary.accuracy is not None:
-    columns[0].metric(
-        MEASURES["accuracy"].title + weighted,
-        f"{base_summary.accuracy:.3f}",
-        delta="95 %: {:.3f} to {:.3f}".format(*interval(base, "accuracy", n_bins)),
-        delta_color="off",
-        delta_arrow="off",
-        border=True,
-        height="stretch",
-        help=f"{MEASURES['accuracy'].about} Below it: its 95 % interval.",
-    )
-floors = {
-    measure: floor(base, key, n_bins)
-    for key, measure in ece_of(data.kind).items()
-    if getattr(base_summary, key) is not None
-}
-for column, (measure, noise) in zip(columns[1:], floors.items(), strict=False):
-    low, high = interval(base, measure.key, n_bins)
-    column.metric(
-        measure.title + weighted,
-        f"{noise.observed:.4f}",
-        delta=f"95 %: {low:.4f} to {high:.4f}",
-        delta_color="off",
-        delta_arrow="off",
-        border=True,
-        height="stretch",
-        help=f"{measure.about} Below it: the 95 % interval of the true error. It lies below the measured "
-        "one where noise adds much.",
-    )
-if data.evaluation.n_scores > MANY_SCORES and data.kind.name == "vectors":
-    columns[3].toggle(
-        "Compute CW-ECE",
-        key="class_wise",
-        persist_state="session",
-        help=f"This sorts {data.evaluation.n_scores:,} scores and takes a while.",
-    )
-for measure, noise in floors.items():
-    st.markdown("- " + verdict(noise, measure.title))
-if data.kind.name == "multilabel":
-    show_several_true(base, n_bins)
+    event = data.evaluation.positive if data.kind.name == "binary" else None
+    left, right = st.columns(2) if by_class else (st.container(), None)
+    with left:
+        chart(
+            figures.reliability(diagram, event=event).update_layout(height=FIGURE_HEIGHT),
+            "overview-reliability",
+            table=diagram.frame(),
+            alt="Reliability diagram: how often the model is right against its confidence",
+            on_select=pick,
+        )
+    if right is None:
+        st.markdown(diagram.words())
+        return
+    label, bin_ = st.session_state.get("looked-at", (None, None))
+    names = data.evaluation.class_names
+    cells = bin_statistics(problems(base, "top-label"), n_bins=n_bins)
+    everything = class_heat(cells)
+    shown = class_heat(cells, everything.label[:MAP_ROWS])
+    with right:
+        chart(
+            figures.heat(shown, names, chosen=None if label is None else (label, bin_)),
+            "overview-map",
+            table=everything.frame(names),
+            alt="Accuracy minus confidence for the predicted classes that add most to the error, by bin",
+            on_select=pick,
+        )
+    if bin_ in diagram.bin:
+        st.markdown(diagram.zoom(bin_).words([literal(name) for name in names], strong="**{}**"))
+        with st.container(horizontal=True):
+            st.page_link(
+                RELIABILITY,
+                label="Open this bin",
+                icon=":material/show_chart:",
+                query_params={"bin": str(bin_)},
+            )
+            if label is not None:
+                st.page_link(
+                    CLASSES,
+                    label=f"Open predicted {literal(names[label])}",
+                    icon=":material/grid_view:",
+                    query_params={"class": str(label)},
+                )
+    else:
+        of = f"the {len(shown.label)} of {len(everything.label):,} predicted classes that add most"
+        st.caption(
+            "Left: grey bars are shares of rows. Right: orange-red is right less often than the confidence "
+            f"says, blue more often; {of if len(everything.label) > MAP_ROWS else 'all predicted classes'}. "
+            "Click a mark or a cell to see what is behind it."
+        )
 
-if lacks(data.kind, "notion:top-label") is None:
-    st.header("Where the confidence is most wrong", anchor=False)
-    worst = worst_cells_words(cells(base, "top-label", n_bins), names, strong="**{}**")
-    if not worst:
-        st.markdown("No (class, bin) cell has 20 rows or more, so there are too few data to name one.")
-    for sentence in worst:
-        st.markdown(f"- {sentence}")
+
+def show_conclusion() -> None:
+    """Say what is off, with links to what shows it, what would help, and two figures."""
+    with st.container(border=True):
+        said = conclusion(base, n_bins)
+        errors = ece_of(data.kind)
+        key = "tl_ece" if "tl_ece" in errors else next(iter(errors))
+        sure = None if said.pooled or said.classes else floor(base, key, n_bins)
+        names = [literal(name) for name in data.evaluation.class_names]
+        st.markdown(
+            f"#### {said.words(names, sure)}",
+            help="Points are percentage points of confidence minus accuracy. All statements hold together "
+            f"with {said.level:.0%}, by exact intervals of the {said.n_ranges:,} ranges of the confidence "
+            "that were looked at.",
+        )
+        with st.container(horizontal=True):
+            for found in (*said.pooled, *said.named(), *said.named(other=True)):
+                link_gap(found)
+        help_place = st.container()
+    if data.kind.name == "binary":
+        positive, other = data.evaluation.class_names[::-1]
+        st.caption(
+            f"The score is the probability of {literal(positive)}. To see that of {literal(other)} instead, "
+            "switch the positive class on the Data page."
+        )
+    elif not by_class:
+        st.caption(escaped(lacks(data.kind, "notion:top-label")))
+    show_figures()
+    with help_place:
+        show_help()
+
+
+def show_numbers() -> None:
+    """Show the numbers of the base model and of every fitted calibrator."""
+    base_summary = summary(base, n_bins)
+    columns = st.columns(4)
+    weighted = "" if base.weights is None else ", weighted"
+    if base_summary.accuracy is not None:
+        columns[0].metric(
+            MEASURES["accuracy"].title + weighted,
+            f"{base_summary.accuracy:.3f}",
+            delta="95 %: {:.3f} to {:.3f}".format(*interval(base, "accuracy", n_bins)),
+            delta_color="off",
+            delta_arrow="off",
+            border=True,
+            height="stretch",
+            help=f"{MEASURES['accuracy'].about} Below it: its 95 % interval.",
+        )
+    floors = {
+        measure: floor(base, key, n_bins)
+        for key, measure in ece_of(data.kind).items()
+        if getattr(base_summary, key) is not None
+    }
+    for column, (measure, noise) in zip(columns[1:], floors.items(), strict=False):
+        low, high = interval(base, measure.key, n_bins)
+        column.metric(
+            measure.title + weighted,
+            f"{noise.observed:.4f}",
+            delta=f"95 %: {low:.4f} to {high:.4f}",
+            delta_color="off",
+            delta_arrow="off",
+            border=True,
+            height="stretch",
+            help=f"{measure.about} Below it: the 95 % interval of the true error. It lies below the measured "
+            f"one where noise adds much: {noise.words}.",
+        )
+    if data.evaluation.n_scores > MANY_SCORES and data.kind.name == "vectors":
+        columns[3].toggle(
+            "Compute CW-ECE",
+            key="class_wise",
+            persist_state="session",
+            help=f"This sorts {data.evaluation.n_scores:,} scores and takes a while.",
+        )
+    shown = list(methods().values())
+    summaries = [summary(method, n_bins) for method in shown]
+    ends = [intervals(method, n_bins) for method in shown]
+    texts = interval_texts(summaries, ends).T.rename_axis("Method").reset_index()
+    errors = ece_of(data.kind)
+    error = errors.get("tl_ece") or next(iter(errors.values()))
+    texts.insert(
+        list(texts.columns).index(error.title) + 1,
+        f"{error.title} noise floor",
+        [f"{floor(method, error.key, n_bins).mean:.4f}" for method in shown],
+    )
+    pinned = {"Method": st.column_config.TextColumn(pinned=True, width="medium")}
+    st.dataframe(texts, hide_index=True, column_config=pinned)
+    download(interval_frame(summaries, ends), "overview", key="overview-csv")
     st.caption(
-        "The (class, bin) cells that add most to TL-ECE (gap times rows), among cells of 20 rows or more."
+        f"{HOW_SURE} {how_assessed(n_bins)} {MEASURES['top_brier'].title}: {MEASURES['top_brier'].about} A "
+        "dash: the method gives no score per class."
     )
-elif data.kind.name == "confidence":
-    st.markdown(reliability(base, n_bins).words())
-    st.caption(escaped(lacks(data.kind, "notion:top-label")))
+    st.page_link(
+        "pages/diagnose/noise.py",
+        label="How certain these numbers are, and what recalibration can repair",
+        icon=":material/graphic_eq:",
+    )
 
-st.header("Base model and fitted calibrators", anchor=False)
-shown = list(models.values())
-summaries = [summary(method, n_bins) for method in shown]
-ends = [intervals(method, n_bins) for method in shown]
-texts = interval_texts(summaries, ends).T.rename_axis("Method").reset_index()
-errors = ece_of(data.kind)
-error = errors.get("tl_ece") or next(iter(errors.values()))
-texts.insert(
-    list(texts.columns).index(error.title) + 1,
-    f"{error.title} noise floor",
-    [f"{floor(method, error.key, n_bins).mean:.4f}" for method in shown],
+
+heading(
+    "Overview",
+    "calib shows how far a classifier's confidence can be trusted, for which predicted classes, and which "
+    "calibrator repairs it.",
 )
-st.dataframe(
-    texts, hide_index=True, column_config={"Method": st.column_config.TextColumn(pinned=True, width="medium")}
-)
-download(interval_frame(summaries, ends), "overview", key="overview-csv")
-st.caption(
-    f"{HOW_SURE} {how_assessed(n_bins)} {MEASURES['top_brier'].title}: {MEASURES['top_brier'].about} A dash: "
-    "the method gives no score per class."
-)
-st.page_link(
-    "pages/diagnose/noise.py",
-    label="How certain these numbers are, and what recalibration can repair",
-    icon=":material/graphic_eq:",
-)
+data, base = dataset(), methods()[BASE]
+n_bins = int(st.session_state.get("bins", DEFAULT_BINS))
+by_class = lacks(data.kind, "notion:top-label") is None
+with st.container(horizontal=True, vertical_alignment="center"):
+    if st.button(
+        "Use your own predictions", type="primary", icon=":material/upload_file:", on_click=open_upload
+    ):
+        st.switch_page("pages/start/data.py")
+    st.page_link("pages/start/data.py", label="Try another example", icon=":material/science:")
+
+if data.kind.name == "multilabel":
+    ((key, measure),) = ece_of(data.kind).items()
+    st.markdown(f"#### {verdict(floor(base, key, n_bins), measure.title)}")
+    show_several_true(base, n_bins)
+else:
+    show_conclusion()
+st.header("Numbers", anchor=False)
+show_numbers()
 offer_report(n_bins)

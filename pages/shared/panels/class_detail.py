@@ -9,6 +9,7 @@ from calib import figures
 from calib.binning import bin_statistics
 from calib.diagrams import ClassTable, class_diagram, confusions
 from calib.reductions import top_label
+from pages.shared.address import keep_in_address
 from pages.shared.panels.rows import rows_panel
 from pages.shared.results import problems, rows_of
 from pages.shared.session import Method, dataset
@@ -26,8 +27,7 @@ def class_panel(method: Method, table: ClassTable, n_bins: int) -> None:
     """Show the class chosen in the menu, the table or the heat map."""
     names, labels = dataset().evaluation.class_names, dataset().evaluation.labels
     st.header("One class", anchor=False)
-    if st.session_state.get("class") not in range(len(table.share)):
-        st.session_state["class"] = int(table.ranked[0])
+    keep_in_address("class", range(len(table.share)), int(table.ranked[0]))
     code = st.selectbox("Class", table.ranked.tolist(), key="class", format_func=lambda c: names[c])
     at = chosen_cell(n_bins)
     pair = confusions(labels, top_label(method.scores)[0], code, n_classes=len(names))
