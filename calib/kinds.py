@@ -121,7 +121,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "calibrator:one score": ("one score", "confidence"),
     "calibrator:whole vector": ("vector",),
     "tests without bins": ("confidence", "event"),
-    **{f"page:{page}": ("confidence", "event") for page in ("Reliability", "Noise", "Validity")},
+    **{f"page:{page}": ("confidence", "event") for page in ("Reliability", "Slices", "Noise", "Validity")},
     "page:Classes": ("class",),
     "page:Simplex": ("vector",),
     "page:Decide": ("confidence",),

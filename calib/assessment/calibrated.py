@@ -27,7 +27,7 @@ from calib.notions import POOLED_NOTIONS
 from calib.parallel import map_threads, row_slices
 from calib.predictions import Predictions, weights_of
 from calib.reductions import event_scores, outcomes_of, top_label
-from calib.validation import as_labels
+from calib.validation import as_groups, as_labels
 
 
 def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any:
@@ -37,7 +37,7 @@ def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any
     and its confidence (of rank 1 for the top-K notions). Of predictions of any other kind they are those of
     the same kind, but the predicted class and its confidence where only the first of several ranks is
     calibrated; of 1-D scores, 1-D scores. `groups` holds the group of each row, for a calibrator that
-    conditions on it.
+    conditions on it; by default it is looked for among the further columns (`groups_in`).
 
     Raises
     ------
@@ -54,6 +54,7 @@ def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any
         return calibrator.predict(proba)
     check_calibrates(calibrator, proba)
     matrix = getattr(proba, "proba", proba)
+    groups = groups_in(calibrator, proba) if groups is None else groups
     given = {} if groups is None else {"groups": groups}
     if isinstance(proba, TopKPrediction) and hasattr(calibrator, "predict_top_k"):
         ranked, scores = calibrator.predict_top_k(proba)
@@ -68,6 +69,34 @@ def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any
         return calibrator.predict_top(matrix, **given)
     labels, confidences = calibrator.predict_top_k(matrix)
     return TopLabelPrediction(labels[:, 0], confidences[:, 0])
+
+
+def groups_in(calibrator: Any, rows: Any) -> Any:
+    """Return the further column of predictions that holds the groups a calibrator conditions on.
+
+    It is the column most of whose rows are of these groups; None where the calibrator has none, or the rows
+    have no further columns.
+
+    Raises
+    ------
+    InputError
+        If less than half of the rows of every column are of these groups.
+    """
+    table = getattr(rows, "metadata", None)
+    if not getattr(calibrator, "has_groups", False) or table is None:
+        return None
+    shares = {}
+    for name in table.columns:
+        code, texts = as_groups(table[name], len(table))
+        shares[name] = float(np.isin(texts, calibrator.groups_)[code].mean())
+    best = max(shares, key=lambda name: shares[name], default=None)
+    if best is None or shares[best] < 0.5:
+        listed = ", ".join(map(repr, calibrator.groups_[:3])) + ", ..." * (len(calibrator.groups_) > 3)
+        raise InputError(
+            f"the calibrator conditions on the groups {listed}, and no further column of rows has them; "
+            "add the column of the fit, or pass groups="
+        )
+    return table[best]
 
 
 def check_calibrates(calibrator: Any, rows: Any) -> None:

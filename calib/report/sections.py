@@ -95,6 +95,9 @@ class ReportInput:
         For calibrators that the labels of the calibration rows chose among several: among how many.
     n_bins, n_resamples, random_state
         Equal-width bins B, redraws of the noise floors, and their seed.
+    groups : mapping of str to (n,) array
+        For calibrators that condition on groups, the group of each evaluation row; by default looked for
+        among the further columns.
     """
 
     evaluation: Any
@@ -109,13 +112,15 @@ class ReportInput:
     n_resamples: int = 1000
     random_state: int = 0
     choices: Mapping[str, int] = field(default_factory=dict)
+    groups: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def scores(self) -> dict[str, tuple[Any, Strategy]]:
         """Scores of the base model and each calibrator, and how to bin them."""
         assessed: dict[str, tuple[Any, Strategy]] = {BASE: (self.evaluation, "uniform")}
         for name, calibrator in self.calibrators.items():
-            assessed[name] = calibrated_scores(calibrator, self.evaluation), assessment_strategy(calibrator)
+            scores = calibrated_scores(calibrator, self.evaluation, groups=self.groups.get(name))
+            assessed[name] = scores, assessment_strategy(calibrator)
         return assessed
 
     @property

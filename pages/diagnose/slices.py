@@ -17,7 +17,7 @@ from calib.slicing.table import SLICE_COLUMNS
 from pages.shared.panels.rows import rows_panel
 from pages.shared.results import CutsAt, cuts, gaps, rows_of_group, slice_maps, slice_table
 from pages.shared.session import BY, dataset
-from pages.shared.widgets import ARROW, bins_and_model, chart, download, escaped, heading, literal
+from pages.shared.widgets import ARROW, bins_and_model, chart, download, escaped, heading, literal, need_kind
 
 #: Columns chosen at first, rows of a map, columns of the class map, small diagrams, and gaps drawn.
 FIRST, MAP_ROWS, MAP_CLASSES, PANELS, GAPS = 6, 20, 15, 9, 12
@@ -87,6 +87,7 @@ def edges_of(name: str, cut: Cut) -> Any:
 heading(
     "Slices", "Which groups of rows are miscalibrated by more than noise explains, and how do they differ?"
 )
+need_kind("Slices")
 data = dataset()
 rows = data.evaluation
 if rows.metadata is None or not len(rows.metadata.columns):

@@ -14,7 +14,7 @@ import numpy as np
 import streamlit as st
 
 from calib import InputError
-from calib.assessment.calibrated import assessment_strategy, calibrated_scores
+from calib.assessment.calibrated import assessment_strategy, calibrated_scores, groups_in
 from calib.assessment.summary import BASE
 from calib.binning import Strategy
 from calib.calibrators.binary import BinaryCalibrator
@@ -30,6 +30,7 @@ from calib.persistence import dumps
 from calib.project import Project, Settings
 from calib.reductions import event_scores
 from calib.slicing import cut_column
+from calib.validation import group_name
 from pages.shared import limits
 from pages.shared.kept import kept
 from pages.shared.work import compute
@@ -295,11 +296,14 @@ def open_project(project: Project) -> None:
     for name, calibrator in project.calibrators.items():
         # By content: a file may hold other values under the settings that a fit here would have.
         key = f"{data.key}/{hashlib.sha256(dumps(calibrator)).hexdigest()}"
-        scores = compute(f"Applying {name}", calibrated_scores, calibrator, data.evaluation)
+        groups = groups_in(calibrator, data.evaluation)
+        given = {} if groups is None else {"groups": np.asarray(groups, dtype=object)}
+        scores = compute(f"Applying {name}", calibrated_scores, calibrator, data.evaluation, **given)
         strategy = assessment_strategy(calibrator)
         labels, choices = data.evaluation.labels, project.choices.get(name, 1)
         weights = data.evaluation.sample_weight
-        found.append(Method(name, labels, scores, strategy, key, calibrator, choices, weights))
+        further: dict[str, Any] = {"weights": weights, "groups": given.get("groups")}
+        found.append(Method(name, labels, scores, strategy, key, calibrator, choices, **further))
     for name, rows in project.models.items():
         found.append(_model(name, rows, f"{data.evaluation.fingerprint}/{rows.fingerprint}"))
     use(data, found)
@@ -413,12 +417,28 @@ def _fit(name: str, calibrator: Any, by: By | None = None) -> Method:
     assert data.calibration is not None, "pages ask for calibration rows before they offer to fit"
     key = f"{data.key}/{calibrator!r}/{by!r}"
     groups = (None, None) if by is None else groups_of(data, by)
+    if by is not None and by[0] in data.evaluation.metadata:
+        data = _with_groups(data, by[0], groups)
     begin = time.perf_counter()
     fitted, scores = _fitted(key, name, calibrator, data.calibration, data.evaluation, groups)
     LOG.info("fit rows=%d seconds=%.2f", data.calibration.n_samples, time.perf_counter() - begin)
     rows, strategy = data.evaluation, assessment_strategy(fitted)
     further: dict[str, Any] = {"weights": rows.sample_weight, "groups": groups[1]}
     return Method(name, rows.labels, scores, strategy, key, fitted, **further)
+
+
+def _with_groups(data: Dataset, column: str, groups: tuple[Any, Any]) -> Dataset:
+    """Keep groups that are ranges or months as a column of the rows, so that project files have them."""
+    if set(data.evaluation.metadata[column].map(group_name)) == set(groups[1]):
+        return data
+    name = f"{column} (groups)"
+    calibration, evaluation = (
+        rows.with_metadata(rows.metadata.assign(**{name: of_rows}))
+        for rows, of_rows in zip((data.calibration, data.evaluation), groups, strict=True)
+    )
+    grouped = replace(data, calibration=calibration, evaluation=evaluation)
+    st.session_state["dataset"] = grouped
+    return grouped
 
 
 def groups_of(data: Dataset, by: By) -> tuple[np.ndarray, np.ndarray]:

@@ -117,7 +117,7 @@ def need_kind(page: str) -> None:
     if page in COUNTS_ROWS and dataset().evaluation.sample_weight is not None:
         missing = needs_equal_rows(page)
     if missing is not None:
-        st.info(shortfall(dataset().kind, f"page:{page}"))
+        st.info(escaped(missing[0].upper() + missing[1:]))
         several = " to look at one class" if dataset().kind.name == "multilabel" else ""
         st.page_link("pages/start/data.py", label=f"Open Data{several}", icon=":material/upload_file:")
         st.stop()

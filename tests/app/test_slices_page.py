@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from calib import read, slices
+from calib.assessment.calibrated import calibrated_scores
 from tests.app.running import open_page, press, words
 
 
@@ -73,6 +74,18 @@ def test_a_column_leads_to_calibration_by_its_groups():
     assert set(fitted.groups) == set(fitted.calibrator.groups_)
     app.toggle(key="make-scorer").set_value(True).run()
     assert "largest difference from calib is 0.0e+00" in words(app).replace("\\", "")
+    app.selectbox(key="calibrate-by").set_value("age (simulated)").run()
+    press(app, "Fit")
+    assert not app.error
+    data = app.session_state["dataset"]
+    ranges = data.evaluation.metadata["age (simulated) (groups)"]
+    by_age = list(app.session_state["methods"].values())[-1]
+    assert set(ranges) == set(by_age.calibrator.groups_)
+    again = calibrated_scores(by_age.calibrator, data.evaluation)  # finds its column
+    np.testing.assert_array_equal(again.confidence, by_age.scores.confidence)
+    app.switch_page("pages/start/overview.py").run()
+    app.toggle(key="make-report").set_value(True).run()
+    assert not app.exception
 
 
 def test_examples_have_simulated_columns_and_vectors_need_some():

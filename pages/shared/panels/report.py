@@ -36,6 +36,7 @@ def offer_report(n_bins: int) -> None:
         settings=settings,
         n_bins=n_bins,
         choices={name: model.choices for name, model in models.items()},
+        groups={name: model.groups for name, model in models.items() if model.groups is not None},
     )
     keys = [data.key, *(f"{name}={model.key}/{model.choices}" for name, model in models.items())]
     page = _page(repr((data.name, data.description, data.log, n_bins, keys)), contents)
