@@ -14,8 +14,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 .DELETE_ON_ERROR:
 
 run: $(VENV)/app.stamp
-	@$(BIN)/python -c "$$FIRST_SESSION" "http://$(ADDRESS):$(PORT)" & \
-	exec $(BIN)/python serve.py --server.address "$(ADDRESS)" --server.port "$(PORT)"
+	@exec $(BIN)/python serve.py --server.address "$(ADDRESS)" --server.port "$(PORT)"
 
 # One thread each: there is a test process per core, and waiting BLAS threads of one starve the others.
 test: $(VENV)/dev.stamp
@@ -83,19 +82,3 @@ $(VENV)/python.stamp:
 	@"$(PYTHON)" -m venv --clear $(VENV)
 	@$(PIP) "pip>=25.1"  # what comes with Python 3.11 takes three times as long
 	@touch $@
-
-# Before any session has run, Streamlit takes a deep link for a page of its older `pages/` convention and
-# covers the right page with "Page not found". One session at start, through the health check, ends that.
-define FIRST_SESSION
-import sys, time, urllib.error, urllib.request
-direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-for _ in range(300):
-    try:
-        direct.open(sys.argv[1] + "/_stcore/script-health-check", timeout=90)
-        break
-    except urllib.error.HTTPError:
-        break
-    except OSError:
-        time.sleep(0.1)
-endef
-export FIRST_SESSION

@@ -11,7 +11,7 @@ from pages.shared.housekeeping import keep_house
 from pages.shared.login import ask_for_login
 from pages.shared.session import remember_address
 from pages.shared.widgets import escaped
-from serve import log_error, prepare, protection
+from serve import first_session, log_error, prepare, protection
 
 #: By section: file and icon of each page; the file's name is the page's title and address.
 SECTIONS = {
@@ -77,4 +77,4 @@ if __name__ == "__main__":  # a session runs this file
     show()
 else:  # the server imports it
     prepare()
-    app = st.App(__file__, middleware=protection(), on_script_error=log_error)
+    app = st.App(__file__, lifespan=first_session, middleware=protection(), on_script_error=log_error)

@@ -13,6 +13,8 @@ import os
 import re
 import sys
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import streamlit
@@ -20,7 +22,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from streamlit import net_util
+from streamlit import net_util, runtime
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 #: Settings of the GNU C library: few arenas, and memory given back from 128 kB on.
@@ -90,6 +92,18 @@ class Protection:
 def protection() -> list[Middleware]:
     """Return what stands between the network and Streamlit."""
     return [Middleware(Protection)]
+
+
+@asynccontextmanager
+async def first_session(app: streamlit.App) -> AsyncIterator[None]:
+    """Run the app once before it answers: only then does Streamlit know the addresses of its pages.
+
+    Else the first visitor who comes by a deep link is told that the page was not found.
+    """
+    runs, fault = await runtime.get_instance().does_script_run_without_error()
+    if not runs:
+        LOG.error("the first session failed: %s", fault)
+    yield
 
 
 def log_error(error: Exception) -> None:

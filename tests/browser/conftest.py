@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -48,14 +47,11 @@ def free_port() -> int:
 
 
 def answers(url: str) -> bool:
-    """Whether the app at `url` ran its first session; raises when its script failed in it."""
+    """Whether the app at `url` is ready: it answers after its first session."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with direct.open(f"{url}/_stcore/script-health-check", timeout=90):
+        with direct.open(f"{url}/_stcore/health", timeout=90):
             return True
-    except urllib.error.HTTPError as failure:
-        with failure:
-            pytest.fail(f"the app does not run: {failure.read().decode()}")
     except OSError:
         return False
 
@@ -128,6 +124,7 @@ def open_page(
         page.on("websocket", lambda socket: watch_address(socket.url))
         page.goto(f"{app_url}/{path}")
         settled(page)
+        assert page.get_by_role("dialog").count() == 0, "a page's address is not known before a first session"
         return page
 
     yield opener
