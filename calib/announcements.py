@@ -41,6 +41,10 @@ __all__ = [
 ]
 
 
+#: Key of `metadata.attrs` for the name of the column that holds the ids of rows.
+ID = "id"
+
+
 class Announcement:
     """What all kinds of predictions share: rows to count, choose and split, and a digest of them.
 
@@ -69,6 +73,14 @@ class Announcement:
 
     def __len__(self) -> int:
         return self.n_samples
+
+    def __repr__(self) -> str:
+        labels = "without labels" if self.labels is None else "with labels"
+        classes = f" of {self.n_classes:,} classes" if hasattr(self, "n_classes") else ""
+        return f"<{type(self).__name__}: {self.n_samples:,} rows{classes}, {labels}>"
+
+    def _repr_html_(self) -> str:
+        return f"<code>&lt;{repr(self)[1:-1]}&gt;</code>"
 
     @property
     def n_scores(self) -> int:
@@ -137,6 +149,8 @@ class Announcement:
     ) -> tuple[Self, Self]:
         """Split the rows at random into (calibration, evaluation), stratified by outcome.
 
+        Rows of the same id in the file they were read from, such as answers to one question, stay together.
+
         Parameters
         ----------
         calibration : float in (0, 1)
@@ -152,18 +166,29 @@ class Announcement:
         """
         labels = check_labelled(self.labels, "split")
         check_share(calibration, "calibration", 0.5)
-        n_samples = self.n_samples
-        shuffled = np.random.default_rng(random_state).permutation(n_samples)
         strata = labels if labels.ndim == 1 else labels.sum(axis=1)
-        by_label = shuffled[np.argsort(strata[shuffled], kind="stable")]
+        unit = self._units()
+        first = np.unique(unit, return_index=True)[1]
+        n_units = len(first)
+        shuffled = np.random.default_rng(random_state).permutation(n_units)
+        by_label = shuffled[np.argsort(strata[first][shuffled], kind="stable")]
         # Systematic sampling along the label-sorted rows: shares hold per class to within one row.
-        quota = np.floor(np.arange(n_samples + 1) * calibration + 1e-9)
+        quota = np.floor(np.arange(n_units + 1) * calibration + 1e-9)
         chosen = np.diff(quota) > 0
         if chosen.all() or not chosen.any():
             raise InputError(
-                f"{n_samples} rows cannot be split with calibration={calibration}: one side is empty"
+                f"{n_units} rows cannot be split with calibration={calibration}: one side is empty"
             )
-        return self.take(np.sort(by_label[chosen])), self.take(np.sort(by_label[~chosen]))
+        fitted = np.isin(unit, by_label[chosen])
+        return self.take(np.flatnonzero(fitted)), self.take(np.flatnonzero(~fitted))
+
+    def _units(self) -> np.ndarray:
+        """Return the number of each row's id, where a file gave ids; else that of the row, (n,) int64."""
+        name = None if self.metadata is None else self.metadata.attrs.get(ID)
+        if self.metadata is None or name not in self.metadata:
+            return np.arange(self.n_samples)
+        codes, ids = pd.factorize(self.metadata[name])
+        return np.where(codes < 0, len(ids) + np.arange(len(codes)), codes)
 
     def in_order_of(self, class_names: Sequence[str] | None) -> Self:
         """Return the rows with their classes in the order of other class names; errors name a strange class.
@@ -208,7 +233,7 @@ class _Kind(Announcement):
         return self.kind, shapes, self.class_names
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TopLabelPrediction(_Kind):
     """What a classifier announces for each row: one class and its confidence, (c, h) in the paper.
 
@@ -292,7 +317,7 @@ class TopLabelPrediction(_Kind):
         return None if self.labels is None else self.label == self.labels
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ConfidencePrediction(_Kind):
     """A confidence for each row, and whether the model was right; which class it predicted is not known.
 
@@ -337,7 +362,7 @@ class ConfidencePrediction(_Kind):
         return None if self.correct is None else self.correct.astype(np.int64)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BinaryPrediction(_Kind):
     """The probability of one of two classes for each row, P(Y = 1).
 
@@ -436,7 +461,7 @@ class BinaryPrediction(_Kind):
         return self.switched()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TopKPrediction(_Kind):
     """The K highest classes of each row, best first, and their scores.
 
@@ -555,7 +580,7 @@ class TopKPrediction(_Kind):
         return replace(self, ranked=ranked, labels=labels, class_names=names)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MultilabelPrediction(_Kind):
     """A score for every class, where several classes, or none, can be true: rows need not sum to 1.
 

@@ -18,6 +18,7 @@ import pandas as pd
 
 from calib.exceptions import InputError
 from calib.notions import NotionShape
+from calib.results import Result
 from calib.validation import check_choice, check_count
 
 __all__ = ["BinStatistics", "BinaryProblems", "PerClass", "bin_statistics"]
@@ -52,7 +53,7 @@ class PerClass:
 Strategy = Literal["uniform", "quantile", "discrete"] | PerClass
 
 
-class _Shaped:
+class _Shaped(Result):
     """Frozen arrays with the shape of a notion, whose numbers are attributes of the whole."""
 
     shape: NotionShape
@@ -67,7 +68,7 @@ class _Shaped:
                 value.flags.writeable = False
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BinaryProblems(_Shaped):
     """Binary problems (score, outcome), sorted by (problem, score), with prefix sums.
 
@@ -156,7 +157,7 @@ def _prefix_sums(values: np.ndarray, dtype: Any) -> np.ndarray:
     return sums
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BinStatistics(_Shaped):
     """One row per non-empty cell (problem, bin), ordered by problem and bin.
 

@@ -19,7 +19,7 @@ LIBRARY = ROOT / "calib"
 
 #: Modules and packages of calib from the ground up. Each may import those before its own, never those after.
 LAYERS = (
-    ("version", "exceptions", "parallel", "outputs", "interrupts"),
+    ("version", "exceptions", "parallel", "outputs", "interrupts", "results"),
     ("validation",),
     ("announcements",),
     ("predictions",),

@@ -24,6 +24,7 @@ from calib.noise.many import improvements
 from calib.notions import TOP_NOTIONS, Notion
 from calib.predictions import Predictions, score_matrix, weighted_rows
 from calib.reductions import event_scores, reduce_to_binary
+from calib.results import Result
 from calib.validation import as_labels, binary_outcomes, check_choice, check_count
 
 #: Name of the recommendation to leave the scores as they are.
@@ -57,8 +58,8 @@ MOST_FITS, MOST_PAIRS = 25_000, 500_000
 FILLED = 0.9
 
 
-@dataclass(frozen=True, eq=False)
-class Recommendation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Recommendation(Result):
     """The calibrator to use for some data, chosen on their calibration rows.
 
     Attributes
@@ -102,8 +103,8 @@ class Recommendation:
         return " or ".join([named[0], *(name[:1].lower() + name[1:] for name in named[1:])]) + " would help"
 
 
-@dataclass(frozen=True, eq=False)
-class PointsPerBinChoice:
+@dataclass(frozen=True, eq=False, repr=False)
+class PointsPerBinChoice(Result):
     """Cross-validated Brier score of histogram binning for several numbers of points per bin.
 
     Attributes

@@ -15,6 +15,7 @@ from calib.noise.floor import ABOVE_NOISE, NoiseFloor
 from calib.noise.intervals import mean_limits
 from calib.predictions import weighted_rows
 from calib.reductions import as_problems
+from calib.results import Result
 from calib.validation import check_count, check_level
 
 Direction = Literal["overconfident", "underconfident"]
@@ -71,8 +72,8 @@ class Gap:
         return f"by {sign * (self.says - self.right) * 100:.1f} points ({ends[0]:.1f} to {ends[1]:.1f})"
 
 
-@dataclass(frozen=True, eq=False)
-class Conclusion:
+@dataclass(frozen=True, eq=False, repr=False)
+class Conclusion(Result):
     """What can be said of a model's confidence with a stated certainty, of all claims at once.
 
     Attributes

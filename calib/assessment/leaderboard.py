@@ -24,6 +24,7 @@ from calib.noise.many import best_set
 from calib.notions import Notion
 from calib.predictions import Predictions, weighted_rows, weights_of
 from calib.reductions import reduce_to_binary
+from calib.results import Result
 
 #: The scores that rank, and the heads of the improvements over the base model.
 RANKING = {"brier": "Brier improvement", "log_loss": "Log loss improvement"}
@@ -54,8 +55,8 @@ HOW_RANKED = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Entry:
+@dataclass(frozen=True, eq=False, repr=False)
+class Entry(Result):
     """One method of a leaderboard.
 
     Attributes
@@ -80,8 +81,8 @@ class Entry:
     losses: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class Leaderboard:
+@dataclass(frozen=True, eq=False, repr=False)
+class Leaderboard(Result):
     """Methods assessed on the same rows, ranked by their Brier score.
 
     Attributes

@@ -11,7 +11,7 @@ import pandas as pd
 
 from calib.announcements import TopLabelPrediction
 from calib.binning import PerClass, Strategy, bin_statistics
-from calib.kinds import kind_of, lacks
+from calib.kinds import Kind, kind_of, lacks
 from calib.metrics.catalogue import MEASURES
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss
 from calib.noise.intervals import measure_interval
@@ -186,12 +186,17 @@ def summarize(
     )
 
 
-def how_assessed(n_bins: int) -> str:
+def how_assessed(n_bins: int, kind: Kind | str = "vectors") -> str:
     """Say in which bins the methods of a table are assessed; `assessment_strategy` decides for each."""
-    return (
+    words = (
         f"Histogram-binned scores are assessed at each of their values, all others in {n_bins} equal-width "
-        "bins (Remark 1 of the paper); so is conf-ECE where each class has values of its own, as a cell of "
-        "each value would hold one class."
+        "bins (Remark 1 of the paper)"
+    )
+    if lacks(kind, "notion:top-label") is not None:
+        return f"{words}."
+    return (
+        f"{words}; so is conf-ECE where each class has values of its own, as a cell of each value would hold "
+        "one class."
     )
 
 

@@ -12,10 +12,11 @@ from calib.announcements import BinaryPrediction, TopLabelPrediction
 from calib.binning import BinaryProblems
 from calib.exceptions import InputError
 from calib.reductions import as_problems, event_scores, outcomes_of, top_label
+from calib.results import Drawn
 
 
-@dataclass(frozen=True, eq=False)
-class RiskCoverage:
+@dataclass(frozen=True, eq=False, repr=False)
+class RiskCoverage(Drawn):
     """Share of wrong predictions among those accepted, for every threshold on the confidence.
 
     Attributes
@@ -117,8 +118,8 @@ def _accepted_first(problems: BinaryProblems, label: int | None) -> tuple[np.nda
     return confidence[::-1], ~right[::-1]
 
 
-@dataclass(frozen=True, eq=False)
-class DecisionCurve:
+@dataclass(frozen=True, eq=False, repr=False)
+class DecisionCurve(Drawn):
     """Net benefit of acting where P(Y = 1) is at least a threshold (Vickers & Elkin 2006).
 
     Attributes

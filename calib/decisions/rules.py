@@ -15,6 +15,7 @@ from calib.decisions.curves import predicted_classes
 from calib.exceptions import InputError
 from calib.noise.intervals import binomial_limits
 from calib.reductions import as_problems, event_scores, top_label
+from calib.results import Result
 from calib.validation import check_alpha, check_count
 
 #: Of each start, how far above the target's own log-odds its thresholds begin. A calibrated model passes from
@@ -26,8 +27,8 @@ STEP = 0.05
 LOWEST = -7.0
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcome(Result):
     """What a rule does to labelled rows.
 
     Attributes
@@ -59,8 +60,8 @@ class Outcome:
         return self.n_samples - self.n_accepted
 
 
-@dataclass(frozen=True, eq=False)
-class DecisionRule:
+@dataclass(frozen=True, eq=False, repr=False)
+class DecisionRule(Result):
     """Accept a prediction without a person if its confidence is at least a threshold.
 
     Attributes

@@ -12,11 +12,12 @@ import pandas as pd
 from calib.binning import Strategy, bin_statistics
 from calib.notions import Notion
 from calib.reductions import as_problems
+from calib.results import Drawn
 from calib.validation import check_choice
 
 
-@dataclass(frozen=True, eq=False)
-class EceSweep:
+@dataclass(frozen=True, eq=False, repr=False)
+class EceSweep(Drawn):
     """The plug-in ECE, or MCE, of one notion for several numbers of bins (Figure 2, Appendix E).
 
     Attributes

@@ -21,6 +21,7 @@ from calib.noise.floor import (
 )
 from calib.predictions import TopLabelPrediction, weighted_rows
 from calib.reductions import as_problems, reduce_to_binary, top_label
+from calib.results import Drawn, Result
 from calib.validation import as_labels, check_share
 
 #: Columns of `ClassTable.frame` with the head and the meaning that tables print.
@@ -39,8 +40,8 @@ CLASS_COLUMNS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class ClassTable:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassTable(Result):
     """Errors, noise floors and flags of the predicted classes; every array is indexed by class code.
 
     Attributes
@@ -125,8 +126,8 @@ class ClassTable:
         return with_class_names(table, class_names)
 
 
-@dataclass(frozen=True, eq=False)
-class ClassHeat:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassHeat(Drawn):
     """Signed miscalibration of class x bin, the classes that add most to the TL-ECE first.
 
     Attributes
@@ -305,8 +306,8 @@ def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:
     return ClassHeat(chosen, contribution[chosen], edges, count, *placed)
 
 
-@dataclass(frozen=True, eq=False)
-class ClassDiagram:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassDiagram(Drawn):
     """Reliability diagram of one class: one entry per non-empty bin.
 
     Attributes
@@ -344,8 +345,8 @@ class ClassDiagram:
         return pd.DataFrame({"notion": self.notion} | {name: getattr(self, name) for name in names})
 
 
-@dataclass(frozen=True, eq=False)
-class Confusions:
+@dataclass(frozen=True, eq=False, repr=False)
+class Confusions(Result):
     """What one class is confused with, most rows first.
 
     Attributes

@@ -19,14 +19,15 @@ from calib.noise.draws import independent_sums, resample
 from calib.noise.floor import noise_floor_of
 from calib.predictions import Predictions
 from calib.reductions import reduce_to_binary
+from calib.results import Result
 from calib.validation import check_labelled
 
 #: Equal-width bins for classes that the calibrator has no bins for, and for `plan_bins`.
 N_BINS = 15
 
 
-@dataclass(frozen=True, eq=False)
-class ClassBinning:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassBinning(Result):
     """Top-label histogram binning, assessed class by class on the evaluation rows.
 
     Base model and calibrator are assessed on the same cells, as in Appendix F of the paper: the rows of one
@@ -126,8 +127,8 @@ class ClassBinning:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class BinPlan:
+@dataclass(frozen=True, eq=False, repr=False)
+class BinPlan(Result):
     """How many classes get how many bins for each k, and what that does on the evaluation rows.
 
     Attributes

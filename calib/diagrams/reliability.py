@@ -16,13 +16,14 @@ from calib.exceptions import InputError
 from calib.noise.intervals import outcome_limits
 from calib.notions import TOP_NOTIONS
 from calib.reductions import event_scores, reduce_to_binary
+from calib.results import Drawn
 
 #: Cells with fewer rows than this are drawn lighter: their 95 % interval is wider than +-0.2.
 FEW_ROWS = 20
 
 
-@dataclass(frozen=True, eq=False)
-class ReliabilityDiagram:
+@dataclass(frozen=True, eq=False, repr=False)
+class ReliabilityDiagram(Drawn):
     """Confidence and top-label reliability over the same equal-width bins (Figure 1a of the paper).
 
     Of the scores of one event, such as P(Y = 1), `mean_confidence` is the mean score and `accuracy` how often
@@ -160,8 +161,8 @@ class ReliabilityDiagram:
         return pd.DataFrame({name: getattr(self, name) for name in names + more})
 
 
-@dataclass(frozen=True, eq=False)
-class BinZoom:
+@dataclass(frozen=True, eq=False, repr=False)
+class BinZoom(Drawn):
     """The predicted classes inside one bin of a reliability diagram (Figure 1b), clearest evidence first.
 
     Evidence is the chance that a class whose rows are right as often as they say is as far off or farther:

@@ -16,11 +16,12 @@ from calib.kinds import check_equal_rows
 from calib.metrics.canonical import canonical_ece
 from calib.metrics.errors import accuracy, brier_score, log_loss
 from calib.predictions import Predictions
+from calib.results import Result
 from calib.validation import check_labelled
 
 
-@dataclass(frozen=True, eq=False)
-class SchemeComparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class SchemeComparison(Result):
     """Several schemes fitted and assessed on the same rows.
 
     Attributes

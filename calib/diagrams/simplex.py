@@ -18,10 +18,11 @@ from calib.exceptions import InputError
 from calib.guarantees.theorems import multinomial_bound
 from calib.metrics.canonical import cell_means
 from calib.predictions import Predictions
+from calib.results import Result
 
 
-@dataclass(frozen=True, eq=False)
-class RecalibrationMap:
+@dataclass(frozen=True, eq=False, repr=False)
+class RecalibrationMap(Result):
     """Mean base prediction and recalibrated vector of each occupied cell.
 
     Attributes

@@ -16,6 +16,7 @@ from calib.metrics.canonical import cell_means
 from calib.noise.draws import independent_sums, resample
 from calib.notions import POOLED_NOTIONS, Notion
 from calib.reductions import as_problems, event_scores, top_label
+from calib.results import Drawn, Result
 
 #: A gap counts as equal to an epsilon within this: 0.4 - 0.3 is 0.1 to a reader, not 0.10000000000000003.
 ROUNDING = 1e-12
@@ -24,8 +25,8 @@ ROUNDING = 1e-12
 PERFECT_GRID = np.linspace(0.0, 1.0, 501)
 
 
-@dataclass(frozen=True, eq=False)
-class ValidityCurve:
+@dataclass(frozen=True, eq=False, repr=False)
+class ValidityCurve(Drawn):
     """V(epsilon) of one predictor (Gupta & Ramdas 2021; Figure 3 and Appendix F of the paper).
 
     Attributes
@@ -208,8 +209,8 @@ def validity_words(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class CanonicalValidity:
+@dataclass(frozen=True, eq=False, repr=False)
+class CanonicalValidity(Result):
     """Validity curve V(eps) with the L1 distance between vectors (Fig. 12, left).
 
     Attributes

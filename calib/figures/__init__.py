@@ -4,6 +4,7 @@ from calib.figures.bin_sweep import ece_curves, points_per_bin
 from calib.figures.classes import class_reliability, class_shares, confused, heat
 from calib.figures.decisions import decision_curve, risk_coverage
 from calib.figures.decompositions import score_parts
+from calib.figures.drawn_results import FIGURES, drawn
 from calib.figures.imbalance import bin_plan, class_errors, class_panels
 from calib.figures.noise import floors
 from calib.figures.reliability_diagram import reliability, zoom

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from calib.announcements import (
+    ID,
     Announcement,
     BinaryPrediction,
     ConfidencePrediction,
@@ -590,6 +591,8 @@ class RawPredictions:
     def _further(self) -> dict[str, Any]:
         """Return what the file says about the rows besides predictions and labels."""
         table = pd.DataFrame(dict(self.metadata)) if self.metadata else None
+        if table is not None and self.roles is not None and self.roles.id in table:
+            table.attrs[ID] = self.roles.id
         return {"metadata": table, "sample_weight": self.weight}
 
     def _checked_labels(self) -> np.ndarray | None:

@@ -9,11 +9,12 @@ import numpy as np
 
 from calib.exceptions import InputError
 from calib.predictions import weighted_rows
+from calib.results import Result
 from calib.validation import as_labels, as_scores
 
 
-@dataclass(frozen=True, eq=False)
-class CellMeans:
+@dataclass(frozen=True, eq=False, repr=False)
+class CellMeans(Result):
     """Mean prediction and label frequencies of each occupied cell.
 
     Attributes

@@ -13,6 +13,7 @@ from scipy.fft import dct, idct
 from calib.binning import BinaryProblems, Strategy, bin_statistics, equal_mass_cuts
 from calib.notions import Notion
 from calib.reductions import as_problems
+from calib.results import Result
 from calib.validation import check_norm
 
 #: Most bins the sweep tries; only problems with hardly any outcome of one kind stay monotone for longer.
@@ -22,8 +23,8 @@ MAX_BINS = 1000
 GRID = 1000
 
 
-@dataclass(frozen=True, eq=False)
-class SweepEstimate:
+@dataclass(frozen=True, eq=False, repr=False)
+class SweepEstimate(Result):
     """ECE with as many equal-mass bins as keep the outcome frequencies monotone.
 
     Attributes
@@ -51,8 +52,8 @@ class SweepEstimate:
         return pd.DataFrame({"problem": self.problem, "n_bins": self.n_bins, "ece": self.ece})
 
 
-@dataclass(frozen=True, eq=False)
-class SmoothEstimate:
+@dataclass(frozen=True, eq=False, repr=False)
+class SmoothEstimate(Result):
     """SmoothECE: calibration error without bins.
 
     Attributes

@@ -14,6 +14,7 @@ from calib.exceptions import InputError
 from calib.metrics.errors import TINY, weighted_mean
 from calib.notions import Notion
 from calib.reductions import as_problems
+from calib.results import Result
 from calib.validation import check_choice
 
 
@@ -61,8 +62,8 @@ class Decomposition:
         return pd.DataFrame([self.__dict__])
 
 
-@dataclass(frozen=True, eq=False)
-class CorpCurve:
+@dataclass(frozen=True, eq=False, repr=False)
+class CorpCurve(Result):
     """Reliability without bins: isotonic regression of outcomes on scores (Dimitriadis et al. 2021).
 
     Attributes

@@ -14,11 +14,12 @@ from calib.exceptions import InputError
 from calib.noise.draws import adder, independent_sums, resample
 from calib.notions import Notion
 from calib.reductions import as_problems
+from calib.results import Result
 from calib.validation import check_count, check_level
 
 
-@dataclass(frozen=True, eq=False)
-class ConsistencyBand:
+@dataclass(frozen=True, eq=False, repr=False)
+class ConsistencyBand(Result):
     """Where the points of a perfect model would fall in each cell (Broecker & Smith 2007).
 
     Attributes
@@ -91,8 +92,8 @@ def consistency_band(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class CalibrationBand:
+@dataclass(frozen=True, eq=False, repr=False)
+class CalibrationBand(Result):
     """Bounds of the true frequency of the outcome at every score, which hold at once.
 
     With probability `level` at least, the frequency at each of the scores is between `lower` and `upper`, if

@@ -13,6 +13,7 @@ from calib.exceptions import InputError
 from calib.metrics.errors import TINY, row_values, weighted_mean
 from calib.noise.draws import Progress, resample
 from calib.predictions import weighted_rows
+from calib.results import Result
 from calib.validation import check_level
 
 Metric = Literal["accuracy", "brier", "log_loss"]
@@ -21,8 +22,8 @@ Metric = Literal["accuracy", "brier", "log_loss"]
 MOST: dict[str, float] = {"accuracy": 1.0, "brier": 2.0, "log_loss": -np.log(TINY)}
 
 
-@dataclass(frozen=True, eq=False)
-class Interval:
+@dataclass(frozen=True, eq=False, repr=False)
+class Interval(Result):
     """A reported number with its interval.
 
     Attributes
@@ -51,8 +52,8 @@ class Interval:
         return _one_row(self, "metric", "estimate", "lower", "upper", "level")
 
 
-@dataclass(frozen=True, eq=False)
-class PairedInterval:
+@dataclass(frozen=True, eq=False, repr=False)
+class PairedInterval(Result):
     """The difference of a number between two methods on the same rows, b minus a.
 
     Attributes

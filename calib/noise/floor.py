@@ -18,6 +18,7 @@ from calib.noise.exclusive import exclusive_sums, perfect_sums
 from calib.notions import Notion
 from calib.predictions import weighted_rows
 from calib.reductions import as_problems, reduce_to_binary
+from calib.results import Drawn, Result
 from calib.validation import as_scores, check_choice, check_level, check_norm
 
 #: p-values up to this level are called "above noise".
@@ -30,8 +31,8 @@ ABOVE_NOISE, WITHIN_NOISE = "above noise", "not distinguishable from noise"
 TOO_LOW = 0.005
 
 
-@dataclass(frozen=True, eq=False)
-class NoiseFloor:
+@dataclass(frozen=True, eq=False, repr=False)
+class NoiseFloor(Drawn):
     """An observed calibration error beside what a perfect model of the same size shows.
 
     Attributes
@@ -94,8 +95,8 @@ class NoiseFloor:
         return pd.DataFrame([row | {"p_value": self.p_value, "n_resamples": len(self.samples)}])
 
 
-@dataclass(frozen=True, eq=False)
-class ProblemFloors:
+@dataclass(frozen=True, eq=False, repr=False)
+class ProblemFloors(Result):
     """ECE of every binary problem (class) beside what a perfect model of the same size shows.
 
     Attributes

@@ -28,6 +28,7 @@ from calib.noise.floor import CellMetric
 from calib.notions import Notion
 from calib.predictions import weighted_rows
 from calib.reductions import as_problems, event_scores, top_label
+from calib.results import Result
 from calib.validation import check_level
 
 #: Cells with at least this many expected outcomes of either kind may show a gap beyond noise.
@@ -436,8 +437,8 @@ def _explained(
     return lower, max(upper, lower)
 
 
-@dataclass(frozen=True, eq=False)
-class SquaredGaps:
+@dataclass(frozen=True, eq=False, repr=False)
+class SquaredGaps(Result):
     """Cells without single rows, and the debiased squared l2 error over them.
 
     Attributes

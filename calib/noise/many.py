@@ -14,6 +14,7 @@ import numpy as np
 
 from calib.exceptions import InputError
 from calib.predictions import weighted_rows
+from calib.results import Result
 from calib.validation import as_finite, check_level
 
 #: Draws of the largest difference: its 95 % quantile is exceeded in 5 % of cases, standard error 0.3 %.
@@ -23,8 +24,8 @@ DRAWS = 5_000
 ROUNDING = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class Improvements:
+@dataclass(frozen=True, eq=False, repr=False)
+class Improvements(Result):
     """By how much each method's mean loss is below that of the first, with intervals that hold together.
 
     Attributes

@@ -429,7 +429,7 @@ def comparison_section(about: ReportInput) -> list[str]:
         *base_only,
         *ranking,
         paragraph(
-            f"{HOW_SURE} {how_assessed(about.n_bins)} A dash means that the method gives no score per class."
+            f"{HOW_SURE} {how_assessed(about.n_bins, about.kind)} A dash: the method has no such number."
         ),
         table(numbers, words=("",)),
         paragraph(text(sentence)),

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.exceptions import InputError
+from calib.results import Result
 from calib.validation import MISSING, check_count, group_name
 
 #: A column of numbers with at most this many values is taken for categories.
@@ -35,8 +36,8 @@ DATE_PARTS = {
 _DATE = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?"
 
 
-@dataclass(frozen=True, eq=False)
-class Cut:
+@dataclass(frozen=True, eq=False, repr=False)
+class Cut(Result):
     """A column cut into groups.
 
     Attributes

@@ -15,13 +15,14 @@ from calib.exceptions import InputError
 from calib.noise.intervals import error_interval, measure_interval
 from calib.notions import TOP_NOTIONS, Notion
 from calib.predictions import weighted_rows, weights_of
+from calib.results import Drawn
 from calib.slicing.cuts import Cut
 from calib.slicing.table import claims, cut_one
 from calib.validation import check_choice, check_level
 
 
-@dataclass(frozen=True, eq=False)
-class SliceGaps:
+@dataclass(frozen=True, eq=False, repr=False)
+class SliceGaps(Drawn):
     """Groups against all other rows; one entry per group that was asked for.
 
     Attributes

@@ -16,6 +16,7 @@ from calib.noise.floor import ABOVE_NOISE, ProblemFloors, discoveries, problem_f
 from calib.notions import TOP_NOTIONS, Notion
 from calib.predictions import weighted_rows, weights_of
 from calib.reductions import event_scores, outcomes_of, reduce_to_binary, top_label
+from calib.results import Result
 from calib.slicing.cuts import Cut, cut_column
 from calib.validation import as_labels, check_choice, check_share
 
@@ -35,8 +36,8 @@ SLICE_COLUMNS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class SliceTable:
+@dataclass(frozen=True, eq=False, repr=False)
+class SliceTable(Result):
     """Groups of rows, those with the clearest evidence of miscalibration first; one entry per group in use.
 
     Attributes

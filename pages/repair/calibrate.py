@@ -116,7 +116,7 @@ download(
     "before-after",
     key="before-after-csv",
 )
-st.caption(f"{how_assessed(n_bins)} Both diagrams below use {n_bins} equal-width bins.")
+st.caption(f"{how_assessed(n_bins, data.kind)} Both diagrams below use {n_bins} equal-width bins.")
 for column, method in zip(st.columns(2), (base, chosen), strict=True):
     with column:
         st.markdown(f"**{method.name}**")

@@ -451,3 +451,11 @@ def test_what_apply_writes_of_vectors_is_read_back(notion, tmp_path):
         assert ece(again.labels, again, notion=notion) == pytest.approx(
             ece(truth, TopKPrediction(ranked, scores), notion=notion)
         )
+
+
+def test_rows_of_one_id_stay_on_one_side_of_a_split():
+    calibration, evaluation = read(llm_table()).split(0.5, 0)
+    assert not set(calibration.metadata["id"]) & set(evaluation.metadata["id"])
+    assert 0.4 < calibration.n_samples / (calibration.n_samples + evaluation.n_samples) < 0.6
+    again = calibration.split(0.5, 0)
+    assert not set(again[0].metadata["id"]) & set(again[1].metadata["id"])

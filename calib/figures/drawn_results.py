@@ -1,0 +1,54 @@
+"""The figure of each result that has one, for `plot()`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from calib.figures.bin_sweep import ece_curves
+from calib.figures.classes import class_reliability, heat
+from calib.figures.decisions import decision_curve, risk_coverage
+from calib.figures.noise import floors
+from calib.figures.reliability_diagram import reliability, zoom
+from calib.figures.slices import slice_gaps
+from calib.figures.validity_curves import validity
+
+
+def _named(draw: Callable[..., go.Figure]) -> Callable[..., go.Figure]:
+    """Return a function that draws one result of several that are told apart by name."""
+    return lambda result, name="model", **options: draw({name: result}, **options)
+
+
+def _with_classes(draw: Callable[..., go.Figure]) -> Callable[..., go.Figure]:
+    """Return a function that draws a result with the names of classes, by default their codes."""
+
+    def drawn(result: Any, class_names: Sequence[str] | None = None, **options: Any) -> go.Figure:
+        codes = np.arange(int(result.label.max(initial=0)) + 1)
+        return draw(result, list(map(str, codes)) if class_names is None else class_names, **options)
+
+    return drawn
+
+
+#: What draws a result, by the name of its type.
+FIGURES: dict[str, Callable[..., go.Figure]] = {
+    "BinZoom": _with_classes(zoom),
+    "ClassDiagram": class_reliability,
+    "ClassHeat": _with_classes(heat),
+    "DecisionCurve": _named(decision_curve),
+    "EceSweep": lambda sweep: ece_curves({"model": {sweep.notion: sweep}}),
+    "NoiseFloor": lambda floor, **options: floors(
+        {f"{floor.notion} {floor.metric.upper()}": floor}, **options
+    ),
+    "ReliabilityDiagram": reliability,
+    "RiskCoverage": _named(risk_coverage),
+    "SliceGaps": slice_gaps,
+    "ValidityCurve": _named(validity),
+}
+
+
+def drawn(result: Any, **options: Any) -> go.Figure:
+    """Draw a result; options are those of the function that draws its type."""
+    return FIGURES[type(result).__name__](result, **options)
