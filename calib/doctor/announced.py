@@ -10,7 +10,7 @@ import pandas as pd
 from calib.doctor.confidence import few_distinct
 from calib.doctor.findings import Finding, counted, some
 from calib.formats.answers import ANOTHER, as_outcomes, classes_in, missing_cells
-from calib.formats.raw_predictions import RawPredictions, from_log_odds
+from calib.formats.raw_predictions import RawPredictions, are_single_percentages, from_log_odds
 from calib.formats.tables import as_keys, some_names
 from calib.predictions import weight_words
 
@@ -139,10 +139,12 @@ def _scale(raw: RawPredictions, usable: np.ndarray) -> Finding | None:
             "logits", "note", f"{what}: log-odds by their name, which become 1 / (1 + exp(-score))."
         )
     if low >= 0.0 and high <= 100.0:
+        sure = are_single_percentages(usable)
+        how = "they are divided by 100" if sure else "the fix divides by 100"
         return Finding(
             "percent",
-            "error",
-            f"{what}: percentages. The fix divides by 100.",
+            "note" if sure else "error",
+            f"{what}: percentages; {how}.",
             repair=lambda data: replace(data, proba=data.proba / data.proba.dtype.type(100.0)),
         )
     if raw.kind in ("binary", "multilabel"):

@@ -571,6 +571,8 @@ class RawPredictions:
             return from_log_odds(values)
         if scale == "log_probabilities" and (scores != "auto" or not inside):
             return np.exp(np.minimum(values.astype(np.float64), 0.0))
+        if scores == "auto" and are_single_percentages(values):
+            return values / values.dtype.type(100.0)
         if np.isfinite(values).all() and values.min() >= 0.0 and 1.0 + 1e-6 < values.max() <= 100.0:
             raise RemedyError(
                 f"the scores are percentages: they run from {values.min():.4g} to {values.max():.4g}",
@@ -667,6 +669,12 @@ def are_percentages(matrix: np.ndarray) -> bool:
     inside = matrix.min() >= 0.0 and matrix.max() > 1.0 + 1e-6
     off = np.abs(row_sums(matrix) - 100.0)
     return bool(inside and np.median(np.minimum(off, 100.0)) < PERCENT_TOLERANCE)
+
+
+def are_single_percentages(values: np.ndarray) -> bool:
+    """Whether scores, each of one event, run from 0 to 100, and most are above 1: no probabilities then."""
+    inside = np.isfinite(values).all() and values.min() >= 0.0 and values.max() <= 100.0
+    return bool(inside and np.median(values) > 1.0)
 
 
 def exp_normalised(block: np.ndarray) -> np.ndarray:

@@ -172,8 +172,16 @@ def test_a_pipelines_label_is_what_it_predicts():
 def test_percent_and_log_odds_are_findings_with_a_fix():
     frame = pd.DataFrame({"confidence": 100 * CONFIDENCE, "correct": CORRECT})
     report = examine(frame)
-    assert report["percent"].severity == "error"
+    assert report["percent"].severity == "note"
+    assert "they are divided by 100" in report["percent"].message
     np.testing.assert_allclose(report.fix("percent").announced().confidence, CONFIDENCE)
+    np.testing.assert_allclose(read(frame).confidence, CONFIDENCE)
+    few = frame.assign(
+        confidence=np.where(np.arange(N) < 9, 50.0, CONFIDENCE)
+    )
+    assert examine(few)["percent"].severity == "error"
+    with pytest.raises(InputError, match="the scores are percentages"):
+        read(few)
     p = CONFIDENCE.clip(0.01, 0.99)
     odds = examine(pd.DataFrame({"score": np.log(p / (1 - p)), "y": CORRECT.astype(int)}))
     np.testing.assert_allclose(odds.fix("logits").announced().score, p, atol=1e-12)
