@@ -237,8 +237,13 @@ def show_numbers() -> None:
     st.dataframe(texts, hide_index=True, column_config=pinned)
     download(interval_frame(summaries, ends), "overview", key="overview-csv")
     st.caption(
-        f"{HOW_SURE} {how_assessed(n_bins)} {MEASURES['top_brier'].title}: {MEASURES['top_brier'].about} A "
-        "dash: the method gives no score per class."
+        f"{HOW_SURE} {how_assessed(n_bins, data.kind)}"
+        + (
+            f" {MEASURES['top_brier'].title}: {MEASURES['top_brier'].about}"
+            if lacks(data.kind, "measure:top_brier") is None
+            else ""
+        )
+        + (" A dash: the method gives no score per class." if data.kind.name == "vectors" else "")
     )
     st.page_link(
         "pages/diagnose/noise.py",

@@ -176,9 +176,7 @@ def test_percent_and_log_odds_are_findings_with_a_fix():
     assert "they are divided by 100" in report["percent"].message
     np.testing.assert_allclose(report.fix("percent").announced().confidence, CONFIDENCE)
     np.testing.assert_allclose(read(frame).confidence, CONFIDENCE)
-    few = frame.assign(
-        confidence=np.where(np.arange(N) < 9, 50.0, CONFIDENCE)
-    )
+    few = frame.assign(confidence=np.where(np.arange(N) < 9, 50.0, CONFIDENCE))
     assert examine(few)["percent"].severity == "error"
     with pytest.raises(InputError, match="the scores are percentages"):
         read(few)
