@@ -49,6 +49,12 @@ def whole(page: Page) -> Iterator[None]:
     page.set_viewport_size(before)
 
 
+def unfold(page: Page) -> None:
+    """Open every expander."""
+    page.evaluate("document.querySelectorAll('details:not([open]) > summary').forEach(one => one.click())")
+    settled(page, calm=200)
+
+
 def keep_picture(page: Page, name: str) -> None:
     """Save the whole page as test-output/screens/<name>.png.
 

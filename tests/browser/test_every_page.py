@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import settings
 
 from tests.browser.accessibility import findings
-from tests.browser.screen import PAGES, keep_picture, settled, whole
+from tests.browser.screen import PAGES, keep_picture, settled, unfold, whole
 
 #: Elements of the page that reach beyond its right edge, where nothing scrolls.
 CUT_OFF = """() => {
@@ -50,5 +50,6 @@ def test_pages_open_by_address(open_page, app_url):
             assert page.evaluate(CUT_OFF) == [], (name, scheme, width)
             if width == 1280:
                 with whole(page):
+                    unfold(page)
                     found = findings(page, ["color-contrast"] if scheme == "dark" else None)
                     assert found == [], (name, scheme)

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from tests.browser.screen import keep_picture, settled
+from tests.browser.accessibility import findings
+from tests.browser.screen import keep_picture, settled, unfold, whole
 
 TITLES = (
     "Two patients",
@@ -32,6 +33,9 @@ def test_walking_through_every_step(open_page, width, scheme):
     for number, title in enumerate(TITLES, start=1):
         assert heading(page) == f"{number}. {title}"
         keep_picture(page, f"learn-{number}-{scheme}-{width}")
+        with whole(page):
+            unfold(page)
+            assert findings(page, ["color-contrast"] if scheme == "dark" else None) == [], title
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         if number < len(TITLES):
             page.get_by_role("button", name=re.compile(f"^{number + 1}\\. ")).click()
