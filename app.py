@@ -9,8 +9,8 @@ from pages.shared.accessibility import style
 from pages.shared.address import drop_unusable
 from pages.shared.housekeeping import keep_house
 from pages.shared.login import ask_for_login
-from pages.shared.session import remember_address
-from pages.shared.widgets import escaped
+from pages.shared.session import previous, remember_address, undo
+from pages.shared.widgets import escaped, literal
 from serve import first_session, log_error, prepare, protection
 
 #: By section: file and icon of each page; the file's name is the page's title and address.
@@ -63,6 +63,11 @@ def show() -> None:
         {section: [page(file, icon) for file, icon in pages.items()] for section, pages in SECTIONS.items()},
         expanded=True,  # a sidebar with more than the navigation would hide its last pages
     )
+    st.set_page_config(page_title=f"{chosen.title} \u2013 calib")
+    if before := previous():
+        st.sidebar.button(
+            f"Back to {literal(before.name)}", key="undo-data", on_click=undo, icon=":material/undo:"
+        )
     st.sidebar.caption(f"calib {__version__}")
     try:
         chosen.run()

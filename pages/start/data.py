@@ -16,7 +16,7 @@ from calib.isolation.reader import start
 from calib.kinds import lacks
 from pages.shared.panels.findings import show_findings, show_roles
 from pages.shared.panels.project import is_project_file, offer_project, show_origin, show_project
-from pages.shared.session import dataset, from_example, previous, undo, use
+from pages.shared.session import dataset, from_example, use
 from pages.shared.uploads import accepted, dismiss, pending, read
 from pages.shared.widgets import chart, escaped, heading, literal
 
@@ -150,9 +150,6 @@ with upload_tab:
         except InputError as error:
             st.error(f"Not loaded: {escaped(error)}")
             st.caption("The data loaded before are still in use.")
-
-if before := previous():
-    st.button(f"Back to {literal(before.name)}", on_click=undo, icon=":material/undo:")
 
 st.header("Loaded data", anchor=False)
 st.markdown(literal(data.name) + "  \n" + (data.description if data.example else literal(data.description)))

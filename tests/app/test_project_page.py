@@ -78,3 +78,13 @@ def test_server_of_a_project_opens_it(tmp_path, monkeypatch):
     app = open_page("pages/start/data.py")
     assert "mine" in words(app)
     assert app.session_state["notes"] == "seen"
+
+
+def test_other_data_can_be_taken_back_on_every_page():
+    app = open_page("pages/start/data.py", example="two-patients")
+    upload(app, "up", "one.csv", csv(PROBA))
+    press(app, "Use these files")
+    app.switch_page("pages/learn/glossary.py").run()
+    press(app, next(button.label for button in app.button if button.label.startswith("Back to")))
+    assert not app.exception
+    assert app.session_state["dataset"].example == "two-patients"
