@@ -31,6 +31,7 @@ def pick_row() -> None:
     selection = st.session_state["class-table"].selection
     rows = [*(row for row, _ in selection.cells), *selection.rows]
     if rows:
+        st.session_state["class-rows-open"] = True
         st.session_state["class"] = int(shown["label"].iloc[rows[0]])
         st.session_state["class-bin"] = None
 
@@ -39,6 +40,7 @@ def pick_cell() -> None:
     """Open the class of the cell that was clicked."""
     points = st.session_state["class-heat"].selection.points
     if points and "customdata" in points[0]:
+        st.session_state["class-rows-open"] = True
         st.session_state["class"], st.session_state["class-bin"] = map(int, points[0]["customdata"][:2])
 
 

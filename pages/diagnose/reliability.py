@@ -25,6 +25,7 @@ def pick_bin() -> None:
     """Store the bin that was clicked, because a figure loses its selection when it changes."""
     points = st.session_state["reliability"].selection.points
     if points and "customdata" in points[0]:
+        st.session_state["bin-rows-open"] = True
         st.session_state["bin"] = int(points[0]["customdata"][0])
 
 
@@ -32,6 +33,7 @@ def pick_class() -> None:
     """Store the class that was clicked inside the bin."""
     points = st.session_state["bin-zoom"].selection.points
     if points and "customdata" in points[0]:
+        st.session_state["bin-rows-open"] = True
         st.session_state["bin-class"] = int(points[0]["customdata"][-1])
 
 

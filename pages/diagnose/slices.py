@@ -36,6 +36,7 @@ def pick_row() -> None:
     selection = st.session_state["slice-table"].selection
     rows = [*(row for row, _ in selection.cells), *selection.rows]
     if rows:
+        st.session_state["slice-rows-open"] = True
         column, group = shown["column"].iloc[rows[0]], shown["group"].iloc[rows[0]]
         st.session_state["slice-column"] = column
         st.session_state["slice-group"], st.session_state["slice-bin"] = group, None
@@ -45,6 +46,7 @@ def pick_cell() -> None:
     """Open the group and bin of the cell that was clicked."""
     points = st.session_state["slice-by-bin"].selection.points
     if points and "customdata" in points[0]:
+        st.session_state["slice-rows-open"] = True
         code, bin_ = map(int, points[0]["customdata"][:2])
         st.session_state["slice-group"], st.session_state["slice-bin"] = cut.groups[code], bin_
 
@@ -53,6 +55,7 @@ def pick_small() -> None:
     """Open the group and bin of the mark that was clicked in a small diagram."""
     points = st.session_state["slice-panels"].selection.points
     if points and "customdata" in points[0]:
+        st.session_state["slice-rows-open"] = True
         code, bin_ = map(int, points[0]["customdata"][:2])
         st.session_state["slice-group"], st.session_state["slice-bin"] = cut.groups[code], bin_
 
@@ -61,6 +64,7 @@ def pick_gap() -> None:
     """Open the group whose gap was clicked."""
     points = st.session_state["slice-gaps"].selection.points
     if points and "customdata" in points[0]:
+        st.session_state["slice-rows-open"] = True
         st.session_state["slice-group"] = between.group[int(points[0]["point_index"])]
         st.session_state["slice-bin"] = None
 

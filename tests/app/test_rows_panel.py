@@ -36,6 +36,12 @@ def app():
     return app
 
 
+def opened(app, page: str, key: str):
+    """Open a page with its rows listed, as after a click."""
+    app.switch_page(page).run()
+    return app.toggle(key=f"{key}-open").set_value(True).run()
+
+
 def listed(app) -> pd.DataFrame:
     """The table of rows: the one with a column "row"."""
     (table,) = [one.value for one in app.dataframe if "row" in one.value]
@@ -62,7 +68,7 @@ def in_bin(bin_: int, bins: int = 15) -> pd.Series:
 
 @pytest.mark.parametrize(("bin_", "label"), [(7, None), (9, None), (12, None), (12, "cat"), (10, "=emu()")])
 def test_reliability(app, bin_, label):
-    app.switch_page("pages/diagnose/reliability.py").run()
+    opened(app, "pages/diagnose/reliability.py", "bin-rows")
     names = app.session_state["dataset"].evaluation.class_names
     app.selectbox(key="bin").set_value(bin_).run()
     app.selectbox(key="bin-class").set_value(None if label is None else names.index(label)).run()
@@ -73,7 +79,7 @@ def test_reliability(app, bin_, label):
 
 @pytest.mark.parametrize(("label", "bin_"), [("dog", None), ("dog", 8), ("cat", 13)])
 def test_classes(app, label, bin_):
-    app.switch_page("pages/diagnose/classes.py").run()
+    opened(app, "pages/diagnose/classes.py", "class-rows")
     names = app.session_state["dataset"].evaluation.class_names
     app.session_state["class"], app.session_state["class-bin"] = names.index(label), bin_
     app.run()
@@ -82,7 +88,7 @@ def test_classes(app, label, bin_):
 
 @pytest.mark.parametrize(("site", "bin_"), [("north", None), ("south", 11)])
 def test_slices(app, site, bin_):
-    app.switch_page("pages/diagnose/slices.py").run()
+    opened(app, "pages/diagnose/slices.py", "slice-rows")
     app.selectbox(key="slice-column").set_value("site").run()
     app.session_state["slice-group"], app.session_state["slice-bin"] = site, bin_
     app.run()
@@ -90,7 +96,7 @@ def test_slices(app, site, bin_):
 
 
 def test_rows_are_searched(app):
-    app.switch_page("pages/diagnose/classes.py").run()
+    opened(app, "pages/diagnose/classes.py", "class-rows")
     names = app.session_state["dataset"].evaluation.class_names
     app.session_state["class"], app.session_state["class-bin"] = names.index("dog"), None
     app.run()
@@ -100,7 +106,7 @@ def test_rows_are_searched(app):
 
 
 def test_differences_of_two_methods_list_their_rows(app):
-    app.switch_page("pages/repair/compare.py").run()
+    opened(app, "pages/repair/compare.py", "pair-rows")
     assert "differ most first" in words(app)
     shown = listed(app)
     first, second = (

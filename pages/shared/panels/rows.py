@@ -26,7 +26,7 @@ def rows_panel(
     by: np.ndarray | None = None,
     beside: Sequence[Method] = (),
 ) -> None:
-    """List rows of the evaluation rows.
+    """List rows of the evaluation rows, once something was clicked (`{key}-open`) or the user asks for it.
 
     Parameters
     ----------
@@ -44,8 +44,10 @@ def rows_panel(
         Models whose scores are shown too.
     """
     st.header("The rows behind it", anchor=False)
+    st.markdown(f"{what}: **{len(which):,}** rows, {_order(by)}.")
+    if not st.toggle("List these rows", key=f"{key}-open"):
+        return
     table = _table(method, which, by, beside)
-    st.markdown(f"{what}: **{len(table):,}** rows, {_order(by)}.")
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     search = left.text_input("Search these rows", key=f"{key}-search", placeholder="part of a text or number")
     found = table
