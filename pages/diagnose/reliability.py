@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from calib import InputError, figures
+from calib.diagrams import FEW_ROWS
 from calib.kinds import lacks, needs_equal_rows
 from calib.metrics.catalogue import MEASURES, ece_of
 from calib.metrics.decompositions import corp_curve
@@ -83,7 +85,8 @@ else:
         f"is **{diagram.tl_ece:.4f}** (TL-ECE). Click a bin to see its classes."
     )
 row_counts = dict(zip(diagram.bin.tolist(), diagram.count.tolist(), strict=True))
-keep_in_address("bin", row_counts, int(diagram.bin[diagram.adds_most]))
+farthest = int(diagram.bin[np.argmax(diagram.delta * (diagram.count >= FEW_ROWS))])
+keep_in_address("bin", row_counts, farthest)
 options: dict[str, Any] = {"truth": truth, "band": band, "curve": curve, "bounds": bounds, "event": event}
 chart(
     figures.reliability(diagram, chosen=st.session_state["bin"], **options),
