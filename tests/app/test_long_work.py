@@ -27,7 +27,7 @@ def test_a_cancelled_job_is_offered_again_and_done_elsewhere(long):
     long(calibration_tests)
     app = open_page("pages/start/overview.py", example="two-patients")
     rows = app.session_state["dataset"].evaluation
-    job = computing.Job(calibration_tests, (rows.labels, rows), {})
+    job = computing.Job(calibration_tests, (rows.labels, rows), {"sample_weight": None})
     app.session_state["cancelled"] = work._number(job)
     app.switch_page("pages/diagnose/noise.py").run()
     assert "Cancelled: Testing without bins." in words(app)
@@ -44,7 +44,7 @@ def test_a_death_is_one_sentence_of_one_session(long, monkeypatch):
     """What ends the worker is said on the page; what was on screen before stays, and the rest works."""
     long(calibration_tests)
 
-    def ask_and_die(head, blobs, arrays, progress):
+    def ask_and_die(*job):
         raise InputError(computing.Computer().obituary("it *died*"))
 
     monkeypatch.setattr(computing.pool, "ask", ask_and_die)
