@@ -240,6 +240,9 @@ def _roles_of_arrays(table: Table) -> Roles:
     array_of: dict[str, str] = {}
     for role, words in (ROLE_NAMES | {"names": CLASS_NAMES}).items():
         for name in (*table.columns, *labelled):
+            values = table.columns.get(name)
+            if role == "weight" and (values is None or values.dtype.kind not in "fiu"):
+                continue
             if normalised(name) in words or (role == "id" and normalised(name) in ("index", "indices")):
                 array_of.setdefault(role, name)
     free = [
