@@ -158,8 +158,9 @@ def show_conclusion() -> None:
         key = "tl_ece" if "tl_ece" in errors else next(iter(errors))
         sure = None if said.pooled or said.classes else floor(base, key, n_bins)
         names = [literal(name) for name in data.evaluation.class_names]
-        st.markdown(
-            f"#### {said.words(names, sure)}",
+        st.header(
+            said.words(names, sure),
+            anchor=False,
             help="Points are percentage points of confidence minus accuracy. All statements hold together "
             f"with {said.level:.0%}, by exact intervals of the {said.n_ranges:,} ranges of the confidence "
             "that were looked at.",

@@ -16,7 +16,7 @@ def test_conclusion_help_and_links():
     rows = app.session_state["dataset"].evaluation
     said = conclude(rows.labels, rows)
     names = [f"`` {name} ``" for name in rows.class_names]
-    assert f"#### {said.words(names)}" in words(app)
+    assert said.words(names) in [header.value for header in app.header]
     assert "Temperature scaling or top\\-label Platt scaling would help" in words(app)
     targets = dict(links(app))
     assert targets[f"Look at the confidence {said.pooled[0].range_words()}"] == f"bin={said.pooled[0].bin}"
