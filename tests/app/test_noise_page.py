@@ -70,6 +70,7 @@ def test_other_score_and_other_model():
     assert "The l2 TL-ECE of `` TL-HB, k = 50 `` is lower than that of `` Base model ``" in words(app)
 
 
+@pytest.mark.thorough
 def test_intervals_of_large_data_are_computed_when_asked():
     app = open_page(PAGE, example="covtype-simulated")
     assert len(app.dataframe) == 2

@@ -19,8 +19,8 @@ def test_navigation_lists_every_page_file():
     assert [page for page in PAGES if f'"{page}"' not in listing] == []
 
 
-#: The smallest, the one with the most classes and the most uneven one: what can go wrong goes wrong there.
-QUICK = {"two-patients", "digits", "many-classes", "covtype-simulated"}
+#: The smallest and the one with the most classes: what can go wrong goes wrong there.
+QUICK = {"two-patients", "digits", "many-classes"}
 
 
 @pytest.fixture(

@@ -139,11 +139,11 @@ def pool():
 
 
 def wait_for(condition):
-    for _ in range(3000):
+    for _ in range(9000):
         if condition():
             return
         time.sleep(0.02)
-    raise AssertionError("this did not happen in 60 seconds")
+    raise AssertionError("this did not happen in 180 seconds")
 
 
 def test_jobs_wait_in_turn_and_end_when_nobody_waits(pool):
