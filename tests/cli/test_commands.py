@@ -597,16 +597,11 @@ def test_table_in_place_of_a_calibrator_is_refused_plainly(capsys, table, tmp_pa
     assert "not a calibrator file: it is not JSON" in err
 
 
-@pytest.mark.parametrize(
-    ("scale", "options"), [(100.0, "--fix percent"), (-7.5, "--scores logits"), (None, "--fix percent")]
-)
+@pytest.mark.parametrize(("scale", "options"), [(100.0, "--fix percent"), (-7.5, "--scores logits")])
 def test_refusals_name_options_of_the_command_line(capsys, table, tmp_path, scale, options):
     frame = pd.read_csv(table)
-    if scale is None:
-        frame = pd.DataFrame({"score": 100 * frame["cat"], "label": (frame["label"] == "cat").astype(int)})
-    else:
-        frame[list(NAMES)] *= scale
-        frame.loc[0, "cat"] += scale < 0
+    frame[list(NAMES)] *= scale
+    frame.loc[0, "cat"] += scale < 0
     frame.to_csv(tmp_path / "other.csv", index=False)
     code, _, err = run(capsys, "metrics", tmp_path / "other.csv")
     assert code == 2
