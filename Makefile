@@ -10,21 +10,40 @@ BIN := $(VENV)/bin
 # Modules are compiled when they are first imported: compiling all that is installed takes longer.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: run test thorough lint chromium lowest newest hashes audit clean
+.PHONY: run test pytest thorough docs links pictures lint chromium package lowest newest hashes audit clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/app.stamp
 	@exec $(BIN)/python serve.py --server.address "$(ADDRESS)" --server.port "$(PORT)"
 
-# One thread each: there is a test process per core, and waiting BLAS threads of one starve the others.
 test: $(VENV)/dev.stamp
-	@$(MAKE) --no-print-directory --jobs=2 chromium lint
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST)
+	@$(MAKE) --no-print-directory chromium
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going lint pytest
+
+# One thread each: waiting BLAS threads of one process starve the others. There is one process more than
+# cores, because the tests in the browser wait a third of their time.
+pytest: $(VENV)/dev.stamp
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --dist worksteal \
+		-n $$($(BIN)/python -c "import os; print((os.cpu_count() or 1) + 1)") $(PYTEST)
 
 # The same with what is slow, and the coverage of the library and the pages.
-thorough: PYTEST := --cov
+thorough: export PYTEST := --cov
 thorough: export HYPOTHESIS_PROFILE := thorough
 thorough: test
+
+# The documentation site, in build/site; a warning is an error. `links` asks every address that it links to.
+docs: $(VENV)/docs.stamp
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs build/site
+	@echo "open build/site/index.html"
+
+links: $(VENV)/docs.stamp
+	$(BIN)/python -m sphinx --fail-on-warning --quiet -b linkcheck docs build/links
+
+# The pictures of the documentation, made by its tests.
+pictures: export HYPOTHESIS_PROFILE := thorough
+pictures: export CALIB_PICTURES := 1
+pictures: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -n 0 tests/browser/test_tour.py tests/browser/test_gallery.py
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -34,14 +53,29 @@ lint: $(VENV)/dev.stamp
 chromium: $(VENV)/dev.stamp
 	@$(BIN)/python tests/browser/chromium.py
 
-# The tests with the lowest versions that pyproject.toml accepts, or with the newest there are.
+# Wheel and source archive in dist/, and what the wheel gives with each set of extras in a clean environment.
+EXTRAS ?= base app,onnx,skops
+package: $(VENV)/uv.stamp
+	@rm -rf dist
+	$(BIN)/uv build --quiet
+	@set -e; for extras in $(EXTRAS); do \
+		echo "calib-diagnostics[$$extras] in a clean environment:"; \
+		$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)/package; \
+		$(BIN)/uv pip install --quiet --compile-bytecode --python $(VENV)/package/bin/python \
+			"`ls dist/*.whl`[`echo $$extras | sed 's/^base$$//'`]"; \
+		$(VENV)/package/bin/python tests/installed.py base `echo $$extras | sed 's/^base$$//' | tr , ' '`; \
+	done
+
+# The tests that meet other packages, with the lowest versions that pyproject.toml accepts, or the newest there are.
+MEETING := tests/calibrators tests/cli tests/datasets tests/export tests/figures tests/formats tests/isolation \
+	tests/persistence tests/report tests/test_predictions.py tests/test_project.py tests/test_package.py
 lowest: RESOLUTION := lowest-direct
 newest: RESOLUTION := highest
 lowest newest: $(VENV)/uv.stamp
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)/$@
 	$(BIN)/uv pip install --quiet --python $(VENV)/$@/bin/python --resolution $(RESOLUTION) \
-		--only-binary :all: --no-binary calib --editable ".[app,dev]"
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)/$@/bin/python -m pytest -n auto -m "not browser"
+		--only-binary :all: --no-binary calib-diagnostics --editable ".[app,dev,onnx]"
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)/$@/bin/python -m pytest -n auto $(MEETING)
 
 # All hashes of each pinned version, for every system and Python.
 hashes: $(VENV)/uv.stamp
@@ -67,6 +101,10 @@ $(VENV)/app.stamp: $(VENV)/python.stamp requirements-hashed.txt
 $(VENV)/dev.stamp: $(VENV)/app.stamp pyproject.toml
 	@echo "Installing the test tools into $(VENV) ..."
 	@PYTHONWARNINGS="ignore:Editable installation" $(PIP) --constraint requirements.txt --editable ".[app,dev,onnx]"
+	@touch $@
+
+$(VENV)/docs.stamp: $(VENV)/app.stamp pyproject.toml
+	@PYTHONWARNINGS="ignore:Editable installation" $(PIP) --constraint requirements.txt --editable ".[docs]"
 	@touch $@
 
 # Debian and Ubuntu ship Python without ensurepip; its package is python3-venv.

@@ -6,12 +6,13 @@ import streamlit as st
 
 from calib import InputError, __version__
 from pages.shared.accessibility import style
-from pages.shared.address import drop_unusable
+from pages.shared.address import drop_unusable, restore_settings
 from pages.shared.housekeeping import keep_house
 from pages.shared.login import ask_for_login
-from pages.shared.session import previous, remember_address, undo
+from pages.shared.resuming import remember, resume, script
+from pages.shared.session import previous, remember_address, settings_of, undo
 from pages.shared.widgets import escaped, literal
-from serve import first_session, log_error, prepare, protection
+from serve import ADDRESSES_ONLY, first_session, log_error, prepare, protection
 
 #: By section: file and icon of each page; the file's name is the page's title and address.
 SECTIONS = {
@@ -57,12 +58,17 @@ def show() -> None:
     st.logo("assets/logo.svg", icon_image="assets/icon.svg", size="large")
     st.html(style())
     ask_for_login()
+    resume()
+    st.html(script(), unsafe_allow_javascript=True)
     keep_house()
     drop_unusable()
     chosen = st.navigation(
         {section: [page(file, icon) for file, icon in pages.items()] for section, pages in SECTIONS.items()},
         expanded=True,  # a sidebar with more than the navigation would hide its last pages
     )
+    if ADDRESSES_ONLY.is_set():
+        return
+    restore_settings(chosen.title, settings_of(chosen.title))
     st.set_page_config(page_title=f"{chosen.title} \u2013 calib")
     if before := previous():
         st.sidebar.button(
@@ -76,6 +82,7 @@ def show() -> None:
         st.error(f"Not shown: {escaped(error)}")
     finally:
         remember_address(chosen.title)
+        remember()
 
 
 if __name__ == "__main__":  # a session runs this file

@@ -6,12 +6,15 @@ CALIB_HOSTS, and to tell the C library to give freed memory back, which it reads
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import gc
 import hashlib
 import logging
 import os
 import re
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -28,6 +31,8 @@ from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 #: Settings of the GNU C library: few arenas, and memory given back from 128 kB on.
 MEMORY = {"MALLOC_ARENA_MAX": "2", "MALLOC_TRIM_THRESHOLD_": "131072"}
 LOG = logging.getLogger("calib.app")
+#: Set while a session is there for the addresses of the pages alone.
+ADDRESSES_ONLY = threading.Event()
 
 #: The page loads from its server alone, and runs no script but Streamlit's files and those named. Streamlit
 #: and plotly write styles into the page; the camera of a figure saves its picture through `blob:`.
@@ -43,6 +48,7 @@ def headers() -> dict[str, str]:
     """Return the headers of every answer; CALIB_EMBEDDED_IN names pages that may show the app in a frame."""
     page = (Path(streamlit.__file__).parent / "static/index.html").read_text(encoding="utf-8")
     inline = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    inline.append((Path(__file__).parent / "assets/session.js").read_text(encoding="utf-8"))
     digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in inline]
     scripts = " ".join(f"'sha256-{digest}'" for digest in digests)
     frames = " ".join(["'self'", *words("CALIB_EMBEDDED_IN")])
@@ -96,14 +102,30 @@ def protection() -> list[Middleware]:
 
 @asynccontextmanager
 async def first_session(app: streamlit.App) -> AsyncIterator[None]:
-    """Run the app once before it answers: only then does Streamlit know the addresses of its pages.
+    """Let Streamlit learn the addresses of the pages before it answers; then load what the first page needs.
 
     Else the first visitor who comes by a deep link is told that the page was not found.
     """
+    ADDRESSES_ONLY.set()
+    await _run_once()
+    ADDRESSES_ONLY.clear()
+    warming = asyncio.create_task(_warm())
+    yield
+    warming.cancel()
+
+
+async def _run_once() -> None:
     runs, fault = await runtime.get_instance().does_script_run_without_error()
     if not runs:
         LOG.error("the first session failed: %s", fault)
-    yield
+
+
+async def _warm() -> None:
+    begin = time.monotonic()
+    await _run_once()
+    LOG.info("ready seconds=%.1f", time.monotonic() - begin)
+    gc.collect()
+    gc.freeze()  # what is imported stays: later searches for garbage, during which all wait, leave it out
 
 
 def log_error(error: Exception) -> None:

@@ -18,6 +18,9 @@ from calib.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from calib import datasets as datasets
+    from calib import export as export
+    from calib import figures as figures
+    from calib import scale as scale
     from calib.announcements import *
     from calib.assessment import *
     from calib.binning import *
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from calib.predictions import *
     from calib.project import *
     from calib.reductions import *
+    from calib.report import report as report
     from calib.slicing import *
 
 #: Where a name is looked for, in this order: what is imported fastest comes first.
@@ -62,10 +66,15 @@ PACKAGES = (
     ),
 )
 
+#: Packages whose names are not names of calib too: `calib.figures.reliability`; `calib.report` is called.
+APART = ("export", "figures", "report", "scale")
+
 
 def __getattr__(name: str) -> object:
     if name == "__all__":
         return _names()
+    if name in APART:
+        return import_module(f"calib.{name}")
     if not name.startswith("__"):
         for package in PACKAGES:
             if name == package or name in _face(package):
@@ -75,7 +84,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_names()})
+    return sorted({*globals(), *APART, *_names()})
 
 
 def _names() -> list[str]:

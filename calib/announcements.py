@@ -221,6 +221,19 @@ class _Kind(Announcement):
             object.__setattr__(self, name, None if array is None else read_only(owned(array)))
         check_metadata(self.metadata, n_samples)
 
+    def _named(self, announced: Any) -> tuple[tuple[str, ...] | None, int | None]:
+        """Store the names of the classes, by default those announced or true; return them and how many."""
+        names = self.class_names or _names_within(announced, self.labels)
+        names = None if names is None else as_names(names, len(names))
+        object.__setattr__(self, "class_names", names)
+        return names, None if names is None else len(names)
+
+    def _n_classes(self, announced: np.ndarray) -> int:
+        """Return the number of classes: that of the names, else one more than the highest code."""
+        if self.class_names is not None:
+            return len(self.class_names)
+        return 1 + int(max(codes.max() for codes in (announced, self.labels) if codes is not None))
+
     def _arrays(self) -> Mapping[str, np.ndarray]:
         values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
@@ -270,11 +283,7 @@ class TopLabelPrediction(_Kind):
 
     def __post_init__(self) -> None:
         confidence = as_scores(self.confidence, ndim=1, what="confidence")
-        if self.class_names is None:
-            object.__setattr__(self, "class_names", _names_within(self.label, self.labels))
-        names = None if self.class_names is None else as_names(self.class_names, len(self.class_names))
-        object.__setattr__(self, "class_names", names)
-        n_classes = None if names is None else len(names)
+        names, n_classes = self._named(self.label)
 
         def codes(labels: Any, what: str) -> np.ndarray:
             return as_labels(label_codes(labels, names or ()), len(confidence), n_classes, what=what)
@@ -284,6 +293,12 @@ class TopLabelPrediction(_Kind):
         label = codes(self.label, "label") if label is None else label
         self._freeze(label=label, confidence=confidence, labels=labels)
 
+    @classmethod
+    def of(cls, rows: Any) -> TopLabelPrediction:
+        """Return `label` and `confidence` of predictions that hold more, with what came with the rows."""
+        further = {name: getattr(rows, name) for name in ("metadata", "sample_weight", "coverage")}
+        return cls(rows.label, rows.confidence, rows.labels, rows.class_names, **further)
+
     @property
     def n_samples(self) -> int:
         """Number of rows n."""
@@ -292,9 +307,7 @@ class TopLabelPrediction(_Kind):
     @cached_property
     def n_classes(self) -> int:
         """Number of classes L: that of the names, else one more than the highest code."""
-        if self.class_names is not None:
-            return len(self.class_names)
-        return 1 + int(max(codes.max() for codes in (self.label, self.labels) if codes is not None))
+        return self._n_classes(self.label)
 
     def in_order_of(self, class_names: Sequence[str] | None) -> TopLabelPrediction:
         """Return the rows with these classes, in their order; those that no row holds may be missing.
@@ -505,11 +518,7 @@ class TopKPrediction(_Kind):
 
     def __post_init__(self) -> None:
         scores = as_scores(self.scores, ndim=2, what="scores")
-        if self.class_names is None:
-            object.__setattr__(self, "class_names", _names_within(self.ranked, self.labels))
-        names = None if self.class_names is None else as_names(self.class_names, len(self.class_names))
-        object.__setattr__(self, "class_names", names)
-        n_classes = None if names is None else len(names)
+        names, n_classes = self._named(self.ranked)
         given = np.asarray(label_codes(self.ranked, names or ()))
         if given.shape != scores.shape:
             raise InputError(
@@ -543,9 +552,7 @@ class TopKPrediction(_Kind):
     @cached_property
     def n_classes(self) -> int:
         """Number of classes L: that of the names, else one more than the highest code."""
-        if self.class_names is not None:
-            return len(self.class_names)
-        return 1 + int(max(codes.max() for codes in (self.ranked, self.labels) if codes is not None))
+        return self._n_classes(self.ranked)
 
     @property
     def label(self) -> np.ndarray:
@@ -560,15 +567,7 @@ class TopKPrediction(_Kind):
     @property
     def top(self) -> TopLabelPrediction:
         """`label` and `confidence`, with labels, names and what came with the rows."""
-        return TopLabelPrediction(
-            self.label,
-            self.confidence,
-            self.labels,
-            self.class_names,
-            metadata=self.metadata,
-            sample_weight=self.sample_weight,
-            coverage=self.coverage,
-        )
+        return TopLabelPrediction.of(self)
 
     def in_order_of(self, class_names: Sequence[str] | None) -> TopKPrediction:
         """Return the rows with these classes, as `TopLabelPrediction.in_order_of`; raises as it does."""

@@ -25,6 +25,15 @@ class InputError(ValueError):
         super().__init__(shortened(str(message)))
 
 
+def not_installed(package: str, extra: str) -> InputError:
+    """Return the error that a package of one of calib's extras is missing, and how to install it.
+
+    >>> print(not_installed("onnxruntime", "onnx"))
+    onnxruntime is not installed; run: pip install "calib-diagnostics[onnx]"
+    """
+    return InputError(f'{package} is not installed; run: pip install "calib-diagnostics[{extra}]"')
+
+
 class CalibratorFileError(InputError):
     """A calibrator file that cannot be trusted; the message says what is wrong and where in the file."""
 

@@ -1,20 +1,20 @@
-"""Ctrl-C while ``python -m calib`` still imports its packages ends the process, without a traceback.
+"""Ctrl-C while ``calib`` still imports its packages ends the process, without a traceback.
 
 This module is imported before all others: until a handler of its own is in place, an interruption would be
 raised in the middle of some package's import.
 """
 
+import os
 import signal
 import sys
 
 __all__: list[str] = []  # nothing here is a name of calib
 
-# While Python looks for the module to run, the first argument is "-m".
+# While Python looks for the module to run, the first argument is "-m"; else it is the path of a script.
+_started = sys.argv[0] if sys.argv else ""
 if (
-    sys.argv[:1] == ["-m"]
-    and "calib" in sys.orig_argv
-    and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-):
+    "calib" in sys.orig_argv if _started == "-m" else os.path.basename(_started) in ("calib", "calib.exe")
+) and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

@@ -176,6 +176,7 @@ COUNTS_ROWS = {
     "Imbalance": "it compares bins by how many rows they hold",
     "Simplex": "its cells and their bounds are about how many rows they hold",
     "The line in log-odds": "its intervals are those of rows that count alike",
+    "The kernel test of whole vectors": "its pairs of rows count alike",
     "The band of the true curve": "its bounds are those of rows that count alike",
     "The correction for label shift": "it counts the rows of each class",
 }
@@ -186,6 +187,12 @@ COUNT_ALIKE = "count every row once to use it (Data page, or --unweighted)"
 def needs_equal_rows(what: str) -> str:
     """Say that something of `COUNTS_ROWS` cannot use weights, why, and what to do."""
     return f"{what} cannot use weights: {COUNTS_ROWS[what]}; {COUNT_ALIKE}."
+
+
+def without_weights(kind: Kind) -> str:
+    """Say which of the tests without bins cannot use the weights of predictions of a kind."""
+    of_vectors = ["The kernel test of whole vectors"] * (kind.name == "vectors")
+    return " ".join(map(needs_equal_rows, ["The line in log-odds", *of_vectors]))
 
 
 def check_equal_rows(rows: Any, what: str) -> None:

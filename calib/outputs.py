@@ -6,8 +6,9 @@ import contextlib
 import errno
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from calib.exceptions import InputError
 
@@ -31,10 +32,24 @@ def write_whole(file: str | os.PathLike[str], content: bytes) -> None:
         except OSError as error:
             raise type(error)(error.errno, error.strerror, os.fspath(file)) from error
         return
+    with whole_file(file) as stream:
+        stream.write(content)
+
+
+@contextlib.contextmanager
+def whole_file(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file to write that appears under its name when the block ends, and not at all if it fails.
+
+    Raises
+    ------
+    OSError
+        As for `write_whole`.
+    """
+    target = os.path.realpath(file)
     partial = os.path.join(os.path.dirname(target), f".calib-{secrets.token_hex(8)}.partial")
     try:
         with open(partial, "xb") as stream:
-            stream.write(content)
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
         if os.path.exists(target):
@@ -43,6 +58,8 @@ def write_whole(file: str | os.PathLike[str], content: bytes) -> None:
             os.chmod(partial, os.stat(target).st_mode & 0o7777)
         os.replace(partial, target)
     except OSError as error:
+        if error.strerror is None:  # of what was read to be written, not of the file
+            raise
         reason = f"{error.strerror}; nothing was written"
         if os.path.exists(target):
             reason += ", and what was there is unchanged"

@@ -221,15 +221,7 @@ class Predictions(Announcement):
     @property
     def top(self) -> TopLabelPrediction:
         """`label` and `confidence`, with labels, names and what came with the rows."""
-        return TopLabelPrediction(
-            self.label,
-            self.confidence,
-            self.labels,
-            self.class_names,
-            metadata=self.metadata,
-            sample_weight=self.sample_weight,
-            coverage=self.coverage,
-        )
+        return TopLabelPrediction.of(self)
 
     def in_order_of(self, class_names: Sequence[str] | None) -> Predictions:
         """Put the columns in the order of other class names, so that both sets can be used together.

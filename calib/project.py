@@ -11,7 +11,6 @@ import json
 import math
 import os
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
@@ -30,7 +29,7 @@ from calib.announcements import (
     TopLabelPrediction,
 )
 from calib.exceptions import InputError
-from calib.formats.numpy import read_array
+from calib.formats.numpy import DAMAGED, damaged, read_array
 from calib.formats.roles import Roles
 from calib.formats.source import Limits, Source, open_source
 from calib.outputs import write_whole
@@ -201,9 +200,8 @@ class Project:
         try:
             with opened.open() as file, zipfile.ZipFile(file) as archive:
                 return _Reading(archive, opened, limits).project()
-        except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, NotImplementedError) as error:
-            reason = " ".join(str(error).split())[:120]
-            raise InputError(f"the project file is damaged or cut short ({reason}); copy it again") from None
+        except DAMAGED as error:
+            raise damaged("project file", error) from None
 
     def frame(self) -> pd.DataFrame:
         """Return what the project holds: a row per thing, with the columns "what" and "holds"."""
@@ -267,7 +265,7 @@ def is_project(head: bytes, opened: Callable[[], BinaryIO]) -> bool:
     try:
         with opened() as file, zipfile.ZipFile(file) as archive:
             return MANIFEST in archive.namelist()
-    except (zipfile.BadZipFile, RuntimeError, EOFError, NotImplementedError, ValueError):
+    except (*DAMAGED, ValueError):
         return False
 
 

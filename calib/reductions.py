@@ -14,7 +14,15 @@ from calib.announcements import (
     TopKPrediction,
     TopLabelPrediction,
 )
-from calib.binning import BinaryProblems, BinStatistics, PerClass, Strategy, bin_statistics, stack_problems
+from calib.binning import (
+    BinaryProblems,
+    BinStatistics,
+    PerClass,
+    Strategy,
+    bin_columns,
+    bin_statistics,
+    stack_problems,
+)
 from calib.exceptions import InputError
 from calib.kinds import lacks
 from calib.notions import TOP_K_NOTIONS, Notion, NotionShape
@@ -207,6 +215,8 @@ def cell_statistics(
     matrix = score_matrix(scores)
     n_samples, n_classes = matrix.shape
     labels = _class_labels(y_true, scores, matrix)
+    if strategy == "uniform" and weights is None:
+        return bin_columns(matrix, labels, NotionShape(notion, n_classes), n_bins)
     whole, one = np.array([0, n_samples]), NotionShape("confidence", n_classes)
 
     def bin_class(code: int) -> BinStatistics:

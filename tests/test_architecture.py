@@ -37,6 +37,7 @@ LAYERS = (
     ("project",),
     ("diagrams",),
     ("assessment", "decisions", "slicing"),
+    ("scale",),
     ("lessons",),
     ("figures",),
     ("report",),

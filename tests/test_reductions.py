@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calib import InputError, Predictions, TopLabelPrediction, bin_statistics, reduce_to_binary
+from calib.binning import bin_columns
+from calib.notions import NotionShape
 from calib.reductions import _sorted_entries, cell_statistics, ranked_classes, top_label
 from tests import oracles
 
@@ -201,3 +203,33 @@ def test_the_input_is_left_alone():
 def test_what_cannot_be_reduced_is_named(y, scores, notion, options, message):
     with pytest.raises(InputError, match=message):
         reduce_to_binary(y, scores, notion, **options)
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_classes", "n_bins", "dtype"),
+    [(500, 3, 15, "f8"), (2000, 10, 1, "f4"), (2000, 10, 7, "f4"), (900, 100, 50, "f8"), (1, 2, 15, "f8")],
+)
+def test_columns_are_binned_without_sorting_as_sorted_ones(n_samples, n_classes, n_bins, dtype):
+    """Also scores on the edges, of either type."""
+    generator = np.random.default_rng(n_samples)
+    matrix = generator.dirichlet(np.full(n_classes, 0.3), n_samples)
+    on_edges = np.round(matrix * n_bins) / n_bins
+    matrix = np.where(generator.random(matrix.shape) < 0.3, on_edges, matrix).astype(dtype)
+    true = generator.integers(0, n_classes, n_samples)
+    found = bin_columns(matrix, true, NotionShape("class-wise", n_classes), n_bins)
+    entry = {name: getattr(found, name) for name in ("problem", "bin", "count", "mean_score", "mean_outcome")}
+    literal = []
+    for column in range(n_classes):
+        scores = matrix[:, column].astype(np.float64)
+        place = np.searchsorted(np.arange(1, n_bins) / n_bins, scores, side="right")
+        for bin_ in np.unique(place):
+            inside = place == bin_
+            means = scores[inside].mean(), (true[inside] == column).mean()
+            literal.append((column, bin_, inside.sum(), *means))
+    for name, wanted in zip(entry, zip(*literal, strict=True), strict=True):
+        np.testing.assert_allclose(entry[name], wanted, rtol=0, atol=1e-13, err_msg=name)
+    np.testing.assert_array_equal(found.stop, np.cumsum(found.count))
+    np.testing.assert_array_equal(found.start, found.stop - found.count)
+    each = bin_columns(matrix, true[:, None] == np.arange(n_classes), found.shape, n_bins)
+    for name in entry:
+        np.testing.assert_array_equal(getattr(each, name), entry[name])

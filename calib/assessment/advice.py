@@ -24,7 +24,7 @@ from calib.noise.many import improvements
 from calib.notions import TOP_NOTIONS, Notion
 from calib.predictions import Predictions, score_matrix, weighted_rows
 from calib.reductions import event_scores, reduce_to_binary
-from calib.results import Result
+from calib.results import Drawn, Result
 from calib.validation import as_labels, binary_outcomes, check_choice, check_count
 
 #: Name of the recommendation to leave the scores as they are.
@@ -104,7 +104,7 @@ class Recommendation(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PointsPerBinChoice(Result):
+class PointsPerBinChoice(Drawn):
     """Cross-validated Brier score of histogram binning for several numbers of points per bin.
 
     Attributes

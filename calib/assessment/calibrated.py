@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -221,13 +221,22 @@ def applied_frame(
     calibration), `calibrated` and a column `p(class)` per class if the calibrator scores every class.
     Of P(Y = 1): `score`, `true`, and `p(class)` of the positive class. Of a confidence: `confidence`,
     `correct`, `calibrated`. Of multilabel scores: `p(class)` and `true(class)` per class. Weights and further
-    columns of these rows follow. `calib.read` reads the table back.
+    columns of these rows follow. `calib.read` reads the table back. Of a calibrator with a rule that accepts
+    predictions the last column is `accept`.
 
     Raises
     ------
     InputError
         If the numbers of classes of predictions and calibrator differ.
     """
+    table = _applied(calibrator, predictions, class_names)
+    rule = getattr(calibrator, "rule_", None)
+    if rule is not None and not isinstance(predictions, MultilabelPrediction):
+        table["accept"] = rule.accept(calibrated_scores(calibrator, predictions))
+    return table
+
+
+def _applied(calibrator: Any, predictions: Any, class_names: Sequence[str] | None) -> pd.DataFrame:
     if isinstance(predictions, MultilabelPrediction):
         return _with_further(_applied_to_classes(calibrator, predictions), predictions)
     of_ranks = hasattr(calibrator, "predict_top_k")
@@ -255,6 +264,30 @@ def applied_frame(
     columns |= {"announced": names[label], "calibrated": confidence}
     table = pd.DataFrame(scores, columns=[f"p({name})" for name in names])
     return _with_further(pd.concat([pd.DataFrame(columns), table], axis=1), predictions)
+
+
+def beside_input(columns: Mapping[str, np.ndarray], applied: pd.DataFrame, kept: np.ndarray) -> pd.DataFrame:
+    """Return every column of a file, in its order, followed by what `applied_frame` adds to it.
+
+    Parameters
+    ----------
+    columns : mapping of str to (n,) array
+        Content of the file.
+    applied : DataFrame
+        From `applied_frame`, a row for each of the m rows of the file that are predictions.
+    kept : (n,) bool array
+        Which rows of the file these are; the others get empty cells.
+    """
+    table = pd.DataFrame(dict(columns))
+    rows = np.flatnonzero(kept)
+    for name in applied.columns:
+        if name in table and not name.startswith("p("):
+            continue  # read from this file
+        if name == "true":
+            continue
+        placed = applied[name].set_axis(rows).reindex(np.arange(len(table)))
+        table[name if name not in columns else f"{name}, calibrated"] = placed.to_numpy()
+    return table
 
 
 def _applied_to_classes(calibrator: Any, rows: MultilabelPrediction) -> pd.DataFrame:

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from calib.assessment.summary import SUMMARY_COLUMNS, summarize
 from calib.binning import Strategy
+from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
 from calib.exceptions import InputError
-from calib.kinds import lacks
+from calib.kinds import kind_of, lacks
 from calib.metrics.catalogue import MEASURES
-from calib.noise.floor import noise_floor
-from calib.noise.intervals import measure_interval
+from calib.metrics.errors import ece, mce
+from calib.noise.floor import NoiseFloor, noise_floor
+from calib.noise.intervals import binomial_limits, measure_interval
+from calib.predictions import weights_of
+from calib.reductions import as_problems
+from calib.validation import as_groups
 
-#: Metrics that can be limited: every number of `Summary`.
-METRICS = tuple(name for name in SUMMARY_COLUMNS if name in MEASURES)
+#: Metrics that can be limited: every number that calib reports about a method.
+METRICS = tuple(dict.fromkeys([*(name for name in SUMMARY_COLUMNS if name in MEASURES), *MEASURES]))
+
+#: The estimator of each calibration error.
+ERRORS: dict[str, Any] = {"ece": ece, "mce": mce}
+
+#: Numbers of a rule that accepts predictions, which can be limited where there is one.
+RULED = {"accepted": "share of predictions accepted", "accepted_accuracy": "accuracy of accepted predictions"}
 
 #: The three answers of a gate, worst first.
 ANSWERS = ("broken", "undecided", "kept")
@@ -47,6 +60,10 @@ class Check:
         The noise floor of a calibration error, where it was computed.
     sentence : str
         The check in words.
+    group : str or None
+        The group of rows it is about, such as "site = north"; None for all rows.
+    n_samples : int
+        Its rows.
     """
 
     metric: str
@@ -61,6 +78,8 @@ class Check:
     perfect_q95: float | None
     p_value: float | None
     sentence: str
+    group: str | None = None
+    n_samples: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,13 +109,20 @@ class GateResult:
 
     @property
     def sentence(self) -> str:
-        """The outcome in words, the worst answers first."""
+        """The outcome in words, the worst answers first; groups where a limit is kept are counted."""
         ordered = sorted(self.checks, key=lambda check: ANSWERS.index(check.answer))
-        return ("passed: " if self.passed else "failed: ") + "; ".join(check.sentence for check in ordered)
+        told = [check.sentence for check in ordered if check.group is None or check.answer != "kept"]
+        if grouped := [check for check in self.checks if check.group is not None]:
+            kept = sum(check.answer == "kept" for check in grouped)
+            told.append(f"{kept:,} of {len(grouped):,} limits in groups are kept")
+        return ("passed: " if self.passed else "failed: ") + "; ".join(told)
 
     def data(self) -> dict[str, Any]:
         """Return the outcome as JSON types."""
         checks = [asdict(check) for check in self.checks]
+        for check in checks:
+            if check["group"] is None:  # there are no groups
+                del check["group"], check["n_samples"]
         return {"passed": self.passed, "answer": self.answer, "sentence": self.sentence, "checks": checks}
 
 
@@ -111,6 +137,8 @@ def gate(
     n_bins: int = 15,
     strategy: Strategy = "uniform",
     sample_weight: Any = None,
+    groups: Mapping[str, Any] | None = None,
+    rule: AcceptanceRule | None = None,
     n_resamples: int = 1000,
     random_state: int | None = 0,
 ) -> GateResult:
@@ -130,6 +158,13 @@ def gate(
         Coverage of the intervals: a limit that holds is called broken with probability 1 - level at most.
     n_bins, strategy, sample_weight
         As for `calib.summarize`.
+    groups : mapping of str to (n,) array_like, optional
+        The group of each row by the name of what it is a group of, such as {"site": [...]}. Each limit is
+        then checked in every group instead of in all rows together. With G groups in all, each interval has
+        coverage 1 - (1 - level) / G, so that limits that hold in every group are called broken somewhere with
+        probability 1 - level at most, for each metric.
+    rule : AcceptanceRule, optional
+        Rule that accepts predictions, of which `RULED` can be limited too.
     n_resamples, random_state
         Redraws of the noise floor of calibration errors (0: no floor), and their seed.
 
@@ -151,44 +186,135 @@ def gate(
     if not limits:
         raise InputError("a gate needs at least one limit, such as tl_ece=0.03")
     for name, _, limit in limits:
-        if name not in METRICS:
-            raise InputError(f"{name!r} is not a metric; the metrics are {', '.join(METRICS)}")
+        if name in RULED and rule is None:
+            raise InputError(f"{name} is about a rule that accepts predictions, and there is none; pass rule")
+        if name not in METRICS and name not in RULED:
+            raise InputError(f"{name!r} is not a metric; the metrics are {', '.join((*METRICS, *RULED))}")
         if not math.isfinite(limit):
             raise InputError(f"the limit of {name} must be a finite number; got {limit!r}")
-    summary = summarize(y_true, scores, n_bins=n_bins, strategy=strategy, sample_weight=sample_weight)
-    missing = [name for name, _, _ in limits if getattr(summary, name) is None]
-    if missing:
-        title = SUMMARY_COLUMNS[missing[0]]
-        needed = lacks(summary.kind, f"measure:{missing[0]}") or "it needs a probability for every class"
-        raise InputError(f"these scores give no {title}: {needed}")
-    bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "sample_weight": sample_weight}
+    bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
+    draws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
+    weights = weights_of(scores, sample_weight)
+    if groups is None:
+        rows = _Rows(None, y_true, scores, weights)
+        return GateResult(tuple(_check(rows, limit, level, bins, draws, rule) for limit in limits), strict)
+    parts = list(_parts(y_true, scores, weights, groups))
+    each = 1.0 - (1.0 - level) / len(parts)
+    checks = (_check(rows, limit, each, bins, draws, rule) for rows in parts for limit in limits)
+    return GateResult(tuple(checks), strict)
 
-    def check(name: str, bound: str, limit: float) -> Check:
-        measure, value, floor = MEASURES[name], getattr(summary, name), None
-        if measure.is_error and n_resamples:
-            draws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
-            floor = noise_floor(y_true, scores, **measure.options, **bins, **draws)
-        lower, upper = measure_interval(y_true, scores, name, **bins, level=level)
-        near, far, allowed = (lower, upper, limit) if bound == "max" else (-upper, -lower, -limit)
-        answer = "kept" if far <= allowed else "broken" if near > allowed else "undecided"
-        sentence = f"{measure.title} {'at most' if bound == 'max' else 'at least'} {limit:g} is {answer}: "
-        sentence += f"measured {value:.4g}, {100 * level:g} % interval {lower:.4g} to {upper:.4g}"
-        return Check(
-            metric=name,
-            value=value,
-            lower=lower,
-            upper=upper,
-            level=level,
-            limit=limit,
-            bound=bound,
-            answer=answer,
-            perfect_mean=None if floor is None else floor.mean,
-            perfect_q95=None if floor is None else floor.quantile(0.95),
-            p_value=None if floor is None else floor.p_value,
-            sentence=sentence if floor is None else f"{sentence}; {floor.words}",
+
+class _Rows(NamedTuple):
+    """Rows that limits are checked on: all of them, or a group."""
+
+    group: str | None
+    y_true: Any
+    scores: Any
+    weights: Any
+
+
+def _parts(y_true: Any, scores: Any, weights: Any, groups: Mapping[str, Any]) -> Iterator[_Rows]:
+    y_true, scores = np.asarray(y_true), scores if hasattr(scores, "take") else np.asarray(scores)
+    if not groups:
+        raise InputError("groups holds no column; pass the group of each row by a name, or None")
+    for name, values in groups.items():
+        code, names = as_groups(values, len(y_true))
+        for place, one in enumerate(names):
+            chosen = np.flatnonzero(code == place)
+            yield _Rows(
+                f"{name} = {one}",
+                y_true[chosen],
+                scores[chosen],
+                None if weights is None else weights[chosen],
+            )
+
+
+def _check(
+    rows: _Rows,
+    asked: tuple[str, str, float],
+    level: float,
+    bins: dict[str, Any],
+    draws: dict[str, Any],
+    rule: AcceptanceRule | None,
+) -> Check:
+    """Check one limit on rows."""
+    name = asked[0]
+    if name in RULED and rule is not None:
+        return _checked(rows, asked, level, RULED[name].capitalize(), *_of_rule(rows, rule, level)[name])
+    measure, floor = MEASURES[name], None
+    about = {**bins, "sample_weight": rows.weights}
+    if (missing := lacks(kind_of(rows.scores), f"measure:{name}")) is not None:
+        raise InputError(f"these scores give no {measure.title}: {missing}")
+    if measure.is_error:
+        value: float | None = ERRORS[measure.metric](
+            rows.y_true,
+            rows.scores,
+            notion=measure.notion,
+            **about,
+            **({"aggregate": measure.aggregate} if measure.metric == "mce" else {}),
         )
+        if draws["n_resamples"]:
+            floor = noise_floor(rows.y_true, rows.scores, **measure.options, **about, **draws)
+    else:
+        value = getattr(summarize(rows.y_true, rows.scores, **about, class_wise=False), name)
+    if value is None:
+        raise InputError(f"these scores give no {measure.title}: it needs a probability for every class")
+    lower, upper = measure_interval(rows.y_true, rows.scores, name, **about, level=level)
+    return _checked(rows, asked, level, measure.title, value, lower, upper, floor)
 
-    return GateResult(tuple(check(*limit) for limit in limits), strict)
+
+def _checked(
+    rows: _Rows,
+    asked: tuple[str, str, float],
+    level: float,
+    title: str,
+    value: float,
+    lower: float,
+    upper: float,
+    floor: NoiseFloor | None = None,
+) -> Check:
+    """Say whether a number and its interval keep a limit."""
+    name, bound, limit = asked
+    near, far, allowed = (lower, upper, limit) if bound == "max" else (-upper, -lower, -limit)
+    answer = "kept" if far <= allowed else "broken" if near > allowed else "undecided"
+    where = "" if rows.group is None else f" for {rows.group} (n = {len(rows.y_true):,})"
+    sentence = f"{title}{where} {'at most' if bound == 'max' else 'at least'} {limit:g} is {answer}: "
+    sentence += f"measured {value:.4g}, {100 * level:.6g} % interval {lower:.4g} to {upper:.4g}"
+    return Check(
+        metric=name,
+        value=value,
+        lower=lower,
+        upper=upper,
+        level=level,
+        limit=limit,
+        bound=bound,
+        answer=answer,
+        perfect_mean=None if floor is None else floor.mean,
+        perfect_q95=None if floor is None else floor.quantile(0.95),
+        p_value=None if floor is None else floor.p_value,
+        sentence=sentence if floor is None else f"{sentence}; {floor.words}",
+        group=rows.group,
+        n_samples=len(rows.y_true),
+    )
+
+
+def _of_rule(rows: _Rows, rule: AcceptanceRule, level: float) -> dict[str, tuple[float, float, float]]:
+    """Return value and Clopper-Pearson interval of each of `RULED`; where nothing is accepted, [0, 1]."""
+    announced = predicted_classes(rows.scores)
+    problems = as_problems(rows.y_true, announced, "confidence", None, rows.weights)
+    problems.check_unweighted("a limit on what a rule accepts", "its exact intervals count rows")
+    accepted = rule.accept(rows.scores)
+    right = np.zeros(len(accepted), dtype=bool)
+    right[problems.rows] = problems.outcomes
+    counts = {
+        "accepted": (accepted.sum(), len(accepted)),
+        "accepted_accuracy": ((accepted & right).sum(), accepted.sum()),
+    }
+    found = {}
+    for name, (hits, of) in counts.items():
+        low, high = binomial_limits(np.array([hits]), np.array([of]), 1.0 - level)
+        found[name] = (hits / of, float(low[0]), float(high[0])) if of else (math.nan, 0.0, 1.0)
+    return found
 
 
 def parse_limits(texts: Sequence[str]) -> dict[str, float]:

@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from calib.assessment.calibrated import assessment_strategy, calibrated_scores, vector_losses
 from calib.assessment.summary import SUMMARY_COLUMNS, Summary, summarize
+from calib.calibrators.foreign import ForeignCalibrator, is_foreign
 from calib.calibrators.multiclass import fit_rows
 from calib.diagrams.bin_sweep import EceSweep, ece_sweep
 from calib.exceptions import InputError
@@ -274,7 +275,8 @@ def compare(
     calibration, evaluation : Predictions
         Labelled rows.
     methods : mapping of str to unfitted calibrator
-        For example from `calib.calibrators.catalogue.named_methods`.
+        For example from `calib.calibrators.catalogue.named_methods`; any other object with `fit` and
+        `predict_proba` (or `transform`) takes part as `calib.ForeignCalibrator`.
     n_bins : int
         Equal-width bins for methods that are not histogram-binned.
     calibration_weight, evaluation_weight : (n,) array_like of float, optional
@@ -294,6 +296,8 @@ def compare(
     bins: dict[str, Any] = {"n_bins": n_bins, "sample_weight": weights}
 
     def fitted(name: str, calibrator: Any) -> Entry:
+        if is_foreign(calibrator):
+            calibrator = ForeignCalibrator(calibrator, name=name)
         started = perf_counter()
         weight = weights_of(calibration, calibration_weight)
         fit_rows(calibrator, calibration.proba, calibration.labels, weight)

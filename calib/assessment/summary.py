@@ -17,6 +17,7 @@ from calib.metrics.errors import accuracy, brier_score, ece, log_loss
 from calib.noise.intervals import measure_interval
 from calib.predictions import score_matrix, weighted_rows
 from calib.reductions import event_scores, reduce_to_binary, top_label
+from calib.results import Result
 
 #: Ends of the intervals of a summary's numbers, by their key in `calib.metrics.catalogue.MEASURES`.
 Intervals = Mapping[str, tuple[float, float]]
@@ -31,8 +32,8 @@ HOW_SURE = (
 BASE = "Base model"
 
 
-@dataclass(frozen=True)
-class Summary:
+@dataclass(frozen=True, repr=False)
+class Summary(Result):
     """Metrics of one method on one set of rows.
 
     Attributes

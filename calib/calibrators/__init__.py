@@ -4,6 +4,7 @@ from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, Platt
 from calib.calibrators.calibrated_model import CalibratedModel
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.ensemble import EnsembleTemperatureScaling
+from calib.calibrators.foreign import ForeignCalibrator
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.label_shift import CorrectedCalibrator, LabelShift, LabelShiftCorrection
 from calib.calibrators.multiclass import Fallback, MulticlassToBinary
@@ -16,8 +17,9 @@ from calib.exceptions import LongFitWarning, TooManyParametersWarning
 
 __all__ = [
     "BetaCalibration", "CalibratedModel", "CanonicalBinning", "CorrectedCalibrator", "DirichletScaling",
-    "EnsembleTemperatureScaling", "Fallback", "GridScheme", "HistogramBinning", "IsotonicCalibration",
-    "LabelShift", "LabelShiftCorrection", "MulticlassToBinary", "PlattScaling", "ProjectionScheme",
+    "EnsembleTemperatureScaling", "Fallback", "ForeignCalibrator", "GridScheme", "HistogramBinning",
+    "IsotonicCalibration", "LabelShift", "LabelShiftCorrection", "MulticlassToBinary", "PlattScaling",
+    "ProjectionScheme",
     "SierpinskiScheme", "SplineCalibration", "StructuredMatrixScaling", "StructuredVectorScaling",
     "TemperatureScaling", "TopVersusAllScaling", "VectorScaling", "VennAbersCalibration",
 ]  # fmt: skip

@@ -2,28 +2,113 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, softmax
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, indexable
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import (
+    _check_method_params,
+    _check_sample_weight,
+    check_is_fitted,
+    column_or_1d,
+    has_fit_parameter,
+    indexable,
+)
 
-from calib.calibrators.multiclass import MulticlassToBinary
+from calib.calibrators.completed_rows import completed
+from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
 from calib.exceptions import InputError
-from calib.predictions import TopLabelPrediction
-from calib.validation import check_share
+from calib.predictions import TopLabelPrediction, highest
+from calib.validation import check_choice, check_share
+
+#: Decision values beyond this are scaled down to it: log-odds of 16 are where calibrators clip scores.
+LARGEST_DECISION = 16.0
+RESPONSES = ("auto", "predict_proba", "decision_function")
 
 
-def _calibrator_has(method: str) -> Any:
+def _calibrator_has(*methods: str) -> Any:
     def has(model: CalibratedModel) -> bool:
-        calibrator = MulticlassToBinary() if model.calibrator is None else model.calibrator
-        return hasattr(getattr(model, "calibrator_", calibrator), method)
+        pairs = getattr(model, "pairs_", None)
+        calibrator = pairs[0].calibrator if pairs else model.unfitted_calibrator
+        return any(hasattr(calibrator, method) for method in methods)
 
     return available_if(has)
+
+
+class FittedPair:
+    """A fitted classifier and the calibrator fitted on its scores for rows it had not seen.
+
+    Attributes
+    ----------
+    estimator, calibrator : fitted objects
+    response : {"predict_proba", "decision_function"}
+        The method whose result is calibrated.
+    scale : float
+        Decision values are divided by this; 1.0 where all calibration rows had values of at most
+        `LARGEST_DECISION`.
+    classes : (L,) array
+        Classes of the columns.
+    """
+
+    def __init__(self, estimator: Any, response: str, classes: np.ndarray) -> None:
+        self.estimator, self.response, self.classes = estimator, response, classes
+        self.calibrator: Any = None
+        self.scale = 1.0
+
+    def values(self, X: Any) -> np.ndarray:
+        """Return what the classifier says of rows: (n, L) or, of two classes, (n,) decision values.
+
+        Classes that it has not seen get probability 0, or the decision value -inf.
+        """
+        values = np.asarray(getattr(self.estimator, self.response)(X))
+        own = np.asarray(self.estimator.classes_)
+        if len(own) == len(self.classes):
+            return values
+        if values.ndim == 1:
+            values = np.column_stack([-values / 2.0, values / 2.0])
+        nothing = 0.0 if self.response == "predict_proba" else -np.inf
+        matrix = np.full((len(values), len(self.classes)), nothing, dtype=values.dtype)
+        matrix[:, np.searchsorted(self.classes, own)] = values
+        return matrix
+
+    def scores(self, values: np.ndarray) -> np.ndarray:
+        """Return scores of all classes, (n, L), in [0, 1].
+
+        Decision values d become expit(d), of several classes softmax(d): Platt scaling of two classes and
+        temperature scaling see d itself, up to a factor, as the log-odds.
+        """
+        if self.response == "predict_proba":
+            return values
+        scaled = values / self.scale
+        one = scaled.ndim == 1
+        return np.column_stack([expit(-scaled), expit(scaled)]) if one else softmax(scaled, axis=1)
+
+    def fit_calibrator(
+        self, unfitted: Any, values: np.ndarray, codes: np.ndarray, weights: Any
+    ) -> FittedPair:
+        """Fit the calibrator on what the classifier said of rows, and return the pair."""
+        if self.response == "decision_function":
+            self.scale = max(1.0, float(np.abs(values[np.isfinite(values)]).max()) / LARGEST_DECISION)
+        self.calibrator = fit_rows(clone(unfitted), self.scores(values), codes, weights)
+        return self
+
+    def proba(self, X: Any) -> np.ndarray:
+        """Calibrated probabilities of all classes, (n, L); a calibrated confidence is completed."""
+        scores = self.scores(self.values(X))
+        if hasattr(self.calibrator, "predict_proba"):
+            return self.calibrator.predict_proba(scores)
+        top = self.calibrator.predict_top(scores)
+        return completed(scores, top.label, top.confidence)
 
 
 class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -31,26 +116,49 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : classifier with predict_proba
-        Fitted by `fit` on some of the rows. Wrapped in `sklearn.frozen.FrozenEstimator` it stays as it is,
-        and all rows go to the calibrator.
+    estimator : classifier with predict_proba or decision_function
+        Fitted by `fit` on rows that the calibrator does not see. Wrapped in `sklearn.frozen.FrozenEstimator`
+        it stays as it is, and all rows go to the calibrator.
     calibrator : MulticlassToBinary, a scaling or CanonicalBinning, optional
-        Fitted on the estimator's predictions for rows it has not seen. Default `MulticlassToBinary()`.
+        Fitted on the estimator's scores for rows it has not seen. Default `MulticlassToBinary()`.
     calibration : float in (0, 1), default 0.25
-        Share of each class's rows set aside for the calibrator, rounded down, so that every class leaves the
-        estimator a row to learn from.
+        Without `cv`, the share of each class's rows set aside for the calibrator, rounded down, so that every
+        class leaves the estimator a row to learn from.
     random_state : int, RandomState or None
-        Seed of the split.
+        Seed of that split.
+    cv : int, splitter or iterable of (train, test), optional
+        Folds in place of the one split, as in `sklearn.model_selection.check_cv`. None splits once.
+    ensemble : bool, default True
+        With True, each split gives an estimator and a calibrator, and probabilities are averaged over them.
+        With False, the scores of all splits together fit one calibrator, and the estimator is fitted on all
+        rows.
+    response : {"auto", "predict_proba", "decision_function"}, default "auto"
+        What of the estimator is calibrated. "auto" takes `predict_proba` where there is one. Decision values
+        d become expit(d), of more than two classes softmax(d), before the calibrator sees them.
+    n_jobs : int, optional
+        Splits fitted at the same time, as in `joblib.Parallel`.
 
     Attributes
     ----------
+    pairs_ : list of FittedPair
+        Estimator and calibrator of each split; one, unless `cv` with `ensemble`.
     estimator_, calibrator_
-        The fitted pair. ``calib.save(model.calibrator_, file, class_names=model.classes_)`` stores the
-        calibrator.
+        The fitted pair, where there is one.
+        ``calib.save(model.calibrator_, file, class_names=model.classes_)`` stores the calibrator.
     classes_ : (L,) array
         Classes in the order of the columns.
     n_calibration_ : int
-        Rows the calibrator was fitted on.
+        Rows the calibrators were fitted on.
+    n_features_in_, feature_names_in_
+        As the estimator has them.
+
+    Notes
+    -----
+    A guarantee of histogram binning holds for a calibrator whose rows the estimator has not seen: for one
+    split or a frozen estimator. It does not hold for averages, nor for ``ensemble=False`` with `cv`.
+
+    Only the ratios of weights matter to calibrators. A weight of 2 is therefore not the same as two rows for
+    those that count rows: histogram binning, Platt scaling and structured scaling.
 
     Examples
     --------
@@ -73,81 +181,196 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         *,
         calibration: float = 0.25,
         random_state: int | np.random.RandomState | None = 0,
+        cv: Any = None,
+        ensemble: bool = True,
+        response: str = "auto",
+        n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
         self.calibration = calibration
         self.random_state = random_state
+        self.cv = cv
+        self.ensemble = ensemble
+        self.response = response
+        self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any) -> CalibratedModel:
-        """Fit the estimator on some of the rows and the calibrator on the rest.
+    @property
+    def unfitted_calibrator(self) -> Any:
+        """The calibrator as given, or `MulticlassToBinary()` where it is None."""
+        return MulticlassToBinary() if self.calibrator is None else self.calibrator
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> CalibratedModel:
+        """Fit estimators on some of the rows and calibrators on the rest.
 
         Parameters
         ----------
-        X : (n, features) array_like or DataFrame
+        X : (n, features) array_like, sparse matrix or DataFrame
             Whatever the estimator takes.
         y : (n,) array_like
             Class labels.
+        sample_weight : (n,) array_like of float, optional
+            Weights of the rows: of the calibrator, and of the estimator where its `fit` takes weights (with
+            metadata routing, where it requests them).
+        **fit_params
+            Handed on to the estimator's `fit`, those with an entry per row by row. With metadata routing, to
+            whatever requests them, the splitter of `cv` included.
 
         Raises
         ------
         InputError
-            If the estimator has no predict_proba, no rows are left for the calibrator, or `y` has a class
-            that a frozen estimator does not know.
+            If the estimator has neither predict_proba nor decision_function, no rows are left for the
+            calibrator, `y` has a class that a frozen estimator does not know, or the calibrator cannot use
+            weights or gives no probabilities that could be averaged.
         """
-        if not hasattr(self.estimator, "predict_proba"):
-            name = type(self.estimator).__name__
-            raise InputError(f"the estimator needs predict_proba; {name} has none")
-        X, y = indexable(X, y)
+        response = self._response()
+        X, y, sample_weight = indexable(X, y, sample_weight)
         check_classification_targets(y)
-        labels = np.asarray(y)
-        if isinstance(self.estimator, FrozenEstimator):
-            held_out = np.arange(len(labels))
-            self.estimator_ = self.estimator
-        else:
-            held_out, rest = self._divide(labels)
-            self.estimator_ = clone(self.estimator).fit(_safe_indexing(X, rest), labels[rest])
-        self.classes_ = np.asarray(self.estimator_.classes_)
-        codes = np.searchsorted(self.classes_, labels[held_out]).clip(0, len(self.classes_) - 1)
-        unknown = self.classes_[codes] != labels[held_out]
-        if unknown.any():
+        labels = column_or_1d(y, warn=True)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, labels)
+        to_estimator, to_splitter = self._routed(sample_weight, fit_params)
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        self.classes_ = np.asarray(self.estimator.classes_) if frozen else np.unique(labels)
+        codes = self._codes(labels)
+
+        def fitted(rows: np.ndarray) -> Any:
+            params = _check_method_params(X, to_estimator, rows)
+            return clone(self.estimator).fit(_safe_indexing(X, rows), labels[rows], **params)
+
+        def pair_and_values(train: np.ndarray, test: np.ndarray) -> tuple[FittedPair, np.ndarray]:
+            pair = FittedPair(self.estimator if frozen else fitted(train), response, self.classes_)
+            return pair, pair.values(_safe_indexing(X, test))
+
+        splits = list(self._splits(X, labels, to_splitter))
+        several = Parallel(n_jobs=self.n_jobs)(
+            delayed(pair_and_values)(np.asarray(train), np.asarray(test)) for train, test in splits
+        )
+        tests = [np.asarray(test) for _, test in splits]
+        if self.ensemble and len(splits) > 1 and not hasattr(self, "predict_proba"):
             raise InputError(
-                f"y has the class {labels[held_out][unknown][0]!r}, which the estimator was not fitted on"
+                "cv with ensemble=True averages probabilities, and this calibrator gives none; use "
+                "ensemble=False"
             )
-        calibrator = MulticlassToBinary() if self.calibrator is None else clone(self.calibrator)
-        proba = self.estimator_.predict_proba(_safe_indexing(X, held_out))
-        self.calibrator_ = calibrator.fit(proba, codes)
-        self.n_calibration_ = len(held_out)
+        if not self.ensemble and not frozen:
+            everything = FittedPair(fitted(np.arange(len(labels))), response, self.classes_)
+            collected = np.concatenate([values for _, values in several])
+            several, tests = [(everything, collected)], [np.concatenate(tests)]
+        pairs = [
+            pair.fit_calibrator(
+                self.unfitted_calibrator, values, codes[test], None if weights is None else weights[test]
+            )
+            for (pair, values), test in zip(several, tests, strict=True)
+        ]
+        self.set_pairs(pairs, sum(map(len, tests)))
         return self
 
+    def set_pairs(self, pairs: list[FittedPair], n_calibration: int) -> None:
+        """Set the fitted attributes from pairs of estimator and calibrator."""
+        self.pairs_, self.n_calibration_ = pairs, n_calibration
+        for name in ("estimator_", "calibrator_", "n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        first = self.pairs_[0]
+        if len(self.pairs_) == 1:
+            self.estimator_, self.calibrator_ = first.estimator, first.calibrator
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(first.estimator, name):
+                setattr(self, name, getattr(first.estimator, name))
+
     def predict(self, X: Any) -> np.ndarray:
-        """Predicted class labels, (n,)."""
-        return self.classes_[self.calibrator_.predict(self._proba(X))]
+        """Predicted class labels, (n,).
 
-    @_calibrator_has("predict_proba")
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Calibrated probabilities of all classes, (n, L), where the calibrator gives them.
-
-        Rows of class-wise calibrators sum to 1 only with ``normalize=True``.
+        Of one pair, those of its calibrator, which keeps the estimator's class except for class-wise ones; of
+        several, the classes with the highest average probability.
         """
-        return self.calibrator_.predict_proba(self._proba(X))
+        check_is_fitted(self)
+        if len(self.pairs_) > 1:
+            return self.classes_[highest(self.predict_proba(X))[0]]
+        return self.classes_[self.calibrator_.predict(self._scores(X))]
+
+    @_calibrator_has("predict_proba", "predict_top")
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Calibrated probabilities of all classes, (n, L), averaged over the pairs.
+
+        Where a calibrator gives the confidence of the predicted class alone, the other classes share the rest
+        in proportion to the estimator's scores. Rows of class-wise calibrators sum to 1 only with
+        ``normalize=True``. Top-K calibrators have no such method.
+        """
+        check_is_fitted(self)
+        return np.mean([pair.proba(X) for pair in self.pairs_], axis=0)
 
     @_calibrator_has("predict_top")
     def predict_top(self, X: Any) -> TopLabelPrediction:
-        """Predicted class as a code (`classes_[label]` is its label) and calibrated confidence."""
-        return self.calibrator_.predict_top(self._proba(X))
+        """Predicted class as a code (`classes_[label]` is its label) and calibrated confidence.
+
+        Of several pairs, the class with the highest average probability, and that average.
+        """
+        check_is_fitted(self)
+        if len(self.pairs_) > 1:
+            return TopLabelPrediction(*highest(self.predict_proba(X)))
+        return self.calibrator_.predict_top(self._scores(X))
 
     @_calibrator_has("predict_top_k")
     def predict_top_k(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Codes of the K highest classes and their calibrated scores, both (n, K)."""
-        return self.calibrator_.predict_top_k(self._proba(X))
-
-    def _proba(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return self.estimator_.predict_proba(X)
+        return self.calibrator_.predict_top_k(self._scores(X))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return who requests which metadata: this model, its estimator and the splitter of `cv`."""
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        if hasattr(self.cv, "get_metadata_routing"):
+            router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        return router
+
+    def __sklearn_tags__(self) -> Any:
+        tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.input_tags.sparse = own.input_tags.sparse
+        tags.input_tags.allow_nan = own.input_tags.allow_nan
+        return tags
+
+    def _scores(self, X: Any) -> np.ndarray:
+        (pair,) = self.pairs_
+        return pair.scores(pair.values(X))
+
+    def _response(self) -> str:
+        check_choice(self.response, RESPONSES, "response")
+        wanted = RESPONSES[1:] if self.response == "auto" else (self.response,)
+        for name in wanted:
+            if hasattr(self.estimator, name):
+                return name
+        raise InputError(
+            f"the estimator needs {' or '.join(wanted)}; {type(self.estimator).__name__} has none"
+        )
+
+    def _codes(self, labels: np.ndarray) -> np.ndarray:
+        """Return the places of labels in `classes_`."""
+        codes = np.searchsorted(self.classes_, labels).clip(0, len(self.classes_) - 1)
+        unknown = self.classes_[codes] != labels
+        if unknown.any():
+            raise InputError(f"y has the class {labels[unknown][0]!r}, which the estimator was not fitted on")
+        return codes
+
+    def _routed(self, sample_weight: Any, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what goes to the estimator's `fit` and to the splitter."""
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+            return routed.estimator.fit, routed.splitter.split if "splitter" in routed else {}
+        if sample_weight is not None and has_fit_parameter(self.estimator, "sample_weight"):
+            params = {**params, "sample_weight": sample_weight}
+        return params, {}
+
+    def _splits(self, X: Any, labels: np.ndarray, params: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
+        """Rows for the estimator and rows for the calibrator, of each split."""
+        if isinstance(self.estimator, FrozenEstimator):
+            nothing = np.empty(0, dtype=np.intp)
+            return iter([(nothing, np.arange(len(labels)))])
+        if self.cv is None:
+            return iter([self._divide(labels)])
+        return check_cv(self.cv, labels, classifier=True).split(X, labels, **params)
 
     def _divide(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows for the calibrator and for the estimator, both ascending, stratified by class."""
+        """Rows for the estimator and for the calibrator, both ascending, stratified by class."""
         check_share(self.calibration, "calibration", 0.25)
         order = check_random_state(self.random_state).permutation(len(labels))
         order = order[np.argsort(labels[order], kind="stable")]
@@ -159,4 +382,4 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"{len(labels)} rows of {len(counts)} classes leave none for the calibrator with "
                 f"calibration={self.calibration}; bring more rows or raise it"
             )
-        return np.sort(order[chosen]), np.sort(order[~chosen])
+        return np.sort(order[~chosen]), np.sort(order[chosen])

@@ -197,9 +197,9 @@ class ProjectionScheme(SimplexScheme):
 
     Attributes
     ----------
-    directions_ : (n_bins_, L) float64 array
+    directions_ : (`n_bins_`, L) float64 array
         Unit vectors q_b.
-    thresholds_ : (n_bins_,) float64 array
+    thresholds_ : (`n_bins_`,) float64 array
         Cuts T_b; the last is 1.01, above every projection.
 
     Notes

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from calib.calibrators.binary import BetaCalibration, BinaryCalibrator, IsotonicCalibration, PlattScaling
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.ensemble import EnsembleTemperatureScaling
+from calib.calibrators.foreign import ForeignCalibrator
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
@@ -283,7 +284,9 @@ def short_name(calibrator: Any) -> str:
         reduction = next(row for row in REDUCTIONS if (row.notion, row.normalize) == settings)
         return f"{reduction.short}-{short_name(calibrator.binary_calibrator)}"
     method = method_of(calibrator)
-    short = type(calibrator).__name__ if method is None else METHODS[method].short
+    if method is None:
+        return calibrator.title if isinstance(calibrator, ForeignCalibrator) else type(calibrator).__name__
+    short = METHODS[method].short
     variants = {("objective", "conf_ece"): "conf-ECE grid", ("objective", "brier"): "Brier"}
     variants |= {("l2", CROSS_VALIDATED): "ridge by CV", ("off_diagonal", CROSS_VALIDATED): "ODIR by CV"}
     qualifiers = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from calib.binning import assign_bins, equal_mass_cuts
@@ -70,6 +72,9 @@ class HistogramBinning(BinaryCalibrator):
 
     is_binned = True
 
+    misplaced_: int | None
+    effective_: np.ndarray | None
+
     def __init__(
         self,
         *,
@@ -97,13 +102,41 @@ class HistogramBinning(BinaryCalibrator):
         """The fitted curve."""
         return Steps(self.edges_, self.values_)
 
-    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
-        check_choice(self.ties, ("group", "randomize"), "ties")
+    def bins_for(self, n_points: int) -> int:
+        """Return how many bins so many points are to be cut into; ties may leave fewer."""
         points_per_bin = check_count(self.points_per_bin, "points_per_bin")
         if self.n_bins is None:
-            n_bins = max(len(scores) // points_per_bin, 1)
-        else:
-            n_bins = min(check_count(self.n_bins, "n_bins"), len(scores))
+            return max(n_points // points_per_bin, 1)
+        return min(check_count(self.n_bins, "n_bins"), n_points)
+
+    def fit_counts(self, scores: np.ndarray, counts: np.ndarray, happened: np.ndarray) -> Self:
+        """Fit to the distinct scores of points that count alike, with ``ties="group"``.
+
+        Parameters
+        ----------
+        scores : (d,) float64 array
+            Scores, ascending. Points that no cut is among may be together under one score.
+        counts, happened : (d,) int64 arrays
+            Points of each score, and those of them whose outcome is 1.
+
+        Returns
+        -------
+        self
+            As `fit` to the points leaves it, to the last bit.
+        """
+        check_choice(self.ties, ("group",), "ties")
+        ends = np.cumsum(counts)
+        cuts = equal_mass_cuts(ends, self.bins_for(int(ends[-1])))
+        last = np.searchsorted(ends, cuts[1:])  # the last score of each bin
+        self.edges_ = _between(scores[last[:-1]], scores[last[:-1] + 1])
+        self.counts_ = np.diff(cuts)
+        self.values_ = _distinct(np.diff(np.append(0, np.cumsum(happened)[last])) / self.counts_)
+        self.misplaced_ = self.effective_ = None
+        return self
+
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
+        check_choice(self.ties, ("group", "randomize"), "ties")
+        n_bins = self.bins_for(len(scores))
         check_share(self.delta, "delta", 1e-10)
         random = np.random.default_rng(self.random_state)
         undisturbed = scores
@@ -111,6 +144,11 @@ class HistogramBinning(BinaryCalibrator):
             scores = scores + self.delta * random.random(len(scores))
         order = np.argsort(scores)
         scores, outcomes = scores[order], outcomes[order]
+        if weights is None and self.ties == "group":
+            starts = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
+            counts = np.diff(np.append(starts, len(scores)))
+            self.fit_counts(scores[starts], counts, np.add.reduceat(outcomes, starts, dtype=np.int64))
+            return
         if self.ties == "randomize":
             group_ends = np.arange(1, len(scores) + 1)
         else:
@@ -127,15 +165,19 @@ class HistogramBinning(BinaryCalibrator):
             values, self.effective_ = happened / weight, np.maximum(weight * (weight / square), 1.0)
         if self.ties == "randomize":
             values = (values + self.delta * random.random(len(values))) / (1.0 + self.delta)
-        below, above = scores[cuts[1:-1] - 1], scores[cuts[1:-1]]
-        halfway = (below + above) / 2
-        self.edges_ = np.where(halfway > below, halfway, above)
+        self.edges_ = _between(scores[cuts[1:-1] - 1], scores[cuts[1:-1]])
         self.values_ = _distinct(values)
         self.counts_ = np.diff(cuts)
         self.misplaced_ = None
         if self.ties == "randomize":
             fitted = np.repeat(np.arange(len(self.counts_)), self.counts_)
             self.misplaced_ = int(np.sum(assign_bins(undisturbed[order], self.edges_) != fitted))
+
+
+def _between(below: np.ndarray, above: np.ndarray) -> np.ndarray:
+    """Return the edges halfway between neighbouring scores of two bins, so that each stays on its side."""
+    halfway = (below + above) / 2
+    return np.where(halfway > below, halfway, above)
 
 
 def _distinct(values: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calib.exceptions import InputError
 from calib.predictions import highest
+from calib.results import Result
 from calib.validation import as_class_scores, as_labels, as_names, check_choice, check_columns
 
 #: EM ends when no share changes by more than this, or after so many rounds.
@@ -22,8 +23,8 @@ CLOSE, ROUNDS = 1e-10, 2_000
 SUM_TOLERANCE = 1e-3
 
 
-@dataclass(frozen=True, eq=False)
-class LabelShift:
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelShift(Result):
     """Estimated shares of the classes among new rows, and the correction that follows from them.
 
     Attributes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -269,6 +269,9 @@ class MulticlassToBinary(BaseEstimator):
     ([0, 0, 1, 1], [0.5, 0.5, 1.0, 1.0])
     """
 
+    calibrators_: ProblemCalibrators
+    pooled_: tuple[Any, ...]
+
     def __init__(
         self,
         binary: Any = None,
@@ -336,7 +339,6 @@ class MulticlassToBinary(BaseEstimator):
         for name in ("groups_", "by_class_", "everyone_", "shrunk_"):
             self.__dict__.pop(name, None)
         binary, needed = self.binary_calibrator, self.least_points
-        by_class: list[Any] = []
         if self.has_groups:
             code, self.groups_ = self._grouped(groups, len(scores))
             shape = self.shape_for(n_classes, len(self.groups_))
@@ -348,38 +350,77 @@ class MulticlassToBinary(BaseEstimator):
         if long:
             warnings.warn(long, LongFitWarning, stacklevel=2)
         sizes = np.diff(problems.offsets)
-        pooled = [self._fit_pooled(problems, claim, binary, needed) for claim in range(shape.n_claims)]
 
-        def fit_or_none(of: BinaryProblems, index: int) -> Any:
-            if of.offsets[index + 1] - of.offsets[index] < needed:
-                return None
+        def fit_entries(of: BinaryProblems, index: int) -> Any:
             return fit_rows(clone(binary), *of.problem(index), of.weights_of(index))
 
+        of_classes = problems
         if shape.n_groups and shape.by_class:
             of_classes = reduce_to_binary(y, scores, "top-label", sample_weight=sample_weight)
-            by_class = map_threads(lambda label: fit_or_none(of_classes, label), range(n_classes))
-            self.by_class_ = tuple(by_class)
-
-        def fit_problem(index: int) -> Any:
-            fitted = fit_or_none(problems, index)
-            if fitted is None and by_class:
-                fitted = by_class[index % n_classes]
-            return pooled[index // shape.problems_per_claim] if fitted is None else fitted
-
-        self.calibrators_ = ProblemCalibrators(map_threads(fit_problem, range(shape.n_problems)))
-        self.pooled_ = tuple(pooled)
-        self.n_points_ = sizes
-        self.n_classes_ = shape.n_classes
-        shrinks = self.fallback == "shrink" and pooled[0] is not None
-        if shrinks:
-            self.shrunk_ = self._shrunk(problems, sizes < needed, pooled[0])
+        self.fit_problems(
+            shape,
+            sizes,
+            lambda index: fit_entries(problems, index),
+            lambda claim: self._fit_pooled(problems, claim, binary, needed),
+            np.diff(of_classes.offsets),
+            lambda label: fit_entries(of_classes, label),
+        )
+        if self.fallback == "shrink" and self.pooled_[0] is not None:
+            self.shrunk_ = self._shrunk(problems, sizes < needed, self.pooled_[0])
             each = (
-                one if size >= needed else with_values(pooled[0], values)
+                one if size >= needed else with_values(self.pooled_[0], values)
                 for one, size, values in zip(self.calibrators_, sizes, self.shrunk_, strict=True)
             )
             self.calibrators_ = ProblemCalibrators(each)
+            self.fallbacks_ = find_fallbacks(shape, sizes, needed, self.calibrators_, (), True)
+        return self
+
+    def fit_problems(
+        self,
+        shape: NotionShape,
+        sizes: np.ndarray,
+        fit_problem: Callable[[int], Any],
+        fit_pooled: Callable[[int], Any],
+        class_sizes: np.ndarray,
+        fit_class: Callable[[int], Any],
+    ) -> MulticlassToBinary:
+        """Put a fit together from functions that fit one problem each, and that are called on threads.
+
+        Parameters
+        ----------
+        shape : NotionShape
+            The problems.
+        sizes : (P,) int64 array
+            Calibration rows of each.
+        fit_problem, fit_pooled, fit_class : callable
+            Return the fitted binary calibrator of a problem, of a claim (None where it has none), and, with
+            groups and classes, of the rows of a class.
+        class_sizes : (L,) int64 array
+            Calibration rows of each class, with groups and classes.
+        """
+        needed = self.least_points
+        pooled = [fit_pooled(claim) for claim in range(shape.n_claims)]
+        by_class: list[Any] = []
+        if shape.n_groups and shape.by_class:
+            by_class = map_threads(
+                lambda label: fit_class(label) if class_sizes[label] >= needed else None,
+                range(shape.n_classes),
+            )
+            self.by_class_ = tuple(by_class)
+
+        def fit_or_fall_back(index: int) -> Any:
+            if sizes[index] >= needed:
+                return fit_problem(index)
+            if by_class and by_class[index % shape.n_classes] is not None:
+                return by_class[index % shape.n_classes]
+            return pooled[index // shape.problems_per_claim]
+
+        self.calibrators_ = ProblemCalibrators(map_threads(fit_or_fall_back, range(shape.n_problems)))
+        self.pooled_ = tuple(pooled)
+        self.n_points_ = sizes
+        self.n_classes_ = shape.n_classes
         own = [one for one in by_class if one is not None]
-        self.fallbacks_ = find_fallbacks(shape, sizes, needed, self.calibrators_, own, shrinks)
+        self.fallbacks_ = find_fallbacks(shape, sizes, needed, self.calibrators_, own)
         return self
 
     @property

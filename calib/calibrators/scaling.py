@@ -8,6 +8,7 @@ and ensemble scalings, which start from a temperature, are in modules of their o
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -451,6 +452,11 @@ def log_loss_temperature(
         first, second = np.sum(map_threads(moments, slices), axis=0)
         return first - of_truth, second
 
+    return temperature_of_slope(slope)
+
+
+def temperature_of_slope(slope: Callable[[float], tuple[float, float]]) -> float:
+    """Return T where a convex loss of b = 1 / T is least, of its first and second derivative in b."""
     low, high = 1.0 / TEMPERATURE_RANGE[1], 1.0 / TEMPERATURE_RANGE[0]
     b, tested = 1.0, set()
     for _ in range(100):

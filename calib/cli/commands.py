@@ -9,8 +9,9 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -34,39 +35,40 @@ from calib.calibrators.catalogue import BINARY, REPORTED, for_kind, make_calibra
 from calib.calibrators.label_shift import CorrectedCalibrator, LabelShiftCorrection
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
-from calib.cli.input import Outcome, calibrator_for, choices, fix_codes, read_rows, rows_to_assess, size_words
+from calib.cli.input import (
+    CALIBRATOR_OPTIONS,
+    Outcome,
+    calibrator_for,
+    choices,
+    fix_codes,
+    read_rows,
+    rows_to_assess,
+    size_words,
+)
+from calib.cli.streams import PIPE, deliver, progress_line
 from calib.decisions.rules import decide as choose_rule
 from calib.doctor.examination import check as check_file
 from calib.doctor.findings import counted
-from calib.exceptions import InputError
+from calib.exceptions import InputError, not_installed
+from calib.formats.tables import some_names
 from calib.formats.writing import write_csv
-from calib.kinds import KINDS, check_equal_rows, kind_of, lacks, needs_equal_rows
+from calib.kinds import KINDS, check_equal_rows, kind_of, lacks, without_weights
 from calib.metrics.catalogue import Measure, ece_of
 from calib.noise.binless import calibration_slope, calibration_tests
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
 from calib.notions import TOP_NOTIONS
-from calib.outputs import write_whole
 from calib.persistence.document import aligned, dumps, load, loads
 from calib.predictions import weight_words
 from calib.project import Project
+from calib.reductions import top_label
 from calib.report.sections import ReportInput, report_html
-from calib.slicing.cuts import cut_column, parse_cuts
+from calib.slicing.cuts import MOST_CODES, Cut, cut_column, parse_cuts
 from calib.slicing.gaps import slice_gaps
 from calib.slicing.table import SLICE_COLUMNS
 from calib.slicing.table import slices as assess_slices
 
-#: Options of `fit` that go to the calibrator as they are.
-_CALIBRATOR_OPTIONS = (
-    "notion",
-    "points_per_bin",
-    "n_bins",
-    "ties",
-    "top_k",
-    "normalize",
-    "fallback",
-    "l2",
-    "off_diagonal",
-)
+#: What options that take a file show in its place.
+_FILES = ("FILE", "CAL.JSON", "OUT", "OUT.HTML")
 
 
 def metrics(options: Namespace) -> Outcome:
@@ -137,13 +139,14 @@ def fit(options: Namespace) -> Outcome:
             source = f"a stratified {options.split:.0%} of the file's rows, seed {options.seed}"
     if calibration.labels is None:
         raise InputError("fit needs true labels; give them in the file or with --labels")
-    parameters = {name: getattr(options, name) for name in _CALIBRATOR_OPTIONS}
+    parameters = {name: getattr(options, name) for name in CALIBRATOR_OPTIONS}
+    parameters["by"], groups = _groups_by(options.by, calibration)
     kind = kind_of(calibration)
     if kind.name == "multilabel" and options.method in BINARY and parameters["notion"] is None:
         parameters["notion"] = kind.notion
     complete = "rescale" if options.complete else None
     calibrator = make_calibrator(options.method, random_state=options.seed, complete=complete, **parameters)
-    calibrator = fit_on(for_kind(calibrator, kind), calibration)
+    calibrator = fit_on(for_kind(calibrator, kind), calibration, groups=groups)
     content = dumps(calibrator, fitted_on=calibration, log=file_rows.log)
     about_fit = fit_words(calibrator)
     calibrator = loads(content)
@@ -166,7 +169,7 @@ def fit(options: Namespace) -> Outcome:
             _Assessed(name_of(calibrator), unseen, calibrator, options.bins),
         ]
         notes += ["", f"on {unseen.n_samples:,} other rows:", *_table(methods), ""]
-    write_whole(options.output, content)
+    deliver(options.output, content)
     notes.append(f"wrote {options.output}")
     data = {
         "calibrator": str(options.output),
@@ -178,6 +181,26 @@ def fit(options: Namespace) -> Outcome:
         "methods": _data(methods),
     }
     return Outcome("\n".join(notes), data)
+
+
+def _groups_by(by: str | None, rows: Announcement) -> tuple[Any, pd.Series | None]:
+    """Return `by` as `MulticlassToBinary` takes it, and the group of each row."""
+    if by is None or by == "class":
+        return None, None
+    column = by.removeprefix("class,")
+    table = pd.DataFrame() if rows.metadata is None else rows.metadata
+    if column not in table:
+        raise InputError(
+            f"the file has no further column {column[:60]!r} for --by; it has "
+            f"{some_names(table.columns) or 'none'}"
+        )
+    groups = table[column]
+    if groups.nunique() > MOST_CODES and pd.api.types.is_numeric_dtype(groups):
+        raise InputError(
+            f"column {column!r} holds {groups.nunique():,} numbers, each of which would be a group of its "
+            "own; add a column that names ranges of it"
+        )
+    return ("class", "group") if by != column else "group", groups
 
 
 def apply(options: Namespace) -> Outcome:
@@ -198,14 +221,12 @@ def apply(options: Namespace) -> Outcome:
             + ". This assumes that only the shares differ and rows of each class look alike."
         )
     frame = applied_frame(calibrator, rows)
-    target = Path(options.output)
-    if target.suffix.lower() == ".parquet":
-        content = frame.to_parquet(index=False)
-    elif target.suffix.lower() == ".csv":
-        content = write_csv(frame)
-    else:
-        raise InputError(f"--output must end in .csv or .parquet; got {target.name!r}")
-    write_whole(target, content)
+    target = options.output
+    wanted = options.output_format or ("csv" if target == PIPE else Path(target).suffix.lower()[1:])
+    if wanted not in ("csv", "parquet"):
+        name = Path(target).name
+        raise InputError(f"--output must end in .csv or .parquet, or use --output-format; got {name!r}")
+    deliver(target, write_csv(frame) if wanted == "csv" else frame.to_parquet(index=False))
     if rows.coverage < 1.0:
         notes.append(f"{1 - rows.coverage:.1%} of the rows of the file hold no answer; they are left out")
     changed = int((frame["announced"] != frame["predicted"]).sum()) if "announced" in frame else 0
@@ -284,7 +305,9 @@ def recommend(options: Namespace) -> Outcome:
         if options.split < 1.0:
             rows = rows.split(options.split, options.seed)[0]
             source = f"a stratified {options.split:.0%} of the file's rows, seed {options.seed}"
-    advice = recommend_calibrator(rows, rows.labels, score=options.score, random_state=options.seed)
+    asked: dict[str, Any] = {"score": options.score, "random_state": options.seed}
+    with progress_line() as progress:
+        advice = recommend_calibrator(rows, rows.labels, **asked, progress=progress)
     weighted = rows.sample_weight is not None
     lines = [f"{rows.n_samples:,} rows: {source}", advice.reason, ""]
     if weighted:
@@ -305,7 +328,7 @@ def recommend(options: Namespace) -> Outcome:
         "left_out": advice.left_out,
     }
     if options.output and advice.calibrator is not None:
-        write_whole(options.output, dumps(advice.calibrator, fitted_on=rows, log=file_rows.log))
+        deliver(options.output, dumps(advice.calibrator, fitted_on=rows, log=file_rows.log))
         lines.append(f"wrote {options.output}")
     return Outcome("\n".join(lines), data)
 
@@ -315,12 +338,16 @@ def gate(options: Namespace) -> Outcome:
     rows = rows_to_assess(options)
     scores: Any = rows
     strategy: Strategy = "uniform"
+    rule = None
     if options.calibrator:
         calibrator, rows = calibrator_for(options.calibrator, rows, [])
+        rule = getattr(calibrator, "rule_", None)
         scores, strategy = calibrated_scores(calibrator, rows), assessment_strategy(calibrator)
+    groups = _groups_of(rows, scores, options) if options.by else None
     result = compare_with_limits(
         rows.labels,
         scores,
+        groups=groups,
         most=parse_limits(options.max),
         least=parse_limits(options.min),
         strict=options.strict,
@@ -328,6 +355,7 @@ def gate(options: Namespace) -> Outcome:
         n_bins=options.bins,
         strategy=strategy,
         sample_weight=rows.sample_weight,
+        rule=rule,
         n_resamples=options.resamples,
         random_state=options.seed,
     )
@@ -337,11 +365,39 @@ def gate(options: Namespace) -> Outcome:
     return Outcome(result.sentence + note, data, 0 if result.passed else 1)
 
 
+def _groups_of(rows: Any, scores: Any, options: Namespace) -> dict[str, np.ndarray]:
+    """Return the group of each row, as text, in the predicted class and each column that options name."""
+    groups = {}
+    columns = [name for name in options.by if name != "class"]
+    if len(columns) < len(options.by):
+        if (missing := lacks(kind_of(scores), "notion:top-label")) is not None:
+            raise InputError(missing)
+        names = np.array(rows.class_names, dtype=object)
+        groups["class"] = names[top_label(scores)[0]]
+    for cut in _cut_columns(rows, columns, options.cut):
+        groups[cut.name] = np.array(cut.groups, dtype=object)[cut.code]
+    return groups
+
+
+def _cut_columns(rows: Any, names: Sequence[str], cuts: Sequence[str]) -> list[Cut]:
+    """Cut further columns of the rows into groups, as `--cut` says."""
+    at = parse_cuts(cuts, names)
+    if not names:
+        return []
+    if rows.metadata is None:
+        raise InputError("the file has no further columns to cut into groups, such as a site or an age")
+    unknown = [name for name in names if name not in rows.metadata]
+    if unknown:
+        listed = ", ".join(map(repr, rows.metadata.columns[:20]))
+        raise InputError(f"there is no further column {unknown[0]!r}; the columns are {listed}")
+    return [cut_column(rows.metadata[name], name=name, at=at.get(name)) for name in names]
+
+
 def open(options: Namespace) -> Outcome:
     """Say what a project file holds, or serve the app with it."""
     project = Project.load(options.file)
     if options.serve:
-        _serve(options.file)
+        _serve(CALIB_PROJECT=str(Path(options.file).resolve()))
     frame = project.frame()
     width = max(map(len, frame["what"]))
     lines = [
@@ -352,16 +408,36 @@ def open(options: Namespace) -> Outcome:
     return Outcome("\n".join(lines), {"file": str(options.file), "holds": frame.to_dict("records")})
 
 
-def _serve(project: str) -> None:
-    """Become the server of the app, whose new sessions open this project."""
-    server = Path(__file__).parents[2] / "serve.py"
-    if not server.is_file():
-        raise InputError(
-            "the app does not come with the library; in a copy of calib's repository, `make run` serves it, "
-            "and its Data page opens this file"
-        )
-    environment = {**os.environ, "CALIB_PROJECT": str(Path(project).resolve())}
-    os.execve(sys.executable, [sys.executable, str(server)], environment)  # noqa: S606
+def app(options: Namespace) -> NoReturn:
+    """Serve the app on this machine until it is stopped."""
+    words = [] if options.port is None else ["--server.port", str(options.port)]
+    words += [] if options.address is None else ["--server.address", options.address]
+    words += ["--server.headless", "false", "--server.showEmailPrompt", "false"] if options.browser else []
+    _serve([*words, *options.streamlit])
+
+
+def completion(options: Namespace) -> Outcome:
+    """Print the script with which a shell completes commands, options and names of files."""
+    if find_spec("shtab") is None:
+        raise InputError("shtab, which writes the script, is not installed; run: pip install shtab")
+    import shtab  # only here
+
+    (commands,) = [one.choices for one in options.parser._actions if isinstance(one.choices, dict)]
+    for command in commands.values():
+        for action in command._actions:
+            if action.metavar in _FILES:
+                action.complete = shtab.FILE
+    return Outcome(shtab.complete(options.parser, shell=options.shell).rstrip("\n"))
+
+
+def _serve(words: Sequence[str] = (), **environment: str) -> NoReturn:
+    """Become the server of the app; an installed package has the app's files in its own folder."""
+    if find_spec("streamlit") is None:
+        raise not_installed("Streamlit, which the app runs on,", "app")
+    package = Path(__file__).parents[1]
+    folder = package / "app" if (package / "app").is_dir() else package.parent
+    command = [sys.executable, str(folder / "serve.py"), *words]
+    os.execve(sys.executable, command, {**os.environ, **environment})  # noqa: S606
 
 
 def decide(options: Namespace) -> Outcome:
@@ -369,6 +445,8 @@ def decide(options: Namespace) -> Outcome:
     rows = rows_to_assess(options)
     check_equal_rows(rows, "Decide")
     scores: Any = rows
+    if options.output and not options.calibrator:
+        raise InputError("--output writes a calibrator file with the rule in it; add --calibrator CAL.JSON")
     if options.calibrator:
         calibrator, rows = calibrator_for(options.calibrator, rows, [])
         scores = calibrated_scores(calibrator, rows)
@@ -390,6 +468,9 @@ def decide(options: Namespace) -> Outcome:
         for name, threshold in zip(names, table["threshold"], strict=True)
     ]
     outcome = rule.outcome
+    if options.output:
+        deliver(options.output, dumps(rule.carried_by(calibrator)))
+        lines.append(f"wrote {options.output}")
     data = {
         "file": str(options.file),
         "target": {rule.target: rule.value},
@@ -411,18 +492,11 @@ def decide(options: Namespace) -> Outcome:
 def slices(options: Namespace) -> Outcome:
     """Assess the groups of further columns of the evaluation rows, and compare those of each column."""
     rows = rows_to_assess(options)
-    if rows.metadata is None:
-        raise InputError("the file has no further columns to cut into groups, such as a site or an age")
-    unknown = [name for name in options.by if name not in rows.metadata]
-    if unknown:
-        listed = ", ".join(map(repr, rows.metadata.columns[:20]))
-        raise InputError(f"there is no further column {unknown[0]!r}; the columns are {listed}")
+    columns = _cut_columns(rows, options.by, options.cut)
     scores: Any = rows
     if options.calibrator:
         calibrator, rows = calibrator_for(options.calibrator, rows, [])
         scores = calibrated_scores(calibrator, rows)
-    cuts = parse_cuts(options.cut, options.by)
-    columns = [cut_column(rows.metadata[name], name=name, at=cuts.get(name)) for name in options.by]
     notion = kind_of(rows).notion
     about: dict[str, Any] = {
         "notion": notion if notion in TOP_NOTIONS else "confidence",
@@ -484,13 +558,13 @@ def report(options: Namespace) -> Outcome:
         methods = methods_of_kind(kind_of(rows), None, options.points_per_bin)
         for name in [one for one in REPORTED if one in methods] or list(methods)[:3]:
             calibrators[name] = fit_on(methods[name], calibration)
-    command = f"python -m calib report {shlex.join(options.arguments)}"
+    command = f"calib report {shlex.join(options.arguments)}"
     html = report_html(
         ReportInput(
             rows,
             calibrators,
             calibration,
-            title=Path(options.file).name,
+            title=Path(getattr(options.file, "name", options.file)).name,
             examinations=file_rows.examinations,
             settings={"Command": command, "Calibration": source},
             n_bins=options.bins,
@@ -499,7 +573,7 @@ def report(options: Namespace) -> Outcome:
         )
     )
     content = html.encode(errors="backslashreplace")  # names of files need not be UTF-8
-    write_whole(options.output, content)
+    deliver(options.output, content)
     data = {"output": options.output, "bytes": len(content), "calibrators": list(calibrators)}
     wrote = f"wrote {options.output} ({len(content) / 1e6:.1f} MB), {rows.n_samples:,} rows"
     return Outcome(wrote, data)
@@ -548,8 +622,12 @@ def _table(methods: Sequence[_Assessed]) -> list[str]:
     texts = interval_texts([one.summary for one in methods], [one.intervals for one in methods])
     if len(methods) > 1:
         texts = pd.concat([board.improvement_texts()[texts.columns], texts])
-    lines = [f"{'':<22}" + "".join(f"{name:>30}" for name in texts.columns)]
-    lines += [f"{head:<22}" + "".join(f"{cell:>30}" for cell in row) for head, *row in texts.itertuples()]
+    wide = [max(30, len(name) + 2) for name in texts.columns]
+    rows = [["", *texts.columns], *texts.itertuples()]
+    lines = [
+        f"{head:<22}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, wide, strict=True))
+        for head, *cells in rows
+    ]
     return [*lines, HOW_SURE]
 
 
@@ -566,7 +644,7 @@ def _binless(rows: Any, scores: Any, options: Namespace) -> tuple[list[str], dic
     }
     words = [test.words for test in tests]
     if weights is not None:
-        return [*words, needs_equal_rows("The line in log-odds")], results
+        return [*words, without_weights(kind_of(rows))], results
     line = calibration_slope(rows.labels, scores)
     return [*words, line.words], results | {"slope": _finite(asdict(line))}
 

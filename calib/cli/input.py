@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from calib.announcements import in_common_classes
+from calib.cli.streams import PIPE, is_piped, progress_line
 from calib.doctor.examination import Examination, check
 from calib.exceptions import InputError
 from calib.formats.raw_predictions import read, read_parts
@@ -16,6 +18,19 @@ from calib.kinds import kind_of
 from calib.outputs import check_output
 from calib.persistence.document import aligned, load
 from calib.predictions import rows_that_count, weight_words
+
+#: Options of `fit` that go to the calibrator as they are.
+CALIBRATOR_OPTIONS = (
+    "notion",
+    "points_per_bin",
+    "n_bins",
+    "ties",
+    "top_k",
+    "normalize",
+    "fallback",
+    "l2",
+    "off_diagonal",
+)
 
 
 @dataclass(frozen=True)
@@ -78,6 +93,7 @@ RANGES = {
     "points_per_bin": (1, 10**9),
     "top_k": (1, 100_000),
     "resamples": (0, 1_000_000),
+    "workers": (1, 10_000),
 }
 
 
@@ -90,19 +106,29 @@ def check_numbers(options: Namespace) -> None:
             raise InputError(f"{option} must be a whole number from {least:,} to {most:,}; got {value:,}")
 
 
+def is_of_many(paths: Any) -> bool:
+    """Return whether a command is to go over files batch by batch: given a folder or a pattern."""
+    if not isinstance(paths, str):
+        return False
+    return os.path.isdir(paths) or (not os.path.exists(paths) and any(mark in paths for mark in "*?["))
+
+
 def check_files(options: Namespace) -> None:
     """Check before the work starts that the output of a command can be written and is none of its inputs."""
-    if getattr(options, "output", None):
+    if getattr(options, "output", None) and not is_piped(options.output):
         calibrators = getattr(options, "calibrator", None) or []
-        inputs = [options.file, options.labels]
-        inputs += [getattr(options, name, None) for name in ("evaluate", "calibration")]
+        named = ("file", "labels", "evaluate", "calibration")
+        inputs = [*getattr(options, "files", []), *(getattr(options, name, None) for name in named)]
         inputs += [calibrators] if isinstance(calibrators, str) else calibrators
-        check_output(options.output, [file for file in inputs if file])
+        if options.command == "apply" and is_of_many(options.file):
+            return  # the output is a folder, and its files are checked one by one
+        check_output(options.output, [file for file in inputs if file and file != PIPE])
 
 
 def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = False) -> FileRows:
     """Read the file once, examine it once if asked to or if there are fixes, and return its rows."""
-    file = read_table(options.file, format=options.format)
+    with progress_line() as progress:
+        file = read_table(options.file, format=options.format, progress=progress)
     labels = read_table(options.labels) if options.labels else None
     calibration = None
     chosen = choices(options)

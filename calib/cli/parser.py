@@ -1,30 +1,33 @@
-"""Command line: ``python -m calib COMMAND FILE``; `--help` of each command shows examples."""
+"""Command line: ``calib COMMAND FILE``; `--help` of each command shows examples."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 import calib.cli.commands as commands
+import calib.cli.files_at_scale as files_at_scale
 from calib.assessment.gate import METRICS as LIMITS
+from calib.assessment.gate import RULED
 from calib.calibrators.catalogue import METHODS, REPORTED
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
-from calib.cli.input import check_files, check_numbers
+from calib.cli.input import check_files, check_numbers, is_of_many
+from calib.cli.streams import is_piped, read_piped, show
 from calib.exceptions import InputError
 from calib.formats.raw_predictions import SCALES, RemedyError
 from calib.notions import NOTIONS
+from calib.scale.warehouse import DIALECTS
 from calib.version import __version__
 
 #: The option that passes an argument of the library, for errors that it remedies.
 OPTION_OF = {"fix": "--fix", "scores": "--scores", "split": "--part"}
 
-PROGRAM = "python -m calib"
+PROGRAM = "calib"
 #: Characters of the longest message: class names and values from a file may be longer.
 LONGEST = 2_000
 
@@ -36,14 +39,16 @@ exit codes:
   3  internal error: a fault of calib
 130  stopped by Ctrl-C
 With --json, an error is also an object on stdout: {"error": {"kind", "message", "exit_code"}}.
+
+In place of a file, - is what is piped in or out; with -o - the rest is printed on stderr.
 """
 
 METRICS = """\
 examples:
-  python -m calib metrics predictions.csv
-  python -m calib metrics logits.npz --bins 20 --json
-  python -m calib metrics predictions.parquet --calibrator cal.json
-  python -m calib metrics predictions.csv --calibrator cal.json --split 0.5 --seed 0
+  calib metrics predictions.csv
+  calib metrics logits.npz --bins 20 --json
+  calib metrics predictions.parquet --calibrator cal.json
+  calib metrics predictions.csv --calibrator cal.json --split 0.5 --seed 0
 
 A file that names calibration and evaluation rows (a column 'split', or arrays such as val_logits and
 test_logits) is assessed on its evaluation rows, any other file on all its rows. If `fit` divided the
@@ -53,32 +58,42 @@ file, pass the same --split and --seed to assess only the rows that `fit` did no
 
 FIT = """\
 examples:
-  python -m calib fit predictions.csv --points-per-bin 50 -o cal.json
-  python -m calib fit logits.npz --notion class-wise --normalize --n-bins 15 -o n-hb.json
-  python -m calib fit val.csv --evaluate test.csv --method temperature -o ts.json
-  python -m calib fit logits.npz --method dirichlet --l2 cv -o ds.json
+  calib fit predictions.csv --points-per-bin 50 -o cal.json
+  calib fit logits.npz --notion class-wise --normalize --n-bins 15 -o n-hb.json
+  calib fit val.csv --evaluate test.csv --method temperature -o ts.json
+  calib fit logits.npz --method dirichlet --l2 cv -o ds.json
+  calib fit val.csv --by class,site --fallback pooled -o sites.json
 
 Fits on the calibration rows and compares before and after on the evaluation rows. A file that names no
 calibration rows is divided at random, stratified by label: the share --split is for fitting, the rest
 for comparing. --split 1 fits on all rows and compares nothing. The same --seed divides in the same way.
+--by site fits a calibrator for each site that the column names, --by class,site for each class of each site;
+`apply` finds the column again by its values.
+
+A folder or a quoted pattern such as 'data/*.parquet' is read batch by batch, whatever its size: histogram
+binning, temperature and vector scaling are fitted on the calibration rows, or on all rows if none are named.
 
 """
 
 APPLY = """\
 examples:
-  python -m calib apply cal.json new.csv -o calibrated.csv
-  python -m calib apply cal.json new.parquet -o calibrated.parquet --json
-  python -m calib apply cal.json new.csv --label-shift em --calibration labelled.csv -o calibrated.csv
+  calib apply cal.json new.csv -o calibrated.csv
+  calib apply cal.json new.parquet -o calibrated.parquet --json
+  calib apply cal.json new.csv --label-shift em --calibration labelled.csv -o calibrated.csv
+  gunzip -c new.csv.gz | calib apply cal.json - -o - | head
 
 Named columns are put in the calibrator's order of classes; labels are not needed.
+
+A folder or a quoted pattern such as 'data/*.parquet' is read and written batch by batch, whatever its size:
+OUT is then a folder, rows keep their order and all columns, and files that are finished are not done again.
 
 """
 
 CHECK = """\
 examples:
-  python -m calib check predictions.csv
-  python -m calib check predictions.csv --fix percent,labels_one_based
-  python -m calib metrics predictions.csv --fix percent,labels_one_based
+  calib check predictions.csv
+  calib check predictions.csv --fix percent,labels_one_based
+  calib metrics predictions.csv --fix percent,labels_one_based
 
 Exits with 1 if an error remains that prevents the file from being used.
 
@@ -86,22 +101,27 @@ Exits with 1 if an error remains that prevents the file from being used.
 
 GATE = """\
 examples:
-  python -m calib gate predictions.csv --max tl_ece=0.03
-  python -m calib gate predictions.csv --max tl_ece=0.03 --strict --json
-  python -m calib gate logits.npz --calibrator cal.json --max tl_ece=0.02 --min accuracy=0.9
+  calib gate predictions.csv --max tl_ece=0.03
+  calib gate predictions.csv --max tl_ece=0.03 --strict --json
+  calib gate logits.npz --calibrator cal.json --max tl_ece=0.02 --min accuracy=0.9
+  calib gate predictions.csv --min accuracy=0.8 --by class
+  calib gate predictions.csv --max conf_ece=0.05 --by site --by age --cut age=30,50
 
 Exits with 1 if a limit is broken. A limit is kept or broken only if the whole interval of the metric,
 which allows for noise, keeps or breaks it. Otherwise it is undecided; --strict exits with 1 for that too.
+With --by, each limit is checked in each predicted class, or each group of a column; the intervals of G
+groups miss with a chance of 5 %/G each, so that limits kept everywhere fail the gate in at most 5 % of runs.
 
-metrics: {metrics}
+metrics: {metrics};
+with a calibrator file that holds a rule of `calib decide -o` also {ruled}
 
 """
 
 RECOMMEND = """\
 examples:
-  python -m calib recommend predictions.csv
-  python -m calib recommend logits.npz -o cal.json
-  python -m calib recommend val.csv --split 1 --score log_loss --json
+  calib recommend predictions.csv
+  calib recommend logits.npz -o cal.json
+  calib recommend val.csv --split 1 --score log_loss --json
 
 Tries the calibrators of the catalogue in five folds of the calibration rows; the evaluation rows are not
 used. A file that names no calibration rows is divided as `fit` does: the share --split is for calibration.
@@ -112,31 +132,49 @@ The answer is "none" if no calibrator is distinguishably better than the scores 
 
 DECIDE = """\
 examples:
-  python -m calib decide test.csv --accuracy 0.99
-  python -m calib decide test.csv --accuracy 0.99 --by class --calibrator cal.json
-  python -m calib decide test.csv --reviews 200
-  python -m calib decide test.csv --cost 20 --json
+  calib decide test.csv --accuracy 0.99
+  calib decide test.csv --accuracy 0.99 --by class --calibrator cal.json
+  calib decide test.csv --reviews 200
+  calib decide test.csv --cost 20 --json
 
 The rows must be new to the model and to its calibrator, or the guarantee does not hold.
 
 """
 
+APP = """\
+examples:
+  calib app
+  calib app --port 8600 --browser
+  calib app -- --server.baseUrlPath=calib
+
+Only this machine reaches the app, whose files stay here. What follows -- goes to `streamlit run`. To serve
+others, and for the environment variables that set limits, see docs/deploy.md.
+
+"""
+
+COMPLETION = """\
+examples:
+  calib completion bash > ~/.local/share/bash-completion/completions/calib
+  calib completion zsh > ~/.zfunc/_calib
+
+"""
+
 OPEN = """\
 examples:
-  python -m calib open my.calib
-  python -m calib open my.calib --json
-  python -m calib open my.calib --serve
+  calib open my.calib
+  calib open my.calib --json
+  calib open my.calib --serve
 
 A project file is saved from the Data page of the app, or by `calib.Project.save`. Nothing in it is
-executed. --serve needs a copy of calib's repository.
+executed. --serve needs the extra of the app, as `calib app` does.
 
 """
 
 SLICES = """\
 examples:
-  python -m calib slices predictions.csv --by site
-  python -m calib slices predictions.csv --by site --by age --cut age=30,50,70
-  python -m calib slices predictions.csv --by day --cut day=quarter --json
+  calib slices predictions.csv --by site
+  calib slices predictions.csv --by site --by age --cut age=30,50,70
+  calib slices predictions.csv --by day --cut day=quarter --json
 
 A column is any further column of FILE. Its values are groups; numbers of more than 10 values are cut at
 their quartiles, dates by month. Above noise controls the false discovery rate over all groups.
@@ -145,13 +183,44 @@ their quartiles, dates by month. Above noise controls the false discovery rate o
 
 REPORT = """\
 examples:
-  python -m calib report predictions.csv -o report.html
-  python -m calib report predictions.csv --split 0.5 -o report.html
-  python -m calib report logits.npz --calibrator cal.json -o report.html
+  calib report predictions.csv -o report.html
+  calib report predictions.csv --split 0.5 -o report.html
+  calib report logits.npz --calibrator cal.json -o report.html
 
 The page needs no network and no server. It describes the evaluation rows. If the file names calibration
 rows, or --split sets a share of its rows aside for calibration, {methods} are
 fitted and compared; --calibrator adds more. The page states versions, seeds and this command.
+
+"""
+
+
+SUMMARIZE = """\
+examples:
+  python -m calib summarize 'data/*.parquet' -o run.calib.json.gz
+  python -m calib summarize data/ --by site --class-wise -o run.calib.json.gz
+  python -m calib summarize 'data/*.parquet' --scheduler tcp://10.0.0.5:8786 -o run.calib.json.gz
+
+Reads Parquet and Feather files of any size batch by batch. The summary has sums from which errors,
+diagrams, noise floors and tables in up to 50 equal-width bins follow exactly; the app opens it.
+
+"""
+
+MERGE = """\
+examples:
+  python -m calib merge monday.calib.json.gz tuesday.calib.json.gz -o week.calib.json.gz
+
+Refuses summaries that cover the same part of the data.
+
+"""
+
+
+SQL = """\
+examples:
+  python -m calib sql --dialect bigquery --table shop.predictions > sums.sql
+  python -m calib sql --dialect duckdb --result sums.csv -o run.calib.json.gz
+
+Prints one GROUP BY for a table with a predicted class, its confidence and the true class. Run it where the
+table is, save the result as CSV or Parquet, and make the summary of it with --result.
 
 """
 
@@ -172,7 +241,7 @@ class _Parser(argparse.ArgumentParser):
         raise _Usage(self.prog, message)
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        _print(message.rstrip("\n"), sys.stderr if file is None else file)
+        show(message.rstrip("\n"), sys.stderr if file is None else file)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -182,22 +251,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def report(kind: str, message: str, code: int) -> int:
         sentence = _one_line(message)
-        _print(f"{program}: {sentence}", sys.stderr)
+        show(f"{program}: {sentence}", sys.stderr)
         if "--json" in words and kind != "output":
             error = {"kind": kind, "message": sentence, "exit_code": code}
-            _print(json.dumps({"error": error}, indent=1), sys.stdout)
+            show(json.dumps({"error": error}, indent=1), sys.stdout)
         return code
 
     try:
-        options = _parser().parse_args(words)
+        everything = parser()
+        options = everything.parse_args(words)
+        options.parser = everything
         program = f"{PROGRAM} {options.command}"
         options.arguments = words[1:]
         check_numbers(options)
         check_files(options)
+        read_piped(options)
         with warnings.catch_warnings():
             warnings.showwarning = _say_warning
-            outcome = getattr(commands, options.command)(options)
-        text = json.dumps(outcome.data, indent=1, allow_nan=False) if options.json else outcome.text
+            at_scale = options.command in files_at_scale.COMMANDS
+            if options.command in ("fit", "apply"):
+                at_scale = is_of_many(options.file)
+            outcome = getattr(files_at_scale if at_scale else commands, options.command)(options)
+        as_json = getattr(options, "json", False)
+        text = json.dumps(outcome.data, indent=1, allow_nan=False) if as_json else outcome.text
     except _Usage as error:
         program = error.program
         report("usage", f"error: {error.message}", 2)
@@ -218,11 +294,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         traceback.print_exc()
         told = f"internal error: {type(error).__name__}: {error}. This is a fault of calib: please report it"
         return report("internal", f"{told} with the lines above", 3)
-    unwritten = _print(text, sys.stdout)
+    if not text:
+        return outcome.code
+    stream = sys.stderr if is_piped(getattr(options, "output", None)) else sys.stdout
+    unwritten = show(text, stream)
     return outcome.code if unwritten is None else report("output", f"not printed: {unwritten.strerror}", 2)
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
     parser = _Parser(
         prog=PROGRAM,
         description="Calibration of classifiers: metrics, calibrators and checks.",
@@ -253,6 +333,11 @@ def _parser() -> argparse.ArgumentParser:
     add("--normalize", action="store_true", help="class-wise: divide each row by its sum")
     fallbacks = ("identity", "pooled", "shrink")
     add("--fallback", choices=fallbacks, help="for classes with too few rows; default identity")
+    add(
+        "--by",
+        metavar="[class,]COLUMN",
+        help="a calibrator for each group that COLUMN names, or class and group",
+    )
     add("--complete", action="store_true", help="spread 1 - confidence over the other classes")
     add(
         "--l2", type=_ridge, metavar="X|cv", help="vector, dirichlet: weight of the ridge, or cv to choose it"
@@ -273,7 +358,10 @@ def _parser() -> argparse.ArgumentParser:
     apply = _command(commands_, "apply", "calibrate new predictions with a calibrator file", APPLY)
     apply.add_argument("calibrator", metavar="CAL.JSON")
     _add_file(apply)
-    apply.add_argument("-o", "--output", required=True, metavar="OUT", help="output: .csv or .parquet")
+    apply.add_argument("-o", "--output", required=True, metavar="OUT", help="output: .csv or .parquet, or -")
+    apply.add_argument(
+        "--output-format", choices=("csv", "parquet"), help="default: by the ending of OUT, csv for -"
+    )
     apply.add_argument(
         "--label-shift",
         choices=("em", "bbse"),
@@ -284,7 +372,7 @@ def _parser() -> argparse.ArgumentParser:
     check = _command(commands_, "check", "list the problems of a file and the fixes for them", CHECK)
     _add_file(check)
 
-    examples = GATE.format(metrics=", ".join(LIMITS))
+    examples = GATE.format(metrics=", ".join(LIMITS), ruled=" and ".join(RULED))
     gate = _command(commands_, "gate", "exit with 1 if predictions break a limit", examples)
     _add_file(gate)
     add = gate.add_argument
@@ -292,6 +380,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--min", action="append", default=[], metavar="METRIC=X", help="smallest value allowed")
     add("--strict", action="store_true", help="exit with 1 also if a limit is undecided")
     add("--level", type=float, default=0.95, help="coverage of the intervals; default 0.95")
+    by = "class, or a further column: check each limit in each of its groups; repeatable"
+    add("--by", action="append", default=[], metavar="COLUMN", help=by)
+    _add_cuts(gate)
     add("--above-noise", action="store_true", help="no longer needed: intervals allow for noise")
     add("--calibrator", metavar="CAL.JSON", help="apply this calibrator before comparing with the limits")
     _add_bins(gate)
@@ -310,24 +401,27 @@ def _parser() -> argparse.ArgumentParser:
     add("--by", choices=("class",), help="one threshold for each predicted class")
     add("--alpha", type=float, default=0.1, help="the guarantee misses with this probability; default 0.1")
     add("--calibrator", metavar="CAL.JSON", help="apply this calibrator first")
+    add("-o", "--output", metavar="OUT.JSON", help="write this calibrator with the rule in it")
     _add_split(decide)
 
     open_ = _command(commands_, "open", "say what a project file holds", OPEN)
     open_.add_argument("file", metavar="FILE", help="a project file, by custom with the ending .calib")
     open_.add_argument("--serve", action="store_true", help="serve the app with this project")
 
+    app = _command(commands_, "app", "serve the app on this machine", APP, data=False)
+    app.add_argument("--port", type=int, metavar="N", help="default: 8501, or the next one that is free")
+    app.add_argument("--address", metavar="NAME", help="address to listen on; default: localhost")
+    app.add_argument("--browser", action="store_true", help="open the app in the browser")
+    app.add_argument("streamlit", nargs="*", metavar="-- OPTION", help="options of `streamlit run`")
+
+    completion = _command(commands_, "completion", "print what completes commands", COMPLETION, data=False)
+    completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+
     slices = _command(commands_, "slices", "find groups of rows that are miscalibrated beyond noise", SLICES)
     _add_file(slices)
     add = slices.add_argument
     add("--by", action="append", required=True, metavar="COLUMN", help="column of the groups; repeatable")
-    add(
-        "--cut",
-        action="append",
-        default=[],
-        metavar="COLUMN=AT",
-        help="edges such as age=30,50; a number of groups such as age==4; of dates year, quarter, month, "
-        "week, day, weekday or hour",
-    )
+    _add_cuts(slices)
     add("--rows", type=int, default=20, metavar="N", help="most groups to print; default 20")
     add("--fdr", type=float, default=0.05, help="false discovery rate of above noise; default 0.05")
     add("--calibrator", metavar="CAL.JSON", help="apply this calibrator first")
@@ -345,11 +439,54 @@ def _parser() -> argparse.ArgumentParser:
     add("--points-per-bin", type=int, default=50, metavar="K", help="rows per bin; default 50")
     _add_bins(report)
     _add_noise(report)
+
+    summarize = _command(commands_, "summarize", "summarize files of any size", SUMMARIZE)
+    _add_paths(summarize, "Parquet and Feather files, folders, or quoted patterns such as 'data/*.parquet'")
+    add = summarize.add_argument
+    add("-o", "--output", required=True, metavar="OUT", help="summary to write, such as run.calib.json.gz")
+    add("--by", action="append", default=[], metavar="COLUMN", help="also sum its groups; repeatable")
+    add("--class-wise", action="store_true", help="also sum the scores of every class")
+    add("--class-names", metavar="A,B,...", help="names of the classes, where the columns have none")
+    add("--drop", action="store_true", help="leave out rows that cannot be used, and list where they are")
+    _add_scan(summarize)
+    _add_bins(summarize)
+
+    merge = _command(commands_, "merge", "add up summaries", MERGE)
+    _add_paths(merge, "summaries that `summarize` wrote")
+    merge.add_argument("-o", "--output", required=True, metavar="OUT", help="summary to write")
+    _add_bins(merge)
+
+    sql = _command(commands_, "sql", "print the query that sums a table in a warehouse", SQL)
+    add = sql.add_argument
+    add("--dialect", required=True, choices=DIALECTS, help="of the warehouse")
+    add("--table", default="predictions", help="name of the table; default predictions")
+    add("--predicted", default="predicted", metavar="COLUMN", help="predicted class; default predicted")
+    add("--confidence", default="confidence", metavar="COLUMN", help="its confidence; default confidence")
+    add("--label", default="label", metavar="COLUMN", help="true class; default label")
+    add("--result", metavar="FILE", help="result of the query, to make a summary of")
+    add("-o", "--output", metavar="OUT", help="with --result: summary to write")
+    _add_bins(sql)
     return parser
 
 
+def _add_paths(command: argparse.ArgumentParser, what: str) -> None:
+    command.add_argument("files", nargs="+", metavar="FILE", help=what)
+
+
+def _add_scan(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    parts = ("evaluation", "calibration")
+    add("--part", choices=parts, default=parts[0], help="rows to use, where a column says which are which")
+    add("--unweighted", action="store_true", help="count every row once, whatever column of weights there is")
+    add(
+        "--scores", choices=SCALES, default="auto", help="scale of the scores; default: recognised from names"
+    )
+    add("--workers", type=int, metavar="N", help="parts at a time; default: one per processor")
+    add("--scheduler", metavar="ADDRESS", help="a Dask scheduler, tcp://..., or local to start one here")
+
+
 def _command(
-    parsers: argparse._SubParsersAction, name: str, what: str, examples: str
+    parsers: argparse._SubParsersAction, name: str, what: str, examples: str, *, data: bool = True
 ) -> argparse.ArgumentParser:
     command = parsers.add_parser(
         name,
@@ -358,7 +495,8 @@ def _command(
         epilog=examples + EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.add_argument("--json", action="store_true", help="print the result as JSON")
+    if data:
+        command.add_argument("--json", action="store_true", help="print the result as JSON")
     return command
 
 
@@ -379,6 +517,17 @@ def _add_file(command: argparse.ArgumentParser) -> None:
     add("--fix", default="", metavar="CODES", help="comma-separated codes of fixes to apply, see `check`")
     add(
         "--scores", choices=SCALES, default="auto", help="scale of the scores; default: recognised from names"
+    )
+
+
+def _add_cuts(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--cut",
+        action="append",
+        default=[],
+        metavar="COLUMN=AT",
+        help="edges such as age=30,50; a number of groups such as age==4; of dates year, quarter, month, "
+        "week, day, weekday or hour",
     )
 
 
@@ -419,28 +568,9 @@ def _ridge(text: str) -> float | str:
 
 
 def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
-    _print(f"warning: {_one_line(message)}", sys.stderr)
+    show(f"warning: {_one_line(message)}", sys.stderr)
 
 
 def _one_line(message: object) -> str:
     line = " ".join(str(message).split())
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 4]} ..."
-
-
-def _print(text: str, stream: TextIO | None) -> OSError | None:
-    """Print text, escaped where needed; return why it could not be printed, None if its reader has left."""
-    if stream is None:  # closed before the start
-        return None
-    try:
-        print(_printable(text, stream.encoding or "utf-8"), file=stream, flush=True)
-    except OSError as error:
-        # Python would complain again when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        return None if isinstance(error, BrokenPipeError) else error
-    return None
-
-
-def _printable(text: str, encoding: str) -> str:
-    """Escape control characters and what the terminal cannot show: names come from users' files."""
-    shown = "".join(c if c == "\n" or c.isprintable() else ascii(c)[1:-1] for c in text)
-    return shown.encode(encoding, errors="backslashreplace").decode(encoding)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.announcements import BinaryPrediction, TopLabelPrediction
 from calib.binning import BinaryProblems
+from calib.calibrators.acceptance import predicted_classes
 from calib.exceptions import InputError
-from calib.reductions import as_problems, event_scores, outcomes_of, top_label
-from calib.results import Drawn
+from calib.reductions import as_problems, event_scores, outcomes_of
+from calib.results import Drawn, Result
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,19 +90,6 @@ def risk_coverage(y_true: Any, scores: Any, *, label: int | None = None) -> Risk
     )
 
 
-def predicted_classes(scores: Any) -> Any:
-    """Return binary predictions as predicted classes with their confidence, all others as they are.
-
-    P(Y = 1) = 0.02 is a confident prediction of class 0, which can be accepted, not an unsure one of class 1.
-    """
-    if not isinstance(scores, BinaryPrediction):
-        return scores
-    label, confidence = top_label(scores)
-    return TopLabelPrediction(
-        label, confidence, class_names=scores.class_names, sample_weight=scores.sample_weight
-    )
-
-
 def _notion(label: int | None) -> Any:
     return "confidence" if label is None else "top-label"
 
@@ -177,3 +164,66 @@ def decision_curve(y_true: Any, scores: Any, *, thresholds: Any = None) -> Decis
     odds = grid / (1 - grid)
     share = happened.mean()
     return DecisionCurve(grid, (hits - (acted - hits) * odds) / len(event), share - (1 - share) * odds)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ActionCounts(Result):
+    """What acting where P(Y = 1) is at least a threshold does to labelled rows.
+
+    Attributes
+    ----------
+    threshold : float
+        Threshold t.
+    hits, missed, needless, left : int
+        Rows with the event that are acted on, and that are not; rows without it that are acted on, and that
+        are not.
+    """
+
+    threshold: float
+    hits: int
+    missed: int
+    needless: int
+    left: int
+
+    def cost(self, of_missed: float) -> float:
+        """Mean cost per row in needless actions, where a missed event costs `of_missed` of them."""
+        rows = self.hits + self.missed + self.needless + self.left
+        return (of_missed * self.missed + self.needless) / rows
+
+    def frame(self) -> pd.DataFrame:
+        """Return the confusion matrix: a row for each action, a column for what happened."""
+        table = {"Y = 1": [self.hits, self.missed], "Y = 0": [self.needless, self.left]}
+        return pd.DataFrame(table, index=["acted on", "left alone"])
+
+
+def action_counts(y_true: Any, scores: Any, threshold: float) -> ActionCounts:
+    """Count what acting where P(Y = 1) is at least a threshold does.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like
+        Whether the event happened, 0 or 1.
+    scores : (n,) array_like or BinaryPrediction
+        P(Y = 1).
+    threshold : float in [0, 1]
+        Threshold. Of a calibrated model 1 / (1 + c) is best, where a missed event costs c needless actions.
+
+    Raises
+    ------
+    InputError
+        If the scores are not of one event, or the threshold is not in [0, 1].
+
+    Examples
+    --------
+    >>> counts = action_counts([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1], 0.5)
+    >>> counts.hits, counts.missed, counts.needless, counts.left, counts.cost(9.0)
+    (1, 1, 1, 1, 2.5)
+    """
+    event = event_scores(scores)
+    if event is None:
+        raise InputError("actions need one score per row, P(Y = 1); these predictions have more")
+    if not 0.0 <= threshold <= 1.0:
+        raise InputError(f"threshold must be in [0, 1]; got {threshold!r}")
+    happened, acted = np.asarray(outcomes_of(y_true, scores), dtype=bool), np.asarray(event >= threshold)
+    cells = (happened & acted, happened & ~acted, ~happened & acted, ~happened & ~acted)
+    return ActionCounts(float(threshold), *(int(cell.sum()) for cell in cells))

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 from scipy.special import bdtr, betaincinv, expit, logit
 
+from calib.announcements import BinaryPrediction
 from calib.binning import BinaryProblems
-from calib.decisions.curves import predicted_classes
+from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
 from calib.exceptions import InputError
 from calib.noise.intervals import binomial_limits
-from calib.reductions import as_problems, event_scores, top_label
+from calib.reductions import as_problems
 from calib.results import Result
 from calib.validation import check_alpha, check_count
 
@@ -61,37 +62,19 @@ class Outcome(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DecisionRule(Result):
-    """Accept a prediction without a person if its confidence is at least a threshold.
+class DecisionRule(AcceptanceRule):
+    """A rule as `decide` chose it, see `AcceptanceRule`, with what it does to the rows it was chosen on.
 
     Attributes
     ----------
-    thresholds : (L,) or (1,) float64 array
-        Threshold of each predicted class, or of all; infinity accepts nothing.
-    by : {"class"} or None
-        Whether each predicted class has its own.
-    target : {"accuracy", "reviews", "cost"}
-        What the thresholds were chosen for.
-    value : float
-        The target's value.
-    alpha : float
-        The guarantee misses with at most this probability, already divided among any choices.
     outcome : Outcome
         What the rule does to the rows it was chosen on.
-    guarantee : str or None
-        What is promised of new rows from the same source; None where nothing is.
     needed : int or None
         Where an accuracy cannot be supported: about how many rows would do at least, if the share of wrong
         ones stayed as it is here; None where the target is supported, or that share is too large.
     """
 
-    thresholds: np.ndarray
-    by: Literal["class"] | None
-    target: Literal["accuracy", "reviews", "cost"]
-    value: float
-    alpha: float
     outcome: Outcome
-    guarantee: str | None
     needed: int | None
 
     @property
@@ -122,33 +105,6 @@ class DecisionRule(Result):
         elif self.target == "accuracy":
             words += f" Even of the most confident predictions fewer than {self.value:.4g} are right here."
         return words
-
-    def accept(self, scores: Any) -> np.ndarray:
-        """Return whether each prediction passes without a person, (n,) bool.
-
-        Parameters
-        ----------
-        scores : (n, L) or (n,) array_like, or predictions of any kind
-            Scores as `decide` took them: of the same model and calibrator.
-
-        Raises
-        ------
-        InputError
-            If there is a threshold for each class, and the scores have no predicted class, or another number
-            of classes.
-        """
-        scores = predicted_classes(scores)
-        if self.by is None:
-            event = event_scores(scores)
-            confidence = top_label(scores)[1] if event is None else event
-            return np.asarray(confidence >= self.thresholds[0])
-        label, confidence = top_label(scores)
-        if len(label) and label.max() >= len(self.thresholds):
-            raise InputError(
-                f"this rule has thresholds for {len(self.thresholds)} classes; got predicted class "
-                f"{label.max()}"
-            )
-        return np.asarray(confidence >= self.thresholds[label])
 
     def evaluate(self, y_true: Any, scores: Any) -> Outcome:
         """Return what the rule does to other labelled rows; parameters are those of `decide`."""
@@ -246,7 +202,10 @@ def decide(
     choose = {"accuracy": _for_accuracy, "reviews": _for_reviews, "cost": _for_cost}[target]
     thresholds, guarantee, needed = choose(problems, value, alpha, by)
     outcome = _outcome(problems, thresholds, value if target == "cost" else None)
-    return DecisionRule(thresholds, by, target, value, alpha, outcome, guarantee, needed)  # type: ignore[arg-type]
+    of_event = isinstance(scores, BinaryPrediction)
+    chosen: dict[str, Any] = {"thresholds": thresholds, "by": by, "target": target, "value": value}
+    chosen |= {"alpha": alpha, "guarantee": guarantee, "of_event": of_event}
+    return DecisionRule(**chosen, outcome=outcome, needed=needed)
 
 
 def _problems(y_true: Any, scores: Any, by: str | None) -> BinaryProblems:

@@ -14,6 +14,7 @@ from calib.exceptions import InputError
 from calib.noise.floor import (
     ABOVE_NOISE,
     WITHIN_NOISE,
+    ProblemFloors,
     discoveries,
     perfect_words,
     problem_floors,
@@ -228,25 +229,43 @@ def class_table(
     problems = as_problems(y_true, scores, "top-label", None, sample_weight)
     if problems.notion != "top-label":
         raise InputError(f'class_table needs top-label problems; got notion "{problems.notion}"')
-    n_classes, offsets = problems.n_classes, problems.offsets
-    labels = as_labels(y_true, problems.n_samples, n_classes)
+    labels = as_labels(y_true, problems.n_samples, problems.n_classes)
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
     random = np.random.default_rng(random_state)
     floors = problem_floors(problems, n_resamples=n_resamples, random_state=random, **options)
     p_value = refined_p_values(problems, floors, fdr, n_resamples, random, **options)
-    predicted, weight = np.diff(offsets), np.diff(problems.weight_sums[offsets])
+    cells = bin_statistics(problems, **options)
+    true = np.bincount(labels, minlength=problems.n_classes)
+    return table_of_cells(cells, true, floors, p_value, strategy=strategy, n_bins=n_bins, fdr=fdr)
+
+
+def table_of_cells(
+    cells: BinStatistics,
+    true: np.ndarray,
+    floors: ProblemFloors,
+    p_value: np.ndarray,
+    *,
+    strategy: Strategy,
+    n_bins: int,
+    fdr: float,
+) -> ClassTable:
+    """Return the table of top-label cells, given the rows of each true class, floors and p-values."""
+    n_classes = cells.n_classes
 
     def over_classes(values: np.ndarray) -> np.ndarray:
         result = np.full(n_classes, np.nan)
         result[floors.label] = values
         return result
 
-    def mean(sums: np.ndarray) -> np.ndarray:
-        totals = (sums[offsets[1:]] - sums[offsets[:-1]]).astype(np.float64)
+    predicted = np.bincount(cells.label, weights=cells.count, minlength=n_classes).astype(np.int64)
+    weight = np.bincount(cells.label, weights=cells.weight, minlength=n_classes)
+
+    def mean(values: np.ndarray) -> np.ndarray:
+        totals = np.bincount(cells.label, weights=cells.weight * values, minlength=n_classes)
         return np.divide(totals, weight, out=np.full(n_classes, np.nan), where=predicted > 0)
 
     contribution = np.zeros(n_classes)
-    contribution[floors.label] = floors.observed * floors.weight / problems.n_samples
+    contribution[floors.label] = floors.observed * floors.weight / cells.n_samples
     tl_ece = float(contribution.sum())
     flagged = np.zeros(n_classes, dtype=bool)
     flagged[floors.label] = discoveries(p_value, fdr)
@@ -256,9 +275,9 @@ def class_table(
         fdr=fdr,
         tl_ece=tl_ece,
         predicted=predicted,
-        true=np.bincount(labels, minlength=n_classes),
-        accuracy=mean(problems.outcome_sums),
-        confidence=mean(problems.score_sums),
+        true=true,
+        accuracy=mean(cells.mean_outcome),
+        confidence=mean(cells.mean_score),
         class_ece=over_classes(floors.observed),
         floor=over_classes(floors.mean),
         floor_upper=over_classes(floors.upper),

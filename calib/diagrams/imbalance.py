@@ -19,7 +19,7 @@ from calib.noise.draws import independent_sums, resample
 from calib.noise.floor import noise_floor_of
 from calib.predictions import Predictions
 from calib.reductions import reduce_to_binary
-from calib.results import Result
+from calib.results import Drawn, Result
 from calib.validation import check_labelled
 
 #: Equal-width bins for classes that the calibrator has no bins for, and for `plan_bins`.
@@ -128,7 +128,7 @@ class ClassBinning(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BinPlan(Result):
+class BinPlan(Drawn):
     """How many classes get how many bins for each k, and what that does on the evaluation rows.
 
     Attributes

@@ -220,7 +220,7 @@ class BinZoom(Drawn):
             cell = self.class_confidence[at], self.class_accuracy[at], self.class_count[at]
             one = f"Predicted {class_names[self.label[at]]} at {where}: {cell_words(*cell, strong)}"
             if self.class_count[at] < FEW_ROWS:
-                one += f"; by all classes together, about {self.class_shrunken[at]:.3f}"
+                one += f"; shrunk towards all classes, about {self.class_shrunken[at]:.3f}"
         else:
             least, most = int(self.class_count.min()), int(self.class_count.max())
             rows = f"{least:,}" if least == most else f"{least:,} to {most:,}"
@@ -281,12 +281,17 @@ def reliability_diagram(
         bin_statistics(reduce_to_binary(y_true, scores, notion, sample_weight=sample_weight), n_bins=n_bins)
         for notion in notions
     )
+    return diagram_of_cells(pooled, cells)
+
+
+def diagram_of_cells(pooled: BinStatistics, cells: BinStatistics) -> ReliabilityDiagram:
+    """Return the diagram of the cells of "confidence" and "top-label", or twice those of one event."""
     delta = cells.bin_deltas()[0][pooled.bin]
     direction = np.where(pooled.gap > 0, 1.0, -1.0)
     lower, upper = wilson_interval(pooled.mean_outcome, pooled.effective)
     return ReliabilityDiagram(
         n_samples=pooled.n_samples,
-        n_bins=n_bins,
+        n_bins=pooled.n_bins,
         bin=pooled.bin,
         lower=pooled.lower,
         upper=pooled.upper,
@@ -363,7 +368,7 @@ def worst_cells_words(
 
 
 def worst_cells(cells: BinStatistics, n_cells: int = 3, min_count: int = FEW_ROWS) -> pd.DataFrame:
-    """Return the (class, bin) cells that add most to the error, |gap| times rows, largest first.
+    """Return the (class, bin) cells that add most to the error (size of the gap times rows), largest first.
 
     Cells with fewer than `min_count` rows are left out: their gaps are mostly noise.
     """

@@ -140,6 +140,18 @@ def to_plane(vectors: np.ndarray) -> np.ndarray:
     return np.asarray(vectors, dtype=np.float64) @ np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 
 
+def to_log_ratios(vectors: np.ndarray, smallest: float = 1e-4) -> np.ndarray:
+    """Map (k, 3) probability vectors to (k, 2) float64 coordinates of their log-ratios.
+
+    The isometric log-ratio transform (Egozcue et al. 2003), scaled so that a class of probability 1 is where
+    `to_plane` puts it and equal probabilities are in the middle: vectors that crowd in the corners of the
+    triangle are told apart. Probabilities below `smallest` count as `smallest`.
+    """
+    logs = np.log(np.maximum(np.asarray(vectors, dtype=np.float64), smallest))
+    contrasts = np.array([[-1.0, 1.0, 0.0], [-1.0, -1.0, 2.0]]) / np.sqrt([[2.0], [6.0]])
+    return logs @ contrasts.T / (-np.sqrt(2.0) * np.log(smallest)) + np.array([0.5, np.sqrt(1.0 / 12.0)])
+
+
 def sample_rows(n_samples: int, most: int = 4000, random_state: int = 0) -> np.ndarray:
     """Rows to draw as points: all of them, or `most` chosen at random without replacement, ascending."""
     if n_samples <= most:

@@ -10,6 +10,51 @@ from calib.exceptions import InputError
 from calib.predictions import Predictions
 
 
+def most_mistaken(predictions: Predictions, n_classes: int = 3) -> list[int]:
+    """Return the codes of the classes that are most often mistaken for each other.
+
+    The first two are the pair with the most rows of one predicted as the other, in either direction; each
+    further class is the one with the most such rows together with those before it. Where there are no such
+    rows, more frequent classes come first.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        With labels, of L >= `n_classes` classes.
+    n_classes : int
+        How many, at least 2.
+
+    Raises
+    ------
+    InputError
+        If there are no labels, or fewer classes.
+    """
+    size = predictions.n_classes
+    if predictions.labels is None or not 2 <= n_classes <= size:
+        raise InputError(
+            f"expected labels and 2 to {size} of {size} classes; got {n_classes} classes and "
+            f"{'no ' if predictions.labels is None else ''}labels"
+        )
+    true, predicted = predictions.labels, predictions.label
+    frequent = np.bincount(true, minlength=size) / (len(true) + 1)  # below 1: decides among equals only
+    wrong = true != predicted
+    pairs, count = np.unique(
+        np.sort(np.column_stack([true[wrong], predicted[wrong]]), axis=1), axis=0, return_counts=True
+    )
+    chosen: list[int] = []
+    if len(pairs):
+        chosen = pairs[int(np.argmax(count + frequent[pairs].sum(axis=1) / 2))].tolist()
+        chosen.sort(key=lambda code: -frequent[code])
+    while len(chosen) < n_classes:
+        with_them = frequent.copy()
+        for column in (0, 1):
+            beside = np.isin(pairs[:, 1 - column], chosen)
+            np.add.at(with_them, pairs[beside, column], count[beside])
+        with_them[chosen] = -1.0
+        chosen.append(int(np.argmax(with_them)))
+    return chosen
+
+
 def merge_classes(predictions: Predictions, first: int, second: int) -> Predictions:
     """Keep two classes and merge all others into a third, as the paper does with COVTYPE (App. G.4).
 

@@ -16,7 +16,7 @@ from calib.metrics.canonical import cell_means
 from calib.noise.draws import independent_sums, resample
 from calib.notions import POOLED_NOTIONS, Notion
 from calib.reductions import as_problems, event_scores, top_label
-from calib.results import Drawn, Result
+from calib.results import Drawn
 
 #: A gap counts as equal to an epsilon within this: 0.4 - 0.3 is 0.1 to a reader, not 0.10000000000000003.
 ROUNDING = 1e-12
@@ -34,7 +34,7 @@ class ValidityCurve(Drawn):
     notion : str
         Notion of the cells.
     gap : (C,) float64 array
-        |outcome frequency - mean score| of every cell, ascending.
+        ``|outcome frequency - mean score|`` of every cell, ascending.
     label : (C,) int64 array
         Class code of each cell, -1 where classes are pooled.
     count : (C,) int64 array
@@ -90,6 +90,18 @@ class ValidityCurve(Drawn):
     def worst(self) -> float:
         """Gap of the worst cell: where the conditional curve reaches 1."""
         return float(self.gap[-1])
+
+    @property
+    def error(self) -> float:
+        """Mean gap over the entries: the ECE in these cells."""
+        return float(self.weight @ self.gap / self.weight.sum())
+
+    @property
+    def perfect_error(self) -> float:
+        """The `error` that a perfect model with these cells shows on average; NaN without redraws."""
+        if not len(self.perfect_epsilon):
+            return float("nan")
+        return float(np.trapezoid(1.0 - self.perfect_share, self.perfect_epsilon))
 
     def steps(self, *, conditional: bool = False, max_points: int = 1000) -> tuple[np.ndarray, np.ndarray]:
         """Return the curve from epsilon = 0 for drawing: epsilon and the share reached there.
@@ -210,7 +222,7 @@ def validity_words(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CanonicalValidity(Result):
+class CanonicalValidity(Drawn):
     """Validity curve V(eps) with the L1 distance between vectors (Fig. 12, left).
 
     Attributes

@@ -8,8 +8,11 @@ import numpy as np
 import pandas as pd
 
 from calib.doctor.findings import Finding, counted, some
+from calib.formats.answers import classes_in
+from calib.formats.column_names import KNOWN_NAMES, LABEL_NAMES, PREDICTED_CLASS_NAMES, normalised
 from calib.formats.raw_predictions import LOG_SUM_TOLERANCE, RawPredictions, are_log_probabilities
 from calib.formats.roles import is_row_number
+from calib.formats.tables import some_names, words_in
 from calib.predictions import row_sums
 
 
@@ -48,6 +51,56 @@ def find_index_column(raw: RawPredictions) -> Finding | None:
             repair=drop,
         )
     return None
+
+
+def find_guessed_label(raw: RawPredictions) -> Finding | None:
+    """Say which column the labels are, where its values say it and not its name."""
+    label = () if raw.roles is None else raw.roles.label
+    if len(label) != 1 or normalised(label[0]) in LABEL_NAMES | {"correct"} or raw.labels is None:
+        return None
+    return Finding(
+        "label_column",
+        "note",
+        f"the labels are column {label[0]!r}, which its values make the label, not its name "
+        f"({some_names(classes_in(raw.labels))}). If another column holds the labels, choose that one.",
+        columns=label,
+    )
+
+
+def find_unused_columns(raw: RawPredictions) -> Finding | None:
+    """Name the columns of a known name that no number uses, and rows where a prediction is another one."""
+    unused = () if raw.roles is None else raw.roles.ignored
+    names = tuple(name for name in unused if normalised(name) in KNOWN_NAMES and name in raw.metadata)
+    if not names:
+        return None
+    of_all = raw.kind in ("vectors", "multilabel")
+    said = "the scores of all classes" if of_all else "the columns that are used"
+    rows = np.empty(0, dtype=np.int64)
+    differ = ""
+    for name in names:
+        if raw.kind == "vectors" and normalised(name) in PREDICTED_CLASS_NAMES:
+            rows = np.flatnonzero(_names_another(raw, raw.metadata[name]))
+            if len(rows):
+                differ = (
+                    f" In {len(rows):,} of {counted(raw.n_samples, 'row')} ({some(rows)}) column {name!r} "
+                    "names another class than the highest score, which counts as the prediction."
+                )
+    return Finding(
+        "columns_unused",
+        "warning" if differ else "note",
+        f"{counted(len(names), 'column', ('is', 'are'))} not used, because {said} say what is needed: "
+        f"{some_names(names)}. Lists of rows and Slices show them.{differ}",
+        rows,
+        names,
+    )
+
+
+def _names_another(raw: RawPredictions, cells: np.ndarray) -> np.ndarray:
+    """Whether each cell names a class, and not that of the highest score."""
+    codes, words = words_in(cells)
+    place = {name: code for code, name in enumerate(raw.names)}
+    class_of = np.array([place.get(word, -1) for word in words])[codes]
+    return (class_of >= 0) & (class_of != np.nan_to_num(raw.proba, nan=-np.inf).argmax(axis=1))
 
 
 def find_binary(raw: RawPredictions) -> Finding | None:

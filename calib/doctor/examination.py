@@ -12,7 +12,13 @@ import pandas as pd
 
 from calib.announcements import Announcement
 from calib.doctor.announced import find_announced_faults, find_weights_and_groups
-from calib.doctor.columns import find_binary, find_index_column, find_not_finite
+from calib.doctor.columns import (
+    find_binary,
+    find_guessed_label,
+    find_index_column,
+    find_not_finite,
+    find_unused_columns,
+)
 from calib.doctor.confidence import find_confidence_faults, find_double_softmax
 from calib.doctor.findings import CODES, SEVERITIES, AcceptedFix, Effect, Finding, Repair, effect_of
 from calib.doctor.labels import find_label_faults
@@ -349,7 +355,7 @@ def _examine(
 
     step = progress or (lambda share, words: None)
     step(0.0, "examining scores")
-    for each in find_weights_and_groups(raw):
+    for each in (*find_weights_and_groups(raw), find_unused_columns(raw), find_guessed_label(raw)):
         add(each)
     if raw.kind != "vectors":
         for each in find_announced_faults(raw, **options):

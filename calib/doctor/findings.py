@@ -18,6 +18,8 @@ CODES = (
     "index_column",
     "weights_used",
     "group_kept",
+    "columns_unused",
+    "label_column",
     "abstentions",
     "predicted_missing",
     "binary_input",

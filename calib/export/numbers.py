@@ -27,6 +27,14 @@ def plain_data(calibrator: Any) -> dict[str, Any]:
         If it is not fitted.
     """
     check_is_fitted(calibrator)
+    rule = getattr(calibrator, "rule_", None)
+    if rule is None:
+        return _fitted_numbers(calibrator)
+    thresholds = np.asarray(rule.thresholds, dtype=np.float64).tolist()
+    return _fitted_numbers(calibrator) | {"accept_from": thresholds, "of_event": rule.of_event}
+
+
+def _fitted_numbers(calibrator: Any) -> dict[str, Any]:
     if type(calibrator) is MulticlassToBinary:
         return _multiclass(calibrator)
     if type(calibrator) is CanonicalBinning:

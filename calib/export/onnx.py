@@ -1,8 +1,4 @@
-"""ONNX graphs: one calibrator as a graph that onnxruntime runs (extra ``calib[onnx]``).
-
-Everything inside the graph is float64: a float32 input is widened first, as the library does, so scores
-fall on the same side of every edge.
-"""
+"""ONNX models: a calibrator as a graph that onnxruntime runs, alone or behind a classifier (extra `onnx`)."""
 
 from __future__ import annotations
 
@@ -10,44 +6,106 @@ from typing import Any
 
 import numpy as np
 
-from calib.calibrators.completed_rows import NOTHING
-from calib.exceptions import InputError
-from calib.export.numbers import plain_data
-from calib.export.onnx_graph import Graph
+from calib.exceptions import InputError, not_installed
+from calib.export.lowering import write
+from calib.export.onnx_graph import Graph, as_model, dtype_of, to_go_before
 from calib.export.replay import replay
-from calib.notions import TOP_K_NOTIONS
 
 
-def to_onnx(calibrator: Any) -> bytes:
-    """Return a calibrator as a serialised ONNX model, opset 17.
+def to_onnx(calibrator: Any, *, opset: Any = None, prefix: str = "", logits: bool = False) -> bytes:
+    """Return a calibrator as a serialised ONNX model.
 
-    Input "proba" is (n, L) float32 ("scores", (n,) float32, for a binary calibrator). Outputs are "label"
+    Input "proba" is (n, L) float32 ("scores_in", (n,) float32, for a binary calibrator). Outputs are "label"
     (n,) int64 and "confidence" (n,) float64; "labels" and "confidences", both (n, K); or "probabilities"
     (n, L) float64 and "label"; for a binary calibrator "scores" (n,). A calibrator that conditions on groups
-    has a second input "group", (n,) int64: places in its `groups_`, -1 for any other group.
+    has a second input "group", (n,) int64: places in its `groups_`, -1 for any other group. One that carries
+    a rule of `calib.decide` also gives "accept" (n,) int64, 0 or 1.
 
-    `calibrator` is any fitted one that `calib.save` can store.
+    Parameters
+    ----------
+    calibrator : fitted calibrator
+        Any that `calib.save` can store.
+    opset : int or ONNX model, optional
+        Version of the operators, from 13 on. Default: 21, or what the installed onnx knows if that is less.
+        A model (or its bytes) stands for its opset and IR version, which must be equal
+        where `onnx.compose.merge_models` puts two models together.
+    prefix : str
+        Put before every name in the model, so that none is in another model, too.
+    logits : bool
+        Whether the input is "logits" in place of "proba": (n, L) float32 of which the softmax is calibrated
+        ((n,) log-odds for a binary calibrator).
 
     Raises
     ------
     InputError
-        If the calibrator is none of calib's, or the onnx package is not installed.
+        If the calibrator is none of calib's, the opset is not known, or the onnx package is not installed.
+
+    Notes
+    -----
+    `onnx_behind` puts the calibrator behind a classifier in one call.
     """
-    data = plain_data(calibrator)
-    graph = Graph()
-    if data["kind"] == "binary":
-        scores = graph.input("scores_in", ["n"])
-        zeros = graph.cast(graph.op("Mul", scores, graph.number(0.0)), "INT64")
-        graph.output("scores", _calibrated(graph, data, zeros, scores), ["n"])
-        return graph.serialised()
-    proba = graph.input("proba", ["n", data["n_classes"]])
-    if data["kind"] == "multiclass":
-        _multiclass(graph, data, proba)
-    elif data["kind"] == "canonical":
-        _output_matrix(graph, _canonical(graph, data, proba), data["n_classes"])
-    else:
-        _output_matrix(graph, _scaled(graph, data, proba), data["n_classes"])
+    graph = Graph(opset, prefix)
+    write(graph, calibrator, logits=logits)
     return graph.serialised()
+
+
+def onnx_behind(
+    model: Any,
+    calibrator: Any,
+    *,
+    output: str | None = None,
+    logits: bool = False,
+    prefix: str = "calibrated_",
+) -> bytes:
+    """Return a classifier and a calibrator behind it as one ONNX model.
+
+    Inputs are those of the classifier, such as one exported by skl2onnx or `torch.onnx.export`. Outputs are
+    those of `to_onnx` with the prefix, and those of the classifier that are not calibrated.
+
+    Parameters
+    ----------
+    model : ONNX model or bytes
+        The classifier. A ZipMap at its end, which skl2onnx writes by default, is taken off.
+    calibrator : fitted calibrator
+        Fitted on the classifier's scores, classes in the same order. One that conditions on groups keeps its
+        input, named with the prefix.
+    output : str, optional
+        The classifier's output that is calibrated, (n, L). Default: "probabilities" or "logits" if there is
+        one of the name, else the only output of floats.
+    logits : bool
+        Whether that output holds logits. Set where the name says so.
+    prefix : str
+        Put before the calibrator's names.
+
+    Raises
+    ------
+    InputError
+        If no output can be calibrated, or the onnx package is not installed.
+    """
+    first = to_go_before(as_model(model))
+    named = [one.name for one in first.graph.output]
+    floats = {one.name: dtype for one in first.graph.output if (dtype := dtype_of(one)) is not None}
+    if output is None:
+        known = [name for name in ("probabilities", "logits") if name in floats] or list(floats)
+        if len(known) != 1:
+            raise InputError(
+                f"name the output that is calibrated, output=; the model has {', '.join(map(repr, named))}"
+            )
+        (output,) = known
+    if output not in floats:
+        listed = ", ".join(map(repr, floats)) or "none"
+        raise InputError(f"the output {output!r} is no tensor of floats of the model; those are {listed}")
+    from onnx.compose import merge_models
+
+    graph = Graph(first, prefix, dtype=floats[output])
+    write(graph, calibrator, logits=logits or output == "logits")
+    merged = merge_models(
+        first,
+        as_model(graph.serialised()),
+        io_map=[(output, graph.inputs[0])],
+        outputs=[*(name for name in named if name != output), *graph.outputs],
+    )
+    return merged.SerializeToString()
 
 
 def verify_onnx(model: bytes, calibrator: Any, proba: Any, *, groups: Any = None) -> float:
@@ -60,7 +118,8 @@ def verify_onnx(model: bytes, calibrator: Any, proba: Any, *, groups: Any = None
     calibrator : fitted calibrator
         The one it was made from.
     proba : (n, L) array_like or Predictions
-        Rows to replay ((n,) scores for a binary calibrator), given to both as float32.
+        Rows to replay ((n,) scores for a binary calibrator), given to both as float32. For a model that takes
+        logits, logits.
     groups : (n,) array_like, optional
         Their groups, for a calibrator that conditions on them.
 
@@ -77,290 +136,19 @@ def verify_onnx(model: bytes, calibrator: Any, proba: Any, *, groups: Any = None
     try:
         import onnxruntime
     except ImportError:
-        raise InputError("onnxruntime is not installed; install calib[onnx]") from None
+        raise not_installed("onnxruntime", "onnx") from None
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     sources = [source.name for source in session.get_inputs()]
+    first = next(name for name in ("proba", "scores_in", "logits") if sources[0].endswith(name))
+    prefix = sources[0].removesuffix(first)
     names = [output.name for output in session.get_outputs()]
 
     def run(*inputs: np.ndarray) -> dict[str, np.ndarray]:
         given = dict(zip(sources, inputs, strict=True))
-        return dict(zip(names, session.run(names, given), strict=True))
+        found = session.run(names, given)
+        return {name.removeprefix(prefix): values for name, values in zip(names, found, strict=True)}
 
-    return replay(run, calibrator, np.asarray(getattr(proba, "proba", proba), dtype=np.float32), groups)
-
-
-def _output_matrix(graph: Graph, matrix: str, n_classes: int) -> None:
-    graph.output("probabilities", matrix, ["n", n_classes])
-    graph.output("label", graph.top(matrix), ["n"], whole=True)
-
-
-def _scaled(graph: Graph, data: dict[str, Any], proba: str) -> str:
-    log_p = graph.op("Log", graph.op("Max", proba, graph.number(data["floor"])))
-    kind, uniform = data["kind"], graph.number(1.0 / data["n_classes"])
-    if "temperature" in data:
-        logits = graph.op("Div", log_p, graph.number(data["temperature"]))
-        tempered = graph.op("Softmax", logits, axis=1)
-    if kind == "temperature":
-        return tempered
-    if kind == "ensemble-temperature":
-        components = tempered, graph.op("Softmax", log_p, axis=1), uniform
-        first, second, third = (
-            graph.op("Mul", component, graph.number(weight))
-            for component, weight in zip(components, data["mixture"], strict=True)
-        )
-        return graph.op("Min", graph.op("Add", graph.op("Add", first, second), third), graph.number(1.0))
-    if kind in ("structured-vector", "structured-matrix"):
-        smoothed = graph.op("Add", graph.op("Mul", tempered, graph.number(data["n_samples"])), uniform)
-        log_p = graph.op("Log", graph.op("Div", smoothed, graph.number(data["n_samples"] + 1.0)))
-    if kind == "top-versus-all":
-        logits = graph.op("Mul", log_p, graph.array(np.array(data["weights"])))
-    elif kind != "vector":
-        product = "Mul" if kind == "structured-vector" else "MatMul"
-        scaled = graph.op(product, log_p, graph.array(np.array(data["weights"]).T))
-        logits = graph.op("Add", scaled, graph.array(np.array(data["biases"])))
-    else:
-        # Weight 0 and bias 0 for the last class, whose logit is 0.
-        last = graph.columns(log_p, data["n_classes"] - 1, data["n_classes"])
-        odds = graph.op("Sub", log_p, last)
-        weights, biases = (
-            graph.array(np.array([*data["weights"], 0.0])),
-            graph.array(np.array([*data["biases"], 0.0])),
-        )
-        logits = graph.op("Add", graph.op("Mul", odds, weights), biases)
-    return graph.op("Softmax", logits, axis=1)
-
-
-def _multiclass(graph: Graph, data: dict[str, Any], proba: str) -> None:
-    n_classes, notion = data["n_classes"], data["notion"]
-    if notion == "class-wise":
-        # Row-major entries (row, class): the class of an entry is its binary problem.
-        classes = graph.array(np.arange(n_classes))
-        problem = graph.op("Add", classes, graph.cast(graph.op("Mul", proba, graph.number(0.0)), "INT64"))
-        matrix = _calibrated(graph, data, problem, proba)
-        if data["normalize"]:
-            sums = graph.sums(matrix)
-            empty = graph.op("LessOrEqual", sums, graph.number(NOTHING * n_classes))
-            shared = graph.op("Div", matrix, graph.op("Where", empty, graph.number(1.0), sums))
-            matrix = graph.op("Where", empty, graph.number(1.0 / n_classes), shared)
-        _output_matrix(graph, matrix, n_classes)
-        return
-    if notion in TOP_K_NOTIONS:
-        k = graph.array(np.array([data["ranks"]]))
-        scores, labels = graph.op_many("TopK", 2, proba, k, axis=1, largest=1, sorted=1)
-        ranks = np.arange(data["ranks"])
-        if notion == "top-k-label":
-            problem = graph.op("Add", labels, graph.array(ranks * n_classes))
-        else:
-            problem = graph.op("Add", graph.op("Mul", labels, graph.array(np.int64(0))), graph.array(ranks))
-        graph.output("labels", labels, ["n", data["ranks"]], whole=True)
-        graph.output("confidences", _calibrated(graph, data, problem, scores), ["n", data["ranks"]])
-        return
-    label = graph.top(proba)
-    problem = label if notion == "top-label" else graph.op("Mul", label, graph.array(np.int64(0)))
-    if "groups" in data:
-        problem = _in_groups(graph, data, label)
-    score = graph.op("ReduceMax", proba, axes=[1], keepdims=0)
-    confidence = _calibrated(graph, data, problem, score)
-    if data["complete"]:
-        graph.output("probabilities", _completed(graph, proba, label, confidence), ["n", n_classes])
-    graph.output("label", label, ["n"], whole=True)
-    graph.output("confidence", confidence, ["n"])
-
-
-def _in_groups(graph: Graph, data: dict[str, Any], label: str) -> str:
-    """Return the number of the calibrator of each row's group, or class and group; other groups come last."""
-    group, n_groups = graph.whole_input("group", ["n"]), data["groups"]
-    known = graph.op(
-        "And",
-        graph.op("GreaterOrEqual", group, graph.array(np.int64(0))),
-        graph.op("Less", group, graph.array(np.int64(n_groups))),
-    )
-    width = data["n_classes"] if data["by_class"] else 1
-    within = label if data["by_class"] else graph.op("Mul", label, graph.array(np.int64(0)))
-    cell = graph.op("Add", graph.op("Mul", group, graph.array(np.int64(width))), within)
-    return graph.op("Where", known, cell, graph.op("Add", within, graph.array(np.int64(n_groups * width))))
-
-
-def _completed(graph: Graph, proba: str, label: str, confidence: str) -> str:
-    column = graph.array(np.array([1]))
-    top = graph.op("Equal", graph.op("Unsqueeze", label, column), graph.array(np.arange(graph.n_classes)))
-    h = graph.op("Unsqueeze", confidence, column)
-    rest = graph.op("Where", top, graph.number(0.0), proba)
-    sums = graph.sums(rest)
-    empty = graph.op("Equal", sums, graph.number(0.0))
-    rest = graph.op("Where", empty, graph.number(1.0), rest)
-    sums = graph.op("Where", empty, graph.number(graph.n_classes - 1.0), sums)
-    spread = graph.op("Mul", rest, graph.op("Div", graph.op("Sub", graph.number(1.0), h), sums))
-    return graph.op("Where", top, h, spread)
-
-
-def _calibrated(graph: Graph, data: dict[str, Any], problem: str, scores: str) -> str:
-    """Send each score through the calibrator of its binary problem; shapes are kept."""
-    table = np.array(data["calibrators"])
-    index = graph.op("Gather", graph.array(table), problem)
-    fitted_index = graph.op("Max", index, graph.array(np.int64(0)))
-    if not (table >= 0).any():
-        return graph.op("Identity", scores)
-    if data["curve"] == "logistic":
-        calibrated = _logistic(graph, np.array(data["weights"]), fitted_index, scores)
-    else:
-        calibrated = _looked_up(graph, data, fitted_index, scores)
-    if (table >= 0).all():
-        return calibrated
-    return graph.op("Where", graph.op("Less", index, graph.array(np.int64(0))), scores, calibrated)
-
-
-def _clipped_logs(graph: Graph, scores: str) -> tuple[str, str]:
-    clipped = graph.op("Max", scores, graph.number(2.0**-24))
-    clipped = graph.op("Min", clipped, graph.number(1.0 - 2.0**-24))
-    return graph.op("Log", clipped), graph.op("Log", graph.op("Sub", graph.number(1.0), clipped))
-
-
-def _logistic(graph: Graph, weights: np.ndarray, index: str, scores: str) -> str:
-    slope, below, intercept = (graph.op("Gather", graph.array(row), index) for row in weights.T.copy())
-    log_p, log_q = _clipped_logs(graph, scores)
-    logit = graph.op("Sub", graph.op("Mul", slope, log_p), graph.op("Mul", below, log_q))
-    return graph.op("Sigmoid", graph.op("Add", logit, intercept))
-
-
-def _looked_up(graph: Graph, data: dict[str, Any], index: str, scores: str) -> str:
-    """Values of steps, lines or splines, by a binary search in a table, a padded row per calibrator."""
-    starts, knots = np.array(data["knots_from"]), np.array(data["knots"])
-    sizes = np.diff(starts)
-    steps = int(sizes.max()).bit_length()
-    width = 2**steps
-    padded = np.full((len(sizes), width), 99.0)
-    values = np.zeros((4 if data["curve"] == "spline" else 1, len(sizes), width))
-    values_from, all_values = np.array(data["values_from"]), np.array(data["values"])
-    for row in range(len(sizes)):
-        padded[row, : sizes[row]] = knots[starts[row] : starts[row + 1]]
-        curve_values = all_values[values_from[row] : values_from[row + 1]].reshape(len(values), -1)
-        values[:, row, : curve_values.shape[1]] = curve_values
-    flat_knots, *tables = (graph.array(table.ravel()) for table in (padded, *values))
-    base = graph.op("Mul", index, graph.array(np.int64(width)))
-    if data["curve"] == "spline":
-        scores = graph.op("Sub", *_clipped_logs(graph, scores))
-    position = _count_below(graph, flat_knots, steps, scores, base)
-    gathered = [graph.op("Gather", table, graph.op("Add", base, position)) for table in tables]
-    if data["curve"] == "steps":
-        return gathered[0]
-    if data["curve"] == "spline":
-        start, value, slope, bend = gathered
-        away = graph.op("Sub", scores, start)
-        bent = graph.op("Mul", away, graph.op("Add", graph.op("Mul", bend, away), slope))
-        return graph.op("Sigmoid", graph.op("Add", bent, value))
-    final = graph.op("Gather", graph.array(sizes - 1), index)
-    left = graph.op("Max", graph.op("Sub", position, graph.array(np.int64(1))), graph.array(np.int64(0)))
-    right = graph.op("Min", position, final)
-    at = {
-        (table, side): graph.op("Gather", flat, graph.op("Add", base, where))
-        for table, flat in (("x", flat_knots), ("y", tables[0]))
-        for side, where in (("left", left), ("right", right))
-    }
-    run = graph.op("Sub", at["x", "right"], at["x", "left"])
-    flat = graph.op("Equal", run, graph.number(0.0))
-    rise = graph.op("Sub", at["y", "right"], at["y", "left"])
-    slope = graph.op("Div", rise, graph.op("Where", flat, graph.number(1.0), run))
-    return graph.op("Add", graph.op("Mul", slope, graph.op("Sub", scores, at["x", "left"])), at["y", "left"])
-
-
-def _count_below(
-    graph: Graph, table: str, steps: int, value: str, base: str | None = None, compare: str = "LessOrEqual"
-) -> str:
-    """Count the entries of an ascending table of 2**steps that compare with the value, by binary search.
-
-    The count starts at 0; the bit of each step stays set if the last entry it adds still compares. `base` is
-    where each value's table starts if there are several; without it, the values are whole numbers.
-    """
-    position = graph.op("Mul", value if base is None else base, graph.array(np.int64(0)))
-    for step in range(steps - 1, -1, -1):
-        further = graph.op("Add", position, graph.array(np.int64(2**step)))
-        end = further if base is None else graph.op("Add", base, further)
-        last = graph.op("Sub", end, graph.array(np.int64(1)))
-        reached = graph.op(compare, graph.op("Gather", table, last), value)
-        position = graph.op("Where", reached, further, position)
-    return position
-
-
-def _canonical(graph: Graph, data: dict[str, Any], proba: str) -> str:
-    """Add the nodes of a `CanonicalBinning` and return its (n, L) probabilities."""
-    assign = {"sierpinski": _sierpinski, "grid": _grid, "projection": _projection}[data["scheme"]]
-    cell = assign(graph, data, proba)
-    cells = np.array(data["cells"], dtype=np.int64)
-    n_classes = data["n_classes"]
-    values = np.vstack([np.reshape(data["values"], (-1, n_classes)), np.full(n_classes, 1.0 / n_classes)])
-    width = 2 ** len(cells).bit_length()
-    padded = np.full(width, np.iinfo(np.int64).max)
-    padded[: len(cells)] = cells
-    table = graph.array(padded)
-    position = _count_below(graph, table, len(cells).bit_length(), cell, compare="Less")
-    occupied = graph.op("Equal", graph.op("Gather", table, position), cell)
-    row = graph.op("Where", occupied, position, graph.array(np.int64(len(cells))))
-    return graph.op("Gather", graph.array(values), row)
-
-
-def _sierpinski(graph: Graph, data: dict[str, Any], proba: str) -> str:
-    n_classes = data["n_classes"]
-    one_hot_of = graph.array(np.arange(n_classes))
-    column = graph.array(np.array([1]))
-    local = proba
-    active = graph.op("Greater", graph.op("ReduceMax", proba, axes=[1], keepdims=0), graph.number(-1.0))
-    cell = graph.op("Mul", graph.top(proba), graph.array(np.int64(0)))
-    in_corner = (data["n_bins"] - 1) // n_classes
-    for _ in range(data["depth"]):
-        corner = graph.top(local)
-        inside = graph.op("Greater", graph.op("ReduceMax", local, axes=[1], keepdims=0), graph.number(0.5))
-        moved = graph.op("Where", inside, corner, graph.array(np.int64(n_classes)))
-        added = graph.op("Mul", moved, graph.array(np.int64(in_corner)))
-        cell = graph.op("Where", active, graph.op("Add", cell, added), cell)
-        active = graph.op("And", active, inside)
-        top = graph.op("Equal", graph.op("Unsqueeze", corner, column), one_hot_of)
-        doubled = graph.op("Add", local, local)
-        less = graph.op("Sub", doubled, graph.cast(top, "DOUBLE"))
-        # A row that stopped is not used again; its numbers are kept as they are so that none overflows.
-        local = graph.op("Where", graph.op("Unsqueeze", active, column), less, local)
-        in_corner = (in_corner - 1) // n_classes
-    return cell
-
-
-def _grid(graph: Graph, data: dict[str, Any], proba: str) -> str:
-    side, n_classes = data["side"], data["n_classes"]
-    scaled = graph.op("Mul", graph.op("Div", proba, graph.sums(proba)), graph.number(side))
-    whole = graph.op("Round", scaled)
-    gap = graph.op("Abs", graph.op("Sub", scaled, whole))
-    on_face = graph.op("LessOrEqual", gap, graph.number(4 * side * np.finfo(np.float32).eps))
-    chosen = graph.op("Where", on_face, whole, graph.op("Ceil", scaled))
-    tuples = graph.op("Max", graph.cast(chosen, "INT64"), graph.array(np.int64(1)))
-    corner = graph.op("Equal", graph.sums(tuples), graph.array(np.int64(side)))
-    last = graph.array(np.eye(n_classes, dtype=np.int64)[-1])
-    tuples = graph.op("Add", tuples, graph.op("Mul", graph.cast(corner, "INT64"), last))
-    # Used before and after each column: running sums of k - 1.
-    spent = graph.op("Sub", tuples, graph.array(np.int64(1)))
-    offset = np.arange(n_classes) * side
-    table = graph.array(np.array(data["left"], dtype=np.int64).ravel())
-    axis = graph.array(np.int64(1))
-    before = graph.op("CumSum", spent, axis, exclusive=1)
-    after = graph.op("CumSum", spent, axis)
-    counts = [
-        graph.op("Gather", table, graph.op("Add", used, graph.array(offset))) for used in (before, after)
-    ]
-    ranks = graph.op("Sub", *counts)
-    return graph.op("ReduceSum", ranks, graph.array(np.array([1])), keepdims=0)
-
-
-def _projection(graph: Graph, data: dict[str, Any], proba: str) -> str:
-    """First cut that takes the row; columns are added one by one, in the library's order."""
-    directions, thresholds = np.array(data["directions"]), np.array(data["thresholds"])
-
-    def product(column: int) -> str:
-        scores = graph.columns(proba, column, column + 1)
-        return graph.op("Mul", scores, graph.array(directions[:, column]))
-
-    total = product(0)
-    for column in range(1, data["n_classes"]):
-        total = graph.op("Add", total, product(column))
-    taken = graph.cast(graph.op("Less", total, graph.array(thresholds)), "INT64")
-    # The last column is 1.01, above every projection: every row is taken by some cut.
-    return graph.op("ArgMax", taken, axis=1, keepdims=0)
+    rows = np.asarray(getattr(proba, "proba", proba), dtype=np.float32)
+    return replay(run, calibrator, rows, groups, logits=first == "logits")

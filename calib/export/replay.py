@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, softmax
 
+from calib.announcements import TopLabelPrediction
 from calib.calibrators.binary import BinaryCalibrator
 from calib.notions import TOP_NOTIONS
 
@@ -15,17 +17,27 @@ BLOCK = 10_000
 
 
 def replay(
-    run: Callable[..., dict[str, np.ndarray]], calibrator: Any, rows: np.ndarray, groups: Any = None
+    run: Callable[..., dict[str, np.ndarray]],
+    calibrator: Any,
+    rows: np.ndarray,
+    groups: Any = None,
+    *,
+    logits: bool = False,
 ) -> float:
     """Return the largest difference over all outputs between `run` and the calibrator on the rows.
 
-    `run` takes rows and, where the calibrator conditions on groups, the codes of theirs.
+    `run` takes rows and, where the calibrator conditions on groups, the codes of theirs. With `logits` the
+    rows are logits, and the calibrator is given their softmax, or expit.
     """
     given = () if groups is None else (calibrator.group_codes(groups, len(rows)),)
     largest = 0.0
     for start in range(0, len(rows), BLOCK):
         block = slice(start, start + BLOCK)
-        expected = outputs(calibrator, rows[block], None if groups is None else np.asarray(groups)[block])
+        scores = rows[block]
+        if logits:
+            wide = scores.astype(np.float64)
+            scores = softmax(wide, axis=1) if wide.ndim == 2 else expit(wide)
+        expected = outputs(calibrator, scores, None if groups is None else np.asarray(groups)[block])
         actual = run(rows[block], *(codes[block] for codes in given))
         largest = max(largest, largest_difference(actual, expected))
     return largest
@@ -35,8 +47,25 @@ def outputs(calibrator: Any, proba: np.ndarray, groups: Any = None) -> dict[str,
     """Return the outputs of the calibrator itself, under the names that scorers and ONNX graphs use.
 
     "label" and "confidence" (n,); "labels" and "confidences" (n, K); "probabilities" (n, L) and "label"; or
-    "scores" (n,) for a binary calibrator.
+    "scores" (n,) for a binary calibrator. With a rule, also "accept" (n,) bool.
     """
+    values, rule = _fitted_outputs(calibrator, proba, groups), getattr(calibrator, "rule_", None)
+    if rule is None:
+        return values
+    if "scores" in values:
+        score = values["scores"]
+        both = np.column_stack([1.0 - score, score])
+        announced: Any = both if rule.of_event else score
+    elif "labels" in values:
+        announced = TopLabelPrediction(values["labels"][:, 0], values["confidences"][:, 0])
+    elif "confidence" in values:
+        announced = TopLabelPrediction(values["label"], values["confidence"])
+    else:
+        announced = values["probabilities"]
+    return values | {"accept": rule.accept(announced)}
+
+
+def _fitted_outputs(calibrator: Any, proba: np.ndarray, groups: Any) -> dict[str, np.ndarray]:
     if isinstance(calibrator, BinaryCalibrator):
         return {"scores": calibrator.predict(proba)}
     if hasattr(calibrator, "predict_top_k"):
@@ -55,8 +84,8 @@ def outputs(calibrator: Any, proba: np.ndarray, groups: Any = None) -> dict[str,
 def largest_difference(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> float:
     """Return the largest absolute difference between two sets of outputs, infinite where they disagree.
 
-    Labels taken from a matrix may differ where two of its probabilities differ only by rounding; then the
-    difference of these two probabilities counts.
+    Where they do not accept the same rows, the difference is at least 1. Labels taken from a matrix may
+    differ where two of its probabilities differ only by rounding; then the difference of these two counts.
     """
     if actual.keys() != expected.keys() or any(actual[name].shape != expected[name].shape for name in actual):
         return float("inf")
@@ -70,6 +99,8 @@ def largest_difference(actual: dict[str, np.ndarray], expected: dict[str, np.nda
                 matrix = expected["probabilities"]
                 gaps = matrix[rows, values[rows]] - matrix[rows, actual[name][rows]]
                 largest = max(largest, float(gaps.max()))
+        elif name == "accept":
+            largest = max(largest, float((actual[name].astype(bool) != values).any()))
         elif values.size:
             largest = max(largest, float(np.abs(actual[name] - values).max()))
     return largest

@@ -6,8 +6,10 @@
 `calibrate` takes an (n, L) array of probabilities, columns in the order the calibrator was fitted on, and
 returns a dict: "label" (n,) with "confidence" (n,); "labels" and "confidences", both (n, K), best first; or
 "probabilities" (n, L) with "label". A calibrator of one binary score takes (n,) scores and returns "scores".
-A calibrator that conditions on groups takes the group of each row as a second argument: (n,) whole numbers,
-0 for the first group in the order of their names, as in its `groups_`; -1 for a group it was not fitted on.
+With a rule that accepts predictions the dict also holds "accept" (n,), whether each may pass without a
+person. A calibrator that conditions on groups takes the group of each row as a second argument: (n,) whole
+numbers, 0 for the first group in the order of their names, as in its `groups_`; -1 for a group it was not
+fitted on.
 
 This text is the same for every calibrator. The fitted numbers are the literal `DATA` at the end of the file.
 """
@@ -20,6 +22,31 @@ from calib.calibrators.simplex_cells import find_cells, grid_cells, projection_c
 
 def calibrate(proba, group=None):
     """Return the calibrated outputs for (n, L) probabilities, float32 or float64, and (n,) groups if any."""
+    outputs = _outputs(proba, group)
+    if "accept_from" in DATA:
+        outputs["accept"] = _accepted(outputs)
+    return outputs
+
+
+def _accepted(outputs):
+    """Return whether the confidence is at least the threshold of the predicted class, or of all."""
+    if "scores" in outputs:
+        confidence = outputs["scores"]
+        label = (confidence > 0.5).astype(np.int64)
+        if DATA["of_event"]:
+            confidence = np.maximum(confidence, 1.0 - confidence)
+    elif "labels" in outputs:
+        label, confidence = outputs["labels"][:, 0], outputs["confidences"][:, 0]
+    else:
+        label = outputs["label"]
+        confidence = outputs.get("confidence")
+        if confidence is None:
+            confidence = outputs["probabilities"][np.arange(len(label)), label]
+    thresholds = DATA["accept_from"]
+    return confidence >= (thresholds[label] if len(thresholds) > 1 else thresholds[0])
+
+
+def _outputs(proba, group):
     kind = DATA["kind"]
     proba = _checked(proba, 1 if kind == "binary" else 2)
     if (group is None) != ("groups" not in DATA):

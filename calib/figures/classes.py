@@ -39,14 +39,17 @@ def heat(
     rows: str = "Predicted",
     columns: Sequence[str] | None = None,
     chosen: tuple[int, int] | None = None,
+    limit: float | None = None,
 ) -> go.Figure:
     """Draw class x bin cells coloured by accuracy minus confidence; cells under 20 rows are lighter.
 
     The squares that answer clicks carry [class code, bin] first in their customdata. `rows` is the word
     before the name of a row; `columns` names the columns where these are no bins of the confidence; `chosen`
-    is the (class code, bin) to be framed.
+    is the (class code, bin) to be framed; `limit` is the end of the colour scale, by default that of
+    `diagram`: give maps of some rows the limit of all, so that a colour keeps its meaning.
     """
     figure = Drawing()
+    limit = diagram.limit if limit is None else limit
     n_rows, n_bins = diagram.count.shape
     middles = np.arange(n_bins) if columns else (diagram.edges[:-1] + diagram.edges[1:]) / 2
     for few, opacity in ((False, 1.0), (True, 0.4)):
@@ -56,14 +59,36 @@ def heat(
             y=np.arange(n_rows),
             z=np.where(shown, diagram.gap, np.nan),
             colorscale=GAP_COLOURS,
-            zmin=-diagram.limit,
-            zmax=diagram.limit,
+            zmin=-limit,
+            zmax=limit,
             opacity=opacity,
-            showscale=not few,
+            showscale=False,
             hoverinfo="skip",
             xgap=2,
             ygap=2,
-            colorbar={
+        )
+    row, bin_ = np.nonzero(diagram.count)
+    names = [escape(class_names[code]) for code in diagram.label]
+    if columns:
+        of_column = [f"predicted {escape(columns[b])}" for b in bin_.tolist()]
+    else:
+        ends = zip(diagram.edges[bin_], diagram.edges[bin_ + 1], strict=True)
+        of_column = [f"{low:.3g} to {high:.3g}" for low, high in ends]
+    figure.add_scatter(
+        x=middles[bin_],
+        y=row,
+        mode="markers",
+        marker={
+            "symbol": "square",
+            "size": 18,
+            "opacity": 0,
+            # The scale is that of these squares: a map of which all cells are small has no other values.
+            "color": diagram.gap[row, bin_],
+            "colorscale": GAP_COLOURS,
+            "cmin": -limit,
+            "cmax": limit,
+            "showscale": True,
+            "colorbar": {
                 # Below the map, so that the map has the width also on a telephone.
                 "orientation": "h",
                 "x": 0,
@@ -77,22 +102,10 @@ def heat(
                 "title": {"text": "right \u2212 says", "side": "right"},
                 "thickness": 12,
                 "outlinewidth": 0,
-                "tickvals": [-diagram.limit, 0, diagram.limit],
-                "ticktext": [f"\u2212{diagram.limit:.1f}", "0", f"+{diagram.limit:.1f}"],
+                "tickvals": [-limit, 0, limit],
+                "ticktext": [f"\u2212{limit:.1f}", "0", f"+{limit:.1f}"],
             },
-        )
-    row, bin_ = np.nonzero(diagram.count)
-    names = [escape(class_names[code]) for code in diagram.label]
-    if columns:
-        of_column = [f"predicted {escape(columns[b])}" for b in bin_.tolist()]
-    else:
-        ends = zip(diagram.edges[bin_], diagram.edges[bin_ + 1], strict=True)
-        of_column = [f"{low:.3g} to {high:.3g}" for low, high in ends]
-    figure.add_scatter(
-        x=middles[bin_],
-        y=row,
-        mode="markers",
-        marker={"symbol": "square", "size": 18, "opacity": 0},
+        },
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
         customdata=[
@@ -194,15 +207,26 @@ def class_reliability(diagram: ClassDiagram, *, chosen: int | None = None, n_bin
 
 
 def confused(
-    codes: np.ndarray, counts: np.ndarray, class_names: Sequence[str], n_shown: int = 8
+    codes: np.ndarray,
+    counts: np.ndarray,
+    class_names: Sequence[str],
+    n_shown: int = 8,
+    *,
+    chosen: int | None = None,
 ) -> go.Figure:
-    """Draw how many rows one class shares with each other class it is confused with, most first."""
+    """Draw how many rows one class shares with each other class it is confused with, most first.
+
+    Bars carry the class code last in their customdata; `chosen` is the code of a bar to be marked.
+    """
     codes, counts = codes[:n_shown], counts[:n_shown]
     figure = Drawing()
-    custom = [[escape(class_names[code])] for code in codes]
+    custom = [[escape(class_names[code]), int(code)] for code in codes]
     hover = "%{customdata[0]}: %{x:,} rows<extra></extra>"
     count_bars(figure, counts, OKABE_ITO["grey"], custom, hover, y=np.arange(len(codes)))
     figure.update_layout(template=TEMPLATE, height=90 + 30 * len(codes), bargap=0.35, margin={"r": 48})
+    if chosen is not None and chosen in codes:
+        line = int(np.argmax(codes == chosen))
+        mark_span(figure, line - 0.5, line + 0.5, across=True)
     rows = [shorten(class_names[code]) for code in codes]
     named_rows(figure, rows, range=[len(codes) - 0.4, -0.6], ticks="")
     figure.update_xaxes(title_text="Rows", rangemode="tozero", nticks=4)
@@ -225,5 +249,8 @@ def class_shares(shares: Mapping[str, np.ndarray], class_names: Sequence[str]) -
         )
     figure.update_layout(template=TEMPLATE, height=max(240, 34 * len(order) + 90), bargap=0.3)
     named_rows(figure, [shorten(class_names[code], 24) for code in order], autorange="reversed")
-    figure.update_xaxes(title_text="Share of rows", tickformat=".0%", rangemode="tozero")
+    largest = max(float(values[order].max()) for values in shares.values())
+    # Five ticks or so: as many digits as tell them apart.
+    digits = max(0, int(np.ceil(-np.log10(max(largest, 1e-6) / 5))) - 2)
+    figure.update_xaxes(title_text="Share of rows", tickformat=f".{digits}%", rangemode="tozero", nticks=8)
     return figure

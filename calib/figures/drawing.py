@@ -63,6 +63,26 @@ class Drawing(go.Figure):
         """Return the figure in JSON types, arrays in plotly's base64 form."""
         return _plain(self._drawn) if self.gathers else super().to_dict()
 
+    def keep_unselected(self) -> Drawing:
+        """Draw marks and bars that were not clicked as before: plotly fades them until the next drawing."""
+        if not self.gathers:
+            raise TypeError("a figure answers clicks before plotly's objects are made of it")
+        for trace in self._drawn["data"]:
+            marker = trace.get("marker")
+            if marker is None or trace["type"] not in ("scatter", "bar") or "unselected" in trace:
+                continue
+            opacity = marker.get("opacity")
+            if np.ndim(opacity):  # opacities of unselected marks are one number: put these into the colours
+                changed: dict[str, Any] = {"opacity": 1.0}
+                if isinstance(marker.get("color"), str):
+                    changed["color"] = _faded(marker["color"], opacity)
+                if isinstance(marker.get("line", {}).get("color"), str):
+                    changed["line"] = {**marker["line"], "color": _faded(marker["line"]["color"], opacity)}
+                trace["marker"] = {**marker, **changed}
+                opacity = 1.0
+            trace["unselected"] = {"marker": {"opacity": 1.0 if opacity is None else opacity}}
+        return self
+
     # Positional arguments are plotly's own: it passes objects of its types.
 
     def add_scatter(self, *given: Any, row: Any = None, col: Any = None, **trace: Any) -> Drawing:
@@ -139,6 +159,12 @@ class Drawing(go.Figure):
         for name in here:
             _merge(layout.setdefault(name, {}), _nested(changes))
         return self
+
+
+def _faded(colour: str, opacity: Any) -> list[str]:
+    """Return a colour #rrggbb with each opacity."""
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return [f"rgba({red},{green},{blue},{share:g})" for share in np.asarray(opacity, dtype=np.float64)]
 
 
 @cache

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from calib.figures.bin_sweep import ece_curves
+from calib.figures.bin_sweep import ece_curves, points_per_bin
 from calib.figures.classes import class_reliability, heat
 from calib.figures.decisions import decision_curve, risk_coverage
+from calib.figures.decompositions import score_parts
+from calib.figures.imbalance import bin_plan
 from calib.figures.noise import floors
 from calib.figures.reliability_diagram import reliability, zoom
 from calib.figures.slices import slice_gaps
-from calib.figures.validity_curves import validity
+from calib.figures.validity_curves import canonical_validity, validity
 
 
 def _named(draw: Callable[..., go.Figure]) -> Callable[..., go.Figure]:
@@ -32,16 +34,23 @@ def _with_classes(draw: Callable[..., go.Figure]) -> Callable[..., go.Figure]:
     return drawn
 
 
+#: Proper scores as the axis of a figure names them.
+PROPER_SCORES = {"brier": "Brier score", "log_loss": "log loss"}
+
 #: What draws a result, by the name of its type.
 FIGURES: dict[str, Callable[..., go.Figure]] = {
+    "BinPlan": bin_plan,
     "BinZoom": _with_classes(zoom),
+    "CanonicalValidity": _named(canonical_validity),
     "ClassDiagram": class_reliability,
     "ClassHeat": _with_classes(heat),
     "DecisionCurve": _named(decision_curve),
+    "Decomposition": lambda parts, name="model": score_parts({name: parts}, PROPER_SCORES[parts.rule]),
     "EceSweep": lambda sweep: ece_curves({"model": {sweep.notion: sweep}}),
     "NoiseFloor": lambda floor, **options: floors(
         {f"{floor.notion} {floor.metric.upper()}": floor}, **options
     ),
+    "PointsPerBinChoice": points_per_bin,
     "ReliabilityDiagram": reliability,
     "RiskCoverage": _named(risk_coverage),
     "SliceGaps": slice_gaps,

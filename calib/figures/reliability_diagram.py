@@ -34,6 +34,7 @@ def reliability(
     bounds: CalibrationBand | None = None,
     event: str | None = None,
     chosen: int | None = None,
+    other: tuple[str, ReliabilityDiagram] | None = None,
 ) -> go.Figure:
     """Draw Figure 1a: stars, red plus, grey bars and the diagonal; of one event the stars alone.
 
@@ -53,6 +54,8 @@ def reliability(
         Name of the class whose probability a binary score is; None where it is a confidence.
     chosen : int, optional
         Index of a bin to be marked.
+    other : (name, ReliabilityDiagram), optional
+        Another model of the same rows, drawn with open marks.
     """
     figure = Drawing()
     x = diagram.mean_confidence
@@ -112,6 +115,8 @@ def reliability(
             name="true accuracy (simulated)",
             hovertemplate="True accuracy %{y:.3f} (known: simulated)<extra></extra>",
         )
+    if other is not None:
+        _add_other(figure, *other)
     opacity = faint(diagram.count)
     if not diagram.one_event:
         figure.add_scatter(
@@ -151,6 +156,33 @@ def reliability(
     if chosen is not None:
         mark_span(figure, chosen / diagram.n_bins, (chosen + 1) / diagram.n_bins)
     return unit_axes(figure, words[1], words[2], 520)
+
+
+def _add_other(figure: go.Figure, name: str, diagram: ReliabilityDiagram) -> None:
+    """Add the stars and the top-label marks of another model, open."""
+    marks = (
+        ("star-open", 14, "sky", diagram.accuracy, "pooled"),
+        ("cross-open", 10, "orange", diagram.top_label, "top-label"),
+    )
+    for symbol, size, colour, y, what in marks:
+        if what == "top-label" and diagram.one_event:
+            continue
+        figure.add_scatter(
+            x=diagram.mean_confidence,
+            y=y,
+            mode="markers",
+            marker={
+                "symbol": symbol,
+                "size": size,
+                "color": OKABE_ITO[colour],
+                "line": {"width": 2},
+                "opacity": faint(diagram.count),
+            },
+            name=f"{escape(shorten(name))}, {what}",
+            customdata=np.column_stack([diagram.bin, diagram.count]).tolist(),
+            hovertemplate=f"{escape(name)}: says %{{x:.3f}}, {what} %{{y:.3f}}<br>"
+            "%{customdata[1]:,} rows<extra></extra>",
+        )
 
 
 def zoom(diagram: BinZoom, class_names: Sequence[str], *, chosen: int | None = None) -> go.Figure:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import plotly.graph_objects as go
 
-from calib.diagrams.simplex import RecalibrationMap, to_plane
+from calib.diagrams.simplex import RecalibrationMap, to_log_ratios, to_plane
 from calib.exceptions import InputError
 from calib.figures.drawing import Drawing
 from calib.figures.style import OKABE_ITO, TEMPLATE, escape, shorten
@@ -26,6 +26,7 @@ def recalibration(
     rows: np.ndarray,
     outlines: Mapping[int, np.ndarray],
     min_count: int = 20,
+    log_ratios: bool = False,
 ) -> go.Figure:
     """Draw predictions on the triangle, coloured by cell, and an arrow per cell (Fig. 12, right).
 
@@ -41,13 +42,18 @@ def recalibration(
         From `cell_outlines`.
     min_count : int
         Arrows of cells with fewer evaluation or calibration rows than this are left out.
+    log_ratios : bool
+        Whether to draw log-ratios of the probabilities, which opens the corners of the triangle.
     """
     if len(result.class_names) != 3:
         raise InputError(f"the triangle shows three classes; got {len(result.class_names)}")
+    place = to_log_ratios if log_ratios else to_plane
     figure = Drawing()
-    closed = [to_plane(np.vstack([corners, corners[:1]])) for corners in outlines.values()]
-    lines = np.vstack([points for corners in closed for points in (corners, [[np.nan, np.nan]])])
-    points = to_plane(proba[rows])
+    closed = [np.vstack([corners, corners[:1]]) for corners in outlines.values()]
+    if log_ratios:  # straight edges become curves
+        closed = [_subdivided(corners) for corners in closed]
+    lines = np.vstack([points for corners in closed for points in (place(corners), [[np.nan, np.nan]])])
+    points = place(proba[rows])
     figure.add_scatter(
         x=points[:, 0],
         y=points[:, 1],
@@ -68,19 +74,33 @@ def recalibration(
         hoverinfo="skip",
         name="cells",
     )
-    _add_arrows(figure, result, min_count)
+    shown = np.flatnonzero(np.minimum(result.count, result.fitted_count) >= min_count)
+    _add_arrows(figure, result, shown, place(result.tail[shown]), place(result.head[shown]))
     _add_corners(figure, result.class_names)
     figure.update_xaxes(visible=False, range=[-0.06, 1.06], constrain="domain")
-    figure.update_yaxes(visible=False, range=[-0.1, 0.95], scaleanchor="x", constrain="domain")
+    figure.update_yaxes(
+        visible=False, range=[-0.36 if log_ratios else -0.1, 0.95], scaleanchor="x", constrain="domain"
+    )
     figure.update_layout(
-        template=TEMPLATE, height=520, margin={"l": 4, "r": 4, "t": 8, "b": 8}, showlegend=False
+        template=TEMPLATE,
+        height=640 if log_ratios else 520,
+        margin={"l": 4, "r": 4, "t": 8, "b": 8},
+        showlegend=False,
     )
     return figure
 
 
-def _add_arrows(figure: go.Figure, result: RecalibrationMap, min_count: int) -> None:
-    shown = np.flatnonzero(np.minimum(result.count, result.fitted_count) >= min_count)
-    tails, heads = to_plane(result.tail[shown]), to_plane(result.head[shown])
+def _subdivided(corners: np.ndarray, pieces: int = 24) -> np.ndarray:
+    """Divide each edge of a polygon, more finely towards its ends, where log-ratios change fastest."""
+    steps = np.linspace(0.0, 1.0, pieces + 1)
+    steps = steps**3 * (10 - 15 * steps + 6 * steps**2)
+    edges = corners[:-1, None] + steps[:, None] * np.diff(corners, axis=0)[:, None]
+    return edges.reshape(-1, corners.shape[1])
+
+
+def _add_arrows(
+    figure: go.Figure, result: RecalibrationMap, shown: np.ndarray, tails: np.ndarray, heads: np.ndarray
+) -> None:
     # A light line below the dark one keeps arrows readable over points and on dark pages.
     figure.add_scatter(
         **_segments(tails, heads - 0.012 * _unit(heads - tails)),

@@ -22,7 +22,7 @@ from calib.formats.column_names import (
     WEAK_SCORE_NAMES,
     normalised,
 )
-from calib.formats.score_columns import PREFIX, is_whole, scale_of, score_columns, sum_to_one
+from calib.formats.score_columns import PREFIX, is_unit, is_whole, scale_of, score_columns, sum_to_one
 from calib.formats.tables import Table, words_in
 
 #: Columns that are never scores, whatever numbers they hold.
@@ -82,9 +82,16 @@ def announced_columns(table: Table) -> Announced | None:
     score = _score(table, word, numeric, taken)
     if predicted is None and label is not None and correct is None and score is not None:
         predicted, label = _label_is_predicted(word, label, score)
+    alone = None
+    if predicted is None and correct is None and (alone := _alone(table, word, fractions, label)) is not None:
+        score, label = alone
     if score is None:
         return None
-    if not _is_class_wise_output(table, word) and _is_vectors(table, numeric, {score, *taken}, score):
+    if (
+        alone is None
+        and not _is_class_wise_output(table, word)
+        and _is_vectors(table, numeric, {score, *taken}, score)
+    ):
         return None
     names = tuple(str(name) for name in listed[0]) if listed else None
     if predicted is not None and (label is not None or correct is not None or _is_class(columns[predicted])):
@@ -192,6 +199,26 @@ def _score(
             return names[0]
     left = [name for name in free if word[name] not in _NO_SCORES]
     return left[0] if len(left) == 1 and not is_whole(table.columns[left[0]]) else None
+
+
+def _alone(
+    table: Table, word: dict[str, str], fractions: Collection[str], label: str | None
+) -> tuple[str, str] | None:
+    """Return (score, label) where the values leave one choice of each, whatever other columns are called.
+
+    The score is the only column of fractions from 0 to 1; the label has two values, and is named as one or
+    is the only column of zeros and ones.
+    """
+    scores = [name for name in fractions if word[name] not in _NO_SCORES and is_unit(table.columns[name])]
+    if len(scores) != 1:
+        return None
+    if label is None:
+        whole = [name for name in word if name not in scores and word[name] not in _NO_SCORES]
+        flags = [name for name in whole if is_flag(table.columns[name])]
+        return (scores[0], flags[0]) if len(flags) == 1 else None
+    values = table.columns[label]
+    two = is_flag(values) if values.dtype.kind in "iuf" else len(set(words_in(values)[1]) - {""}) == 2
+    return (scores[0], label) if two else None
 
 
 def is_score(table: Table, name: str, word: str) -> bool:

@@ -64,6 +64,15 @@ def read_feather(source: Source, limits: Limits, progress: Progress | None = Non
     return _table_of_batches(reader, reader.schema.names, None, "feather", limits, progress)
 
 
+def table_of_batch(batch: pa.RecordBatch) -> Table:
+    """Return the columns of one batch that hold numbers, text or lists of these."""
+    usable = [field.name for field in batch.schema if _is_usable(field.type)]
+    table = _table_of_batches([batch.select(usable)], usable, None, "parquet", Limits(), None)
+    return replace(
+        table, ignored=(*table.ignored, *(name for name in batch.schema.names if name not in usable))
+    )
+
+
 def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
@@ -116,7 +125,7 @@ def _table_of_batches(
         limits.check_rows(n_rows)
         limits.check_expanded(n_bytes, limits.expanded_bytes)
         for name, column in zip(names, batch.columns, strict=True):
-            arrays_of[name].append(_to_numpy(column))
+            arrays_of[name].append(column_values(column))
         if progress is not None and total:
             progress(n_rows / total, "reading")
     if n_rows == 0:
@@ -157,11 +166,11 @@ def _repeated_bytes(column: pa.Array) -> int:
     return int(lengths[rows.astype(np.int64)].sum(dtype=np.int64))
 
 
-def _to_numpy(column: pa.Array) -> Any:
-    """NumPy array of numbers, (n, m) for lists; object array of text; None for any other type."""
+def column_values(column: pa.Array) -> Any:
+    """Return a NumPy array of numbers, (n, m) for lists; object array of text; None for any other type."""
     kind = column.type
     if pa.types.is_dictionary(kind):
-        words = _to_numpy(column.dictionary)
+        words = column_values(column.dictionary)
         if words is None or words.ndim != 1:
             return None
         if words.dtype.kind in "iu":

@@ -65,6 +65,8 @@ WEAK_SCORE_NAMES = words_of(
     "pred_score likelihood"
 )
 PREDICTED_NAMES = PREDICTED_CLASS_NAMES | CONFIDENCE_NAMES | {"correct", "is_correct"}
+#: Names by which a column is known, whether it is used or not.
+KNOWN_NAMES = (LABEL_NAMES | PREDICTED_NAMES | CORRECT_NAMES).union(*ROLE_NAMES.values())
 CLASS_NAMES = words_of("class_names classes names categories label_names target_names")
 SCORE_NAMES = {
     "logits": words_of("logits logit"),

@@ -17,6 +17,9 @@ from calib.formats.tables import Table, as_numbers, check_distinct
 #: The last code point of Unicode.
 MOST_CODE_POINT = 0x10FFFF
 
+#: What reading a damaged archive raises; RuntimeError for members with a password or an unknown compression.
+DAMAGED = (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, struct.error)
+
 
 def read_npy(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
     """Read the one array of an NPY file, gzipped or not."""
@@ -85,10 +88,15 @@ def read_npz(source: Source, limits: Limits, progress: Progress | None = None) -
                         arrays[name] = read_array(content, member.file_size, limits, f"array {name!r}")  # type: ignore[arg-type]
                     if progress is not None:
                         progress(done / len(members), "reading")
-        except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, struct.error) as error:
-            reason = " ".join(str(error).split())[:120]
-            raise InputError(f"the NPZ archive is damaged or cut short ({reason}); copy it again") from None
+        except DAMAGED as error:
+            raise damaged("NPZ archive", error) from None
     return _table_of_arrays(arrays, "npz")
+
+
+def damaged(what: str, error: Exception) -> InputError:
+    """Return the refusal of an archive in which reading met one of `DAMAGED`."""
+    reason = " ".join(str(error).split())[:120]
+    return InputError(f"the {what} is damaged or cut short ({reason}); copy it again")
 
 
 def _check_members(members: list[zipfile.ZipInfo], source: Source, limits: Limits) -> None:

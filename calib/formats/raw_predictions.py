@@ -394,7 +394,7 @@ class RawPredictions:
         if self.kind == "multilabel":
             return None
         if self.kind != "vectors":
-            return codes_of(labels, self.names, self._names_are_listed or set(self.names) == {"0", "1"})
+            return codes_of(labels, self.names, self._names_are_listed or self.kind == "binary")
         if labels.dtype == object:
             code_of = {name: code for code, name in enumerate(self.names)}
             positions, values = pd.factorize(labels)

@@ -109,11 +109,11 @@ def guess_roles(table: Table) -> Roles:
         onehot = _one_hot_columns(table, rest)
         several = () if onehot else _several_true(table, numeric)
         numeric = [name for name in numeric if name not in (*onehot, *several)]
-    scores, names, scale = score_columns(numeric)
+    scores, names, scale = score_columns(numeric, table)
     if named["label"] is None and not onehot and not several:
-        named["label"] = _unnamed_label(table, [n for n in rest if n not in scores], scores)
+        named["label"] = _unnamed_label(table, [n for n in rest if n not in scores], scores, names)
         if named["label"] in scores:
-            scores, names, scale = score_columns([name for name in numeric if name != named["label"]])
+            scores, names, scale = score_columns([name for name in numeric if name != named["label"]], table)
     if not scores and any(_says_correct(table, name) for name in rest):
         raise InputError(
             "the file says whether predictions are right, and holds no confidence in them; add a column "
@@ -138,6 +138,20 @@ def guess_roles(table: Table) -> Roles:
         ignored=tuple(name for name in table.columns if name not in used) + table.ignored,
         **named,
     )
+
+
+def label_reason(table: Table, roles: Roles) -> str:
+    """Say why the one column of the true label was taken for it, as half a sentence."""
+    (name,) = roles.label
+    if normalised(name) in ROLE_NAMES["label"]:
+        return f"it is called {name[:60]!r}"
+    values = table.columns[name]
+    if values.dtype == object:
+        said = set(words_in(values)[1]) - {""}
+        if roles.class_names and said <= set(roles.class_names):
+            return "its values are names of the classes"
+        return "it is the only column of few different words"
+    return "it is the only column of whole numbers that could be codes of the classes"
 
 
 def _announced_roles(table: Table, found: Announced) -> Roles:
@@ -352,16 +366,22 @@ def one_hot_values(values: np.ndarray) -> np.ndarray:
     return np.nan_to_num(values).astype(np.int64)
 
 
-def _unnamed_label(table: Table, others: Sequence[str], scores: Sequence[str]) -> str | None:
-    """Label column without a telling name: the only text column, or whole numbers beside fractions."""
+def _unnamed_label(
+    table: Table, others: Sequence[str], scores: Sequence[str], names: Sequence[str] | None
+) -> str | None:
+    """Label column without a telling name: the only one of class names, else of text, or of whole numbers."""
     text = [name for name in others if table.columns[name].dtype == object]
     text = [name for name in text if _stray_cell(table.columns[name], False) is None]
+    words = {name: set(words_in(table.columns[name])[1]) - {""} for name in text if names}
+    of_classes = [name for name, said in words.items() if said and said <= set(names or ())]
+    if len(of_classes) == 1:
+        return of_classes[0]
     few = [n for n in text if len(set(table.columns[n][:2000].tolist())) <= max(2 * len(scores), 2)]
     if len(few) == 1:
         return few[0]
     whole = [name for name in (*others, *scores) if table.columns[name].dtype.kind in "fiu"]
     whole = [name for name in whole if is_whole(table.columns[name])]
-    if len(whole) == len(scores) > 2:  # scores are zeros and ones; one column is not
+    if len(scores) > 2 and set(scores) <= set(whole):  # scores are zeros and ones; one column is not
         whole = [name for name in whole if not _is_binary(table.columns[name])]
     left = [name for name in scores if name not in whole]
     if len(whole) != 1 or not left:
@@ -371,7 +391,9 @@ def _unnamed_label(table: Table, others: Sequence[str], scores: Sequence[str]) -
     if not present.size:
         return None
     in_range = present.min() >= 0 and present.max() <= max(len(left), 2) + 1
-    return whole[0] if in_range or sum_to_one(table, left) else None
+    # Codes that are out of range are said to be so; a column of many more values, such as ages, is no label.
+    few_codes = len(np.unique(present)) <= 2 * max(len(left), 2)
+    return whole[0] if in_range or (few_codes and sum_to_one(table, left)) else None
 
 
 def _in_class_order(label: tuple[str, ...], names: tuple[str, ...] | None) -> tuple[str, ...]:

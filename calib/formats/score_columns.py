@@ -26,8 +26,13 @@ def is_whole(values: np.ndarray) -> bool:
         )
 
 
-def score_columns(numeric: Sequence[str]) -> tuple[list[str], tuple[str, ...] | None, str]:
-    """Score columns, class names and scale; columns with a prefix such as prob_ win over others."""
+def score_columns(
+    numeric: Sequence[str], table: Table | None = None
+) -> tuple[list[str], tuple[str, ...] | None, str]:
+    """Score columns, class names and scale; columns with a prefix such as prob_ win over others.
+
+    With a table, its values help the names: columns that sum to 1 win over others, such as an age.
+    """
     by_prefix: dict[str, list[tuple[str, str]]] = {}
     for name in numeric:
         match = PREFIX.fullmatch(name.strip())
@@ -37,9 +42,30 @@ def score_columns(numeric: Sequence[str]) -> tuple[list[str], tuple[str, ...] | 
         word, pairs = max(by_prefix.items(), key=lambda item: len(item[1]))
         names = tuple(name for _, name in pairs)
         distinct = len(pairs) >= 2 and len(set(names)) == len(names)
-        if distinct and (len(pairs) == len(numeric) or word not in ("class", "p", "pred")):
-            return [name for name, _ in pairs], names, scale_of(word)
-    return list(numeric), tuple(name.strip() for name in numeric), "unknown"
+        prefixed = [name for name, _ in pairs]
+        telling = len(pairs) == len(numeric) or word not in ("class", "p", "pred")
+        if distinct and (telling or (table is not None and sum_to_one(table, prefixed))):
+            return prefixed, names, scale_of(word)
+    chosen = list(numeric) if table is None else _in_unit(table, numeric)
+    return chosen, tuple(name.strip() for name in chosen), "unknown"
+
+
+def _in_unit(table: Table, numeric: Sequence[str]) -> list[str]:
+    """Return the columns from 0 to 1 if there are others too and the rows of these sum to 1; else all."""
+    unit = [name for name in numeric if is_unit(table.columns[name])]
+    fractions = [name for name in unit if not is_whole(table.columns[name])]
+    for chosen in (unit, fractions):
+        if 2 <= len(chosen) < len(numeric) and _share_of_sums(table, chosen) > 0.95:
+            return chosen if _share_of_sums(table, numeric) <= 0.95 else list(numeric)
+    return list(numeric)
+
+
+def is_unit(values: np.ndarray) -> bool:
+    """Whether all numbers that are not missing lie from 0 to 1."""
+    with np.errstate(invalid="ignore"):
+        return values.dtype.kind in "fiu" and all(
+            bool((np.isnan(rows) | ((rows >= 0.0) & (rows <= 1.0))).all()) for rows in (values[:1000], values)
+        )
 
 
 def scale_of(word: str) -> str:
@@ -54,6 +80,11 @@ def scale_of(word: str) -> str:
 
 def sum_to_one(table: Table, names: Sequence[str], tolerance: float = 0.02) -> bool:
     """Whether the columns of most rows sum to 1, up to a tolerance."""
+    return _share_of_sums(table, names, tolerance) > 0.5
+
+
+def _share_of_sums(table: Table, names: Sequence[str], tolerance: float = 0.02) -> float:
+    """Return the share of the first rows whose columns sum to 1, up to a tolerance."""
     with np.errstate(over="ignore", invalid="ignore"):
         sums = np.sum([table.columns[name][:2000] for name in names], axis=0, dtype=np.float64)
-    return bool(np.median(np.minimum(np.abs(sums - 1.0), 1.0)) < tolerance)
+        return float(np.mean(np.abs(sums - 1.0) < tolerance))

@@ -15,6 +15,7 @@ from calib.calibrators.venn_abers import VennAbersCalibration
 from calib.guarantees.theorems import deviation
 from calib.noise.intervals import binomial_limits
 from calib.notions import TOP_K_NOTIONS, NotionShape
+from calib.results import Result
 from calib.validation import check_alpha, check_count
 
 #: What the theorems assume, for a reader who has not seen the paper.
@@ -94,8 +95,8 @@ class BinIntervals:
         return pd.DataFrame({name: getattr(self, name) for name in self.__dataclass_fields__})
 
 
-@dataclass(frozen=True, eq=False)
-class GuaranteeCard:
+@dataclass(frozen=True, eq=False, repr=False)
+class GuaranteeCard(Result):
     """The guarantee of a fitted calibrator, class by class; one entry per binary problem (P of them).
 
     Attributes

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from calib.exceptions import InputError
+from calib.results import Result
 from calib.validation import check_alpha, check_count, check_not_negative, check_share
 
 
-@dataclass(frozen=True)
-class Guarantee:
+@dataclass(frozen=True, repr=False)
+class Guarantee(Result):
     """What histogram binning promises whatever the data look like (Theorem 1).
 
     Attributes
@@ -47,8 +48,8 @@ class Guarantee:
     expected_ece: float
 
 
-@dataclass(frozen=True, eq=False)
-class ClassWiseGuarantee:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassWiseGuarantee(Result):
     """What class-wise histogram binning without normalisation promises (Theorem 2).
 
     Attributes
@@ -228,13 +229,13 @@ def points_sentence(expected_ece: float, *, n_bins: int = 10, name: str = "TL-EC
     Examples
     --------
     >>> points_sentence(0.05)
-    'For expected TL-ECE of at most 0.05, k = 200 points per bin suffice: 2,000 rows for 10 bins.'
+    'For expected TL-ECE of at most 0.05, k = 200 points per bin suffice: 2,000 rows per class for 10 bins.'
     """
     k, n_bins = points_needed(expected_ece), check_count(n_bins, "n_bins")
     bins = "1 bin" if n_bins == 1 else f"{n_bins:,} bins"
     return (
         f"For expected {name} of at most {expected_ece:g}, k = {k:,} points per bin suffice: "
-        f"{k * n_bins:,} rows for {bins}."
+        f"{k * n_bins:,} rows per class for {bins}."
     )
 
 

@@ -19,6 +19,7 @@ import pandas as pd
 from calib.announcements import Announcement
 from calib.assessment.advice import choose_points_per_bin, recommend
 from calib.assessment.calibrated import calibrated_scores, fit_on, vector_losses
+from calib.assessment.change import change
 from calib.assessment.leaderboard import binned_sweeps
 from calib.assessment.summary import summarize, summary_intervals
 from calib.calibrators.effort import fit_seconds
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
     from calib.report import ReportInput
 
 #: Seconds up to which a function is called here.
-AT_ONCE = 0.5
+AT_ONCE = 0.25
+#: Seconds, and bytes of arguments, above which a job has workers of its own, which stand far back.
+LONG, LARGE = 3.0, 2_000_000
 #: Workers at a time, memory of a job beyond the imports, its processor time: environment variables.
 COMPUTERS = int(os.environ.get("CALIB_WORKERS", str(WORKERS)))
 MEMORY_MIB = int(os.environ.get("CALIB_WORKER_MEMORY_MIB", "8192"))
@@ -92,37 +95,54 @@ def _seconds_to_slice(labels: np.ndarray, scores: Any, cuts: list[Cut], **option
     return sum(5e-6 * len(cut.code) * (1.0 + len(cut.groups) / 200) for cut in cuts)
 
 
-#: What can be computed, and about how many seconds of one processor a megabyte of arguments takes, measured
-#: with 20,000 rows of 10 classes; or a function of the arguments that gives the seconds.
+def _by_root_of_rows(seconds: float) -> Callable[..., float]:
+    """Estimate the time of what redraws or bins: so many seconds for 10,000 rows, twice for 40,000."""
+
+    def estimate(*arguments: Any, **options: Any) -> float:
+        rows = max(getattr(one, "n_samples", 0) for one in arguments)
+        return seconds * (rows / 10_000) ** 0.5
+
+    return estimate
+
+
+def _seconds_to_recommend(rows: Announcement, labels: Any, **options: Any) -> float:
+    """Estimate the time of `recommend`: of the whole catalogue minutes, of a few methods seconds."""
+    megabytes = rows.n_bytes / 1e6
+    return 10.0 + 10.0 * megabytes if options.get("methods") is None else 0.2 + 2.0 * megabytes
+
+
+#: What can be computed, and about how many seconds of one processor a megabyte of arguments takes, or a
+#: function of the arguments that gives the seconds; measured with 500 x 3 to 500,000 x 10 scores.
 FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = {
     function.__name__: (function, seconds)
     for function, seconds in (
         (binned_sweeps, 0.3),
         (calibrated_scores, 0.01),
-        (calibration_band, 0.2),
+        (calibration_band, 0.02),
         (calibration_slope, 0.03),
-        (calibration_tests, 3.0),
+        (calibration_tests, _by_root_of_rows(2.0)),
         (canonical_noise_floor, 0.05),
-        (choose_points_per_bin, 1.5),
+        (change, 0.4),
+        (choose_points_per_bin, _by_root_of_rows(0.8)),
         (class_binning, 0.02),
-        (class_table, 0.05),
+        (class_table, 0.03),
         (compare_schemes, 1.0),
         (ece_sweep, 0.01),
         (fit, _seconds_to_fit),
-        (measure_interval, 0.05),
-        (noise_floor, 0.1),
-        (problem_floors, 0.5),
+        (measure_interval, 0.005),
+        (noise_floor, 0.03),
+        (problem_floors, 0.1),
         (paired_difference, 0.01),
         (paired_interval, 0.4),
         (plan_bins, 0.1),
-        (recommend, 10.0),
+        (recommend, _seconds_to_recommend),
         (slice_gaps, 0.5),
         (slices, _seconds_to_slice),
-        (smooth_ece, 0.03),
+        (smooth_ece, 0.01),
         (summarize, 0.03),
         (summary_intervals, 0.3),
-        (sweep_ece, 0.02),
-        (validity_curve, 0.02),
+        (sweep_ece, 0.01),
+        (validity_curve, 0.005),
         (vector_losses, 0.01),
         (write_report, 5.0),
         (write_table, 0.3),
@@ -148,8 +168,16 @@ class Computer(Worker):
         return f"the computation met a fault of calib {fault}. {LOST}"
 
 
-#: The workers that all sessions of a server share.
+class LongComputer(Computer):
+    """A process that computes what takes long, and takes the processor where nobody else wants it."""
+
+    niceness = 15
+
+
+#: The workers that all sessions of a server share. What takes seconds is never behind what takes minutes: the
+#: long jobs have a queue of their own, and the system lets the others go first.
 pool = Pool(Computer, max(COMPUTERS, 1))
+long_pool = Pool(LongComputer, max(COMPUTERS - 1, 1))
 
 
 class Job:
@@ -167,7 +195,7 @@ class Job:
     def seconds(self) -> float:
         """Seconds that it will take, about."""
         if callable(self.rate):
-            return self.rate(*self.arguments)
+            return self.rate(*self.arguments, **self.options)
         return self.rate * n_bytes((self.arguments, self.options)) / 1e6
 
     @property
@@ -195,7 +223,9 @@ class Job:
             As the function does, or if the job ended its worker.
         """
         head, arrays = self.message
-        reply, results = pool.ask(head, (), arrays, progress, self.seconds)
+        is_long = self.seconds > LONG or sum(array.nbytes for array in arrays) > LARGE
+        workers = long_pool if is_long else pool
+        reply, results = workers.ask(head, (), arrays, progress, self.seconds)
         return unpack(reply["result"], results)
 
 

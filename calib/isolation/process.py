@@ -35,8 +35,6 @@ PATIENCE = 3
 MOST_KEPT = 1 << 30
 #: Seconds between two calls of `progress`, at which a session that was stopped ends its job.
 PAUSE = 0.2
-#: Bytes of a job's arrays, and seconds it will take, above which it leaves one of several workers to others.
-LARGE, LONG = 2_000_000, 3.0
 #: A job stands in the queue as if it had come so many times its seconds later.
 YIELD = 3.0
 
@@ -189,15 +187,13 @@ class Worker:
 class _Ticket:
     """One job that waits for a worker, in the order of `due`."""
 
-    large: bool
     due: float
 
 
 class Pool:
     """A bounded number of workers that all sessions of a server share.
 
-    Jobs are done in the order they came, but a long one lets shorter ones that come a little later go first,
-    and the last free worker takes no large job: what others wait for is then not behind it.
+    Jobs are done in the order they came, but a long one lets shorter ones that come a little later go first.
 
     Parameters
     ----------
@@ -252,8 +248,7 @@ class Pool:
         InputError
             As for `Worker.ask`.
         """
-        large = seconds > LONG or sum(array.nbytes for array in arrays) > LARGE
-        worker = self._next_worker(large, progress, seconds)
+        worker = self._next_worker(progress, seconds)
         latest = (0.0, "")
 
         def note(share: float, words: str) -> None:
@@ -289,16 +284,16 @@ class Pool:
                     self.idle.append(worker)
                     self.turn.notify_all()
 
-    def _next_worker(self, large: bool, progress: Progress | None, seconds: float = 0.0) -> Worker:
+    def _next_worker(self, progress: Progress | None, seconds: float = 0.0) -> Worker:
         """Wait for a worker, in turn."""
-        ticket = _Ticket(large and self.size > 1, time.monotonic() + YIELD * seconds)
+        ticket = _Ticket(time.monotonic() + YIELD * seconds)
         with self.turn:
             self.waiting.append(ticket)
             self.waiting.sort(key=lambda one: one.due)
         try:
             while True:
                 with self.turn:
-                    if self._served() is ticket:
+                    if self.idle and self.waiting[0] is ticket:
                         self.waiting.remove(ticket)
                         return self.idle.pop()
                     self.turn.wait(PAUSE)
@@ -310,9 +305,3 @@ class Pool:
                 self.waiting.remove(ticket)
                 self.turn.notify_all()
             raise
-
-    def _served(self) -> _Ticket | None:
-        """Return the ticket whose turn it is."""
-        if not self.idle:
-            return None
-        return next((one for one in self.waiting if len(self.idle) > 1 or not one.large), None)

@@ -127,6 +127,11 @@ def check_project(content: Any) -> dict[str, list[str]]:
     return holds
 
 
+def check_summary(content: Any) -> None:
+    """Read a summary file elsewhere; raise as `check_calibrator`."""
+    pool.ask({"job": "summary"}, [content])
+
+
 def read_covtype(content: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Read an uploaded COVTYPE file elsewhere: (n, 54) features and (n,) labels; raise as `read_files`."""
     features, labels = pool.ask({"job": "covtype"}, [content])[1]

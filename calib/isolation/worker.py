@@ -83,6 +83,16 @@ def check_project(
     return {"holds": Project.load(blobs[0]).frame().to_dict("list")}, []
 
 
+def check_summary(
+    head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
+) -> Outcome:
+    """Read a summary file, so that any fault of it shows here."""
+    from calib.scale.files import load  # scikit-learn, as above
+
+    load(blobs[0])
+    return {}, []
+
+
 def read_cover_types(
     head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
 ) -> Outcome:
@@ -106,6 +116,7 @@ JOBS: dict[str, Job] = {
     "read": read_files,
     "calibrator": check_calibrator,
     "project": check_project,
+    "summary": check_summary,
     "covtype": read_cover_types,
     "compute": compute,
 }

@@ -14,12 +14,12 @@ from calib.exceptions import InputError
 from calib.metrics.errors import TINY, weighted_mean
 from calib.notions import Notion
 from calib.reductions import as_problems
-from calib.results import Result
+from calib.results import Drawn, Result
 from calib.validation import check_choice
 
 
-@dataclass(frozen=True)
-class Decomposition:
+@dataclass(frozen=True, repr=False)
+class Decomposition(Drawn):
     """A decomposed proper score of binary problems (Murphy 1973; Broecker 2009).
 
     score = calibration + refinement + binning, and refinement = uncertainty - resolution.

@@ -41,7 +41,7 @@ def ece(
     """Estimate the expected calibration error of a notion by the plug-in estimate over bins.
 
     conf-ECE (eq. 3), TL-ECE (eq. 4) and CW-ECE (section 4) of the paper: with cells (l, b), shares
-    w and gaps |accuracy - confidence|, the sum of w * gap for "confidence" and "top-label", and else the
+    w and gaps ``|accuracy - confidence|``, the sum of w * gap for "confidence" and "top-label", and else the
     mean over classes (over ranks k for the top-K notions) of the ECE of each.
 
     Parameters
@@ -114,7 +114,7 @@ def mce(
     Parameters are those of `ece`, and:
 
     aggregate : {"cell", "bin"}
-        "cell" is the definition, eq. (TL-MCE): the largest |accuracy - confidence| over (class, bin).
+        "cell" is the definition, eq. (TL-MCE): the largest ``|accuracy - confidence|`` over (class, bin).
         "bin" is what the paper's tables print: the largest Delta_b of section 2.1, where classes are
         averaged inside each bin by their share; for histogram binning, bin b is the b-th distinct value
         of each class.

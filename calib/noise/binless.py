@@ -19,6 +19,7 @@ from calib.notions import TOP_NOTIONS, Notion
 from calib.parallel import map_threads
 from calib.predictions import Predictions, score_matrix, weights_of
 from calib.reductions import as_problems
+from calib.results import Result
 from calib.validation import as_labels, check_choice, check_count, check_level
 
 Test = Literal["kuiper", "ks", "spiegelhalter", "skce"]
@@ -47,8 +48,8 @@ KERNEL_WORK = 400_000_000
 MOST_KERNEL_ROWS, WIDTH_ROWS = 100_000, 1_000
 
 
-@dataclass(frozen=True)
-class CalibrationTest:
+@dataclass(frozen=True, repr=False)
+class CalibrationTest(Result):
     """The outcome of a test of calibration that needs no bins.
 
     Attributes
@@ -91,8 +92,8 @@ class CalibrationTest:
         return f"{self.title} {self.statistic:.3g} (p = {self.p_value:.2g}): {self.verdict}"
 
 
-@dataclass(frozen=True)
-class CalibrationSlope:
+@dataclass(frozen=True, repr=False)
+class CalibrationSlope(Result):
     """Logistic recalibration (Cox 1958): log-odds of the event = intercept + slope * log-odds of the score.
 
     A calibrated model has slope 1 and intercept 0. A slope below 1 is overconfidence at both ends.
@@ -194,7 +195,7 @@ def calibration_test(
 
     "spiegelhalter": sum (o - s)(1 - 2 s) over its standard deviation (Spiegelhalter 1986), two-sided.
 
-    "skce": the squared kernel calibration error with the kernel exp(-|p - q| / w) I (Widmann, Lindsten &
+    "skce": the squared kernel calibration error with the kernel ``exp(-|p - q| / w) I`` (Widmann, Lindsten &
     Zachariah 2019), w the median distance of vectors, averaged over all pairs of rows in random blocks.
 
     Redrawing the outcomes from the scores makes p-values exact for any number of rows, but for ties: with

@@ -16,6 +16,7 @@ from calib.noise.intervals import BETWEEN_ROWS, SquaredGaps, unseen
 from calib.notions import TOP_NOTIONS, Notion
 from calib.predictions import score_matrix, weighted_rows
 from calib.reductions import ranked_classes, reduce_to_binary, top_label
+from calib.results import Result
 from calib.validation import check_level
 
 #: Factor of the normal quantile, for chances that differ more inside some cells than inside others.
@@ -24,8 +25,8 @@ _ALLOWANCE = 1.05
 Verdict = Literal["lower", "higher", "not distinguishable"]
 
 
-@dataclass(frozen=True)
-class PairedDifference:
+@dataclass(frozen=True, repr=False)
+class PairedDifference(Result):
     """Squared l2 calibration error of a less that of b, both debiased, on the same rows.
 
     Attributes

@@ -163,16 +163,59 @@ def matched_binomials(
         sides[flipped] = 1.0 - sides[flipped]
         mean = np.add.reduceat(sides, begins)
         squares = np.add.reduceat(sides * sides, begins)
-        # n p = mean and n p (1 - p) = mean - squares give n = mean^2 / squares, at most count.
-        ideal = np.divide(mean * mean, squares, out=counts.astype(np.float64), where=squares > 0)
-        trials[block] = np.clip(np.rint(ideal), np.ceil(mean), counts)
-        chance[block] = np.minimum(mean / trials[block], 1.0)
+        trials[block], chance[block] = binomials_of_sums(counts, mean, squares)
         of_failures[block] = failing
 
     edges = np.searchsorted(np.cumsum(count), np.arange(0, count.sum(), BLOCK_ELEMENTS))
     bounds = np.unique(np.append(edges, len(count)))
     map_threads(match, [slice(int(a), int(b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)])
     return trials, chance, of_failures
+
+
+def binomials_of_sums(
+    count: np.ndarray, mean: np.ndarray, squares: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Trials and chance of a binomial with the mean and variance of the outcomes of each cell.
+
+    `mean` and `squares` are the sums of the chances of its entries, and of the squares of these.
+    """
+    # n p = mean and n p (1 - p) = mean - squares give n = mean^2 / squares, at most count.
+    ideal = np.divide(mean * mean, squares, out=count.astype(np.float64), where=squares > 0)
+    trials = np.clip(np.rint(ideal), np.ceil(mean), count).astype(np.int64)
+    return trials, np.minimum(mean / np.maximum(trials, 1), 1.0)
+
+
+def sums_of_cells(count: np.ndarray, score: np.ndarray, square: np.ndarray) -> tuple[Draw, int]:
+    """Return a function that draws sums of outcomes of cells whose entries are not at hand.
+
+    Parameters
+    ----------
+    count : (C,) int64 array
+        Entries of each cell, at least 1.
+    score, square : (C,) float64 arrays
+        Sums of their scores and of the squares of these.
+
+    Returns
+    -------
+    draw, width
+        As for `independent_sums`.
+
+    Notes
+    -----
+    Every cell is drawn as `independent_sums` draws its larger ones: as a binomial of the rarer outcome with
+    the same mean and, up to rounding its number of trials, the same variance.
+    """
+    failing = score > count / 2
+    mean = np.clip(np.where(failing, count - score, score), 0.0, count)
+    squares = np.maximum(np.where(failing, count - 2.0 * score + square, square), 0.0)
+    trials, chance = binomials_of_sums(count, mean, squares)
+
+    def draw(generator: np.random.Generator, size: int) -> np.ndarray:
+        sums = generator.binomial(trials[:, None], chance[:, None], size=(len(count), size))
+        sums[failing] = count[failing, None] - sums[failing]
+        return sums
+
+    return draw, len(count)
 
 
 def _ranges(start: np.ndarray, count: np.ndarray) -> np.ndarray:

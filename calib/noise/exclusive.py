@@ -31,8 +31,13 @@ MOST_AT_ONCE = 8
 ROWS_AS_SUMS = 20_000
 CELLS_TOGETHER = 2_000
 
-#: Rows from which the correlations of sums are taken: an error of 1 % of a correlation moves no floor.
-CORRELATION_ROWS = 20_000
+#: Fewest and most rows from which the correlations of sums are taken, and their scores in between: an error
+#: of a few per cent of a correlation moves no floor.
+CORRELATION_ROWS, CORRELATION_SCORES = (2_000, 20_000), 4_000_000
+
+#: A product of two entries costs so many times as much in a sparse matrix as in a dense one, of which blocks
+#: of so many entries are made.
+DENSE, BLOCK = 30, 4_000_000
 
 #: Of more cells, scores below `FAINT` are drawn on their own where there are at least so many scores.
 MANY_SCORES, FAINT = 1_000_000, 1.0 / 64.0
@@ -140,9 +145,10 @@ def _correlated(problems: BinaryProblems, cells: BinStatistics) -> Draw:
 
 
 def _correlation_factor(problems: BinaryProblems, cells: BinStatistics) -> np.ndarray:
-    """Triangular factor of the correlations of the cells' sums, estimated from `CORRELATION_ROWS` rows."""
+    """Triangular factor of the correlations of the cells' sums, estimated from some rows."""
     n_samples, n_cells = problems.n_samples, len(cells.count)
-    chosen = np.random.default_rng(0).choice(n_samples, min(n_samples, CORRELATION_ROWS), replace=False)
+    n_rows = min(n_samples, int(np.clip(CORRELATION_SCORES // problems.n_claims, *CORRELATION_ROWS)))
+    chosen = np.random.default_rng(0).choice(n_samples, n_rows, replace=False)
     place = np.full(n_samples, -1, dtype=np.int32)
     place[chosen] = np.arange(len(chosen))
     at = place[problems.rows]
@@ -151,7 +157,7 @@ def _correlation_factor(problems: BinaryProblems, cells: BinStatistics) -> np.nd
     scores = problems.scores[entries].astype(np.float64)
     scores /= np.maximum(np.bincount(at[entries], scores), 1.0)[at[entries]]
     matrix = sparse.csr_array((scores, (at[entries], cell)), shape=(len(chosen), n_cells))
-    covariance = np.diag(np.bincount(cell, scores, n_cells)) - (matrix.T @ matrix).toarray()
+    covariance = np.diag(np.bincount(cell, scores, n_cells)) - _products_of_columns(matrix)
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     known = deviation > 1e-6
     correlation = np.eye(n_cells)
@@ -160,6 +166,19 @@ def _correlation_factor(problems: BinaryProblems, cells: BinStatistics) -> np.nd
     np.fill_diagonal(correlation, 1.0 + 1e-6)  # sums that add up to the number of rows make it singular
     factor: np.ndarray = np.linalg.cholesky(correlation)
     return factor / np.linalg.norm(factor, axis=1, keepdims=True)
+
+
+def _products_of_columns(matrix: sparse.csr_array) -> np.ndarray:
+    """Return the products of all pairs of columns, summed over rows; by dense blocks if few entries are 0."""
+    n_rows, n_columns = matrix.shape
+    if DENSE * matrix.nnz**2 < (n_rows * n_columns) ** 2:
+        return (matrix.T @ matrix).toarray()
+    total = np.zeros((n_columns, n_columns))
+    step = max(BLOCK // n_columns, 1)
+    for first in range(0, n_rows, step):
+        block = matrix[first : first + step].toarray().astype(np.float32)
+        total += block.T @ block
+    return total
 
 
 def _with_faint_apart(problems: BinaryProblems, cells: BinStatistics) -> tuple[Draw, int]:

@@ -198,9 +198,23 @@ def noise_floor(
     """
     problems = as_problems(y_true, scores, notion, top_k, sample_weight)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
-    measure = CellMetric(cells, metric=metric, norm=norm, aggregate=aggregate)
+    measure: dict[str, Any] = {"metric": metric, "norm": norm, "aggregate": aggregate}
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
-    samples = _redrawn(measure, cells, *perfect_sums(problems, cells), **options)
+    return floor_of_cells(cells, perfect_sums(problems, cells), **measure, **options)
+
+
+def floor_of_cells(
+    cells: BinStatistics,
+    drawing: tuple[Draw, int],
+    *,
+    metric: str = "ece",
+    norm: float = 1,
+    aggregate: str = "cell",
+    **options: Any,
+) -> NoiseFloor:
+    """Compute `noise_floor` of cells, given what draws the sums of their outcomes; `options` as there."""
+    measure = CellMetric(cells, metric=metric, norm=norm, aggregate=aggregate)
+    samples = _redrawn(measure, cells, *drawing, **options)
     return NoiseFloor(
         metric=metric,
         notion=cells.notion,
@@ -235,17 +249,29 @@ def problem_floors(
     array, floors are those of the owners: of the ECE over all problems that one has.
     """
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    drawing = independent_sums(problems.scores, cells.start, cells.count, problems.weights)
+    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
+    return floors_of_cells(cells, drawing, owner=owner, level=level, **options)
+
+
+def floors_of_cells(
+    cells: BinStatistics,
+    drawing: tuple[Draw, int],
+    *,
+    owner: np.ndarray | None = None,
+    level: float = 0.95,
+    **options: Any,
+) -> ProblemFloors:
+    """Compute `problem_floors` of cells, given what draws the sums of their outcomes; `options` as there."""
     owners = cells.problem if owner is None else owner[cells.problem]
     problem, at = np.unique(owners, return_inverse=True)
     weight = np.bincount(at, weights=cells.weight)
     per_problem = adder(at, cells.weight / weight[at])
-    drawing = independent_sums(problems.scores, cells.start, cells.count, problems.weights)
-    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
     samples = _redrawn(lambda gaps: per_problem @ gaps, cells, *drawing, **options)
     observed = per_problem @ np.abs(cells.gap)
     return ProblemFloors(
         problem=problem,
-        label=problems.shape.labels_of(problem) if owner is None else problem,
+        label=cells.shape.labels_of(problem) if owner is None else problem,
         count=np.bincount(at, weights=cells.count).astype(np.int64),
         weight=weight,
         observed=observed,
@@ -269,8 +295,38 @@ def refined_p_values(
 ) -> np.ndarray:
     """Return the p-values of `floors`, those of the clearest problems from enough redraws to decide.
 
-    A null problem gets at most its share of small p-values: it must be small in both runs. `options` are
-    n_bins and strategy; `among` is how many p-values are decided together, by default those of `floors`.
+    `options` are n_bins and strategy; `among` is how many p-values are decided together, by default those of
+    `floors`.
+    """
+
+    def again(clearest: np.ndarray, enough: int) -> ProblemFloors:
+        problem = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
+        owners = np.arange(problems.n_problems) if owner is None else owner
+        entries = np.flatnonzero(np.isin(owners[problem], clearest))
+        wrong = problems.n_problems  # a code that is never predicted
+        few = reduce_to_binary(
+            np.where(problems.outcomes[entries], problem[entries], wrong),
+            TopLabelPrediction(problem[entries], problems.scores[entries]),
+            "top-label",
+            sample_weight=None if problems.weights is None else problems.weights[entries],
+        )
+        owners = np.append(owners, owners.max() + 1)
+        return problem_floors(few, owner=owners, n_resamples=enough, random_state=random, **options)
+
+    return decided_p_values(floors, fdr, n_resamples, again, among)
+
+
+def decided_p_values(
+    floors: ProblemFloors,
+    fdr: float,
+    n_resamples: int,
+    again: Callable[[np.ndarray, int], ProblemFloors],
+    among: int | None = None,
+) -> np.ndarray:
+    """Return the p-values of `floors`, those of the clearest problems from enough redraws to decide.
+
+    A null problem gets at most its share of small p-values: it must be small in both runs. `again` computes
+    the floors of the problems it is given from so many redraws; `among` as for `refined_p_values`.
     """
     p_value = floors.p_value.copy()
     among = len(p_value) if among is None else among
@@ -279,19 +335,7 @@ def refined_p_values(
     settled = np.sum(p_value <= 1.0 / (n_resamples + 1)) / among * fdr >= 1.0 / (n_resamples + 1)
     if enough <= n_resamples or not len(clearest) or settled:
         return p_value
-    problem = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
-    owners = np.arange(problems.n_problems) if owner is None else owner
-    entries = np.flatnonzero(np.isin(owners[problem], floors.problem[clearest]))
-    wrong = problems.n_problems  # a code that is never predicted
-    few = reduce_to_binary(
-        np.where(problems.outcomes[entries], problem[entries], wrong),
-        TopLabelPrediction(problem[entries], problems.scores[entries]),
-        "top-label",
-        sample_weight=None if problems.weights is None else problems.weights[entries],
-    )
-    owners = np.append(owners, owners.max() + 1)
-    again = problem_floors(few, owner=owners, n_resamples=enough, random_state=random, **options)
-    p_value[clearest] = again.p_value
+    p_value[clearest] = again(floors.problem[clearest], enough).p_value
     return p_value
 
 

@@ -41,8 +41,8 @@ BETWEEN_ROWS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _DISTANCES = np.linspace(0.0, 6.0, 3001)
 
 
-@dataclass(frozen=True)
-class ErrorInterval:
+@dataclass(frozen=True, repr=False)
+class ErrorInterval(Result):
     """A calibration error with an interval that is valid for it.
 
     Attributes
@@ -155,7 +155,26 @@ def error_interval_of(
     z = ndtri((1.0 + check_level(level)) / 2.0)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
     limits = _l1_limits if norm == 1 else _l2_limits
-    observed, estimate, lower, upper = limits(problems, cells, z)
+    return _interval(cells, norm, level, limits(problems, cells, z))
+
+
+def error_interval_of_cells(cells: BinStatistics, *, level: float = 0.95) -> ErrorInterval:
+    """Compute `error_interval` with ``norm=1`` from cells alone, of a notion with one claim about each row.
+
+    Raises
+    ------
+    InputError
+        If a row is in several claims: how their outcomes go together is known from the rows only.
+    """
+    if cells.n_claims > 1:
+        raise InputError(f'the interval of notion "{cells.notion}" needs the rows: its cells share them')
+    return _interval(cells, 1, level, _l1_limits(None, cells, ndtri((1.0 + check_level(level)) / 2.0)))
+
+
+def _interval(
+    cells: BinStatistics, norm: int, level: float, limits: tuple[float, float, float, float]
+) -> ErrorInterval:
+    observed, estimate, lower, upper = limits
     lower, upper = min(max(lower, 0.0), 1.0), min(upper, 1.0)
     return ErrorInterval(
         notion=cells.notion,
@@ -171,7 +190,9 @@ def error_interval_of(
     )
 
 
-def _l1_limits(problems: BinaryProblems, cells: BinStatistics, z: float) -> tuple[float, float, float, float]:
+def _l1_limits(
+    problems: BinaryProblems | None, cells: BinStatistics, z: float
+) -> tuple[float, float, float, float]:
     count, share, score, outcome = cells.effective, cells.share, cells.mean_score, cells.mean_outcome
     gap = np.abs(cells.gap)
     observed = float(share @ gap)
@@ -186,6 +207,7 @@ def _l1_limits(problems: BinaryProblems, cells: BinStatistics, z: float) -> tupl
     inside = float(squares @ folded)
     variance = inside
     if cells.n_claims > 1:  # one row's outcomes are in several claims
+        assert problems is not None
         sign = 2.0 * ndtr(x) - 1.0
         variance += float(squares @ np.maximum(folded - sign**2, 0.0))
         variance += _between_claims(problems, cells, sign * np.sign(cells.gap))
@@ -314,7 +336,7 @@ def binomial_limits(
 
 
 def largest_gap_interval(
-    problems: BinaryProblems,
+    problems: BinaryProblems | BinStatistics,
     *,
     n_bins: int = 15,
     strategy: Strategy = "uniform",
@@ -327,7 +349,10 @@ def largest_gap_interval(
     nearest gaps they allow is the lower end, that of the farthest the upper. Parameters are those of
     `error_interval_of` and `calib.mce`.
     """
-    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    cells = problems
+    if isinstance(problems, BinaryProblems):
+        cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    assert isinstance(cells, BinStatistics)
     alpha = (1.0 - check_level(level)) / len(cells.count)
     low, high = outcome_limits(cells, alpha)
     nearest = np.maximum(np.maximum(low - cells.mean_score, cells.mean_score - high), 0.0)

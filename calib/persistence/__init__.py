@@ -16,5 +16,6 @@ from calib.persistence.document import (
     save,
     schema,
 )
+from calib.persistence.model import load_model, save_model
 
-__all__ = ["load", "save"]
+__all__ = ["load", "load_model", "save", "save_model"]

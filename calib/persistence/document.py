@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 from sklearn.utils.validation import check_is_fitted
 
+from calib.calibrators.acceptance import AcceptanceRule
 from calib.exceptions import CalibratorFileError, InputError
 from calib.kinds import lacks
 from calib.outputs import write_whole
@@ -20,10 +21,13 @@ from calib.persistence.origin import (
     FittedOn,
     decode_names,
     decode_origin,
+    decode_rule,
     encode_names,
     encode_origin,
+    encode_rule,
     names_schema,
     origin_schema,
+    rule_schema,
 )
 from calib.persistence.types import TYPES, Layout, layout_named, layout_of
 
@@ -96,7 +100,7 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
     -------
     calibrator
         Predicts bit for bit what the saved one did. It carries `class_names_` (tuple of str, or None for
-        a binary calibrator) and `fitted_on_` (`FittedOn`).
+        a binary calibrator), `fitted_on_` (`FittedOn`), and `rule_` where it was saved with a rule.
 
     Raises
     ------
@@ -129,19 +133,55 @@ def dumps(
         "classes": encode_names(calibrator, n_classes, class_names, fitted_on),
         "fitted_on": encode_origin(calibrator, fitted_on, log),
     }
+    if (rule := getattr(calibrator, "rule_", None)) is not None:
+        document["rule"] = encode_rule(rule)
     _decode(document)
-    document["checksum"] = checksum(document)
-    lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in document.items())
-    data = ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+    data = write_document(document)
     _check_size(data)
     return data
 
 
 def loads(data: bytes) -> Any:
     """Return the calibrator in the bytes of a calibrator file; see `load`."""
+    document = read_document(data, FORMAT, VERSION, KEYS, may_lack=("rule",))
+    layout, params, state, names, origin, rule = _decode(document)
+    calibrator = layout.build(params, state)
+    calibrator.class_names_ = names
+    calibrator.fitted_on_ = origin
+    if rule is not None:
+        calibrator.rule_ = rule
+    return calibrator
+
+
+def write_document(document: dict[str, Any]) -> bytes:
+    """Return a document, whose last key becomes its checksum, as JSON with a line for each key."""
+    document["checksum"] = checksum(document)
+    lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in document.items())
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+def read_document(
+    data: Any,
+    format: str,
+    version: int,
+    keys: Sequence[str],
+    *,
+    may_lack: Sequence[str] = (),
+    n_values: int = MAX_VALUES,
+) -> dict[str, Any]:
+    """Return the document in the bytes of a file, without its checksum, which is checked.
+
+    Nothing is said of the values yet but that they are JSON: no key twice, no number that is not finite, and
+    at most `n_values` values. Keys in `may_lack` may be there or not.
+
+    Raises
+    ------
+    CalibratorFileError
+        If it is none of this format and version, has other keys, or was changed after it was written.
+    """
     if not isinstance(data, (bytes, bytearray)):
         raise CalibratorFileError("a calibrator file is read as bytes; open it in binary mode")
-    _check_size(data)
+    _check_size(data, n_values)
     try:
         document = json.loads(
             bytes(data).decode("utf-8"),
@@ -149,13 +189,13 @@ def loads(data: bytes) -> Any:
             parse_constant=_refuse_constant,
             parse_float=_finite,
         )
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
+        if not isinstance(document, dict) or document.get("format") != format:
             raise CalibratorFileError(
-                f'this is not a calibrator file: it is not a JSON object with "format": "{FORMAT}"'
+                f'this is not a calibrator file: it is not a JSON object with "format": "{format}"'
             )
-        if type(document.get("version")) is not int or document["version"] != VERSION:
-            raise mismatch("version", f"{VERSION} for this calib", document.get("version"))
-        closed(document, KEYS, "the file")
+        if type(document.get("version")) is not int or document["version"] != version:
+            raise mismatch("version", f"{version} for this calib", document.get("version"))
+        closed(document, (*keys, *may_lack), "the file", may_lack)
         stored = document.pop("checksum")
         if stored != checksum(document):
             raise CalibratorFileError(
@@ -173,11 +213,7 @@ def loads(data: bytes) -> Any:
         ) from None
     except ValueError as error:
         raise CalibratorFileError(f"this is not a calibrator file: {short(str(error))}") from None
-    layout, params, state, names, origin = _decode(document)
-    calibrator = layout.build(params, state)
-    calibrator.class_names_ = names
-    calibrator.fitted_on_ = origin
-    return calibrator
+    return document
 
 
 def aligned(predictions: Any, calibrator: Any) -> Any:
@@ -209,6 +245,19 @@ def aligned(predictions: Any, calibrator: Any) -> Any:
     return predictions if names is None else predictions.in_order_of(names)
 
 
+def matched_by_position(predictions: Any, calibrator: Any) -> bool:
+    """Whether columns are taken to be in order, because predictions or calibrator name no classes.
+
+    In place of a calibrator, `calibrator` may be the predictions that it was fitted on.
+    """
+    held = getattr(predictions, "class_names", None)
+    names = getattr(calibrator, "class_names_", getattr(calibrator, "class_names", None))
+    if held is None or names is None:
+        return True
+    numbers = tuple(str(code) for code in range(len(held)))
+    return tuple(names) != tuple(held) and numbers in (tuple(held), tuple(names))
+
+
 def checksum(document: dict[str, Any]) -> str:
     """Return the SHA-256 of a file's content without its checksum: keys sorted, no spaces, ASCII.
 
@@ -229,29 +278,35 @@ def schema() -> dict[str, Any]:
         "version": {"const": VERSION},
         "classes": names_schema(),
         "fitted_on": origin_schema(),
+        "rule": rule_schema(),
         "checksum": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "calib calibrator file, version 1",
-        "anyOf": [closed_schema(shared | layout.schema()["properties"]) for layout in TYPES.values()],
+        "anyOf": [
+            closed_schema(shared | layout.schema()["properties"], ("rule",)) for layout in TYPES.values()
+        ],
     }
 
 
-def _decode(document: dict[str, Any]) -> tuple[Layout, dict, dict, tuple[str, ...] | None, FittedOn]:
+def _decode(
+    document: dict[str, Any],
+) -> tuple[Layout, dict, dict, tuple[str, ...] | None, FittedOn, AcceptanceRule | None]:
     """Check every value of a document and return what a calibrator is built from."""
     layout = layout_named(document["type"], TYPES, "type")
     sizes: dict[str, int] = {}
     params = layout.params.decode(document["params"], "params", sizes)
     state = layout.decode_state(params, document["state"], "state", sizes)
     names = decode_names(document["classes"], sizes.get("L"))
-    return layout, params, state, names, decode_origin(document["fitted_on"], sizes.get("n"))
+    rule = decode_rule(document["rule"], sizes.get("L")) if "rule" in document else None
+    return layout, params, state, names, decode_origin(document["fitted_on"], sizes.get("n")), rule
 
 
-def _check_size(data: bytes | bytearray) -> None:
+def _check_size(data: bytes | bytearray, n_values: int = MAX_VALUES) -> None:
     for size, most, unit in (
-        (len(data), MAX_BYTES, "bytes"),
-        (data.count(b","), MAX_VALUES, "values"),
+        (len(data), n_values // MAX_VALUES * MAX_BYTES, "bytes"),
+        (data.count(b","), n_values, "values"),
         (data.count(b"[") + data.count(b"{"), MAX_CONTAINERS, "lists and objects"),
     ):
         if size > most:

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+
 from calib.announcements import BinaryPrediction
+from calib.calibrators.acceptance import NEVER, AcceptanceRule
 from calib.exceptions import CalibratorFileError, InputError
-from calib.persistence.fields import Maybe, Record, Scalar, mismatch, text, whole
+from calib.persistence.fields import (
+    FLAG,
+    Array,
+    Maybe,
+    Record,
+    Scalar,
+    choice,
+    mismatch,
+    real,
+    text,
+    whole,
+)
 from calib.version import __version__
 
 #: Longest class name in a file, in characters.
@@ -48,6 +62,20 @@ _ORIGIN = Record(
 )
 
 
+#: The rule that accepts predictions, where the calibrator carries one.
+_RULE = Record(
+    {
+        "target": choice("accuracy", "reviews", "cost"),
+        "value": real(0.0),
+        "by": Maybe(choice("class")),
+        "alpha": real(0.0, 1.0),
+        "of_event": FLAG,
+        "thresholds": Array(("T",), 0.0, NEVER),
+        "guarantee": Maybe(_LINE),
+    }
+)
+
+
 @dataclass(frozen=True)
 class FittedOn:
     """Where a calibrator came from, as its file says.
@@ -71,6 +99,11 @@ class FittedOn:
     date: str
     calib_version: str
     log: tuple[str, ...] = ()
+
+
+def today() -> str:
+    """Return the time now, UTC, as files write it."""
+    return datetime.now(UTC).strftime(_DATE)
 
 
 def decode_names(raw: Any, n_classes: int | None) -> tuple[str, ...] | None:
@@ -131,7 +164,7 @@ def encode_origin(calibrator: Any, fitted_on: Any, log: Sequence[str] = ()) -> d
     origin = getattr(calibrator, "fitted_on_", None)
     if fitted_on is not None or origin is None:
         n, fingerprint = (None, None) if fitted_on is None else (fitted_on.n_samples, fitted_on.fingerprint)
-        origin = FittedOn(n, fingerprint, datetime.now(UTC).strftime(_DATE), __version__)
+        origin = FittedOn(n, fingerprint, today(), __version__)
     lines = [str(line)[:MAX_NAME] for line in (*log, *origin.log)][:MAX_FIXES]
     return {
         "n": origin.n_samples,
@@ -140,6 +173,27 @@ def encode_origin(calibrator: Any, fitted_on: Any, log: Sequence[str] = ()) -> d
         "calib_version": origin.calib_version,
         **({"log": lines} if lines else {}),
     }
+
+
+def encode_rule(rule: AcceptanceRule) -> dict[str, Any]:
+    """Return the rule to store; a threshold that accepts nothing is written as `NEVER`."""
+    return _RULE.encode(replace(rule, thresholds=np.minimum(rule.thresholds, NEVER)))
+
+
+def decode_rule(raw: Any, n_classes: int | None) -> AcceptanceRule:
+    """Return the checked rule of a calibrator of so many classes (None: of one score)."""
+    values = _RULE.decode(raw, "rule", {})
+    expected = 1 if values["by"] is None else n_classes or (2 if values["of_event"] else 1)
+    thresholds = values.pop("thresholds")
+    if len(thresholds) != expected:
+        raise mismatch("rule.thresholds", f"a list of {expected:,} numbers", thresholds.tolist())
+    thresholds = np.where(thresholds >= NEVER, np.inf, thresholds)
+    return AcceptanceRule(thresholds=thresholds, **values)
+
+
+def rule_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the rule."""
+    return _RULE.schema
 
 
 def names_schema() -> dict[str, Any]:

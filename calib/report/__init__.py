@@ -1,3 +1,18 @@
-"""Reports: one self-contained HTML page."""
+"""Reports: `calib.report(y, scores)`, and one self-contained HTML page."""
 
+import sys
+from types import ModuleType
+from typing import Any
+
+from calib.report.calibration_report import CalibrationReport, report
 from calib.report.sections import LIBRARIES, ReportInput, report_html
+
+
+class _Callable(ModuleType):
+    """A package that can be called: `calib.report` is its name and that of its main function."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> CalibrationReport:
+        return report(*arguments, **options)
+
+
+sys.modules[__name__].__class__ = _Callable

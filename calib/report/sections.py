@@ -40,7 +40,7 @@ from calib.diagrams.validity import validity_cells, validity_curve, validity_wor
 from calib.doctor.examination import Examination
 from calib.figures.html import figure_html, plotly_script
 from calib.guarantees.card import GuaranteeCard, guarantee_card
-from calib.kinds import Kind, kind_of, lacks, needs_equal_rows, notions_of
+from calib.kinds import Kind, kind_of, lacks, notions_of, without_weights
 from calib.metrics.catalogue import ece_of
 from calib.metrics.errors import accuracy
 from calib.noise.bands import consistency_band
@@ -291,7 +291,7 @@ def verdict_section(about: ReportInput) -> list[str]:
         line = calibration_slope(rows.labels, rows)
         slope = f"Recalibration of the confidence by a line in log-odds: {line.words}."
     else:
-        slope = text(needs_equal_rows("The line in log-odds"))
+        slope = text(without_weights(kind_of(rows)))
     by_class = lacks(about.kind, "page:Classes") is None
     names = [text(name) for name in rows.class_names]
     cells = worst_cells_words(about.cells, names, 5) if by_class else []

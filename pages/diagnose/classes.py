@@ -9,7 +9,7 @@ from calib import figures
 from calib.binning import bin_statistics
 from calib.diagrams.classes import CLASS_COLUMNS, class_heat
 from calib.diagrams.reliability import cell_words
-from pages.shared.panels.class_detail import chosen_cell, class_panel
+from pages.shared.panels.class_detail import chosen_cell, forget_confused, show_behind, show_class
 from pages.shared.results import classes, problems
 from pages.shared.session import dataset
 from pages.shared.widgets import bins_and_model, chart, download, heading, literal, need_kind
@@ -32,6 +32,7 @@ def pick_row() -> None:
     rows = [*(row for row, _ in selection.cells), *selection.rows]
     if rows:
         st.session_state["class-rows-open"] = True
+        forget_confused()
         st.session_state["class"] = int(shown["label"].iloc[rows[0]])
         st.session_state["class-bin"] = None
 
@@ -41,6 +42,7 @@ def pick_cell() -> None:
     points = st.session_state["class-heat"].selection.points
     if points and "customdata" in points[0]:
         st.session_state["class-rows-open"] = True
+        forget_confused()
         st.session_state["class"], st.session_state["class-bin"] = map(int, points[0]["customdata"][:2])
 
 
@@ -52,7 +54,7 @@ by_class = classes(method, n_bins)
 worst = [
     f"predicted {literal(names[code])} "
     + cell_words(by_class.confidence[code], by_class.accuracy[code], by_class.predicted[code])
-    + f" ({by_class.share[code]:.0%} of it)"
+    + f" ({100 * by_class.share[code]:.2g} % of it)"
     for code in by_class.clearest[:3].tolist()
 ]
 st.markdown(
@@ -83,7 +85,7 @@ st.dataframe(
     selection_mode=["single-row", "single-cell"],
     placeholder="\u2013",
 )
-st.caption("A click on a row, or the arrow keys inside the table, open the class below.")
+st.caption("A click on a row, or the arrow keys inside the table, open the class below, beside the map.")
 download(table, "classes", key="classes-csv")
 if method.strategy != "uniform":
     st.caption(
@@ -97,21 +99,25 @@ pages = max(-(-len(codes) // HEAT_ROWS), 1)
 page = 1
 if pages > 1:
     page = st.number_input(f"Page (of {pages:,}, {HEAT_ROWS} classes each)", 1, pages, key="heat-page")
+left, right = st.columns(2, gap="large")
 if len(codes):
     cells = bin_statistics(problems(method, "top-label"), n_bins=n_bins)  # equal-width bins for every method
     diagram = class_heat(cells, codes[(page - 1) * HEAT_ROWS : page * HEAT_ROWS])
-    st.markdown(
-        "Orange-red: right less often than the confidence says. Blue: more often. Paler cells have fewer "
-        "than 20 rows. Click a cell to open its class and list its rows."
-    )
-    chart(
-        figures.heat(diagram, names, chosen=chosen_cell(n_bins)),
-        "class-heat",
-        table=diagram.frame(names),
-        alt="Accuracy minus confidence for every predicted class and confidence bin",
-        on_select=pick_cell,
-    )
+    limit = class_heat(cells).limit  # of all classes: a colour keeps its meaning when they are searched
+    with left:
+        st.markdown(
+            "Orange-red: right less often than the confidence says. Blue: more often. Paler cells have fewer "
+            "than 20 rows. Click a cell to open its class and list its rows."
+        )
+        chart(
+            figures.heat(diagram, names, chosen=chosen_cell(n_bins), limit=limit),
+            "class-heat",
+            table=diagram.frame(names),
+            alt="Accuracy minus confidence for every predicted class and confidence bin",
+            on_select=pick_cell,
+        )
 else:
-    st.markdown("No predicted class matches the search.")
-
-class_panel(method, by_class, n_bins)
+    left.markdown("No predicted class matches the search.")
+with right:
+    show_class(method, by_class, n_bins)
+show_behind(method, n_bins)

@@ -17,9 +17,10 @@ from calib.noise.bands import consistency_band
 from calib.notions import Notion
 from calib.reductions import top_label
 from pages.shared.address import keep_in_address
+from pages.shared.panels.model_difference import show_difference
 from pages.shared.panels.rows import rows_panel
 from pages.shared.results import bounds_of, floor, problems, reliability, rows_of
-from pages.shared.session import BASE, dataset
+from pages.shared.session import BASE, dataset, methods
 from pages.shared.widgets import bins_and_model, chart, download, escaped, heading, literal, need_kind
 
 
@@ -47,6 +48,16 @@ heading(
 need_kind("Reliability")
 data = dataset()
 n_bins, method = bins_and_model()
+others = [name for name in methods() if name != method.name]
+other = None
+if others and lacks(data.kind, "notion:top-label") is None:
+    wanted = st.selectbox(
+        "Draw another model in the same diagram",
+        [None, *others],
+        key="beside",
+        format_func=lambda name: "none" if name is None else name,
+    )
+    other = None if wanted is None else methods()[wanted]
 with st.container(horizontal=True):
     show_band = st.toggle("Where a perfect model would fall", key="band", bind="query-params")
     show_curve = st.toggle("Without bins (CORP)", key="corp", bind="query-params")
@@ -60,6 +71,10 @@ with st.container(horizontal=True):
 if method.weights is not None:
     st.caption(escaped(needs_equal_rows("The band of the true curve")))
 diagram = reliability(method, n_bins)
+# As the method is assessed, which for histogram binning is not in the bins drawn.
+errors = {
+    key: floor(method, key, n_bins) for key in ("conf_ece", "tl_ece", "ece") if key in ece_of(data.kind)
+}
 truth = diagram.means(top_label(method.scores)[1], data.truth) if show_truth else None
 curve = corp_curve(problems(method, "confidence")).steps() if show_curve else None
 bounds = bounds_of(method) if show_bounds else None
@@ -72,89 +87,108 @@ event = data.evaluation.positive if data.kind.name == "binary" else None
 if event is not None:
     st.markdown(
         f"The score is the probability of {literal(event)}, from 0 to 1; the mean gap between it and how "
-        f"often it comes true is **{diagram.conf_ece:.4f}**."
+        f"often it comes true is **{next(iter(errors.values())).observed:.4f}**."
     )
 elif diagram.one_event:
     st.markdown(
-        f"The mean gap between the confidence and how often it is right is **{diagram.conf_ece:.4f}** "
+        "The mean gap between the confidence and how often it is right is "
+        f"**{next(iter(errors.values())).observed:.4f}** "
         "(conf-ECE)."
     )
 else:
     st.markdown(
-        f"Pooled over classes, the error is **{diagram.conf_ece:.4f}** (conf-ECE); per predicted class it "
-        f"is **{diagram.tl_ece:.4f}** (TL-ECE). Click a bin to see its classes."
+        f"Pooled over classes, the error is **{errors['conf_ece'].observed:.4f}** (conf-ECE); per predicted "
+        f"class it is **{errors['tl_ece'].observed:.4f}** (TL-ECE). Click a bin to see its classes."
     )
-row_counts = dict(zip(diagram.bin.tolist(), diagram.count.tolist(), strict=True))
 farthest = int(diagram.bin[np.argmax(diagram.delta * (diagram.count >= FEW_ROWS))])
-keep_in_address("bin", row_counts, farthest)
+keep_in_address("bin", diagram.bin.tolist(), farthest)
 options: dict[str, Any] = {"truth": truth, "band": band, "curve": curve, "bounds": bounds, "event": event}
-chart(
-    figures.reliability(diagram, chosen=st.session_state["bin"], **options),
-    "reliability",
-    table=diagram.frame(),
-    alt="Reliability diagram: accuracy against confidence, pooled and per predicted class",
-    on_select=pick_bin,
-)
-if bounds is not None:
-    above = st.number_input("Within what is it calibrated above", 0.0, 1.0, 0.5, 0.05, key="above")
-    try:
-        st.markdown(bounds.words(above, "**{}**"))
-    except InputError as error:
-        st.info(f"Nothing to say: {escaped(error)}.")
-    st.caption(
-        "The band holds at all scores at once (Dimitriadis et al. 2023), and so does the statement for every "
-        "choice, made before or after looking."
-        + ("" if diagram.one_event else " It is about all predicted classes pooled.")
-    )
-    download(bounds.frame(), "calibration-band", label="Band (CSV)", key="band-csv")
-for key in [key for key in ("conf_ece", "tl_ece", "ece") if key in ece_of(data.kind)]:
-    st.markdown("- " + verdict(floor(method, key, n_bins), MEASURES[key].title))
-if method.strategy == "discrete":
-    st.caption("The verdicts assess this calibrator at each distinct score, not in the bins drawn.")
-elif method.strategy != "uniform":
-    st.caption(
-        "The verdict on TL-ECE assesses the binned classes of this calibrator at each distinct score, not in "
-        "the bins drawn."
-    )
+if other is not None:
+    options["other"] = (other.name, reliability(other, n_bins))
 
+
+def show_assessment() -> None:
+    """Say what the band holds, and whether the errors are above noise."""
+    if bounds is not None:
+        above = st.number_input("Within what is it calibrated above", 0.0, 1.0, 0.5, 0.05, key="above")
+        try:
+            st.markdown(bounds.words(above, "**{}**"))
+        except InputError as error:
+            st.info(f"Nothing to say: {escaped(error)}.")
+        st.caption(
+            "The band holds at all scores at once (Dimitriadis et al. 2023), and so does the statement for "
+            "every choice, made before or after looking."
+            + ("" if diagram.one_event else " It is about all predicted classes pooled.")
+        )
+        download(bounds.frame(), "calibration-band", label="Band (CSV)", key="band-csv")
+    for key, noise in errors.items():
+        st.markdown("- " + verdict(noise, MEASURES[key].title))
+    if method.strategy == "discrete":
+        st.caption("Both errors assess this calibrator at each distinct score, not in the bins drawn.")
+    elif method.strategy != "uniform":
+        st.caption(
+            "TL-ECE assesses the binned classes of this calibrator at each distinct score, not in the bins "
+            "drawn."
+        )
+
+
+edges = {b: f"{b / n_bins:.3g} to {(b + 1) / n_bins:.3g}" for b in diagram.bin.tolist()}
+
+
+def choose_bin() -> int:
+    """Let the user choose a bin; the browser keeps the words of another model, so they hold no counts."""
+    return int(st.selectbox("Confidence bin", list(edges), key="bin", format_func=lambda b: edges.get(b, "")))
+
+
+left, right = (st.container(), st.container()) if diagram.one_event else st.columns(2, gap="large")
+with left:
+    chart(
+        figures.reliability(diagram, chosen=st.session_state["bin"], **options),
+        "reliability",
+        table=diagram.frame(),
+        alt="Reliability diagram: accuracy against confidence, pooled and per predicted class",
+        on_select=pick_bin,
+    )
 if diagram.one_event:
     st.caption(escaped(lacks(data.kind, "notion:top-label")))
-st.header("Inside one bin", anchor=False)
-edges = {b: f"{b / n_bins:.3g} to {(b + 1) / n_bins:.3g}" for b in row_counts}
-chosen = st.selectbox(
-    "Confidence bin",
-    list(edges),
-    key="bin",
-    format_func=lambda b: f"{edges.get(b, '')} ({row_counts.get(b, 0):,} rows)",
-)
-if diagram.one_event:
-    inside = rows_of(method, method.notions[0], n_bins, bin_=chosen)
-    rows_panel(method, inside, f"Scores of {edges[chosen]}", "bin-rows")
-    st.stop()
-zoom = diagram.zoom(chosen)
-names = data.evaluation.class_names
-st.markdown(zoom.words([literal(name) for name in names], strong="**{}**"))
-of_bin = [None, *zoom.label.tolist()]
-if st.session_state.get("bin-class") not in of_bin:
-    st.session_state["bin-class"] = None
-chart(
-    figures.zoom(zoom, names, chosen=st.session_state.get("bin-class")),
-    "bin-zoom",
-    table=zoom.frame(names),
-    on_select=pick_class,
-    alt="Mean confidence and accuracy of every predicted class in the chosen bin, with rows per class",
-)
-if len(zoom.label) > figures.MAX_NAMED:
-    st.caption(
-        f"Shown: the {figures.MAX_NAMED} of {len(zoom.label):,} classes with the clearest evidence; the CSV "
-        "has all."
+    chosen = choose_bin()
+    show_assessment()
+    rows_panel(
+        method,
+        rows_of(method, method.notions[0], n_bins, bin_=chosen),
+        f"Scores of {edges[chosen]}",
+        "bin-rows",
     )
-st.caption(
-    "Classes with the clearest evidence come first. Whiskers are 95 % Wilson intervals. Markers of fewer "
-    "than 20 rows are lighter. A diamond is an estimate of the accuracy of a class from its own rows and, "
-    "the more the fewer these are, from those of all classes in the bin, which count as "
-    f"{zoom.strength:,.0f} rows."
-)
+    st.stop()
+names = data.evaluation.class_names
+with right:
+    chosen = choose_bin()
+    zoom = diagram.zoom(chosen)
+    st.markdown(zoom.words([literal(name) for name in names], strong="**{}**"))
+    of_bin = [None, *zoom.label.tolist()]
+    if st.session_state.get("bin-class") not in of_bin:
+        st.session_state["bin-class"] = None
+    chart(
+        figures.zoom(zoom, names, chosen=st.session_state.get("bin-class")),
+        "bin-zoom",
+        table=zoom.frame(names),
+        on_select=pick_class,
+        alt="Mean confidence and accuracy of every predicted class in the chosen bin, with rows per class",
+    )
+    if len(zoom.label) > figures.MAX_NAMED:
+        st.caption(
+            f"Shown: the {figures.MAX_NAMED} of {len(zoom.label):,} classes with the clearest evidence; the "
+            "CSV has all."
+        )
+    st.caption(
+        "Classes with the clearest evidence come first. Whiskers are 95 % Wilson intervals. Markers of fewer "
+        "than 20 rows are lighter. A diamond estimates the accuracy of a class from its own rows and, "
+        "the more the fewer these are, from those of all classes in the bin, which count as "
+        f"{zoom.strength:,.0f} rows."
+    )
+show_assessment()
+if other is not None:
+    show_difference(method, other, n_bins)
 code = st.selectbox(
     "Rows of",
     of_bin,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,24 +41,27 @@ def pick_row() -> None:
         column, group = shown["column"].iloc[rows[0]], shown["group"].iloc[rows[0]]
         st.session_state["slice-column"] = column
         st.session_state["slice-group"], st.session_state["slice-bin"] = group, None
+        st.session_state["slice-predicted"] = None
 
 
-def pick_cell() -> None:
-    """Open the group and bin of the cell that was clicked."""
-    points = st.session_state["slice-by-bin"].selection.points
+def pick_mark(figure: str) -> None:
+    """Open the group and bin of the cell or mark that was clicked in a figure."""
+    points = st.session_state[figure].selection.points
     if points and "customdata" in points[0]:
         st.session_state["slice-rows-open"] = True
         code, bin_ = map(int, points[0]["customdata"][:2])
         st.session_state["slice-group"], st.session_state["slice-bin"] = cut.groups[code], bin_
+        st.session_state["slice-predicted"] = None
 
 
-def pick_small() -> None:
-    """Open the group and bin of the mark that was clicked in a small diagram."""
-    points = st.session_state["slice-panels"].selection.points
+def pick_class_cell() -> None:
+    """Open the group and the predicted class of the cell that was clicked."""
+    points = st.session_state["slice-by-class"].selection.points
     if points and "customdata" in points[0]:
         st.session_state["slice-rows-open"] = True
-        code, bin_ = map(int, points[0]["customdata"][:2])
-        st.session_state["slice-group"], st.session_state["slice-bin"] = cut.groups[code], bin_
+        code, column = map(int, points[0]["customdata"][:2])
+        st.session_state["slice-group"], st.session_state["slice-bin"] = cut.groups[code], None
+        st.session_state["slice-predicted"] = int(classes[column])
 
 
 def pick_gap() -> None:
@@ -66,7 +70,7 @@ def pick_gap() -> None:
     if points and "customdata" in points[0]:
         st.session_state["slice-rows-open"] = True
         st.session_state["slice-group"] = between.group[int(points[0]["point_index"])]
-        st.session_state["slice-bin"] = None
+        st.session_state["slice-bin"] = st.session_state["slice-predicted"] = None
 
 
 def edges_of(name: str, cut: Cut) -> Any:
@@ -196,24 +200,33 @@ if group not in place:
 bin_ = st.session_state.get("slice-bin")
 bin_ = None if bin_ is None or bin_ >= n_bins else bin_
 opened = None if bin_ is None else (place[group], bin_)
+predicted_as = st.session_state.get("slice-predicted")
+predicted_as = predicted_as if predicted_as in classes else None
 score = "Score" if rows.kind == "binary" else "Confidence"
 chart(
     figures.heat(by_bin, cut.groups, rows="Group", chosen=opened).update_xaxes(title_text=score),
     "slice-by-bin",
     table=by_bin.frame(cut.groups),
     alt="How often it is right minus what the score says, for every group and bin",
-    on_select=pick_cell,
+    on_select=partial(pick_mark, "slice-by-bin"),
 )
 if by_class is not None:
     names = [rows.class_names[code] for code in classes]
     chart(
-        figures.heat(by_class, cut.groups, rows="Group", columns=names),
+        figures.heat(
+            by_class,
+            cut.groups,
+            rows="Group",
+            columns=names,
+            chosen=None if predicted_as is None else (place[group], classes.index(predicted_as)),
+        ),
         "slice-by-class",
         table=by_class.frame(cut.groups)
         .drop(columns=["lower", "upper"])
         .assign(bin=lambda frame: [names[code] for code in frame["bin"]])
         .rename(columns={"class": "group", "bin": "predicted"}),
         alt="How often it is right minus what the confidence says, for every group and predicted class",
+        on_select=pick_class_cell,
     )
     if len(names) < int((predicted > 0).sum()):
         st.caption(f"The {len(names)} classes that are predicted most often.")
@@ -225,7 +238,7 @@ chart(
     "slice-panels",
     table=small.frame(cut.groups),
     alt="A small reliability diagram of each group",
-    on_select=pick_small,
+    on_select=partial(pick_mark, "slice-panels"),
 )
 if len(ranked) > PANELS:
     st.caption(f"The first {PANELS} of {len(ranked):,} groups in the order of the table.")
@@ -274,7 +287,11 @@ else:
 
 what = f"{literal(name)} {literal(group)}"
 what += "" if bin_ is None else f" at {bin_ / n_bins:.3g} to {(bin_ + 1) / n_bins:.3g}"
-rows_panel(method, rows_of_group(method, one, place[group], n_bins, bin_), what, "slice-rows")
+behind = rows_of_group(method, one, place[group], n_bins, bin_)
+if predicted_as is not None:
+    what += f", predicted {literal(rows.class_names[predicted_as])}"
+    behind = behind[top_label(method.scores)[0][behind] == predicted_as]
+rows_panel(method, behind, what, "slice-rows")
 st.caption("A click on a row of the table, a cell, a mark of a small diagram or a gap lists its rows here.")
 
 st.header("What to do about it", anchor=False)

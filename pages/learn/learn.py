@@ -21,13 +21,30 @@ STEPS = {
     "two-patients": ("Two patients", two_patients.show),
     "jensen": ("Why it can only be worse", jensen.show),
     "six-points": ("Six points, five notions", six_points.show),
-    "real-model": ("A real model", real_model.show),
+    "real-model": ("Ten classes in one bin", real_model.show),
     "noise": ("Noise game", noise.show),
     "binning": ("Binning by hand", binning.show),
     "normalising": ("What normalising costs", normalising.show),
     "teaching": ("Exercises and notes", teaching.show),
 }
 ORDER = list(STEPS)
+
+
+#: What a presentation leaves out, and its size of type: a beamer's picture is read from ten metres.
+PRESENTATION = """<style>
+[data-testid=stSidebar], [data-testid=stSidebarCollapsedControl], [data-testid=stExpandSidebarButton],
+[data-testid=stHeader], .st-key-lesson-head { display: none !important; }
+[data-testid=stMainBlockContainer] { padding-top: 1.5rem; max-width: 100%; }
+html { font-size: 135% !important; }
+</style>"""
+
+
+def present(on: bool) -> None:
+    """Put into the address whether steps fill the screen."""
+    if on:
+        st.query_params["present"] = "yes"
+    else:
+        st.query_params.pop("present", None)
 
 
 def go(step: str | None = None) -> None:
@@ -41,19 +58,32 @@ st.session_state["lesson"] = step
 position = ORDER.index(step)
 title, show = STEPS[step]
 
-with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-    st.title("Learn", anchor=False, width="content")
-    show_dataset(None)
-    glossary_link("Learn")
-st.segmented_control(
-    "Step",
-    ORDER,
-    required=True,
-    format_func=lambda name: f"{ORDER.index(name) + 1} {STEPS[name][0]}",
-    key="lesson",
-    on_change=go,
-    label_visibility="collapsed",
-)
+presenting = st.query_params.get("present") == "yes"
+if presenting:
+    st.html(PRESENTATION)
+with st.container(key="lesson-head"):
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.title("Learn", anchor=False, width="content")
+        show_dataset(None)
+        st.button(
+            "Present",
+            icon=":material/present_to_all:",
+            on_click=present,
+            args=(True,),
+            help="Only the step, in larger type. Page Down and Page Up, also on a remote control, turn the "
+            "steps; Escape ends it; the browser's F11 fills the screen. The address opens the same state "
+            "elsewhere.",
+        )
+        glossary_link("Learn")
+    st.segmented_control(
+        "Step",
+        ORDER,
+        required=True,
+        format_func=lambda name: f"{ORDER.index(name) + 1} {STEPS[name][0]}",
+        key="lesson",
+        on_change=go,
+        label_visibility="collapsed",
+    )
 st.header(f"{position + 1}. {title}", anchor=False)
 if step != "six-points":
     st.query_params.pop("table", None)
@@ -62,7 +92,9 @@ with st.container(horizontal=True, horizontal_alignment="distribute"):
     if position > 0:
         before = ORDER[position - 1]
         label = f"{position}. {STEPS[before][0]}"
-        st.button(label, on_click=go, args=(before,), icon=":material/arrow_back:")
+        st.button(label, on_click=go, args=(before,), icon=":material/arrow_back:", shortcut="PageUp")
+    if presenting:
+        st.button("End", on_click=present, args=(False,), icon=":material/close:", shortcut="Escape")
     if position + 1 < len(ORDER):
         after = ORDER[position + 1]
         st.button(
@@ -72,4 +104,5 @@ with st.container(horizontal=True, horizontal_alignment="distribute"):
             type="primary",
             icon=":material/arrow_forward:",
             icon_position="right",
+            shortcut="PageDown",
         )

@@ -7,16 +7,24 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from calib import InputError, summarize
-from calib.assessment.calibrated import applied_frame, assessment_strategy, calibrated_scores
+from calib import InputError, MulticlassToBinary, summarize
+from calib.assessment.calibrated import (
+    applied_frame,
+    assessment_strategy,
+    beside_input,
+    calibrated_scores,
+)
 from calib.assessment.summary import summary_intervals
+from calib.calibrators.catalogue import full_name, name_of
+from calib.guarantees.card import guarantee_card
 from calib.isolation.reader import check_calibrator, start
 from calib.persistence import aligned, loads
+from calib.persistence.document import matched_by_position
 from pages.shared.panels.findings import show_faults
 from pages.shared.panels.label_shift import corrected
 from pages.shared.session import dataset, methods
 from pages.shared.uploads import logged, read, without_labels
-from pages.shared.widgets import before_and_after, download, escaped, heading, made, offer
+from pages.shared.widgets import before_and_after, download, escaped, heading, literal, made, offer
 from pages.shared.work import compute
 
 PREVIEW_ROWS = 100
@@ -31,6 +39,28 @@ def calibrator_of(file: Any) -> Any:
             calibrator = loads(file.getvalue())
         st.session_state["calibrator-read"] = file.file_id, calibrator
     return calibrator
+
+
+def show_loaded(calibrator: Any) -> None:
+    """Say what calibrator is loaded: its classes, the rows it was fitted on, when, and what it promises."""
+    names, origin = getattr(calibrator, "class_names_", None), getattr(calibrator, "fitted_on_", None)
+    if source != "From a file":
+        names = data.evaluation.class_names
+    lines = [f"**{full_name(calibrator)}** ({name_of(calibrator)})"]
+    if names:
+        listed = ", ".join(literal(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
+        lines.append(f"{len(names):,} classes: {listed}")
+    if origin is not None:
+        rows = "an unknown number of" if origin.n_samples is None else f"{origin.n_samples:,}"
+        lines.append(f"fitted on {rows} rows; saved {origin.date[:10]} by calib {origin.calib_version}")
+        lines += [f"fixed in its rows: {escaped(line)}" for line in origin.log[:3]]
+    elif data.calibration is not None:
+        lines.append(f"fitted in this session on {data.calibration.n_samples:,} rows of {literal(data.name)}")
+    if isinstance(calibrator, MulticlassToBinary):
+        lines.append(guarantee_card(calibrator, 0.1).words())
+    else:
+        lines.append("no distribution-free guarantee")
+    st.markdown("\n".join(f"- {line}" for line in lines))
 
 
 heading("Apply", "Send new predictions, with or without labels, through a fitted calibrator.")
@@ -53,6 +83,9 @@ try:
         left.info("No calibrator is fitted yet. Fit one on the Calibrate page.")
 except InputError as error:
     left.error(escaped(error))
+if calibrator is not None:
+    with left:
+        show_loaded(calibrator)
 upload = right.file_uploader("New predictions (probabilities per class)", key="apply-file")
 reading = None if upload is None else read(upload, slot="apply-reading")
 predictions = None
@@ -70,11 +103,16 @@ if calibrator is None or predictions is None:
 try:
     if source != "From a file":  # a calibrator of this session expects the loaded data's order of columns
         predictions = predictions.in_order_of(data.evaluation.class_names)
+    expected = data.evaluation if source != "From a file" else calibrator
+    by_position = predictions.kind == "vectors" and matched_by_position(predictions, expected)
     predictions = aligned(predictions, calibrator)
     names = getattr(calibrator, "class_names_", None) or predictions.class_names
     if predictions.kind == "vectors" and source != "From a file" and data.calibration is not None:
         calibrator = corrected(calibrator, predictions, data.calibration)
-    table = applied_frame(calibrator, predictions, names)
+    table = applied = applied_frame(calibrator, predictions, names)
+    columns, kept = reading.table.columns, ~reading.reports["evaluation"].raw.abstained
+    if columns and len(kept) == reading.table.n_rows and kept.sum() == len(table):
+        table = beside_input(columns, applied, kept)
 except InputError as error:
     st.error(f"The calibrator does not fit these predictions: {escaped(error)}")
     st.stop()
@@ -83,13 +121,20 @@ st.header("Calibrated predictions", anchor=False)
 what = "confidence"
 if predictions.kind == "binary":
     what = "probability"
-    change = np.abs(table[f"p({predictions.positive})"] - table["score"])
+    change = np.abs(applied[f"p({predictions.positive})"] - applied["score"])
 else:
-    change = np.abs(table.filter(regex="^calibrated(_1)?$").iloc[:, 0] - table["confidence"])
+    change = np.abs(applied.filter(regex="^calibrated(_1)?$").iloc[:, 0] - applied["confidence"])
 if predictions.coverage < 1.0:
     st.caption(f"{1 - predictions.coverage:.1%} of the rows of the file hold no answer; they are left out.")
+if by_position:
+    st.warning(
+        "Columns are matched by position: the predictions or the calibrator name no classes, so the first "
+        f"column is taken for {literal(names[0])}, the second for {literal(names[1])}, and so on."
+    )
+elif predictions.kind == "vectors":
+    st.caption("Columns are matched by the names of the classes.")
 st.markdown(
-    f"{len(table):,} rows; on average the {what} changes by **{change.mean():.3f}**, "
+    f"{len(applied):,} rows; on average the {what} changes by **{change.mean():.3f}**, "
     f"at most by {change.max():.3f}."
 )
 if predictions.labels is not None:
@@ -106,7 +151,16 @@ if predictions.labels is not None:
     ]
     before_and_after([base, after], ends)
 st.dataframe(table.head(PREVIEW_ROWS).style.format(precision=4), hide_index=True)
-st.caption(f"The first {min(PREVIEW_ROWS, len(table)):,} of {len(table):,} rows.")
+added = [name for name in table.columns if name not in reading.table.columns]
+st.caption(
+    f"The first {min(PREVIEW_ROWS, len(table)):,} of {len(table):,} rows. "
+    + (
+        f"All columns of the file, in their order, then {', '.join(literal(name) for name in added[:6])}"
+        f"{', ...' if len(added) > 6 else ''}."
+        if table is not applied
+        else ""
+    )
+)
 with st.container(horizontal=True):
     download(table, "calibrated", label="Calibrated predictions (CSV)", key="apply-csv")
     offer(

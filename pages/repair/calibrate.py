@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from calib import InputError, figures
-from calib.assessment.leaderboard import Entry, Leaderboard, improvement_words
 from calib.assessment.summary import how_assessed
-from calib.calibrators.catalogue import name_of
+from calib.binning import PerClass
+from calib.calibrators.catalogue import full_name, name_of
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
 from calib.kinds import lacks
 from calib.metrics.catalogue import MEASURES, ece_of
 from calib.noise import verdict
+from calib.notions import TOP_K_NOTIONS
+from calib.reductions import top_label
 from pages.shared.panels.bin_planner import planner
 from pages.shared.panels.choose_calibrator import choose_calibrator
-from pages.shared.panels.guarantee import show_guarantee
-from pages.shared.panels.leaderboard import difference_sentence
+from pages.shared.panels.guarantee import show_base_beside, show_guarantee
+from pages.shared.panels.ranks import show_ranks
 from pages.shared.panels.take_away import show_take_away
-from pages.shared.results import floor, intervals, losses, reliability, summary
+from pages.shared.results import (
+    effect,
+    floor,
+    held_out_accuracy,
+    in_equal_cells,
+    intervals,
+    ranks,
+    reliability,
+    summary,
+)
 from pages.shared.session import BASE, dataset, described_calibrator, fit, methods, remove, store
 from pages.shared.widgets import (
     before_and_after,
@@ -53,16 +65,40 @@ need_calibration("Fitting a calibrator")
 data = dataset()
 assert data.calibration is not None
 
+
+def costs_accuracy() -> str:
+    """Return a sentence if a calibrator that can change the predicted class makes it right less often."""
+    if getattr(calibrator, "notion", None) != "class-wise" or data.kind.name != "vectors" or by is not None:
+        return ""
+    held_out = held_out_accuracy(data, repr(calibrator), calibrator)
+    if held_out.upper >= 0.0:
+        return ""
+    return (
+        "This costs accuracy. Fitted on half of the calibration rows, it takes the accuracy on the other "
+        f"half from {held_out.estimate_a:.4f} to {held_out.estimate_b:.4f} (change {held_out.lower:+.4f} to "
+        f"{held_out.upper:+.4f}, 95 %). Top-label calibration keeps every predicted class."
+    )
+
+
 calibrator, choices, by = choose_calibrator()
 if lacks(data.kind, "calibrator:whole vector") is None and data.calibration.sample_weight is None:
     planner()
-if st.button("Fit", type="primary"):
-    asked()
-    try:
+pressed = st.button("Fit", type="primary")
+try:
+    wanted = f"{data.key}/{calibrator!r}"
+    if pressed:
+        asked()
+        st.session_state["warned"] = (wanted, costs_accuracy())
+    about, warning = st.session_state.get("warned", (None, ""))
+    if about == wanted and warning:
+        st.warning(warning)
+        pressed = st.button("Fit it all the same")
+    if pressed:
+        st.session_state.pop("warned", None)
         name = name_of(calibrator) if by is None else f"{name_of(calibrator)}: {by[0]}"
         st.session_state["chosen"] = fit(name, calibrator, choices, by).name
-    except InputError as error:
-        st.error(f"Not fitted: {escaped(error)}")
+except InputError as error:
+    st.error(f"Not fitted: {escaped(error)}")
 
 fitted = {name: method for name, method in methods().items() if method.calibrator is not None}
 if "removed" in st.session_state:
@@ -74,35 +110,49 @@ if not fitted:
 st.header("Before and after, on the evaluation rows", anchor=False)
 if st.session_state.get("chosen") not in fitted:
     st.session_state["chosen"] = list(fitted)[-1]
-chosen = fitted[st.selectbox("Calibrator", list(fitted), key="chosen")]
+in_full = {name: f"{name}: {full_name(method.calibrator)}" for name, method in fitted.items()}
+chosen = fitted[
+    st.selectbox(
+        "Calibrator",
+        list(fitted),
+        key="chosen",
+        format_func=lambda name: in_full.get(name, name),
+    )
+]
 base = methods()[BASE]
 n_bins = bins_slider("Equal-width bins B of the estimates")
 before, after = summary(base, n_bins), summary(chosen, n_bins)
-looked_at = next(key for key in ("tl_ece", "conf_ece", "ece") if key in ece_of(data.kind))
-for when, method in (("before", base), ("after", chosen)):
-    st.markdown(f"- {verdict(floor(method, looked_at, n_bins), f'{MEASURES[looked_at].title} {when}')}")
-differences = [
-    difference_sentence(chosen, base, key, n_bins)
-    for key in ("tl_ece", "conf_ece", "ece")
-    if key in ece_of(data.kind)
-]
-st.markdown(
-    f"{' '.join(differences)} Accuracy "
-    + (
-        f"changes from {before.accuracy:.4f} to {after.accuracy:.4f}."
-        if after.accuracy != before.accuracy
-        else "is unchanged: no predicted class changes."
+looked_at = next((key for key in ("tl_ece", "conf_ece", "ece") if key in ece_of(data.kind)), None)
+if looked_at is not None:
+    scored = {"tl_ece": "the predicted class being right", "conf_ece": "being right", "ece": "Y = 1"}[
+        looked_at
+    ]
+    title = MEASURES[looked_at].title
+    st.subheader(effect(base, chosen, n_bins).words(title, f"Brier score of {scored}"), anchor=False)
+    for when, method in (("before", base), ("after", chosen)):
+        st.markdown(f"- {verdict(floor(method, looked_at, n_bins), f'{title} {when}')}")
+    if (curves := in_equal_cells(base, chosen, base.notions[0], n_bins)) is None:
+        st.markdown("- The two predict different classes, so no cells hold the same rows of both.")
+    else:
+        by_value = chosen.strategy in ("discrete", PerClass())
+        whose = "those of the calibrator" if by_value else "those of the base model"
+        st.markdown(
+            f"- In the same cells ({whose}): {title} **{curves[0].error:.4f}** before (a perfect model shows "
+            f"{curves[0].perfect_error:.4f}), **{curves[1].error:.4f}** after ({curves[1].perfect_error:.4f})"
+        )
+if before.accuracy is None or base.one_event:
+    pass
+elif moved := int(np.count_nonzero(np.not_equal(*(top_label(one.scores)[0] for one in (base, chosen))))):
+    st.markdown(
+        f"- The predicted class changes in **{moved:,}** of {len(base.labels):,} rows; accuracy goes from "
+        f"{before.accuracy:.4f} to **{after.accuracy:.4f}**"
     )
-)
-board = Leaderboard(tuple(Entry(one.name, losses=losses(one)) for one in (base, chosen)), base.weights)
-improved = board.improvements[chosen.name]
-scored = {"vectors": "whole vectors", "binary": "Y = 1"}.get(
-    data.kind.name, "the predicted class being right"
-)
-st.markdown(
-    f"{improvement_words(f'Brier score of {scored}', improved['brier'])} "
-    f"{improvement_words(f'log loss of {scored}', improved['log_loss'])} Calibration errors alone do not "
-    "tell whether a calibrator helps: one constant per class can be calibrated, and is useless."
+else:
+    st.markdown("- No predicted class changes")
+if getattr(chosen.calibrator, "notion", None) in TOP_K_NOTIONS:
+    show_ranks(ranks(base, chosen, data, n_bins))
+st.caption(
+    "Calibration errors alone do not tell whether a calibrator helps: a constant per class is calibrated."
 )
 log_losses = [one.top_log_loss or one.log_loss or 0.0 for one in (before, after)]
 if log_losses[1] > log_losses[0] and after.strategy != "uniform":
@@ -143,5 +193,6 @@ elif not chosen.one_event:
     st.markdown("Every class had enough calibration rows.")
 
 show_guarantee(described_calibrator(chosen, data), chosen.choices)
+show_base_beside(described_calibrator(chosen, data), chosen.choices, n_bins)
 show_take_away(chosen)
 st.button("Remove this calibrator", on_click=remove_calibrator, args=(chosen.name,), icon=":material/delete:")

@@ -7,7 +7,7 @@ import streamlit as st
 
 from calib import figures
 from calib.assessment.leaderboard import Entry, compare
-from calib.calibrators.catalogue import METHODS, PAPER, VECTOR, method_of, methods_of_kind
+from calib.calibrators.catalogue import METHODS, PAPER, VECTOR, full_name, method_of, methods_of_kind
 from calib.calibrators.effort import effort_words
 from calib.diagrams.bin_sweep import sweep_words
 from calib.kinds import lacks, notions_of
@@ -15,6 +15,7 @@ from calib.notions import Notion
 from pages.shared.panels.add_model import offer_model_upload
 from pages.shared.panels.leaderboard import show_leaderboard, show_pair
 from pages.shared.panels.recommendation import show_recommendation
+from pages.shared.panels.take_away import show_take_away
 from pages.shared.results import losses, summary, sweeps
 from pages.shared.session import BASE, Method, dataset, fit, methods
 from pages.shared.widgets import bins_slider, chart, escaped, heading, literal, need_calibration, need_kind
@@ -112,6 +113,22 @@ st.markdown(
 )
 show_leaderboard(leaderboard, n_bins)
 show_pair([methods()[entry.method] for entry in leaderboard.entries if entry.summary], n_bins)
+
+compared = [
+    name
+    for name in (entry.method for entry in leaderboard.ranked)
+    if name in methods() and methods()[name].calibrator is not None
+]
+if compared:
+    st.header("Take one away", anchor=False)
+    in_full = {name: f"{name}: {full_name(methods()[name].calibrator)}" for name in compared}
+    taken = st.selectbox(
+        "Calibrator to take away",
+        compared,
+        key="taken",
+        format_func=lambda name: in_full.get(name, name),
+    )
+    show_take_away(methods()[taken])
 
 st.header("Errors against the number of bins", anchor=False)
 against: dict[str, tuple[tuple[Notion, ...], str]] = {

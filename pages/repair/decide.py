@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -9,7 +11,9 @@ import streamlit as st
 from calib import InputError, figures
 from calib.decisions import DecisionRule
 from calib.kinds import lacks
-from pages.shared.results import benefit, decision, halves, risk_curve
+from calib.reductions import top_label
+from pages.shared.panels.take_away import show_take_away
+from pages.shared.results import actions, benefit, decision, halves, risk_curve
 from pages.shared.session import BASE, dataset, methods
 from pages.shared.widgets import ARROW, chart, download, escaped, heading, literal, need_kind
 
@@ -124,6 +128,12 @@ if outcome.n_accepted:
         )
     st.markdown(text)
 
+if by_class and target == "accuracy":
+    pooled = decision(models[shown], target, value, None, alpha, len(models))[1]
+    st.markdown(
+        f"One threshold for all classes together would accept {pooled.coverage:.1%}, with the target kept "
+        f"for all classes pooled; **{outcome.coverage:.1%}** pass where each class keeps it for itself."
+    )
 table = pd.DataFrame(
     [
         {
@@ -161,28 +171,47 @@ if len(models) == 1:
     )
 
 st.header("Risk against coverage", anchor=False)
-few = {name: risk_curve(models[name]) for name in dict.fromkeys([BASE, shown]) if name in models}
+predicted = np.flatnonzero(np.bincount(top_label(models[BASE].scores)[0][halves(data.evaluation)[1]]))
+of_class = None
+if classes:
+    of_class = st.selectbox(
+        "Rows predicted as",
+        [None, *predicted.tolist()],
+        key="risk-class",
+        format_func=lambda code: "any class" if code is None else names[code],
+    )
+shared = [
+    name
+    for name in dict.fromkeys([BASE, shown])
+    if name in models and (of_class is None or (top_label(models[name].scores)[0] == of_class).any())
+]
+few = {name: risk_curve(models[name], of_class) for name in shared}
 chart(
     figures.risk_coverage(
         few,
-        outcomes={name: checked[name] for name in few},
+        outcomes={name: checked[name] for name in few} if of_class is None else {},
         risk=1 - value if target == "accuracy" else None,
     ),
     "risk-coverage",
     table=pd.concat([curve.frame().assign(model=name) for name, curve in few.items()]),
     alt="Share of wrong predictions among those accepted, against the share accepted, for every threshold",
 )
-st.caption("Rows left for checking. Diamonds: what the thresholds above do to them.")
+st.caption(
+    "Rows left for checking. Diamonds: what the thresholds above do to them."
+    if of_class is None
+    else "Rows left for checking, those predicted as this class. "
+    + "; ".join(f"AURC of {literal(name)}: {curve.aurc:.5f}" for name, curve in few.items())
+)
 
 if by_class:
     st.header("Thresholds of the classes", anchor=False)
-    of_class = rule.frame().assign(label=list(names)).rename(columns={"label": "predicted class"})
+    listed = rule.frame().assign(label=list(names)).rename(columns={"label": "predicted class"})
     st.dataframe(
-        of_class.replace(np.inf, np.nan).style.format({"threshold": "{:.4f}"}, na_rep="nothing accepted"),
+        listed.replace(np.inf, np.nan).style.format({"threshold": "{:.4f}"}, na_rep="nothing accepted"),
         hide_index=True,
-        height=min(420, 40 + 35 * len(of_class)),
+        height=min(420, 40 + 35 * len(listed)),
     )
-    download(of_class, "thresholds", key="thresholds-csv")
+    download(listed, "thresholds", key="thresholds-csv")
 
 if len(names) == 2:
     st.header("Is it worth acting on the score?", anchor=False)
@@ -197,4 +226,42 @@ if len(names) == 2:
         f"Decision curve (Vickers & Elkin 2006) of P(Y = {literal(names[1])}): at threshold t, a needless "
         "action costs t / (1 - t) of what a missed one costs. A model is worth acting on where its line is "
         "the highest."
+    )
+
+    st.header("Before and after, at the threshold of a cost", anchor=False)
+    ratio = st.slider(
+        "A missed event costs as much as this many needless actions",
+        1,
+        100,
+        9,
+        key="missed",
+        bind="query-params",
+    )
+    threshold = 1.0 / (1.0 + ratio)
+    counted = {name: actions(models[name], threshold) for name in few}
+    st.markdown(
+        f"A calibrated model acts where P(Y = {literal(names[1])}) is at least **{threshold:.3f}**. On the "
+        f"{data.evaluation.n_samples:,} evaluation rows that costs "
+        + ", ".join(f"**{counts.cost(ratio):.4f}** with {literal(name)}" for name, counts in counted.items())
+        + " needless actions per row."
+    )
+    for column, (name, counts) in zip(st.columns(len(counted)), counted.items(), strict=True):
+        with column:
+            st.markdown(f"**{escaped(name)}**")
+            shown_counts = counts.frame().set_axis([names[1], names[0]], axis=1).rename_axis("").reset_index()
+            st.dataframe(shown_counts, hide_index=True, height="content")
+    download(
+        pd.concat([counts.frame().assign(model=name) for name, counts in counted.items()]).reset_index(),
+        "confusion",
+        key="confusion-csv",
+    )
+
+if models[shown].calibrator is not None and np.isfinite(rule.thresholds).any():
+    carrying = rule.carried_by(models[shown].calibrator)
+    key = f"{models[shown].key}/{target}/{value}/{by}/{alpha}"
+    show_take_away(replace(models[shown], calibrator=carrying, key=key), "The calibrator with its rule")
+    st.caption(
+        "The file holds the thresholds and what they promise. `calib.load(file).rule_.accept(scores)`, the "
+        "scorer and the ONNX graph say of each row whether it may pass (`accept`); `python -m calib gate` "
+        "limits `accepted` and `accepted_accuracy`."
     )

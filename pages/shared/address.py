@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import streamlit as st
 
+#: Parameters that say which data are on screen; all others are settings of a page.
+ABOUT_DATA = ("data", "example", "fitted")
 #: Characters of the longest value: an edited table of the lesson on six points has 200.
 LONGEST = 2_000
 
@@ -26,6 +28,17 @@ def drop_unusable() -> None:
         st.rerun()
 
 
+def restore_settings(page: str, settings: Mapping[str, str]) -> None:
+    """Give the address of a page that was just opened the settings it had, unless it names some itself."""
+    before = st.session_state.get("page-shown")
+    st.session_state["page-shown"] = page
+    st.session_state["arrived"] = before not in (None, page)
+    if before in (None, page) or any(name not in ABOUT_DATA for name in st.query_params):
+        return
+    for name, value in settings.items():
+        st.query_params[name] = value
+
+
 def keep_in_address(name: str, values: Collection[Any], default: Any) -> None:
     """Give the control with this key the value that the address names, and the address the control's value.
 
@@ -34,7 +47,7 @@ def keep_in_address(name: str, values: Collection[Any], default: Any) -> None:
     """
     given, written = st.query_params.get(name), st.session_state.get(f"{name}-written")
     named = {str(value): value for value in values}
-    if given != written and given in named:
+    if (given != written or st.session_state.get("arrived")) and given in named:
         st.session_state[name] = named[given]
     elif st.session_state.get(name) not in values:
         st.session_state[name] = default

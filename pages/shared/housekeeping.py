@@ -44,7 +44,9 @@ def _rounds(server: Any) -> None:
             loop.call_soon_threadsafe(sweep, server._session_mgr._session_storage)
         except RuntimeError:  # the server has stopped
             return
-        for pool in (computing.pool, reader.pool):
+        if server._session_mgr.num_active_sessions():
+            computing.pool.start()  # or keep one that rests: its imports take seconds
+        for pool in (computing.pool, computing.long_pool, reader.pool):
             pool.rest(REST)
         give_back()
 

@@ -10,14 +10,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import calib
 from calib import Predictions, diagrams
 from calib.assessment.advice import quick_methods
 from calib.assessment.calibrated import vector_losses
+from calib.assessment.change import Change, change
 from calib.assessment.leaderboard import binned_sweeps
 from calib.binning import PerClass, Strategy
 from calib.calibrators.canonical import SimplexScheme
+from calib.decisions.curves import ActionCounts, action_counts
+from calib.isolation import computing
 from calib.kinds import kind_of, lacks
 from calib.metrics.catalogue import MEASURES, Measure
 from calib.noise import measure_interval
@@ -214,16 +218,6 @@ def losses(method: Method) -> dict[str, np.ndarray]:
     return compute("Scoring every row", vector_losses, method.labels, method.scores, methods()[BASE].scores)
 
 
-@kept()
-def points_per_bin(data: Dataset, notion: Notion) -> calib.PointsPerBinChoice:
-    """Return the cross-validated choice of points per bin on the calibration rows."""
-    assert data.calibration is not None, "pages ask for calibration rows before they offer to fit"
-    rows = data.calibration
-    return compute(
-        "Trying numbers of points per bin", calib.choose_points_per_bin, rows, rows.labels, notion=notion
-    )
-
-
 # Slices: groups of rows, cut from further columns.
 
 #: What a column is cut at, by its name, as one hashable value.
@@ -299,6 +293,88 @@ def error_difference(a: Method, b: Method, key: str, n_bins: int) -> calib.Paire
 
 
 @kept()
+def effect(before: Method, after: Method, n_bins: int) -> Change:
+    """Return whether a method is better than another on the evaluation rows, or worse, or neither."""
+    options: dict[str, Any] = {"notion": before.notions[0], "n_bins": n_bins, **before.of_rows}
+    options |= {"strategy_before": before.strategy, "strategy_after": after.strategy}
+    return compute("Comparing with before", change, before.labels, *tops(before, after), **options)
+
+
+def in_equal_cells(
+    before: Method, after: Method, notion: Notion, n_bins: int
+) -> tuple[calib.ValidityCurve, calib.ValidityCurve] | None:
+    """Return the gaps of both in the same cells; None where they predict different classes.
+
+    The cells are the values of histogram binning where every problem has it, else the bins of `before`.
+    """
+    by_value = after.strategy in ("discrete", PerClass())
+    try:
+        return (
+            _in_cells(before, after if by_value else None, notion, n_bins, by_value),
+            _in_cells(after, None if by_value else before, notion, n_bins, by_value),
+        )
+    except calib.InputError:
+        return None
+
+
+@kept()
+def _in_cells(
+    method: Method, cells_of: Method | None, notion: Notion, n_bins: int, by_value: bool
+) -> calib.ValidityCurve:
+    return compute(
+        "Comparing in the same cells",
+        calib.validity_curve,
+        None,
+        problems(method, notion),
+        reference=None if cells_of is None else problems(cells_of, notion),
+        n_bins=n_bins,
+        strategy="discrete" if by_value else "uniform",
+        n_resamples=CURVE_REDRAWS,
+        random_state=0,
+    )
+
+
+@kept()
+def held_out_accuracy(data: Dataset, key: str, _calibrator: Any) -> calib.PairedInterval:
+    """Return how a calibrator fitted on half of the calibration rows changes the accuracy on the others."""
+    rows = data.calibration
+    first, second = halves(rows)
+    fitting, checking = rows.take(np.flatnonzero(first)), rows.take(np.flatnonzero(second))
+    _, scores = compute(
+        "Checking what it does to the accuracy", computing.fit, _calibrator, fitting, checking
+    )
+    options: dict[str, Any] = {"metric": "accuracy", "sample_weight": checking.sample_weight}
+    return calib.paired_interval(checking.labels, checking, scores, **options)
+
+
+@kept()
+def ranks(before: Method, after: Method, data: Dataset, n_bins: int) -> Any:
+    """Return, for each rank of a top-K calibrator, what it says, how often it is right, error and floor."""
+    rows = data.evaluation
+    labels, confidence = after.calibrator.predict_top_k(getattr(rows, "proba", rows))
+    ranked = calib.TopKPrediction(labels, confidence, class_names=rows.class_names)
+    options: dict[str, Any] = {"top_k": labels.shape[1], **before.of_rows}
+    table = []
+    for name, scores, strategy in (("before", rows, "uniform"), ("after", ranked, after.strategy)):
+        binary = calib.reduce_to_binary(rows.labels, scores, "top-k-confidence", **options)
+        found = problem_floors(binary, n_bins=n_bins, strategy=strategy, random_state=0)
+        for at, problem in enumerate(found.problem):
+            inside = slice(binary.offsets[problem], binary.offsets[problem + 1])
+            table.append(
+                {
+                    "rank": int(problem) + 1,
+                    "stage": name,
+                    "says": float(binary.scores[inside].mean(dtype=np.float64)),
+                    "right": float(binary.outcomes[inside].mean()),
+                    "error": found.observed[at],
+                    "floor": found.mean[at],
+                    "p": found.p_value[at],
+                }
+            )
+    return pd.DataFrame(table)
+
+
+@kept()
 def score_difference(a: Method, b: Method, key: str) -> calib.PairedInterval:
     """Return b's score less a's on the same rows, both of the event that the predicted class is right."""
     metric: Any = MEASURES[key].metric
@@ -333,16 +409,26 @@ def decision(
 
 
 @kept(rows=True)
-def risk_curve(method: Method) -> calib.RiskCoverage:
-    """Return risk against coverage on the half of the evaluation rows that checks rules."""
-    return calib.risk_coverage(*_half(method, halves(methods()[BASE].scores)[1]))
+def risk_curve(method: Method, label: int | None = None) -> calib.RiskCoverage:
+    """Return risk against coverage on the evaluation rows that check rules, of a predicted class or all."""
+    return calib.risk_coverage(*_half(method, halves(methods()[BASE].scores)[1]), label=label)
 
 
 @kept()
 def benefit(method: Method) -> calib.DecisionCurve:
     """Return the net benefit of acting on the score of the second of two classes."""
+    return calib.decision_curve(method.labels, _second(method))
+
+
+@kept()
+def actions(method: Method, threshold: float) -> ActionCounts:
+    """Return what acting where the score of the second of two classes is at least a threshold does."""
+    return action_counts(method.labels, _second(method), threshold)
+
+
+def _second(method: Method) -> np.ndarray:
     label, confidence = top_label(method.scores)
-    return calib.decision_curve(method.labels, np.where(label == 1, confidence, 1 - confidence))
+    return np.where(label == 1, confidence, 1 - confidence)
 
 
 @kept()

@@ -6,14 +6,14 @@ import hashlib
 import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from calib import InputError
+from calib import HistogramBinning, InputError, PointsPerBinChoice, choose_points_per_bin
 from calib.assessment.calibrated import assessment_strategy, calibrated_scores, groups_in
 from calib.assessment.summary import BASE
 from calib.binning import Strategy
@@ -32,6 +32,7 @@ from calib.reductions import event_scores
 from calib.slicing import cut_column
 from calib.validation import group_name
 from pages.shared import limits
+from pages.shared.address import ABOUT_DATA
 from pages.shared.kept import kept
 from pages.shared.work import compute
 
@@ -90,6 +91,11 @@ class Dataset:
     log: tuple[str, ...] = ()
     split: float | None = None
     roles: Roles | None = None
+
+    @property
+    def own(self) -> bool:
+        """Whether they are no built-in example: nothing that was not asked for replaces them then."""
+        return self.example is None
 
     @property
     def key(self) -> str:
@@ -246,8 +252,24 @@ def _put(data: Dataset, found: Sequence[Method] = ()) -> None:
         return
     store(_model(BASE, data.evaluation, data.evaluation.fingerprint))
     if data.calibration is not None:
-        calibrator = default_calibrator(data.kind)
-        store(_fit(name_of(calibrator), calibrator))
+        calibrator, choices = _first_calibrator(data)
+        store(replace(_fit(name_of(calibrator), calibrator), choices=choices))
+
+
+def _first_calibrator(data: Dataset) -> tuple[Any, int]:
+    """Return the calibrator that data get unasked, and among how many the calibration rows chose it.
+
+    Examples get the paper's; for a user's own rows, 50 points per bin can be far too few or too many.
+    """
+    calibrator = default_calibrator(data.kind)
+    binary = calibrator if isinstance(calibrator, BinaryCalibrator) else calibrator.binary_calibrator
+    if not data.own or not isinstance(binary, HistogramBinning):
+        return calibrator, 1
+    choice = points_per_bin(data, getattr(calibrator, "notion", data.kind.notion))
+    chosen = HistogramBinning(points_per_bin=choice.chosen)
+    if binary is not calibrator:
+        chosen = calibrator.set_params(binary=chosen)
+    return chosen, len(choice.points_per_bin)
 
 
 def as_project() -> Project:
@@ -323,11 +345,15 @@ def saved_settings() -> Settings:
     return saved
 
 
+def settings_of(page: str) -> Mapping[str, str]:
+    """Return the settings that the address of a page, by its title, had last in this session."""
+    settings: Mapping[str, str] = st.session_state.get("addresses", {}).get(page, {})
+    return settings
+
+
 def remember_address(page: str) -> None:
     """Remember the settings in the address of a page, by its title, for the project file."""
-    settings = {
-        name: value for name, value in st.query_params.items() if name not in ("data", "example", "fitted")
-    }
+    settings = {name: value for name, value in st.query_params.items() if name not in ABOUT_DATA}
     st.session_state["addresses"] = {**st.session_state.get("addresses", {}), page: settings}
 
 
@@ -519,3 +545,12 @@ def _fitted(
     if _groups[0] is not None:
         return compute(f"Fitting {_name}", computing.fit, *arguments, groups=_groups)
     return compute(f"Fitting {_name}", computing.fit, *arguments)
+
+
+@kept()
+def points_per_bin(data: Dataset, notion: Notion, top_k: int | None = None) -> PointsPerBinChoice:
+    """Return the cross-validated choice of points per bin on the calibration rows."""
+    rows = data.calibration
+    assert rows is not None, "pages ask for calibration rows before they offer to fit"
+    words = "Trying numbers of points per bin"
+    return compute(words, choose_points_per_bin, rows, rows.labels, notion=notion, top_k=top_k)

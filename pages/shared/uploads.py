@@ -175,6 +175,17 @@ def rows_of(report: Examination) -> Any:
     return report.announced()
 
 
+def why_not(reading: Reading) -> str:
+    """Return why an upload cannot be used as data for every page, or ""."""
+    for part, report in reading.reports.items():
+        for finding in report.errors:
+            message = finding.message[:1].upper() + finding.message[1:]
+            return f"{message} Accept the fix above." if finding.fix is not None else message
+        if any(finding.code == "labels_missing" for finding in report.findings):
+            return f"There are no true labels in the {part} rows; add a column of labels or a file of them."
+    return ""
+
+
 def accepted(reading: Reading, split: float) -> Dataset:
     """Return the upload as data for every page.
 

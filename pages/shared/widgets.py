@@ -12,6 +12,7 @@ import streamlit as st
 
 from calib.assessment.summary import HOW_SURE, Intervals, Summary, interval_frame, interval_texts
 from calib.figures import template
+from calib.figures.drawing import Drawing
 from calib.figures.html import CONFIG, figure_html, plotly_script
 from calib.formats import write_csv
 from calib.isolation.computing import write_table
@@ -19,6 +20,7 @@ from calib.kinds import COUNTS_ROWS, Kind, lacks, needs_equal_rows
 from calib.predictions import weight_words
 from calib.report.html import page, paragraph, text
 from pages.shared.address import keep_in_address
+from pages.shared.pictures import offer_picture, picture_of
 from pages.shared.session import DEFAULT_BINS, Dataset, Method, dataset, lost, methods
 from pages.shared.texts import PAGE_TERMS
 from pages.shared.work import compute
@@ -93,11 +95,15 @@ def literal(text: str) -> str:
 def escaped(text: object) -> str:
     """Return text that may quote a user's file as Markdown that shows exactly this text.
 
-    Every character that Markdown or Streamlit could interpret is escaped, and no address becomes a link. For
-    names alone, use `literal`.
+    Every character that Markdown or Streamlit could interpret is escaped, and an address becomes code, no
+    link. For names alone, use `literal`.
     """
-    unlinked = str(text).replace("\n", " ").replace("://", ":\u200b//").replace("www.", "www\u200b.")
-    return re.sub(r"([\\`*_{}\[\]()<>#+.!|~$:-])", r"\\\1", unlinked)
+    words = re.split(r"(\S*(?::/|www\.)\S*)", str(text).replace("\n", " "), flags=re.IGNORECASE)
+    plain = [re.sub(r"([\\`*_{}\[\]()<>#+.!|~$:-])", r"\\\1", word) for word in words[::2]]
+    return "".join(
+        part + (literal(address) if address else "")
+        for part, address in zip(plain, [*words[1::2], ""], strict=True)
+    )
 
 
 def stacked(results: Mapping[str, Any], column: str) -> pd.DataFrame:
@@ -141,14 +147,12 @@ def chart(
     table: pd.DataFrame | None = None,
     alt: str,
     on_select: Any = "ignore",
-    picture: str = "svg",
 ) -> None:
-    """Draw a figure in the page's theme, with its downloads: image (camera), HTML, and its data as CSV.
-
-    `picture` is the format that the camera saves: "svg" or "png".
-    """
-    dark = st.context.theme.type == "dark"
-    figure.update_layout(template=template(dark))
+    """Draw a figure with its downloads: its data as CSV, a page, and a picture with title and caption."""
+    wanted = picture_of(key, st.context.theme.type == "dark")
+    figure.update_layout(template=template(wanted.dark), **wanted.layout)
+    if on_select != "ignore" and isinstance(figure, Drawing):
+        figure.keep_unselected()
     file = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
     st.plotly_chart(
         figure,
@@ -157,7 +161,7 @@ def chart(
         on_select=on_select,
         selection_mode="points",
         alt=alt,
-        config=CONFIG | {"toImageButtonOptions": {"format": picture, "filename": file, "scale": 2}},
+        config=CONFIG | {"toImageButtonOptions": {"format": wanted.format, "filename": file, "scale": 2}},
     )
     log = st.session_state.get("fixes", ())
     with st.container(horizontal=True, horizontal_alignment="right", gap="small"):
@@ -168,8 +172,9 @@ def chart(
             lambda: figure_page(figure, file, alt, log),
             f"{file}.html",
             "text/html",
-            help_="Makes a self-contained page to save. For an image, use the camera above the figure.",
+            help_="Makes a self-contained page to save, and to print as PDF.",
         )
+        offer_picture(key)
 
 
 def figure_page(figure: go.Figure, key: str, alt: str, log: tuple[str, ...]) -> bytes:

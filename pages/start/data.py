@@ -14,10 +14,13 @@ from calib.datasets import EXAMPLE_TITLES
 from calib.figures import class_shares
 from calib.isolation.reader import start
 from calib.kinds import lacks
+from pages.shared.panels.class_names import offer_class_names
 from pages.shared.panels.findings import show_findings, show_roles
+from pages.shared.panels.preview import show_file
 from pages.shared.panels.project import is_project_file, offer_project, show_origin, show_project
+from pages.shared.panels.summary import is_summary_file, show_summary
 from pages.shared.session import dataset, from_example, use
-from pages.shared.uploads import accepted, dismiss, pending, read
+from pages.shared.uploads import accepted, dismiss, pending, read, why_not
 from pages.shared.widgets import chart, escaped, heading, literal
 
 PREVIEW_ROWS = 100
@@ -113,7 +116,7 @@ with upload_tab:
     )
     left, right = st.columns(2)
     evaluation = left.file_uploader(
-        "Predictions (with labels), or a project",
+        "Predictions (with labels), a project, or a summary",
         key="up",
         on_change=forget_removed,
     )
@@ -126,23 +129,35 @@ with upload_tab:
         left, right = st.columns(2)
         calibration = left.file_uploader("Calibration predictions", key="up-calibration")
         calibration_labels = right.file_uploader("Calibration labels", key="up-calibration-labels")
-        share = st.slider("Share set aside if you upload none (%)", 0, 90, 50, 5, key="split")
+        share = st.slider(
+            "Share set aside if you upload none (%)", 0, 90, 50, 5, key="split", persist_state="session"
+        )
     reading, project = None, evaluation is not None and is_project_file(evaluation)
-    if project:
+    if evaluation is not None and is_summary_file(evaluation):
+        project = True  # there are no rows to use
+        show_summary(evaluation)
+    elif project:
         show_project(evaluation)
-    elif evaluation is not None or pending():
+    else:
         reading = read(evaluation, labels, calibration, calibration_labels)
-    if reading is not None and st.session_state.get("in_use") == (reading, data):
-        st.success("These files are in use on every page.")
-    elif reading is not None:
-        if evaluation is None:
+    used = reading is not None and st.session_state.get("in_use") == (reading, data)
+    if reading is not None:
+        if evaluation is None and not used:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.text(f"{reading.name}, uploaded earlier")
                 st.button("Dismiss this file", on_click=dismiss, icon=":material/close:")
+        if used:
+            st.success("These files are in use on every page.")
+        else:
+            show_file(reading, data)
         show_roles(reading)
-        show_findings(reading)
-    no_file = evaluation is None and reading is None
-    if not project and st.button("Use these files", type="primary", disabled=no_file) and reading is not None:
+        show_findings(reading, used=used)
+    against = "" if reading is None else why_not(reading)
+    if against:
+        st.error(f"This file cannot be used yet. {escaped(against)}")
+        st.caption(f"{literal(data.name)} is still on every page.")
+    off = reading is None or bool(against) or used
+    if not project and st.button("Use these files", type="primary", disabled=off) and reading is not None:
         try:
             use(accepted(reading, share / 100))
             st.session_state["in_use"] = (reading, dataset())
@@ -188,6 +203,7 @@ if data.kind.name == "binary":
         on_click=switch_positive,
         icon=":material/swap_horiz:",
     )
+offer_class_names()
 if data.kind.name == "multilabel":
     show_several(rows)
     offer_project()

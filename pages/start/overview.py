@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from calib import InputError, figures
 from calib.assessment.conclusion import Gap
@@ -13,7 +14,9 @@ from calib.diagrams.classes import class_heat
 from calib.kinds import lacks
 from calib.metrics.catalogue import MEASURES, ece_of
 from calib.noise import verdict
+from calib.notions import Notion
 from pages.shared.panels.report import offer_report
+from pages.shared.panels.rows import rows_panel
 from pages.shared.panels.several_true import show_several_true
 from pages.shared.results import (
     conclusion,
@@ -23,6 +26,7 @@ from pages.shared.results import (
     problems,
     quick_advice,
     reliability,
+    rows_of,
     summary,
 )
 from pages.shared.session import BASE, MANY_SCORES, dataset, fit, methods
@@ -119,7 +123,9 @@ def show_figures() -> None:
     shown = class_heat(cells, everything.label[:MAP_ROWS])
     with right:
         chart(
-            figures.heat(shown, names, chosen=None if label is None else (label, bin_)),
+            figures.heat(
+                shown, names, chosen=None if label is None else (label, bin_), limit=everything.limit
+            ),
             "overview-map",
             table=everything.frame(names),
             alt="Accuracy minus confidence for the predicted classes that add most to the error, by bin",
@@ -141,6 +147,10 @@ def show_figures() -> None:
                     icon=":material/grid_view:",
                     query_params={"class": str(label)},
                 )
+        what = f"{'All classes' if label is None else f'Predicted {literal(names[label])}'} at "
+        what += f"{bin_ / n_bins:.3g} to {(bin_ + 1) / n_bins:.3g}"
+        notion: Notion = "confidence" if label is None else "top-label"
+        rows_panel(base, rows_of(base, notion, n_bins, label, bin_), what, "overview-rows")
     else:
         of = f"the {len(shown.label)} of {len(everything.label):,} predicted classes that add most"
         st.caption(
@@ -150,8 +160,8 @@ def show_figures() -> None:
         )
 
 
-def show_conclusion() -> None:
-    """Say what is off, with links to what shows it, what would help, and two figures."""
+def show_conclusion() -> DeltaGenerator:
+    """Say what is off, with links to what shows it, and two figures; return the place for what would help."""
     with st.container(border=True):
         said = conclusion(base, n_bins)
         errors = ece_of(data.kind)
@@ -178,8 +188,7 @@ def show_conclusion() -> None:
     elif not by_class:
         st.caption(escaped(lacks(data.kind, "notion:top-label")))
     show_figures()
-    with help_place:
-        show_help()
+    return help_place
 
 
 def show_numbers() -> None:
@@ -268,12 +277,16 @@ with st.container(horizontal=True, vertical_alignment="center"):
         st.switch_page("pages/start/data.py")
     st.page_link("pages/start/data.py", label="Try another example", icon=":material/science:")
 
+help_place = None
 if data.kind.name == "multilabel":
     ((key, measure),) = ece_of(data.kind).items()
-    st.markdown(f"#### {verdict(floor(base, key, n_bins), measure.title)}")
+    st.header(verdict(floor(base, key, n_bins), measure.title), anchor=False)
     show_several_true(base, n_bins)
 else:
-    show_conclusion()
+    help_place = show_conclusion()
 st.header("Numbers", anchor=False)
 show_numbers()
 offer_report(n_bins)
+if help_place is not None:
+    with help_place:  # last, since it takes longest
+        show_help()

@@ -13,6 +13,9 @@ from pages.shared.widgets import chart, heading, literal, need_calibration, need
 
 MAX_BARS = 20
 MAX_PANELS = 6
+#: Classes are about equally frequent if the most frequent has at most this many times the rows of the rarest,
+#: or as many standard errors of its share more.
+EQUAL, SPREAD = 1.5, 6.0
 
 heading(
     "Imbalance",
@@ -38,10 +41,16 @@ by_frequency = predicted[np.argsort(-shares[predicted], kind="stable")]
 calibrated = (sides[0].n_bins + sides[1].n_bins)[by_frequency] > 0
 binned = by_frequency[calibrated] if calibrated.any() else by_frequency
 rarest = binned[-min(max(len(binned) // 2, 1), 3) :]
+most, least = shares[binned[0]], shares[binned[-1]]
+chance = SPREAD * np.sqrt(most / data.evaluation.n_samples)  # a sample alone makes shares differ as much
+balanced = len(binned) > 1 and bool(most <= EQUAL * least or most - least <= chance)
 if calibrated.any():
     listed = ", ".join(literal(names[code]) for code in rarest)
     st.markdown(
-        f"The rarest calibrated classes ({listed}; {shares[rarest].sum():.2%} of the rows), mean TL-ECE:"
+        "No class is rare here: all are about equally frequent, and each way gives all of them about as many "
+        f"bins. Mean TL-ECE of {listed}:"
+        if balanced
+        else f"The rarest calibrated classes ({listed}; {shares[rarest].sum():.2%} of the rows), mean TL-ECE:"
     )
     for side, rule in zip(sides, (f"{k} points per bin", f"{n_bins} bins per class"), strict=True):
         before, after, floor = (
@@ -75,8 +84,8 @@ if len(by_frequency) > MAX_BARS:
     bars = np.unique(np.concatenate([binned[:half], binned[-half:]]))
     bars = bars[np.argsort(-shares[bars], kind="stable")]
     st.caption(
-        f"The {half} most frequent and {half} rarest of the {len(binned):,} classes that are calibrated; the "
-        "CSV has all."
+        f"The {half} most frequent and {half} least frequent of the {len(binned):,} classes that are "
+        "calibrated; the CSV has all."
     )
 limit = float(max(np.max([side.base_ece[bars], side.ece[bars]]) for side in sides))
 for column, side, key in zip(st.columns(2, gap="large"), sides, ("points", "bins"), strict=True):

@@ -18,6 +18,11 @@ from pages.shared.panels.take_away import offer_file
 from pages.shared.results import EPSILON, apply_scheme, compare
 from pages.shared.widgets import chart, download, glossary_link, literal, stacked
 
+#: The whole triangle, or coordinates in which confident predictions do not all lie in its corners.
+TRIANGLE, LOG_RATIOS = "Triangle", "Corners opened"
+#: Median confidence from which the corners are opened at first.
+IN_CORNER = 0.97
+
 st.title("Simplex", anchor=False)
 st.markdown(
     "Assess and repair the whole probability vector, not only its largest entry: divide the triangle of all "
@@ -72,21 +77,40 @@ if enough.any():
         f"(L1): {share[worst]:.0%} of it, {arrows.count[worst]:,} rows. {'; '.join(entries)}."
     )
 points, outlines = sample_rows(rows.n_samples), cell_outlines(calibrator.scheme_)
+crowded = np.median(rows.proba[points].max(axis=1)) >= IN_CORNER
+drawn_as = st.segmented_control(
+    "Drawn as",
+    [TRIANGLE, LOG_RATIOS],
+    default=LOG_RATIOS if crowded else TRIANGLE,
+    required=True,
+    key=f"drawn-{view.digest}",
+)
 chart(
-    figures.recalibration(arrows, rows.proba, rows=points, outlines=outlines, min_count=min_rows),
+    figures.recalibration(
+        arrows,
+        rows.proba,
+        rows=points,
+        outlines=outlines,
+        min_count=min_rows,
+        log_ratios=drawn_as == LOG_RATIOS,
+    ),
     "recalibration",
     table=arrows.frame(),
     alt="Triangle of predicted vectors, coloured by bin, with an arrow per bin to its recalibrated vector",
-    picture=st.session_state.get("picture", "SVG").lower(),
 )
 sampled = len(points) < rows.n_samples
 st.caption(
-    "An arrow goes from a bin's mean prediction to its recalibrated vector. "
+    (
+        "Coordinates are log-ratios of the probabilities: each step towards a corner multiplies the odds of "
+        "its class, and probabilities below 0.0001 are drawn as 0.0001. "
+        if drawn_as == LOG_RATIOS
+        else ""
+    )
+    + "An arrow goes from a bin's mean prediction to its recalibrated vector. "
     + (f"{len(points):,} of {rows.n_samples:,} rows, chosen at random," if sampled else "All rows")
     + f" are drawn as points; arrows and counts use all rows. {len(arrows.cell):,} of {calibrator.n_bins_:,} "
     + f"bins hold evaluation rows; {np.count_nonzero(~enough):,} arrows are left out."
 )
-st.segmented_control("Camera image format", ["SVG", "PNG"], default="SVG", required=True, key="picture")
 
 st.header("How far the vectors are from the label frequencies", anchor=False)
 before, after = (float(curve.at(EPSILON)) for curve in result.curves.values())

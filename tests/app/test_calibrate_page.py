@@ -13,7 +13,39 @@ def test_a_proposed_k_is_compared_by_debiased_errors_and_guaranteed_as_a_choice(
     text = words(app)
     assert "TL-ECE before 0." in text
     assert text.count("a perfect model of this size shows") == 2
-    assert re.search(r"The l2 TL-ECE of .*(lower|higher|not distinguishable).*95 % interval", text)
+    assert any(
+        re.search(r"(Better|Worse|Not distinguishable from before).*squared l2 TL-ECE.*with 95 %", head.value)
+        for head in app.subheader
+    )
+    assert re.search(
+        r"In the same cells \(those of the (calibrator|base model)\): TL-ECE \*\*0\.\d+\*\* before", text
+    )
+    assert "No predicted class changes" in text
     tried = re.search("divides \u03b1 among these (\\d+) numbers of points", text).group(1)
     assert int(tried) > 1
     assert f"chosen by the same labels among {tried} calibrators" in text
+
+
+def test_a_class_wise_fit_that_costs_accuracy_warns_first():
+    app = open_page("pages/repair/calibrate.py")
+    reduction = next(box for box in app.selectbox if box.label.startswith("Reduction"))
+    reduction.set_value("Class-wise").run()
+    app.segmented_control(key="bins-by").set_value("Number of bins B").run()
+    press(app, "Fit")
+    assert re.search(r"takes the accuracy on the other half from 0\.\d+ to 0\.\d+", words(app))
+    assert not any(name.startswith("CW-HB") for name in app.session_state["methods"])
+    press(app, "Fit it all the same")
+    assert any(name.startswith("CW-HB") for name in app.session_state["methods"])
+    assert re.search(r"The predicted class changes in \*\*[\d,]+\*\* of 10,000 rows", words(app))
+
+
+def test_top_k_calibration_shows_every_rank():
+    app = open_page("pages/repair/calibrate.py", example="digits")
+    reduction = next(box for box in app.selectbox if box.label.startswith("Reduction"))
+    reduction.set_value("Top-K label").run()
+    app.slider(key="top-k").set_value(3).run()
+    press(app, "Fit")
+    ranks = next(table.value for table in app.dataframe if "Says, before" in table.value.columns)
+    assert ranks["Rank"].tolist() == [1, 2, 3]
+    rows = app.session_state["dataset"].evaluation
+    assert ranks["Right"].tolist()[0] == (rows.label == rows.labels).mean()

@@ -71,3 +71,10 @@ def test_two_classes_have_a_decision_curve():
     app.run()
     assert not app.exception
     assert len(app.get("plotly_chart")) == 2
+    app.slider(key="missed").set_value(4).run()
+    acted = p >= 0.2
+    matrix = next(table.value for table in app.dataframe if "yes" in table.value.columns)
+    happened = rows.labels == 1
+    assert matrix["yes"].tolist() == [(happened & acted).sum(), (happened & ~acted).sum()]
+    assert matrix["no"].tolist() == [(~happened & acted).sum(), (~happened & ~acted).sum()]
+    assert "at least **0.200**" in words(app)

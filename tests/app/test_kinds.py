@@ -60,7 +60,8 @@ def test_every_page_works_or_says_what_it_would_need(uploaded):
     rows = read(content).split(0.5, 0)[1]
     said = {}
     for page in {"multilabel": PAGES[:2], "top-k": (*PAGES[:3], *PAGES[5:7])}.get(kind, PAGES):
-        said[page] = words(app.switch_page(f"pages/{page}.py").run())
+        shown = app.switch_page(f"pages/{page}.py").run()
+        said[page] = "\n".join([words(shown), *(head.value for head in shown.header)])
         assert not app.error, (kind, page)
     if kind == "multilabel":
         value = ece(rows.labels, rows, notion="class-wise")

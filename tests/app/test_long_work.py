@@ -47,7 +47,7 @@ def test_a_death_is_one_sentence_of_one_session(long, monkeypatch):
     def ask_and_die(*job):
         raise InputError(computing.Computer().obituary("it *died*"))
 
-    monkeypatch.setattr(computing.pool, "ask", ask_and_die)
+    monkeypatch.setattr(computing.long_pool, "ask", ask_and_die)
     app = open_page("pages/diagnose/noise.py", example="two-patients")
     (error,) = app.error
     assert "the computation was not finished\\: it \\*died\\*" in error.value

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from calib import MulticlassToBinary
+from calib import MulticlassToBinary, Predictions
 from calib.persistence import dumps
 from tests.app.running import open_page, press
 
@@ -49,6 +49,31 @@ def test_apply_repairs_what_the_data_page_repairs():
     press(app, "Apply fix")
     assert not app.exception
     assert "240 rows; on average" in shown_text(app)
+
+
+def test_apply_keeps_every_column_and_says_what_is_loaded():
+    app = open_page("pages/repair/apply.py", example="digits")
+    rows = Predictions(PROBA, LABELS, ("cat", "dog", "emu"))
+    fitted = MulticlassToBinary().fit(PROBA, LABELS)
+    upload(app, "calibrator-file", "cal.json", dumps(fitted, fitted_on=rows))
+    assert "fitted on 240 rows; saved 20" in shown_text(app)
+    assert "**Top-label histogram binning** (TL-HB, k = 50)" in shown_text(app)
+    assert "3 classes: `` cat ``, `` dog ``, `` emu ``" in shown_text(app)
+    assert "probability" in next(one.value for one in app.markdown if "fitted on 240" in one.value)
+    table = pd.DataFrame(PROBA, columns=["dog", "emu", "cat"])
+    table.insert(0, "site", "north")
+    table["label"] = np.array(["dog", "emu", "cat"])[LABELS]
+    table["note"] = "a note"
+    upload(app, "apply-file", "new.csv", table.to_csv(index=False).encode())
+    shown = app.dataframe[-1].value
+    assert list(shown.columns) == [*table.columns, "predicted", "confidence", "calibrated"]
+    pd.testing.assert_frame_equal(shown[list(table.columns)], table.head(len(shown)), check_dtype=False)
+    ordered = PROBA[:, [2, 0, 1]]
+    np.testing.assert_allclose(shown["calibrated"], fitted.predict_top(ordered).confidence[: len(shown)])
+    assert "matched by the names" in shown_text(app)
+    unnamed = pd.DataFrame(PROBA, columns=["0", "1", "2"])
+    upload(app, "apply-file", "unnamed.csv", unnamed.to_csv(index=False).encode())
+    assert "matched by position" in app.warning[0].value
 
 
 def test_apply_needs_no_labels_it_can_use():
@@ -109,9 +134,51 @@ def test_pending_upload_takes_labels_later_and_can_be_dismissed():
 def test_refusals_in_the_app_have_no_codes():
     app = open_page("pages/start/data.py", example="digits")
     upload(app, "up", "wrong.csv", csv(PROBA, LABELS + 7))
-    press(app, "Use these files")
+    button = next(one for one in app.button if one.label == "Use these files")
+    assert button.disabled
     assert "label_out_of_range" not in shown_text(app)
-    assert "Not loaded:" in app.error[0].value
+    assert "cannot be used yet" in app.error[0].value
+    assert "is taken for the true label, because it is called" in shown_text(app)
+    assert any(panel.proto.expanded for panel in app.expander if panel.label.startswith("Columns"))
+
+
+def test_a_file_without_labels_says_so_and_cannot_be_pressed_into_use():
+    app = open_page("pages/start/data.py", example="digits")
+    upload(app, "up", "scores.csv", csv(PROBA, None))
+    assert next(one for one in app.button if one.label == "Use these files").disabled
+    assert "There are no true labels in the evaluation rows" in app.error[0].value
+    assert "stays on every page until you use this file" in shown_text(app)
+    assert app.session_state["dataset"].example == "digits"
+
+
+def test_roles_by_value_split_and_fixes_stay_when_the_page_is_left():
+    app = open_page("pages/start/data.py", example="digits")
+    table = pd.DataFrame(PROBA, columns=["p(cat)", "p(dog)", "p(emu)"])
+    table["age"] = RNG.integers(18, 90, len(table))
+    table["species"] = np.array(["cat", "dog", "emu"])[LABELS]
+    upload(app, "up", "animals.csv", table.to_csv(index=False).encode())
+    assert "`` species `` is taken for the true label" in shown_text(app)
+    preview = app.dataframe[0].value
+    assert {"species (true label)", "p(cat) (score)", "age"} <= set(preview.columns)
+    app.slider(key="split").set_value(25).run()
+    press(app, "Use these files")
+    assert metric(app, "Calibration rows") == "60"
+    app.switch_page("pages/start/overview.py").run()
+    app.switch_page("pages/start/data.py").run()
+    assert app.slider(key="split").value == 25
+    assert "These files are in use" in shown_text(app)
+    app.selectbox(key="role-label").set_value("(none)").run()
+    press(app, "Read again with these columns")
+    assert next(one for one in app.button if one.label == "Use these files").disabled
+    assert metric(app, "Calibration rows") == "60"
+
+
+def test_ages_are_no_labels():
+    app = open_page("pages/start/data.py", example="digits")
+    table = pd.DataFrame(PROBA, columns=["p(cat)", "p(dog)", "p(emu)"])
+    table["age"] = RNG.integers(18, 90, len(table))
+    upload(app, "up", "ages.csv", table.to_csv(index=False).encode())
+    assert "No column is taken for the true label" in shown_text(app)
 
 
 def test_exports_carry_the_fixes_of_the_data_their_page_is_about():

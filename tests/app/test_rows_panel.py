@@ -95,6 +95,38 @@ def test_slices(app, site, bin_):
     same_rows(app, (TEST["site"] == site) & (True if bin_ is None else in_bin(bin_)))
 
 
+def test_a_bar_of_confused_classes(app):
+    opened(app, "pages/diagnose/classes.py", "class-rows")
+    names = app.session_state["dataset"].evaluation.class_names
+    dog, fox = names.index("dog"), names.index("fox")
+    app.session_state["class"], app.session_state["class-confused"] = dog, (dog, "class-wrong", fox)
+    app.run()
+    assert "Predicted `` dog ``, true class `` fox ``" in words(app)
+    same_rows(app, (TEST["predicted"] == "dog") & (TEST["label"] == "fox"))
+    press(app, "Show all rows of the class again")
+    same_rows(app, TEST["predicted"] == "dog")
+
+
+def test_a_cell_of_group_and_class(app):
+    opened(app, "pages/diagnose/slices.py", "slice-rows")
+    app.selectbox(key="slice-column").set_value("site").run()
+    cat = app.session_state["dataset"].evaluation.class_names.index("cat")
+    app.session_state["slice-group"], app.session_state["slice-bin"] = "south", None
+    app.session_state["slice-predicted"] = cat
+    app.run()
+    same_rows(app, (TEST["site"] == "south") & (TEST["predicted"] == "cat"))
+    app.session_state["slice-predicted"] = None
+
+
+def test_a_cell_of_the_overview(app):
+    app.switch_page("pages/start/overview.py").run()
+    cat = app.session_state["dataset"].evaluation.class_names.index("cat")
+    app.session_state["looked-at"] = (cat, 12)
+    app.run()
+    app.toggle(key="overview-rows-open").set_value(True).run()
+    same_rows(app, (TEST["predicted"] == "cat") & in_bin(12))
+
+
 def test_rows_are_searched(app):
     opened(app, "pages/diagnose/classes.py", "class-rows")
     names = app.session_state["dataset"].evaluation.class_names

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
 from benchmarks.populations import at_error, draw_labels, overconfident, scores
 from calib import BinaryPrediction, InputError, Predictions, TopLabelPrediction
@@ -104,3 +104,42 @@ def test_wrong_limits_are_refused():
     for text in ("tl_ece", "tl_ece=", "tl_ece=low", "=0.1x"):
         with pytest.raises(InputError, match="metric=number"):
             parse_limits([text])
+
+
+def test_groups_are_checked_each_with_its_share_of_the_error():
+    """Five groups whose accuracy is exactly at the limit: some is called broken in at most 5 % of draws."""
+    random = np.random.default_rng(0)
+    groups = {"site": np.repeat(np.arange(5), 60)}
+    top = TopLabelPrediction(np.zeros(300, int), np.full(300, 0.9))
+    answers: dict[float, list[str]] = {0.95: [], 0.2: []}
+    for _ in range(60):
+        y = (random.random(300) > 0.9).astype(int)
+        for level, given in answers.items():
+            if level > 0.5 or len(given) < 5:  # at a level of 0.2 the check can fail, and does
+                result = gate(y, top, least={"accuracy": 0.9}, groups=groups, level=level, n_resamples=0)
+                given.append(result.answer)
+    assert answers[0.95].count("broken") <= binom.ppf(0.99, 60, 0.05)
+    assert "broken" in answers[0.2]
+
+
+def test_a_group_is_checked_as_its_rows_alone():
+    rows, site = perfect(600), np.repeat(["a", "b", "b"], 200)
+    limits = {"most": {"tl_ece": 0.1, "conf_mce": 0.2}, "least": {"accuracy": 0.5}}
+    result = gate(rows.labels, rows, **limits, groups={"site": site}, n_resamples=30)
+    for number, name in enumerate(("a", "b")):
+        part = np.flatnonzero(site == name)
+        alone = gate(rows.labels[part], rows[part], **limits, level=0.975, n_resamples=30)
+        for check, other in zip(result.checks[3 * number :], alone.checks, strict=False):
+            assert check.group == f"site = {name}"
+            assert (check.metric, check.value, check.lower, check.upper, check.n_samples) == (
+                other.metric,
+                other.value,
+                other.lower,
+                other.upper,
+                len(part),
+            )
+    assert result.sentence.endswith("of 6 limits in groups are kept")
+    with pytest.raises(InputError, match="one value per row"):
+        gate(rows.labels, rows, **limits, groups={"site": site[:10]})
+    with pytest.raises(InputError, match="groups holds no column"):
+        gate(rows.labels, rows, **limits, groups={})

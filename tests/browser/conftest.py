@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 from tests import ROOT
 from tests.browser.chromium import HOW_TO, find
 from tests.browser.screen import OUTPUT, settled
+from tests.installed import free_port
 
 FLAGS = [
     "--no-sandbox",
@@ -40,14 +40,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("browser") is None)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def answers(url: str) -> bool:
-    """Whether the app at `url` is ready: it answers after its first session."""
+    """Whether the app at `url` answers; it loads afterwards what its first page needs, and logs that."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with direct.open(f"{url}/_stcore/health", timeout=90):
@@ -67,11 +61,11 @@ def app_url(worker_id: str) -> Iterator[str]:
     log_path = OUTPUT / f"server-{worker_id}.log"
     with log_path.open("w") as log, subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log) as server:
         try:
-            deadline = time.monotonic() + 60
-            while not answers(url):
+            deadline = time.monotonic() + 180
+            while not answers(url) or " calib ready " not in log_path.read_text():
                 if server.poll() is not None or time.monotonic() > deadline:
                     pytest.fail(f"the app did not start; it said: {log_path.read_text()}")
-                time.sleep(0.1)
+                time.sleep(0.2)
             yield url
         finally:
             server.terminate()

@@ -13,7 +13,7 @@ TITLES = (
     "Two patients",
     "Why it can only be worse",
     "Six points, five notions",
-    "A real model",
+    "Ten classes in one bin",
     "Noise game",
     "Binning by hand",
     "What normalising costs",

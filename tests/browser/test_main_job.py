@@ -119,8 +119,11 @@ def test_main_job(open_page, upload, tmp_path):
     shown = numbers_after(page, r"All classes together: says ([\d.]+), right ([\d.]+), n = ([\d,]+)")
     assert shown == pytest.approx((zoom.mean_confidence, zoom.accuracy, zoom.count), abs=5.1e-3)
     keep_picture(page, f"main-job-{upload.suffix[1:]}-reliability")
+    steps = page.evaluate("history.length")
 
     go(page, "Calibrate")
+    settled(page)
+    assert page.evaluate("history.length") == steps + 1  # one step back is one page back
     page.get_by_role("button", name="Fit", exact=True).click()
     settled(page)
     k = choose_points_per_bin(calibration, calibration.labels).chosen
@@ -151,3 +154,7 @@ def test_main_job(open_page, upload, tmp_path):
         evaluation.class_names[code] for code in evaluation.label[:500]
     ]
     keep_picture(page, f"main-job-{upload.suffix[1:]}-apply")
+    page.reload()  # the server still has the session
+    settled(page)
+    assert "no longer on the server" not in prose(page)
+    assert upload.name in prose(page)

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
-from sklearn.datasets import load_digits
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits, make_classification
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import Perceptron
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
 
 import calib
 from calib import (
@@ -20,7 +32,9 @@ from calib import (
     DirichletScaling,
     HistogramBinning,
     InputError,
+    IsotonicCalibration,
     MulticlassToBinary,
+    PlattScaling,
     TemperatureScaling,
     ece,
 )
@@ -72,12 +86,10 @@ def test_it_works_in_pipelines_and_cross_validation(digits, calibrator):
     predicted = cross_val_predict(pipeline, X, names, cv=3)
     assert np.mean(predicted == names) > 0.6
     assert cross_val_score(pipeline, X, names, cv=3).min() > 0.6
-    if hasattr(pipeline, "predict_proba"):
-        proba = cross_val_predict(pipeline, X, names, cv=3, method="predict_proba")
-        assert proba.shape == (len(X), 10)
-    assert hasattr(pipeline.fit(X, names), "predict_proba") == (
-        calibrator is not None and hasattr(calibrator, "predict_proba")
-    )
+    proba = cross_val_predict(pipeline, X, names, cv=3, method="predict_proba")
+    assert proba.shape == (len(X), 10)
+    assert np.allclose(proba.sum(axis=1), 1.0)
+    assert cross_val_score(pipeline, X, names, cv=3, scoring="neg_log_loss").max() < 0.0
 
 
 def test_parameters_can_be_searched(digits):
@@ -129,8 +141,12 @@ def test_calibrator_can_be_saved_with_the_names(digits, tmp_path):
 
 def test_wrong_use_is_refused(digits):
     X, y = digits
-    with pytest.raises(InputError, match="Perceptron has none"):
-        CalibratedModel(Perceptron()).fit(X, y)
+    with pytest.raises(InputError, match="needs predict_proba; Perceptron has none"):
+        CalibratedModel(Perceptron(), response="predict_proba").fit(X, y)
+    with pytest.raises(InputError, match="needs predict_proba or decision_function; KMeans has none"):
+        CalibratedModel(KMeans()).fit(X, y)
+    with pytest.raises(InputError, match="this calibrator gives none; use ensemble=False"):
+        CalibratedModel(GaussianNB(), MulticlassToBinary(notion="top-k-label"), cv=3).fit(X, y)
     with pytest.raises(InputError, match=r"calibration must be inside \(0, 1\)"):
         CalibratedModel(GaussianNB(), calibration=1.0).fit(X, y)
     with pytest.raises(InputError, match="leave none for the calibrator"):
@@ -145,3 +161,163 @@ def test_wrong_use_is_refused(digits):
 def test_clone_is_unfitted_and_equal():
     model = CalibratedModel(GaussianNB(), TemperatureScaling(), calibration=0.1, random_state=5)
     assert repr(clone(model)) == repr(model)
+
+
+SMOOTH = MulticlassToBinary(PlattScaling(), notion="class-wise", normalize=True)
+FREE = MulticlassToBinary(IsotonicCalibration(), notion="class-wise", normalize=True)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CalibratedModel(LogisticRegression()),
+        CalibratedModel(GaussianNB(), TemperatureScaling(), cv=2, ensemble=False),
+        pytest.param(
+            CalibratedModel(LogisticRegression(), FREE, cv=2, response="decision_function"),
+            marks=pytest.mark.thorough,
+        ),
+    ],
+)
+def test_scikit_learns_own_checks_pass(model):
+    """All of them; scikit-learn itself skips the one for array libraries that are not installed.
+
+    That a weight of 2 equals two rows holds for calibrators that do not count rows: Platt's prior does.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rows of the checks are few, and classes pure
+        done = check_estimator(model, on_fail=None)
+    assert [one["check_name"] for one in done if one["status"] == "failed"] == []
+    assert {one["check_name"] for one in done if one["status"] == "skipped"} <= {"check_array_api_input"}
+    assert len(done) > 50
+
+
+@pytest.fixture(scope="module")
+def three_classes():
+    X, y = make_classification(600, 8, n_informative=5, n_classes=3, flip_y=0.2, random_state=0)
+    return X, np.array(["ant", "bee", "cat"])[y]
+
+
+def test_vectors_are_completed_by_default(three_classes):
+    X, y = three_classes
+    model = CalibratedModel(LogisticRegression()).fit(X, y)
+    proba, top = model.predict_proba(X), model.predict_top(X)
+    assert np.array_equal(proba[np.arange(len(X)), top.label], top.confidence)
+    assert np.allclose(proba.sum(axis=1), 1.0)
+    complete = MulticlassToBinary(complete="rescale")
+    assert np.array_equal(CalibratedModel(LogisticRegression(), complete).fit(X, y).predict_proba(X), proba)
+
+
+def test_folds_give_averages_of_pairs_fitted_by_hand(three_classes):
+    X, y = three_classes
+    folds = StratifiedKFold(3)
+    model = CalibratedModel(LogisticRegression(), TemperatureScaling(), cv=folds, n_jobs=1).fit(X, y)
+    by_hand = []
+    for train, test in folds.split(X, y):
+        base = LogisticRegression().fit(X[train], y[train])
+        codes = np.searchsorted(base.classes_, y[test])
+        fitted = TemperatureScaling().fit(base.predict_proba(X[test]), codes)
+        by_hand.append(fitted.predict_proba(base.predict_proba(X)))
+    assert np.allclose(model.predict_proba(X), np.mean(by_hand, axis=0), rtol=0, atol=1e-12)
+    assert np.array_equal(model.predict(X), model.classes_[np.mean(by_hand, axis=0).argmax(axis=1)])
+    assert (len(model.pairs_), model.n_calibration_) == (3, 600)
+    assert not hasattr(model, "calibrator_")
+    assert np.array_equal(model.predict_top(X).confidence, model.predict_proba(X).max(axis=1))
+
+
+def test_without_ensemble_one_calibrator_sees_the_scores_of_all_folds(three_classes):
+    X, y = three_classes
+    model = CalibratedModel(LogisticRegression(), TemperatureScaling(), cv=3, ensemble=False).fit(X, y)
+    proba = cross_val_predict(LogisticRegression(), X, y, cv=StratifiedKFold(3), method="predict_proba")
+    fitted = TemperatureScaling().fit(proba, np.searchsorted(model.classes_, y))
+    assert model.calibrator_.temperature_ == pytest.approx(fitted.temperature_, rel=1e-12)
+    assert np.array_equal(model.estimator_.coef_, LogisticRegression().fit(X, y).coef_)
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_decision_values_of_two_classes_are_calibrated_as_scikit_learn_does(ensemble):
+    """Its sigmoid is Platt's logistic regression of the same targets on the decision values."""
+    X, y = make_classification(400, 6, flip_y=0.2, random_state=1)
+    ours = CalibratedModel(RidgeClassifier(), SMOOTH, cv=3, ensemble=ensemble).fit(X, y)
+    theirs = CalibratedClassifierCV(RidgeClassifier(), cv=3, ensemble=ensemble).fit(X, y)
+    assert np.abs(ours.predict_proba(X) - theirs.predict_proba(X)).max() < 1e-4
+
+
+def test_large_decision_values_do_not_saturate():
+    """A multiple of the decision values, up to 16,000 times too large, gives the same probabilities."""
+    X, y = make_classification(400, 6, flip_y=0.2, random_state=1)
+    base = RidgeClassifier().fit(X[::2], y[::2])
+    expected = CalibratedModel(FrozenEstimator(base), SMOOTH).fit(X[1::2], y[1::2]).predict_proba(X)
+    base.coef_, base.intercept_ = base.coef_ * 16_000, base.intercept_ * 16_000
+    large = CalibratedModel(FrozenEstimator(base), SMOOTH).fit(X[1::2], y[1::2])
+    assert large.pairs_[0].scale > 100
+    assert np.allclose(large.predict_proba(X), expected, rtol=0, atol=1e-6)
+
+
+def test_a_class_that_a_fold_lacks_has_a_column(three_classes):
+    """The only row of "bee" is in the first fold, so that its classifier knows two of the three classes."""
+    X, y = three_classes
+    rows = np.concatenate([np.flatnonzero(y == "bee")[:1], np.flatnonzero(y != "bee")])
+    folds = [(np.arange(200, len(rows)), np.arange(200)), (np.arange(200), np.arange(200, len(rows)))]
+    for response in ("predict_proba", "decision_function"):
+        model = CalibratedModel(LogisticRegression(), TemperatureScaling(), cv=folds, response=response)
+        proba = model.fit(X[rows], y[rows]).predict_proba(X)
+        assert model.classes_.tolist() == ["ant", "bee", "cat"]
+        assert proba.shape == (600, 3)
+        assert np.allclose(proba.sum(axis=1), 1.0)
+        one = clone(model).set_params(ensemble=False).fit(X[rows], y[rows])
+        assert one.predict_proba(X).shape == (600, 3)
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """A classifier of class shares that notes the weights and further values it was fitted with."""
+
+    def fit(self, X, y, sample_weight=None, note=None):
+        self.classes_, count = np.unique(y, return_counts=True)
+        self.shares_, self.weight_, self.note_ = count / len(y), sample_weight, note
+        return self
+
+    def predict_proba(self, X):
+        return np.tile(self.shares_, (len(X), 1))
+
+
+def test_weights_reach_estimator_and_calibrator(three_classes):
+    X, y = three_classes
+    weight = np.where(y == "bee", 3.0, 1.0)
+    model = CalibratedModel(Recorder(), SMOOTH, calibration=0.5).fit(X, y, sample_weight=weight)
+    assert sorted(set(model.estimator_.weight_.tolist())) == [1.0, 3.0]
+    assert len(model.estimator_.weight_) == len(X) - model.n_calibration_
+    # Scores are constant: calibrated, they are the weighted shares of the rows, up to the prior of Platt.
+    count = np.array([np.sum(y == name) for name in model.classes_]) / 2 * [1, 3, 1]
+    assert np.allclose(model.predict_proba(X)[0], count / count.sum(), atol=0.01)
+    with pytest.raises(InputError, match="cannot use sample_weight"):
+        CalibratedModel(Recorder(), Unweighted()).fit(X, y, sample_weight=weight)
+
+
+class Unweighted(TemperatureScaling):
+    def fit(self, proba, y):
+        return super().fit(proba, y)
+
+
+def test_metadata_are_routed_to_whatever_requests_them(three_classes):
+    X, y = three_classes
+    groups = np.arange(len(X)) % 5
+    with config_context(enable_metadata_routing=True):
+        estimator = Recorder().set_fit_request(sample_weight=False, note=True)
+        model = CalibratedModel(estimator, SMOOTH, cv=GroupKFold(5)).set_fit_request(sample_weight=True)
+        model.fit(X, y, sample_weight=np.ones(len(X)), note=np.arange(len(X)), groups=groups)
+        for number, pair in enumerate(model.pairs_):
+            assert pair.estimator.weight_ is None
+            assert len(set((pair.estimator.note_ % 5).tolist())) == 4, number
+        with pytest.raises(TypeError, match="unexpected argument"):
+            model.fit(X, y, another=1)
+
+
+def test_names_of_features_are_those_of_the_estimator(three_classes):
+    X, y = three_classes
+    frame = pd.DataFrame(X).add_prefix("f")
+    model = CalibratedModel(LogisticRegression(), cv=2).fit(frame, y)
+    assert model.n_features_in_ == 8
+    assert model.feature_names_in_.tolist() == list(frame.columns)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict_proba(frame[frame.columns[::-1]])
+    assert not hasattr(clone(model).fit(X, y), "feature_names_in_")

@@ -10,6 +10,7 @@ import pytest
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import estimator_checks
 
 import calib
 from calib.calibrators import catalogue
@@ -54,6 +55,15 @@ CANONICAL |= {
     ),
 }
 MULTICLASS = REDUCED | SCALINGS | CANONICAL
+ESTIMATOR_CHECKS = [
+    "check_do_not_raise_errors_in_init_or_set_params",
+    "check_estimator_cloneable",
+    "check_estimator_repr",
+    "check_get_params_invariance",
+    "check_no_attributes_set_in_init",
+    "check_parameters_default_constructible",
+    "check_set_params",
+]
 EVERY = pytest.mark.parametrize("name", MULTICLASS)
 EVERY_BINARY = pytest.mark.parametrize("name", BINARY)
 
@@ -337,3 +347,11 @@ def test_binary_contract(name):
     calib.save(refitted, file)
     file.seek(0)
     np.testing.assert_array_equal(calib.load(file).predict(grid), refitted.predict(grid))
+
+
+@pytest.mark.parametrize("check", ESTIMATOR_CHECKS)
+@pytest.mark.parametrize("name", [*BINARY, "top-label-HB", *SCALINGS, *CANONICAL])
+def test_scikit_learns_checks_of_parameters_pass(name, check):
+    """Those of constructors, parameters and clones; the others feed features, not probabilities."""
+    estimator = (BINARY | MULTICLASS)[name]
+    getattr(estimator_checks, check)(type(estimator).__name__, clone(estimator))

@@ -114,6 +114,7 @@ def literal_mixture(weights, fitted, proba):
 
 @pytest.mark.parametrize("objective", ["log_loss", "brier"])
 @pytest.mark.parametrize("noise", [0.0, 0.2])
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds:RuntimeWarning")  # of SciPy 1.14
 def test_ensemble_weights_are_the_best(objective, noise):
     """Against SLSQP on the same three parts, with weights inside the simplex and at its edge."""
     proba, labels = simulated(n=600, n_classes=3, sharpen=2.5)

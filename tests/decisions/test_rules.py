@@ -17,6 +17,7 @@ from calib import (
     decision_curve,
     risk_coverage,
 )
+from calib.decisions.curves import action_counts
 from calib.decisions.rules import STARTS, grid_of, passed
 
 
@@ -192,6 +193,17 @@ def test_risk_coverage_of_one_class():
     assert curve.risk[-1] == pytest.approx((labels[chosen] != 2).mean())
     with pytest.raises(InputError, match=r"0\.\.3"):
         risk_coverage(labels, proba, label=4)
+
+
+def test_actions_are_counted_and_cost():
+    # By hand: at 0.5 the rows 0.9 (event), 0.6 (none) are acted on; of 0.4 (event), 0.1 (none) neither is.
+    counts = action_counts([1, 0, 1, 0], BinaryPrediction([0.9, 0.6, 0.4, 0.1], [1, 0, 1, 0]), 0.5)
+    assert counts.frame().to_numpy().tolist() == [[1, 1], [1, 1]]
+    assert counts.cost(9.0) == pytest.approx((9 + 1) / 4)
+    curve = decision_curve([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1], thresholds=[0.5])
+    assert curve.model[0] == pytest.approx((counts.hits - counts.needless) / 4)
+    with pytest.raises(InputError, match=r"\[0, 1\]"):
+        action_counts([1, 0], [0.5, 0.1], 1.5)
 
 
 def test_decision_curve_counts_hits_and_needless_actions():

@@ -12,6 +12,8 @@ from calib.diagrams import (
     recalibration_map,
     renormalise_classes,
 )
+from calib.diagrams.simplex import to_log_ratios, to_plane
+from calib.diagrams.three_class_views import most_mistaken
 from calib.metrics import log_loss
 from calib.metrics.canonical import cell_means
 from tests.populations import dirichlet
@@ -145,3 +147,27 @@ def test_a_scheme_that_needs_more_rows_leaves_the_others_in():
     assert frame.index.tolist() == ["grid", "cuts"]
     assert frame.loc["grid", "bins"] == 25
     assert frame.loc["cuts", "left out"] == comparison.left_out["cuts"]
+
+
+def test_classes_that_are_mistaken_for_each_other_come_first():
+    # Classes 1 and 2 are confused 3 times, 2 and 3 twice, 0 never, though 0 is the most frequent.
+    true = [0] * 20 + [1, 1, 2, 3, 2, 3]
+    predicted = [0] * 20 + [2, 2, 1, 2, 3, 3]
+    rows = Predictions(np.eye(4)[predicted], true)
+    assert set(most_mistaken(rows, 2)) == {1, 2}
+    assert set(most_mistaken(rows)) == {1, 2, 3}
+    never = Predictions(np.eye(4)[true], true)
+    assert most_mistaken(never) == [0, 1, 2]
+    with pytest.raises(InputError, match="labels"):
+        most_mistaken(Predictions(np.eye(4)[predicted]))
+
+
+def test_log_ratios_keep_the_corners_and_open_them():
+    corners = np.eye(3)
+    np.testing.assert_allclose(to_log_ratios(corners), to_plane(corners), atol=1e-12)
+    np.testing.assert_allclose(to_log_ratios(np.full((1, 3), 1 / 3)), [[0.5, np.sqrt(1 / 12)]])
+    # By hand: p = (0.98, 0.01, 0.01) has log-ratio ln(0.01 / 0.98) = -4.585 against class 0, and the corner
+    # ln(0.0001) = -9.21; the way from the middle to the corner is covered to their ratio, 0.4978.
+    middle, corner = np.array([0.5, np.sqrt(1 / 12)]), np.zeros(2)
+    way = np.log(0.98 / 0.01) / -np.log(1e-4)
+    np.testing.assert_allclose(to_log_ratios([[0.98, 0.01, 0.01]])[0], middle + way * (corner - middle))

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from tests.populations import rows
 from tests.sample_calibrators import ALONE, MULTICLASS, fitted, fitted_binary, is_smooth
@@ -14,7 +15,7 @@ onnx = pytest.importorskip("onnx", reason="the onnx extra is not installed")
 pytest.importorskip("onnxruntime", reason="the onnx extra is not installed")
 
 from calib import HistogramBinning, InputError, MulticlassToBinary  # noqa: E402
-from calib.export import to_onnx, verify_onnx  # noqa: E402
+from calib.export import onnx_behind, to_onnx, verify_onnx  # noqa: E402
 
 
 @pytest.mark.parametrize("name", MULTICLASS)
@@ -64,5 +65,141 @@ def test_another_calibrator_shows_as_a_difference():
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(InputError, match=r"install calib\[onnx\]"):
+    with pytest.raises(InputError, match=r"install \"calib-diagnostics\[onnx\]\""):
         to_onnx(fitted("TS"))
+
+
+@pytest.mark.parametrize("opset", [13, 17, 18, 21, None])
+@pytest.mark.parametrize("name", ["top-label/isotonic", "top-k-label/bins", "TS", "sierpinski"])
+def test_every_operator_set_gives_the_same(name, opset):
+    calibrator = fitted(name)
+    model = to_onnx(calibrator, opset=opset)
+    (version,) = [one.version for one in onnx.load_from_string(model).opset_import]
+    assert version == opset if opset else version <= onnx.defs.onnx_opset_version()
+    assert verify_onnx(model, calibrator, rows(5, 500)[0]) <= (1e-9 if is_smooth(calibrator) else 1e-15)
+
+
+def test_operator_sets_that_are_not_known_are_refused():
+    with pytest.raises(InputError, match="opset must be from 13 to"):
+        to_onnx(fitted("TS"), opset=9)
+    with pytest.raises(InputError, match="expected an ONNX model or its bytes; got str"):
+        to_onnx(fitted("TS"), opset="newest")
+
+
+def test_prefix_is_before_every_name():
+    model = onnx.load_from_string(to_onnx(fitted("completed"), prefix="cal_"))
+    graph = model.graph
+    named = [*graph.input, *graph.output, *graph.node, *graph.initializer]
+    values = [name for node in graph.node for name in (*node.input, *node.output)]
+    assert all(name.startswith("cal_") for name in [*values, *(one.name for one in named)])
+    assert verify_onnx(model.SerializeToString(), fitted("completed"), rows(5, 500)[0]) <= 1e-15
+
+
+@pytest.mark.parametrize("name", ["top-label/bins", "TS", "class-wise/platt"])
+def test_logits_go_through_the_softmax_first(name):
+    logits = 5 * np.random.default_rng(0).normal(size=(500, 4))
+    assert verify_onnx(to_onnx(fitted(name), logits=True), fitted(name), logits) < 1e-9
+
+
+def test_log_odds_of_one_event():
+    calibrator = fitted_binary("platt")
+    assert verify_onnx(to_onnx(calibrator, logits=True), calibrator, np.linspace(-30, 30, 301)) < 1e-9
+
+
+def linear(opset: int, ir_version: int, double: bool = False, names=("logits",)) -> tuple[bytes, np.ndarray]:
+    """A model of x @ w as other packages write them: other versions, and names that calib uses, too."""
+    weights = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float64 if double else np.float32)
+    kind = onnx.TensorProto.DOUBLE if double else onnx.TensorProto.FLOAT
+    make = onnx.helper
+    nodes = [make.make_node("MatMul", ["proba", "c0"], [names[0]])]
+    outputs = [make.make_tensor_value_info(names[0], kind, ["batch", 4])]
+    if len(names) > 1:  # a label, as skl2onnx has it
+        nodes.append(make.make_node("ArgMax", [names[0]], [names[1]], axis=1, keepdims=0))
+        outputs.append(make.make_tensor_value_info(names[1], onnx.TensorProto.INT64, ["batch"]))
+    graph = make.make_graph(
+        nodes,
+        "linear",
+        [make.make_tensor_value_info("proba", kind, ["batch", 3])],
+        outputs,
+        [onnx.numpy_helper.from_array(weights, "c0")],
+    )
+    versions = [make.make_opsetid("", opset)]
+    return make.make_model(graph, opset_imports=versions, ir_version=ir_version).SerializeToString(), weights
+
+
+@pytest.mark.parametrize(("opset", "ir_version", "double"), [(15, 8, False), (18, 10, False), (21, 10, True)])
+def test_behind_a_model_of_other_versions_and_the_same_names(opset, ir_version, double):
+    import onnxruntime
+
+    model, weights = linear(opset, ir_version, double, ("logits", "label"))
+    calibrator = fitted("TS")
+    both = onnx_behind(model, calibrator)
+    assert onnx.load_from_string(both).opset_import[0].version == opset
+    x = np.random.default_rng(1).normal(size=(50, 3)).astype(weights.dtype)
+    session = onnxruntime.InferenceSession(both, providers=["CPUExecutionProvider"])
+    assert [one.name for one in session.get_outputs()] == [
+        *("label", "calibrated_probabilities", "calibrated_label")
+    ]
+    found = session.run(["calibrated_probabilities"], {"proba": x})[0]
+    expected = calibrator.predict_proba(softmax((x @ weights).astype(np.float64), axis=1))
+    assert np.abs(found - expected).max() < 1e-6  # x @ w is summed in another order
+    if not double:
+        by_hand = onnx.compose.merge_models(
+            onnx.load_from_string(model),
+            onnx.load_from_string(to_onnx(calibrator, opset=model, prefix="p_", logits=True)),
+            io_map=[("logits", "p_logits")],
+        ).SerializeToString()
+        session = onnxruntime.InferenceSession(by_hand, providers=["CPUExecutionProvider"])
+        assert np.array_equal(session.run(["p_probabilities"], {"proba": x})[0], found)
+
+
+def test_the_output_is_named_where_it_is_not_known():
+    model, _ = linear(18, 10, names=("scores", "label"))
+    assert onnx_behind(model, fitted("TS"))
+    with pytest.raises(InputError, match="the output 'label' is no tensor of floats of the model; those are"):
+        onnx_behind(model, fitted("TS"), output="label")
+
+
+def test_behind_a_model_of_scikit_learn():
+    """skl2onnx's own defaults: a ZipMap at the end, its newest opset."""
+    skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
+    import onnxruntime
+    from sklearn.linear_model import LogisticRegression
+
+    x = np.random.default_rng(0).normal(size=(400, 3)).astype(np.float32)
+    y = np.array(["ant", "bee", "cat", "dog"])[(x @ np.ones((3, 4)) + np.arange(4)).argmax(axis=1) % 4]
+    y[:100] = np.repeat(["ant", "bee", "cat", "dog"], 25)
+    classifier = LogisticRegression().fit(x, y)
+    calibrator = fitted("top-label/bins")
+    for options in ({}, {"zipmap": False}):
+        model = skl2onnx.to_onnx(classifier, x[:1], options=options)
+        session = onnxruntime.InferenceSession(
+            onnx_behind(model, calibrator), providers=["CPUExecutionProvider"]
+        )
+        names = [one.name for one in session.get_outputs()]
+        found = dict(zip(names, session.run(None, {session.get_inputs()[0].name: x}), strict=True))
+        top = calibrator.predict_top(classifier.predict_proba(x).astype(np.float32))
+        assert np.array_equal(found["calibrated_label"], top.label)
+        assert np.mean(found["calibrated_confidence"] == top.confidence) > 0.99  # scores differ by rounding
+        assert found[names[0]].tolist() == classifier.predict(x).tolist()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+def test_behind_a_model_of_torch(tmp_path):
+    """torch.onnx.export's own defaults."""
+    torch = pytest.importorskip("torch", reason="the torch extra is not installed")
+    pytest.importorskip("onnxscript", reason="onnxscript, with which torch writes ONNX, is not installed")
+    import onnxruntime
+
+    network = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Linear(8, 4))
+    x = torch.randn(50, 3)
+    program = torch.onnx.export(
+        network, (x,), output_names=["logits"], dynamic_shapes=({0: torch.export.Dim("rows", min=2)},)
+    )
+    calibrator = fitted("TS")
+    both = onnx_behind(program.model_proto, calibrator)
+    session = onnxruntime.InferenceSession(both, providers=["CPUExecutionProvider"])
+    found = session.run(["calibrated_probabilities"], {session.get_inputs()[0].name: x.numpy()})[0]
+    with torch.no_grad():
+        proba = torch.softmax(network(x).double(), dim=1).numpy()
+    assert np.abs(found - calibrator.predict_proba(proba)).max() < 1e-6

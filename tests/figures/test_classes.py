@@ -23,7 +23,9 @@ def test_heat_shows_every_cell_once_and_answers_clicks(rows):
     np.testing.assert_allclose(shown, np.nan_to_num(heat.gap))
     assert sparse.opacity < sure.opacity
     assert (~np.isnan(sparse.z) <= (heat.count < 20)).all()
-    assert sure.zmax == -sure.zmin == heat.limit
+    assert sure.zmax == -sure.zmin == squares.marker.cmax == -squares.marker.cmin == heat.limit
+    assert squares.marker.showscale  # also where all cells are small
+    assert figures.heat(heat, names, limit=0.7).data[0].zmax == 0.7
     assert len(squares.x) == np.count_nonzero(heat.count)
     first = squares.customdata[0]
     row = heat.label.tolist().index(first[0])
@@ -59,6 +61,13 @@ def test_confusions_are_cut_to_a_few(rows):
     ).data
     assert list(bars.x) == pair.count_when_predicted[:3].tolist()
     assert len(bars.customdata) == 3
+
+
+def test_shares_of_very_many_classes_have_ticks_that_differ():
+    for n_classes, digits in ((2, 0), (10, 0), (1000, 2)):
+        shares = {"true": np.full(n_classes, 1 / n_classes)}
+        axis = figures.class_shares(shares, [str(code) for code in range(n_classes)]).layout.xaxis
+        assert axis.tickformat == f".{digits}%"
 
 
 def test_error_bars_and_floors_of_each_class(covtype):

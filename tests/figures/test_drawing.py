@@ -87,3 +87,16 @@ def test_plotlys_objects_are_made_when_they_are_asked_for():
         Drawing().update_layout(nonsense=1).data  # noqa: B018
     with pytest.raises(AttributeError, match="nothing"):
         _ = drawn.nothing
+
+
+def test_marks_that_are_not_clicked_stay_as_they_are():
+    figure = Drawing()
+    figure.add_scatter(x=[1, 2], y=[1, 2], marker={"color": "#D55E00", "opacity": np.array([0.4, 1.0])})
+    figure.add_bar(x=[1, 2], y=[1, 2], marker={"color": "#8A9099"})
+    figure.add_scatter(x=[1], y=[1], marker={"opacity": 0}, unselected={"marker": {"opacity": 0}})
+    marks, bars, squares = figure.keep_unselected().data
+    assert marks.marker.color == ("rgba(213,94,0,0.4)", "rgba(213,94,0,1)")
+    assert marks.marker.opacity == marks.unselected.marker.opacity == 1.0
+    assert bars.unselected.marker.opacity == 1.0
+    assert bars.marker.color == "#8A9099"
+    assert squares.unselected.marker.opacity == 0

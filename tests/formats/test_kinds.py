@@ -465,3 +465,66 @@ def test_rows_of_one_id_stay_on_one_side_of_a_split():
     assert 0.4 < calibration.n_samples / (calibration.n_samples + evaluation.n_samples) < 0.6
     again = calibration.split(0.5, 0)
     assert not set(again[0].metadata["id"]) & set(again[1].metadata["id"])
+
+
+def test_the_text_column_that_holds_class_names_is_the_label():
+    """Whatever it is called, and though another text column stands beside it."""
+    text = "setosa,virginica,species,clinic\n0.9,0.1,setosa,A\n0.2,0.8,virginica,B\n0.3,0.7,setosa,A\n"
+    rows = read(text.encode())
+    assert rows.class_names == ("setosa", "virginica")
+    assert rows.labels.tolist() == [0, 1, 0]
+    assert rows.metadata["clinic"].tolist() == ["A", "B", "A"]
+
+
+YEARS = _random.integers(18, 90, N)
+SHARE = _random.random(N).round(3)
+HAPPENED = (_random.random(N) < SHARE).astype(int)
+
+
+@pytest.mark.parametrize(
+    ("columns", "kind", "classes", "further"),
+    [
+        ({"age": YEARS, "p_a": SHARE, "p_b": 1 - SHARE}, "vectors", ("a", "b"), ["age"]),
+        ({"a": SHARE, "b": 1 - SHARE, "weight_kg": YEARS + 0.5}, "vectors", ("a", "b"), ["weight_kg"]),
+        ({"sex": HAPPENED, "a": SHARE, "b": 1 - SHARE}, "vectors", ("a", "b"), ["sex"]),
+        ({"risk": SHARE, "age": YEARS}, "binary", ("a", "b"), ["age"]),
+    ],
+)
+def test_numbers_that_are_no_scores_stay_with_the_rows(columns, kind, classes, further):
+    frame = pd.DataFrame({**columns, "label": np.where(HAPPENED, "b", "a")})
+    rows = read(frame)
+    assert (rows.kind, rows.class_names) == (kind, classes)
+    assert [name for name in rows.metadata if name != "label"] == further
+    assert rows.labels.tolist() == HAPPENED.tolist()
+
+
+@pytest.mark.parametrize(
+    ("score", "label"), [("pd", "default"), ("churn_probability", "churned"), ("risk", "outcome")]
+)
+def test_one_column_of_fractions_and_one_of_zeros_and_ones(score, label):
+    frame = pd.DataFrame({"customer_id": 1000 + np.arange(N), score: SHARE, label: HAPPENED})
+    rows = read(frame)
+    assert (rows.kind, rows.class_names) == ("binary", ("0", "1"))
+    np.testing.assert_array_equal(rows.labels, HAPPENED)
+    assert ("label_column" in examine(frame).codes) == (label != "outcome")
+
+
+def test_a_score_that_names_its_event_takes_zeros_and_ones():
+    rows = read(pd.DataFrame({"p(yes)": SHARE, "label": HAPPENED}))
+    assert rows.class_names == ("not yes", "yes")
+    np.testing.assert_array_equal(rows.labels, HAPPENED)
+
+
+def test_known_columns_that_are_not_used_are_named():
+    said = np.where(SHARE > 0.5, "a", "b")
+    said[:3] = np.where(SHARE[:3] > 0.5, "b", "a")
+    frame = pd.DataFrame(
+        {"predicted": said, "confidence": SHARE, "p_a": SHARE, "p_b": 1 - SHARE, "label": said}
+    )
+    finding = examine(frame)["columns_unused"]
+    assert finding.columns == ("predicted", "confidence")
+    assert finding.rows.tolist() == [0, 1, 2]
+    assert finding.severity == "warning"
+    same = examine(frame.drop(columns="predicted"))["columns_unused"]
+    assert (same.columns, same.severity) == (("confidence",), "note")
+    assert "columns_unused" not in examine(frame.drop(columns=["predicted", "confidence"])).codes

@@ -72,9 +72,10 @@ def test_points_needed_inverts_the_bound(target):
 def test_points_sentence():
     assert points_needed(0.1) == 50
     assert points_sentence(0.05) == (
-        "For expected TL-ECE of at most 0.05, k = 200 points per bin suffice: 2,000 rows for 10 bins."
+        "For expected TL-ECE of at most 0.05, k = 200 points per bin suffice: "
+        "2,000 rows per class for 10 bins."
     )
-    assert points_sentence(0.1, n_bins=1, name="CW-ECE").endswith("suffice: 50 rows for 1 bin.")
+    assert points_sentence(0.1, n_bins=1, name="CW-ECE").endswith("suffice: 50 rows per class for 1 bin.")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import re
 import signal
 import threading
 import time
+import types
 
 import numpy as np
 import pandas as pd
@@ -41,6 +42,7 @@ CALLS = {
     "calibration_slope": ((None, calib.reduce_to_binary(LABELS, ROWS, "confidence")), {}),
     "calibration_tests": ((LABELS, ROWS), {"tests": ("kuiper", "spiegelhalter")}),
     "canonical_noise_floor": ((LABELS, PROBA, ROWS.label), {"n_resamples": 20, "random_state": 0}),
+    "change": ((LABELS, *TOPS), {}),
     "choose_points_per_bin": ((ROWS, LABELS), {"candidates": [10, 20]}),
     "class_binning": ((CALIBRATION, EVALUATION), {"n_bins": 3, "n_resamples": 20}),
     "class_table": ((LABELS, TOP), {"n_resamples": 20, "random_state": 0}),
@@ -128,6 +130,8 @@ def test_size_decides_where():
     assert Job(fit, (HISTOGRAM, large, large), {}).is_short
     assert not Job(fit, (calib.DirichletScaling(l2="cv"), large, large), {}).is_short
     assert n_bytes({"a": (many, [many])}) == many.nbytes + 1 + 16 + 8
+    assert Job(calib.recommend, (ROWS, LABELS), {"methods": {"TL-HB": HISTOGRAM}}).is_short
+    assert Job(calib.recommend, (ROWS, LABELS), {}).seconds > computing.LONG
 
 
 @pytest.fixture(scope="module")
@@ -197,32 +201,27 @@ def test_jobs_wait_in_turn_and_end_when_nobody_waits(pool):
     assert len(pool.idle) == 1
 
 
-def test_the_last_free_worker_takes_no_large_job():
-    two = Pool(Computer, 2)
-    first, taken = two._next_worker(False, None), []
-    thread = threading.Thread(target=lambda: taken.append(two._next_worker(True, None)), daemon=True)
-    thread.start()
-    wait_for(lambda: len(two.waiting) == 1)
-    second = two._next_worker(False, None)
-    assert {first, second} == set(two.all)
-    with two.turn:
-        two.idle.append(second)
-        two.turn.notify_all()
-    time.sleep(0.1)
-    assert not taken
-    with two.turn:
-        two.idle.append(first)
-        two.turn.notify_all()
-    thread.join(60)
-    assert taken == [first]
+def test_long_jobs_have_workers_of_their_own(monkeypatch):
+    """What takes seconds is not behind what takes minutes, nor behind megabytes of rows."""
+    asked, seconds = [], [1.0, computing.LONG + 1.0, 1.0]
+    for name in ("pool", "long_pool"):
+        stand_in = types.SimpleNamespace(
+            ask=lambda *job, name=name: asked.append(name) or ({"result": None}, [])
+        )
+        monkeypatch.setattr(computing, name, stand_in)
+    monkeypatch.setitem(FUNCTIONS, "noise_floor", (calib.noise_floor, lambda *_, **__: seconds[len(asked)]))
+    for n_bytes_of_scores in (8, 8, computing.LARGE + 8):
+        Job(calib.noise_floor, (None, np.zeros(n_bytes_of_scores // 8)), {}).do_elsewhere()
+    assert asked == ["pool", "long_pool", "long_pool"]
+    assert computing.LongComputer.niceness > Computer.niceness > 0
 
 
 def test_a_long_job_lets_shorter_ones_go_first():
     one, order = Pool(Computer, 1), []
-    worker = one._next_worker(False, None)
+    worker = one._next_worker(None)
 
     def take(seconds):
-        taken = one._next_worker(False, None, seconds)
+        taken = one._next_worker(None, seconds)
         order.append(seconds)
         with one.turn:
             one.idle.append(taken)

@@ -66,7 +66,7 @@ def full() -> tuple[str, ReportInput]:
         simulated=True,
         examinations={"evaluation": examine(evaluation)},
         log=("percent: <u>fixed</u>",),
-        settings={"Command": "python -m calib report '<i>.csv'"},
+        settings={"Command": "calib report '<i>.csv'"},
         n_resamples=100,
     )
     return report_html(about), about
@@ -127,7 +127,7 @@ def test_numbers_are_those_of_the_library(full):
         "percent: <u>fixed</u>",
         about.evaluation.fingerprint,
         about.calibration.fingerprint,
-        "python -m calib report '<i>.csv'",
+        "calib report '<i>.csv'",
         "MulticlassToBinary()",
         "100 redraws, seed 0",
         "whatever the distribution",

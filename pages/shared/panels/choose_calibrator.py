@@ -12,16 +12,18 @@ from calib.calibrators.catalogue import BINARY, REDUCTIONS, VECTOR
 from calib.calibrators.effort import effort_words
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.kinds import lacks
-from calib.notions import Notion
+from calib.notions import TOP_K_NOTIONS, Notion
 from calib.slicing import Cut
-from pages.shared.results import cuts, points_per_bin
-from pages.shared.session import BY, By, dataset
+from pages.shared.results import cuts
+from pages.shared.session import BY, By, dataset, points_per_bin
 from pages.shared.widgets import chart, shortfall
 
 PROPOSED, POINTS, BINS = "Proposed k", "Points per bin k", "Number of bins B"
 
 #: Up to this many calibration scores k is proposed at once, for more when the user asks for it.
 AT_ONCE = 1_000_000
+#: Most ranks that are calibrated at once.
+MOST_RANKS = 20
 FALLBACKS = {"identity": "leave their scores unchanged", "pooled": "use one calibrator for all classes"}
 WHOLE = "Whole vector: scaling"
 #: What a scaling with a ridge is made with, by what the menu says.
@@ -38,7 +40,7 @@ def size_of(rows: Any) -> tuple[int, int]:
     return rows.n_samples, rows.n_scores // rows.n_samples
 
 
-def choose_bins(column: DeltaGenerator, notion: Notion) -> HistogramBinning:
+def choose_bins(column: DeltaGenerator, notion: Notion, top_k: int | None = None) -> HistogramBinning:
     """Show the proposed points per bin and the choice by hand in this place; return the unfitted binning."""
     data = dataset()
     assert data.calibration is not None, "the page asks for calibration rows first"
@@ -52,7 +54,7 @@ def choose_bins(column: DeltaGenerator, notion: Notion) -> HistogramBinning:
         help="Proposed: by the cross-validated Brier score on the calibration rows.",
     )
     if by == PROPOSED:
-        choice = points_per_bin(data, notion)
+        choice = points_per_bin(data, notion, top_k)
         column.markdown(f"**k = {choice.chosen}** points per bin")
         return HistogramBinning(points_per_bin=choice.chosen)
     if by == POINTS:
@@ -60,9 +62,9 @@ def choose_bins(column: DeltaGenerator, notion: Notion) -> HistogramBinning:
     return HistogramBinning(n_bins=column.slider("Bins per problem B", 1, 100, 15))
 
 
-def show_proposal(notion: Notion) -> int:
+def show_proposal(notion: Notion, top_k: int | None = None) -> int:
     """Show why this k is proposed and what that means for the guarantee; return how many were tried."""
-    choice = points_per_bin(dataset(), notion)
+    choice = points_per_bin(dataset(), notion, top_k)
     st.markdown(choice.words())
     chart(
         figures.points_per_bin(choice),
@@ -125,7 +127,13 @@ def choose_calibrator() -> tuple[Any, int, By | None]:
         return _choose_scaling(left, right), 1, None
     chosen = reductions[title]
     make = makers[right.selectbox("Binary calibrator", list(makers))]
-    binary = choose_bins(right, chosen.notion) if make is HistogramBinning else make()
+    ranked: dict[str, int] = {}
+    if chosen.notion in TOP_K_NOTIONS:
+        rows = dataset().evaluation
+        most = min(getattr(rows, "n_ranks", rows.n_classes), MOST_RANKS)
+        ranked["top_k"] = left.slider("Ranks K", 2, most, min(5, most), key="top-k") if most > 2 else most
+    top_k = ranked.get("top_k")
+    binary = choose_bins(right, chosen.notion, top_k) if make is HistogramBinning else make()
     fallback = left.selectbox(
         "Classes with too few calibration rows", list(FALLBACKS), format_func=FALLBACKS.__getitem__
     )
@@ -133,12 +141,12 @@ def choose_calibrator() -> tuple[Any, int, By | None]:
     if chosen.notion == "class-wise":
         st.caption(
             "Class-wise calibration replaces the score of every class and can change which class is "
-            "predicted; the other reductions cannot."
+            "predicted. calib checks that on held-out calibration rows before it fits."
         )
     choices = 1
     if st.session_state.get("bins-by") == PROPOSED and isinstance(binary, HistogramBinning):
-        choices = show_proposal(chosen.notion)
-    options: dict[str, Any] = {"normalize": chosen.normalize, "fallback": fallback}
+        choices = show_proposal(chosen.notion, top_k)
+    options: dict[str, Any] = {"normalize": chosen.normalize, "fallback": fallback} | ranked
     options |= {} if by is None else {"by": ("class", "group")}
     calibrator = MulticlassToBinary(binary, notion=chosen.notion, **options)
     _warn_if_long(calibrator)

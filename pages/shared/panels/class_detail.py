@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import streamlit as st
 
@@ -22,52 +24,80 @@ def chosen_cell(n_bins: int) -> tuple[int, int] | None:
     return None if code is None or bin_ is None or bin_ >= n_bins else (code, bin_)
 
 
-@st.fragment
-def class_panel(method: Method, table: ClassTable, n_bins: int) -> None:
-    """Show the class chosen in the menu, the table or the heat map."""
+def pick_confused(chart_key: str) -> None:
+    """List the rows of the bar of confused rows that was clicked."""
+    points = st.session_state[chart_key].selection.points
+    if points and "customdata" in points[0]:
+        st.session_state["class-rows-open"] = True
+        st.session_state["class-confused"] = (
+            st.session_state["class"],
+            chart_key,
+            int(points[0]["customdata"][-1]),
+        )
+
+
+def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
+    """Show the class chosen in the menu, the table or the heat map: a sentence and its two diagrams."""
     names, labels = dataset().evaluation.class_names, dataset().evaluation.labels
-    st.header("One class", anchor=False)
     keep_in_address("class", range(len(table.share)), int(table.ranked[0]))
     code = st.selectbox("Class", table.ranked.tolist(), key="class", format_func=lambda c: names[c])
     at = chosen_cell(n_bins)
-    pair = confusions(labels, top_label(method.scores)[0], code, n_classes=len(names))
-    if pair.predicted:
+    predicted = bool(table.predicted[code])
+    if predicted:
         st.markdown(table.class_words(code, literal(names[code]), strong="**{}**"))
     else:
-        st.markdown(f"{literal(names[code])} is never predicted; it is the true class of {pair.true:,} rows.")
-    for column, notion in zip(st.columns(2), ("top-label", "class-wise"), strict=True):
-        with column:
-            if notion == "top-label" and not pair.predicted:
-                st.info("No top-label diagram: the class is never predicted.")
-            elif notion == "class-wise" and not method.scores_every_class:
-                st.info("No class-wise diagram: this calibrator scores only the predicted class.")
-            else:
-                diagram = class_diagram(
-                    labels, method.scores, code, notion=notion, n_bins=n_bins, **method.of_rows
-                )
-                st.markdown(
-                    f"**{'Top-label' if notion == 'top-label' else 'Class-wise'}**, ECE {diagram.ece:.4f}"
-                )
-                chart(
-                    figures.class_reliability(diagram, chosen=at and at[1], n_bins=n_bins),
-                    f"class-{notion}",
-                    table=diagram.frame(),
-                    alt=f"Reliability diagram of one class, {notion}",
-                )
-    wrong, missed = st.columns(2)
-    for column, key, title, others, counts in (
-        (wrong, "wrong", "Predicted {}, true class", pair.truth_when_predicted, pair.count_when_predicted),
-        (missed, "missed", "True class {}, predicted", pair.announced_when_true, pair.count_when_true),
-    ):
+        st.markdown(
+            f"{literal(names[code])} is never predicted; it is the true class of {table.true[code]:,} rows."
+        )
+    for notion in ("top-label", "class-wise"):
+        if notion == "top-label" and not predicted:
+            st.info("No top-label diagram: the class is never predicted.")
+        elif notion == "class-wise" and not method.scores_every_class:
+            st.info("No class-wise diagram: this calibrator scores only the predicted class.")
+        else:
+            diagram = class_diagram(
+                labels, method.scores, code, notion=notion, n_bins=n_bins, **method.of_rows
+            )
+            st.markdown(f"**{notion.capitalize()}**, ECE {diagram.ece:.4f}")
+            chart(
+                figures.class_reliability(diagram, chosen=at and at[1], n_bins=n_bins).update_layout(
+                    height=340
+                ),
+                f"class-{notion}",
+                table=diagram.frame(),
+                alt=f"Reliability diagram of one class, {notion}",
+            )
+
+
+def show_behind(method: Method, n_bins: int) -> None:
+    """Show what the chosen class is confused with, and list the rows behind a cell or a bar."""
+    names, labels = dataset().evaluation.class_names, dataset().evaluation.labels
+    code, label = st.session_state["class"], top_label(method.scores)[0]
+    pair = confusions(labels, label, code, n_classes=len(names))
+    confused = st.session_state.get("class-confused", (None, None, None))
+    other = confused[2] if confused[0] == code else None
+    parts = (
+        ("class-wrong", "Predicted {}, true class", pair.truth_when_predicted, pair.count_when_predicted),
+        ("class-missed", "True class {}, predicted", pair.announced_when_true, pair.count_when_true),
+    )
+    for column, (key, title, others, counts) in zip(st.columns(2), parts, strict=True):
         with column:
             st.markdown(f"{title.format(literal(names[code]))} ... ({counts.sum():,} rows)")
             if len(others):
                 chart(
-                    figures.confused(others, counts, names),
-                    f"class-{key}",
+                    figures.confused(others, counts, names, chosen=other if confused[1] == key else None),
+                    key,
                     table=pair.frame(names),
                     alt=f"Rows by class: {title.format('the chosen class')} another",
+                    on_select=partial(pick_confused, key),
                 )
+    if other is not None:
+        truth, said = (other, code) if confused[1] == "class-wrong" else (code, other)
+        which = np.flatnonzero((labels == truth) & (label == said))
+        st.button("Show all rows of the class again", on_click=forget_confused, icon=":material/close:")
+        what = f"Predicted {literal(names[said])}, true class {literal(names[truth])}"
+        rows_panel(method, which, what, "class-rows")
+        return
     if not pair.predicted:
         return
     bins = [None, *np.unique(bin_statistics(problems(method, "top-label"), n_bins=n_bins).bin).tolist()]
@@ -79,10 +109,11 @@ def class_panel(method: Method, table: ClassTable, n_bins: int) -> None:
         key="class-bin",
         format_func=lambda one: "any" if one is None else f"{one / n_bins:.3g} to {(one + 1) / n_bins:.3g}",
     )
-    if st.session_state.get("class-bin-drawn", bin_) != bin_:
-        st.session_state["class-bin-drawn"] = bin_
-        st.rerun()  # the map above marks it, too
-    st.session_state["class-bin-drawn"] = bin_
     what = f"Predicted {literal(names[code])}"
     what += "" if bin_ is None else f" at {bin_ / n_bins:.3g} to {(bin_ + 1) / n_bins:.3g}"
     rows_panel(method, rows_of(method, "top-label", n_bins, code, bin_), what, "class-rows")
+
+
+def forget_confused() -> None:
+    """List the rows of the class again."""
+    st.session_state.pop("class-confused", None)

@@ -13,7 +13,7 @@ from calib.datasets import EXAMPLE_TITLES, Example, Stopped, covtype
 from calib.isolation.reader import read_covtype
 from pages.shared.session import as_dataset, dataset, from_example, use
 from pages.shared.uploads import logged
-from pages.shared.widgets import escaped
+from pages.shared.widgets import escaped, literal
 
 SIMULATED = "covtype-simulated"
 #: By model: title of the panel, its text, and the label of its button.
@@ -109,7 +109,8 @@ def covtype_panel(model: str = "forest") -> None:
         st.markdown(text)
         with st.container(horizontal=True):
             if model == "forest" and dataset().example != SIMULATED:
-                st.button(EXAMPLE_TITLES[SIMULATED], on_click=_open_simulated)
+                instead = f" instead of {literal(dataset().name)}" if dataset().own else ""
+                st.button(f"{EXAMPLE_TITLES[SIMULATED]}{instead}", on_click=_open_simulated)
             st.button(fetch, on_click=_begin, args=(model, False))
         st.file_uploader(
             "Or upload covtype.data, covtype.data.gz or the data as CSV",
@@ -118,6 +119,20 @@ def covtype_panel(model: str = "forest") -> None:
             on_change=_begin,
             args=(model, True),
         )
+
+
+def _may_replace(title: str) -> bool:
+    """Return whether the data on screen may make way: a user's own only if the user says so."""
+    shown = dataset()
+    if not shown.own:
+        return True
+    st.markdown(f"{title} is ready. Your data {literal(shown.name)} are still on screen.")
+    with st.container(horizontal=True):
+        wanted = st.button("Show it instead", help="The button in the sidebar brings your data back.")
+        if st.button("Keep mine"):
+            del st.session_state["covtype-job"]
+            st.rerun()
+    return wanted
 
 
 def _open_simulated() -> None:
@@ -139,10 +154,12 @@ def _follow() -> None:
     if job.running:
         st.progress(job.progress, job.step)
         st.button("Stop", on_click=job.stop.set, icon=":material/stop_circle:", disabled=job.stop.is_set())
-    elif job.result is not None:
+    elif job.result is not None and _may_replace(job.result.title):
         del st.session_state["covtype-job"]
         use(as_dataset(job.result))
         st.rerun()
+    elif job.result is not None:
+        return
     else:
         st.error(
             escaped(job.error) if job.error else "The job ended without a result. The server log says why."

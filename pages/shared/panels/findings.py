@@ -12,6 +12,7 @@ from calib.doctor.findings import LABEL_CODES
 from calib.formats.roles import Roles
 from calib.formats.tables import words_in
 from calib.kinds import KINDS
+from pages.shared.panels.preview import show_label_column
 from pages.shared.uploads import PENDING, Reading, examine_again, in_words
 from pages.shared.widgets import escaped
 
@@ -23,6 +24,10 @@ NOBODY = "(none)"
 LISTED_VALUES = 1_000
 
 
+#: Notes whose fix reads the file in another way; other notes need no action, and have no button.
+ALTERNATIVES = ("binary_input", "class_wise_scores")
+
+
 def show_roles(reading: Reading) -> None:
     """Show what each column was taken for, and let the user correct it."""
     roles, names = reading.roles, list(reading.table.columns)
@@ -32,7 +37,9 @@ def show_roles(reading: Reading) -> None:
         _show_one_score(reading, roles, names)
         return
     classes = len(roles.probabilities)
-    with st.expander(f"Columns: {classes:,} of {len(names):,} are taken for class scores"):
+    head = f"Columns: {classes:,} of {len(names):,} are taken for class scores"
+    with st.expander(head, expanded=_blocked(reading), key="columns-panel"):
+        show_label_column(reading)
         few, taken = len(names) <= LISTED_COLUMNS, set(roles.probabilities)
         others = [NOBODY, *(name for name in names if few or name not in taken)]
         left, right = st.columns(2)
@@ -56,6 +63,11 @@ def show_roles(reading: Reading) -> None:
             examine_again(replace(reading, roles=changed))
 
 
+def _blocked(reading: Reading) -> bool:
+    """Whether something stands against using an upload that other columns could mend."""
+    return any(report.errors for report in reading.reports.values())
+
+
 def _show_one_score(reading: Reading, roles: Roles, names: list[str]) -> None:
     """Show the columns of a file with one score per row, and let the user correct them."""
     if len(roles.probabilities) > 1 or roles.probabilities[0] not in names:
@@ -66,7 +78,9 @@ def _show_one_score(reading: Reading, roles: Roles, names: list[str]) -> None:
         return
     st.markdown(f"Read as **{KINDS[roles.kind].title}**, one score per row.")
     others = [NOBODY, *names]
-    with st.expander(f"Columns: {escaped(roles.probabilities[0])} is taken for the score"):
+    head = f"Columns: {escaped(roles.probabilities[0])} is taken for the score"
+    with st.expander(head, expanded=_blocked(reading), key="columns-panel"):
+        show_label_column(reading)
         left, right = st.columns(2)
         score = left.selectbox("Score", names, names.index(roles.probabilities[0]), key="role-score")
         given = {
@@ -113,12 +127,13 @@ def _show_one_score(reading: Reading, roles: Roles, names: list[str]) -> None:
             examine_again(replace(reading, roles=changed))
 
 
-def show_findings(reading: Reading) -> None:
+def show_findings(reading: Reading, *, used: bool = False) -> None:
     """List the findings, each with what its fix would change; a fix is applied only when accepted."""
     total = sum(len(report.findings) for report in reading.reports.values())
     if not total:
         st.success("Nothing suspicious was found in this file.")
-    st.caption("Not in use yet: the other pages show it once you press the button below.")
+    if not used:
+        st.caption("Not in use yet: the other pages show it once you press the button below.")
     for part in reading.reports:
         _show_examination(reading, part)
     undo_fixes(reading)
@@ -152,7 +167,7 @@ def _show_examination(reading: Reading, part: str, findings: Sequence[Finding] |
             left, right = st.columns([5, 1], vertical_alignment="center")
             left.badge(finding.severity.capitalize() + of_part, color=COLOURS[finding.severity])
             left.text(finding.message[:1].upper() + finding.message[1:])
-            if finding.fix is None:
+            if finding.fix is None or (finding.severity == "note" and finding.code not in ALTERNATIVES):
                 continue
             left.caption(f"The fix changes: {report.effect(finding.code)}")
             if right.button("Apply fix", key=f"fix-{reading.slot}-{part}-{finding.code}"):

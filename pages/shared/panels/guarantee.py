@@ -10,8 +10,9 @@ import streamlit as st
 from calib import MulticlassToBinary
 from calib.guarantees import points_sentence
 from calib.guarantees.card import guarantee_card
-from calib.metrics.catalogue import MEASURES
-from pages.shared.session import dataset
+from calib.metrics.catalogue import MEASURES, ece_of
+from pages.shared.results import interval
+from pages.shared.session import BASE, class_wise, dataset, methods
 from pages.shared.widgets import download
 
 
@@ -59,3 +60,28 @@ def show_guarantee(calibrator: Any, choices: int) -> None:
     st.markdown(points_sentence(desired, name=error))
     with st.expander("What the guarantee assumes"):
         st.markdown("\n".join(f"- {line}" for line in card.assumptions))
+
+
+def show_base_beside(calibrator: Any, choices: int, n_bins: int) -> None:
+    """Say so where the guarantee is weaker than what the base model keeps already."""
+    if not isinstance(calibrator, MulticlassToBinary):
+        return
+    alpha = st.session_state["alpha"]
+    card = guarantee_card(calibrator, alpha, choices=choices)
+    key = {"top-label": "tl_ece", "confidence": "conf_ece", "class-wise": "cw_ece"}.get(card.notion)
+    base = methods()[BASE]
+    if base.one_event:
+        key = next(iter(ece_of(dataset().kind)))
+    promised = card.worst_expected_ece
+    if not card.applies or key is None or not np.isfinite(promised) or key not in ece_of(dataset().kind):
+        return
+    if key == "cw_ece" and not class_wise():
+        return
+    low, high = interval(base, key, n_bins)
+    if high <= promised:
+        st.info(
+            f"The base model is better than this promise already: its {MEASURES[key].title} is at most "
+            f"{high:.4f} (95 % interval {low:.4f} to {high:.4f}, in {n_bins} equal-width bins), and "
+            f"{promised:.3f} is guaranteed. A guarantee says what holds whatever the distribution, not that "
+            "calibration helps."
+        )

@@ -14,7 +14,7 @@ from calib.metrics.catalogue import MEASURES, ece_of
 from calib.notions import TOP_NOTIONS
 from pages.shared.panels.rows import rows_panel
 from pages.shared.results import error_difference, floor, interval, losses, score_difference
-from pages.shared.session import Method, dataset, methods
+from pages.shared.session import BASE, Method, dataset, methods
 from pages.shared.widgets import download, literal, offer
 
 #: What a table shows in an empty cell.
@@ -59,9 +59,27 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int) -> None:
     digits = dict.fromkeys(shown.select_dtypes("number").columns, "{:.4f}")
     digits |= dict.fromkeys(RANKING.values(), "{:+.4f}") | {"Distinct scores": "{:,.0f}"}
     styled = shown.style.format(digits).apply(mark_best, subset=list(RANKING.values()))
+
+    def pick_method() -> None:
+        """Compare the method whose row was ticked with the first in the table, and list the rows behind."""
+        selection = st.session_state["leaderboard"].selection
+        ticked = [*(row for row, _ in selection.cells), *selection.rows]
+        if ticked and compared[ticked[0]] is not None:
+            st.session_state["pair-first"] = shown["Method"].iloc[ticked[0]]
+            st.session_state["pair-second"] = BASE
+            st.session_state["pair-rows-open"] = True
+
     st.dataframe(
-        styled, hide_index=True, placeholder=NONE, height="content", column_config={"Method": PINNED}
+        styled,
+        key="leaderboard",
+        hide_index=True,
+        placeholder=NONE,
+        height="content",
+        column_config={"Method": PINNED},
+        on_select=pick_method,
+        selection_mode=["single-row", "single-cell"],
     )
+    st.caption("A click on a row compares its method with the base model below, and lists the rows behind.")
     with st.container(horizontal=True):
         download(table, "leaderboard", key="leaderboard-csv")
         offer("Markdown", leaderboard.markdown(), "leaderboard.md", "text/markdown")

@@ -75,7 +75,7 @@ def offer_project() -> None:
     st.markdown(
         "One file that keeps all of this: data, what the columns were taken for, accepted fixes, fitted "
         "calibrators, further models, settings of the pages, and your notes. Drop it on *Upload your own* to "
-        "go on; `calib.Project.load` and `python -m calib open` read it, too. It holds data, never code."
+        "go on; `calib.Project.load` and `calib open` read it, too. It holds data, never code."
     )
     st.text_area("Notes", key="notes", persist_state="session", placeholder="What you found, what comes next")
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", dataset().name).strip("-.") or "project"

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.column_config import NumberColumn
@@ -17,6 +16,7 @@ from streamlit.elements.lib.column_types import ColumnConfig
 from calib import GridScheme, InputError, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.canonical import SimplexScheme
 from calib.diagrams import RecalibrationMap, SchemeComparison
+from calib.diagrams.three_class_views import most_mistaken
 from pages.shared.results import MERGE, RENORMALISE, ThreeClasses, three_class_view
 from pages.shared.session import DEFAULT_EXAMPLE, dataset, from_example
 from pages.shared.widgets import escaped, need_calibration, need_kind, show_dataset
@@ -77,14 +77,14 @@ def choose_view() -> ThreeClasses:
         left, right = st.columns(2)
         how = left.radio("Show", [MERGE, RENORMALISE], key="how", bind="query-params")
         n_chosen = 2 if how == MERGE else 3
-        frequent = np.argsort(-np.bincount(rows.labels, minlength=rows.n_classes), kind="stable")
         classes = right.multiselect(
             f"Choose {n_chosen} classes",
             range(rows.n_classes),
-            default=frequent[:n_chosen].tolist(),
+            default=most_mistaken(rows, n_chosen),
             max_selections=n_chosen,
             format_func=lambda code: rows.class_names[code],
             key=f"classes-{n_chosen}-{rows.fingerprint}",
+            help="At first those that are most often mistaken for each other.",
         )
     try:
         view = three_class_view(calibration, rows, how, classes)

@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from calib.calibrators.binary import BinaryCalibrator
+from calib.exceptions import not_installed
 from calib.export import scorer, to_onnx, verify_onnx, verify_scorer
 from calib.kinds import lacks
 from calib.persistence import dumps
@@ -21,12 +22,12 @@ from pages.shared.widgets import escaped, offer
 VERIFIED_ROWS = 100_000
 
 
-def show_take_away(method: Method) -> None:
+def show_take_away(method: Method, title: str = "Download the calibrator") -> None:
     """Offer the calibrator file; on request, also a scorer and an ONNX graph, verified against calib."""
     data = dataset()
-    st.header("Download the calibrator", anchor=False)
+    st.header(title, anchor=False)
     offer_file(method.calibrator, data.calibration, data.evaluation.class_names)
-    st.caption("The Apply page, `python -m calib apply` and `calib.load` read this file.")
+    st.caption("The Apply page, `calib apply` and `calib.load` read this file.")
     missing = lacks(data.kind, "export:scorer")
     if missing is not None:
         st.caption(escaped(missing))
@@ -38,7 +39,7 @@ def show_take_away(method: Method) -> None:
     code, deviation = _scorer(method, rows)
     _offer("Python scorer (NumPy only)", code.encode(), "scorer.py", "text/x-python", deviation)
     if find_spec("onnx") is None or find_spec("onnxruntime") is None:
-        st.caption('For an ONNX graph, install the extra: `pip install "calib[onnx]"`.')
+        st.caption(f"For an ONNX graph: {not_installed('onnx or onnxruntime', 'onnx')}")
         return
     graph, deviation = _graph(method, rows)
     _offer("ONNX graph (float32 input)", graph, "calibrator.onnx", "application/octet-stream", deviation)
@@ -46,7 +47,9 @@ def show_take_away(method: Method) -> None:
 
 def offer_file(calibrator: Any, fitted_on: Any, names: tuple[str, ...]) -> None:
     """Offer the calibrator file; it lists the fixes accepted in the data on the page."""
-    key = f"{calibrator!r}/{'' if fitted_on is None else fitted_on.fingerprint}"
+    rule = getattr(calibrator, "rule_", None)
+    held = "" if rule is None else f"{rule.guarantee}/{rule.value}/{rule.thresholds.tobytes().hex()}"
+    key = f"{calibrator!r}/{'' if fitted_on is None else fitted_on.fingerprint}/{held}"
     offer(
         "Calibrator file (JSON)",
         _file(key, names, st.session_state["fixes"], calibrator, fitted_on),

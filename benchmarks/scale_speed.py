@@ -1,0 +1,127 @@
+"""Summarize large files, on threads and in processes, beside pyarrow's plain scan of the same columns.
+
+    python -m benchmarks.scale_speed --rows 10_000_000 --folder DIR
+
+Rows are drawn part by part (float32, 10 classes) and kept in the folder for the next run. Every measurement
+runs in a process of its own, whose address space is capped at `--cap` MiB beyond what its imports take.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+L, GROUP = 10, 1_000_000
+
+
+def written(folder: str, n_rows: int) -> str:
+    """Write files of up to 10 row groups of 10^6 rows; return their pattern."""
+    folder = os.path.join(folder, f"rows-{n_rows}")
+    os.makedirs(folder, exist_ok=True)
+    for file, start in enumerate(range(0, n_rows, 10 * GROUP)):
+        path = os.path.join(folder, f"{file:03d}.parquet")
+        if os.path.exists(path):
+            continue
+        writer = None
+        for first in range(start, min(start + 10 * GROUP, n_rows), GROUP):
+            random = np.random.default_rng(first)
+            size = min(GROUP, n_rows - first)
+            logits = random.standard_normal((size, L), dtype=np.float32) * 2
+            logits[np.arange(size), random.integers(0, L, size)] += 3
+            proba = np.exp(logits - logits.max(axis=1, keepdims=True))
+            proba /= proba.sum(axis=1, keepdims=True)
+            label = (proba.cumsum(axis=1) > random.random(size, dtype=np.float32)[:, None]).argmax(axis=1)
+            columns = {f"p{code}": np.ascontiguousarray(proba[:, code]) for code in range(L)}
+            table = pa.table(columns | {"label": label.astype(np.int8)})
+            if writer is None:
+                writer = pq.ParquetWriter(path + ".partial", table.schema, use_dictionary=["label"])
+            writer.write_table(table, row_group_size=GROUP)
+        writer.close()
+        os.replace(path + ".partial", path)
+    return os.path.join(folder, "*.parquet")
+
+
+def scanned(pattern: str, workers: int) -> int:
+    """Read all columns of all row groups on threads, and do nothing with them."""
+    from calib.scale.parts import find_files, find_parts
+
+    def read(part):
+        return sum(batch.num_rows for batch in part.batches([f"p{code}" for code in range(L)] + ["label"]))
+
+    with ThreadPoolExecutor(workers) as pool:
+        return sum(pool.map(read, find_parts(find_files(pattern))))
+
+
+def summarized(pattern: str, workers: int) -> int:
+    from calib import scale
+
+    return scale.summarize(pattern, workers=workers).n_samples
+
+
+def in_processes(pattern: str, workers: int) -> int:
+    from calib import scale
+    from calib.scale.engines import Threads
+
+    return scale.summarize(pattern, engine=Threads(workers, processes=True)).n_samples
+
+
+def measure(what: str, pattern: str, workers: int, cap: int) -> None:
+    """Run one of the two in this process, and print what it took."""
+    import calib.scale.scan  # noqa: F401
+
+    run = {"scan": scanned, "summarize": summarized, "processes": in_processes}[what]
+    with open("/proc/self/statm") as file:
+        held = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (held + cap * 2**20,) * 2)
+    start, before = time.perf_counter(), time.process_time()
+    n_rows = run(pattern, workers)
+    seconds, busy = time.perf_counter() - start, time.process_time() - before
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"rows": n_rows, "seconds": seconds, "processor": busy, "peak_mib": peak}))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--folder", default="test-output")
+    parser.add_argument("--cap", type=int, default=2048)
+    parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--one", nargs=3, metavar=("WHAT", "PATTERN", "WORKERS"))
+    options = parser.parse_args()
+    if options.one:
+        what, pattern, workers = options.one
+        measure(what, pattern, int(workers), options.cap)
+        return
+    pattern = written(options.folder, options.rows)
+    print(f"{'':<12}{'workers':>8}{'seconds':>10}{'rows/s':>14}{'cpu s':>8}{'peak MiB':>10}")
+    for workers in (1, 2):
+        for what in ("scan", "summarize", "processes"):
+            command = [sys.executable, "-m", "benchmarks.scale_speed", "--cap", str(options.cap)]
+            runs = []
+            for _ in range(options.repeat):
+                done = subprocess.run(
+                    [*command, "--one", what, pattern, str(workers)],
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                )
+                runs.append(json.loads(done.stdout))
+            best = min(runs, key=lambda run: run["seconds"])
+            print(
+                f"{what:<12}{workers:>8}{best['seconds']:>10.2f}{best['rows'] / best['seconds']:>14,.0f}"
+                f"{best['processor']:>8.1f}{max(run['peak_mib'] for run in runs):>10.0f}"
+            )
+
+
+if __name__ == "__main__":
+    main()

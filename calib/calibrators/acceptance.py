@@ -1,0 +1,107 @@
+"""Rules that accept a prediction by its confidence, as calibrators carry them into files and exports."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from calib.announcements import BinaryPrediction, TopLabelPrediction
+from calib.exceptions import InputError
+from calib.reductions import event_scores, top_label
+from calib.results import Result
+
+#: How a threshold that accepts nothing is written where infinity cannot be: no confidence reaches it.
+NEVER = 2.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AcceptanceRule(Result):
+    """Accept a prediction without a person if its confidence is at least a threshold.
+
+    Attributes
+    ----------
+    thresholds : (L,) or (1,) float64 array
+        Threshold of each predicted class, or of all; infinity accepts nothing.
+    by : {"class"} or None
+        Whether each predicted class has its own.
+    target : {"accuracy", "reviews", "cost"}
+        What the thresholds were chosen for.
+    value : float
+        The target's value.
+    alpha : float
+        The guarantee misses with at most this probability, already divided among any choices.
+    guarantee : str or None
+        What is promised of new rows from the same source; None where nothing is.
+    of_event : bool
+        Whether 1-D scores are P(Y = 1), whose confidence is p or 1 - p; else they are confidences.
+    """
+
+    thresholds: np.ndarray
+    by: Literal["class"] | None
+    target: Literal["accuracy", "reviews", "cost"]
+    value: float
+    alpha: float
+    guarantee: str | None
+    of_event: bool
+
+    def accept(self, scores: Any) -> np.ndarray:
+        """Return whether each prediction passes without a person, (n,) bool.
+
+        Parameters
+        ----------
+        scores : (n, L) or (n,) array_like, or predictions of any kind
+            Scores of the model and calibrator that the rule was made for.
+
+        Raises
+        ------
+        InputError
+            If there is a threshold for each class, and the scores have no predicted class, or another number
+            of classes.
+        """
+        scores = predicted_classes(scores)
+        if self.by is None:
+            event = event_scores(scores)
+            confidence = top_label(scores)[1] if event is None else event
+            if event is not None and self.of_event:
+                confidence = np.maximum(confidence, 1.0 - confidence)
+            return np.asarray(confidence >= self.thresholds[0])
+        label, confidence = top_label(scores)
+        if len(label) and label.max() >= len(self.thresholds):
+            raise InputError(
+                f"this rule has thresholds for {len(self.thresholds)} classes; got predicted class "
+                f"{label.max()}"
+            )
+        return np.asarray(confidence >= self.thresholds[label])
+
+    def carried_by(self, calibrator: Any) -> Any:
+        """Return the fitted calibrator with this rule as its `rule_`, which files and exports then hold.
+
+        Raises
+        ------
+        InputError
+            If it has another number of classes than the thresholds.
+        """
+        n_classes = getattr(calibrator, "n_classes_", 2 if self.of_event else 1)
+        if self.by is not None and n_classes != len(self.thresholds):
+            raise InputError(
+                f"the rule has thresholds for {len(self.thresholds)} classes, the calibrator has {n_classes}"
+            )
+        carrier = copy.copy(calibrator)
+        carrier.rule_ = self
+        return carrier
+
+
+def predicted_classes(scores: Any) -> Any:
+    """Return binary predictions as predicted classes with their confidence, all others as they are.
+
+    P(Y = 1) = 0.02 is a confident prediction of class 0, which can be accepted, not an unsure one of class 1.
+    """
+    if not isinstance(scores, BinaryPrediction):
+        return scores
+    label, confidence = top_label(scores)
+    return TopLabelPrediction(
+        label, confidence, class_names=scores.class_names, sample_weight=scores.sample_weight
+    )

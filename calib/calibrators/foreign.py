@@ -1,0 +1,131 @@
+"""Calibrators of other packages, so that they take part in comparisons."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from calib.announcements import TopLabelPrediction
+from calib.exceptions import InputError
+from calib.predictions import highest, score_matrix, weighted_rows, weights_of, with_codes
+from calib.validation import as_class_scores, as_labels, check_columns, plain
+
+#: What a calibrator of another package gives its probabilities by, in the order in which they are looked for.
+METHODS = ("predict_proba", "transform")
+
+
+def is_foreign(calibrator: Any) -> bool:
+    """Whether an object gives probabilities, is not made of a class of calib, and has none of its methods."""
+    ours = any(kind.__module__.partition(".")[0] == "calib" for kind in type(calibrator).__mro__)
+    own = ours or any(hasattr(calibrator, one) for one in ("predict_top", "predict_top_k"))
+    return not own and any(hasattr(calibrator, one) for one in METHODS)
+
+
+class ForeignCalibrator(BaseEstimator):
+    """A calibrator of another package, as one of calib's calibrators of the whole vector.
+
+    It is copied for every fit, given float64 probabilities and int64 codes of the true classes, and what it
+    returns is checked. `calib.assessment.leaderboard.compare`, `calib.summarize` and figures take it; a
+    calibrator file cannot hold it, because calib cannot know what is inside.
+
+    Parameters
+    ----------
+    calibrator : object with fit(proba, y) and predict_proba(proba) or transform(proba)
+        For example of probmetrics (`predict_proba`) or netcal (`transform`). For two classes it may return
+        P(Y = 1) alone.
+    name : str, optional
+        Its name in tables. Default: that of its type.
+
+    Attributes
+    ----------
+    calibrator_ : object
+        The fitted copy.
+    n_classes_ : int
+        L, from the number of columns.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]])
+    >>> outside = ForeignCalibrator(LogisticRegression(), name="logistic").fit(proba, [0, 1, 1, 0])
+    >>> outside.predict_proba(proba).shape
+    (4, 2)
+    """
+
+    def __init__(self, calibrator: Any, *, name: str | None = None) -> None:
+        self.calibrator = calibrator
+        self.name = name
+
+    @property
+    def title(self) -> str:
+        """Its name in tables."""
+        return type(self.calibrator).__name__ if self.name is None else self.name
+
+    def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> ForeignCalibrator:
+        """Fit a copy to (n, L) probabilities and (n,) true class codes.
+
+        Raises
+        ------
+        InputError
+            If it has no `fit`, or neither `predict_proba` nor `transform`; if there are weights; or if it
+            fails, with what it says.
+        """
+        if not hasattr(self.calibrator, "fit") or not any(hasattr(self.calibrator, one) for one in METHODS):
+            raise InputError(f"{self.title} needs fit, and predict_proba or transform")
+        y, proba = with_codes(y, proba)
+        if weights_of(proba, sample_weight) is not None:
+            raise InputError(f"{self.title} is given no weights; count every row once, or choose another")
+        y, matrix, _ = weighted_rows(y, as_class_scores(getattr(proba, "proba", proba), "proba"), None)
+        codes = as_labels(y, *matrix.shape)
+        self.n_classes_ = matrix.shape[1]
+        fitted = copy.deepcopy(self.calibrator)
+        self._asked("fit", fitted.fit, np.array(matrix, dtype=np.float64), codes.astype(np.int64))
+        self.calibrator_ = fitted
+        return self
+
+    def predict_proba(self, proba: Any) -> np.ndarray:
+        """Calibrated class probabilities, (n, L) float64.
+
+        Raises
+        ------
+        InputError
+            If it fails, or gives no probabilities of n rows and L classes that sum to 1.
+        """
+        check_is_fitted(self)
+        matrix = check_columns(score_matrix(proba, "proba"), self.n_classes_)
+        method = next(one for one in METHODS if hasattr(self.calibrator_, one))
+        given = np.array(matrix, dtype=np.float64)
+        found = np.asarray(plain(self._asked(method, getattr(self.calibrator_, method), given)))
+        if found.ndim == 2 and found.shape[1] == 1 and self.n_classes_ == 2:
+            found = found[:, 0]
+        if found.ndim == 1 and self.n_classes_ == 2:
+            found = np.column_stack([1.0 - found, found])
+        if found.shape != matrix.shape:
+            raise InputError(f"{self.title} gave shape {found.shape} for rows of shape {matrix.shape}")
+        checked = as_class_scores(found, f"what {self.title} gave").astype(np.float64)
+        sums = checked.sum(axis=1)
+        if np.abs(sums - 1.0).max() > 1e-3:
+            worst = int(np.abs(sums - 1.0).argmax())
+            raise InputError(f"the probabilities {self.title} gave sum to {sums[worst]:.6g} in row {worst}")
+        return checked / sums[:, None]
+
+    def predict(self, proba: Any) -> np.ndarray:
+        """Class codes with the largest calibrated probability, (n,) int64; ties to the lowest index."""
+        return self.predict_top(proba).label
+
+    def predict_top(self, proba: Any) -> TopLabelPrediction:
+        """`predict` and the calibrated probability of that class."""
+        return TopLabelPrediction(*highest(self.predict_proba(proba)))
+
+    def _asked(self, what: str, method: Any, *inputs: np.ndarray) -> Any:
+        """Call a method of code that is not calib's, which may raise anything."""
+        try:
+            return method(*inputs)
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(f"{self.title}.{what} failed: {type(error).__name__}: {error}") from error

@@ -1,0 +1,180 @@
+"""Commands about files of any size: they read batch by batch, and never all rows at once."""
+
+from __future__ import annotations
+
+import math
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from calib.calibrators.catalogue import make_calibrator, name_of
+from calib.calibrators.multiclass import fallback_records
+from calib.cli.input import CALIBRATOR_OPTIONS, Outcome
+from calib.cli.streams import progress_line, show
+from calib.doctor.findings import counted
+from calib.exceptions import InputError
+from calib.formats.reading import read_table
+from calib.outputs import write_whole
+from calib.persistence.document import dumps
+from calib.persistence.document import load as load_calibrator
+from calib.scale.applying import apply as apply_files
+from calib.scale.engines import DaskCluster, Engine, engine_of
+from calib.scale.files import load, save
+from calib.scale.fitting import fit as fit_files
+from calib.scale.scan import Progress
+from calib.scale.scan import summarize as summarize_files
+from calib.scale.summary import Summary
+from calib.scale.warehouse import sql as warehouse_query
+from calib.scale.warehouse import summary_of_counts
+
+#: The commands of this module.
+COMMANDS = ("summarize", "merge", "sql")
+
+
+def summarize(options: Namespace) -> Outcome:
+    """Summarize files, and write the summary."""
+    engine = _engine(options)
+    with _told() as progress:
+        summary = summarize_files(
+            options.files,
+            by=options.by,
+            class_wise=options.class_wise,
+            part=options.part,
+            weighted=not options.unweighted,
+            scores=options.scores,
+            class_names=options.class_names.split(",") if options.class_names else None,
+            faults="drop" if options.drop else "stop",
+            workers=options.workers,
+            engine=engine,
+            progress=progress,
+        )
+    save(summary, options.output)
+    return _outcome(summary, options)
+
+
+def merge(options: Namespace) -> Outcome:
+    """Add up summaries, and write the sum."""
+    total = load(options.files[0])
+    for file in options.files[1:]:
+        total = total.merge(load(file))
+    save(total, options.output)
+    return _outcome(total, options)
+
+
+def sql(options: Namespace) -> Outcome:
+    """Print the query that sums a table in a warehouse, or write the summary of its result."""
+    if options.result is None:
+        query = warehouse_query(
+            options.dialect,
+            table=options.table,
+            predicted=options.predicted,
+            confidence=options.confidence,
+            label=options.label,
+        )
+        return Outcome(query.rstrip("\n"), {"dialect": options.dialect, "query": query})
+    if options.output is None:
+        raise InputError("--result needs -o OUT, the summary to write")
+    table = read_table(options.result)
+    summary = summary_of_counts({name: table.columns[name] for name in table.columns}, str(options.result))
+    save(summary, options.output)
+    return _outcome(summary, options)
+
+
+def fit(options: Namespace) -> Outcome:
+    """Fit a calibrator to files, and write its file."""
+    parameters = {name: getattr(options, name) for name in CALIBRATOR_OPTIONS}
+    parameters["by"], groups = _grouped(options.by)
+    complete = "rescale" if options.complete else None
+    calibrator = make_calibrator(options.method, random_state=options.seed, complete=complete, **parameters)
+    part = options.part or "calibration"
+    if part not in ("calibration", "evaluation"):
+        raise InputError(f"of many files --part is calibration or evaluation; got {part!r}")
+    given = {"groups": groups, "part": part, "scores": options.scores}
+    with _told() as progress:
+        fitted = fit_files(options.file, calibrator, **given, progress=progress)
+    write_whole(options.output, dumps(fitted))
+    n_rows = fitted.fitted_on_.n_samples
+    lines = [f"{name_of(fitted)} fitted on {n_rows:,} rows", f"wrote {options.output}"]
+    data = {"calibrator": str(options.output), "method": name_of(fitted), "n_calibration": n_rows}
+    return Outcome("\n".join(lines), data | {"not_calibrated": fallback_records(fitted, fitted.class_names_)})
+
+
+def apply(options: Namespace) -> Outcome:
+    """Calibrate files with a calibrator file, and write files."""
+    calibrator = load_calibrator(options.calibrator)
+    with _told() as progress:
+        done = apply_files(calibrator, options.file, options.output, scores=options.scores, progress=progress)
+    files = counted(len(done.files), "file")
+    resumed = f"; {done.n_resumed:,} of them were finished by an earlier run" if done.n_resumed else ""
+    data = {"output": str(options.output), "n_samples": done.n_rows, "files": list(done.files)}
+    return Outcome(f"wrote {done.n_rows:,} rows to {files}{resumed}", data | {"n_resumed": done.n_resumed})
+
+
+def _engine(options: Namespace) -> Engine | None:
+    if options.scheduler is None:
+        return None
+    engine = engine_of(options.workers or 2, options.scheduler, processes=False)
+    if isinstance(engine, DaskCluster):
+        show(f"Dask shows what it does at {engine.dashboard}", sys.stderr)
+    return engine
+
+
+@contextmanager
+def _told() -> Iterator[Progress | None]:
+    """Give what shows rows, rows a second and the time left in one line of a terminal, None without one."""
+    with progress_line() as show:
+        if show is None:
+            yield None
+            return
+
+        def progress(done: int, total: int, seconds: float) -> None:
+            rate = done / max(seconds, 1e-9)
+            show(done / total, f"{done:,} rows, {rate:,.0f} a second, {(total - done) / rate:,.0f} s left")
+
+        yield progress
+
+
+def _grouped(by: str | None) -> tuple[Any, str | None]:
+    """Return `by` as `MulticlassToBinary` takes it, and the column of the groups."""
+    if by is None or by == "class":
+        return None, None
+    column = by.removeprefix("class,")
+    return ("class", "group") if by != column else "group", column
+
+
+def _outcome(summary: Summary, options: Namespace) -> Outcome:
+    """Describe a summary: rows, classes, numbers, and what was left out."""
+    table = summary.frame(options.bins)
+    sums = summary.sums
+    lines = [
+        f"{summary.n_samples:,} rows" + (f", {summary.n_classes:,} classes" if summary.n_classes else "")
+    ]
+    if sums.n_abstained:
+        lines.append(f"{sums.n_abstained:,} rows hold no answer; they are set apart")
+    if sums.n_faulty:
+        lines.append(f"{sums.n_faulty:,} rows cannot be used; they are left out:")
+        lines += [f"  {line}" for line in summary.findings[:20]]
+    lines.append("")
+    for name, value, lower, upper in table.itertuples(index=False):
+        ends = "" if math.isnan(lower) else f"  [{lower:.4f}, {upper:.4f}]"
+        lines.append(f"{name:<16}{value:>10.4f}{ends}")
+    lines += [f"{options.bins} equal-width bins; in brackets the 95 % interval", f"wrote {options.output}"]
+    data: dict[str, Any] = {
+        "output": str(options.output),
+        "kind": summary.kind,
+        "n_samples": summary.n_samples,
+        "n_classes": summary.n_classes,
+        "n_abstained": sums.n_abstained,
+        "n_faulty": sums.n_faulty,
+        "findings": list(summary.findings),
+        "parts": len(summary.parts),
+        "fingerprint": summary.fingerprint,
+        "groups": {column: len(groups) for column, (groups, _) in sums.by.items()},
+        "metrics": [
+            {"metric": name, "value": value, "interval": None if math.isnan(lower) else [lower, upper]}
+            for name, value, lower, upper in table.itertuples(index=False)
+        ],
+    }
+    return Outcome("\n".join(lines), data)

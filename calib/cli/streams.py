@@ -1,0 +1,112 @@
+"""What commands read and write: files, or `-` for what is piped in and out; progress on a terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from calib.exceptions import InputError
+from calib.formats.source import Limits
+from calib.outputs import write_whole
+
+#: In place of a file: what is piped in, or out.
+PIPE = "-"
+#: Options that name a file to read.
+INPUTS = ("file", "labels", "evaluate", "calibration", "calibrator")
+#: Columns of the line of progress.
+WIDTH = 60
+
+
+class Piped(io.BytesIO):
+    """What was piped in, as a file that can be read more than once."""
+
+    name = "standard input"
+
+    def __str__(self) -> str:
+        return PIPE
+
+
+def read_piped(options: Namespace) -> None:
+    """Put what is piped in in place of the one option that is `-`.
+
+    Raises
+    ------
+    InputError
+        If several options are `-`, nothing is piped in, or it is larger than what is read of a file.
+    """
+    named = [name for name in INPUTS if getattr(options, name, None) == PIPE]
+    if not named:
+        return
+    if len(named) > 1:
+        raise InputError(f"only one input can be -; got {' and '.join(named)}")
+    if sys.stdin is None or sys.stdin.isatty():
+        raise InputError("- reads what is piped in, and nothing is; name a file, or pipe one in")
+    content = sys.stdin.buffer.read(Limits().file_bytes + 1)
+    if not content:
+        raise InputError("- reads what is piped in, which is empty")
+    setattr(options, named[0], Piped(content))
+
+
+def is_piped(output: Any) -> bool:
+    """Whether an output goes to standard output; what the command says then goes to standard error."""
+    return bool(output == PIPE)
+
+
+def deliver(output: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file whole or not at all, or pipe it out; a reader that leaves early hears no complaint."""
+    if not is_piped(output):
+        write_whole(output, content)
+        return
+    try:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        close(sys.stdout)
+
+
+def close(stream: TextIO) -> None:
+    """Let nothing more be written to a stream: Python would complain again when it closes it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def show(text: str, stream: TextIO | None) -> OSError | None:
+    """Print text, escaped where needed; return why it could not be printed, None if its reader has left."""
+    if stream is None:  # closed before the start
+        return None
+    try:
+        print(_printable(text, stream.encoding or "utf-8"), file=stream, flush=True)
+    except OSError as error:
+        close(stream)
+        return None if isinstance(error, BrokenPipeError) else error
+    return None
+
+
+def _printable(text: str, encoding: str) -> str:
+    """Escape control characters and what the terminal cannot show: names come from users' files."""
+    shown = "".join(c if c == "\n" or c.isprintable() else ascii(c)[1:-1] for c in text)
+    return shown.encode(encoding, errors="backslashreplace").decode(encoding)
+
+
+@contextmanager
+def progress_line() -> Iterator[Callable[[float, str], None] | None]:
+    """Give what shows progress in one line of standard error, None where that is no terminal."""
+    stream = sys.stderr
+    if stream is None or not stream.isatty():
+        yield None
+        return
+
+    def progress(share: float, words: str) -> None:
+        line = _printable(f"{share:4.0%} {words}"[:WIDTH], stream.encoding or "utf-8")
+        stream.write(f"\r{line:<{WIDTH}}")
+        stream.flush()
+
+    try:
+        yield progress
+    finally:
+        stream.write(f"\r{'':<{WIDTH}}\r")
+        stream.flush()

@@ -1,0 +1,177 @@
+"""The report of labelled predictions: its numbers in a notebook, its page in a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from calib.announcements import Announcement, BinaryPrediction, ConfidencePrediction
+from calib.assessment.conclusion import conclude
+from calib.assessment.summary import summary_frame
+from calib.calibrators.catalogue import name_of
+from calib.diagrams.reliability import reliability_diagram
+from calib.exceptions import InputError
+from calib.kinds import lacks
+from calib.outputs import check_output, write_whole
+from calib.predictions import Predictions, weights_of
+from calib.reductions import event_scores
+from calib.report.html import paragraph, text
+from calib.report.sections import ReportInput, report_html
+from calib.results import Result
+from calib.validation import check_labelled
+
+
+class CalibrationReport(Result):
+    """What `calib.report` returns; in a notebook it shows the conclusion and the table of numbers.
+
+    Attributes
+    ----------
+    about : ReportInput
+        What the report is about.
+    """
+
+    def __init__(self, about: ReportInput) -> None:
+        self.about = about
+
+    @cached_property
+    def sentence(self) -> str:
+        """In which direction the confidence is off, where, and for which classes."""
+        rows = self.about.evaluation
+        if lacks(self.about.kind, "tests without bins") is not None:
+            return f"{rows.n_samples:,} rows of {self.about.kind.title}."
+        found = conclude(rows.labels, rows, n_bins=self.about.n_bins, sample_weight=self.about.weights)
+        return found.words(rows.class_names)
+
+    def frame(self) -> pd.DataFrame:
+        """Return the numbers of every method: a row each."""
+        return summary_frame([summary for summary, _ in self.about.methods.values()])
+
+    def plot(self, **options: Any) -> Any:
+        """Return the base model's reliability diagram; options are those of `calib.figures.reliability`."""
+        rows = self.about.evaluation
+        return reliability_diagram(rows.labels, rows, n_bins=self.about.n_bins).plot(**options)
+
+    @cached_property
+    def html(self) -> str:
+        """The whole report: one page of about 5 MB that needs no network."""
+        return report_html(self.about)
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write the page; a reader of the file finds the former one or the new one, whole.
+
+        Raises
+        ------
+        InputError
+            If the file is in a folder that does not exist.
+        """
+        check_output(file, ())
+        write_whole(file, self.html.encode())
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.about.methods)
+        return f"<CalibrationReport of {names}: {self.sentence}>"
+
+    def _repr_html_(self) -> str:
+        return paragraph(text(self.sentence)) + super()._repr_html_()
+
+
+def report(
+    y_true: Any,
+    scores: Any = None,
+    *,
+    calibrators: Any = None,
+    calibration: Any = None,
+    sample_weight: Any = None,
+    title: str = "Predictions",
+    simulated: bool = False,
+    n_bins: int = 15,
+    n_resamples: int = 1000,
+    random_state: int = 0,
+) -> CalibrationReport:
+    """Report how far predictions can be trusted, before and after calibrators.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like, or labelled predictions of any kind
+        True classes, as for `calib.ece`; or predictions that hold them, and then `scores` is left out.
+    scores : (n, L) or (n,) array_like, or predictions of any kind
+        Scores in [0, 1], as for `calib.ece`.
+    calibrators : fitted calibrator, or mapping of str to fitted calibrator, optional
+        What to compare with the base model; none may have been fitted on these rows.
+    calibration : predictions of the same kind, optional
+        Rows that the calibrators were fitted on.
+    sample_weight : (n,) array_like, optional
+        Weights of the rows.
+    title : str
+        Heading of the page.
+    simulated : bool
+        Whether the data are simulated; if so, the page says so at the top.
+    n_bins, n_resamples, random_state
+        Equal-width bins B, redraws of the noise floors, and their seed.
+
+    Returns
+    -------
+    CalibrationReport
+        ``.frame()``, ``.plot()``, ``.save("report.html")``; in a notebook the conclusion and the numbers.
+
+    Raises
+    ------
+    InputError
+        If there are no labels, or a calibrator was fitted on other classes.
+
+    Examples
+    --------
+    >>> from calib.datasets import load_example
+    >>> example = load_example("digits")
+    >>> made = report(example.evaluation, calibration=example.calibration)
+    >>> made.frame()[["Method", "TL-ECE"]].round(3).to_dict("records")
+    [{'Method': 'Base model', 'TL-ECE': 0.112}]
+    """
+    rows = _labelled(y_true, scores, sample_weight)
+    if calibrators is None:
+        calibrators = {}
+    elif not isinstance(calibrators, Mapping):
+        calibrators = {name_of(calibrators): calibrators}
+    return CalibrationReport(
+        ReportInput(
+            rows,
+            calibrators,
+            calibration,
+            title=title,
+            simulated=simulated,
+            n_bins=n_bins,
+            n_resamples=n_resamples,
+            random_state=random_state,
+        )
+    )
+
+
+def _labelled(y_true: Any, scores: Any, sample_weight: Any) -> Any:
+    """Return labelled predictions with weights."""
+    if scores is None:
+        if not isinstance(y_true, Announcement):
+            raise InputError(
+                f"a report needs labels and scores, or labelled predictions; got one {type(y_true).__name__}"
+            )
+        scores, y_true = y_true, check_labelled(y_true.labels, "a report")
+    weights = weights_of(scores, sample_weight)
+    if isinstance(scores, Predictions):
+        return Predictions(
+            scores.proba,
+            y_true,
+            scores.class_names,
+            metadata=scores.metadata,
+            sample_weight=weights,
+            coverage=scores.coverage,
+        )
+    if isinstance(scores, Announcement):
+        outcome = "correct" if isinstance(scores, ConfidencePrediction) else "labels"
+        kind: Any = scores
+        return replace(kind, **{outcome: y_true, "sample_weight": weights})
+    kind = Predictions if event_scores(scores) is None else BinaryPrediction
+    return kind(scores, y_true, sample_weight=weights)

@@ -1,0 +1,223 @@
+"""Applying a calibrator to Parquet files of any size: batch by batch, in order, with every column kept."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from calib.announcements import BinaryPrediction, ConfidencePrediction, TopLabelPrediction
+from calib.assessment.calibrated import applied_frame, groups_in
+from calib.exceptions import InputError
+from calib.formats.arrow import table_of_batch
+from calib.outputs import check_output, whole_file
+from calib.persistence.document import aligned, dumps
+from calib.predictions import Predictions
+from calib.scale.layout import SAMPLE, Layout, Rows, layout_of, read_batch
+from calib.scale.partial import refuse_faults
+from calib.scale.parts import Part, Paths, find_files, find_parts, first_batch
+from calib.scale.scan import Progress, timed
+
+#: Key of the metadata of an output file that says what it was made of.
+MADE_OF = b"calib_applied"
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What `apply` did.
+
+    Attributes
+    ----------
+    files : tuple of str
+        Output files, in the order of the input.
+    n_rows : int
+        Their rows.
+    n_resumed : int
+        Files that an earlier run had finished, and that were left as they are.
+    """
+
+    files: tuple[str, ...]
+    n_rows: int
+    n_resumed: int
+
+
+def apply(
+    calibrator: Any,
+    paths: Paths,
+    output: str | os.PathLike[str],
+    *,
+    groups: str | None = None,
+    scores: str = "auto",
+    progress: Progress | None = None,
+) -> Applied:
+    """Calibrate the predictions in Parquet or Feather files of any size, and write Parquet files.
+
+    Parameters
+    ----------
+    calibrator : fitted calibrator
+        As from `calib.load` or `calib.scale.fit`.
+    paths : path, pattern, folder, or several of these
+        Predictions; labels are not needed.
+    output : path
+        Of one input file the output file; of several a folder, which gets a file of the same name for each.
+    groups : str, optional
+        Column of the groups, for a calibrator that conditions on them; by default it is looked for as
+        `calibrated_scores` does, in the first rows.
+    scores, progress
+        As for `calib.scale.summarize`.
+
+    Returns
+    -------
+    Applied
+        The files that were written, and how many of them were there already.
+
+    Raises
+    ------
+    InputError
+        If the calibrator needs more than the rows have, or a row cannot be used; the message names file, row
+        group and row.
+    OSError
+        If a file cannot be written. Files that are finished stay, and no other file is left.
+
+    Notes
+    -----
+    Rows keep their order, and all columns of the input are kept as they are; one that is called like a new
+    column gets " (before)" behind its name. New columns are those of `applied_frame`; they are missing in
+    rows whose prediction is no answer. A file appears under its name when all of it is written, and names the
+    calibrator and the input it was made of: a second run leaves finished files alone.
+    """
+    inputs = find_files(paths)
+    targets = _targets(inputs, os.fspath(output))
+    parts = find_parts(inputs)
+    first = first_batch(parts)
+    if groups is None and getattr(calibrator, "has_groups", False):
+        columns = table_of_batch(first.slice(0, SAMPLE)).columns
+        groups = str(groups_in(calibrator, SimpleNamespace(metadata=pd.DataFrame(dict(columns)))).name)
+    by = () if groups is None else (groups,)
+    layout = layout_of(first, by=by, scores=scores, labelled=False)
+    digest = hashlib.blake2b(dumps(calibrator).split(b'"checksum"')[-1], digest_size=16).hexdigest()
+    done = {
+        path: _finished(target, _origin(path, digest)) for path, target in zip(inputs, targets, strict=True)
+    }
+
+    def work() -> Iterator[tuple[Any, list[str]]]:
+        for path, target in zip(inputs, targets, strict=True):
+            own = [part for part in parts if part.path == path]
+            if done[path]:
+                yield from ((None, []) for _ in own)
+            else:
+                yield from _write(calibrator, own, layout, target, _origin(path, digest))
+
+    for _ in timed(work(), parts, progress):
+        pass
+    return Applied(tuple(targets), sum(part.n_rows for part in parts), sum(done.values()))
+
+
+def _targets(inputs: list[str], output: str) -> list[str]:
+    """Return the output file of each input file."""
+    if len(inputs) == 1 and not os.path.isdir(output):
+        targets = [output]
+    else:
+        os.makedirs(output, exist_ok=True)
+        names = [os.path.splitext(os.path.basename(path))[0] + ".parquet" for path in inputs]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"two input files are called {twice!r}; apply to one folder at a time")
+        targets = [os.path.join(output, name) for name in names]
+    for target in targets:
+        check_output(target, [path for path in inputs if "://" not in path])
+    return targets
+
+
+def _origin(path: str, digest: str) -> bytes:
+    """Return what an output file says of its input and of the calibrator."""
+    size = time = 0
+    if "://" not in path:
+        found = os.stat(path)
+        size, time = found.st_size, found.st_mtime_ns
+    return f"{os.path.basename(path)}|{size}|{time}|{digest}".encode()
+
+
+def _finished(target: str, origin: bytes) -> bool:
+    """Return whether an earlier run wrote the file from the same input with the same calibrator."""
+    if not os.path.isfile(target):
+        return False
+    try:
+        return (pq.read_schema(target).metadata or {}).get(MADE_OF) == origin
+    except (OSError, pa.ArrowException):
+        return False  # it is no Parquet file, and will be replaced by one
+
+
+def _write(
+    calibrator: Any, parts: list[Part], layout: Layout, target: str, origin: bytes
+) -> Iterator[tuple[Any, list[str]]]:
+    """Write the output of one input file, and yield after each of its parts."""
+    writer: pq.ParquetWriter | None = None
+    with whole_file(target) as stream, ExitStack() as closing:
+        for part in parts:
+            row = part.first
+            for batch in part.batches(None):
+                rows = read_batch(batch, layout)
+                refuse_faults(part, rows.faults, row)
+                table = _calibrated(calibrator, batch, rows, layout)
+                if writer is None:
+                    metadata = {**(table.schema.metadata or {}), MADE_OF: origin}
+                    schema = table.schema.with_metadata(metadata)
+                    writer = closing.enter_context(pq.ParquetWriter(stream, schema))
+                writer.write_table(table.cast(schema))
+                row += batch.num_rows
+            yield None, []
+
+
+def _calibrated(calibrator: Any, batch: pa.RecordBatch, rows: Rows, layout: Layout) -> pa.Table:
+    """Return a batch with the columns that calibrate its rows."""
+    if not rows.n_rows:
+        raise InputError("a whole batch of rows holds no answer; leave such rows out before")
+    frame = applied_frame(calibrator, aligned(_predictions(rows, layout), calibrator))
+    frame = frame.drop(columns=[name for name in layout.by if name in frame])
+    new = {name: _column(frame[name], rows, batch.num_rows) for name in frame}
+    kept = {f"{name} (before)" if name in new else name: batch.column(name) for name in batch.schema.names}
+    return pa.table({**kept, **new}).replace_schema_metadata(None)
+
+
+def _column(values: pd.Series, rows: Rows, n_rows: int) -> pa.Array:
+    """Return a new column with an entry for each row of the batch, missing where there is no answer."""
+    array = pa.array(values.to_numpy(), from_pandas=False)
+    if rows.index is None:
+        return array
+    place = np.full(n_rows, -1, dtype=np.int64)
+    place[rows.index] = np.arange(len(rows.index))
+    return array.take(pa.array(place, mask=place < 0))
+
+
+def _predictions(rows: Rows, layout: Layout) -> Any:
+    """Return the rows of a batch as predictions, with their groups."""
+    table = None
+    if layout.by:
+        table = pd.DataFrame(
+            {
+                name: np.array(names, dtype=object)[codes]
+                for name, (codes, names) in zip(layout.by, rows.groups, strict=True)
+            }
+        )
+    if rows.columns is not None:
+        matrix = np.stack(rows.columns, axis=1)
+        return Predictions(matrix, None, layout.class_names, metadata=table)
+    assert rows.score is not None
+    if layout.kind == "binary":
+        return BinaryPrediction(rows.score, None, layout.class_names or ("0", "1"), metadata=table)
+    if rows.predicted is None:
+        return ConfidencePrediction(rows.score, None, metadata=table)
+    used = np.unique(rows.predicted)
+    names = tuple(rows.words[at] for at in used)
+    label = np.searchsorted(used, rows.predicted)
+    return TopLabelPrediction(label, rows.score, None, names, metadata=table)

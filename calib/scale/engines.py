@@ -1,0 +1,167 @@
+"""Who works on the parts: threads, processes or a Dask cluster; results come in the order of the parts.
+
+Whatever the engine, the results of parts are added in their order, so that neither the number of workers nor
+a worker that ends early changes a bit of the sum.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from typing import Any, Protocol, TypeVar
+
+import pyarrow as pa
+
+from calib.exceptions import InputError, not_installed
+from calib.scale.parts import Part
+
+Found = TypeVar("Found")
+
+#: How often a part is tried.
+ATTEMPTS = 3
+
+#: Seconds before a part is tried again.
+PAUSE = 0.2
+
+
+class Engine(Protocol):
+    """What runs a function on every part."""
+
+    def map(self, function: Callable[[Part], Found], parts: Sequence[Part]) -> Iterator[Found]:
+        """Yield the results in the order of the parts.
+
+        Raises
+        ------
+        InputError
+            As the function does, or if a part failed `ATTEMPTS` times; it is then named.
+        """
+
+
+class Threads:
+    """Threads of this process, or, with `processes`, processes of this machine.
+
+    Parameters
+    ----------
+    workers : int
+        How many parts are worked on at a time.
+    processes : bool
+        Whether to start processes: one that ends early is replaced, and its parts are done again.
+    """
+
+    def __init__(self, workers: int, *, processes: bool = False) -> None:
+        self.workers, self.processes = workers, processes
+
+    def map(self, function: Callable[[Part], Found], parts: Sequence[Part]) -> Iterator[Found]:
+        """Yield the results in the order of the parts."""
+        window: deque[tuple[Part, Future[Found], int]] = deque()
+        waiting = iter(parts)
+        pool = self._pool()
+        try:
+            while True:
+                while len(window) < 2 * self.workers and (part := next(waiting, None)) is not None:
+                    window.append((part, pool.submit(function, part), 1))
+                if not window:
+                    return
+                part, future, attempt = window.popleft()
+                try:
+                    yield future.result()
+                except BrokenProcessPool:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    pool = self._pool()
+                    window.appendleft((part, future, attempt))
+                    window = deque(
+                        entry
+                        if _is_done(entry[1])
+                        else (entry[0], _again(pool, function, entry), entry[2] + 1)
+                        for entry in window
+                    )
+                except Exception as error:
+                    if not is_passing(error):
+                        raise
+                    again = _again(pool, function, (part, future, attempt), error)
+                    window.appendleft((part, again, attempt + 1))
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _pool(self) -> Executor:
+        if self.processes:
+            return ProcessPoolExecutor(self.workers, mp_context=get_context("spawn"))
+        return ThreadPoolExecutor(self.workers, thread_name_prefix="calib-scale")
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether trying again may help: with storage or memory, not with input that cannot be used."""
+    return isinstance(error, (OSError, MemoryError, pa.ArrowException)) and not isinstance(error, InputError)
+
+
+def _is_done(future: Future[Any]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None
+
+
+def _again(
+    pool: Executor,
+    function: Callable[[Part], Found],
+    entry: tuple[Part, Any, int],
+    error: Exception | None = None,
+) -> Future[Found]:
+    """Try a part again, or name it."""
+    part, _, attempt = entry
+    if attempt >= ATTEMPTS:
+        reason = "the process that read it ended" if error is None else " ".join(str(error).split())[:200]
+        raise InputError(f"{part.name} failed {ATTEMPTS} times: {reason or type(error).__name__}") from error
+    time.sleep(PAUSE)
+    return pool.submit(function, part)
+
+
+class DaskCluster:
+    """Workers of a Dask cluster, such as a `LocalCluster`.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Connected to the scheduler. Workers need calib, and must see the files under the same paths.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    @property
+    def dashboard(self) -> str:
+        """Address of the page on which Dask shows what it does."""
+        return str(self.client.dashboard_link)
+
+    def map(self, function: Callable[[Part], Found], parts: Sequence[Part]) -> Iterator[Found]:
+        """Yield the results in the order of the parts."""
+        futures = self.client.map(function, list(parts), pure=False, retries=ATTEMPTS - 1)
+        for part, future in zip(parts, futures, strict=True):
+            try:
+                yield future.result()
+            except InputError:
+                raise
+            except Exception as error:
+                reason = " ".join(str(error).split())[:200] or type(error).__name__
+                raise InputError(f"{part.name} failed {ATTEMPTS} times: {reason}") from error
+            future.release()
+
+
+def engine_of(workers: int, scheduler: str | None, processes: bool) -> Engine:
+    """Return the engine that options name: threads, a Dask scheduler, or "local" for one started here.
+
+    Raises
+    ------
+    InputError
+        If Dask is not installed.
+    """
+    if scheduler is None:
+        return Threads(workers, processes=processes)
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise not_installed("Dask, for --scheduler,", "dask") from None
+    if scheduler == "local":
+        return DaskCluster(Client(LocalCluster(n_workers=workers, threads_per_worker=1)))
+    return DaskCluster(Client(scheduler))

@@ -1,0 +1,595 @@
+"""Fitting calibrators to files of any size: what in-memory fits give, from sums over parts.
+
+Histogram binning needs of every problem the distinct scores with their counts. Where they are few, one pass
+collects them. Else a first pass counts the points of fixed cells of scores, from which follows in which cells
+a cut can be; a second collects the distinct scores of these cells only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from calib.calibrators.histogram import HistogramBinning
+from calib.calibrators.likelihood import LEAST_RIDGE, newton, warn_early
+from calib.calibrators.multiclass import MulticlassToBinary
+from calib.calibrators.scaling import (
+    LEAST_FLOOR,
+    MOST_FLOOR,
+    TemperatureScaling,
+    VectorScaling,
+    log_floored,
+    temperature_of_slope,
+)
+from calib.exceptions import InputError
+from calib.notions import NotionShape
+from calib.parallel import WORKERS
+from calib.persistence.origin import FittedOn, today
+from calib.scale.engines import Engine, Threads
+from calib.scale.layout import Layout, Rows, in_order, read_batch
+from calib.scale.partial import highest_of, refuse_faults
+from calib.scale.parts import Part, Paths
+from calib.scale.scan import NO_ROWS, Progress, Scan, timed
+from calib.validation import check_count
+from calib.version import __version__
+
+#: Distinct scores that are collected in one pass; with more, cells are counted first.
+MOST_DISTINCT = 4_000_000
+
+#: Cells of equal width of the first pass: a power of two, so that the cell of a score is exact.
+FIRST_CELLS = 2**18
+
+#: A group and a class in one number: group * SHIFT + class.
+SHIFT = 2**32
+
+#: Which cells of the first pass count, by the names of group and class.
+_Wanted = Mapping[tuple[str, str], np.ndarray]
+
+#: Distinct scores around cuts that are collected in the second pass.
+MOST_AROUND_CUTS = 40_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCounts:
+    """How often each score occurs in each problem, and with which outcome.
+
+    Attributes
+    ----------
+    key : (d,) int64 array
+        Problem, ascending.
+    score : (d,) float64 array
+        Score, ascending within a problem.
+    count, happened : (d,) int64 arrays
+        Points, and those of them whose outcome is 1.
+    """
+
+    key: np.ndarray
+    score: np.ndarray
+    count: np.ndarray
+    happened: np.ndarray
+
+    @classmethod
+    def of(cls, key: np.ndarray, score: np.ndarray, count: np.ndarray, happened: np.ndarray) -> ScoreCounts:
+        """Sort points or counts, and add up those of equal problem and score."""
+        order = np.lexsort((score, key))
+        key, score = key[order], score[order]
+        new = np.append(True, (key[1:] != key[:-1]) | (score[1:] != score[:-1]))
+        starts = np.flatnonzero(new)
+        if not len(key):
+            return cls(key, score, count, happened)
+        sums = (np.add.reduceat(one[order], starts, dtype=np.int64) for one in (count, happened))
+        return cls(key[starts], score[starts], *sums)
+
+    @classmethod
+    def none(cls) -> ScoreCounts:
+        """Return the counts of no points."""
+        empty = np.empty(0, dtype=np.int64)
+        return cls(empty, np.empty(0), empty, empty)
+
+    @classmethod
+    def joined(cls, parts: Sequence[ScoreCounts]) -> ScoreCounts:
+        """Add up the counts of parts."""
+        columns = zip(*((one.key, one.score, one.count, one.happened) for one in parts), strict=True)
+        return cls.of(*(np.concatenate(column) for column in columns))
+
+    def of_key(self, key: int) -> ScoreCounts:
+        """Return those of one problem."""
+        rows = slice(*np.searchsorted(self.key, [key, key + 1]))
+        return ScoreCounts(self.key[rows], self.score[rows], self.count[rows], self.happened[rows])
+
+    def pooled(self, keys: np.ndarray) -> ScoreCounts:
+        """Return the counts of other problems, which are made of whole ones: `keys` holds that of each."""
+        return ScoreCounts.of(keys[self.key], self.score, self.count, self.happened)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What a pass found in one part: names of classes and groups, counts by (group, class), and rows."""
+
+    classes: tuple[str, ...]
+    groups: tuple[str, ...]
+    counts: ScoreCounts
+    n_rows: int
+
+
+def fit(
+    paths: Paths,
+    calibrator: Any = None,
+    *,
+    groups: str | None = None,
+    part: str = "calibration",
+    scores: str = "auto",
+    class_names: Sequence[str] | None = None,
+    workers: int | None = None,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> Any:
+    """Fit a calibrator to Parquet or Feather files of any size, and return it.
+
+    Parameters
+    ----------
+    paths : path, pattern, folder, or several of these
+        As for `calib.scale.summarize`.
+    calibrator : unfitted calibrator, optional
+        `MulticlassToBinary` of `HistogramBinning` with notion "top-label" or "confidence" (the default is
+        top-label), by class, group or both; `HistogramBinning` for one score; `TemperatureScaling` by log
+        loss, or `VectorScaling` with a number as ridge.
+    groups : str, optional
+        Column of the groups, for a calibrator that conditions on them.
+    part : {"calibration", "evaluation"}
+        Rows to fit on, where a column says which are which.
+    scores, class_names, workers, engine, progress
+        As for `calib.scale.summarize`; each pass over the data reports its own progress.
+
+    Returns
+    -------
+    calibrator
+        A fitted copy. Histogram binning is what `fit` gives on the rows in memory, to the last bit, for every
+        division into parts, order and number of workers; scalings agree to 1e-9.
+
+    Raises
+    ------
+    InputError
+        If the calibrator cannot be fitted by sums, the rows are weighted, or as for `calib.scale.summarize`.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> import pyarrow as pa, pyarrow.parquet as pq
+    >>> file = os.path.join(tempfile.mkdtemp(), "rows.parquet")
+    >>> rows = {"predicted": ["a"] * 100, "confidence": [0.6, 0.9] * 50, "label": ["a", "a", "b", "a"] * 25}
+    >>> pq.write_table(pa.table(rows), file)
+    >>> fitted = fit(file, MulticlassToBinary(HistogramBinning(n_bins=2)))
+    >>> fitted.calibrators_[0].values_.tolist(), fitted.class_names_
+    ([0.5, 1.0], ('a', 'b'))
+    """
+    chosen = clone(MulticlassToBinary() if calibrator is None else calibrator)
+    workers = WORKERS if workers is None else check_count(workers, "workers")
+    by = () if groups is None else (groups,)
+    scan = Scan.of(paths, by=by, part=part, scores=scores, class_names=class_names)
+    if scan.layout.weight is not None:
+        raise InputError("fits at scale count every row once; leave out the column of weights")
+    passes = _Passes(scan, engine or Threads(workers), progress)
+    names = scan.layout.class_names
+    if isinstance(chosen, TemperatureScaling):
+        n_rows = _fit_temperature(chosen, passes)
+    elif isinstance(chosen, VectorScaling):
+        n_rows = _fit_vector(chosen, passes)
+    elif isinstance(chosen, HistogramBinning):
+        n_rows = _fit_one_score(chosen, passes)
+    elif isinstance(chosen, MulticlassToBinary):
+        names, n_rows = _fit_problems(chosen, passes, groups)
+    else:
+        raise InputError(
+            f"a {type(chosen).__name__} cannot be fitted by sums over parts; choose HistogramBinning, "
+            "TemperatureScaling or VectorScaling, or fit on a sample in memory"
+        )
+    chosen.class_names_ = names
+    chosen.fitted_on_ = FittedOn(n_rows, None, today(), __version__)
+    return chosen
+
+
+@dataclass(frozen=True)
+class _Passes:
+    """Passes over all rows: a function of each part, in the order of the parts."""
+
+    scan: Scan
+    engine: Engine
+    progress: Progress | None
+
+    @property
+    def layout(self) -> Layout:
+        """What the columns are."""
+        return self.scan.layout
+
+    def over(self, function: Callable[..., Any], **options: Any) -> Iterable[Any]:
+        """Yield what `function(part, layout, **options)` returns of each part."""
+        work = partial(function, layout=self.layout, **options)
+        return timed(self.engine.map(work, self.scan.parts), self.scan.parts, self.progress)
+
+
+def _rows_of(part: Part, layout: Layout) -> Iterable[Rows]:
+    """Yield the rows of a part, all of which must be usable."""
+    row = part.first
+    for batch in part.batches(layout.columns):
+        rows = read_batch(batch, layout)
+        refuse_faults(part, rows.faults, row)
+        row += batch.num_rows
+        if rows.n_rows:
+            yield rows
+
+
+def _points(rows: Rows, layout: Layout) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray]:
+    """Return names of the classes that rows name, and class, score and outcome of each row."""
+    if rows.columns is not None:
+        label, score = highest_of(rows.columns)
+        assert rows.label is not None
+        outcome = label == rows.label
+        score = np.minimum(score, score.dtype.type(1.0)).astype(np.float64)
+        return layout.class_names or (), label.astype(np.int64), score, outcome
+    assert rows.score is not None
+    assert rows.outcome is not None
+    score = rows.score.astype(np.float64)
+    if rows.predicted is None:
+        return ("",), np.zeros(len(score), np.int64), score, rows.outcome
+    assert rows.label is not None
+    used = np.union1d(rows.predicted, rows.label[rows.label >= 0])
+    return tuple(rows.words[at] for at in used), np.searchsorted(used, rows.predicted), score, rows.outcome
+
+
+def _count_scores(
+    part: Part, layout: Layout, most: int, cells: int | None = None, wanted: _Wanted | None = None
+) -> _Found | None:
+    """Count the distinct scores of a part by (group, class), or with `cells` the cells that they are in.
+
+    With `wanted`, scores in other cells are left out. None where there are more than `most`.
+    """
+    classes: dict[str, int] = {}
+    groups: dict[str, int] = {}
+    parts = [ScoreCounts.none()]
+    n_rows = 0
+    for rows in _rows_of(part, layout):
+        words, label, score, outcome = _points(rows, layout)
+        n_rows += rows.n_rows
+        key = np.array([classes.setdefault(word, len(classes)) for word in words], dtype=np.int64)[label]
+        if rows.groups:
+            codes, names = rows.groups[0]
+            place = np.array([groups.setdefault(name, len(groups)) for name in names], dtype=np.int64)
+            key += place[codes] * SHIFT
+        if cells is not None:
+            score = np.floor(score * cells)
+        if wanted is not None:
+            keep = np.zeros(len(key), dtype=bool)
+            cell = np.floor(score * FIRST_CELLS).astype(np.int64)
+            for one in np.unique(key).tolist():
+                name = (list(groups)[one // SHIFT] if groups else "", list(classes)[one % SHIFT])
+                mine = key == one
+                keep[mine] = wanted[name][cell[mine]]
+            key, score, outcome = key[keep], score[keep], outcome[keep]
+        ones = np.ones(len(score), dtype=np.int64)
+        parts.append(ScoreCounts.of(key, score, ones, outcome.astype(np.int64)))
+        if len(parts) >= 16:
+            parts = [ScoreCounts.joined(parts)]
+            if len(parts[0].key) > most:
+                return None
+    counts = ScoreCounts.joined(parts)
+    return None if len(counts.key) > most else _Found(tuple(classes), tuple(groups) or ("",), counts, n_rows)
+
+
+def _joined(found: Sequence[_Found], names: tuple[str, ...] | None) -> _Found:
+    """Add up what was found in parts, with classes and groups in the order of their names."""
+    if not sum(one.n_rows for one in found):
+        raise InputError(NO_ROWS)
+    every = dict.fromkeys(name for one in found for name in one.classes)
+    classes = names if names is not None else in_order([name for name in every if name]) or ("",)
+    groups = tuple(sorted({name for one in found for name in one.groups}))
+    class_of = {name: code for code, name in enumerate(classes)}
+    group_of = {name: code for code, name in enumerate(groups)}
+    moved = []
+    for one in found:
+        class_code = np.array([class_of.get(name, 0) for name in one.classes] or [0], dtype=np.int64)
+        group_code = np.array([group_of[name] for name in one.groups], dtype=np.int64)
+        counts = one.counts
+        key = group_code[counts.key // SHIFT] * len(classes) + class_code[counts.key % SHIFT]
+        moved.append(ScoreCounts(key, counts.score, counts.count, counts.happened))
+    return _Found(classes, groups, ScoreCounts.joined(moved), sum(one.n_rows for one in found))
+
+
+def _collect(passes: _Passes, names: tuple[str, ...] | None, problems: Callable[..., Any]) -> _Found:
+    """Return the distinct scores by (group, class), in one pass or two.
+
+    `problems` gives, of the names of classes and groups, the problem of each (group, class) in every division
+    of the rows that is fitted, and of how many points how many bins are made.
+    """
+    found: list[_Found] = []
+    few, total = True, 0
+    for one in passes.over(_count_scores, most=MOST_DISTINCT):
+        total += 0 if one is None else len(one.counts.key)
+        if one is None or total > 4 * MOST_DISTINCT:
+            few = False
+            break
+        found.append(one)
+    if few:
+        return _joined(found, names)
+    cells = passes.over(_count_scores, most=MOST_AROUND_CUTS, cells=FIRST_CELLS)
+    coarse = _joined([one for one in cells if one is not None], names)
+    n_classes = len(coarse.classes)
+    masks = np.zeros((len(coarse.groups) * n_classes, FIRST_CELLS + 1), dtype=bool)
+    divisions, bins_for = problems(coarse.classes, coarse.groups)
+    for keys in divisions:
+        pooled = coarse.counts.pooled(keys)
+        for problem in np.unique(pooled.key).tolist():
+            of = pooled.of_key(problem)
+            masks[keys == problem] |= _cells_of_cuts(of, bins_for(int(of.count.sum())))
+    wanted = {
+        (group, name): masks[g * n_classes + c]
+        for g, group in enumerate(coarse.groups)
+        for c, name in enumerate(coarse.classes)
+    }
+    around = list(passes.over(_count_scores, most=MOST_AROUND_CUTS, wanted=wanted))
+    if any(one is None for one in around):
+        raise InputError(
+            "there are too many distinct scores around the edges of so many bins; ask for fewer bins with "
+            "n_bins"
+        )
+    fine = _joined(around, names)
+    rest = ~masks[coarse.counts.key, coarse.counts.score.astype(np.int64)]
+    left = ScoreCounts(
+        coarse.counts.key[rest],
+        coarse.counts.score[rest] / FIRST_CELLS,
+        coarse.counts.count[rest],
+        coarse.counts.happened[rest],
+    )
+    return _Found(coarse.classes, coarse.groups, ScoreCounts.joined([left, fine.counts]), coarse.n_rows)
+
+
+def _cells_of_cuts(of: ScoreCounts, n_bins: int) -> np.ndarray:
+    """Return the cells, of `FIRST_CELLS` and 1, in which a cut of `equal_mass_cuts` or the next score can be.
+
+    Of each cut an earliest and a latest place are followed: the next one moves on with the one before it.
+    """
+    ends = np.cumsum(of.count)
+    total = int(ends[-1])
+    share, low, high = max(total // n_bins, 1), 0, 0
+    chosen = np.zeros(len(ends) + 1, dtype=bool)
+
+    def position(cut: int, bins_left: int) -> int:
+        return cut + max(share, -(-(total - cut) // bins_left))
+
+    for bins_left in range(n_bins, 1, -1):
+        low, high = position(low, bins_left), position(high, bins_left)
+        if low > total:
+            break
+        first, last = np.searchsorted(ends, [low, min(high, total)])
+        chosen[first : last + 2] = True
+        high = int(ends[last])
+    mask = np.zeros(FIRST_CELLS + 1, dtype=bool)
+    mask[of.score[chosen[:-1]].astype(np.int64)] = True
+    return mask
+
+
+def _check_binning(binary: Any) -> HistogramBinning:
+    if not isinstance(binary, HistogramBinning) or binary.ties != "group":
+        raise InputError(
+            'fits at scale bin with HistogramBinning and ties="group"; '
+            "fit another calibrator on a sample in memory"
+        )
+    return binary
+
+
+def _fit_one_score(binning: HistogramBinning, passes: _Passes) -> int:
+    """Fit the bins of P(Y = 1), or of the confidence."""
+    _check_binning(binning)
+
+    def one_problem(classes: tuple[str, ...], groups: tuple[str, ...]) -> tuple[list[np.ndarray], Any]:
+        return [np.zeros(len(classes) * len(groups), dtype=np.int64)], binning.bins_for
+
+    found = _collect(passes, None, one_problem)
+    of = found.counts.pooled(np.zeros(len(found.classes) * len(found.groups), dtype=np.int64))
+    binning.fit_counts(of.score, of.count, of.happened)
+    return found.n_rows
+
+
+def _fit_problems(
+    calibrator: MulticlassToBinary, passes: _Passes, groups: str | None
+) -> tuple[tuple[str, ...], int]:
+    """Fit one histogram binning per problem; return names of classes and the number of rows."""
+    binning, layout = _check_binning(calibrator.binary_calibrator), passes.layout
+    if layout.kind not in ("vectors", "top-label"):
+        raise InputError("these rows have one score each; fit HistogramBinning itself")
+    if calibrator.notion not in ("confidence", "top-label") or calibrator.fallback == "shrink":
+        raise InputError(
+            'fits at scale have the notions "confidence" and "top-label", '
+            'and the fallbacks "identity" and "pooled"'
+        )
+    if calibrator.has_groups != (groups is not None):
+        raise InputError("groups, the column of the groups, belongs to a calibrator whose `by` names groups")
+
+    def shape_of(classes: tuple[str, ...], names: tuple[str, ...]) -> NotionShape:
+        return calibrator.shape_for(len(classes), len(names))
+
+    def keys_of(classes: tuple[str, ...], names: tuple[str, ...]) -> tuple[np.ndarray, ...]:
+        every = np.arange(len(classes) * len(names))
+        shape = shape_of(classes, names)
+        own = shape.problems_of(every % len(classes), group=every // len(classes))
+        return own, every % len(classes), np.zeros_like(every)
+
+    def divisions(classes: tuple[str, ...], names: tuple[str, ...]) -> tuple[list[np.ndarray], Any]:
+        own, by_class, together = keys_of(classes, names)
+        shape = shape_of(classes, names)
+        used = [own]
+        used += [by_class] if shape.n_groups and shape.by_class else []
+        used += [together] if calibrator.fallback == "pooled" else []
+        return used, binning.bins_for
+
+    found = _collect(passes, layout.class_names, divisions)
+    shape = shape_of(found.classes, found.groups)
+    own, by_class, together = (found.counts.pooled(keys) for keys in keys_of(found.classes, found.groups))
+
+    def sizes(of: ScoreCounts, n: int) -> np.ndarray:
+        total = np.zeros(n, dtype=np.int64)
+        np.add.at(total, of.key, of.count)
+        return total
+
+    def fit_one(of: ScoreCounts) -> HistogramBinning:
+        return clone(binning).fit_counts(of.score, of.count, of.happened)
+
+    def fit_pooled(claim: int) -> HistogramBinning | None:
+        few = found.n_rows < calibrator.least_points
+        if calibrator.fallback == "identity" or shape.problems_per_claim == 1 or few:
+            return None
+        return fit_one(together)
+
+    if calibrator.has_groups:
+        calibrator.groups_ = found.groups
+    calibrator.fit_problems(
+        shape,
+        sizes(own, shape.n_problems),
+        lambda index: fit_one(own.of_key(index)),
+        fit_pooled,
+        sizes(by_class, len(found.classes)),
+        lambda label: fit_one(by_class.of_key(label)),
+    )
+    return found.classes, found.n_rows
+
+
+def _matrix(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Return the (n, L) probabilities of rows, and the codes of their labels."""
+    assert rows.columns is not None
+    assert rows.label is not None
+    matrix = np.stack(rows.columns, axis=1)
+    return np.minimum(matrix, matrix.dtype.type(1.0)), rows.label.astype(np.int64)
+
+
+def _least_positive(part: Part, layout: Layout) -> tuple[int, float]:
+    """Return the rows of a part, and its smallest positive probability (1 where there is none)."""
+    n_rows, least = 0, 1.0
+    for rows in _rows_of(part, layout):
+        matrix, _ = _matrix(rows)
+        n_rows += len(matrix)
+        least = min(least, float(np.where(matrix > 0, matrix, 1).min()))
+    return n_rows, least
+
+
+def _begin_scaling(calibrator: Any, passes: _Passes) -> int:
+    """Set the number of classes and the floor of the probabilities; return the number of rows."""
+    if passes.layout.kind != "vectors":
+        raise InputError(f"{type(calibrator).__name__} needs a probability for every class")
+    n_classes = len(passes.layout.class_names or ())
+    each = list(passes.over(_least_positive))
+    n_rows = sum(count for count, _ in each)
+    if not n_rows:
+        raise InputError(NO_ROWS)
+    floor = np.clip(min(least for _, least in each) / 2.0, LEAST_FLOOR, MOST_FLOOR / n_classes)
+    calibrator.n_classes_, calibrator.floor_ = n_classes, float(floor)
+    return n_rows
+
+
+def _slopes(part: Part, layout: Layout, floor: float, b: float) -> tuple[float, float]:
+    """Return the first and second derivative in b = 1 / T of the log loss of a part."""
+    first = second = 0.0
+    for rows in _rows_of(part, layout):
+        matrix, codes = _matrix(rows)
+        log_p = log_floored(matrix, floor)
+        log_p -= log_p.max(axis=1, keepdims=True)
+        first -= float(log_p[np.arange(len(codes)), codes].sum())
+        p = np.exp(log_p * b)
+        p /= p.sum(axis=1, keepdims=True)
+        mean = np.einsum("ij,ij->i", p, log_p)
+        p *= log_p
+        first += float(mean.sum())
+        second += float(np.einsum("ij,ij->", p, log_p) - mean @ mean)
+    return first, second
+
+
+def _fit_temperature(calibrator: TemperatureScaling, passes: _Passes) -> int:
+    if calibrator.objective != "log_loss":
+        raise InputError(f'temperature at scale has the objective "log_loss"; got {calibrator.objective!r}')
+    n_rows = _begin_scaling(calibrator, passes)
+
+    def slope(b: float) -> tuple[float, float]:
+        each = list(passes.over(_slopes, floor=calibrator.floor_, b=b))
+        return math.fsum(first for first, _ in each), math.fsum(second for _, second in each)
+
+    calibrator.temperature_ = temperature_of_slope(slope)
+    return n_rows
+
+
+def _log_odds_of(rows: Rows, floor: float) -> tuple[np.ndarray, np.ndarray]:
+    matrix, codes = _matrix(rows)
+    log_p = log_floored(matrix, floor)
+    return log_p[:, :-1] - log_p[:, -1:], codes
+
+
+def _sum_log_odds(part: Part, layout: Layout, floor: float) -> np.ndarray:
+    """Return the sums over rows of the log-odds of the classes but the last."""
+    total = np.zeros(len(layout.class_names or ()) - 1)
+    for rows in _rows_of(part, layout):
+        total += _log_odds_of(rows, floor)[0].sum(axis=0)
+    return total
+
+
+def _vector_sums(
+    part: Part, layout: Layout, floor: float, shift: np.ndarray, theta: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return sums over the rows of a part: log loss, its gradient (2, L-1) and its Hessian.
+
+    Features are the log-odds less `shift`; logits are ``theta[0] * x + theta[1]``, and 0 for the last class.
+    """
+    m = len(shift)
+    loss, gradient, hessian = 0.0, np.zeros((2, m)), np.zeros((2, m, 2, m))
+    own = np.arange(m)
+    for rows in _rows_of(part, layout):
+        odds, codes = _log_odds_of(rows, floor)
+        x = odds - shift
+        z = np.zeros((len(x), m + 1))
+        z[:, :m] = x * theta[0] + theta[1]
+        z -= z.max(axis=1, keepdims=True)
+        p = np.exp(z)
+        norm = p.sum(axis=1)
+        loss += float(np.log(norm).sum() - z[np.arange(len(z)), codes].sum())
+        p = p[:, :m] / norm[:, None]
+        left = p - (codes[:, None] == own)
+        gradient += [(left * x).sum(axis=0), left.sum(axis=0)]
+        both = np.concatenate([p * x, p], axis=1)
+        hessian -= (both.T @ both).reshape(2, m, 2, m)
+        squares = (p * x * x).sum(axis=0), (p * x).sum(axis=0), p.sum(axis=0)
+        hessian[0, own, 0, own] += squares[0]
+        hessian[0, own, 1, own] += squares[1]
+        hessian[1, own, 0, own] += squares[1]
+        hessian[1, own, 1, own] += squares[2]
+    return loss, gradient, hessian
+
+
+def _fit_vector(calibrator: VectorScaling, passes: _Passes) -> int:
+    if not isinstance(calibrator.l2, (int, float)):
+        raise InputError(f"vector scaling at scale needs a number as l2; got {calibrator.l2!r}")
+    n_rows = _begin_scaling(calibrator, passes)
+    floor, ridge = calibrator.floor_, max(float(calibrator.l2), LEAST_RIDGE)
+    mean = np.sum(list(passes.over(_sum_log_odds, floor=floor)), axis=0) / n_rows
+    m = len(mean)
+    target = np.stack([np.ones(m), mean])  # what leaves the model as it is, of log-odds less their mean
+
+    def objective(flat: np.ndarray) -> tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        theta = flat.reshape(2, m)
+        each = passes.over(_vector_sums, floor=floor, shift=mean, theta=theta)
+        loss, gradient, hessian = (sum(sums) for sums in zip(*each, strict=True))
+        away = theta - target
+        curvature = np.asarray(hessian).reshape(2 * m, 2 * m) / n_rows + ridge * np.eye(2 * m)
+        value = loss / n_rows + 0.5 * ridge * float((away**2).sum())
+        slope = (np.asarray(gradient) / n_rows + ridge * away).ravel()
+        return value, slope, lambda direction: np.linalg.solve(curvature, direction)
+
+    optimum = newton(objective, target.ravel(), gap=1e-14)
+    if not optimum.converged:
+        warn_early(optimum)
+    weights, biases = optimum.theta.reshape(2, m)
+    calibrator.weights_, calibrator.biases_ = weights.copy(), biases - weights * mean
+    calibrator.loss_gap_, calibrator.gradient_norm_ = optimum.loss_gap, optimum.gradient_norm
+    return n_rows

@@ -1,0 +1,546 @@
+"""What each column of a batch is, decided once on the first rows, and the checked rows of a batch.
+
+Roles are guessed as for any file (`calib.formats.roles`); every batch is then read by them without a Python
+loop over rows. What the doctor would refuse is found batch by batch, with the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from calib.exceptions import InputError
+from calib.formats.answers import (
+    ABSTENTIONS,
+    abstaining,
+    as_outcomes,
+    classes_in,
+    codes_of,
+    missing_cells,
+)
+from calib.formats.arrow import column_values, table_of_batch
+from calib.formats.raw_predictions import RawPredictions, from_log_odds, raw_of
+from calib.formats.roles import guess_roles, part_of
+from calib.formats.tables import words_in
+from calib.kinds import KINDS
+from calib.predictions import ROW_SUM_TOLERANCE, Predictions
+from calib.validation import MISSING as NO_VALUE
+
+#: Kinds of predictions that one pass of sums can describe.
+STREAMED = ("vectors", "top-label", "confidence", "binary")
+
+#: Rows of the first batch from which roles are guessed.
+SAMPLE = 20_000
+
+#: A probability may be above 1 by this much, by rounding; it then counts as 1 (as `calib.validation` has it).
+ABOVE_ONE = 1e-6
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the columns of every batch are.
+
+    Attributes
+    ----------
+    kind : str
+        One of `STREAMED`.
+    scores : tuple of str
+        Columns of scores in the order of classes, or the one of lists or of single scores.
+    class_names : tuple of str or None
+        Names in the order of the columns ("vectors"), negative and positive class ("binary"), else None:
+        classes are then those that rows name.
+    label, predicted, correct, weight, split : str or None
+        Columns with these roles.
+    label_codes : mapping of str to int
+        Class code of each text that a label can be ("vectors"); empty where labels are codes.
+    scale : {"probabilities", "logits", "log_probabilities", "percent"}
+        What the scores are.
+    by : tuple of str
+        Columns whose groups are summed, too.
+    class_wise : bool
+        Whether the score of every class is summed, too.
+    abstentions : frozenset of str
+        Predictions, in lower case, that are no answer.
+    part : str or None
+        With `split`: "calibration" or "evaluation", the rows that count.
+    """
+
+    kind: str
+    scores: tuple[str, ...]
+    class_names: tuple[str, ...] | None
+    label: str | None
+    predicted: str | None = None
+    correct: str | None = None
+    weight: str | None = None
+    split: str | None = None
+    label_codes: Mapping[str, int] = field(default_factory=dict)
+    scale: str = "probabilities"
+    by: tuple[str, ...] = ()
+    class_wise: bool = False
+    abstentions: frozenset[str] = frozenset()
+    part: str | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """Every column that is read."""
+        single = (self.label, self.predicted, self.correct, self.weight, self.split)
+        return list(dict.fromkeys([*self.scores, *(name for name in single if name), *self.by]))
+
+
+def layout_of(
+    batch: pa.RecordBatch,
+    *,
+    by: Sequence[str] = (),
+    class_wise: bool = False,
+    part: str = "evaluation",
+    weighted: bool = True,
+    scores: str = "auto",
+    class_names: Sequence[str] | None = None,
+    labelled: bool = True,
+) -> Layout:
+    """Decide what the columns are, on the first rows of the data.
+
+    Parameters
+    ----------
+    batch : RecordBatch
+        The first rows, with all columns.
+    by : sequence of str
+        Columns of groups.
+    class_wise : bool
+        Whether to sum the scores of every class.
+    part : {"evaluation", "calibration"}
+        Rows that count, where a column says which are which.
+    weighted : bool
+        Whether to use a column of weights.
+    scores : {"auto", "probabilities", "logits", "log_probabilities"}
+        What the scores are, as for `calib.read`.
+    class_names : sequence of str, optional
+        Names of the classes in the order of the columns, where the columns have none.
+    labelled : bool
+        Whether to read what is true; without, all rows of all parts are read.
+
+    Raises
+    ------
+    InputError
+        If the rows are of a kind that sums cannot describe, have no labels, or lack a column.
+    """
+    table = table_of_batch(batch.slice(0, SAMPLE))
+    roles = guess_roles(table)
+    raw = raw_of(table, roles)
+    if raw.kind not in STREAMED:
+        raise InputError(
+            f"sums over parts describe {', '.join(KINDS[kind].title for kind in STREAMED)}; these rows are "
+            f"{KINDS[raw.kind].title}. Use calib.read on a part that fits into memory"
+        )
+    if labelled and len(roles.label) > 1:
+        raise InputError("the labels are in several columns; write one column with the true class")
+    for name in by:
+        if name not in batch.schema.names:
+            raise InputError(f"there is no column {name!r}; the columns are {', '.join(batch.schema.names)}")
+    label = roles.label[0] if roles.label else None
+    if labelled and label is None and roles.correct is None:
+        raise InputError("the rows have no true labels; add a column 'label'")
+    if class_wise and raw.kind != "vectors":
+        raise InputError(
+            f"class-wise sums need a score for every class; these rows are {KINDS[raw.kind].title}"
+        )
+    given: dict[str, Any] = {}
+    if raw.kind == "vectors":
+        given = _of_vectors(raw, class_names)
+    elif raw.kind == "binary":
+        raw.check_two_labels()
+        given = {"class_names": raw.names}
+    words = set() if raw.labels is None else {word.lower() for word in words_in(raw.labels)[1]}
+    return Layout(
+        kind=raw.kind,
+        scores=roles.probabilities,
+        label=label if labelled else None,
+        predicted=roles.predicted,
+        correct=roles.correct if labelled else None,
+        weight=roles.weight if weighted and labelled else None,
+        split=roles.split if labelled else None,
+        part=part if roles.split and labelled else None,
+        scale=_scale(raw, scores),
+        by=tuple(by),
+        class_wise=class_wise,
+        abstentions=frozenset(ABSTENTIONS - words | {""}),
+        **{"class_names": None, **given},
+    )
+
+
+def _of_vectors(raw: RawPredictions, class_names: Sequence[str] | None) -> dict[str, Any]:
+    """Return the names of the classes, and the codes of the texts that labels can be."""
+    names = tuple(class_names) if class_names is not None else raw.names
+    if len(names) != raw.n_classes:
+        raise InputError(f"class_names needs one name per column: got {len(names)} for {raw.n_classes}")
+    unnamed = class_names is None and raw.roles is not None and raw.roles.class_names is None
+    if raw.labels is not None and raw.labels.dtype == object and unnamed:
+        raise InputError(
+            "labels are texts, and the columns of scores name no classes; pass class_names in column order"
+        )
+    codes = tuple(str(code) for code in range(len(names)))
+    by_name = raw.labels is not None and (raw.labels.dtype == object or raw.labels_are_names)
+    by_name = by_name and (raw.labels is None or raw.labels.dtype == object or names != codes)
+    return {
+        "class_names": names,
+        "label_codes": {name: code for code, name in enumerate(names)} if by_name else {},
+    }
+
+
+def _scale(raw: RawPredictions, scores: str) -> str:
+    """Return what the scores are, by the rule that `RawPredictions.announced` follows."""
+    if raw.kind == "vectors":
+        usable = np.isfinite(raw.proba).all(axis=1)
+        if scores == "auto" and usable.any():
+            inside = bool(((raw.proba[usable] >= 0.0) & (raw.proba[usable] <= 1.0 + ABOVE_ONE)).mean() > 0.99)
+            scores = "probabilities" if inside else raw.scale
+        return scores if scores in ("logits", "log_probabilities") else "probabilities"
+    values = raw.proba[:, 0]
+    values = values[np.isfinite(values)]
+    if scores == "auto":
+        inside = len(values) == 0 or bool(values.min() >= 0.0 and values.max() <= 1.0 + ABOVE_ONE)
+        scores = raw.scale if not inside else "probabilities"
+        if not inside and scores == "unknown" and values.min() >= 0.0 and np.median(values) > 1.0:
+            scores = "percent"
+    return scores if scores in ("logits", "log_probabilities", "percent") else "probabilities"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Rows of a batch that cannot be used.
+
+    Attributes
+    ----------
+    code : str
+        As the doctor calls it (`calib.doctor.findings.CODES`).
+    message : str
+        What is wrong in the first of them.
+    row : int
+        The first of them, counted from 0.
+    count : int
+        How many there are.
+    """
+
+    code: str
+    message: str
+    row: int
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The usable rows of a batch.
+
+    Attributes
+    ----------
+    index : (n,) int64 array or None
+        Their places in the batch; None where all are used.
+    columns : list of (n,) float arrays or None
+        Scores of each class ("vectors").
+    score : (n,) float array or None
+        The one score of each row, of all other kinds.
+    predicted : (n,) int64 array or None
+        Class of each row, a place in `words` ("top-label").
+    label : (n,) int64 array or None
+        True class: a code ("vectors"), or a place in `words` ("top-label"), -1 where it is only known to be
+        another than the predicted one.
+    outcome : (n,) bool array or None
+        Whether the event happened, of all kinds but vectors.
+    words : tuple of str
+        Classes that these rows name ("top-label").
+    weights : (n,) float64 array or None
+        Weights.
+    groups : list of (codes, names)
+        Groups of each column of `by`.
+    faults : list of Fault
+        What was wrong with rows that were left out.
+    n_read, n_abstained : int
+        Rows of the batch, and those of the part that counts whose prediction is no answer.
+    """
+
+    index: np.ndarray | None
+    columns: list[np.ndarray] | None
+    score: np.ndarray | None
+    predicted: np.ndarray | None
+    label: np.ndarray | None
+    outcome: np.ndarray | None
+    words: tuple[str, ...]
+    weights: np.ndarray | None
+    groups: list[tuple[np.ndarray, tuple[str, ...]]]
+    faults: list[Fault]
+    n_read: int
+    n_abstained: int
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that are used."""
+        one = self.score if self.columns is None else self.columns[0]
+        assert one is not None
+        return len(one)
+
+
+class _Batch:
+    """One batch while its rows are looked through."""
+
+    def __init__(self, batch: pa.RecordBatch, layout: Layout) -> None:
+        self.batch, self.layout = batch, layout
+        self.keep = np.ones(batch.num_rows, dtype=bool)
+        self.faults: list[Fault] = []
+
+    def refuse(self, code: str, bad: Any, message: Any) -> None:
+        """Leave out the rows of a mask that are still there; `message` is called with the first."""
+        bad = bad & self.keep
+        if bad.any():
+            row = int(bad.argmax())
+            self.faults.append(Fault(code, message(row), row, int(bad.sum())))
+            self.keep &= ~bad
+
+    def column(self, name: str) -> pa.Array:
+        """Return a column by its name."""
+        at = self.batch.schema.get_field_index(name)
+        if at < 0:
+            raise InputError(f"there is no column {name!r} in this file; all files need the same columns")
+        return self.batch.column(at)
+
+    def floats(self, name: str) -> np.ndarray:
+        """Return a column of numbers as float32 or float64; missing ones are NaN."""
+        column = self.column(name)
+        if column.type in (pa.float32(), pa.float64()) and not column.null_count:
+            whole: np.ndarray = column.to_numpy()
+            return whole
+        values = column_values(column)
+        if values is None or values.ndim != 1 or values.dtype == object:
+            raise InputError(
+                f"column {name!r} must hold numbers; it is {self.column(name).type} in this file"
+            )
+        return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+
+    def words(self, name: str) -> tuple[np.ndarray, list[str]]:
+        """Return (codes, words) of a column, as `words_in` does of an array."""
+        column = self.column(name)
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        values = column_values(column.dictionary)
+        if values is None or values.ndim != 1:
+            raise InputError(f"column {name!r} must hold texts or numbers; it is {column.type} in this file")
+        places, words = words_in(values)
+        if column.indices.null_count or not len(words):
+            words = words if "" in words else [*words, ""]
+            places = np.append(places, words.index(""))
+        indices = column.indices.fill_null(len(places) - 1).to_numpy(zero_copy_only=False)
+        return places[indices.astype(np.int64, copy=False)], words
+
+
+def read_batch(batch: pa.RecordBatch, layout: Layout) -> Rows:
+    """Return the rows of a batch that can be used, and what is wrong with the others."""
+    at = _Batch(batch, layout)
+    if layout.split is not None:
+        _keep_part(at, layout)
+    n_part, n_abstained = int(at.keep.sum()), 0
+    predicted = label = outcome = score = columns = None
+    words: list[str] = []
+    if layout.kind == "top-label":
+        predicted, words = at.words(str(layout.predicted))
+        at.keep &= ~abstaining(as_cells(words), None, tuple(layout.abstentions))[predicted]
+        n_abstained = n_part - int(at.keep.sum())
+    if layout.kind == "vectors":
+        columns = _score_columns(at, layout)
+        label = None if layout.label is None else _vector_labels(at, layout, len(columns))
+    else:
+        score = _one_score(at, layout)
+        if layout.label is None and layout.correct is None:
+            pass  # what is true is not asked for
+        elif layout.kind == "top-label":
+            assert predicted is not None
+            label, outcome, words = _truth(at, layout, predicted, words)
+        elif layout.kind == "confidence":
+            outcome = _outcomes(at, str(layout.correct or layout.label))
+        else:
+            outcome = _events(at, layout)
+    weights = None
+    if layout.weight is not None:
+        weights = at.floats(layout.weight).astype(np.float64)
+        at.refuse(
+            "weights_used",
+            ~(np.isfinite(weights) & (weights >= 0.0)),
+            lambda row: f"the weight is {weights[row]}",
+        )
+        at.keep &= ~(weights == 0.0)
+    if columns is not None:
+        refuse_vectors(at, columns)
+    groups = [at.words(name) for name in layout.by]
+    named = [(codes, tuple(word or NO_VALUE for word in said)) for codes, said in groups]
+    index = None
+    if not at.keep.all():
+        index = np.flatnonzero(at.keep)
+        columns = None if columns is None else [one[index] for one in columns]
+        score, predicted, label, outcome, weights = (
+            None if one is None else one[index] for one in (score, predicted, label, outcome, weights)
+        )
+        named = [(codes[index], said) for codes, said in named]
+    return Rows(
+        index, columns, score, predicted, label, outcome, tuple(words), weights, named, at.faults,
+        batch.num_rows, n_abstained,
+    )  # fmt: skip
+
+
+def _keep_part(at: _Batch, layout: Layout) -> None:
+    codes, words = at.words(str(layout.split))
+    parts = [part_of(word) for word in words]
+    unknown = np.array([part is None for part in parts], dtype=bool)[codes]
+    at.refuse(
+        "labels_missing", unknown, lambda row: f"column {layout.split!r} holds {words[codes[row]]!r}, no part"
+    )
+    at.keep &= np.array([part == layout.part for part in parts], dtype=bool)[codes]
+
+
+def _score_columns(at: _Batch, layout: Layout) -> list[np.ndarray]:
+    """Return the scores of each class as probabilities, one array per class."""
+    if len(layout.scores) == 1:
+        matrix = column_values(at.column(layout.scores[0]))
+        if not isinstance(matrix, np.ndarray) or matrix.ndim != 2:
+            raise InputError(f"column {layout.scores[0]!r} must hold lists of as many numbers as classes")
+        columns = list(np.ascontiguousarray(matrix.T))
+    else:
+        columns = [at.floats(name) for name in layout.scores]
+    if layout.scale != "probabilities":
+        matrix = np.stack(columns, axis=1)
+        at.refuse(
+            "not_finite", ~np.isfinite(matrix).all(axis=1), lambda row: "a score is missing or infinite"
+        )
+        matrix[~at.keep] = -1.0
+        whole = RawPredictions(matrix, scale=layout.scale)
+        if layout.scale == "logits":
+            proba = Predictions.from_logits(matrix).proba
+        else:
+            matrix[~at.keep] = np.log(1.0 / matrix.shape[1])
+            proba = whole.predictions(layout.scale).proba
+        return list(np.ascontiguousarray(proba.T))
+    if len({one.dtype for one in columns}) > 1:
+        columns = [one.astype(np.float64) for one in columns]
+    return columns
+
+
+def refuse_vectors(at: _Batch, columns: list[np.ndarray]) -> None:
+    """Leave out rows that are no probabilities."""
+    sums = columns[0] + columns[1]
+    for one in columns[2:]:
+        sums += one
+    with np.errstate(invalid="ignore"):
+        off = np.abs(sums - 1.0)
+        fine = bool((off <= ROW_SUM_TOLERANCE).all()) and min(one.min() for one in columns) >= 0.0
+        if fine or not len(sums):
+            return
+        matrix = np.stack(columns, axis=1).astype(np.float64)
+        lowest, highest, sums = matrix.min(axis=1), matrix.max(axis=1), matrix.sum(axis=1)
+        finite = np.isfinite(matrix).all(axis=1)
+        at.refuse("not_finite", ~finite, lambda row: "a score is missing or infinite")
+        outside = finite & ((lowest < 0.0) | (highest > 1.0 + ABOVE_ONE))
+        at.refuse(
+            "negative",
+            outside,
+            lambda row: f"scores run from {lowest[row]:.6g} to {highest[row]:.6g}, outside [0, 1]",
+        )
+        at.refuse(
+            "rounding",
+            finite & (np.abs(sums - 1.0) > ROW_SUM_TOLERANCE),
+            lambda row: f"the scores sum to {sums[row]:.6g}, not to 1",
+        )
+
+
+def _vector_labels(at: _Batch, layout: Layout, n_classes: int) -> np.ndarray:
+    """Return class codes, and leave out rows without."""
+    name = str(layout.label)
+    if layout.label_codes:
+        codes, words = at.words(name)
+        at.refuse("labels_missing", missing_cells(as_cells(words))[codes], lambda row: "there is no label")
+        label = np.array([layout.label_codes.get(word, -1) for word in words], dtype=np.int64)[codes]
+        at.refuse(
+            "label_names_unmatched", label < 0, lambda row: f"label {words[codes[row]]!r} names no class"
+        )
+        return label
+    values = column_values(at.column(name))
+    if values is None or values.dtype == object:
+        raise InputError(f"column {name!r} must hold class codes; it is {at.column(name).type} in this file")
+    if values.dtype.kind == "f":
+        at.refuse("labels_missing", np.isnan(values), lambda row: "there is no label")
+        whole = np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) < 2**53)
+        label = np.where(whole, values, -1).astype(np.int64)
+    else:
+        label = values
+    low, high = (label.min(), label.max()) if len(label) else (0, 0)
+    if low < 0 or high >= n_classes:
+        out = (label < 0) | (label >= n_classes)
+        at.refuse("label_out_of_range", out, lambda row: f"label {values[row]} is outside 0..{n_classes - 1}")
+        label = np.where(out, 0, label)
+    return label
+
+
+def _one_score(at: _Batch, layout: Layout) -> np.ndarray:
+    """Return the one score of each row as a probability."""
+    score = at.floats(layout.scores[0])
+    at.refuse("not_finite", np.isnan(score), lambda row: "the score is missing")
+    given = score
+    with np.errstate(over="ignore", invalid="ignore"):
+        if layout.scale == "percent":
+            score = score / score.dtype.type(100.0)
+        elif layout.scale == "logits":
+            score = from_log_odds(score)
+        elif layout.scale == "log_probabilities":
+            score = np.exp(np.minimum(score.astype(np.float64), 0.0))
+        outside = (score < 0.0) | (score > 1.0 + ABOVE_ONE)
+        at.refuse("negative", outside, lambda row: f"the score is {given[row]:.6g}, outside [0, 1]")
+        return np.minimum(score, score.dtype.type(1.0))
+
+
+def _truth(
+    at: _Batch, layout: Layout, predicted: np.ndarray, words: list[str]
+) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Return true classes among `words`, which grow, and whether the predicted ones are right."""
+    if layout.label is None:
+        right = _outcomes(at, str(layout.correct))
+        return np.where(right, predicted, -1), right, words
+    codes, said = at.words(layout.label)
+    at.refuse("labels_missing", missing_cells(as_cells(said))[codes], lambda row: "there is no label")
+    known = list(dict.fromkeys([*words, *said]))
+    place = {word: code for code, word in enumerate(known)}
+    label = np.array([place[word] for word in said], dtype=np.int64)[codes]
+    return label, label == predicted, known
+
+
+def _outcomes(at: _Batch, name: str) -> np.ndarray:
+    """Return whether each row says it is right."""
+    codes, words = at.words(name)
+    outcome = as_outcomes(as_cells(words))[codes]
+    at.refuse(
+        "labels_missing", np.isnan(outcome), lambda row: f"{words[codes[row]]!r} says neither right nor wrong"
+    )
+    return outcome == 1.0
+
+
+def _events(at: _Batch, layout: Layout) -> np.ndarray:
+    """Return whether the positive class of a binary score is the true one."""
+    names = layout.class_names or ("0", "1")
+    codes, words = at.words(str(layout.label))
+    at.refuse("labels_missing", missing_cells(as_cells(words))[codes], lambda row: "there is no label")
+    event = codes_of(as_cells(words), names, set(names) == {"0", "1"})[codes]
+    at.refuse(
+        "label_out_of_range", event < 0, lambda row: f"label {words[codes[row]]!r} is neither of two classes"
+    )
+    return event == 1
+
+
+def as_cells(words: Sequence[str]) -> np.ndarray:
+    """Return texts as a column of cells."""
+    cells = np.empty(len(words), dtype=object)
+    cells[:] = list(words)
+    return cells
+
+
+def in_order(words: Sequence[str]) -> tuple[str, ...]:
+    """Return names of classes in the order in which calib numbers them: numbers in theirs, then texts."""
+    return classes_in(as_cells(list(words)))

@@ -1,0 +1,390 @@
+"""The pure function from a batch of rows to partial sums, and the sum of such sums."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from calib.exceptions import InputError
+from calib.metrics.errors import TINY
+from calib.results import Result
+from calib.scale.cells import CellAdder, CellSums, added, two_sum
+from calib.scale.layout import Fault, Layout, Rows, in_order, read_batch
+from calib.scale.parts import Part
+
+#: Means over rows that no cell holds: sums of the values, in float64.
+LOSSES = ("brier", "log_loss", "accuracy")
+
+#: Most groups that a column of `by` may have: ids of rows are no groups.
+MOST_GROUPS = 10_000
+
+#: Most findings that are kept of one part, and of all.
+MOST_FINDINGS = 100
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PartialSums(Result):
+    """What is known of some of the rows: sums, which add up with those of other rows.
+
+    Attributes
+    ----------
+    kind : str
+        Kind of the predictions, see `calib.kinds`.
+    class_names : tuple of str
+        Names of the classes: those of the columns ("vectors", "binary"), or those that rows name
+        ("top-label"); none of a confidence.
+    n_samples, n_abstained, n_faulty : int
+        Rows that are summed, rows without an answer, and rows that were left out because of a fault.
+    top : CellSums
+        Of the confidence, by predicted class; of P(Y = 1) and of a confidence alone by 0.
+    class_wise : CellSums or None
+        Of the score of every class, by class.
+    by : mapping of str to (tuple of str, CellSums)
+        Of each column of groups: their names, and the sums by group.
+    true : (L,) int64 array
+        Rows of each true class, as far as it is known.
+    losses : mapping of str to (float, float)
+        Sums of the values whose means are the Brier score and the log loss, each as a pair as in `CellSums`.
+    """
+
+    kind: str
+    class_names: tuple[str, ...]
+    n_samples: int
+    n_abstained: int
+    n_faulty: int
+    top: CellSums
+    class_wise: CellSums | None
+    by: Mapping[str, tuple[tuple[str, ...], CellSums]]
+    true: np.ndarray
+    losses: Mapping[str, tuple[float, float]]
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.top.weighted
+
+    @property
+    def digest(self) -> str:
+        """Hex digest (BLAKE2b, 64 bit) of the sums: equal rows in any order, equal digest."""
+        made = hashlib.blake2b(digest_size=8)
+        made.update(repr((self.kind, self.class_names, self.n_samples)).encode())
+        for array in (self.top.place, self.top.count, self.top.high, self.top.low):
+            made.update(np.ascontiguousarray(array).tobytes())
+        return made.hexdigest()
+
+
+class Accumulator:
+    """Adds up the batches of one part of the data, in their order."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        weighted = layout.weight is not None
+        self.words: dict[str, int] = {name: code for code, name in enumerate(layout.class_names or ())}
+        n_keys = len(self.words) if layout.kind == "vectors" else 1
+        self.top: list[CellSums] = []
+        self.adder = None if layout.kind == "top-label" else CellAdder(n_keys, weighted)
+        self.class_wise = CellAdder(n_keys, weighted) if layout.class_wise else None
+        self.groups: list[dict[str, int]] = [{} for _ in layout.by]
+        self.by: list[list[CellSums]] = [[] for _ in layout.by]
+        self.true = np.zeros(len(self.words), dtype=np.int64)
+        self.losses = dict.fromkeys(LOSSES, (0.0, 0.0))
+        self.n_samples = self.n_abstained = self.n_faulty = 0
+
+    def add(self, batch: pa.RecordBatch) -> list[Fault]:
+        """Add the rows of a batch, and return what was wrong with those that were left out."""
+        rows = read_batch(batch, self.layout)
+        self.n_samples += rows.n_rows
+        self.n_abstained += rows.n_abstained
+        self.n_faulty += sum(fault.count for fault in rows.faults)
+        if rows.n_rows:
+            if rows.columns is not None:
+                score, outcome = self._add_vectors(rows)
+            else:
+                score, outcome = self._add_scores(rows)
+            self._add_groups(rows, score, outcome)
+        return rows.faults
+
+    def _add_vectors(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        columns, truth, weights = rows.columns, rows.label, rows.weights
+        assert columns is not None
+        assert truth is not None
+        label, score = highest_of(columns)
+        truth = truth.astype(label.dtype)
+        outcome = label == truth
+        assert self.adder is not None
+        score = np.minimum(score, score.dtype.type(1.0))
+        self.adder.add(label, score, outcome, weights)
+        self.true += np.bincount(truth, minlength=len(columns))
+        matrix = np.stack(columns)
+        places = truth.astype(np.intp)
+        places *= len(score)
+        places += np.arange(len(score))
+        at_true = matrix.ravel().take(places, mode="clip").astype(np.float64)
+        exact, squares = np.empty(len(score)), np.zeros(1 if weights is None else len(score))
+        for code, column in enumerate(columns):
+            np.copyto(exact, column)
+            squares += np.einsum("i,i->", exact, exact) if weights is None else exact * exact
+            if self.class_wise is not None:
+                self.class_wise.add(
+                    np.full(len(score), code),
+                    np.minimum(column, column.dtype.type(1.0)),
+                    truth == code,
+                    weights,
+                )
+        logs = np.log(np.maximum(at_true, TINY))
+        self._lose("accuracy", float(outcome.sum() if weights is None else weights @ outcome))
+        if weights is None:
+            self._lose("brier", float(squares[0]) - 2.0 * float(at_true.sum()) + len(score))
+            self._lose("log_loss", -float(logs.sum()))
+        else:
+            self._lose("brier", float(weights @ (squares - 2.0 * at_true + 1.0)))
+            self._lose("log_loss", -float(weights @ logs))
+        return score, outcome
+
+    def _add_scores(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        score, outcome, weights = rows.score, rows.outcome, rows.weights
+        assert score is not None
+        assert outcome is not None
+        if self.adder is not None:
+            self.adder.add(None, score, outcome, weights)
+            if self.layout.kind == "binary":
+                self.true += np.bincount(outcome, minlength=2)
+        else:
+            assert rows.predicted is not None
+            assert rows.label is not None
+            place = self._places(rows.words)
+            label, known = place[rows.predicted], rows.label >= 0
+            adder = CellAdder(len(self.words), weights is not None)
+            adder.add(label, score, outcome, weights)
+            self.top.append(adder.sums())
+            if len(self.top) >= 16:
+                self.top = [added(self.top)]
+            self.true += np.bincount(place[rows.label[known]], minlength=len(self.words))
+        p = score.astype(np.float64)
+        logs = np.log(np.maximum(np.where(outcome, p, 1.0 - p), TINY))
+        each = np.ones(1) if weights is None else weights
+        right = (p > 0.5) == outcome if self.layout.kind == "binary" else outcome
+        self._lose("accuracy", float((each * right).sum()))
+        self._lose("brier", float((each * (p - outcome) ** 2).sum()))
+        self._lose("log_loss", -float((each * logs).sum()))
+        return score, outcome
+
+    def _places(self, words: Sequence[str]) -> np.ndarray:
+        """Return the key of each class that rows name, new ones after those that are there."""
+        place = np.array([self.words.setdefault(word, len(self.words)) for word in words], dtype=np.int64)
+        self.true = np.append(self.true, np.zeros(len(self.words) - len(self.true), dtype=np.int64))
+        return place
+
+    def _add_groups(self, rows: Rows, score: np.ndarray, outcome: np.ndarray) -> None:
+        for at, (codes, names) in enumerate(rows.groups):
+            known = self.groups[at]
+            place = np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
+            check_groups(self.layout.by[at], len(known))
+            adder = CellAdder(len(known), rows.weights is not None)
+            adder.add(place[codes], score, outcome, rows.weights)
+            self.by[at].append(adder.sums())
+            if len(self.by[at]) >= 16:
+                self.by[at] = [added(self.by[at])]
+
+    def _lose(self, name: str, value: float) -> None:
+        pair = two_sum(*(np.array(one) for one in (*self.losses[name], value, 0.0)))
+        self.losses[name] = float(pair[0]), float(pair[1])
+
+    def sums(self) -> PartialSums:
+        """Return the sums of all rows so far."""
+        weighted = self.layout.weight is not None
+        none = CellSums.empty(weighted)
+        top = self.adder.sums() if self.adder is not None else added(self.top or [none])
+        by = {
+            name: (tuple(self.groups[at]), added(self.by[at] or [none]))
+            for at, name in enumerate(self.layout.by)
+        }
+        found = PartialSums(
+            kind=self.layout.kind,
+            class_names=tuple(self.words),
+            n_samples=self.n_samples,
+            n_abstained=self.n_abstained,
+            n_faulty=self.n_faulty,
+            top=top,
+            class_wise=None if self.class_wise is None else self.class_wise.sums(),
+            by=by,
+            true=self.true,
+            losses=self.losses,
+        )
+        return sorted_names(found)
+
+
+def highest_of(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Column of the highest score of each row, ties to the lowest, and that score, as `highest` of a matrix.
+
+    Columns are compared one after another: the label is the number of columns before the first that is the
+    highest. It is of the smallest unsigned type that holds it.
+    """
+    best = np.maximum(columns[0], columns[1])
+    for one in columns[2:]:
+        np.maximum(best, one, out=best)
+    kind = np.uint8 if len(columns) <= 2**8 else np.uint16 if len(columns) <= 2**16 else np.uint32
+    before = columns[0] != best
+    label = before.astype(kind)
+    other = np.empty_like(before)
+    for one in columns[1:-1]:
+        np.not_equal(one, best, out=other)
+        np.logical_and(before, other, out=before)
+        label += before
+    return label, best
+
+
+def partial_sums(batch: pa.RecordBatch, layout: Layout) -> tuple[PartialSums, list[Fault]]:
+    """Return the sums over the rows of one batch, and what was wrong with rows that were left out.
+
+    Parameters
+    ----------
+    batch : RecordBatch
+        Rows with the columns of the layout.
+    layout : Layout
+        What the columns are, from `calib.scale.layout.layout_of`.
+    """
+    accumulator = Accumulator(layout)
+    faults = accumulator.add(batch)
+    return accumulator.sums(), faults
+
+
+@dataclass(frozen=True)
+class PlacedFault:
+    """A fault with its place: see `Fault`; `row` counts from the first row of the file."""
+
+    part: Part
+    fault: Fault
+    row: int
+
+    def __str__(self) -> str:
+        more = "" if self.fault.count == 1 else f"; {self.fault.count:,} such rows in this batch"
+        return f"{self.part.name}, row {self.row}: {self.fault.message} ({self.fault.code}{more})"
+
+
+def placed_fault(part: Part, fault: Fault, first: int) -> PlacedFault:
+    """Return a fault of a batch with its place; `first` is the row of the file that the batch starts with."""
+    return PlacedFault(replace(part, fragment=None), fault, first + fault.row)
+
+
+def refuse_faults(part: Part, faults: Sequence[Fault], first: int) -> None:
+    """Raise `InputError` with file, row group and row of the first fault of a batch, if there is one."""
+    for fault in faults:
+        raise InputError(f"{placed_fault(part, fault, first)}. Correct the rows, or have them left out")
+
+
+def sum_part(part: Part, layout: Layout, faults: str = "stop") -> tuple[PartialSums, list[str]]:
+    """Return the sums over the rows of a part, and what was wrong with rows that were left out.
+
+    Raises
+    ------
+    InputError
+        If a row cannot be used and `faults` is "stop"; names file, row group and row.
+    """
+    sums, found, row = Accumulator(layout), [], part.first
+    for batch in part.batches(layout.columns):
+        wrong = sums.add(batch)
+        if faults == "stop":
+            refuse_faults(part, wrong, row)
+        found += [str(placed_fault(part, fault, row)) for fault in wrong]
+        row += batch.num_rows
+    return sums.sums(), found[:MOST_FINDINGS]
+
+
+def sorted_names(sums: PartialSums) -> PartialSums:
+    """Return the same sums with classes and groups in the order of their names, where rows name them."""
+    if sums.kind == "top-label":
+        rows = sums.true.copy()
+        np.add.at(rows, sums.top.key, sums.top.count)
+        used = [name for name, count in zip(sums.class_names, rows.tolist(), strict=True) if count]
+        sums = _renamed(sums, in_order(used))
+    by = {name: _regrouped(groups, cells, sorted(groups)) for name, (groups, cells) in sums.by.items()}
+    return replace(sums, by=by)
+
+
+def _renamed(sums: PartialSums, names: tuple[str, ...]) -> PartialSums:
+    place = {name: code for code, name in enumerate(names)}
+    keys = np.array([place.get(name, -1) for name in sums.class_names], dtype=np.int64)
+    true = np.zeros(len(names), dtype=np.int64)
+    true[keys[keys >= 0]] = sums.true[keys >= 0]
+    return replace(sums, class_names=names, top=sums.top.with_keys(keys), true=true)
+
+
+def _regrouped(
+    groups: Sequence[str], cells: CellSums, names: Sequence[str]
+) -> tuple[tuple[str, ...], CellSums]:
+    place = {name: code for code, name in enumerate(names)}
+    return tuple(names), cells.with_keys([place[name] for name in groups])
+
+
+def check_groups(column: str, n_groups: int) -> None:
+    """Refuse a column that names every row."""
+    if n_groups > MOST_GROUPS:
+        raise InputError(
+            f"column {column!r} has more than {MOST_GROUPS:,} groups; give a column with fewer values, such "
+            "as "
+            "a site or a month"
+        )
+
+
+def combined(parts: Iterable[PartialSums]) -> PartialSums:
+    """Return the sums over the rows of all parts.
+
+    Raises
+    ------
+    InputError
+        If the parts are of different kinds or classes, or only some have weights, class-wise sums or groups.
+    """
+    listed = list(parts)
+    first = listed[0]
+    if len(listed) == 1:
+        return first
+    for other in listed[1:]:
+        _check_alike(first, other)
+    if first.kind == "top-label":
+        names = in_order(list(dict.fromkeys(name for part in listed for name in part.class_names)))
+        listed = [_renamed(part, names) for part in listed]
+    by = {}
+    for column in first.by:
+        groups = sorted({name for part in listed for name in part.by[column][0]})
+        check_groups(column, len(groups))
+        by[column] = tuple(groups), added([_regrouped(*part.by[column], groups)[1] for part in listed])
+    losses: dict[str, Any] = dict.fromkeys(LOSSES, (0.0, 0.0))
+    for part in listed:
+        for name, pair in part.losses.items():
+            high, low = two_sum(*(np.array(one) for one in (*losses[name], *pair)))
+            losses[name] = float(high), float(low)
+    return PartialSums(
+        kind=first.kind,
+        class_names=listed[0].class_names,
+        n_samples=sum(part.n_samples for part in listed),
+        n_abstained=sum(part.n_abstained for part in listed),
+        n_faulty=sum(part.n_faulty for part in listed),
+        top=added([part.top for part in listed]),
+        class_wise=None
+        if first.class_wise is None
+        else added([part.class_wise for part in listed if part.class_wise]),
+        by=by,
+        true=np.sum([part.true for part in listed], axis=0),
+        losses=losses,
+    )
+
+
+def _check_alike(first: PartialSums, other: PartialSums) -> None:
+    def described(part: PartialSums) -> dict[str, Any]:
+        return {
+            "kind": part.kind,
+            "classes": part.class_names if part.kind in ("vectors", "binary") else None,
+            "weights": "with" if part.weighted else "without",
+            "class-wise sums": "with" if part.class_wise is not None else "without",
+            "groups of the columns": tuple(part.by),
+        }
+
+    for what, value in described(first).items():
+        if (found := described(other)[what]) != value:
+            raise InputError(f"summaries that differ in their {what} do not add up: {value} and {found}")

@@ -1,0 +1,157 @@
+"""Parts of data on storage: the row groups of Parquet files, read batch by batch in bounded memory."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+
+from calib.exceptions import InputError
+
+#: Rows of a batch: its columns stay in a processor's cache while they are gone over, and one of float64 is
+#: small enough (below 128 KiB) for its memory to be used again instead of being asked for anew.
+BATCH = 16_000
+
+#: Endings of files in folders that are read.
+ENDINGS = (".parquet", ".pq", ".feather", ".arrow")
+
+#: Called with the rows done and the rows there are.
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A row group of a file.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    row_group : int
+        Its number in the file; 0 for a file without row groups.
+    first : int
+        Row of the file that it starts with.
+    n_rows : int
+        Its rows.
+    fragment : pyarrow.dataset.Fragment
+        What reads it.
+    """
+
+    path: str
+    row_group: int
+    first: int
+    n_rows: int
+    fragment: Any
+
+    @property
+    def name(self) -> str:
+        """File and row group, for messages."""
+        return f"{self.path}, row group {self.row_group}"
+
+    def batches(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        """Read its rows in order, with these columns or all."""
+        schema = self.fragment.physical_schema
+        if columns is not None:
+            missing = [name for name in columns if name not in schema.names]
+            if missing:
+                raise InputError(
+                    f"{self.path} has no column {missing[0]!r}, which the first file has; all files need "
+                    "the same "
+                    "columns"
+                )
+        options: dict[str, Any] = {"batch_size": BATCH, "batch_readahead": 1, "use_threads": False}
+        for batch in self.fragment.to_batches(columns=None if columns is None else list(columns), **options):
+            if batch.num_rows:
+                yield batch
+
+
+def find_files(paths: Paths) -> list[str]:
+    """Return the files that paths, patterns such as ``data/*.parquet`` and folders name, in order.
+
+    Addresses such as ``s3://bucket/file.parquet`` are taken as they are.
+
+    Raises
+    ------
+    InputError
+        If a path names no file, or a file is named twice.
+    """
+    listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    files: list[str] = []
+    for one in listed:
+        text = os.fspath(one)
+        if "://" in text:
+            found = [text]
+        elif os.path.isdir(text):
+            below = sorted(glob.glob(os.path.join(glob.escape(text), "**", "*"), recursive=True))
+            found = [name for name in below if name.endswith(ENDINGS)]
+        elif os.path.exists(text):
+            found = [text]
+        else:
+            found = sorted(glob.glob(text, recursive=True))
+        if not found:
+            raise InputError(
+                f"{text!r} names no file; give files, a folder, or a pattern such as 'data/*.parquet'"
+            )
+        files += found
+    if not files:
+        raise InputError("no paths were given")
+    real = [one if "://" in one else os.path.realpath(one) for one in files]
+    for at, one in enumerate(real):
+        if one in real[:at]:
+            raise InputError(f"{files[at]!r} is named twice; its rows would count twice")
+    return files
+
+
+def find_parts(files: Sequence[str], coded: Sequence[str] = ()) -> list[Part]:
+    """Return the row groups of files, in order; columns of `coded` are read as codes of their values.
+
+    Raises
+    ------
+    InputError
+        If a file is none of Parquet or Feather, or cannot be opened.
+    """
+    parts: list[Part] = []
+    for path in files:
+        try:
+            parts += _parts_of(path, coded)
+        except (OSError, pa.ArrowException) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise InputError(f"{path}: cannot be read as Parquet or Feather: {reason}") from None
+    return parts
+
+
+def _parts_of(path: str, coded: Sequence[str]) -> list[Part]:
+    is_feather = path.endswith((".feather", ".arrow"))
+    texts = {name for name in coded} if not is_feather else set()
+    kind: Any = pads.IpcFileFormat() if is_feather else pads.ParquetFileFormat(dictionary_columns=texts)
+    found = []
+    for fragment in pads.dataset(path, format=kind).get_fragments():
+        if is_feather:
+            found.append(Part(path, 0, 0, fragment.count_rows(), fragment))
+            continue
+        first = 0
+        for group in fragment.split_by_row_group():
+            described = group.row_groups[0]
+            if described.num_rows:
+                found.append(Part(path, described.id, first, described.num_rows, group))
+            first += described.num_rows
+    return found
+
+
+def first_batch(parts: Sequence[Part]) -> pa.RecordBatch:
+    """Return the first rows there are, with all columns.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+    """
+    for part in parts:
+        for batch in part.batches(None):
+            return batch
+    raise InputError("the files have no rows")

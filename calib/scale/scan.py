@@ -1,0 +1,177 @@
+"""Summarizing files: parts are summed by workers, and the sums added up in the order of the parts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+
+from calib.exceptions import InputError
+from calib.parallel import WORKERS
+from calib.scale.engines import Engine, Threads
+from calib.scale.layout import Layout, layout_of
+from calib.scale.partial import MOST_FINDINGS, PartialSums, combined, sum_part
+from calib.scale.parts import Part, Paths, find_files, find_parts, first_batch
+from calib.scale.summary import Summary
+from calib.validation import check_choice, check_count
+
+#: Called with the rows that are done, all rows, and the seconds since the start.
+Progress = Callable[[int, int, float], None]
+
+#: What is said where nothing is left to sum.
+NO_ROWS = "no row can be used: all are of another part, without an answer, or faulty"
+
+#: What to do with rows that cannot be used.
+FAULTS = ("stop", "drop")
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Files with what their columns are.
+
+    Attributes
+    ----------
+    parts : list of Part
+        Row groups of all files, in order.
+    layout : Layout
+        What the columns are.
+    """
+
+    parts: list[Part]
+    layout: Layout
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all parts."""
+        return sum(part.n_rows for part in self.parts)
+
+    @classmethod
+    def of(cls, paths: Paths, **options: object) -> Scan:
+        """Find the files, and decide on their first rows what the columns are; options of `layout_of`."""
+        files = find_files(paths)
+        parts = find_parts(files)
+        first = first_batch(parts)
+        layout = layout_of(first, **options)  # type: ignore[arg-type]
+        single = (layout.label, layout.predicted, layout.correct, layout.split)
+        texts = [
+            name
+            for name in {*(name for name in single if name), *layout.by}
+            if pa.types.is_string(first.schema.field(name).type)
+            or pa.types.is_large_string(first.schema.field(name).type)
+        ]
+        return cls(find_parts(files, texts) if texts else parts, layout)
+
+
+def summarize(
+    paths: Paths,
+    *,
+    by: str | Sequence[str] = (),
+    class_wise: bool = False,
+    part: str = "evaluation",
+    weighted: bool = True,
+    scores: str = "auto",
+    class_names: Sequence[str] | None = None,
+    faults: str = "stop",
+    workers: int | None = None,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> Summary:
+    """Summarize the predictions in Parquet or Feather files of any size, in bounded memory.
+
+    Parameters
+    ----------
+    paths : path, pattern, folder, or several of these
+        Files with the same columns, named as for `calib.read`: a probability for every class, a predicted
+        class with its confidence, a confidence with whether it was right, or P(Y = 1); and the true label.
+    by : str or sequence of str
+        Columns whose groups are summed, too, for `Summary.slices`.
+    class_wise : bool
+        Whether to sum the scores of every class, too, for the notion "class-wise".
+    part : {"evaluation", "calibration"}
+        Rows that count, where a column says which are which.
+    weighted : bool
+        Whether to use a column of weights.
+    scores : {"auto", "probabilities", "logits", "log_probabilities"}
+        What the scores are.
+    class_names : sequence of str, optional
+        Names of the classes in the order of the columns of scores, where these have none.
+    faults : {"stop", "drop"}
+        Whether a row that cannot be used ends the work, or is left out and told of in `Summary.findings`.
+    workers : int, optional
+        Threads; by default one per processor.
+    engine : Engine, optional
+        Who works, instead of threads: `calib.scale.engines`.
+    progress : callable, optional
+        Called with the rows done, all rows and the seconds since the start.
+
+    Raises
+    ------
+    InputError
+        If files cannot be read, or a row cannot be used; the message names file, row group and row.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> import pyarrow as pa, pyarrow.parquet as pq
+    >>> folder = tempfile.mkdtemp()
+    >>> rows = {"predicted": ["a", "b"] * 50, "confidence": [0.75] * 100, "label": ["a"] * 100}
+    >>> pq.write_table(pa.table(rows), os.path.join(folder, "rows.parquet"), row_group_size=40)
+    >>> summary = summarize(folder)
+    >>> summary.n_samples, summary.ece("confidence"), summary.ece("top-label")
+    (100, 0.25, 0.5)
+    """
+    check_choice(faults, FAULTS, "faults")
+    workers = WORKERS if workers is None else check_count(workers, "workers")
+    columns = (by,) if isinstance(by, str) else tuple(by)
+    scan = Scan.of(
+        paths,
+        by=columns,
+        class_wise=class_wise,
+        part=part,
+        weighted=weighted,
+        scores=scores,
+        class_names=class_names,
+    )
+    digests, findings, kept = [], [], _Pairwise()
+    work = partial(sum_part, layout=scan.layout, faults=faults)
+    for sums, found in timed((engine or Threads(workers)).map(work, scan.parts), scan.parts, progress):
+        digests.append(sums.digest)
+        findings += found
+        kept.add(sums)
+    total = kept.sums()
+    if not total.n_samples:
+        raise InputError(NO_ROWS)
+    source = ", ".join(dict.fromkeys(one.path for one in scan.parts))[:1000]
+    return Summary(total, tuple(sorted(digests)), tuple(findings[:MOST_FINDINGS]), source)
+
+
+class _Pairwise:
+    """Adds up sums in their order, several at a time."""
+
+    def __init__(self) -> None:
+        self.kept: list[PartialSums] = []
+
+    def add(self, sums: PartialSums) -> None:
+        """Add those of the next part."""
+        self.kept.append(sums)
+        if len(self.kept) >= 16:
+            self.kept = [combined(self.kept)]
+
+    def sums(self) -> PartialSums:
+        """Return the sums of all parts."""
+        return combined(self.kept)
+
+
+def timed(
+    results: Iterator[tuple[PartialSums, list[str]]], parts: Sequence[Part], progress: Progress | None
+) -> Iterator[tuple[PartialSums, list[str]]]:
+    """Pass results on, and tell how many rows are done."""
+    total, done, start = sum(part.n_rows for part in parts), 0, time.monotonic()
+    for part, result in zip(parts, results, strict=True):
+        done += part.n_rows
+        if progress is not None:
+            progress(done, total, time.monotonic() - start)
+        yield result

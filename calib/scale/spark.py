@@ -1,0 +1,76 @@
+"""Summaries of Spark data frames: `mapInArrow` sums each partition, and the driver adds the sums up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from calib.exceptions import InputError
+from calib.scale.files import dumps, load
+from calib.scale.layout import SAMPLE, layout_of
+from calib.scale.partial import Accumulator, combined
+from calib.scale.summary import Summary
+
+
+def summarize_spark(
+    frame: Any,
+    *,
+    by: str | Sequence[str] = (),
+    class_wise: bool = False,
+    part: str = "evaluation",
+    weighted: bool = True,
+    scores: str = "auto",
+    class_names: Sequence[str] | None = None,
+) -> Summary:
+    """Summarize a Spark data frame on the session that it belongs to.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        Rows with the columns that `calib.scale.summarize` takes. Workers need calib.
+    by, class_wise, part, weighted, scores, class_names
+        As for `calib.scale.summarize`.
+
+    Returns
+    -------
+    Summary
+        Its parts are the partitions of the frame.
+
+    Raises
+    ------
+    InputError
+        If the rows cannot be summed. A row that cannot be used ends the work; Spark's error names its
+        place in the partition.
+    """
+    columns = (by,) if isinstance(by, str) else tuple(by)
+    first = frame.limit(SAMPLE).toArrow().combine_chunks().to_batches()
+    if not first:
+        raise InputError("the data frame has no rows")
+    layout = layout_of(
+        first[0],
+        by=columns,
+        class_wise=class_wise,
+        part=part,
+        weighted=weighted,
+        scores=scores,
+        class_names=class_names,
+    )
+
+    def sum_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        total, row = Accumulator(layout), 0
+        for batch in batches:
+            for fault in total.add(batch):
+                raise InputError(f"row {row + fault.row} of a partition: {fault.message} ({fault.code})")
+            row += batch.num_rows
+        sums = total.sums()
+        if sums.n_samples:
+            yield pa.RecordBatch.from_pydict({"sums": [dumps(Summary(sums, (sums.digest,)))]})
+
+    parts = frame.select(*layout.columns).mapInArrow(sum_partition, "sums binary").collect()
+    if not parts:
+        raise InputError("no row can be used: all are of another part, or without an answer")
+    summaries = [load(bytes(one["sums"])) for one in parts]
+    digests = sorted(part for one in summaries for part in one.parts)
+    return Summary(combined([one.sums for one in summaries]), tuple(digests), (), "a Spark data frame")

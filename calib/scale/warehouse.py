@@ -1,0 +1,164 @@
+"""The sums of a summary as one GROUP BY, for tables in a warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.exceptions import InputError
+from calib.metrics.errors import TINY
+from calib.scale.cells import CELLS, UNITS, CellSums, finder
+from calib.scale.layout import in_order
+from calib.scale.partial import LOSSES, PartialSums, sorted_names
+from calib.scale.summary import Summary
+from calib.validation import check_choice
+
+#: Columns of the result of the query.
+COLUMNS = ("predicted", "true_class", "cell", "outcome", "n", "score_units", "square_units", "log_loss")
+
+#: How dialects call numbers of 64 bits, and whole numbers that hold sums of units.
+_TYPES = {
+    "duckdb": ("DOUBLE", "BIGINT"),
+    "postgres": ("DOUBLE PRECISION", "NUMERIC(38, 0)"),
+    "bigquery": ("FLOAT64", "NUMERIC"),
+    "snowflake": ("DOUBLE", "NUMBER(38, 0)"),
+    "spark": ("DOUBLE", "DECIMAL(38, 0)"),
+}
+DIALECTS = tuple(_TYPES)
+
+
+def _values(rows: str) -> str:
+    return f"(VALUES\n{rows}\n  ) AS steps (step, first_cell, edge)"
+
+
+def _structs(rows: str) -> str:
+    return f"UNNEST(ARRAY<STRUCT<step INT64, first_cell INT64, edge FLOAT64>>[\n{rows}\n  ]) AS steps"
+
+
+_TABLES: Mapping[str, Callable[[str], str]] = {name: _values for name in DIALECTS} | {"bigquery": _structs}
+
+
+def sql(
+    dialect: str,
+    *,
+    table: str = "predictions",
+    predicted: str = "predicted",
+    confidence: str = "confidence",
+    label: str = "label",
+) -> str:
+    """Return a query whose result `summary_of_counts` turns into a summary.
+
+    Parameters
+    ----------
+    dialect : {"duckdb", "postgres", "bigquery", "snowflake", "spark"}
+        Of the warehouse.
+    table, predicted, confidence, label : str
+        Names of the table and of its columns, as they are written in the query.
+
+    Raises
+    ------
+    InputError
+        If the dialect is unknown.
+
+    Notes
+    -----
+    The cell of a confidence is found as everywhere in calib (`calib.binning.BinFinder`): times 2^k its whole
+    part names a step, whose first cell and inner edge are in the table `steps`. Scores are summed as whole
+    numbers of units of 2^-37. Rows without a predicted class, a confidence in [0, 1] or a label are left out.
+    """
+    real, whole = _TYPES[check_choice(dialect, DIALECTS, "dialect")]
+    n_steps, first, edge = finder(np.dtype(np.float64)).table
+    rows = ",\n".join(
+        f"    ({step}, {first[step]}, {'2e0' if np.isinf(edge[step]) else f'{edge[step]:.17e}'})"
+        for step in range(n_steps + 1)
+    )
+    score = f"CAST(p.{confidence} AS {real})"
+    units = f"CAST(FLOOR({{}} * {UNITS:.0f}e0 + 0.5e0) AS {whole})"
+    right = f"p.{predicted} = p.{label}"
+    chance = f"CASE WHEN {right} THEN {score} ELSE 1e0 - {score} END"
+    integer = "INT64" if dialect == "bigquery" else "INTEGER"
+    return (
+        f"-- calib: sums over {CELLS} cells, of which every equal-width binning of up to 50 bins is made.\n"
+        "SELECT\n"
+        f"  p.{predicted} AS predicted,\n"
+        f"  CASE WHEN {right} THEN NULL ELSE p.{label} END AS true_class,\n"
+        f"  steps.first_cell + CASE WHEN {score} >= CAST(steps.edge AS {real}) THEN 1 ELSE 0 END AS cell,\n"
+        f"  CASE WHEN {right} THEN 1 ELSE 0 END AS outcome,\n"
+        "  COUNT(*) AS n,\n"
+        f"  SUM({units.format(score)}) AS score_units,\n"
+        f"  SUM({units.format(f'{score} * {score}')}) AS square_units,\n"
+        f"  SUM(-LN(GREATEST({chance}, {TINY!r}))) AS log_loss\n"
+        f"FROM {table} AS p\n"
+        f"JOIN {_TABLES[dialect](rows)}\n"
+        f"  ON steps.step = CAST(FLOOR({score} * {n_steps}e0) AS {integer})\n"
+        f"WHERE p.{predicted} IS NOT NULL AND p.{label} IS NOT NULL\n"
+        f"  AND p.{confidence} >= 0 AND p.{confidence} <= 1\n"
+        "GROUP BY 1, 2, 3, 4\n"
+    )
+
+
+def summary_of_counts(result: Any, source: str = "a query") -> Summary:
+    """Return the summary of the result of `sql`.
+
+    Parameters
+    ----------
+    result : DataFrame
+        With the columns `COLUMNS`.
+    source : str
+        Where the rows come from, for people.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or holds what the query cannot give.
+    """
+    frame = pd.DataFrame(result)
+    missing = [name for name in COLUMNS if name not in frame]
+    if missing:
+        raise InputError(f"the result has no column {missing[0]!r}; pass what the query of `calib sql` gives")
+    if not len(frame):
+        raise InputError("the result has no rows")
+    whole = {name: [int(value) for value in frame[name]] for name in COLUMNS[2:-1]}
+    cell, outcome = np.array(whole["cell"]), np.array(whole["outcome"])
+    if cell.min() < 0 or cell.max() >= CELLS or not np.isin(outcome, (0, 1)).all() or min(whole["n"]) < 1:
+        raise InputError("the result holds cells, outcomes or counts that the query cannot give")
+    predicted = frame["predicted"].astype(str).to_numpy(dtype=object)
+    given = frame["true_class"].astype(object)
+    other = (given.notna() & (given != "")).tolist()  # a class that is not the predicted one
+    truth = [
+        str(true) if is_other else said
+        for said, true, is_other in zip(predicted, given.tolist(), other, strict=True)
+    ]
+    names = in_order(list(dict.fromkeys([*predicted, *truth])))
+    code = {name: at for at, name in enumerate(names)}
+    count = np.array(whole["n"], dtype=np.int64)
+    place = (np.array([code[name] for name in predicted]) * CELLS + cell) * 2 + outcome
+    places, at = np.unique(place, return_inverse=True)
+    totals = np.zeros(len(places), dtype=np.int64)
+    np.add.at(totals, at, count)
+    pairs = [_exact(whole[name], at, len(places)) for name in ("score_units", "square_units")]
+    high, low = (np.stack([pair[end] for pair in pairs]) for end in (0, 1))
+    true = np.zeros(len(names), dtype=np.int64)
+    np.add.at(true, [code[name] for name in truth], count)
+    cells = CellSums(places, totals, high, low)
+    right = float(totals[cells.outcome == 1].sum())
+    scores, squares = high + low
+    brier = float(squares.sum() - 2.0 * scores[cells.outcome == 1].sum() + right)
+    log_loss = float(frame["log_loss"].astype(np.float64).sum())
+    losses = dict(zip(LOSSES, ((brier, 0.0), (log_loss, 0.0), (right, 0.0)), strict=True))
+    sums = PartialSums("top-label", names, int(count.sum()), 0, 0, cells, None, {}, true, losses)
+    sums = sorted_names(sums)
+    return Summary(sums, (sums.digest,), (), source)
+
+
+def _exact(units: list[int], at: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Add up whole numbers of units of any size by place, and return them as pairs of float64."""
+    totals = [0] * size
+    for place, value in zip(at.tolist(), units, strict=True):
+        totals[place] += value
+    high = np.array([float(total) for total in totals])
+    low = np.array([float(total - int(upper)) for total, upper in zip(totals, high.tolist(), strict=True)])
+    return high / UNITS, low / UNITS

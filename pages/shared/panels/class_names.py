@@ -1,0 +1,65 @@
+"""Names and order of the classes for display, on the Data page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from calib import InputError, Predictions
+from pages.shared.session import dataset, use
+from pages.shared.widgets import escaped
+
+
+def offer_class_names() -> None:
+    """Let the user rename the classes and put them in another order, for every page and file."""
+    data = dataset()
+    names = getattr(data.evaluation, "class_names", None)
+    if names is None or data.kind.name in ("confidence", "binary"):
+        return
+    with st.expander("Names and order of the classes", key="class-names"):
+        table = pd.DataFrame({"class": names, "shown as": names, "place": range(1, len(names) + 1)})
+        edited = st.data_editor(
+            table, hide_index=True, disabled=["class"], key=f"class-names-{data.key[:24]}", num_rows="fixed"
+        )
+        st.caption(
+            "Figures, tables, the report and files made from here on use these names in this order. "
+            "Calibrators are fitted again, and then expect these names in new files."
+        )
+        if st.button("Show the classes so", disabled=edited.equals(table)):
+            try:
+                ordered = edited.sort_values("place", kind="stable")
+                shown = {
+                    str(one): str(other).strip() for one, other in zip(names, edited["shown as"], strict=True)
+                }
+                order = [shown[str(one)] for one in ordered["class"]]
+                both = (data.evaluation, data.calibration)
+                if order != list(shown.values()) and set(order) == set(map(str, range(len(order)))):
+                    raise InputError("classes that are only numbered stay in their order; name them first")
+                evaluation, calibration = (
+                    None if rows is None else renamed(rows, list(shown.values())).in_order_of(order)
+                    for rows in both
+                )
+                use(replace(data, evaluation=evaluation, calibration=calibration, example=None))
+                st.rerun()
+            except InputError as error:
+                st.error(f"Not renamed: {escaped(error)}")
+
+
+def renamed(rows: Any, names: Sequence[str]) -> Any:
+    """Return predictions with other names of the classes.
+
+    Raises
+    ------
+    InputError
+        If two names are equal, or one is empty.
+    """
+    if len(set(names)) < len(names) or "" in names:
+        raise InputError("every class needs a name of its own")
+    if not isinstance(rows, Predictions):
+        return replace(rows, class_names=tuple(names))
+    further: dict[str, Any] = {"metadata": rows.metadata, "sample_weight": rows.sample_weight}
+    return Predictions(rows.proba, rows.labels, names, **further, coverage=rows.coverage)

@@ -1,0 +1,49 @@
+"""Two models on the Reliability page: what each says of every predicted class, and how often it is right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from calib.reductions import top_label
+from pages.shared.results import classes
+from pages.shared.session import Method, dataset
+from pages.shared.widgets import download, literal
+
+#: Classes shown; the CSV has all.
+SHOWN = 200
+
+
+def show_difference(first: Method, second: Method, n_bins: int) -> None:
+    """Compare two models class by class, the classes first whose confidence moves most."""
+    st.header("The two models class by class", anchor=False)
+    names = dataset().evaluation.class_names
+    tables = [classes(method, n_bins) for method in (first, second)]
+    columns: dict[str, object] = {"Predicted class": np.array(names, dtype=object)}
+    for method, table in zip((first, second), tables, strict=True):
+        columns |= {
+            f"Rows, {method.name}": table.predicted,
+            f"Says, {method.name}": table.confidence,
+            f"Right, {method.name}": table.accuracy,
+        }
+    gaps = [table.confidence - table.accuracy for table in tables]
+    columns["Says \u2212 right, change"] = gaps[0] - gaps[1]
+    rows = pd.DataFrame(columns)
+    rows = rows.iloc[np.argsort(-np.nan_to_num(np.abs(gaps[0] - gaps[1]), nan=-1.0), kind="stable")]
+    st.dataframe(
+        rows.head(SHOWN).style.format(precision=3, na_rep="\u2013"),
+        hide_index=True,
+        height=35 * min(len(rows) + 1, 12) + 2,
+    )
+    download(rows, "models-by-class", key="models-by-class-csv")
+    moved = int(np.count_nonzero(top_label(first.scores)[0] != top_label(second.scores)[0]))
+    st.caption(
+        f"Change: says minus right of {literal(first.name)}, less that of {literal(second.name)}. "
+        + (
+            f"The two predict different classes in {moved:,} rows. "
+            if moved
+            else "Both predict the same classes, so rows and how often they are right agree. "
+        )
+        + "Differences of single classes are noisy: for a conclusion see the Noise or Compare page."
+    )

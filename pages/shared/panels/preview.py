@@ -1,0 +1,69 @@
+"""The first rows of an uploaded file, each column with what it is taken for, before anything is replaced."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from calib.formats.roles import Roles, label_reason
+from pages.shared.session import Dataset
+from pages.shared.uploads import Reading
+from pages.shared.widgets import escaped, literal
+
+ROWS, COLUMNS = 6, 16
+
+
+def show_file(reading: Reading, shown: Dataset) -> None:
+    """Show the first rows of a file that was read, and what stays on screen until it is used."""
+    table, roles = reading.table, reading.roles
+    meant = {} if roles is None else taken_for(roles)
+    names = sorted(table.columns, key=lambda name: list(meant).index(name) if name in meant else len(meant))
+    first = {
+        f"{name} ({meant[name]})" if name in meant else name: table.columns[name][:ROWS]
+        for name in names[:COLUMNS]
+    }
+    for name, matrix in table.matrices.items():
+        first |= {
+            f"{name}[{column}]": matrix[:ROWS, column] for column in range(min(matrix.shape[1], COLUMNS))
+        }
+    if table.tabular or len({len(values) for values in first.values()}) == 1:
+        st.dataframe(pd.DataFrame(dict(list(first.items())[:COLUMNS])), hide_index=True, height="content")
+    width = len(table.columns) + sum(matrix.shape[1] for matrix in table.matrices.values())
+    st.caption(
+        f"The first rows of {literal(reading.name)}: {table.n_rows:,} rows, {width:,} columns. "
+        f"{literal(shown.name)} stays on every page until you use this file."
+    )
+
+
+def taken_for(roles: Roles) -> dict[str, str]:
+    """Return what each column with a role is taken for, in the order of their weight."""
+    meant = {name: "true label" for name in roles.label}
+    single = {
+        "predicted": "predicted class",
+        "correct": "right or wrong",
+        "id": "row id",
+        "split": "split",
+        "weight": "weight",
+        "group": "group",
+        "index": "row number, left out",
+    }
+    for role, words in single.items():
+        if getattr(roles, role) is not None:
+            meant[getattr(roles, role)] = words
+    meant |= {name: "class" for name in roles.ranked}
+    return meant | {name: "score" for name in roles.probabilities}
+
+
+def show_label_column(reading: Reading) -> None:
+    """Say which column is taken for the true label, and why."""
+    roles = reading.roles
+    if roles is None or reading.table.matrices:
+        return
+    if not roles.label and roles.correct is None:
+        st.caption(
+            "No column is taken for the true label: none has such a name, names of the classes as values, or "
+            "alone whole numbers that could be their codes."
+        )
+    elif len(roles.label) == 1:
+        reason = label_reason(reading.table, roles)
+        st.caption(f"{literal(roles.label[0])} is taken for the true label, because {escaped(reason)}.")

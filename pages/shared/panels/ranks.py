@@ -1,0 +1,31 @@
+"""Results of a top-K calibrator: what each rank says and how often it is right, before and after."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from pages.shared.widgets import download
+
+HEADS = {
+    "rank": "Rank",
+    "says": "Says, {}",
+    "right": "Right",
+    "error": "ECE, {}",
+    "floor": "Perfect model, {}",
+}
+
+
+def show_ranks(table: pd.DataFrame) -> None:
+    """Show a row per rank; `table` has one per rank and stage, as from `pages.shared.results.ranks`."""
+    stages = {stage: of.set_index("rank") for stage, of in table.groupby("stage", sort=False)}
+    columns = {"Right": stages["before"]["right"]}
+    for stage, of in stages.items():
+        columns |= {HEADS[name].format(stage): of[name] for name in ("says", "error", "floor")}
+    shown = pd.DataFrame(columns).rename_axis(HEADS["rank"]).reset_index()
+    st.dataframe(shown.style.format(precision=4, subset=list(columns)), hide_index=True, height="content")
+    download(table, "ranks", key="ranks-csv")
+    st.caption(
+        "Rank 1 is the predicted class. Right: share of rows whose true class has this rank. ECE of each "
+        "rank, all its classes pooled, beside that of a perfect model of this size."
+    )

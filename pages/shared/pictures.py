@@ -1,0 +1,105 @@
+"""The menu of a figure: title, caption, theme and format of what is saved, which the page shows meanwhile."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from calib.figures.style import escape
+
+THEMES = {"page": "As the page", "light": "Light", "dark": "Dark"}
+#: Characters of a line of the caption, which plotly does not break.
+LINE = 90
+
+
+@dataclass(frozen=True)
+class Picture:
+    """How a figure is drawn and saved.
+
+    Attributes
+    ----------
+    title, caption : str
+        The user's text above the figure; "" for none.
+    dark : bool
+        Whether it is drawn in the dark theme.
+    format : str
+        What the camera saves: "svg" or "png".
+    """
+
+    title: str
+    caption: str
+    dark: bool
+    format: str
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        """Title and caption as properties of a plotly layout; empty without them."""
+        if not self.title and not self.caption:
+            return {}
+        lines = textwrap.wrap(self.caption, LINE)
+        caption = "<br>".join(escape(line) for line in lines)
+        title = {
+            "text": escape(self.title) or " ",
+            "subtitle": {"text": caption},
+            "x": 0,
+            "xref": "paper",
+            "y": 0.98,
+            "yref": "container",
+            "yanchor": "top",
+        }
+        return {"title": title, "margin": {"t": 96 + 18 * len(lines)}}
+
+
+def picture_of(key: str, dark: bool) -> Picture:
+    """Return how the user wants a figure; `dark` is the theme of the page."""
+    chosen = {
+        name: st.session_state.get(f"{key}-picture-{name}")
+        for name in ("title", "caption", "theme", "format")
+    }
+    theme = chosen["theme"] or "page"
+    return Picture(
+        chosen["title"] or "",
+        chosen["caption"] or "",
+        dark if theme == "page" else theme == "dark",
+        (chosen["format"] or "SVG").lower(),
+    )
+
+
+def offer_picture(key: str) -> None:
+    """Show the menu of a figure; its fields exist only while it is open, and keep what was written."""
+    menu = st.popover(
+        "Picture",
+        key=f"{key}-picture",
+        type="tertiary",
+        icon=":material/image:",
+        on_change="rerun",
+    )
+    if not menu.open:
+        return
+    kept: dict[str, Any] = {"persist_state": "session"}
+    with menu:
+        st.text_input("Title", key=f"{key}-picture-title", **kept)
+        st.text_area("Caption", key=f"{key}-picture-caption", height=80, **kept)
+        st.segmented_control(
+            "Theme",
+            list(THEMES),
+            format_func=THEMES.__getitem__,
+            default="page",
+            required=True,
+            key=f"{key}-picture-theme",
+            **kept,
+        )
+        st.segmented_control(
+            "Format",
+            ["SVG", "PNG"],
+            default="SVG",
+            required=True,
+            key=f"{key}-picture-format",
+            **kept,
+        )
+        st.html(f'<button class="calib-save" data-calib-save="{html.escape(key)}">Save picture</button>')
+        st.caption("For a PDF, save *Figure (HTML)* beside this menu, open it, and print it to a file.")

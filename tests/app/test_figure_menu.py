@@ -1,0 +1,58 @@
+"""The menu of a figure, another model in the diagram, and other names of the classes."""
+
+from __future__ import annotations
+
+import json
+
+from pages.shared.panels.class_names import renamed
+from tests.app.running import open_page, words
+
+
+def layout(app, at: int = 0) -> dict:
+    return json.loads(app.get("plotly_chart")[at].proto.spec)["layout"]
+
+
+def test_title_caption_and_theme_are_drawn_as_text():
+    app = open_page("pages/diagnose/reliability.py", example="digits")
+    paper = layout(app)["template"]["layout"]["paper_bgcolor"]
+    app.session_state["reliability-picture-title"] = "<b>Digits</b>"
+    app.session_state["reliability-picture-caption"] = "A caption. " * 12
+    app.session_state["reliability-picture-theme"] = "dark"
+    app.run()
+    assert not app.exception
+    drawn = layout(app)
+    assert drawn["title"]["text"] == "&lt;b&gt;Digits&lt;/b&gt;"
+    assert drawn["title"]["subtitle"]["text"].count("<br>") == 1
+    assert drawn["template"]["layout"]["paper_bgcolor"] != paper
+    assert "title" not in layout(app, 1)
+
+
+def test_another_model_is_drawn_and_compared_class_by_class():
+    app = open_page("pages/diagnose/reliability.py", example="digits")
+    other = next(name for name in app.session_state["methods"] if name != "Base model")
+    before = len(json.loads(app.get("plotly_chart")[0].proto.spec)["data"])
+    app.selectbox(key="beside").set_value(other).run()
+    assert len(json.loads(app.get("plotly_chart")[0].proto.spec)["data"]) == before + 2
+    table = next(one.value for one in app.dataframe if "Predicted class" in one.value.columns)
+    change = table["Says \u2212 right, change"].abs()
+    assert change.dropna().is_monotonic_decreasing
+    first = table.iloc[0]
+    gap = (
+        first["Says, Base model"]
+        - first["Right, Base model"]
+        - first[f"Says, {other}"]
+        + first[f"Right, {other}"]
+    )
+    assert abs(gap) == change.iloc[0]
+    assert "Both predict the same classes" in words(app)
+
+
+def test_classes_are_renamed_and_keep_their_rows():
+    rows = open_page("pages/start/overview.py", example="digits").session_state["dataset"].evaluation
+    names = [f"digit {name}" for name in rows.class_names]
+    again = renamed(rows, names).in_order_of(names[::-1])
+    assert again.class_names == tuple(names[::-1])
+    assert [again.class_names[code] for code in again.labels[:50]] == [
+        names[code] for code in rows.labels[:50]
+    ]
+    assert (again.proba[:, ::-1] == rows.proba).all()

@@ -1,0 +1,61 @@
+"""The five-minute tour of the documentation; `make pictures` keeps its pictures in docs/pictures."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Page
+
+from tests import ROOT
+from tests.browser.screen import OUTPUT, settled
+from tests.browser.steps import go
+
+FOLDER = ROOT / "docs" / "pictures" if os.environ.get("CALIB_PICTURES") else OUTPUT / "tour"
+TOUR = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
+
+
+def save(picture: bytes, file: Path) -> None:
+    """Save a picture in 128 colours: a third of the size, and no difference to the eye."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    image = Image.open(io.BytesIO(picture)).convert("RGB")
+    image.quantize(128, dither=Image.Dither.NONE).save(file, optimize=True)
+
+
+def keep(page: Page, name: str, height: int = 900) -> None:
+    """Save what the window shows as a picture that the page of the tour names."""
+    assert f"pictures/{name}.png" in TOUR
+    page.set_viewport_size({"width": 1280, "height": height})
+    settled(page)
+    page.wait_for_timeout(500)  # the end of an animation
+    save(page.screenshot(), FOLDER / f"{name}.png")
+
+
+@pytest.mark.thorough
+def test_tour(open_page):
+    """Every step of the page, in its order; the sentences that it quotes are on the screen."""
+    page = open_page()
+    main = page.get_by_test_id("stMain")
+    quoted = re.findall(r"^> (.*)", TOUR, re.MULTILINE)
+    assert len(quoted) >= 2
+    seen = main.inner_text()
+    keep(page, "tour-overview", 860)
+    for name, height in (("Reliability", 860), ("Noise", 860)):
+        go(page, name)
+        seen += main.inner_text()
+        keep(page, f"tour-{name.lower()}", height)
+    go(page, "Calibrate")
+    page.get_by_role("button", name=re.compile("^Fit")).first.click()
+    settled(page, timeout=120_000)
+    seen += main.inner_text()
+    keep(page, "tour-calibrate", 1100)
+    go(page, "Decide")
+    seen += main.inner_text()
+    keep(page, "tour-decide", 860)
+    words = " ".join(seen.split())
+    for sentence in quoted:
+        assert sentence in words, sentence

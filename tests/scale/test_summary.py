@@ -1,0 +1,443 @@
+"""Summaries: equal to what the rows give in memory, for every division into parts, order and engine."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import calib
+from calib import InputError, TopLabelPrediction, scale
+from calib.binning import assign_bins
+from calib.noise.draws import sums_of_cells
+from calib.scale.cells import EDGES, CellAdder, added, finder
+from calib.scale.engines import Threads
+from calib.scale.files import HEAD, MOST_VALUES, dumps
+from calib.scale.layout import layout_of
+from calib.scale.partial import combined, partial_sums
+from calib.scale.scan import Scan
+from tests import ROOT
+from tests.populations import population
+from tests.scale.ending import end_of_worker
+
+N, L = 6_000, 7
+BINS = (1, 2, 15, 49, 50)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    proba, labels = population(N, L, seed=3)
+    return proba.astype(np.float32), labels
+
+
+def vectors(proba, labels, **further):
+    columns = {f"p(c{code})": np.ascontiguousarray(proba[:, code]) for code in range(proba.shape[1])}
+    return pa.table(columns | {"label": [f"c{code}" for code in labels]} | further)
+
+
+@pytest.fixture(scope="module")
+def table(rows):
+    random = np.random.default_rng(0)
+    return vectors(*rows, site=random.choice(["north", "south", "west"], N))
+
+
+@pytest.fixture(scope="module")
+def whole(table, tmp_path_factory):
+    file = tmp_path_factory.mktemp("whole") / "rows.parquet"
+    pq.write_table(table, file, row_group_size=1_000)
+    return scale.summarize(file, by="site", class_wise=True)
+
+
+def divided(table, folder, n_parts, seed=0):
+    """Write the rows in another order into files of unequal size, each with a few row groups."""
+    random = np.random.default_rng(seed)
+    shuffled = table.take(random.permutation(len(table)))
+    cuts = np.sort(random.choice(np.arange(1, len(table)), n_parts - 1, replace=False))
+    for at, (start, stop) in enumerate(zip([0, *cuts], [*cuts, len(table)], strict=True)):
+        pq.write_table(shuffled[start:stop], folder / f"{at:02d}.parquet", row_group_size=400)
+    return str(folder / "*.parquet")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_cell_of_scores_on_and_beside_every_edge(dtype):
+    edges = np.append(EDGES, np.arange(4097) / 4096).astype(dtype)
+    scores = np.concatenate([edges, np.nextafter(edges, dtype(-1)), np.nextafter(edges, dtype(2)), [0, 1]])
+    scores = scores.astype(dtype)[(scores >= 0) & (scores <= 1)]
+    assert (finder(scores.dtype)(scores) == assign_bins(scores, EDGES)).all()
+    assert len(EDGES) + 2 == 775
+
+
+@pytest.mark.parametrize("notion", ["confidence", "top-label", "class-wise"])
+def test_errors_are_those_of_the_rows(rows, whole, notion):
+    proba, labels = rows
+    for n_bins in BINS:
+        options = {"notion": notion, "n_bins": n_bins}
+        assert whole.ece(notion, n_bins) == pytest.approx(calib.ece(labels, proba, **options), abs=1e-12)
+        assert whole.mce(notion, n_bins) == pytest.approx(calib.mce(labels, proba, **options), abs=1e-12)
+        assert whole.ece(notion, n_bins, norm=2) == pytest.approx(
+            calib.ece(labels, proba, norm=2, **options), abs=1e-12
+        )
+    assert whole.n_samples == N
+
+
+def test_numbers_of_rows(rows, whole):
+    proba, labels = rows
+    assert whole.accuracy == pytest.approx(calib.accuracy(labels, proba), abs=1e-15)
+    assert whole.brier == pytest.approx(calib.brier_score(labels, proba), abs=1e-12)
+    assert whole.log_loss == pytest.approx(calib.log_loss(labels, proba), abs=1e-12)
+
+
+def test_diagrams_intervals_and_tables_are_those_of_the_rows(rows, whole):
+    proba, labels = rows
+    diagram = whole.reliability(12).frame()
+    of_rows = calib.reliability_diagram(labels, proba, n_bins=12).frame()
+    np.testing.assert_allclose(diagram.to_numpy(float), of_rows.to_numpy(float), atol=1e-12)
+    for notion in ("confidence", "top-label"):
+        interval = whole.error_interval(notion, 20)
+        expected = calib.error_interval(labels, proba, notion=notion, n_bins=20)
+        assert (interval.lower, interval.upper) == pytest.approx((expected.lower, expected.upper), abs=1e-12)
+    validity = whole.validity("top-label", 15)
+    expected = calib.validity_curve(labels, proba, n_bins=15)
+    assert validity.at(0.05) == pytest.approx(expected.at(0.05), abs=1e-12)
+    classes = whole.class_table(15, n_resamples=200, random_state=0)
+    expected = calib.class_table(labels, proba, n_resamples=200, random_state=0)
+    assert classes.predicted.tolist() == expected.predicted.tolist()
+    assert classes.true.tolist() == expected.true.tolist()
+    np.testing.assert_allclose(classes.class_ece, expected.class_ece, atol=1e-12)
+    np.testing.assert_allclose(classes.floor, expected.floor, rtol=0.1)
+
+
+def test_slices_are_those_of_the_rows(rows, whole, table):
+    proba, labels = rows
+    options = {"n_resamples": 200, "random_state": 0}
+    found = whole.slices(n_bins=10, **options)
+    groups = table["site"].to_pandas()
+    expected = calib.slices(labels, proba, groups, notion="confidence", n_bins=10, **options)
+    by_group = found.frame().set_index("group").loc[expected.group]
+    for name in ("count", "share", "accuracy", "confidence", "error"):
+        np.testing.assert_allclose(by_group[name].to_numpy(float), expected[name].astype(float), atol=1e-12)
+    np.testing.assert_allclose(by_group["floor"], expected.floor, rtol=0.1)
+
+
+def test_floor_is_that_of_the_rows(rows, whole):
+    """The same mean and quantile as from the rows, within their errors over 1,000 redraws."""
+    proba, labels = rows
+    for notion in ("confidence", "top-label"):
+        mine = whole.noise_floor(notion, random_state=0)
+        theirs = calib.noise_floor(labels, proba, notion=notion, random_state=1)
+        error = theirs.samples.std() / np.sqrt(1000)
+        assert mine.observed == pytest.approx(theirs.observed, abs=1e-12)
+        assert abs(mine.mean - theirs.mean) < 6 * error
+        assert abs(mine.quantile(0.95) - theirs.quantile(0.95)) < 12 * error
+
+
+def test_cells_of_few_rows_are_drawn_with_their_mean_and_variance():
+    """Cells of 1 to 8 rows with known chances have their mean, and nearly their variance."""
+    random = np.random.default_rng(5)
+    chances = [random.uniform(low, low + 0.02, n) for n in range(1, 9) for low in (0.02, 0.3, 0.9)]
+    count = np.array([len(one) for one in chances])
+    draw, _ = sums_of_cells(
+        count, np.array([one.sum() for one in chances]), np.array([one @ one for one in chances])
+    )
+    drawn = draw(np.random.default_rng(0), 40_000)
+    expected = np.array([one.sum() for one in chances])
+    variance = np.array([one @ (1 - one) for one in chances])
+    assert (np.abs(drawn.mean(axis=1) - expected) < 5 * np.sqrt(variance / 40_000)).all()
+    np.testing.assert_allclose(drawn.var(axis=1), variance, rtol=0.06)
+
+
+@pytest.mark.parametrize(("n_parts", "workers"), [(1, 1), (5, 2), (64, 4)])
+def test_every_division_order_and_number_of_workers_gives_the_same_bits(
+    table, whole, tmp_path, n_parts, workers
+):
+    paths = divided(table, tmp_path, n_parts, seed=n_parts)
+    summary = scale.summarize(paths, by="site", class_wise=True, workers=workers)
+    assert summary.fingerprint == whole.fingerprint
+    for mine, other in ((summary.sums.top, whole.sums.top), (summary.sums.class_wise, whole.sums.class_wise)):
+        for name in ("place", "count", "high", "low"):
+            assert np.array_equal(getattr(mine, name), getattr(other, name))
+    assert summary.sums.by["site"][0] == whole.sums.by["site"][0] == ("north", "south", "west")
+    assert summary.ece("top-label", 15) == whole.ece("top-label", 15)
+
+
+def test_merging_is_adding_and_overlap_is_refused(table, whole, tmp_path):
+    files = sorted(map(str, tmp_path.glob(os.path.basename(divided(table, tmp_path, 3)))))
+    a, b, c = (scale.summarize(file, by="site", class_wise=True) for file in files)
+    assert a.merge(b).merge(c).fingerprint == c.merge(a.merge(b)).fingerprint == whole.fingerprint
+    with pytest.raises(InputError, match="overlap.*would count twice"):
+        a.merge(b).merge(a)
+    with pytest.raises(InputError, match="differ in their class-wise sums do not add up"):
+        a.merge(scale.summarize(files[1], by="site"))
+    with pytest.raises(InputError, match="named twice"):
+        scale.summarize([files[0], files[0]])
+
+
+def test_more_rows_than_int64_holds_units():
+    """2^63 units are 67 million rows of score 1: their sum stays exact, here by adding a sum to itself."""
+    adder = CellAdder(1, weighted=False)
+    adder.add(None, np.full(1000, 1 - 2.0**-24, np.float32), np.ones(1000, bool))
+    total = adder.sums()
+    for _ in range(20):
+        total = added([total, total])
+    assert total.count.tolist() == [1000 * 2**20]
+    assert int(total.high[0, 0] * 2**24) + int(total.low[0, 0] * 2**24) == 1000 * 2**20 * (2**24 - 1)
+
+
+def test_classes_with_confidence_by_name(rows, tmp_path):
+    """Classes are those that rows name, other ones in other files; abstentions are set apart."""
+    proba, labels = rows
+    names = np.array(["emu", "cat", "10", "9", "fox", "dog", "ant"], dtype=object)
+    top, confidence = proba.argmax(axis=1), proba.max(axis=1)
+    order = np.argsort(top, kind="stable")
+    said = names[top]
+    said[::50] = "IDK"
+    columns = {"predicted": said, "confidence": confidence, "label": names[labels]}
+    columns = pa.table({name: values[order] for name, values in columns.items()})
+    pq.write_table(columns[: N // 2], tmp_path / "a.parquet")
+    pq.write_table(columns[N // 2 :], tmp_path / "b.parquet", row_group_size=500)
+    summary = scale.summarize(tmp_path)
+    inside = calib.read({name: columns[name].to_numpy() for name in columns.column_names})
+    assert summary.class_names == inside.class_names == ("9", "10", "ant", "cat", "dog", "emu", "fox")
+    assert summary.coverage == inside.coverage
+    for notion in ("confidence", "top-label"):
+        expected = calib.ece(inside.labels, inside, notion=notion)
+        assert summary.ece(notion) == pytest.approx(expected, abs=1e-12)
+    assert summary.log_loss == pytest.approx(calib.log_loss(inside.labels, inside), abs=1e-12)
+
+
+def test_one_score_and_whether_it_was_right(tmp_path):
+    random = np.random.default_rng(0)
+    score = random.random(3000)
+    score[:100] = 0.5
+    happened = random.random(3000) < score**1.3
+    binary = {"p(yes)": score, "label": np.where(happened, "yes", "no")}
+    pq.write_table(pa.table(binary), tmp_path / "binary.parquet", row_group_size=700)
+    summary = scale.summarize(tmp_path / "binary.parquet")
+    assert summary.kind == "binary"
+    rows = calib.read(tmp_path / "binary.parquet")
+    assert summary.ece(n_bins=20) == pytest.approx(calib.ece(happened, score, n_bins=20), abs=1e-11)
+    assert summary.accuracy == calib.accuracy(rows.labels, rows)
+    assert summary.brier == pytest.approx(calib.brier_score(happened, score), abs=1e-12)
+    pq.write_table(pa.table({"confidence": score, "correct": happened}), tmp_path / "c.parquet")
+    alone = scale.summarize(tmp_path / "c.parquet")
+    assert alone.ece() == summary.ece()
+    with pytest.raises(InputError, match="needs the predicted class"):
+        alone.ece("top-label")
+
+
+def test_weights_and_logits(rows, tmp_path):
+    proba, labels = rows
+    random = np.random.default_rng(2)
+    weights = random.choice([0.0, 0.5, 1.0, 3.0], N)
+    logits = {f"logit_{code}": np.log(proba[:, code].astype(np.float64)) + 0.3 for code in range(L)}
+    pq.write_table(pa.table(logits | {"label": labels, "weight": weights}), tmp_path / "a.parquet")
+    summary = scale.summarize(tmp_path)
+    inside = calib.read(tmp_path / "a.parquet")
+    for notion in ("confidence", "top-label"):
+        assert summary.ece(notion) == pytest.approx(
+            calib.ece(inside.labels, inside, notion=notion), abs=1e-12
+        )
+        interval = summary.error_interval(notion)
+        expected = calib.error_interval(inside.labels, inside, notion=notion)
+        assert interval.upper == pytest.approx(expected.upper, abs=1e-10)
+    assert summary.accuracy == pytest.approx(calib.accuracy(inside.labels, inside), abs=1e-12)
+    assert summary.n_samples == int((weights > 0).sum())
+    with pytest.raises(InputError, match="noise floor of weighted rows needs the rows"):
+        summary.noise_floor()
+    assert scale.load(dumps(summary)).ece() == summary.ece()
+
+
+def test_part_that_a_column_names(rows, tmp_path):
+    split = np.where(np.arange(N) % 3 == 0, "val", "test")
+    pq.write_table(vectors(*rows, split=split), tmp_path / "a.parquet")
+    assert scale.summarize(tmp_path).n_samples == int((split == "test").sum())
+    assert scale.summarize(tmp_path, part="calibration").n_samples == int((split == "val").sum())
+
+
+FAULTS = {
+    "not_finite": ("p(c1)", np.nan, "missing or infinite"),
+    "negative": ("p(c2)", -0.25, "outside"),
+    "rounding": ("p(c0)", 0.9, "not to 1"),
+    "label_names_unmatched": ("label", "yak", "'yak' names no class"),
+    "labels_missing": ("label", None, "no label"),
+}
+
+
+@pytest.mark.parametrize("code", FAULTS)
+def test_faults_name_file_row_group_and_row(rows, tmp_path, code):
+    proba, labels = rows[0][:1000].copy(), rows[1][:1000]
+    proba[777] = 0.0
+    proba[777, 3] = 1.0
+    column, value, words = FAULTS[code]
+    frame = vectors(proba, labels).to_pandas()
+    frame.loc[777, column] = value
+    file = tmp_path / "rows.parquet"
+    frame.to_parquet(file, row_group_size=300)
+    with pytest.raises(InputError, match=f"rows.parquet, row group 2, row 777: .*{words}.*{code}"):
+        scale.summarize(file)
+    left = scale.summarize(file, faults="drop")
+    assert (left.n_samples, left.sums.n_faulty) == (999, 1)
+    assert "row group 2, row 777" in left.findings[0]
+
+
+def test_files_that_cannot_be_used(tmp_path):
+    with pytest.raises(InputError, match="names no file"):
+        scale.summarize(tmp_path / "*.parquet")
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 no")
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
+        scale.summarize(tmp_path)
+    pq.write_table(pa.table({"p(a)": [0.5], "p(b)": [0.5], "label": ["a"]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"p(a)": [0.5], "label": ["a"]}), tmp_path / "b.parquet")
+    with pytest.raises(InputError, match=r"b\.parquet has no column 'p\(b\)'"):
+        scale.summarize(tmp_path)
+
+
+def test_ids_are_no_groups(tmp_path):
+    n = 11_000
+    columns = {"confidence": np.full(n, 0.5), "correct": np.ones(n), "who": [f"u{i}" for i in range(n)]}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="more than 10,000 groups"):
+        scale.summarize(tmp_path, by="who")
+
+
+def test_a_summary_reads_back_to_the_last_bit(whole, tmp_path):
+    scale.save(whole, tmp_path / "run.calib.json.gz")
+    again = scale.load(tmp_path / "run.calib.json.gz")
+    assert again.fingerprint == whole.fingerprint
+    assert (again.parts, again.sums.losses) == (whole.parts, whole.sums.losses)
+    assert again.ece("class-wise", 33) == whole.ece("class-wise", 33)
+    assert dumps(again)[30:60] == dumps(whole)[30:60]
+
+
+def changed(whole, change):
+    document = json.loads(gzip.decompress(dumps(whole)))
+    change(document)
+    document.pop("checksum")
+    from calib.persistence.document import write_document
+
+    return gzip.compress(write_document(document))
+
+
+def more_rows(document):
+    document["rows"]["n_samples"] += 1
+
+
+def strange_place(document):
+    document["top"]["place"][-1] = 10**9
+
+
+def large_sum(document):
+    document["top"]["score"][0] = 1e9
+
+
+def unknown_key(document):
+    document["run"] = "rm"
+
+
+TAMPERED = {
+    more_rows: "counts that sum to",
+    strange_place: "places below",
+    large_sum: "scores in \\[0, 1\\] cannot have",
+    unknown_key: "unknown key",
+}
+
+
+@pytest.mark.parametrize("change", TAMPERED, ids=lambda change: change.__name__)
+def test_files_that_were_changed_are_refused(whole, change):
+    with pytest.raises(InputError, match=f"summary file.*{TAMPERED[change]}"):
+        scale.load(changed(whole, change))
+
+
+def test_damaged_files_are_refused(whole):
+    data = gzip.decompress(dumps(whole))
+    assert data.startswith(HEAD)
+    assert data.count(b",") < MOST_VALUES
+    with pytest.raises(InputError, match="checksum does not match"):
+        scale.load(gzip.compress(data.replace(b'"n_faulty": 0', b'"n_faulty": 1')))
+    with pytest.raises(InputError, match="not a summary file"):
+        scale.load(b"\x80\x04pickle")
+    with pytest.raises(InputError, match="cut short"):
+        scale.load(dumps(whole)[:-100])
+
+
+def test_partial_sums_are_a_pure_function_of_a_batch(table, whole):
+    batches = table.to_batches(max_chunksize=700)
+    layout = layout_of(batches[0], by=("site",), class_wise=True)
+    parts = [partial_sums(batch, layout)[0] for batch in batches]
+    assert partial_sums(batches[0], layout)[0].digest == parts[0].digest
+    assert combined(parts[::-1]).digest == whole.fingerprint
+
+
+class Failing:
+    """A part that cannot be read the first times."""
+
+    def __init__(self, times):
+        self.left = times
+
+    def __call__(self, part):
+        self.left -= 1
+        if self.left >= 0:
+            raise OSError("the disk was away")
+        return part.row_group
+
+
+def test_a_failing_part_is_tried_again_and_then_named(table, tmp_path, monkeypatch):
+    monkeypatch.setattr("calib.scale.engines.PAUSE", 0.0)
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=3_000)
+    parts = Scan.of(tmp_path).parts
+    assert list(Threads(1).map(Failing(2), parts)) == [0, 1]
+    with pytest.raises(InputError, match="row group 0 failed 3 times: the disk was away"):
+        list(Threads(1).map(Failing(9), parts))
+
+
+def test_a_killed_worker_changes_nothing(table, tmp_path):
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=1_000)
+    parts = Scan.of(tmp_path).parts
+    assert list(Threads(2, processes=True).map(end_of_worker, parts)) == [1_000] * 6
+    assert (tmp_path / "ended").exists()
+
+
+def test_a_driver_that_ends_in_the_middle_leaves_no_half_file(table, tmp_path):
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=50)
+    output = tmp_path / "run.calib.json.gz"
+    command = [sys.executable, "-m", "calib", "summarize", str(tmp_path / "rows.parquet"), "-o", str(output)]
+    driver = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    time.sleep(0.4)
+    driver.kill()
+    driver.wait()
+    assert {file.name for file in tmp_path.iterdir()} <= {"rows.parquet", output.name}
+    if output.exists():
+        assert scale.load(output).n_samples == N
+
+
+def test_commands(table, whole, tmp_path, capsys):
+    from calib.cli.parser import main
+
+    paths = divided(table, tmp_path, 2)
+    files = sorted(map(str, tmp_path.glob("*.parquet")))
+    out = [str(tmp_path / name) for name in ("a.json.gz", "b.json.gz", "both.json.gz", "all.json.gz")]
+    options = ["--by", "site", "--class-wise"]
+    assert main(["summarize", files[0], "-o", out[0], *options]) == 0
+    assert main(["summarize", files[1], "-o", out[1], *options]) == 0
+    assert main(["merge", *out[:2], "-o", out[2]]) == 0
+    assert main(["summarize", paths, "-o", out[3], *options, "--json"]) == 0
+    text = capsys.readouterr().out
+    assert f"{N:,} rows, {L} classes" in text
+    assert f'"fingerprint": "{whole.fingerprint}"' in text
+    assert scale.load(out[2]).fingerprint == scale.load(out[3]).fingerprint == whole.fingerprint
+    assert main(["merge", out[0], out[2], "-o", out[1]]) == 2
+    assert "overlap" in capsys.readouterr().err
+
+
+def test_top_label_matches_the_pair_of_class_and_confidence(rows, whole):
+    proba, labels = rows
+    pair = TopLabelPrediction(proba.argmax(axis=1), proba.max(axis=1))
+    assert whole.ece("top-label", 15) == pytest.approx(calib.ece(labels, pair), abs=1e-12)

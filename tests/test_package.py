@@ -1,0 +1,96 @@
+"""What is published: wheel and source archive, and what works where only the wheel is installed."""
+
+from __future__ import annotations
+
+import email
+import os
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from calib.version import __version__
+from tests import ROOT
+
+pytest.importorskip("hatchling", reason="the package that builds the wheel is not installed")
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def build(target: str, source: Path, folder: Path) -> Path:
+    """Build "wheel" or "sdist" of a copy of the repository, as `python -m build` does."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(folder)]
+    subprocess.run(command, cwd=source, check=True, capture_output=True)
+    (built,) = folder.glob({"wheel": "*.whl", "sdist": "*.tar.gz"}[target])
+    return built
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    return build("wheel", ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory) -> Path:
+    """A folder with what the wheel holds, and nothing else of the repository."""
+    folder = tmp_path_factory.mktemp("site")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def test_wheel_is_named_versioned_and_described(wheel):
+    assert wheel.name == f"calib_diagnostics-{__version__}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (metadata,) = [name for name in names if name.endswith("/METADATA")]
+        facts = email.message_from_bytes(archive.read(metadata))
+    assert facts["Name"] == "calib-diagnostics"
+    assert facts["License-Expression"] == "BSD-3-Clause"
+    assert facts["Description-Content-Type"] == "text/markdown"
+    assert set(facts.get_all("Provides-Extra")) == set(PROJECT["optional-dependencies"])
+    assert {name.split("/")[0] for name in names} == {"calib", metadata.split("/")[0]}
+    assert not [name for name in names if "__pycache__" in name]
+
+
+def test_wheel_holds_every_file_of_library_and_app(wheel):
+    """Files that Git knows or would take; `app.py`, pages and assets stand in a folder of the package."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    files = set(filter(None, listed.stdout.decode().split("\0")))
+    library = {name for name in files if name.startswith("calib/")}
+    app = {name for name in files if name.startswith(("pages/", "assets/"))}
+    app |= {"app.py", "serve.py", ".streamlit/config.toml"}
+    with zipfile.ZipFile(wheel) as archive:
+        held = {name for name in archive.namelist() if name.startswith("calib/")}
+    assert held == library | {f"calib/app/{name}" for name in app}
+
+
+def test_source_archive_gives_the_same_wheel(wheel, tmp_path):
+    archive = build("sdist", ROOT, tmp_path)
+    with tarfile.open(archive) as file:
+        file.extractall(tmp_path / "source", filter="data")
+    (source,) = (tmp_path / "source").iterdir()
+    assert (source / "tests/test_package.py").is_file()
+    assert build("wheel", source, tmp_path).read_bytes() == wheel.read_bytes()
+
+
+@pytest.mark.parametrize("part", ["base", pytest.param("app", marks=pytest.mark.thorough)])
+def test_wheel_works_where_nothing_else_of_the_repository_is(installed, tmp_path, part):
+    """As in `tests/installed.py`; `make package` does the same in clean environments, with each extra."""
+    if part == "app":
+        pytest.importorskip("streamlit", reason="the app extra is not installed")
+    command = [sys.executable, str(ROOT / "tests/installed.py"), part]
+    place = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(installed)}}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **place)
+    assert done.stdout == f"{part}: works\n", done.stderr

@@ -1,0 +1,127 @@
+"""What README and pages print is true: Python and commands run as printed, links and pictures are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests import ROOT
+from tests.printed import (
+    FENCE,
+    RUN,
+    Block,
+    blocks,
+    commands,
+    look_at_page,
+    run_command,
+    run_notebook,
+    run_page,
+)
+
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [*sorted(ROOT.glob("*.md")), *DOCS]
+#: Looked at only: these subjects have tests of their own (tests/test_production.py, tests/scale/).
+ELSEWHERE = ("production.md", "scale.md")
+WITH_BLOCKS = [path for path in PAGES if blocks(path.read_text(encoding="utf-8"))]
+PRINTED = [path for path in WITH_BLOCKS if path.name not in ELSEWHERE]
+
+#: Pages that take seconds, or need matplotlib: run in the thorough profile, as are commands in a shell.
+SLOW = ("command_line.md", "gallery.md", "gate.md", "many_classes.md", "one_file.md", "paper.md")
+
+
+def name(path: Path) -> str:
+    """Return how a page is called in the results."""
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", [one for one in PRINTED if one.name not in SLOW], ids=name)
+def test_what_a_page_prints_runs(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_page(path, tmp_path)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.ipynb")), ids=name)
+def test_a_notebook_runs(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_notebook(path) > 5
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("path", PRINTED, ids=name)
+def test_all_that_a_page_prints_runs(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_page(path, tmp_path, shell=True)
+
+
+def test_what_pages_name_is_there():
+    for path in WITH_BLOCKS:
+        look_at_page(path)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name)
+def test_no_command_stands_where_it_is_not_run(path):
+    text = path.read_text(encoding="utf-8")
+    prose = FENCE.sub("", text)
+    assert re.findall(r"^ {4}(?:python -m |calib |make |pip |>>> ).*", prose, re.MULTILINE) == []
+    for _, language, block in FENCE.findall(text):
+        if language not in RUN:
+            assert not re.search(r"^(\$ )?(python|calib|make|pip) ", block, re.MULTILINE), block
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name)
+def test_pictures_and_links_are_there(path):
+    text = path.read_text(encoding="utf-8")
+    targets = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    targets += re.findall(r"^```\{(?:image|figure|include)\} +(\S+)", text, re.MULTILINE)
+    missing = [link for link in targets if not (path.parent / link.partition("#")[0]).exists()]
+    assert missing == []
+    for link in targets:
+        file, _, anchor = link.partition("#")
+        if anchor:
+            target = path if not file else path.parent / file
+            assert anchor in anchors(target.read_text(encoding="utf-8")), link
+
+
+def anchors(text: str) -> set[str]:
+    """Return the addresses of the headings of a page."""
+    found = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+    return {re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", one.lower()).strip()) for one in found}
+
+
+def test_every_page_is_reached_from_the_first_one():
+    def listed(path):
+        for _, language, entries in FENCE.findall(path.read_text(encoding="utf-8")):
+            for entry in re.findall(r"^[\w./-]+$", entries, re.MULTILINE) if language == "toctree" else ():
+                found = [path.parent / f"{entry}{end}" for end in (".md", ".ipynb")]
+                (file,) = [one.resolve() for one in found if one.is_file()]
+                yield file
+                yield from listed(file) if file.suffix == ".md" else ()
+
+    first = ROOT / "docs" / "index.md"
+    reached = [first, *listed(first)]
+    assert len(reached) == len(set(reached)), "a page stands in the navigation twice"
+    assert {*DOCS, *(ROOT / "docs").rglob("*.ipynb")} == set(reached)
+
+
+def test_commands_that_lie_are_found(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    proba = np.random.default_rng(0).dirichlet(np.ones(3), 60)
+    frame = pd.DataFrame(proba, columns=["cat", "dog", "hen"])
+    frame.assign(label=np.tile(["cat", "dog", "hen"], 20)).to_csv("a.csv", index=False)
+    block = Block("console", "$ calib check \\\n    a.csv\nfine\n", 1)
+    assert commands(block) == [("calib check a.csv", "fine\n")]
+    assert run_command("calib check a.csv", None, tmp_path, "page", shell=False) == 1
+    for command, output in [
+        ("calib check a.csv", "other words\n"),
+        ("calib check missing.csv", None),
+        ("calib chekc a.csv | head", None),
+        ("make coffee", None),
+        ('pip install "calib-diagnostics[coffee]"', None),
+        ("rm -r /", None),
+    ]:
+        with pytest.raises((AssertionError, SystemExit)):
+            run_command(command, output, tmp_path, "page", shell=False)
