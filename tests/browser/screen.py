@@ -29,7 +29,7 @@ SETTLED = """calm => {
 }"""
 
 
-def settled(page: Page, calm: int = 500, timeout: int = 60_000) -> Page:
+def settled(page: Page, calm: int = 500, timeout: int = 150_000) -> Page:
     """Wait until the app has answered and drawn everything; fail if it shows an exception."""
     page.evaluate("window.calmSince = null")
     page.wait_for_function(SETTLED, arg=calm, timeout=timeout)

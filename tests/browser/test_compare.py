@@ -60,6 +60,6 @@ def test_recommended_calibrator_is_fitted_and_exported(open_page):
     settled(page)
     page.get_by_role("button", name="Fit and export this one").click()
     page.wait_for_url("**/calibrate*")
-    settled(page, timeout=120_000)
+    settled(page)
     assert name_of(advice.calibrator) in page.get_by_test_id("stMain").inner_text()
     assert downloaded(page, "Calibrator file (JSON)")

@@ -50,7 +50,7 @@ def test_tour(open_page):
         keep(page, f"tour-{name.lower()}", height)
     go(page, "Calibrate")
     page.get_by_role("button", name=re.compile("^Fit")).first.click()
-    settled(page, timeout=120_000)
+    settled(page)
     seen += main.inner_text()
     keep(page, "tour-calibrate", 1100)
     go(page, "Decide")
