@@ -28,8 +28,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-#: Streamlit looks for itself beneath a deep link's path before it tries the root. It also asks once for the file
-#: of each download button that appears, which the next run may have replaced; what tests download, they read.
+#: Streamlit looks for itself beneath a deep link's path before it tries the root. It also asks once for the
+#: file of each download button that appears, which the next run may have replaced. Tests read their files.
 BENIGN_404 = re.compile(r"/[^/]+/_stcore/(health|host-config)$|/media/\w+\.(csv|html|json|py|zip|onnx|gz)$")
 BENIGN_COMPLAINT = "Client Error: Download Button source error - 404"
 
