@@ -138,6 +138,10 @@ def _scale(raw: RawPredictions, usable: np.ndarray) -> Finding | None:
         return Finding(
             "logits", "note", f"{what}: log-odds by their name, which become 1 / (1 + exp(-score))."
         )
+    if raw.scale == "log_probabilities" and high <= 1e-6:
+        return Finding(
+            "log_probabilities", "note", f"{what}: log-probabilities by their name, which become exp(score)."
+        )
     if low >= 0.0 and high <= 100.0:
         sure = are_single_percentages(usable)
         how = "they are divided by 100" if sure else "the fix divides by 100"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calib.formats.answers import says_right
+from calib.formats.answers import says_right, yes_or_no
 from calib.formats.column_names import (
     CLASS_NAMES,
     CONFIDENCE_NAMES,
@@ -19,6 +19,7 @@ from calib.formats.column_names import (
     ROLE_NAMES,
     SCORE_NAMES,
     TRUE_NAMES,
+    WEAK_PREDICTED_NAMES,
     WEAK_SCORE_NAMES,
     normalised,
 )
@@ -27,6 +28,16 @@ from calib.formats.tables import Table, words_in
 
 #: Columns that are never scores, whatever numbers they hold.
 SCORE_WORDS = frozenset().union(*SCORE_NAMES.values())
+#: Words in names of columns that hold classes and neither the predicted nor the true one.
+OTHER_WORDS = frozenset(
+    ["second", "third", "runner", "alternative", "alt", "next", "other", "previous", "old"]
+)
+#: Rows of either decision from which a threshold is told apart from chance.
+LEAST_DECISIONS = 5
+#: Rows from which texts that mostly differ are answers of their own.
+LEAST_TEXTS = 20
+#: Last words of names of percentages.
+PERCENT = frozenset(["pct", "percent", "percentage", "prozent", "pourcent", "porcentaje"])
 #: Names of columns of ranks in the form of `normalised`: label_1, top1_label, prob_3.
 RANK = re.compile(r"(?P<head>[a-z_]*?)_?(?P<rank>\d{1,3})_?(?P<tail>[a-z_]*)")
 _NO_SCORES = INDEX_NAMES.union(*ROLE_NAMES.values()) | CORRECT_NAMES
@@ -82,6 +93,13 @@ def announced_columns(table: Table) -> Announced | None:
     score = _score(table, word, numeric, taken)
     if predicted is None and label is not None and correct is None and score is not None:
         predicted, label = _label_is_predicted(word, label, score)
+    if predicted is None and label is not None and correct is None:
+        several, telling = len(words_in(columns[label])[1]) > 2, word.get(score or "") in CONFIDENCE_NAMES
+        named = WEAK_PREDICTED_NAMES if several or telling else frozenset()
+        weak = [name for name in word if (several and telling) or word[name] in named]
+        predicted = _of_the_same_words(table, label, weak)
+    if predicted is not None and label is None and correct is None:
+        label = _of_the_same_words(table, predicted, list(word))
     alone = None
     if predicted is None and correct is None and (alone := _alone(table, word, fractions, label)) is not None:
         score, label = alone
@@ -94,12 +112,21 @@ def announced_columns(table: Table) -> Announced | None:
     ):
         return None
     names = tuple(str(name) for name in listed[0]) if listed else None
+    scale = "unknown"
+    if "logprob" in word[score].replace("_", ""):
+        scale = "log_probabilities"
+    if predicted is not None and label is not None:
+        event = _decided_event(columns[predicted], columns[label], columns[score])
+        if event is not None:
+            return Announced("binary", score, label=label, class_names=names, positive=event)
+    if predicted is not None and correct is not None and _is_free_text(columns[predicted]):
+        return Announced("confidence", score, correct=correct, scale=scale)
     if predicted is not None and (label is not None or correct is not None or _is_class(columns[predicted])):
-        return Announced("top-label", score, predicted, label, correct, names)
+        return Announced("top-label", score, predicted, label, correct, names, scale=scale)
     if correct is not None:
-        return Announced("confidence", score, correct=correct)
+        return Announced("confidence", score, correct=correct, scale=scale)
     positive = _positive(score)
-    scale = "logits" if "logit" in word[score] else "unknown"
+    scale = "logits" if "logit" in word[score] else scale
     return Announced("binary", score, label=label, class_names=names, positive=positive, scale=scale)
 
 
@@ -111,12 +138,14 @@ def _ranks(table: Table, word: dict[str, str]) -> Announced | None:
             base = "_".join(filter(None, (match["head"], match["tail"])))
             families.setdefault(base.removeprefix("top").strip("_"), {})[int(match["rank"])] = name
     of_scores = [base for base in families if base in CONFIDENCE_NAMES | WEAK_SCORE_NAMES | SCORE_WORDS]
+    kinds = {base: {table.columns[name].dtype.kind for name in families[base].values()} for base in of_scores}
+    of_scores = [base for base in of_scores if kinds[base] <= set("fiu")]
     of_scores.sort(key=lambda base: base != "calibrated")
     of_classes = [base for base in families if base in LIST_NAMES | {""} and base not in of_scores]
     for base in of_scores:
         scores = families[base]
         least = 1 if base == "calibrated" else 2
-        if len(scores) < least or any(table.columns[n].dtype.kind not in "fiu" for n in scores.values()):
+        if len(scores) < least:
             continue
         for other in of_classes:
             classes = families[other]
@@ -175,6 +204,22 @@ def _label(
     return None
 
 
+def _of_the_same_words(table: Table, known: str, among: Collection[str]) -> str | None:
+    """Return the only other column of text whose cells are mostly words of a known column; None without."""
+    words = set(words_in(table.columns[known])[1]) - {""}
+    if table.columns[known].dtype != object or len(words) < 2:
+        return None
+    found = []
+    for name in among:
+        values = table.columns[name]
+        if name != known and values.dtype == object and not OTHER_WORDS & set(normalised(name).split("_")):
+            codes, others = words_in(values)
+            shared = np.array([one in words for one in others])
+            if shared.sum() >= 2 and shared[codes].mean() > 0.5:
+                found.append(name)
+    return found[0] if len(found) == 1 else None
+
+
 def _label_is_predicted(word: dict[str, str], label: str, score: str) -> tuple[str | None, str | None]:
     """Return (predicted, label): beside a true label, the "label" of a pipeline is what it predicts."""
     plain = [name for name in word if word[name] == "label" and name != label]
@@ -206,19 +251,28 @@ def _alone(
 ) -> tuple[str, str] | None:
     """Return (score, label) where the values leave one choice of each, whatever other columns are called.
 
-    The score is the only column of fractions from 0 to 1; the label has two values, and is named as one or
-    is the only column of zeros and ones.
+    The score is the only column of fractions from 0 to 1, or of percentages by their name; the label has two
+    values, and is named as one or is the only column of zeros and ones, or of yes and no.
     """
-    scores = [name for name in fractions if word[name] not in _NO_SCORES and is_unit(table.columns[name])]
+    free = [name for name in fractions if word[name] not in _NO_SCORES]
+    scores = [name for name in free if is_unit(table.columns[name])] or [
+        name for name in free if word[name].split("_")[-1] in PERCENT and _is_percent(table.columns[name])
+    ]
     if len(scores) != 1:
         return None
     if label is None:
         whole = [name for name in word if name not in scores and word[name] not in _NO_SCORES]
         flags = [name for name in whole if is_flag(table.columns[name])]
+        flags = flags or [name for name in whole if yes_or_no(table.columns[name])]
         return (scores[0], flags[0]) if len(flags) == 1 else None
     values = table.columns[label]
     two = is_flag(values) if values.dtype.kind in "iuf" else len(set(words_in(values)[1]) - {""}) == 2
     return (scores[0], label) if two else None
+
+
+def _is_percent(values: np.ndarray) -> bool:
+    """Whether all numbers that are not missing lie from 0 to 100."""
+    return bool((np.isnan(values) | ((values >= 0.0) & (values <= 100.0))).all())
 
 
 def is_score(table: Table, name: str, word: str) -> bool:
@@ -239,7 +293,7 @@ def _positive(name: str) -> str | None:
     if match is None or not (match["join"] or match["name"].isdigit()):
         return None
     known = scale_of(match["word"]) != "unknown" or (match["word"].lower() == "p" and "(" in match["join"])
-    return match["name"].strip() if known else None
+    return match["name"].rpartition("=")[2].strip() if known else None
 
 
 def _is_vectors(table: Table, numeric: Collection[str], taken: Collection[str | None], score: str) -> bool:
@@ -254,6 +308,7 @@ def _is_vectors(table: Table, numeric: Collection[str], taken: Collection[str | 
             continue
         chosen, names, _ = score_columns(candidates)
         by_prefix = names is not None and list(names) != [name.strip() for name in candidates]
+        by_prefix = by_prefix and not all(map(str.startswith, map(str.strip, chosen), names or ()))
         if (by_prefix and len(chosen) >= 2) or sum_to_one(table, candidates):
             return True
     labels = [name for name in taken if name not in (None, score)]
@@ -263,6 +318,32 @@ def _is_vectors(table: Table, numeric: Collection[str], taken: Collection[str | 
         return True
     telling = normalised(score) in CONFIDENCE_NAMES | WEAK_SCORE_NAMES or _positive(score) is not None
     return not telling and len(free) > 1
+
+
+def _decided_event(predicted: np.ndarray, label: np.ndarray, score: np.ndarray) -> str | None:
+    """Return the class whose probability a score is, where another column says if it passes a threshold.
+
+    Of two classes, one is predicted for all high scores and the other for all low ones, some below 1/2: no
+    confidence in whichever class was predicted does that, but P(Y = 1) beside the decision made from it does.
+    """
+    codes, words = words_in(predicted)
+    classes = set(words) - {""}
+    if len(classes) != 2 or not set(words_in(label)[1]) - {""} <= classes:
+        return None
+    known = np.isfinite(score)
+    sides = [(word, score[known & (codes == words.index(word))]) for word in sorted(classes)]
+    if min(len(values) for _, values in sides) < LEAST_DECISIONS:
+        return None
+    (_, below), (high, above) = sorted(sides, key=lambda side: float(side[1].mean()))
+    apart = below.max() <= above.min() and len(np.unique(below)) + len(np.unique(above)) > 2
+    half = 50.0 if above.max() > 1.0 + 1e-6 else 0.5
+    return high if apart and 0.0 <= below.min() < half else None
+
+
+def _is_free_text(values: np.ndarray) -> bool:
+    """Whether most rows hold a text of their own, which are answers and no classes."""
+    n_rows = len(values)
+    return values.dtype == object and n_rows >= LEAST_TEXTS and 2 * len(words_in(values)[1]) > n_rows
 
 
 def _is_class(values: np.ndarray) -> bool:

@@ -7,18 +7,28 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from calib.formats.column_names import words_of
 from calib.formats.tables import words_in
 
-#: Cells that say whether a prediction is right.
-RIGHT = frozenset(["true", "t", "yes", "y", "1", "right", "correct"])
-WRONG = frozenset(["false", "f", "no", "n", "0", "wrong", "incorrect"])
+#: Cells that say whether a prediction is right, in the languages of spreadsheets, and the letters of graders.
+RIGHT = words_of(
+    "true t yes y 1 right correct pass passed success c wahr ja j richtig korrekt vrai oui juste exact v "
+    "verdadero sí si s cierto correcto verdadeiro sim correto vero sì giusto waar juist sant rätt sand tosi "
+    "kyllä prawda tak да истина верно はい 正 是 对 正确 真 ✓ ✔ ✅"
+)
+WRONG = words_of(
+    "false f no n 0 wrong incorrect fail failed failure i falsch nein inkorrekt faux non inexact falso "
+    "incorrecto não nao incorreto sbagliato onwaar nee onjuist falskt nej fel falsk epätosi ei fałsz falsz "
+    "nie нет ложь неверно いいえ 误 否 错 错误 假 ✗ ✘ ❌"
+)
 #: Names that stand for the event where two labels are given and nothing says which is positive.
-POSITIVE = ("1", "true", "yes", "y", "positive", "pos", "t")
+POSITIVE = RIGHT - words_of("c j v s") | words_of("positive pos positiv positif positivo")
+NEGATIVE = WRONG | words_of("negative neg negativ negatif negativo")
 #: Predictions that are no answer, where they are never true.
 ABSTENTIONS = frozenset(
     ["", "idk", "i don't know", "i dont know", "don't know", "dont know", "do not know", "i do not know"]
     + ["abstain", "abstained", "abstention", "no answer", "no_answer", "unanswered", "refused", "refusal"]
-    + ["n/a", "unsure", "not sure"]
+    + ["n/a", "unsure", "not sure", "not_attempted", "not attempted", "cannot answer"]
 )
 #: Cells that hold no label.
 MISSING = ("", "nan", "NaN", "None")
@@ -27,9 +37,15 @@ ANOTHER = "(another class)"
 
 
 def says_right(values: np.ndarray) -> bool:
-    """Whether every cell says right, wrong or nothing."""
+    """Whether every cell says right, wrong, that there was no answer, or nothing."""
     words = {_short(word) for word in words_in(values)[1]}
-    return words <= RIGHT | WRONG | {"", "nan"} and bool(words & (RIGHT | WRONG))
+    return words <= RIGHT | WRONG | ABSTENTIONS | {"nan"} and bool(words & (RIGHT | WRONG))
+
+
+def yes_or_no(values: np.ndarray) -> bool:
+    """Whether the cells are two words, or 0 and 1, of which one stands for the event and the other not."""
+    words = {_short(word) for word in words_in(values)[1]} - {"", "nan"}
+    return len(words) == 2 and len(words & POSITIVE) == 1 and len(words & NEGATIVE) == 1
 
 
 def as_outcomes(values: np.ndarray) -> np.ndarray:
@@ -48,6 +64,12 @@ def right_or_another(predicted: np.ndarray, correct: np.ndarray) -> np.ndarray:
     labels[outcome == 0.0] = ANOTHER
     labels[np.isnan(outcome)] = ""
     return labels
+
+
+def no_attempt(correct: np.ndarray) -> np.ndarray:
+    """Return the mask of rows that a grader calls no answer, neither right nor wrong: NOT_ATTEMPTED."""
+    codes, words = words_in(correct)
+    return np.array([_short(word) in ABSTENTIONS - {""} for word in words])[codes]
 
 
 def abstaining(predicted: np.ndarray, labels: np.ndarray | None, named: Sequence[str] | None) -> np.ndarray:
@@ -94,7 +116,8 @@ def two_classes(labels: np.ndarray | None, positive: str | None) -> tuple[str, s
     if len(seen) > 2 or not seen or set(seen) <= {"0", "1"}:
         plain = positive is None or positive == "1"
         return ("0", "1") if plain else ("1", "0") if positive == "0" else (f"not {positive}", str(positive))
-    telling = [name for name in seen if name.lower() in POSITIVE]
+    numbers = all(_natural(name)[0] == 0 for name in seen)
+    telling = [] if numbers else [name for name in seen if name.lower() in POSITIVE]
     chosen = telling[0] if len(telling) == 1 else seen[-1]
     other = [name for name in seen if name != chosen]
     return (other[0] if other else f"not {chosen}"), chosen

@@ -5,9 +5,11 @@ What comes out are columns of single values, and matrices: lists of equally many
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,12 @@ import numpy as np
 from calib.exceptions import InputError
 from calib.formats.column_names import (
     CONFIDENCE_NAMES,
+    CORRECT_NAMES,
     LABEL_NAMES,
     LIST_NAMES,
+    PREDICTED_CLASS_NAMES,
     SCORE_NAMES,
+    TRUE_NAMES,
     normalised,
     words_of,
 )
@@ -29,7 +34,9 @@ SCORE_KEYS = ("score", "probability", "prob", "confidence", "p", "proba", "value
 #: Columns of objects or lists that hold scores, whatever these sum to.
 SCORED = frozenset().union(*SCORE_NAMES.values(), CONFIDENCE_NAMES) | words_of(
     "distribution class_probabilities class_probs label_probs label_scores class_scores result results "
-    "classification classifications all_scores top_scores top_probs values"
+    "classification classifications all_scores top_scores top_probs values "
+    "top_logprobs choice_probs choice_logprobs option_probs option_logprobs answer_probs answer_logprobs "
+    "token_probs token_logprobs"
 )
 #: Scores of a row that sum to 1 up to this are those of all classes that are not 0.
 SUM_TOLERANCE = 5e-3
@@ -37,6 +44,8 @@ SUM_TOLERANCE = 5e-3
 NO_CHANCE = 1000.0
 #: Keys of an object that become columns of their own; objects with more stay text.
 MOST_KEYS = 100
+#: Characters of a text that is read as a list.
+LONGEST_LIST = 100_000
 
 Cells = Sequence[Any]
 Ranked = tuple[list[list[str]], list[list[float]]]
@@ -47,7 +56,7 @@ def flattened(lists: Mapping[str, Cells]) -> dict[str, Cells]:
 
     Scores of all classes become the columns ``name[class]``, the highest classes ``label_1``, ``score_1``,
     ..., a list of true classes ``true[class]``. An object of other values becomes the columns ``name.key``,
-    and everything else its text.
+    those without the name that say what the model announced, and everything else its text.
 
     Raises
     ------
@@ -59,6 +68,7 @@ def flattened(lists: Mapping[str, Cells]) -> dict[str, Cells]:
         return columns
     flat: dict[str, Cells] = {}
     classes: list[str] = []
+    unfolded: dict[str, str] = {}
     taken, ranked = _ranked_lists(columns)
     for name, (names, scores) in ranked.items():
         found, listed = _by_class(name, names, scores)
@@ -72,16 +82,92 @@ def flattened(lists: Mapping[str, Cells]) -> dict[str, Cells]:
             flat[name] = cells
         elif (single := _single_values(cells)) is not None:
             flat[name] = single
-        elif (
-            normalised(name) in LABEL_NAMES
-            and (sets := _true_sets(name, cells, columns, classes)) is not None
-        ):
+        elif (normalised(name) in LABEL_NAMES or name == _tags(columns, classes, taken)) and (
+            sets := _true_sets(name, cells, columns, classes)
+        ) is not None:
             flat |= sets
         elif _numbers_alike(cells) or (normalised(name) in SCORED and _all_numbers(cells)):
             flat[name] = cells
         else:
-            flat |= _unfolded(name, cells)
-    return flat
+            inner = _unfolded(name, cells)
+            flat |= inner
+            unfolded |= {one: one.removeprefix(f"{name}.") for one in inner}
+    return _with_known_keys(flat, unfolded)
+
+
+def _tags(columns: Mapping[str, Cells], classes: Sequence[str], taken: Collection[str]) -> str | None:
+    """Return the only column of lists of classes, where no column has the name of a label; else None."""
+    known = set(classes)
+    if not known or any(normalised(name) in LABEL_NAMES for name in columns):
+        return None
+    free = [name for name in columns if name not in taken and normalised(name) not in PREDICTED_CLASS_NAMES]
+    lists = [name for name in free if _is_nested(columns[name]) and _are_lists(columns[name], (str,))]
+    found = [name for name in lists if {one for cell in columns[name] for one in cell or ()} <= known]
+    return found[0] if len(found) == 1 else None
+
+
+def _with_known_keys(columns: dict[str, Cells], unfolded: Mapping[str, str]) -> dict[str, Cells]:
+    """Return columns with the keys of objects for names, where only these say what the model announced.
+
+    That is a confidence, whether it was right, the predicted class and the true one, each where no column
+    outside of objects has such a name, and one inside has.
+    """
+    bare = {}
+    for names in (CONFIDENCE_NAMES, CORRECT_NAMES, PREDICTED_CLASS_NAMES, TRUE_NAMES):
+        inside = [one for one, key in unfolded.items() if normalised(key) in names]
+        outside = any(normalised(name) in names for name in columns)
+        if len(inside) == 1 and not outside and unfolded[inside[0]] not in columns:
+            bare[inside[0]] = unfolded[inside[0]]
+    return {bare.get(name, name): cells for name, cells in columns.items()}
+
+
+def writes_lists(name: str, cells: Iterable[str]) -> bool:
+    """Whether a column of text writes lists or objects of scores, as in CSV files, by its first cell."""
+    first = str(next((cell for cell in cells if cell), "")).strip()
+    return normalised(name) in SCORED and (first[:1], first[-1:]) in (("[", "]"), ("{", "}"))
+
+
+def lists_in_texts(columns: Mapping[str, Cells]) -> dict[str, Cells]:
+    """Return columns with the lists that texts write: of scores, of their classes and of true classes.
+
+    Lists are written as JSON, as Python or as NumPy prints them: ["a", "b"], ['a', 'b'], [0.7 0.3]. A column
+    with a cell that writes none stays text.
+    """
+    named = SCORED | LIST_NAMES | LABEL_NAMES
+    return {name: _lists_of(cells) if normalised(name) in named else cells for name, cells in columns.items()}
+
+
+def _lists_of(cells: Cells) -> Cells:
+    read: dict[Any, Any] = {}
+    for text in set(cells):
+        read[text] = _list_of(text) if type(text) is str and text else None
+        if text and type(read[text]) not in (list, dict):
+            return cells
+    return [read[text] for text in cells]
+
+
+def _list_of(text: str) -> Any:
+    """Return the list or object that a text writes; None if it writes none."""
+    text = text.strip()
+    if len(text) > LONGEST_LIST:
+        return None
+    with contextlib.suppress(ValueError, RecursionError):
+        return json.loads(text)
+    with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+        return _plain(ast.literal_eval(text))
+    if "..." not in text:
+        with contextlib.suppress(ValueError):
+            return [float(one) for one in text[1:-1].replace(",", " ").split()]
+    return None
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of Python with lists for tuples."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    return value if value is None or isinstance(value, (str, int, float)) else str(value)
 
 
 def ranked_matrices(
@@ -215,11 +301,19 @@ def _of_objects(name: str, cells: Cells) -> Ranked | None:
                     [[float(one) for one in (cell or {}).values()] for cell in cells],
                 )
         return None
+    if all(type(cell) is list and all(map(_is_pair, cell)) for cell in present) and any(present):
+        keys = ("class", "score")
+        return _of_pairs([[dict(zip(keys, one, strict=True)) for one in cell or ()] for cell in cells], keys)
     if not all(type(cell) is list and all(type(one) is dict for one in cell) for cell in present):
         return None
     first = next((one for cell in present for one in cell), None)
     keys = None if first is None else _keys_of(first)
     return None if keys is None else _of_pairs(cells, keys)
+
+
+def _is_pair(value: Any) -> bool:
+    """Whether a value is a class and its score, such as ["cat", 0.7]."""
+    return type(value) is list and len(value) == 2 and type(value[0]) is str and type(value[1]) is float
 
 
 def _filled(one: Mapping[str, Any]) -> dict[str, Any]:
@@ -265,7 +359,9 @@ def _by_class(
         tables = [dict(zip(*pair, strict=True)) for pair in zip(names, scores, strict=True)]
         missing = [None if not table else 0.0 for table in tables]
         match = PREFIX.fullmatch(f"{name}[x]")
+        of_logarithms = "logprob" in normalised(name).replace("_", "")
         word = name if match is not None and match["word"] == name else "score"
+        word = "logprob" if of_logarithms else word
         return {
             f"{word}[{one}]": [table.get(one, other) for table, other in zip(tables, missing, strict=True)]
             for one in classes

@@ -28,6 +28,7 @@ from calib.formats.answers import (
     classes_in,
     codes_of,
     missing_cells,
+    no_attempt,
     right_or_another,
     two_classes,
 )
@@ -718,6 +719,8 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
     if roles.correct is not None and labels is None:
         correct = table.columns[roles.correct]
         labels = as_outcomes(correct) if predicted is None else right_or_another(predicted, correct)
+        if (none := no_attempt(correct)).any():
+            predicted = np.where(none, correct, "an answer" if predicted is None else predicted)
     if labels is not None:
         _check_one_per_row(labels, len(proba))
     if roles.kind in ("vectors", "multilabel"):

@@ -14,7 +14,7 @@ from calib.exceptions import InputError
 from calib.formats.arrow import read_feather, read_parquet
 from calib.formats.json import read_json, table_of_lists
 from calib.formats.long_format import wide
-from calib.formats.nested import ranked_matrices
+from calib.formats.nested import lists_in_texts, ranked_matrices, writes_lists
 from calib.formats.numpy import numbers_of, read_npy, read_npz
 from calib.formats.source import Limits, Progress, Source, open_source
 from calib.formats.tables import Table, as_numbers, frozen, table_from_columns, table_from_frame
@@ -72,7 +72,7 @@ def read_table(
     if chosen not in _READERS:
         raise InputError(f"format must be one of {', '.join(_READERS)}; got {format!r}")
     try:
-        table = wide(_READERS[chosen](opened, limits, progress))
+        table = wide(_with_lists(_READERS[chosen](opened, limits, progress), limits))
     except InputError as error:
         raise InputError(_named(opened.name, str(error))) from None
     except (MemoryError, OverflowError, RecursionError):
@@ -94,7 +94,7 @@ def table_from(data: Any, limits: Limits | None = None, progress: Progress | Non
         if nested:
             lists = {str(name): [_as_json(cell) for cell in data[name]] for name in data}
             return wide(table_of_lists(lists, "frame", limits or Limits()))
-        return wide(table_from_frame(data))
+        return wide(_with_lists(table_from_frame(data), limits or Limits()))
     if isinstance(data, Mapping):
         if any(_is_nested(values) and _is_ragged(values) for values in data.values()):
             lists = {str(name): [_as_json(cell) for cell in values] for name, values in data.items()}
@@ -110,6 +110,20 @@ def table_from(data: Any, limits: Limits | None = None, progress: Progress | Non
     if isinstance(data, (Table, str, bytes, bytearray, os.PathLike)) or hasattr(data, "read"):
         return read_table(data, limits=limits, progress=progress)
     return None
+
+
+def _with_lists(table: Table, limits: Limits) -> Table:
+    """Return a table whose lists of scores are written as text with what they hold, any other as it is."""
+    text = {name: values for name, values in table.columns.items() if values.dtype == object}
+    if table.matrices or not any(writes_lists(name, values[:100].tolist()) for name, values in text.items()):
+        return table
+    if sum(len(cell) for values in text.values() for cell in values) > limits.json_bytes:
+        raise InputError(
+            f"lists written as text of more than {limits.json_bytes >> 20} MiB (limit json_bytes); use "
+            "Parquet with columns of lists"
+        )
+    columns = {name: values.tolist() for name, values in table.columns.items()}
+    return table_of_lists(lists_in_texts(columns), table.format, limits)
 
 
 def _is_nested(values: Any) -> bool:

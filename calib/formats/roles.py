@@ -32,6 +32,7 @@ NUMBERLIKE = re.compile(
     r"[+-]?(\d+([.,]\d*)?|[.,]\d+|\d{1,3}([., ']\d{3})+([.,]\d+)?)([eE][+-]?\d+)?\s*%?", re.ASCII
 )
 LABEL_PREFIX = re.compile(r"(?:y_true|y|true|label|target|actual|gt|onehot|is)[_ .:/\-\[(]+(.+?)[\])]?", re.I)
+LABEL_SUFFIX = re.compile(r"(.+?)[_ .:/\-](?:y_true|true|label|target|actual|gt|is_true)", re.I)
 #: A consecutive column this long is a row number; three rows may well be 0, 1, 2 by chance.
 MIN_INDEX_ROWS = 10
 
@@ -336,7 +337,9 @@ def _one_hot_columns(table: Table, names: Sequence[str]) -> tuple[str, ...]:
 
 def _several_true(table: Table, numeric: Sequence[str]) -> tuple[str, ...]:
     """Return the columns that say of each class whether it is true, in the order of its scores; or none."""
-    matches = {name: LABEL_PREFIX.fullmatch(name.strip()) for name in numeric}
+    matches = {
+        name: LABEL_PREFIX.fullmatch(name.strip()) or LABEL_SUFFIX.fullmatch(name.strip()) for name in numeric
+    }
     by_class = {
         match[1].strip(): name
         for name, match in matches.items()
@@ -376,7 +379,8 @@ def _unnamed_label(
     of_classes = [name for name, said in words.items() if said and said <= set(names or ())]
     if len(of_classes) == 1:
         return of_classes[0]
-    few = [n for n in text if len(set(table.columns[n][:2000].tolist())) <= max(2 * len(scores), 2)]
+    distinct = {name: len(set(table.columns[name][:2000].tolist())) for name in text}
+    few = [name for name in text if 2 <= distinct[name] <= max(2 * len(scores), 2)]
     if len(few) == 1:
         return few[0]
     whole = [name for name in (*others, *scores) if table.columns[name].dtype.kind in "fiu"]

@@ -17,6 +17,13 @@ PREFIX = re.compile(
     re.IGNORECASE,
 )
 
+#: Words after a class name: cat_prob, dog score.
+SUFFIX = re.compile(
+    r"(?P<name>.+?)[_ .:/\-]"
+    r"(?P<word>log_?prob(?:ability|s)?|logit|prob(?:a|ability)?|score|confidence|conf|p)",
+    re.IGNORECASE,
+)
+
 
 def is_whole(values: np.ndarray) -> bool:
     """Whether all numbers that are not missing are whole; most other columns show it in the first rows."""
@@ -46,6 +53,13 @@ def score_columns(
         telling = len(pairs) == len(numeric) or word not in ("class", "p", "pred")
         if distinct and (telling or (table is not None and sum_to_one(table, prefixed))):
             return prefixed, names, scale_of(word)
+    ended = [(name, match) for name in numeric if (match := SUFFIX.fullmatch(name.strip())) is not None]
+    if len(ended) >= 2 and len({match["word"].lower() for _, match in ended}) == 1:
+        names = tuple(match["name"].strip() for _, match in ended)
+        columns = [name for name, _ in ended]
+        alone = len(ended) == len(numeric) or (table is not None and sum_to_one(table, columns))
+        if alone and len(set(names)) == len(names):
+            return columns, names, scale_of(ended[0][1]["word"])
     chosen = list(numeric) if table is None else _in_unit(table, numeric)
     return chosen, tuple(name.strip() for name in chosen), "unknown"
 

@@ -21,6 +21,7 @@ from calib.formats.answers import (
     classes_in,
     codes_of,
     missing_cells,
+    no_attempt,
 )
 from calib.formats.arrow import column_values, table_of_batch
 from calib.formats.raw_predictions import RawPredictions, from_log_odds, raw_of
@@ -28,6 +29,7 @@ from calib.formats.roles import guess_roles, part_of
 from calib.formats.tables import words_in
 from calib.kinds import KINDS
 from calib.predictions import ROW_SUM_TOLERANCE, Predictions
+from calib.validation import MISSING
 from calib.validation import MISSING as NO_VALUE
 
 #: Kinds of predictions that one pass of sums can describe.
@@ -346,6 +348,10 @@ def read_batch(batch: pa.RecordBatch, layout: Layout) -> Rows:
     if layout.kind == "top-label":
         predicted, words = at.words(str(layout.predicted))
         at.keep &= ~abstaining(as_cells(words), None, tuple(layout.abstentions))[predicted]
+    if layout.correct is not None and layout.label is None:
+        grade, grades = at.words(layout.correct)
+        at.keep &= ~no_attempt(as_cells(grades))[grade]
+    if layout.kind != "vectors":
         n_abstained = n_part - int(at.keep.sum())
     if layout.kind == "vectors":
         columns = _score_columns(at, layout)
@@ -372,7 +378,7 @@ def read_batch(batch: pa.RecordBatch, layout: Layout) -> Rows:
         at.keep &= ~(weights == 0.0)
     if columns is not None:
         refuse_vectors(at, columns)
-    groups = [at.words(name) for name in layout.by]
+    groups = [(codes, [word or MISSING for word in named]) for codes, named in map(at.words, layout.by)]
     named = [(codes, tuple(word or NO_VALUE for word in said)) for codes, said in groups]
     index = None
     if not at.keep.all():
