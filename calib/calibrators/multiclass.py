@@ -20,7 +20,7 @@ from calib.calibrators.completed_rows import completed, normalised
 from calib.calibrators.curves import CurveSet
 from calib.calibrators.effort import effort_words
 from calib.calibrators.histogram import HistogramBinning
-from calib.calibrators.shrinkage import shrunken
+from calib.calibrators.shrinkage import moved_to, shrunken
 from calib.exceptions import InputError, LongFitWarning
 from calib.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
 from calib.parallel import cached_slices, map_threads
@@ -226,8 +226,9 @@ class MulticlassToBinary(BaseEstimator):
     fallback : {"identity", "pooled", "shrink"}, default "identity"
         What a problem with too few calibration rows uses: its scores unchanged, or the calibrator fitted
         on the rows of all classes together (unchanged where even these are too few). "shrink", of top-label
-        histogram binning: the bins of all classes together, each with the frequency of the class in it,
-        shrunk towards that of all classes (`calib.calibrators.shrinkage`). It carries no guarantee.
+        histogram binning: the bins of all classes together, moved up or down so that their mean over the rows
+        of the class is how often it is right, shrunk towards what these bins say of them (`shrunken` and
+        `moved_to` of `calib.calibrators.shrinkage`). It carries no guarantee.
     min_points : int, optional
         Fewest rows a problem needs. Default: one full bin for histogram binning, else 1.
     complete : {None, "rescale"}, default None
@@ -248,7 +249,8 @@ class MulticlassToBinary(BaseEstimator):
         With ``fallback="pooled"`` or "shrink", a calibrator per claim fitted on the rows of all classes (or
         None).
     shrunk_ : list
-        With ``fallback="shrink"``, the values of the pooled bins for each problem that fell back, else None.
+        With ``fallback="shrink"``, the moved values of the pooled bins for each problem that fell back, else
+        None.
     n_points_ : (P,) int64 array
         Calibration rows of each problem.
     fallbacks_ : tuple of Fallback
@@ -619,17 +621,21 @@ class MulticlassToBinary(BaseEstimator):
     def _shrunk(self, problems: BinaryProblems, short: np.ndarray, pooled: Any) -> list[Any]:
         """Values of the pooled bins for each problem with too few rows, None for the others."""
         problems.check_unweighted('fallback="shrink"', 'use fallback="pooled"')
-        n_bins = len(pooled.values_)
-        problem = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
-        cell = problem * n_bins + assign_bins(problems.scores, pooled.edges_)
-        total = problems.n_problems * n_bins
-        count = np.bincount(cell, minlength=total).reshape(-1, n_bins)[short]
-        right = np.bincount(cell, weights=problems.outcomes, minlength=total).reshape(-1, n_bins)[short]
-        prior = np.tile(pooled.values_, len(count))
-        values = shrunken(right.ravel(), count.ravel(), prior)[0].reshape(-1, n_bins)
+        count = np.diff(problems.offsets)
+        problem = np.repeat(np.arange(problems.n_problems), count)
+        says = pooled.values_[assign_bins(problems.scores, pooled.edges_)]
+        right, prior = (
+            np.bincount(problem, weights=each, minlength=problems.n_problems)
+            for each in (problems.outcomes, says)
+        )
         listed: list[Any] = [None] * problems.n_problems
-        for index, row in zip(np.flatnonzero(short).tolist(), values, strict=True):
-            listed[index] = row
+        for index in np.flatnonzero(short).tolist():
+            listed[index] = pooled.values_
+        chosen = np.flatnonzero(short & (count > 0))
+        means = prior[chosen] / count[chosen]
+        estimate = shrunken(right[chosen], count[chosen], means)[0]
+        for index, share, mean in zip(chosen.tolist(), estimate.tolist(), means.tolist(), strict=True):
+            listed[index] = moved_to(share, mean, pooled.values_)
         return listed
 
     def _checked(self, proba: Any) -> np.ndarray:

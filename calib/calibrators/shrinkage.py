@@ -54,3 +54,18 @@ def shrunken(right: np.ndarray, count: np.ndarray, prior: np.ndarray) -> tuple[n
         bounds = np.log([LEAST_STRENGTH, MOST_STRENGTH])
         strength = float(np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x))
     return (right + strength * mean) / (count + strength), strength
+
+
+def moved_to(mean: float, old: float, values: np.ndarray) -> np.ndarray:
+    """Move probabilities whose mean over some rows is `old` so that it becomes `mean`, in proportion.
+
+    Downwards the values are multiplied, upwards what they lack to 1, so that they stay in [0, 1], in order.
+
+    Examples
+    --------
+    >>> [moved_to(mean, 0.5, np.array([0.25, 0.75])).round(3).tolist() for mean in (0.4, 0.6)]
+    [[0.2, 0.6], [0.4, 0.8]]
+    """
+    if mean <= old:
+        return values * (mean / max(old, INSIDE))
+    return 1.0 - (1.0 - values) * ((1.0 - mean) / max(1.0 - old, INSIDE))
