@@ -180,7 +180,8 @@ MISSING = "(missing)"
 def as_groups(groups: Any, n_samples: int) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return (n,) int64 codes of groups and their distinct names, ascending, or raise `InputError`.
 
-    Groups are told apart by their text: 1, 1.0 and "1" are the same; rows without a value are "(missing)".
+    Groups are told apart by their text: 1, 1.0 and "1" are the same; rows without a value, or with an
+    empty text, are "(missing)".
     """
     if np.ndim(groups) != 1 or len(groups) != n_samples:
         raise InputError(
@@ -195,8 +196,8 @@ def as_groups(groups: Any, n_samples: int) -> tuple[np.ndarray, tuple[str, ...]]
 
 
 def group_name(value: Any) -> str:
-    """Return the text of a value that names a group: whole numbers without a decimal point."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    """Return the text of a value that names a group: whole numbers without a decimal point, no empty text."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) or MISSING
 
 
 def check_labelled(labels: np.ndarray | None, purpose: str) -> np.ndarray:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -33,7 +36,10 @@ DATE_PARTS = {
     "hour": "%H:00",
 }
 
-_DATE = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?"
+#: Dates as text: 2024-03-05, 2024/3/5, 05.03.2024, 3/5/2024, each with or without a time.
+_TIME = r"(?:[T ,]+(?P<time>\d{1,2}:\d{2}.*))?"
+_YEAR_FIRST = re.compile(rf"(?P<year>\d{{4}})(?P<mark>[-/.])(?P<a>\d{{1,2}})(?P=mark)(?P<b>\d{{1,2}}){_TIME}")
+_YEAR_LAST = re.compile(rf"(?P<a>\d{{1,2}})(?P<mark>[./-])(?P<b>\d{{1,2}})(?P=mark)(?P<year>\d{{4}}){_TIME}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,7 +75,8 @@ def cut_column(
     Parameters
     ----------
     values : (n,) array_like
-        Text, categories, numbers, truth values or dates. Dates may be text such as "2024-03-05".
+        Text, categories, numbers, truth values or dates. Dates may be text such as "2024-03-05",
+        "05.03.2024" (day first) or "3/25/2024", where some value shows whether the day or the month is first.
     name : str
         Name of the column.
     at : int, sequence of float or str, optional
@@ -99,13 +106,14 @@ def cut_column(
     if np.ndim(values) != 1 or not len(values):
         raise InputError(f"groups must hold one value per row; got shape {np.shape(values)}")
     column = pd.Series(values).reset_index(drop=True)
+    if column.dtype == object or pd.api.types.is_string_dtype(column.dtype):
+        column = column.mask(column == "")
     known = column.dropna()
     if _are_numbers(known) and not isinstance(at, str):
         few = known.nunique() <= MOST_CODES or (codes and bool((known == known.round()).all()))
         if at is not None or not few:
             return _cut_numbers(column, name, QUANTILES if at is None else at)
-    elif _are_dates(known) and (at is None or at in DATE_PARTS):
-        times = pd.to_datetime(known.astype(object), format="ISO8601", utc=True).dt
+    elif (times := _times(known)) is not None and (at is None or at in DATE_PARTS):
         part = "month" if at is None else str(at)
         quarters = times.strftime("%Y-Q") + times.quarter.astype(str)
         texts = quarters if part == "quarter" else times.strftime(DATE_PARTS[part])
@@ -156,12 +164,44 @@ def _are_numbers(known: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(known) and not pd.api.types.is_bool_dtype(known) and len(known) > 0
 
 
-def _are_dates(known: pd.Series) -> bool:
-    if pd.api.types.is_datetime64_any_dtype(known):
-        return len(known) > 0
+def _times(known: pd.Series) -> Any:
+    """Return the `dt` of a column of dates; None for anything else."""
     if isinstance(known.dtype, pd.CategoricalDtype) or not len(known):
-        return False
-    return bool(known.map(lambda value: isinstance(value, str)).all() and known.str.fullmatch(_DATE).all())
+        return None
+    texts: Any = known.astype(object)
+    if not pd.api.types.is_datetime64_any_dtype(known):
+        if not known.map(lambda value: isinstance(value, (str, date))).all():
+            return None
+        written = _iso_dates([str(value) for value in known.drop_duplicates()])
+        if written is None:
+            return None
+        texts = known.map(lambda value: written[str(value)])
+    with contextlib.suppress(ValueError):
+        return pd.to_datetime(texts, format="ISO8601", utc=True).dt
+    return None
+
+
+def _iso_dates(texts: list[str]) -> dict[str, str] | None:
+    """Return dates by their text, year, month and day in this order; None if one is none, or may be two."""
+    found = [_YEAR_FIRST.fullmatch(text.strip()) or _YEAR_LAST.fullmatch(text.strip()) for text in texts]
+    parts = [match.groupdict() for match in found if match is not None]
+    if len(parts) < len(texts):
+        return None
+    first, second = (max(int(one[part]) for one in parts) for part in "ab")
+    year_first = {match.re is _YEAR_FIRST for match in found if match is not None}
+    if len(year_first) > 1:
+        return None
+    if year_first == {True}:
+        order = "ab"
+    elif all(one["mark"] == "." for one in parts) or (first > 12 and second <= 12):
+        order = "ba"
+    elif second > 12:
+        order = "ab"
+    else:
+        return None
+    days = (f"{one['year']}-{int(one[order[0]]):02}-{int(one[order[1]]):02}" for one in parts)
+    times = ("" if one["time"] is None else f"T{one['time'].strip():0>5}" for one in parts)
+    return {text: day + time for text, day, time in zip(texts, days, times, strict=True)}
 
 
 def _cut_values(column: pd.Series, name: str, how: str) -> Cut:

@@ -109,8 +109,12 @@ if data.example is not None:
     st.caption("The columns of this example are simulated: drawn at random, one of them with the errors.")
 n_bins, method = bins_and_model()
 default = cuts(rows, tuple((str(name), None) for name in rows.metadata.columns))
-offered = [name for name, cut in default.items() if isinstance(cut, Cut)]
-reasons = [reason for reason in default.values() if isinstance(reason, str)]
+offered = [name for name, cut in default.items() if isinstance(cut, Cut) and len(cut.groups) > 1]
+reasons = [
+    reason if isinstance(reason, str) else f"column {name!r} has one value"
+    for name, reason in default.items()
+    if name not in offered
+]
 if not offered:
     st.info(f"No column has groups: {escaped(reasons[0])}.")
     st.stop()
