@@ -174,6 +174,7 @@ these predictions are a confidence, and whether it was right.
 COUNTS_ROWS = {
     "Decide": "its guarantee is about how many rows are right",
     "Imbalance": "it compares bins by how many rows they hold",
+    "The plan of bins": "it counts the rows of each class and bin",
     "Simplex": "its cells and their bounds are about how many rows they hold",
     "The line in log-odds": "its intervals are those of rows that count alike",
     "The kernel test of whole vectors": "its pairs of rows count alike",

@@ -203,7 +203,7 @@ def class_binning(
     Raises
     ------
     InputError
-        If both or neither of the two are given, or labels are missing.
+        If both or neither of the two are given, labels are missing, or rows have weights.
     """
     if (points_per_bin is None) == (n_bins is None):
         raise InputError(f"give either points_per_bin or n_bins; got {points_per_bin!r} and {n_bins!r}")
@@ -211,8 +211,9 @@ def class_binning(
         name, binary = f"B = {n_bins} bins per class", HistogramBinning(n_bins=n_bins)
     else:
         name, binary = f"k = {points_per_bin} points per bin", HistogramBinning(points_per_bin=points_per_bin)
+    for rows in (calibration, evaluation):
+        check_equal_rows(rows, "Imbalance")
     fitted, bins = _fit(calibration, binary)
-    check_equal_rows(evaluation, "Imbalance")
     problems = reduce_to_binary(_labels(evaluation), evaluation, "top-label")
     calibrated = fitted.predict_top(evaluation).confidence[problems.rows]
     n_classes, sizes = evaluation.n_classes, np.diff(problems.offsets)
@@ -273,10 +274,11 @@ def plan_bins(
     Raises
     ------
     InputError
-        If labels are missing or a k is not a whole number of at least 1.
+        If labels are missing, rows have weights, or a k is not a whole number of at least 1.
     """
     tried = np.array(list(points_per_bin), dtype=np.int64)
-    check_equal_rows(evaluation, "Imbalance")
+    for rows in (calibration, evaluation):
+        check_equal_rows(rows, "The plan of bins")
     problems = reduce_to_binary(_labels(evaluation), evaluation, "top-label")
     bins, covered, errors = [], [], []
     for k in tried:

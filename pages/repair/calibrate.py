@@ -12,7 +12,7 @@ from calib.binning import PerClass
 from calib.calibrators.catalogue import full_name, name_of
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
-from calib.kinds import lacks
+from calib.kinds import lacks, needs_equal_rows
 from calib.metrics.catalogue import MEASURES, ece_of
 from calib.noise import verdict
 from calib.notions import TOP_K_NOTIONS
@@ -81,8 +81,11 @@ def costs_accuracy() -> str:
 
 
 calibrator, choices, by = choose_calibrator()
-if lacks(data.kind, "calibrator:whole vector") is None and data.calibration.sample_weight is None:
-    planner()
+if lacks(data.kind, "calibrator:whole vector") is None:
+    if all(part.sample_weight is None for part in (data.calibration, data.evaluation)):
+        planner()
+    else:
+        st.caption(escaped(needs_equal_rows("The plan of bins")))
 pressed = st.button("Fit", type="primary")
 try:
     wanted = f"{data.key}/{calibrator!r}"

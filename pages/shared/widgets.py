@@ -120,7 +120,7 @@ def shortfall(kind: Kind, what: str) -> str:
 def need_kind(page: str) -> None:
     """Stop the page if it needs more than the predictions have, or cannot use their weights, and say what."""
     missing = lacks(dataset().kind, f"page:{page}")
-    if page in COUNTS_ROWS and dataset().evaluation.sample_weight is not None:
+    if missing is None and page in COUNTS_ROWS and dataset().evaluation.sample_weight is not None:
         missing = needs_equal_rows(page)
     if missing is not None:
         st.info(escaped(missing[0].upper() + missing[1:]))

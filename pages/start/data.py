@@ -213,12 +213,16 @@ if lacks(data.kind, "page:Classes") is not None:
     offer_project()
     st.stop()
 
-true = np.bincount(rows.labels, minlength=rows.n_classes) / rows.n_samples
-predicted = np.bincount(rows.label, minlength=rows.n_classes) / rows.n_samples
+each = np.ones(rows.n_samples) if rows.sample_weight is None else rows.sample_weight
+true, predicted = (
+    np.bincount(codes, weights=each, minlength=rows.n_classes) / each.sum()
+    for codes in (rows.labels, rows.label)
+)
 top_class = int(true.argmax())
 st.markdown(
     f"The most frequent class is {literal(rows.class_names[top_class])}: {true[top_class]:.1%} of the "
-    f"evaluation rows, predicted for {predicted[top_class]:.1%}."
+    f"evaluation rows{'' if rows.sample_weight is None else ', weighted'}, predicted for "
+    f"{predicted[top_class]:.1%}."
 )
 shares = pd.DataFrame({"class": rows.class_names, "true": true, "predicted": predicted})
 chart(

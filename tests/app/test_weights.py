@@ -56,6 +56,7 @@ def test_numbers_are_weighted(weighted):
     assert shown["TL-ECE, weighted"] != f"{plain:.4f}"
     app.switch_page("pages/repair/calibrate.py").run()
     assert "rows have different weights" in words(app)
+    assert "The plan of bins cannot use weights" in words(app)
 
 
 def test_rows_can_be_counted_once(weighted):
