@@ -2,8 +2,10 @@
 
 ``python -m benchmarks.floor_size``: scores stay fixed, labels are drawn anew from the truth, and each
 observed CW-ECE is held against the 95 % quantile of the noise floor. Scores of histogram binning class by
-class do not sum to 1: labels follow one vector per row, scores are its mean over each cell. Prints a table.
-``--draws`` sets the draws of labels for each of the score sets (default 1,000), ``--sets`` their number (8).
+class do not sum to 1: labels follow one vector per row, scores are its mean over each cell. A second table
+is about scores of classes several of which can be true: labels of a row are independent, share a cause, or
+come together as often as their scores allow. ``--draws`` sets the draws of labels for each of the score sets
+(default 1,000), ``--sets`` their number (8).
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ import argparse
 from collections.abc import Callable
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from benchmarks.populations import draw_labels
+from calib.announcements import MultilabelPrediction
 from calib.binning import Strategy
 from calib.metrics import ece
 from calib.noise import noise_floor
@@ -59,6 +63,9 @@ POPULATIONS: list[tuple[str, Strategy, Make]] = [
     ("10 classes, 15 bins each", "discrete", class_by_class(1_000, (15,) * 10, 0.3)),
 ]
 
+#: How labels of a row go together, where several can be true.
+DEPENDENCE = {"independent": 0.0, "share a cause": 0.5, "come together": 1.0}
+
 
 def size(make: Make, strategy: Strategy, sets: int, draws: int, *, n_resamples: int = 2_000) -> np.ndarray:
     """Return the share of rejections at 5 % for each set of scores."""
@@ -80,8 +87,43 @@ def size(make: Make, strategy: Strategy, sets: int, draws: int, *, n_resamples: 
     return rates
 
 
+def several_true(scores: np.ndarray, dependence: float, generator: np.random.Generator) -> np.ndarray:
+    """Return whether each class is true, (n, L), each with its score as its chance.
+
+    `dependence` is the correlation of the normal variables whose thresholds the scores are: 0 for independent
+    labels, 1 for those that come together as often as the scores allow.
+    """
+    common, own = generator.standard_normal((len(scores), 1)), generator.standard_normal(scores.shape)
+    uniform = ndtr(np.sqrt(dependence) * common + np.sqrt(1.0 - dependence) * own)
+    return uniform < scores
+
+
+def size_of_several(
+    n: int, n_classes: int, dependence: float, sets: int, draws: int, *, n_resamples: int = 1_000
+) -> np.ndarray:
+    """Return the share of rejections at 5 % for each set of scores of which several can be true."""
+    rates = np.empty(sets)
+    for seed in range(sets):
+        generator = np.random.default_rng(seed)
+        cause = generator.standard_normal((n, 1))
+        scores = ndtr(0.7 * cause + 0.7 * ndtri(generator.random((n, n_classes))) - 0.5)
+        labels = [several_true(scores, dependence, generator) for _ in range(draws)]
+        rows = MultilabelPrediction(scores)
+        floor = noise_floor(
+            labels[0], rows, notion="class-wise", n_resamples=n_resamples, random_state=generator
+        )
+        errors = [ece(each, rows, notion="class-wise") for each in labels]
+        rates[seed] = np.mean(np.array(errors) > floor.quantile(0.95))
+    return rates
+
+
+def _printed(rates: np.ndarray) -> str:
+    shares = 100 * rates
+    return f"{shares.mean():.1f} % | {shares.min():.1f} % | {shares.max():.1f} %"
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=1_000)
     parser.add_argument("--sets", type=int, default=8)
@@ -89,9 +131,14 @@ def main() -> None:
     print("| scores | cells | mean size | smallest | largest |")
     print("| :-- | :-- | --: | --: | --: |")
     for name, strategy, make in POPULATIONS:
-        rates = 100 * size(make, strategy, options.sets, options.draws)
-        shares = f"{rates.mean():.1f} % | {rates.min():.1f} % | {rates.max():.1f} %"
-        print(f"| {name} | {strategy} | {shares} |", flush=True)
+        rates = size(make, strategy, options.sets, options.draws)
+        print(f"| {name} | {strategy} | {_printed(rates)} |", flush=True)
+    print("\n| rows | classes | labels of a row | mean size | smallest | largest |")
+    print("| --: | --: | :-- | --: | --: | --: |")
+    for n, n_classes in ((300, 5), (2_000, 5), (1_000, 20)):
+        for words, dependence in DEPENDENCE.items():
+            rates = size_of_several(n, n_classes, dependence, options.sets, options.draws)
+            print(f"| {n:,} | {n_classes} | {words} | {_printed(rates)} |", flush=True)
 
 
 if __name__ == "__main__":

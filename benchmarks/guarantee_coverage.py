@@ -3,7 +3,9 @@
 ``python -m benchmarks.guarantee_coverage``: calibration rows are drawn anew from populations whose truth is
 known; alpha is 0.1. Prints a Markdown table: the share of draws in which the Clopper-Pearson intervals of
 the bins, or eps_2, miss the truth of any bin, the share of new rows farther from it than eps_1, and the mean
-error over its bound. ``--draws`` sets the draws for each row (default 1,000).
+error over its bound. A second table is about calibrators that condition on predicted class and group: a miss
+is one in any bin of any (class, group) that the card covers. ``--draws`` sets the draws for each row
+(default 1,000).
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
+from calib.announcements import TopLabelPrediction
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.guarantees.card import guarantee_card
@@ -102,8 +105,69 @@ def misses(truth: Truth, k: int, n: int, draws: int) -> dict[str, float]:
     return dict(zip(names, found.mean(axis=0).tolist(), strict=True))
 
 
+#: By name, the share of each class and group, and which truths they have in turn.
+CELLS: dict[str, tuple[np.ndarray, tuple[int, ...]]] = {
+    "2 classes, 3 groups, even": (np.full((2, 3), 1 / 6), (0, 1, 4)),
+    "3 classes, 4 groups, 10 to 1": (np.outer([0.5, 0.3, 0.2], [10, 5, 2, 1]) / 18, (0, 3, 1, 2, 4)),
+    "2 classes, 2 groups, all 1/2": (np.full((2, 2), 1 / 4), (1,)),
+    "2 classes, 2 groups, ties": (np.array([[0.4, 0.3], [0.2, 0.1]]), (5, 6, 7)),
+}
+
+
+def misses_by_group(cells: str, k: int, n: int, draws: int) -> tuple[dict[str, float], float]:
+    """Return how often each statement fails over all (class, group), and the share of them covered."""
+    shares, kinds = CELLS[cells]
+    n_classes, n_groups = shares.shape
+    every = truths()
+    # As in `NotionShape`: the problem of (group, class) is group * L + class.
+    truth_of = [every[kinds[cell % len(kinds)]] for cell in range(shares.size)]
+    share_of = shares.T.ravel()
+    generator = np.random.default_rng(0)
+    found = np.empty((draws, 5))
+    for draw in range(draws):
+        cell = generator.choice(share_of.size, n, p=share_of)
+        scores, outcomes = np.empty(n), np.empty(n, dtype=bool)
+        for one, truth in enumerate(truth_of):
+            rows = np.flatnonzero(cell == one)
+            scores[rows], outcomes[rows] = truth.draw(len(rows), generator)
+        label = cell % n_classes
+        names = tuple(str(code) for code in range(n_classes))
+        model = MulticlassToBinary(HistogramBinning(points_per_bin=k), by=("class", "group"))
+        top = TopLabelPrediction(label, scores, class_names=names)
+        model.fit(top, np.where(outcomes, label, (label + 1) % n_classes), groups=cell // n_classes)
+        card = guarantee_card(model, ALPHA)
+        covered = np.isfinite(card.marginal)
+        seen = np.array([False, False])
+        beyond = errors = bounds = 0.0
+        for one in np.flatnonzero(covered).tolist():
+            own = card.bins.problem == one
+            weight, chance = truth_of[one].of_bins(model.calibrators_[one].edges_)
+            gap, met = np.abs(card.bins.value[own] - chance), weight > 0
+            outside = (chance < card.bins.lower[own] - 1e-9) | (chance > card.bins.upper[own] + 1e-9)
+            seen |= [outside[met].any(), (gap > card.conditional[one])[met].any()]
+            beyond += share_of[one] * weight[met][gap[met] > card.marginal[one]].sum() / weight.sum()
+            errors += share_of[one] * (weight[met] @ gap[met]) / weight.sum()
+            bounds += share_of[one] * card.expected_ece[one]
+        reached = share_of[covered].sum()
+        found[draw] = (*seen, beyond / reached, errors / bounds, covered.mean())
+    means = found.mean(axis=0).tolist()
+    names_of = ("intervals", "eps_2", "eps_1", "error_over_bound")
+    return dict(zip(names_of, means[:4], strict=True)), means[4]
+
+
+def _print_groups(draws: int) -> None:
+    heads = "k | n | covered | intervals miss | eps_2 fails | beyond eps_1 | error / bound"
+    print(f"\n| classes and groups | {heads} |\n| :-- | --: | --: | --: | --: | --: | --: | --: |")
+    for cells in CELLS:
+        for k, n in ((20, 1_000), (50, 4_000)):
+            found, covered = misses_by_group(cells, k, n, draws)
+            rates = " | ".join(f"{100 * found[name]:.1f} %" for name in ("intervals", "eps_2", "eps_1"))
+            start = f"| {cells} | {k} | {n:,} | {covered:.0%} | {rates}"
+            print(f"{start} | {found['error_over_bound']:.2f} |", flush=True)
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=1_000)
     draws = parser.parse_args().draws
@@ -115,6 +179,7 @@ def main() -> None:
             shares = " | ".join(f"{100 * found[name]:.1f} %" for name in ("intervals", "eps_2", "eps_1"))
             ratios = " | ".join(f"{found[name]:.2f}" for name in ("error_over_bound", "reach_over_eps_2"))
             print(f"| {truth.name} | {k} | {n:,} | {shares} | {ratios} |", flush=True)
+    _print_groups(draws)
 
 
 if __name__ == "__main__":
