@@ -54,8 +54,9 @@ lint: $(VENV)/dev.stamp
 chromium: $(VENV)/dev.stamp
 	@$(BIN)/python tests/browser/chromium.py
 
-# Wheel and source archive in dist/, and what the wheel gives with each set of extras in a clean environment.
-EXTRAS ?= base app,onnx,skops
+# Wheel and source archive in dist/, and what the wheel gives with each set of extras in a clean environment. Not
+# tried unless asked for: torch, which is gigabytes, and spark, which needs a Java runtime.
+EXTRAS ?= base app onnx skops paper dask
 package: $(VENV)/uv.stamp
 	@rm -rf dist
 	$(BIN)/uv build --quiet

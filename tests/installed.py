@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -105,6 +106,61 @@ def torch(folder: Path) -> None:
     assert verify_torch(torch_module(calibrator), calibrator, rows.proba) < 1e-12
 
 
+def paper(folder: Path) -> None:
+    """Draw with the style sheet of matplotlib."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    with plt.style.context("calib.figures.paper"):
+        figure, axes = plt.subplots()
+        axes.plot([0, 1], [0, 1])
+        figure.savefig(folder / "figure.pdf")
+    assert (folder / "figure.pdf").read_bytes().startswith(b"%PDF")
+
+
+def write_rows(file: Path) -> None:
+    """Write a thousand confidences that are calibrated, in four row groups."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    random = np.random.default_rng(0)
+    score = random.random(1000)
+    table = pa.table({"confidence": score, "correct": random.random(1000) < score})
+    pq.write_table(table, file, row_group_size=250)
+
+
+def dask(folder: Path) -> None:
+    """Sum row groups on a Dask cluster of this machine, by the command."""
+    from calib import scale
+
+    write_rows(folder / "rows.parquet")
+    words = ["summarize", "rows.parquet", "--scheduler", "local", "--workers", "2", "-o", "run.calib.json.gz"]
+    done = subprocess.run([*COMMAND, *words], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = scale.load(folder / "run.calib.json.gz")
+    assert found.fingerprint == scale.summarize(folder / "rows.parquet").fingerprint
+
+
+def spark(folder: Path) -> None:
+    """Sum the partitions of a Spark data frame; needs a Java runtime."""
+    from pyspark.sql import SparkSession
+
+    from calib import scale
+
+    write_rows(folder / "rows.parquet")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
+    try:
+        summary = scale.summarize_spark(session.read.parquet(str(folder / "rows.parquet")))
+    finally:
+        session.stop()
+    assert summary.fingerprint == scale.summarize(folder / "rows.parquet").fingerprint
+
+
 def free_port() -> int:
     """Return a port of this machine on which nothing listens."""
     with socket.socket() as probe:
@@ -112,7 +168,7 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-TRIALS = {"base": base, "app": app, "onnx": onnx, "skops": skops, "torch": torch}
+TRIALS = {one.__name__: one for one in (base, app, onnx, skops, torch, paper, dask, spark)}
 
 if __name__ == "__main__":
     for name in sys.argv[1:]:

@@ -17,6 +17,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,11 +36,12 @@ PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 @dataclass(frozen=True)
 class Block:
-    """A block of code: its language, its text and the line it begins on."""
+    """A block of code: its language, its text, the line it begins on, its section of rank 2."""
 
     language: str
     text: str
     line: int
+    section: str = ""
 
 
 def blocks(page: str) -> list[Block]:
@@ -49,7 +51,9 @@ def blocks(page: str) -> list[Block]:
         indent, language, text = match.groups()
         if language in RUN:
             text = "".join(line.removeprefix(indent) for line in text.splitlines(keepends=True))
-            found.append(Block(language, text, page.count("\n", 0, match.start()) + 2))
+            heads = re.findall(r"^## (.*)", FENCE.sub("", page[: match.start()]), re.MULTILINE)
+            line = page.count("\n", 0, match.start()) + 2
+            found.append(Block(language, text, line, heads[-1] if heads else ""))
     return found
 
 
@@ -75,15 +79,27 @@ def of_calib(words: list[str]) -> list[str] | None:
     return None
 
 
-def run_page(path: Path, folder: Path, *, shell: bool = False) -> int:
-    """Run all blocks of a page in the current folder; return how many examples and commands were run.
+def run_page(
+    path: Path,
+    folder: Path,
+    *,
+    shell: bool = False,
+    only: Sequence[str] | None = None,
+    without: Sequence[str] = (),
+) -> int:
+    """Run the blocks of a page in the current folder; return how many examples and commands were run.
 
-    Commands that need a shell are run where `shell`, and otherwise only looked at.
+    Commands that need a shell are run where `shell`, and otherwise only looked at. `only` names sections to
+    run, "" what stands before the first; `without` names sections to leave out.
     """
     names: dict[str, object] = {"__name__": "__main__"}
     done = 0
-    for block in blocks(path.read_text(encoding="utf-8")):
+    every = blocks(path.read_text(encoding="utf-8"))
+    assert {*(only or ()), *without} <= {block.section for block in every}, f"{path.name} has other sections"
+    for block in every:
         where = f"{path.name}, line {block.line}"
+        if block.section in without or (only is not None and block.section not in only):
+            continue
         if block.language != "python":
             done += sum(run_command(*one, folder, where, shell=shell) for one in commands(block))
         elif ">>>" in block.text:

@@ -24,13 +24,15 @@ from tests.printed import (
 
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [*sorted(ROOT.glob("*.md")), *DOCS]
-#: Looked at only: these subjects have tests of their own (tests/test_production.py, tests/scale/).
-ELSEWHERE = ("production.md", "scale.md")
+#: Run elsewhere, section by section where their packages are installed: tests/test_production.py.
+ELSEWHERE = ("production.md",)
+#: Sections that are run elsewhere, for their packages: tests/scale/test_dask.py, test_spark.py.
+APART = {"scale.md": ("Dask", "Spark")}
 WITH_BLOCKS = [path for path in PAGES if blocks(path.read_text(encoding="utf-8"))]
 PRINTED = [path for path in WITH_BLOCKS if path.name not in ELSEWHERE]
 
 #: Pages that take seconds, or need matplotlib: run in the thorough profile, as are commands in a shell.
-SLOW = ("command_line.md", "gallery.md", "gate.md", "many_classes.md", "one_file.md", "paper.md")
+SLOW = ("command_line.md", "gallery.md", "gate.md", "many_classes.md", "one_file.md", "paper.md", "scale.md")
 
 
 def name(path: Path) -> str:
@@ -54,7 +56,7 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
 @pytest.mark.parametrize("path", PRINTED, ids=name)
 def test_all_that_a_page_prints_runs(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run_page(path, tmp_path, shell=True)
+    run_page(path, tmp_path, shell=True, without=APART.get(path.name, ()))
 
 
 def test_what_pages_name_is_there():

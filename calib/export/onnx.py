@@ -8,11 +8,11 @@ import numpy as np
 
 from calib.exceptions import InputError, not_installed
 from calib.export.lowering import write
-from calib.export.onnx_graph import Graph, as_model, dtype_of, to_go_before
+from calib.export.onnx_graph import BEHIND, Graph, as_model, dtype_of, to_go_before
 from calib.export.replay import replay
 
 
-def to_onnx(calibrator: Any, *, opset: Any = None, prefix: str = "", logits: bool = False) -> bytes:
+def to_onnx(calibrator: Any, *, opset: Any = None, prefix: str | None = None, logits: bool = False) -> bytes:
     """Return a calibrator as a serialised ONNX model.
 
     Input "proba" is (n, L) float32 ("scores_in", (n,) float32, for a binary calibrator). Outputs are "label"
@@ -26,11 +26,13 @@ def to_onnx(calibrator: Any, *, opset: Any = None, prefix: str = "", logits: boo
     calibrator : fitted calibrator
         Any that `calib.save` can store.
     opset : int or ONNX model, optional
-        Version of the operators, from 13 on. Default: 21, or what the installed onnx knows if that is less.
+        Version of the operators, from 13 on. Default: the newest that the installed onnx writes and the
+        installed onnxruntime runs; 21 is run by every onnxruntime that calib accepts.
         A model (or its bytes) stands for its opset and IR version, which must be equal
         where `onnx.compose.merge_models` puts two models together.
-    prefix : str
-        Put before every name in the model, so that none is in another model, too.
+    prefix : str, optional
+        Put before every name in the model, so that none is in another model, too. Default: "calibrated_"
+        where `opset` is a model, else none.
     logits : bool
         Whether the input is "logits" in place of "proba": (n, L) float32 of which the softmax is calibrated
         ((n,) log-odds for a binary calibrator).
@@ -42,7 +44,8 @@ def to_onnx(calibrator: Any, *, opset: Any = None, prefix: str = "", logits: boo
 
     Notes
     -----
-    `onnx_behind` puts the calibrator behind a classifier in one call.
+    `onnx_behind` puts the calibrator behind a classifier in one call. By hand it takes
+    `merge_models(classifier, onnx.load_from_string(to_onnx(calibrator, opset=classifier)), io_map)`.
     """
     graph = Graph(opset, prefix)
     write(graph, calibrator, logits=logits)
@@ -55,7 +58,7 @@ def onnx_behind(
     *,
     output: str | None = None,
     logits: bool = False,
-    prefix: str = "calibrated_",
+    prefix: str = BEHIND,
 ) -> bytes:
     """Return a classifier and a calibrator behind it as one ONNX model.
 

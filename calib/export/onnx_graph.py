@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from calib.exceptions import InputError, not_installed
 
-#: Oldest operator set that models can be written in, and the default where the installed onnx knows it: the
-#: newest that the lowest onnxruntime of `pyproject.toml` runs.
-OLDEST, NEWEST = 13, 21
+#: Oldest operator set that models can be written in, and the newest that every onnxruntime of the range in
+#: `pyproject.toml` runs.
+OLDEST, EVERYWHERE = 13, 21
+#: Prefix of the names of a calibrator that stands behind a classifier.
+BEHIND = "calibrated_"
 
 
 def _onnx() -> Any:
@@ -80,6 +83,45 @@ def to_go_before(model: Any) -> Any:
     return copy
 
 
+@cache
+def newest_opset() -> int:
+    """Return the newest operator set that the installed onnx writes and the installed onnxruntime runs.
+
+    Where onnxruntime is not installed: `EVERYWHERE`, or what the installed onnx knows if that is less.
+    """
+    onnx = _onnx()
+    known: int = onnx.defs.onnx_opset_version()
+    try:
+        import onnxruntime
+    except ImportError:
+        return min(known, EVERYWHERE)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    refused = onnxruntime.capi.onnxruntime_pybind11_state
+    ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in ("x", "y")]
+    nodes = [  # operators that are renewed most often
+        onnx.helper.make_node("Cast", ["x"], ["z"], to=onnx.TensorProto.FLOAT),
+        onnx.helper.make_node("Identity", ["z"], ["y"]),
+    ]
+    graph = onnx.helper.make_graph(nodes, "trial", ends[:1], ends[1:])
+    for opset in range(known, EVERYWHERE, -1):  # onnxruntime names no newest one; it refuses what is too new
+        trial = _of_versions(graph, opset).SerializeToString()
+        try:
+            onnxruntime.InferenceSession(trial, options, providers=["CPUExecutionProvider"])
+        except (refused.Fail, refused.NotImplemented):
+            continue
+        return opset
+    return min(known, EVERYWHERE)
+
+
+def _of_versions(graph: Any, opset: int, ir_version: int | None = None) -> Any:
+    """Return a model of a graph, with the lowest IR version that its operators allow, or a given one."""
+    helper = _onnx().helper
+    versions = [helper.make_opsetid("", opset)]
+    ir_version = ir_version or max(8, helper.find_min_ir_version_for(versions))
+    return helper.make_model(graph, opset_imports=versions, ir_version=ir_version, producer_name="calib")
+
+
 class Graph:
     """A graph under construction; methods add nodes and return the names of their results.
 
@@ -93,23 +135,23 @@ class Graph:
 
     n_classes: int
 
-    def __init__(self, opset: Any = None, prefix: str = "", dtype: str = "FLOAT") -> None:
+    def __init__(self, opset: Any = None, prefix: str | None = None, dtype: str = "FLOAT") -> None:
         onnx = _onnx()
         self._helper, self._types = onnx.helper, onnx.TensorProto
         self._stored, self._check = onnx.numpy_helper.from_array, onnx.checker.check_model
-        newest = min(onnx.defs.onnx_opset_version(), NEWEST)
         self._ir_version = None
         if opset is None:
-            opset = newest
+            opset = newest_opset()
         elif not isinstance(opset, (int, np.integer)):
             model = as_model(opset)
             opset, self._ir_version = opset_of(model), model.ir_version
+            prefix = BEHIND if prefix is None else prefix
         known = onnx.defs.onnx_opset_version()
         if not OLDEST <= opset <= known:
             raise InputError(
                 f"opset must be from {OLDEST} to {known}, which the installed onnx knows; got {opset}"
             )
-        self._opset, self._prefix, self._dtype = int(opset), prefix, dtype
+        self._opset, self._prefix, self._dtype = int(opset), prefix or "", dtype
         self._nodes: list[Any] = []
         self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self._initializers: list[Any] = []
@@ -209,10 +251,6 @@ class Graph:
     def serialised(self) -> bytes:
         """Check the model and return its bytes."""
         graph = self._helper.make_graph(self._nodes, "calib", self._inputs, self._outputs, self._initializers)
-        versions = [self._helper.make_opsetid("", self._opset)]
-        ir_version = self._ir_version or max(8, self._helper.find_min_ir_version_for(versions))
-        model = self._helper.make_model(
-            graph, opset_imports=versions, ir_version=ir_version, producer_name="calib"
-        )
+        model = _of_versions(graph, self._opset, self._ir_version)
         self._check(model)
         return model.SerializeToString()

@@ -29,6 +29,7 @@ _NAMES = {
     "summarize_spark": "spark",
     "summary_of_counts": "warehouse",
 }
+__all__ = list(_NAMES)
 
 
 def __getattr__(name: str) -> object:

@@ -16,6 +16,7 @@ pytest.importorskip("onnxruntime", reason="the onnx extra is not installed")
 
 from calib import HistogramBinning, InputError, MulticlassToBinary  # noqa: E402
 from calib.export import onnx_behind, to_onnx, verify_onnx  # noqa: E402
+from calib.export.onnx_graph import EVERYWHERE, newest_opset  # noqa: E402
 
 
 @pytest.mark.parametrize("name", MULTICLASS)
@@ -75,8 +76,21 @@ def test_every_operator_set_gives_the_same(name, opset):
     calibrator = fitted(name)
     model = to_onnx(calibrator, opset=opset)
     (version,) = [one.version for one in onnx.load_from_string(model).opset_import]
-    assert version == opset if opset else version <= onnx.defs.onnx_opset_version()
+    assert version == (opset or newest_opset())
     assert verify_onnx(model, calibrator, rows(5, 500)[0]) <= (1e-9 if is_smooth(calibrator) else 1e-15)
+
+
+def test_the_default_operator_set_is_the_newest_that_is_written_and_run(monkeypatch):
+    known = onnx.defs.onnx_opset_version()
+    newest = newest_opset()
+    assert EVERYWHERE <= newest <= known
+    for opset in range(EVERYWHERE, newest + 1):
+        assert verify_onnx(to_onnx(fitted("TS"), opset=opset), fitted("TS"), rows(5, 100)[0]) <= 1e-9
+    for opset in range(newest + 1, known + 1):
+        with pytest.raises(Exception, match=r"(?i)opset|not.?implemented"):
+            verify_onnx(to_onnx(fitted("TS"), opset=opset), fitted("TS"), rows(5, 100)[0])
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert newest_opset.__wrapped__() == min(EVERYWHERE, known)
 
 
 def test_operator_sets_that_are_not_known_are_refused():
@@ -84,6 +98,13 @@ def test_operator_sets_that_are_not_known_are_refused():
         to_onnx(fitted("TS"), opset=9)
     with pytest.raises(InputError, match="expected an ONNX model or its bytes; got str"):
         to_onnx(fitted("TS"), opset="newest")
+
+
+def test_prefix_of_a_model_that_stands_behind_another():
+    model = linear(18, 10)[0]
+    names = [to_onnx(fitted("TS"), opset=model, prefix=prefix) for prefix in (None, "p_", "")]
+    inputs = [onnx.load_from_string(one).graph.input[0].name for one in names]
+    assert inputs == ["calibrated_proba", "p_proba", "proba"]
 
 
 def test_prefix_is_before_every_name():
@@ -146,11 +167,11 @@ def test_behind_a_model_of_other_versions_and_the_same_names(opset, ir_version, 
     if not double:
         by_hand = onnx.compose.merge_models(
             onnx.load_from_string(model),
-            onnx.load_from_string(to_onnx(calibrator, opset=model, prefix="p_", logits=True)),
-            io_map=[("logits", "p_logits")],
+            onnx.load_from_string(to_onnx(calibrator, opset=model, logits=True)),
+            io_map=[("logits", "calibrated_logits")],
         ).SerializeToString()
         session = onnxruntime.InferenceSession(by_hand, providers=["CPUExecutionProvider"])
-        assert np.array_equal(session.run(["p_probabilities"], {"proba": x})[0], found)
+        assert np.array_equal(session.run(["calibrated_probabilities"], {"proba": x})[0], found)
 
 
 def test_the_output_is_named_where_it_is_not_known():
@@ -171,11 +192,14 @@ def test_behind_a_model_of_scikit_learn():
     y[:100] = np.repeat(["ant", "bee", "cat", "dog"], 25)
     classifier = LogisticRegression().fit(x, y)
     calibrator = fitted("top-label/bins")
+    merged = []
     for options in ({}, {"zipmap": False}):
         model = skl2onnx.to_onnx(classifier, x[:1], options=options)
-        session = onnxruntime.InferenceSession(
-            onnx_behind(model, calibrator), providers=["CPUExecutionProvider"]
-        )
+        merged.append(onnx_behind(model, calibrator))
+    graph = onnx.load_from_string(to_onnx(calibrator, opset=model))
+    by_hand = onnx.compose.merge_models(model, graph, [("probabilities", "calibrated_proba")])
+    for both in (*merged, by_hand.SerializeToString()):
+        session = onnxruntime.InferenceSession(both, providers=["CPUExecutionProvider"])
         names = [one.name for one in session.get_outputs()]
         found = dict(zip(names, session.run(None, {session.get_inputs()[0].name: x}), strict=True))
         top = calibrator.predict_top(classifier.predict_proba(x).astype(np.float32))
@@ -197,9 +221,11 @@ def test_behind_a_model_of_torch(tmp_path):
         network, (x,), output_names=["logits"], dynamic_shapes=({0: torch.export.Dim("rows", min=2)},)
     )
     calibrator = fitted("TS")
-    both = onnx_behind(program.model_proto, calibrator)
-    session = onnxruntime.InferenceSession(both, providers=["CPUExecutionProvider"])
-    found = session.run(["calibrated_probabilities"], {session.get_inputs()[0].name: x.numpy()})[0]
+    graph = onnx.load_from_string(to_onnx(calibrator, opset=program.model_proto, logits=True))
+    by_hand = onnx.compose.merge_models(program.model_proto, graph, [("logits", "calibrated_logits")])
     with torch.no_grad():
         proba = torch.softmax(network(x).double(), dim=1).numpy()
-    assert np.abs(found - calibrator.predict_proba(proba)).max() < 1e-6
+    for both in (onnx_behind(program.model_proto, calibrator), by_hand.SerializeToString()):
+        session = onnxruntime.InferenceSession(both, providers=["CPUExecutionProvider"])
+        found = session.run(["calibrated_probabilities"], {session.get_inputs()[0].name: x.numpy()})[0]
+        assert np.abs(found - calibrator.predict_proba(proba)).max() < 1e-6

@@ -12,6 +12,8 @@ import pytest
 
 from calib import scale
 from calib.scale.engines import DaskCluster
+from tests import ROOT
+from tests.printed import run_page
 
 distributed = pytest.importorskip("distributed", reason="Dask is in the extra dask, which is not there")
 
@@ -44,3 +46,9 @@ def test_a_killed_worker_changes_nothing(client, tmp_path):
     assert killed
     assert summary.fingerprint == expected.fingerprint
     assert summary.parts == expected.parts
+
+
+def test_what_the_page_prints_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_page(ROOT / "docs/scale.md", tmp_path, only=("", "Dask")) == 2
+    assert scale.load("run.calib.json.gz").fingerprint == scale.summarize("data").fingerprint

@@ -12,6 +12,7 @@ import pytest
 
 from calib import scale
 from tests import ROOT
+from tests.printed import run_page
 
 pytestmark = [pytest.mark.thorough, pytest.mark.filterwarnings("default")]
 pytest.importorskip("pyspark", reason="pyspark is in the extra spark, which is not there")
@@ -20,7 +21,15 @@ if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
 
 
 @pytest.fixture(scope="module")
-def session():
+def folder(tmp_path_factory):
+    """The current folder, which Java takes from where it is started."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place := tmp_path_factory.mktemp("spark"))
+        yield place
+
+
+@pytest.fixture(scope="module")
+def session(folder):
     from pyspark.sql import SparkSession
 
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
@@ -50,3 +59,10 @@ def test_partitions_give_the_summary_of_the_rows(session, tmp_path):
     assert summary.fingerprint == expected.fingerprint
     assert summary.sums.by["site"][0] == ("north", "south")
     assert len(summary.parts) == 7
+
+
+def test_what_the_page_prints_runs(session, folder):
+    sections = ("", "One machine, larger than memory", "Spark")
+    assert run_page(ROOT / "docs/scale.md", folder, only=sections) == 5
+    found = scale.load(folder / "run.calib.json.gz")
+    assert found.fingerprint == scale.summarize(folder / "data", by="site").fingerprint

@@ -11,6 +11,7 @@ import streamlit as st
 from calib.calibrators.binary import BinaryCalibrator
 from calib.exceptions import not_installed
 from calib.export import scorer, to_onnx, verify_onnx, verify_scorer
+from calib.export.onnx_graph import EVERYWHERE
 from calib.kinds import lacks
 from calib.persistence import dumps
 from calib.reductions import event_scores
@@ -82,7 +83,7 @@ def _scorer(method: Method, _proba: np.ndarray) -> tuple[str, float]:
 
 @kept(rows=True)
 def _graph(method: Method, _proba: np.ndarray) -> tuple[bytes, float]:
-    graph = to_onnx(method.calibrator)
+    graph = to_onnx(method.calibrator, opset=EVERYWHERE)
     return graph, verify_onnx(graph, method.calibrator, _proba, groups=_groups_of(method, len(_proba)))
 
 
