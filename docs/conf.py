@@ -42,12 +42,16 @@ numpydoc_class_members_toctree = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"calib {release}"
+html_logo = html_favicon = "../assets/icon.svg"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_theme_options = {
+    "logo": {"text": html_title, "alt_text": ""},
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],
     "header_links_before_dropdown": 6,
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "tour": []}
 html_show_sourcelink = False
 
 #: Files of the repository's root, by the page that includes each: GitHub shows the file, the site the page.
@@ -60,12 +64,19 @@ def link_pages(app: Any, name: str, source: list[str]) -> None:
     source[0] = re.sub(rf"\((?:\.\./)+({names})\.md", lambda match: f"(/{INCLUDED[match[1]]}.md", source[0])
 
 
+def leave_out_formulas(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Take away the script for formulas that plotly loads from elsewhere: no figure has one."""
+    body = context.get("body", "")
+    context["body"] = re.sub(r'<script src="https://[^"]*mathjax[^"]*"></script>', "", body)
+
+
 def skip_inherited(app: Any, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
     """Leave out the methods that scikit-learn makes for metadata routing."""
     return True if re.fullmatch(r"set_\w+_request", name) else None
 
 
 def setup(app: Any) -> None:
-    """Connect the two."""
+    """Connect them."""
     app.connect("source-read", link_pages)
+    app.connect("html-page-context", leave_out_formulas)
     app.connect("autodoc-skip-member", skip_inherited)
