@@ -1,7 +1,7 @@
 """How often a calibrated model is "above noise": the size of the test by class-wise noise floors, at 5 %.
 
 ``python -m benchmarks.floor_size``: scores stay fixed, labels are drawn anew from the truth, and each
-observed CW-ECE is held against the 95 % quantile of the noise floor. Scores of histogram binning class by
+observed CW-ECE gets its p-value from the noise floor. Scores of histogram binning class by
 class do not sum to 1: labels follow one vector per row, scores are its mean over each cell. A second table
 is about scores of classes several of which can be true: labels of a row are independent, share a cause, or
 come together as often as their scores allow. ``--draws`` sets the draws of labels for each of the score sets
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -21,6 +22,7 @@ from calib.announcements import MultilabelPrediction
 from calib.binning import Strategy
 from calib.metrics import ece
 from calib.noise import noise_floor
+from calib.noise.floor import LEVEL
 
 Make = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
 
@@ -53,12 +55,27 @@ def exact(n: int, n_classes: int, concentration: float) -> Make:
     return make
 
 
+def few_values(n: int, *values: float) -> Make:
+    """Return two-class scores with these chances of the first class, which are the chances."""
+
+    def make(generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        first = generator.choice(values, n)
+        truth = np.column_stack([first, 1.0 - first])
+        return truth, truth
+
+    return make
+
+
 POPULATIONS: list[tuple[str, Strategy, Make]] = [
     ("2 classes, scores sum to 1", "uniform", exact(1_000, 2, 1.0)),
     ("2 classes, 10 and 7 bins", "discrete", class_by_class(1_000, (10, 7), 1.0)),
     ("2 classes, 10 and 10 bins", "discrete", class_by_class(1_000, (10, 10), 1.0)),
     ("2 classes, 20 and 13 bins", "discrete", class_by_class(2_000, (20, 13), 0.5)),
     ("2 classes, 20 and 13 bins", "uniform", class_by_class(2_000, (20, 13), 2.0)),
+    ("2 classes, one value, 60 rows", "discrete", few_values(60, 0.7)),
+    ("2 classes, one value, 200 rows", "uniform", few_values(200, 0.5)),
+    ("2 classes, 4 values, 100 rows", "discrete", few_values(100, 0.2, 0.4, 0.6, 0.8)),
+    ("2 classes, tenths, 150 rows", "uniform", few_values(150, *np.arange(1, 10) / 10)),
     ("3 classes, 10 bins each", "discrete", class_by_class(1_000, (10,) * 3, 1.0)),
     ("10 classes, 15 bins each", "discrete", class_by_class(1_000, (15,) * 10, 0.3)),
 ]
@@ -83,7 +100,7 @@ def size(make: Make, strategy: Strategy, sets: int, draws: int, *, n_resamples: 
             random_state=generator,
         )
         errors = [ece(each, scores, notion="class-wise", strategy=strategy) for each in labels]
-        rates[seed] = np.mean(np.array(errors) > floor.quantile(0.95))
+        rates[seed] = np.mean([replace(floor, observed=each).p_value <= LEVEL for each in errors])
     return rates
 
 

@@ -24,8 +24,17 @@ from calib.validation import as_scores, check_choice, check_level, check_norm
 #: p-values up to this level are called "above noise".
 LEVEL = 0.05
 
+#: So many of 100 perfect models are within noise.
+CASES = round(100 * (1.0 - LEVEL))
+
 #: The two verdicts. No model is ever called calibrated: noise can hide an error.
 ABOVE_NOISE, WITHIN_NOISE = "above noise", "not distinguishable from noise"
+
+#: Errors that differ by no more than this are equal: sums of the same terms in another order.
+TIE = 1e-12
+
+#: Redraws that tie with the observed value count half up to this share of all, and whole above it.
+HALF_TIES = 0.03
 
 #: A calibration error this low in the floor's lower tail is suspicious: were the rows used for fitting?
 TOO_LOW = 0.005
@@ -67,11 +76,15 @@ class NoiseFloor(Drawn):
     def p_value(self) -> float:
         """(1 + redraws at or above the observed) / (1 + redraws), in (0, 1].
 
-        Uniform for a perfect model. Where few rows decide the metric (MCE), redraws tie with the observed
-        value and p is too large. Where rows of class-wise or top-K scores sum to more than 1, no
+        Uniform for a perfect model. Few distinct scores let redraws tie with the observed value: ties of at
+        most `HALF_TIES` of the redraws count half (mid-p, Lancaster 1961), so that a perfect model is above
+        noise in about 5 %, and never more than 6.5 %. More ties, as where few rows decide the metric (MCE),
+        count whole, and p is too large. Where rows of class-wise or top-K scores sum to more than 1, no
         draw of one class per row has them as its chances, and the spread, hence p, is approximate.
         """
-        return float(p_values(np.array([self.observed]), self.samples[None])[0])
+        whole = p_values(np.array([self.observed]), self.samples[None])[0]
+        tied = np.mean(np.abs(self.samples - self.observed) <= TIE)
+        return float(whole - 0.5 * tied if tied <= HALF_TIES else whole)
 
     @property
     def verdict(self) -> str:
@@ -81,7 +94,8 @@ class NoiseFloor(Drawn):
     @property
     def words(self) -> str:
         """The verdict, and in brackets what a perfect model of this size shows."""
-        return f"{self.verdict} ({perfect_words(self.mean, *_printed_upper(self))})"
+        upper, digits, cases = _printed_upper(self)
+        return f"{self.verdict} ({perfect_words(self.mean, upper, digits, cases)})"
 
     def quantile(self, q: float) -> float:
         """Value that a perfect model of this size stays at or below with probability `q`."""
@@ -423,24 +437,29 @@ def verdict(floor: NoiseFloor, name: str) -> str:
     return sentence
 
 
-def perfect_words(mean: float, upper: float, digits: int = 4) -> str:
+def perfect_words(mean: float, upper: float, digits: int = 4, cases: int = CASES) -> str:
     """Say what a perfect model of the same size shows: mean and 95 % quantile of its floor."""
-    cases = round(100 * (1.0 - LEVEL))
     return (
         f"a perfect model of this size shows {mean:.{digits}f}, at most {upper:.{digits}f} in {cases} of "
         "100 cases"
     )
 
 
-def _printed_upper(floor: NoiseFloor) -> tuple[float, int]:
-    """Round the 95 % quantile up to as many digits as show the verdict; return it and their number."""
-    upper, above = floor.quantile(1.0 - LEVEL), floor.verdict == ABOVE_NOISE
+def _printed_upper(floor: NoiseFloor) -> tuple[float, int, int]:
+    """Round the 95 % quantile up to as many digits as show the verdict; return it, their number, and 95.
+
+    An error above noise that ties with this quantile is above the next lower redraw; then so many of 100.
+    """
+    upper, above, cases = floor.quantile(1.0 - LEVEL), floor.verdict == ABOVE_NOISE, CASES
+    lower = floor.samples[floor.samples < floor.observed - TIE]
+    if above and upper >= floor.observed - TIE:
+        upper, cases = lower[-1], int(100 * len(lower) / len(floor.samples))
     for digits in range(3, 7):
         observed, mean = round(floor.observed, digits), round(floor.mean, digits)
         most = np.ceil(upper * 10**digits - 1e-9) / 10**digits + 0.0  # no negative zero
         if mean < most and (observed > most) == above:
             break
-    return most, digits
+    return most, digits, cases
 
 
 class CellMetric:
@@ -478,5 +497,5 @@ def discoveries(p_value: Any, fdr: float) -> np.ndarray:
 
 def p_values(observed: np.ndarray, samples: np.ndarray) -> np.ndarray:
     """One-sided p-values with the +1 correction (Davison & Hinkley 1997, section 4.2), row by row."""
-    reached = np.sum(samples >= observed[:, None] - 1e-12, axis=1)
+    reached = np.sum(samples >= observed[:, None] - TIE, axis=1)
     return (1.0 + reached) / (1.0 + samples.shape[1])

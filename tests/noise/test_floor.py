@@ -379,6 +379,26 @@ def test_verdict_words():
     assert verdict(floor_of(0.0, 0.005 + samples), "TL-ECE").endswith("were these rows used for fitting?")
 
 
+@pytest.mark.parametrize(
+    ("above", "tied", "p_value"), [(35, 20, 56 / 1001 - 0.01), (45, 20, 66 / 1001 - 0.01), (0, 100, 101 / 1001)]
+)
+def test_few_ties_count_half_and_many_whole(above, tied, p_value):
+    samples = np.repeat([0.2, 0.4, 0.5, 0.6], [800, 200 - above - tied, tied, above])
+    floor = floor_of(0.5, samples)
+    assert floor.p_value == pytest.approx(p_value)
+    if floor.p_value <= 0.05:
+        assert "at most 0.400 in 94 of 100 cases" in verdict(floor, "TL-ECE")
+
+
+def test_size_with_one_distinct_score():
+    """0.7 for 200 rows: the chance of each verdict is a sum of binomial chances, without any draw."""
+    k = np.arange(201)
+    chance, gap = stats.binom.pmf(k, 200, 0.7), np.round(np.abs(k / 200 - 0.7), 9)
+    samples = np.sort(np.repeat(gap, np.round(1e5 * chance).astype(int)))
+    rejected = [floor_of(each, samples).p_value <= 0.05 for each in gap]
+    assert 0.04 < chance @ rejected < 0.06
+
+
 @given(st.floats(0, 1), st.lists(st.floats(0, 1), min_size=1, max_size=40))
 def test_printed_numbers_never_contradict_the_words(observed, samples):
     words = verdict(floor_of(observed, samples), "x")
