@@ -395,6 +395,52 @@ def bin_columns(matrix: np.ndarray, true: np.ndarray, shape: NotionShape, n_bins
     counts, score_sums, outcome_sums = (np.sum(columns, axis=0) for columns in zip(*parts, strict=True))
     by_column = counts.reshape(n_columns, n_bins)
     by_column[:, 0] = n_samples - by_column[:, 1:].sum(axis=1)
+    return _cells_of_sums(counts, score_sums, outcome_sums, shape, n_bins, n_samples)
+
+
+def bin_entries(
+    owner: np.ndarray | None, scores: np.ndarray, outcomes: np.ndarray, shape: NotionShape, n_bins: int
+) -> BinStatistics:
+    """Return what `bin_statistics` gives for equal-width bins of one entry per row, without sorting.
+
+    Parameters
+    ----------
+    owner : (n,) int array or None
+        The problem of each entry; None for a single problem.
+    scores : (n,) float32 or float64 array
+        Scores in [0, 1].
+    outcomes : (n,) bool array
+        Whether the event happened.
+    shape : NotionShape
+        The problems.
+    n_bins : int
+        Bins B.
+    """
+    n_bins = check_count(n_bins, "n_bins")
+    find = BinFinder(uniform_edges(n_bins), scores.dtype)
+    size = shape.n_problems * n_bins
+
+    def sums(rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        cell = find(scores[rows])
+        if owner is not None:
+            cell = owner[rows] * n_bins + cell
+        of_events = np.bincount(cell[outcomes[rows]], minlength=size)
+        return np.bincount(cell, minlength=size), np.bincount(cell, scores[rows], size), of_events
+
+    parts = map_threads(sums, busy_slices(len(scores), 1, scores.itemsize))
+    counts, score_sums, outcome_sums = (np.sum(columns, axis=0) for columns in zip(*parts, strict=True))
+    return _cells_of_sums(counts, score_sums, outcome_sums, shape, n_bins, len(scores))
+
+
+def _cells_of_sums(
+    counts: np.ndarray,
+    score_sums: np.ndarray,
+    outcome_sums: np.ndarray,
+    shape: NotionShape,
+    n_bins: int,
+    n_samples: int,
+) -> BinStatistics:
+    """Return the cells of equal-width bins, from sums over the rows of each problem and bin."""
     cell = np.flatnonzero(counts)
     count, problem, bin_ = counts[cell], cell // n_bins, cell % n_bins
     stop = np.cumsum(count)

@@ -22,10 +22,11 @@ from calib.announcements import (
     read_only,
 )
 from calib.exceptions import InputError
-from calib.parallel import map_row_blocks, map_threads, row_slices
+from calib.parallel import busy_slices, map_row_blocks, map_threads
 from calib.validation import (
     as_class_scores,
     as_finite,
+    as_floats,
     as_labels,
     as_names,
     as_scores,
@@ -384,12 +385,33 @@ def highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     top = np.empty(len(scores), dtype=scores.dtype)
 
     def look(rows: slice) -> None:
-        block = scores[rows]
-        label[rows] = block.argmax(axis=1)
-        top[rows] = block[np.arange(len(block)), label[rows]]
+        label[rows], top[rows] = _highest_of_block(scores[rows])
 
-    map_threads(look, row_slices(*scores.shape))
+    map_threads(look, busy_slices(len(scores), scores.shape[1], scores.itemsize))
     return label, top
+
+
+def highest_checked(scores: Any, what: str = "scores") -> tuple[np.ndarray, np.ndarray]:
+    """Return `highest` of `score_matrix`; scores that are as they should be are read only once."""
+    if isinstance(scores, (Predictions, MultilabelPrediction)):
+        return highest(scores.proba)
+    array = as_floats(scores, ndim=2, what=what)
+    label = np.empty(len(array), dtype=np.int64)
+    top = np.empty(len(array), dtype=array.dtype)
+
+    def look(rows: slice) -> tuple[float, float]:
+        label[rows], top[rows] = _highest_of_block(array[rows])
+        return array[rows].min(), top[rows].max()  # NaN if any is: it counts as highest
+
+    extremes = map_threads(look, busy_slices(len(array), array.shape[1], array.itemsize))
+    if np.min(extremes) >= 0.0 and np.max(extremes) <= 1.0:
+        return label, top
+    return highest(as_scores(array, ndim=2, what=what))
+
+
+def _highest_of_block(block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    label = block.argmax(axis=1)
+    return label, block[np.arange(len(block)), label]
 
 
 def row_sums(matrix: np.ndarray) -> np.ndarray:

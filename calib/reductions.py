@@ -20,14 +20,22 @@ from calib.binning import (
     PerClass,
     Strategy,
     bin_columns,
+    bin_entries,
     bin_statistics,
     stack_problems,
 )
 from calib.exceptions import InputError
 from calib.kinds import lacks
-from calib.notions import TOP_K_NOTIONS, Notion, NotionShape
+from calib.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
 from calib.parallel import map_row_blocks, map_threads, row_slices
-from calib.predictions import Predictions, highest, score_matrix, weighted_rows, weights_of
+from calib.predictions import (
+    Predictions,
+    highest,
+    highest_checked,
+    score_matrix,
+    weighted_rows,
+    weights_of,
+)
 from calib.validation import as_labels, as_outcomes, as_scores, binary_outcomes, label_codes
 
 __all__ = ["reduce_to_binary"]
@@ -205,13 +213,25 @@ def cell_statistics(
 ) -> BinStatistics:
     """Reduce and bin in one go: `bin_statistics` of `reduce_to_binary`.
 
-    Class-wise problems are sorted and binned one class at a time, so that 1,000 classes of 50,000 rows need
-    no more memory than one.
+    Equal-width bins of one number per row, and of columns, need no sorting. Other class-wise problems are
+    sorted and binned one class at a time, so that 1,000 classes of 50,000 rows need no more memory than one.
     """
-    if notion != "class-wise" or top_k is not None or not _has_columns(scores):
+    _check_serves(scores, notion)
+    given = y_true, scores, sample_weight
+    columns = top_k is None and _has_columns(scores)
+    if columns:
+        y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
+    if columns and notion in TOP_NOTIONS and strategy == "uniform" and weights is None:
+        predicted, confidence = top_label(scores)
+        n_classes = scores.n_classes if isinstance(scores, Predictions) else np.shape(scores)[1]
+        shape = NotionShape.of(notion, n_classes)
+        happened = predicted == as_labels(y_true, len(predicted), n_classes)
+        owner = shape.problems_of(predicted) if shape.n_problems > 1 else None
+        return bin_entries(owner, confidence, happened, shape, n_bins)
+    if not columns or notion != "class-wise":
+        y_true, scores, sample_weight = given
         problems = reduce_to_binary(y_true, scores, notion, top_k=top_k, sample_weight=sample_weight)
         return bin_statistics(problems, n_bins=n_bins, strategy=strategy)
-    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
     matrix = score_matrix(scores)
     n_samples, n_classes = matrix.shape
     labels = _class_labels(y_true, scores, matrix)
@@ -245,7 +265,7 @@ def top_label(scores: Any) -> tuple[np.ndarray, np.ndarray]:
         return (event > 0.5).astype(np.int64), np.maximum(event, 1 - event)
     if isinstance(scores, (Predictions, TopLabelPrediction, TopKPrediction)):
         return scores.label, scores.confidence
-    return highest(score_matrix(scores))
+    return highest_checked(scores)
 
 
 def ranked_classes(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -233,3 +233,24 @@ def test_columns_are_binned_without_sorting_as_sorted_ones(n_samples, n_classes,
     each = bin_columns(matrix, true[:, None] == np.arange(n_classes), found.shape, n_bins)
     for name in entry:
         np.testing.assert_array_equal(getattr(each, name), entry[name])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("notion", ["confidence", "top-label"])
+@given(seed=st.integers(0, 10**6), n_bins=st.integers(1, 60))
+def test_cells_of_highest_scores_need_no_sorting(seed, n_bins, notion, dtype):
+    """Scores on, just below and just above edges: integers equal, means but for the order of sums."""
+    random = np.random.default_rng(seed)
+    edge = (random.integers(0, n_bins + 1, (90, 3)) / n_bins).astype(dtype)
+    nearby = np.nextafter(edge, random.choice([0, 1, 2], edge.shape).astype(dtype)).clip(0, 1)
+    y = random.integers(0, 3, 90)
+    found = cell_statistics(y, nearby, notion, n_bins=n_bins)
+    sorted_first = bin_statistics(reduce_to_binary(y, nearby, notion), n_bins=n_bins)
+    for name in ("problem", "bin", "label", "claim", "start", "stop", "count", "lower", "upper"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(sorted_first, name), name)
+    for name in ("mean_score", "mean_outcome"):
+        np.testing.assert_allclose(getattr(found, name), getattr(sorted_first, name), rtol=0, atol=1e-13)
+    with pytest.raises(InputError, match=r"must lie in \[0, 1\]"):
+        cell_statistics(y, nearby + 1, notion)
+    with pytest.raises(InputError, match="finite"):
+        cell_statistics(y, np.where(nearby == nearby[0, 0], np.nan, nearby), notion)
