@@ -110,9 +110,12 @@ def open_page(
 
     def opener(path: str = "", *, width: int = 1280, height: int = 900, scheme: str = "light") -> Page:
         context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme=scheme, accept_downloads=True
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,
+            reduced_motion="reduce",
+            accept_downloads=True,
         )
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(60_000)
         contexts.append(context)
         page = context.new_page()
         page.on("console", watch_console)

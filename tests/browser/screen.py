@@ -32,7 +32,7 @@ SETTLED = """calm => {
 def settled(page: Page, calm: int = 500, timeout: int = 150_000) -> Page:
     """Wait until the app has answered and drawn everything; fail if it shows an exception."""
     page.evaluate("window.calmSince = null")
-    page.wait_for_function(SETTLED, arg=calm, timeout=timeout)
+    page.wait_for_function(SETTLED, arg=calm, timeout=timeout, polling=100)
     exceptions = page.get_by_test_id("stException").all_inner_texts()
     assert not exceptions, f"{page.url} shows {exceptions}"
     return page
