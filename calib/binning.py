@@ -7,6 +7,7 @@ edge j/B; for float32 scores the edge is rounded up to the next float32, which d
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -531,17 +532,20 @@ def equal_mass_cuts(group_ends: np.ndarray, n_bins: int) -> np.ndarray:
     (b + 1,) int64 positions 0 = c_0 < c_1 < ... < c_b = n. Every bin holds at least floor(n/B) entries;
     without ties the sizes are those of `numpy.array_split`.
     """
-    total = int(group_ends[-1])
+    ends = np.ascontiguousarray(group_ends, dtype=np.int64).data  # its items are numbers of Python
+    total = ends[-1]
     share = max(total // n_bins, 1)
-    cuts = [0]
+    cuts, group = [0], 0
     while len(cuts) < n_bins:
         bins_left = n_bins - len(cuts) + 1
         target = max(share, -(-(total - cuts[-1]) // bins_left))
-        reached = int(np.searchsorted(group_ends, cuts[-1] + target))
-        stop = int(group_ends[min(reached, len(group_ends) - 1)])
+        # a group has at least one entry, so it takes at most `target` groups
+        group = bisect_left(ends, cuts[-1] + target, group, min(group + target, len(ends)))
+        stop = ends[min(group, len(ends) - 1)]
         if total - stop < share:
             break
         cuts.append(stop)
+        group += 1
     return np.array([*cuts, total], dtype=np.int64)
 
 

@@ -114,7 +114,7 @@ class HistogramBinning(BinaryCalibrator):
 
         Parameters
         ----------
-        scores : (d,) float64 array
+        scores : (d,) float32 or float64 array
             Scores, ascending. Points that no cut is among may be together under one score.
         counts, happened : (d,) int64 arrays
             Points of each score, and those of them whose outcome is 1.
@@ -128,11 +128,27 @@ class HistogramBinning(BinaryCalibrator):
         ends = np.cumsum(counts)
         cuts = equal_mass_cuts(ends, self.bins_for(int(ends[-1])))
         last = np.searchsorted(ends, cuts[1:])  # the last score of each bin
-        self.edges_ = _between(scores[last[:-1]], scores[last[:-1] + 1])
+        below, above = (scores[at].astype(np.float64) for at in (last[:-1], last[:-1] + 1))
+        self.edges_ = _between(below, above)
         self.counts_ = np.diff(cuts)
         self.values_ = _distinct(np.diff(np.append(0, np.cumsum(happened)[last])) / self.counts_)
         self.misplaced_ = self.effective_ = None
         return self
+
+    def fit_sorted(self, scores: np.ndarray, outcomes: np.ndarray) -> Self:
+        """Fit to points that count alike and are sorted already, with ``ties="group"``.
+
+        Parameters
+        ----------
+        scores : (n,) float32 or float64 array
+            Scores in [0, 1], ascending.
+        outcomes : (n,) array of bool or 0/1
+            Whether the event happened.
+        """
+        starts = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
+        ends = np.append(starts[1:], len(scores))
+        happened = np.cumsum(outcomes, dtype=np.int64)[ends - 1]
+        return self.fit_counts(scores[starts], ends - starts, np.diff(happened, prepend=0))
 
     def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
         check_choice(self.ties, ("group", "randomize"), "ties")
@@ -145,9 +161,7 @@ class HistogramBinning(BinaryCalibrator):
         order = np.argsort(scores)
         scores, outcomes = scores[order], outcomes[order]
         if weights is None and self.ties == "group":
-            starts = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
-            counts = np.diff(np.append(starts, len(scores)))
-            self.fit_counts(scores[starts], counts, np.add.reduceat(outcomes, starts, dtype=np.int64))
+            self.fit_sorted(scores, outcomes)
             return
         if self.ties == "randomize":
             group_ends = np.arange(1, len(scores) + 1)

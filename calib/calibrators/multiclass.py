@@ -24,9 +24,9 @@ from calib.calibrators.shrinkage import moved_to, shrunken
 from calib.exceptions import InputError, LongFitWarning
 from calib.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
 from calib.parallel import cached_slices, map_threads
-from calib.predictions import Predictions, highest, score_matrix, with_codes
+from calib.predictions import Predictions, highest, highest_checked, score_matrix, with_codes
 from calib.reductions import grouped_problems, ranked_classes, reduce_to_binary, top_label
-from calib.validation import as_groups, check_choice, check_columns, check_count
+from calib.validation import as_floats, as_groups, check_choice, check_columns, check_count
 
 
 @dataclass(frozen=True)
@@ -354,7 +354,10 @@ class MulticlassToBinary(BaseEstimator):
         sizes = np.diff(problems.offsets)
 
         def fit_entries(of: BinaryProblems, index: int) -> Any:
-            return fit_rows(clone(binary), *of.problem(index), of.weights_of(index))
+            fitted = clone(binary)
+            if of.weights is None and type(fitted) is HistogramBinning and fitted.ties == "group":
+                return fitted.fit_sorted(*of.problem(index))
+            return fit_rows(fitted, *of.problem(index), of.weights_of(index))
 
         of_classes = problems
         if shape.n_groups and shape.by_class:
@@ -535,10 +538,16 @@ class MulticlassToBinary(BaseEstimator):
                 )
             problems = self._problems(label, groups, len(label))
             return replace(proba, confidence=self.everyone_.predict(confidence, problems))
-        matrix = self._checked(proba)
-        label, confidence = top_label(proba) if isinstance(proba, Predictions) else highest(matrix)
+        if isinstance(proba, Predictions):
+            self._checked(proba)
+            label, confidence = top_label(proba)
+        else:
+            check_is_fitted(self)
+            matrix = score_matrix(proba, "proba") if isinstance(proba, MultilabelPrediction) else proba
+            matrix = check_columns(as_floats(matrix, ndim=2, what="proba"), self.n_classes_)
+            label, confidence = highest_checked(matrix, "proba")
         return TopLabelPrediction(
-            label, self.everyone_.predict(confidence, self._problems(label, groups, len(matrix)))
+            label, self.everyone_.predict(confidence, self._problems(label, groups, len(label)))
         )
 
     def _problems(self, label: np.ndarray, groups: Any, n_samples: int) -> np.ndarray:
