@@ -58,7 +58,7 @@ class Announced:
     class_names : tuple of str or None
         Names of the classes, where the file lists them.
     positive : str or None
-        The class that the name of a binary score names, such as "yes" in p(yes).
+        The class that the name of a binary score names, such as "yes" in p(yes), or that decisions name.
     scale : str
         As in `Roles`.
     ranked, scores : tuple of str

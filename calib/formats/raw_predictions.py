@@ -146,8 +146,9 @@ def read(
         the true class.
     positive : str, optional
         The class that a binary score is the probability of. By default the one in the name of its column,
-        such as "yes" in p(yes), else 1, true, yes, or the last of the two labels. Of multilabel scores, the
-        class to look at alone.
+        such as "yes" in p(yes); else the one that a column of decisions, such as y_pred, gives to high
+        scores; else true, yes and the like, or the last of the two labels. Of multilabel scores, the class
+        to look at alone.
 
     Returns
     -------
