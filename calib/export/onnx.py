@@ -31,7 +31,7 @@ def to_onnx(calibrator: Any, *, opset: Any = None, prefix: str | None = None, lo
         A model (or its bytes) stands for its opset and IR version, which must be equal
         where `onnx.compose.merge_models` puts two models together.
     prefix : str, optional
-        Put before every name in the model, so that none is in another model, too. Default: "calibrated_"
+        Put before every name in the model, so that none is in another model, too. Default: ``"calibrated_"``
         where `opset` is a model, else none.
     logits : bool
         Whether the input is "logits" in place of "proba": (n, L) float32 of which the softmax is calibrated
