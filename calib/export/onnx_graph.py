@@ -108,7 +108,7 @@ def newest_opset() -> int:
         trial = _of_versions(graph, opset).SerializeToString()
         try:
             onnxruntime.InferenceSession(trial, options, providers=["CPUExecutionProvider"])
-        except (refused.Fail, refused.NotImplemented):
+        except (refused.Fail, refused.InvalidArgument, refused.NotImplemented):
             continue
         return opset
     return min(known, EVERYWHERE)
