@@ -12,7 +12,7 @@ import math
 import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any, BinaryIO
@@ -32,6 +32,7 @@ from calib.exceptions import InputError
 from calib.formats.numpy import DAMAGED, damaged, read_array
 from calib.formats.roles import Roles
 from calib.formats.source import Limits, Source, open_source
+from calib.formats.tables import Table, check_distinct, packed_table
 from calib.outputs import write_whole
 from calib.persistence.document import MAX_BYTES, aligned, dumps, loads
 from calib.predictions import Predictions
@@ -46,6 +47,8 @@ MANIFEST = "project.json"
 LONGEST_NOTES = 100_000
 LONGEST_TEXT = 10_000
 MOST_ENTRIES = 1_000
+#: Files of an upload: predictions, labels, calibration predictions, calibration labels.
+FILES = 4
 
 KINDS: dict[str, Any] = {
     kind.kind: kind
@@ -56,6 +59,22 @@ KINDS: dict[str, Any] = {
 }
 #: Settings of a page, by the names of its controls in an address.
 Settings = Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Upload:
+    """The files that the rows of a project were read from, and the fixes that were accepted in them.
+
+    Attributes
+    ----------
+    tables : tuple of (Table or None)
+        Content of the files: predictions, labels, calibration predictions, calibration labels.
+    accepted : mapping of str to tuple of str
+        By part, "evaluation" or "calibration", the codes of the fixes, in the order they were accepted.
+    """
+
+    tables: tuple[Table | None, ...]
+    accepted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +111,8 @@ class Project:
         By the page, the parameters of its address.
     notes : str
         What the user wrote.
+    upload : Upload or None
+        The files the rows were read from, so that roles and fixes can be changed.
 
     Raises
     ------
@@ -124,6 +145,7 @@ class Project:
     models: Mapping[str, Any] = field(default_factory=dict)
     settings: Settings = field(default_factory=dict)
     notes: str = ""
+    upload: Upload | None = None
 
     def __post_init__(self) -> None:
         for what, rows in (("calibration", self.calibration), *self.models.items()):
@@ -253,6 +275,11 @@ class Project:
                 ],
                 "models": [{"name": name, "rows": writing.rows(rows)} for name, rows in self.models.items()],
             }
+            if self.upload is not None:
+                manifest["upload"] = {
+                    "tables": [writing.table(one) for one in self.upload.tables],
+                    "accepted": {part: list(codes) for part, codes in self.upload.accepted.items()},
+                }
             _check_texts(manifest)
             archive.writestr(MANIFEST, json.dumps(manifest, indent=1, allow_nan=False))
         return buffer.getvalue()
@@ -318,6 +345,25 @@ class _Writing:
         )
         dtype = "str" if isinstance(values.dtype, pd.StringDtype) else "object"
         return {"name": str(name), "dtype": dtype, "words": list(words), "array": self.array(codes)}
+
+    def table(self, table: Table | None) -> dict[str, Any] | None:
+        """Describe the content of a file; its floats side by side are one array."""
+        if table is None:
+            return None
+        columns = [
+            {"name": name}
+            if name in table.packed_names
+            else self._column(name, pd.Series(values, dtype=object if values.dtype == object else None))
+            for name, values in table.columns.items()
+        ]
+        return {
+            "format": table.format,
+            "columns": columns,
+            "matrices": {name: self.array(matrix) for name, matrix in table.matrices.items()},
+            "packed": self.array(table.packed),
+            "packed_names": list(table.packed_names),
+            "ignored": list(table.ignored),
+        }
 
     def calibrator(self, calibrator: Any, project: Project) -> str:
         """Store a calibrator file and return its name in the archive."""
@@ -387,7 +433,69 @@ class _Reading:
             models={one["name"]: self.rows(one.get("rows")) for one in _entries(manifest, "models")},
             settings=manifest["settings"],
             notes=manifest["notes"],
+            upload=self.upload(manifest.get("upload")),
         )
+
+    def upload(self, data: Any) -> Upload | None:
+        """Return the files that the rows were read from."""
+        if data is None:
+            return None
+        given = data if isinstance(data, dict) else {}
+        tables, accepted = given.get("tables"), given.get("accepted")
+        if not isinstance(tables, list) or len(tables) != FILES:
+            raise InputError(
+                f"the project file: an upload has {FILES} tables, null for a file that is missing"
+            )
+        if not isinstance(accepted, dict) or not set(accepted) <= {"evaluation", "calibration"}:
+            raise InputError("the project file: accepted fixes must be lists by part of the rows")
+        found: dict[str, tuple[str, ...]] = {}
+        for part, codes in accepted.items():
+            if len(_listed(codes, "accepted")) > MOST_ENTRIES or not all(isinstance(c, str) for c in codes):
+                raise InputError("the project file: accepted fixes must be codes of findings")
+            found[part] = tuple(codes)
+        return Upload(tuple(None if one is None else self.table(one) for one in tables), found)
+
+    def table(self, data: Any) -> Table:
+        """Return the content of a file, checked as the columns of rows are."""
+        keys = {"format", "columns", "matrices", "packed", "packed_names", "ignored"}
+        if not isinstance(data, dict) or set(data) != keys:
+            raise InputError(f"the project file: a table has the keys {', '.join(sorted(keys))}")
+        columns, matrices, names = data["columns"], data["matrices"], data["packed_names"]
+        texts = (data["format"], *_listed(names, "packed_names"), *_listed(data["ignored"], "ignored"))
+        if not all(isinstance(text, str) for text in texts) or not isinstance(matrices, dict):
+            raise InputError("the project file: the names of a table must be texts")
+        if not all(isinstance(one, dict) for one in _listed(columns, "columns")):
+            raise InputError("the project file: the columns of a table must be objects")
+        self.limits.check_columns(len(columns))
+        check_distinct([str(one.get("name")) for one in columns])
+        packed = None if data["packed"] is None else self.array(data["packed"])
+        given: dict[str, Any] = {}
+        for column in columns:
+            name = column.get("name")
+            if name in names:
+                given[name] = None
+                continue
+            values = self.column(column)
+            if values.dtype == object and not all(isinstance(one, str) for one in set(values.tolist())):
+                raise InputError(f"the project file: column {str(name)[:60]!r} must hold texts or numbers")
+            given[name] = values
+        if packed is not None and (
+            packed.ndim != 2 or packed.dtype.kind != "f" or packed.shape[1] != len(names)
+        ):
+            raise InputError("the project file: packed columns must be one matrix of floats, a column each")
+        if set(names) - set(given) or len(set(names)) < len(names) or bool(names) != (packed is not None):
+            raise InputError("the project file: packed_names must name columns of the table, once each")
+        arrays = {name: self.array(at) for name, at in matrices.items()}
+        if not all(matrix.ndim == 2 and matrix.dtype.kind in "fiub" for matrix in arrays.values()):
+            raise InputError("the project file: the matrices of a table must hold rows of numbers")
+        if packed is None:
+            table = Table(data["format"], given, arrays)
+        else:
+            table = packed_table(packed, names, given, format=data["format"], matrices=arrays)
+        sizes = {len(values) for values in (*table.columns.values(), *table.matrices.values())}
+        if table.tabular and len(sizes) > 1:
+            raise InputError("the project file: the columns of a table have different numbers of rows")
+        return replace(table, ignored=tuple(data["ignored"]))
 
     def array(self, name: Any) -> np.ndarray:
         """Return an array, read once and read-only."""
@@ -433,21 +541,33 @@ class _Reading:
         self.limits.check_columns(len(columns))
         table: dict[str, Any] = {}
         for column in columns:
-            name, dtype, array = column.get("name"), column.get("dtype"), self.array(column.get("array"))
-            if not isinstance(name, str) or array.ndim != 1:
-                raise InputError("the project file: a column of metadata has no name, or is no column")
-            if "words" not in column:
-                table[name] = _numbers(array, dtype, name)
-                continue
-            words = column["words"]
-            if not isinstance(words, list) or array.dtype != np.int64 or len(array) == 0:
-                raise InputError(f"the project file: column {name[:60]!r} must hold whole codes of its words")
-            if array.min() < 0 or array.max() >= len(words):
-                raise InputError(f"the project file: column {name[:60]!r} has a code without a word")
-            values = np.empty(len(words), dtype=object)
-            values[:] = [_value(word) for word in words]
-            table[name] = pd.Series(values[array], dtype="str" if dtype == "str" else object)
+            values = self.column(column)
+            as_text = column.get("dtype") == "str" and "words" in column
+            table[column["name"]] = pd.Series(values, dtype="str" if as_text else values.dtype)
         return pd.DataFrame(table)
+
+    def column(self, column: dict[str, Any]) -> np.ndarray:
+        """Return the values of a column: numbers, times, or an object array of the words of its codes."""
+        name, dtype, array = column.get("name"), column.get("dtype"), self.array(column.get("array"))
+        if not isinstance(name, str) or array.ndim != 1:
+            raise InputError("the project file: a column of metadata has no name, or is no column")
+        if "words" not in column:
+            return _numbers(array, dtype, name)
+        words = column["words"]
+        if not isinstance(words, list) or array.dtype != np.int64 or len(array) == 0:
+            raise InputError(f"the project file: column {name[:60]!r} must hold whole codes of its words")
+        if array.min() < 0 or array.max() >= len(words):
+            raise InputError(f"the project file: column {name[:60]!r} has a code without a word")
+        values = np.empty(len(words), dtype=object)
+        values[:] = [_value(word) for word in words]
+        return values[array]
+
+
+def _listed(value: Any, what: str) -> list[Any]:
+    """Return a value that must be a list."""
+    if not isinstance(value, list):
+        raise InputError(f"the project file: {what} must be a list; got {str(value)[:40]}")
+    return value
 
 
 def _fields_of(kind: type[Announcement]) -> list[str]:

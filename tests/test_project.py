@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -25,8 +26,9 @@ from calib import (
 )
 from calib.formats.roles import Roles
 from calib.formats.source import Limits
+from calib.formats.tables import Table, table_from_columns
 from calib.persistence import dumps
-from calib.project import MANIFEST
+from calib.project import MANIFEST, Upload
 
 RNG = np.random.default_rng(0)
 NAMES = ("cat", "dög", "=1+1")
@@ -168,6 +170,66 @@ def pickled() -> bytes:
 SMALL = Project(
     "rows", vectors(40, metadata=TABLE[["text"]]), roles=Roles(("a", "b", "c")), truth=np.ones(40)
 )
+FILE = table_from_columns(
+    {
+        "a": RNG.random(3),
+        "b": RNG.random(3),
+        "y": np.array(["cat", "", "dog"], dtype=object),
+        "n": np.arange(3),
+    },
+    format="csv",
+)
+UPLOADED = Project(
+    "rows", SMALL.evaluation, upload=Upload((FILE, None, None, None), {"evaluation": ("percent",)})
+)
+
+
+def test_uploaded_files_come_back():
+    arrays = Table("npz", {"y": np.arange(4)}, {"test": np.float32([[1.5, 2.0], [3.0, 4.0]])})
+    for table in (FILE, arrays):
+        again = through_a_file(replace(UPLOADED, upload=Upload((table, None, None, table)))).upload
+        assert again.tables[1:3] == (None, None)
+        for found in (again.tables[0], again.tables[3]):
+            assert (found.format, found.packed_names) == (table.format, table.packed_names)
+            assert list(found.columns) == list(table.columns)
+            for name, values in table.columns.items():
+                assert found.columns[name].tolist() == values.tolist()
+                assert found.columns[name].dtype == values.dtype
+            for name, matrix in table.matrices.items():
+                assert found.matrices[name].tobytes() == matrix.tobytes()
+    assert through_a_file(UPLOADED).upload.accepted == {"evaluation": ("percent",)}
+
+
+def of_table(**changes):
+    """A change of the first table of an upload."""
+    return lambda m: m["upload"]["tables"][0].update(changes)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda m: m.update(upload=[]), "an upload has 4 tables"),
+        (lambda m: m["upload"].update(tables=[None]), "an upload has 4 tables"),
+        (lambda m: m["upload"].update(accepted=[]), "by part"),
+        (lambda m: m["upload"].update(accepted={"x": []}), "by part"),
+        (lambda m: m["upload"].update(accepted={"evaluation": [1]}), "codes of findings"),
+        (lambda m: m["upload"]["tables"].__setitem__(0, {}), "a table has the keys"),
+        (of_table(format=1), "must be texts"),
+        (of_table(columns=[1]), "must be objects"),
+        (of_table(packed_names="ab"), "must be a list"),
+        (of_table(packed_names=["a"]), "lacks the array"),
+        (of_table(packed_names=["a", "b", "z"]), "a column each"),
+        (of_table(packed_names=["a", "a", "b"]), "a column each"),
+        (of_table(packed=None), "once each"),
+        (lambda m: m["upload"]["tables"][0]["columns"][2].update(name="a"), "more than once"),
+        (lambda m: m["upload"]["tables"][0]["columns"][2].update(words=["1"] * 3), "texts or numbers"),
+        (of_table(matrices={"m": "arrays/0.npy"}), "different numbers of rows"),
+        (of_table(matrices={"m": "../x"}), "lacks the array"),
+    ],
+)
+def test_other_uploads_are_refused_in_a_sentence(change, sentence):
+    with pytest.raises(InputError, match=sentence):
+        Project.load(changed(UPLOADED, change))
 
 
 @pytest.mark.parametrize(

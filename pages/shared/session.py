@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import logging
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import streamlit as st
+from sklearn.base import clone
 
 from calib import HistogramBinning, InputError, PointsPerBinChoice, choose_points_per_bin
 from calib.assessment.calibrated import assessment_strategy, calibrated_scores, groups_in
@@ -27,7 +29,7 @@ from calib.isolation import computing
 from calib.kinds import Kind, kind_of, lacks
 from calib.notions import Notion
 from calib.persistence import dumps
-from calib.project import Project, Settings
+from calib.project import Project, Settings, Upload
 from calib.reductions import event_scores
 from calib.slicing import cut_column
 from calib.validation import group_name
@@ -79,6 +81,8 @@ class Dataset:
         Share of the uploaded rows that calib drew, with seed 0, for calibration; None if it drew none.
     roles : Roles or None
         What each column of the uploaded file was taken for.
+    upload : Upload or None
+        The uploaded files as they were, and the fixes accepted in them.
     """
 
     name: str
@@ -91,6 +95,7 @@ class Dataset:
     log: tuple[str, ...] = ()
     split: float | None = None
     roles: Roles | None = None
+    upload: Upload | None = None
 
     @property
     def own(self) -> bool:
@@ -272,6 +277,38 @@ def _first_calibrator(data: Dataset) -> tuple[Any, int]:
     return chosen, len(choice.points_per_bin)
 
 
+def use_renamed(data: Dataset, changed: Callable[[Any], Any], *, moved: bool) -> None:
+    """Put the same rows on screen with other names of the classes, or (`moved`) in another order, and fits.
+
+    `changed` gives predictions the new names and order. Names change in what is fitted; where classes moved,
+    calibrators are fitted again, but for those of groups.
+
+    Raises
+    ------
+    InputError
+        As for `use`.
+    """
+    before, (_, *others) = dataset(), methods().values()
+    found = [_model(BASE, data.evaluation, data.evaluation.fingerprint)]
+    for method in others:
+        if method.calibrator is None:
+            rows = changed(method.scores)
+            found.append(_model(method.name, rows, f"{data.evaluation.fingerprint}/{rows.fingerprint}"))
+        elif not moved:
+            calibrator = copy.copy(method.calibrator)
+            if getattr(calibrator, "class_names_", None) is not None:
+                calibrator.class_names_ = data.evaluation.class_names
+            named = getattr(method.scores, "class_names", None) is not None
+            scores = changed(method.scores) if named else method.scores
+            key = method.key.replace(before.key, data.key, 1)
+            found.append(replace(method, calibrator=calibrator, scores=scores, key=key))
+    use(data, found)
+    if moved:
+        for method in others:
+            if method.calibrator is not None and method.groups is None:
+                fit(method.name, clone(method.calibrator), method.choices)
+
+
 def as_project() -> Project:
     """Return the data on screen with the session's calibrators, further models, settings and notes."""
     data, (_, *others) = dataset(), methods().values()
@@ -291,6 +328,7 @@ def as_project() -> Project:
         models={method.name: method.scores for method in others if method.calibrator is None},
         settings=st.session_state.get("addresses", {}),
         notes=notes(),
+        upload=data.upload,
     )
 
 
@@ -313,6 +351,7 @@ def open_project(project: Project) -> None:
         log=project.fixes,
         split=project.split,
         roles=project.roles,
+        upload=project.upload,
     )
     found = [_model(BASE, data.evaluation, data.evaluation.fingerprint)]
     for name, calibrator in project.calibrators.items():

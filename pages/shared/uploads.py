@@ -18,12 +18,15 @@ from calib.formats.roles import Roles
 from calib.formats.tables import Table
 from calib.isolation.reader import read_files
 from calib.predictions import rows_that_count
+from calib.project import Upload
 from pages.shared import limits
 from pages.shared.session import LOG, READINGS, Dataset, held
 from pages.shared.widgets import escaped
 
 #: Slot of the session for the upload that all pages may use; other uploads have slots of their own.
 PENDING = READINGS[0]
+#: First part of the key of files that are in use already and were taken up again.
+AGAIN = "again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +221,35 @@ def accepted(reading: Reading, split: float) -> Dataset:
         f"{part} rows: {in_words(fix)}" for part, report in reading.reports.items() for fix in report.fixes
     )
     name, about = reading.name, f"Uploaded: {how}."
-    return Dataset(name, about, False, calibration, rows, log=log, split=drawn, roles=reading.roles)
+    codes = {part: tuple(fix.code for fix in report.fixes) for part, report in reading.reports.items()}
+    origin: dict[str, Any] = {"split": drawn, "roles": reading.roles, "upload": Upload(reading.tables, codes)}
+    return Dataset(name, about, False, calibration, rows, log=log, **origin)
+
+
+def take_up_again(data: Dataset) -> None:
+    """Examine the files that data came from, with their roles and accepted fixes, which can then be changed.
+
+    Raises
+    ------
+    InputError
+        If the files cannot be examined, such as those of a project file that somebody changed.
+    """
+    assert data.upload is not None, "the page offers it for uploads only"
+    key = (AGAIN, data.key, None, None)
+    reading = _read(Reading(key, data.name, (), {}, None), data.upload.tables, data.roles)
+    reports = dict(reading.reports)
+    for part, codes in data.upload.accepted.items():
+        for code in codes:
+            if part in reports and code in reports[part].codes:
+                reports[part] = reports[part].fix(code)
+    st.session_state[PENDING] = replace(reading, reports=reports)
+    st.session_state["in_use"] = (st.session_state[PENDING], data)
+
+
+def taken_up_again() -> Reading | None:
+    """Return what `take_up_again` examined, until something else is uploaded or it is dismissed."""
+    reading: Reading | None = st.session_state.get(PENDING)
+    return reading if reading is not None and reading.key[0] == AGAIN else None
 
 
 def examine_again(reading: Reading) -> None:

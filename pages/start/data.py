@@ -20,7 +20,7 @@ from pages.shared.panels.preview import show_file
 from pages.shared.panels.project import is_project_file, offer_project, show_origin, show_project
 from pages.shared.panels.summary import is_summary_file, show_summary
 from pages.shared.session import dataset, from_example, use
-from pages.shared.uploads import accepted, dismiss, pending, read, why_not
+from pages.shared.uploads import accepted, dismiss, pending, read, take_up_again, taken_up_again, why_not
 from pages.shared.widgets import chart, escaped, heading, literal
 
 PREVIEW_ROWS = 100
@@ -138,6 +138,7 @@ with upload_tab:
         show_summary(evaluation)
     elif project:
         show_project(evaluation)
+        reading = taken_up_again()
     else:
         reading = read(evaluation, labels, calibration, calibration_labels)
     used = reading is not None and st.session_state.get("in_use") == (reading, data)
@@ -157,7 +158,8 @@ with upload_tab:
         st.error(f"This file cannot be used yet. {escaped(against)}")
         st.caption(f"{literal(data.name)} is still on every page.")
     off = reading is None or bool(against) or used
-    if not project and st.button("Use these files", type="primary", disabled=off) and reading is not None:
+    offered = reading is not None or not project
+    if offered and st.button("Use these files", type="primary", disabled=off) and reading is not None:
         try:
             use(accepted(reading, share / 100))
             st.session_state["in_use"] = (reading, dataset())
@@ -169,6 +171,14 @@ with upload_tab:
 st.header("Loaded data", anchor=False)
 st.markdown(literal(data.name) + "  \n" + (data.description if data.example else literal(data.description)))
 show_origin(data)
+if data.upload is not None and not pending() and not used:
+    if st.button("Change columns or fixes", icon=":material/edit:"):
+        try:
+            take_up_again(data)
+            st.rerun()
+        except InputError as error:
+            st.error(f"These files cannot be examined again: {escaped(error)}")
+    st.caption("Shows the file under *Upload your own* as it was, with its roles and fixes, to be changed.")
 rows = data.evaluation
 n_calibration = f"{data.calibration.n_samples:,}" if data.calibration else "none"
 columns = st.columns(4)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+
+import pytest
 
 from pages.shared.panels.class_names import renamed
+from pages.shared.session import dataset, use_renamed
 from tests.app.running import open_page, words
 
 
@@ -56,3 +60,32 @@ def test_classes_are_renamed_and_keep_their_rows():
         names[code] for code in rows.labels[:50]
     ]
     assert (again.proba[:, ::-1] == rows.proba).all()
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_what_is_fitted_stays_with_other_names_of_the_classes(monkeypatch, moved):
+    app = open_page("pages/start/data.py", example="digits")
+    before = dict(app.session_state["methods"])
+    with monkeypatch.context() as patch:
+        state = {name: app.session_state[name] for name in ("dataset", "methods", "fits")}
+        patch.setattr("streamlit.session_state", state)
+        patch.setattr("streamlit.query_params", dict(app.query_params))
+        data = dataset()
+        names = [f"digit {name}" for name in data.evaluation.class_names]
+
+        def changed(rows):
+            return renamed(rows, names).in_order_of(names[::-1] if moved else names)
+
+        shown = replace(data, evaluation=changed(data.evaluation), calibration=changed(data.calibration))
+        use_renamed(shown, changed, moved=moved)
+    for name in ("dataset", "methods"):
+        app.session_state[name] = state[name]
+    after = app.session_state["methods"]
+    assert list(after) == list(before)
+    for name, method in after.items():
+        code = 9 - method.scores.label if moved else method.scores.label
+        assert (code == before[name].scores.label).all()
+        assert method.scores.confidence == pytest.approx(before[name].scores.confidence, abs=1e-12)
+        if not moved and method.calibrator is not None:
+            assert method.calibrator.calibrators_ is before[name].calibrator.calibrators_
+    assert "`` digit " in words(app.switch_page("pages/diagnose/classes.py").run())

@@ -58,8 +58,19 @@ def test_project_restores_the_session_in_another_one(monkeypatch):
         if isinstance(method.scores, np.ndarray):
             assert method.scores.tobytes() == after[name].scores.tobytes()
         assert method.strategy == after[name].strategy
-    press(app, next(button.label for button in app.button if button.label.startswith("Back to")))
+    back = next(button.label for button in app.button if button.label.startswith("Back to"))
+    press(app, back)
     assert app.session_state["dataset"].example == "two-patients"
+    press(app, next(button.label for button in app.button if button.label.startswith("Back to")))
+    press(app, "Change columns or fixes")
+    assert app.selectbox(key="role-label").value == "label"
+    assert not app.error
+    press(app, "Undo all fixes")
+    assert "cannot be used yet" in app.error[0].value
+    press(app, "Apply fix")
+    press(app, "Use these files")
+    assert not app.error
+    assert app.session_state["dataset"].evaluation.fingerprint == after["Base model"].scores.fingerprint
 
 
 def test_damaged_project_changes_nothing(monkeypatch):

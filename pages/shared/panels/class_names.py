@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, Predictions
-from pages.shared.session import dataset, use
+from pages.shared.session import dataset, use_renamed
 from pages.shared.widgets import escaped
 
 
@@ -26,8 +26,10 @@ def offer_class_names() -> None:
             table, hide_index=True, disabled=["class"], key=f"class-names-{data.key[:24]}", num_rows="fixed"
         )
         st.caption(
-            "Figures, tables, the report and files made from here on use these names in this order. "
-            "Calibrators are fitted again, and then expect these names in new files."
+            "Figures, tables, the report and files made from here on use these names in this order, and "
+            "calibrators expect these names in new files. Other names change nothing that is fitted; in "
+            "another order calibrators are fitted again, because they hold values by place (those of groups: "
+            "fit them again on Calibrate)."
         )
         if st.button("Show the classes so", disabled=edited.equals(table)):
             try:
@@ -39,11 +41,13 @@ def offer_class_names() -> None:
                 both = (data.evaluation, data.calibration)
                 if order != list(shown.values()) and set(order) == set(map(str, range(len(order)))):
                     raise InputError("classes that are only numbered stay in their order; name them first")
-                evaluation, calibration = (
-                    None if rows is None else renamed(rows, list(shown.values())).in_order_of(order)
-                    for rows in both
-                )
-                use(replace(data, evaluation=evaluation, calibration=calibration, example=None))
+
+                def changed(rows: Any) -> Any:
+                    return renamed(rows, list(shown.values())).in_order_of(order)
+
+                evaluation, calibration = (None if rows is None else changed(rows) for rows in both)
+                shown_so = replace(data, evaluation=evaluation, calibration=calibration, example=None)
+                use_renamed(shown_so, changed, moved=order != list(shown.values()))
                 st.rerun()
             except InputError as error:
                 st.error(f"Not renamed: {escaped(error)}")
