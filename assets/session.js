@@ -8,8 +8,19 @@ if (!window.calibSession) {
     const at = new URL(url, location.href);
     return at.pathname + "?" + (at.searchParams.get("step") ?? "");
   };
+  // Streamlit takes the settings out of the address of the page that a link leaves, before it opens the other.
+  let left = null;
+  addEventListener("click", (event) => {
+    if (event.target.closest?.("a[href]") === null) return;
+    left = location.href;
+    setTimeout(() => { left = null; }, 10_000);
+  }, true);
   history.pushState = function (state, title, url) {
     const same = place(url) === place(location.href);
+    if (!same && left !== null && place(left) === place(location.href)) {
+      history.replaceState(history.state, "", left);
+    }
+    if (!same) left = null;
     if (!same) document.querySelector("[data-testid=stMain]")?.scrollTo(0, 0);
     return (same ? history.replaceState : push).call(history, state, title, url);
   };

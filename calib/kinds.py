@@ -124,7 +124,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     **{f"page:{page}": ("confidence", "event") for page in ("Reliability", "Slices", "Noise", "Validity")},
     "page:Classes": ("class",),
     "page:Simplex": ("vector",),
-    "page:Decide": ("confidence",),
+    "page:Decide": ("confidence", "event"),
     "page:Compare": ("confidence", "event"),
     "page:Calibrate": ("confidence", "event"),
     "export:onnx": ("vector", "one score"),

@@ -30,6 +30,8 @@ GAP_COLOURS = [[0.0, OKABE_ITO["vermillion"]], [0.5, "rgba(138,144,153,0.16)"], 
 
 #: Pixels of the colour bar: its length, and the height it takes with title and ticks.
 SCALE_LENGTH, SCALE_HEIGHT = 260, 44
+#: More columns than this have their names from top to bottom.
+SIDE_BY_SIDE = 6
 
 
 def heat(
@@ -92,6 +94,7 @@ def heat(
                 # Below the map, so that the map has the width also on a telephone.
                 "orientation": "h",
                 "x": 0,
+                "xref": "container",
                 "xanchor": "left",
                 "y": 0,
                 "yref": "container",
@@ -154,7 +157,10 @@ def heat(
             showgrid=False,
             tickvals=middles,
             ticktext=[shorten(name, 12) for name in columns],
+            tickangle=90 if n_bins > SIDE_BY_SIDE else 0,
         )
+        if n_bins > SIDE_BY_SIDE:
+            figure.update_layout(height=height + 7 * max(len(shorten(name, 12)) for name in columns))
         return figure
     # Left of the lowest bin with rows there is nothing to see.
     lowest = diagram.edges[bin_.min()] if len(bin_) else 0.0

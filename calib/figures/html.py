@@ -26,9 +26,18 @@ CONFIG = {
 }
 
 
+#: Figures are drawn as wide as the window, which paper need not be: while a page is printed, as wide as A4.
+PRINTING = """
+addEventListener("beforeprint", () =>
+  document.querySelectorAll(".figure").forEach(one => Plotly.relayout(one, {width: 680})));
+addEventListener("afterprint", () =>
+  document.querySelectorAll(".figure").forEach(one => Plotly.relayout(one, {width: null, autosize: true})));
+"""
+
+
 def plotly_script() -> str:
     """Return plotly.js as a script element of about 5 MB; a page needs it once, before its figures."""
-    return f"<script>{get_plotlyjs()}</script>"
+    return f"<script>{get_plotlyjs()}</script><script>{PRINTING}</script>"
 
 
 def figure_html(figure: go.Figure, key: str, alt: str) -> str:

@@ -18,19 +18,24 @@ ACROSS = 3
 
 
 def slice_panels(
-    diagram: ClassHeat, groups: Sequence[str], title: str, *, chosen: tuple[int, int] | None = None
+    diagram: ClassHeat,
+    groups: Sequence[str],
+    title: str,
+    *,
+    chosen: tuple[int, int] | None = None,
+    across: int = ACROSS,
 ) -> go.Figure:
     """Draw a small reliability diagram of each group, with 95 % Wilson intervals; `title` of the x axes.
 
     Marks carry [code of the group, bin] first in their customdata; `chosen` is such a pair to be marked.
     """
-    down = -(-len(diagram.label) // ACROSS)
+    down = -(-len(diagram.label) // across)
     names = [escape(shorten(groups[code], 18)) for code in diagram.label]
     spacing: dict[str, Any] = {"vertical_spacing": 0.3 / (down + 1), "horizontal_spacing": 0.05}
-    titles = (*names, *[""] * (down * ACROSS - len(names)))
-    figure = Drawing.grid(down, ACROSS, titles, shared_xaxes="all", shared_yaxes="all", **spacing)
+    titles = (*names, *[""] * (down * across - len(names)))
+    figure = Drawing.grid(down, across, titles, shared_xaxes="all", shared_yaxes="all", **spacing)
     for at in range(len(diagram.label)):
-        row, col = at // ACROSS + 1, at % ACROSS + 1
+        row, col = at // across + 1, at % across + 1
         used = diagram.count[at] > 0
         says, right, count = diagram.confidence[at][used], diagram.accuracy[at][used], diagram.count[at][used]
         low, high = diagram.accuracy_lower[at][used], diagram.accuracy_upper[at][used]
@@ -55,8 +60,8 @@ def slice_panels(
         )
     figure.update_xaxes(range=[-0.02, 1.02], tickvals=[0, 0.5, 1])
     figure.update_yaxes(range=[-0.02, 1.02], tickvals=[0, 0.5, 1])
-    figure.update_xaxes(title_text=title, row=down, col=2 if len(names) > 1 else 1)
-    figure.update_layout(template=TEMPLATE, height=110 + 190 * down)
+    figure.update_xaxes(title_text=title, row=down, col=min(2, len(names), across))
+    figure.update_layout(template=TEMPLATE, height=130 + 190 * down, margin={"t": 32})
     return figure
 
 
@@ -95,6 +100,6 @@ def slice_gaps(gaps: SliceGaps, kind: str = "bias") -> go.Figure:
     figure.add_shape(type="line", x0=0, x1=0, y0=0, y1=1, yref="paper", line=line)
     named_rows(figure, [shorten(str(name)) for name in gaps.group], range=[len(gaps) - 0.5, -0.5], ticks="")
     what = "right \u2212 says" if kind == "bias" else "error"
-    figure.update_xaxes(title_text=f"{what}, less that of all other rows")
-    figure.update_layout(template=TEMPLATE, height=100 + 30 * max(len(gaps), 2))
+    figure.update_xaxes(title_text=f"{what},<br>less that of all other rows")
+    figure.update_layout(template=TEMPLATE, height=120 + 30 * max(len(gaps), 2))
     return figure

@@ -33,8 +33,20 @@ th { position: sticky; top: 0; background: #fff; font-weight: 600; }
 th.text, td.text { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 7rem;
   max-width: 30rem; }
 .figure { width: 100%; }
-nav a { margin-right: 1rem; color: #0072b2; }
-@media print { .scroll { max-height: none; overflow: visible; } nav { display: none; } }
+nav { display: flex; flex-wrap: wrap; gap: .25rem 1rem; }
+nav a { color: #0072b2; }
+@page { margin: 14mm; }
+@media print {
+  body { max-width: none; padding: 0; font-size: 11pt; }
+  nav { display: none; }
+  .scroll { max-height: none; overflow: visible; }
+  table { font-size: .72rem; }
+  th { position: static; }
+  th, td { padding: .2rem .35rem; white-space: normal; }
+  h1, h2, h3 { break-after: avoid; }
+  .figure, tr { break-inside: avoid; }
+  p:has(+ .figure) { break-after: avoid; }
+}
 """
 
 

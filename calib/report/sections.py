@@ -369,7 +369,7 @@ def classes_section(about: ReportInput) -> list[str]:
     shown = classes.frame(rows.class_names).head(MOST_CLASSES)[list(heads)].rename(columns=heads)
     formats = dict.fromkeys(heads.values(), ".3f") | {"Predicted": ",d", "True": ",d", "Share": ".1%"}
     sentence = (
-        f"{classes.words()} The others are {WITHIN_NOISE}. Each class is assessed in {about.n_bins} "
+        f"{classes.words()}. The others are {WITHIN_NOISE}. Each class is assessed in {about.n_bins} "
         "equal-width bins."
     )
     top = classes.ranked[:MOST_DRAWN]

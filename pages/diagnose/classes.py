@@ -9,10 +9,10 @@ from calib import figures
 from calib.binning import bin_statistics
 from calib.diagrams.classes import CLASS_COLUMNS, class_heat
 from calib.diagrams.reliability import cell_words
-from pages.shared.panels.class_detail import chosen_cell, forget_confused, show_behind, show_class
+from pages.shared.panels.class_detail import chosen_cell, forget_confused, show_class
 from pages.shared.results import classes, problems
 from pages.shared.session import dataset
-from pages.shared.widgets import bins_and_model, chart, download, heading, literal, need_kind
+from pages.shared.widgets import beside, bins_and_model, chart, download, heading, literal, need_kind
 
 HEAT_ROWS = 20
 FORMATS = {"predicted": "localized", "true": "localized", "p_value": "%.2g", "share": "percent"}
@@ -67,44 +67,45 @@ st.markdown(
     )
 )
 
-left, right = st.columns([2, 1], vertical_alignment="bottom")
-search = left.text_input("Search class names", key="class-search", placeholder="part of a name")
-above_noise = right.toggle("Only above noise", key="only-flagged")
-table = by_class.frame(names)
-matches = table["class"].str.contains(search, case=False, regex=False)
-if above_noise:
-    matches &= table["flagged"]
-shown = table[matches].reset_index(drop=True)
-st.dataframe(
-    shown[list(COLUMNS)],
-    key="class-table",
-    hide_index=True,
-    height=35 * min(len(shown) + 1, 11) + 2,
-    column_config=COLUMNS,
-    on_select=pick_row,
-    selection_mode=["single-row", "single-cell"],
-    placeholder="\u2013",
-)
-st.caption("A click on a row, or the arrow keys inside the table, open the class below, beside the map.")
-download(table, "classes", key="classes-csv")
-if method.strategy != "uniform":
-    st.caption(
-        "Classes that this calibrator binned are assessed with one bin per distinct score, as in the paper "
-        "(Remark 1)."
+main, side = beside("class")
+with main:
+    left, right = st.columns([2, 1], vertical_alignment="bottom")
+    search = left.text_input("Search class names", key="class-search", placeholder="part of a name")
+    above_noise = right.toggle("Only above noise", key="only-flagged")
+    table = by_class.frame(names)
+    matches = table["class"].str.contains(search, case=False, regex=False)
+    if above_noise:
+        matches &= table["flagged"]
+    shown = table[matches].reset_index(drop=True)
+    st.dataframe(
+        shown[list(COLUMNS)],
+        key="class-table",
+        hide_index=True,
+        height=35 * min(len(shown) + 1, 11) + 2,
+        column_config=COLUMNS,
+        on_select=pick_row,
+        selection_mode=["single-row", "single-cell"],
+        placeholder="\u2013",
     )
+    st.caption("A click on a row, or the arrow keys inside the table, open the class beside it.")
+    download(table, "classes", key="classes-csv")
+    if method.strategy != "uniform":
+        st.caption(
+            "Classes that this calibrator binned are assessed with one bin per distinct score, as in the "
+            "paper (Remark 1)."
+        )
 
-st.header("Where the confidence of each class is wrong", anchor=False)
-codes = shown["label"][shown["predicted"] > 0].to_numpy()
-pages = max(-(-len(codes) // HEAT_ROWS), 1)
-page = 1
-if pages > 1:
-    page = st.number_input(f"Page (of {pages:,}, {HEAT_ROWS} classes each)", 1, pages, key="heat-page")
-left, right = st.columns(2, gap="large")
-if len(codes):
-    cells = bin_statistics(problems(method, "top-label"), n_bins=n_bins)  # equal-width bins for every method
-    diagram = class_heat(cells, codes[(page - 1) * HEAT_ROWS : page * HEAT_ROWS])
-    limit = class_heat(cells).limit  # of all classes: a colour keeps its meaning when they are searched
-    with left:
+    st.header("Where the confidence of each class is wrong", anchor=False)
+    codes = shown["label"][shown["predicted"] > 0].to_numpy()
+    pages = max(-(-len(codes) // HEAT_ROWS), 1)
+    page = 1
+    if pages > 1:
+        page = st.number_input(f"Page (of {pages:,}, {HEAT_ROWS} classes each)", 1, pages, key="heat-page")
+    if len(codes):
+        # Equal-width bins for every method.
+        cells = bin_statistics(problems(method, "top-label"), n_bins=n_bins)
+        diagram = class_heat(cells, codes[(page - 1) * HEAT_ROWS : page * HEAT_ROWS])
+        limit = class_heat(cells).limit  # of all classes: a colour keeps its meaning when they are searched
         st.markdown(
             "Orange-red: right less often than the confidence says. Blue: more often. Paler cells have fewer "
             "than 20 rows. Click a cell to open its class and list its rows."
@@ -116,8 +117,7 @@ if len(codes):
             alt="Accuracy minus confidence for every predicted class and confidence bin",
             on_select=pick_cell,
         )
-else:
-    left.markdown("No predicted class matches the search.")
-with right:
+    else:
+        st.markdown("No predicted class matches the search.")
+with side:
     show_class(method, by_class, n_bins)
-show_behind(method, n_bins)

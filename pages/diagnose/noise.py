@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -10,15 +11,62 @@ from calib.kinds import without_weights
 from calib.metrics.catalogue import MEASURES
 from calib.noise import verdict
 from calib.noise.binless import calibration_frame
-from pages.shared.panels.leaderboard import HOW_COMPARED, difference_sentence
-from pages.shared.results import binless, estimates, floors, interval, judged, score_terms, summary
+from pages.shared.panels.leaderboard import HOW_COMPARED, MOST_ROWS, difference_sentence, rows_apart
+from pages.shared.panels.rows import WRONG_FIRST, rows_panel
+from pages.shared.results import (
+    binless,
+    estimates,
+    floors,
+    how_wrong,
+    interval,
+    judged,
+    rows_adding_most,
+    score_terms,
+    summary,
+)
 from pages.shared.session import BASE, Method, dataset, methods
-from pages.shared.widgets import bins_and_model, chart, download, escaped, heading, need_kind, stacked
+from pages.shared.widgets import (
+    bins_and_model,
+    chart,
+    download,
+    escaped,
+    heading,
+    literal,
+    need_kind,
+    stacked,
+)
 
 #: Beyond this many rows the intervals are computed only when asked for.
 AT_ONCE = 20_000
 SHOWN = 6
 RULES = {"Brier score": "brier", "log loss": "log_loss"}
+#: Parts of a score that the figure draws, in the order of its traces.
+PARTS = ("refinement", "calibration")
+CELLS_FIRST = "those in the cells that add most to it first"
+
+
+def pick_error() -> None:
+    """List the rows behind the error whose mark was clicked."""
+    points = st.session_state["noise-floors"].selection.points
+    if points:
+        st.session_state["noise-error"] = list(by_error)[round(points[0]["y"])]
+        st.session_state["noise-rows-open"] = True
+
+
+def pick_part() -> None:
+    """List the rows behind the part of a model's score whose bar was clicked."""
+    points = st.session_state["score-parts"].selection.points
+    if points:
+        st.session_state["noise-part"] = PARTS[points[0]["curve_number"]]
+        st.session_state["noise-part-model"] = shown[round(points[0]["y"])]
+        st.session_state["part-rows-open"] = True
+
+
+def list_most(method: Method, by: np.ndarray, of: str, key: str, order: str) -> None:
+    """List the rows that come first by `by`, up to `MOST_ROWS`."""
+    most = np.argsort(-by, kind="stable")[:MOST_ROWS]
+    what = f"Behind the {of} of {literal(method.name)}"
+    rows_panel(method, most, what, key, by, (method,), order, title="")
 
 
 def intervals(method: Method) -> pd.DataFrame:
@@ -61,11 +109,17 @@ chart(
     "noise-floors",
     table=stacked(by_error, "name"),
     alt="Observed calibration errors against those of a perfect model of the same size",
+    on_select=pick_error,
 )
 st.caption(
     "Outcomes are redrawn 1,000 times as if every predicted probability were true, and each error is "
     "computed again. What noise alone shows grows with classes and bins and falls with rows."
 )
+if st.session_state.get("noise-error") not in by_error:
+    st.session_state["noise-error"] = next(iter(by_error))
+name = st.selectbox("Rows behind", list(by_error), key="noise-error")
+notion = MEASURES[next(key for key in floors(method, n_bins) if MEASURES[key].title == name)].notion
+list_most(method, rows_adding_most(method, notion, n_bins), name, "noise-rows", CELLS_FIRST)
 
 st.header("How sure is each number?", anchor=False)
 if data.evaluation.n_samples <= AT_ONCE or st.toggle("Compute the intervals now", key="resample"):
@@ -92,6 +146,7 @@ if data.evaluation.n_samples <= AT_ONCE or st.toggle("Compute the intervals now"
         for key in [key for key in compared[: 4 if data.kind.name != "binary" else 7] if key in applying]:
             st.markdown("- " + difference_sentence(method, other, key, n_bins))
         st.caption(HOW_COMPARED)
+        rows_apart(method, other, "brier", "difference-rows", title="")
 
 st.header("What recalibration can and cannot repair", anchor=False)
 rule = st.segmented_control("Score", list(RULES), default="Brier score", required=True, key="rule")
@@ -110,6 +165,7 @@ chart(
     "score-parts",
     table=stacked(terms, "model"),
     alt="Calibration and refinement of each model's score",
+    on_select=pick_part,
 )
 st.caption(
     "Each model is assessed in the cells of its scores: histogram binning merges scores, which moves some of "
@@ -117,6 +173,15 @@ st.caption(
 )
 if len(models) > SHOWN:
     st.caption(f"The first {SHOWN} of {len(models)} models.")
+left, right = st.columns(2)
+if st.session_state.get("noise-part-model") not in shown:
+    st.session_state["noise-part-model"] = BASE
+of = models[left.selectbox("Model of the rows", shown, key="noise-part-model")]
+if right.selectbox("Rows behind its", PARTS, key="noise-part") == "calibration":
+    by, order = rows_adding_most(of, of.notions[0], n_bins), CELLS_FIRST
+else:
+    by, order = how_wrong(of), WRONG_FIRST
+list_most(of, by, st.session_state["noise-part"], "part-rows", order)
 
 st.header("Estimates that depend less on noise and bins", anchor=False)
 table = pd.DataFrame({notion: estimates(method, notion) for notion in method.notions})

@@ -21,7 +21,7 @@ from pages.shared.panels.model_difference import show_difference
 from pages.shared.panels.rows import rows_panel
 from pages.shared.results import bounds_of, floor, problems, reliability, rows_of
 from pages.shared.session import BASE, dataset, methods
-from pages.shared.widgets import bins_and_model, chart, download, escaped, heading, literal, need_kind
+from pages.shared.widgets import beside, bins_and_model, chart, download, escaped, heading, literal, need_kind
 
 
 def pick_bin() -> None:
@@ -140,28 +140,34 @@ def choose_bin() -> int:
     return int(st.selectbox("Confidence bin", list(edges), key="bin", format_func=lambda b: edges.get(b, "")))
 
 
-left, right = (st.container(), st.container()) if diagram.one_event else st.columns(2, gap="large")
-with left:
+figure = figures.reliability(diagram, chosen=st.session_state["bin"], **options)
+
+
+def show_diagram() -> None:
+    """Draw the diagram, whose marks open their bin."""
     chart(
-        figures.reliability(diagram, chosen=st.session_state["bin"], **options),
+        figure,
         "reliability",
         table=diagram.frame(),
         alt="Reliability diagram: accuracy against confidence, pooled and per predicted class",
         on_select=pick_bin,
     )
+
+
 if diagram.one_event:
-    st.caption(escaped(lacks(data.kind, "notion:top-label")))
-    chosen = choose_bin()
-    show_assessment()
-    rows_panel(
-        method,
-        rows_of(method, method.notions[0], n_bins, bin_=chosen),
-        f"Scores of {edges[chosen]}",
-        "bin-rows",
-    )
+    main, side = beside("bin")
+    with main:
+        show_diagram()
+        st.caption(escaped(lacks(data.kind, "notion:top-label")))
+        show_assessment()
+    with side:
+        chosen = choose_bin()
+        event_rows = rows_of(method, method.notions[0], n_bins, bin_=chosen)
+        rows_panel(method, event_rows, f"Scores of {edges[chosen]}", "bin-rows")
     st.stop()
 names = data.evaluation.class_names
-with right:
+main, side = beside("bin", (1, 1))
+with side:
     chosen = choose_bin()
     zoom = diagram.zoom(chosen)
     st.markdown(zoom.words([literal(name) for name in names], strong="**{}**"))
@@ -175,10 +181,24 @@ with right:
         on_select=pick_class,
         alt="Mean confidence and accuracy of every predicted class in the chosen bin, with rows per class",
     )
+    code = st.selectbox(
+        "Rows of",
+        of_bin,
+        key="bin-class",
+        placeholder="all classes of the bin",
+        format_func=lambda one: "all classes of the bin" if one is None else f"predicted {names[one]}",
+    )
+    notion: Notion = "confidence" if code is None else "top-label"
+    what = (
+        f"All classes at {edges[chosen]}"
+        if code is None
+        else f"Predicted {literal(names[code])} at {edges[chosen]}"
+    )
+    rows_panel(method, rows_of(method, notion, n_bins, code, chosen), what, "bin-rows")
     if len(zoom.label) > figures.MAX_NAMED:
         st.caption(
-            f"Shown: the {figures.MAX_NAMED} of {len(zoom.label):,} classes with the clearest evidence; the "
-            "CSV has all."
+            f"The figure shows the {figures.MAX_NAMED} of {len(zoom.label):,} classes with the clearest "
+            "evidence; the CSV has all."
         )
     st.caption(
         "Classes with the clearest evidence come first. Whiskers are 95 % Wilson intervals. Markers of fewer "
@@ -186,19 +206,8 @@ with right:
         "the more the fewer these are, from those of all classes in the bin, which count as "
         f"{zoom.strength:,.0f} rows."
     )
-show_assessment()
-if other is not None:
-    show_difference(method, other, n_bins)
-code = st.selectbox(
-    "Rows of",
-    of_bin,
-    key="bin-class",
-    format_func=lambda one: "all classes of the bin" if one is None else f"predicted {names[one]}",
-)
-notion: Notion = "confidence" if code is None else "top-label"
-what = (
-    f"All classes at {edges[chosen]}"
-    if code is None
-    else f"Predicted {literal(names[code])} at {edges[chosen]}"
-)
-rows_panel(method, rows_of(method, notion, n_bins, code, chosen), what, "bin-rows")
+with main:
+    show_diagram()
+    show_assessment()
+    if other is not None:
+        show_difference(method, other, n_bins)

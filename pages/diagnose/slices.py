@@ -18,7 +18,17 @@ from calib.slicing.table import SLICE_COLUMNS
 from pages.shared.panels.rows import rows_panel
 from pages.shared.results import CutsAt, cuts, gaps, rows_of_group, slice_maps, slice_table
 from pages.shared.session import BY, dataset
-from pages.shared.widgets import ARROW, bins_and_model, chart, download, escaped, heading, literal, need_kind
+from pages.shared.widgets import (
+    ARROW,
+    beside,
+    bins_and_model,
+    chart,
+    download,
+    escaped,
+    heading,
+    literal,
+    need_kind,
+)
 
 #: Columns chosen at first, rows of a map, columns of the class map, small diagrams, and gaps drawn.
 FIRST, MAP_ROWS, MAP_CLASSES, PANELS, GAPS = 6, 20, 15, 9, 12
@@ -148,146 +158,149 @@ st.markdown(
     f"{table.words('**{}**')}."
     + (f" The evidence is clearest for {'; '.join(worst)}." if worst else " None stands out.")
 )
-left, right = st.columns([2, 1], vertical_alignment="bottom")
-search = left.text_input("Search groups", key="slice-search", placeholder="part of a name")
-above = right.toggle("Only above noise", key="slice-above")
-whole = table.frame()
-matches = whole["group"].astype(str).str.contains(search, case=False, regex=False)
-if above:
-    matches &= whole["above_noise"]
-shown = whole[matches].reset_index(drop=True)
-st.dataframe(
-    shown,
-    key="slice-table",
-    hide_index=True,
-    height=35 * min(len(shown) + 1, 11) + 2,
-    column_config=COLUMNS,
-    on_select=pick_row,
-    selection_mode=["single-row", "single-cell"],
-)
-st.caption(
-    f"Error: {'TL-ECE' if table.notion == 'top-label' else 'ECE'} of the group's rows alone, in {n_bins} "
-    "equal-width bins for every model. Groups with few rows show larger errors by noise alone: compare with "
-    "the floor. Groups are ranked by p, then by how far they are above their floor."
-)
-download(whole, "slices", key="slices-csv")
-
-st.header("The groups of one column", anchor=False)
-left, right = st.columns([2, 1], vertical_alignment="bottom")
-if st.session_state.get("slice-column") not in chosen:
-    st.session_state["slice-column"] = str(table.column[0])
-name = left.selectbox("Column", chosen, key="slice-column")
-one: CutsAt = ((name, where.get(name)),)
-cut = cuts(rows, one)[name]
-place = {group: code for code, group in enumerate(cut.groups)}
-ranked = [place[group] for group in shown["group"][shown["column"] == name]]
-if not ranked:
-    st.info("No group of this column matches the search.")
-    st.stop()
-pages = -(-len(ranked) // MAP_ROWS)
-page = 1
-if pages > 1:
-    page = right.number_input(f"Page (of {pages:,}, {MAP_ROWS} groups each)", 1, pages, key="slice-page")
-visible = tuple(ranked[(page - 1) * MAP_ROWS : page * MAP_ROWS])
-classes: tuple[int, ...] = ()
-if not method.one_event:
-    predicted = np.bincount(top_label(method.scores)[0], minlength=len(rows.class_names))
-    order = np.argsort(-predicted, kind="stable")[:MAP_CLASSES]
-    classes = tuple(order[predicted[order] > 0].tolist())
-by_bin, by_class = slice_maps(method, one, visible, classes, n_bins)
-st.markdown(
-    "Orange-red: right less often than the score says. Blue: more often. Paler cells have fewer than 20 rows."
-)
-group = st.session_state.get("slice-group")
-if group not in place:
-    group = cut.groups[ranked[0]]
-bin_ = st.session_state.get("slice-bin")
-bin_ = None if bin_ is None or bin_ >= n_bins else bin_
-opened = None if bin_ is None else (place[group], bin_)
-predicted_as = st.session_state.get("slice-predicted")
-predicted_as = predicted_as if predicted_as in classes else None
-score = "Score" if rows.kind == "binary" else "Confidence"
-chart(
-    figures.heat(by_bin, cut.groups, rows="Group", chosen=opened).update_xaxes(title_text=score),
-    "slice-by-bin",
-    table=by_bin.frame(cut.groups),
-    alt="How often it is right minus what the score says, for every group and bin",
-    on_select=partial(pick_mark, "slice-by-bin"),
-)
-if by_class is not None:
-    names = [rows.class_names[code] for code in classes]
-    chart(
-        figures.heat(
-            by_class,
-            cut.groups,
-            rows="Group",
-            columns=names,
-            chosen=None if predicted_as is None else (place[group], classes.index(predicted_as)),
-        ),
-        "slice-by-class",
-        table=by_class.frame(cut.groups)
-        .drop(columns=["lower", "upper"])
-        .assign(bin=lambda frame: [names[code] for code in frame["bin"]])
-        .rename(columns={"class": "group", "bin": "predicted"}),
-        alt="How often it is right minus what the confidence says, for every group and predicted class",
-        on_select=pick_class_cell,
-    )
-    if len(names) < int((predicted > 0).sum()):
-        st.caption(f"The {len(names)} classes that are predicted most often.")
-
-st.header("Reliability of each group", anchor=False)
-small, _ = slice_maps(method, one, visible[:PANELS], (), n_bins)
-chart(
-    figures.slice_panels(small, cut.groups, score, chosen=opened),
-    "slice-panels",
-    table=small.frame(cut.groups),
-    alt="A small reliability diagram of each group",
-    on_select=partial(pick_mark, "slice-panels"),
-)
-if len(ranked) > PANELS:
-    st.caption(f"The first {PANELS} of {len(ranked):,} groups in the order of the table.")
-
-st.header("Gaps between groups", anchor=False)
-if len(np.unique(cut.code)) < 2:
-    st.info("This column has one group, so there is nothing to compare.")
-else:
-    listed = tuple(cut.groups[code] for code in visible[:GAPS])
-    between = gaps(method, one, listed, n_bins)
-    apart = [
-        f"{literal(group)} is **{word}** than all other rows ({own:+.3f} against {others:+.3f}; difference "
-        f"{low:+.3f} to {high:+.3f})"
-        for group, word, own, others, low, high in zip(
-            between.group,
-            between.direction,
-            between.bias,
-            between.bias_of_rest,
-            between.bias_lower,
-            between.bias_upper,
-            strict=True,
-        )
-        if word != "not distinguishable"
-    ]
-    st.markdown(
-        f"{'; '.join(apart)}."
-        if apart
-        else "No group shown is distinguishable from all other rows in how often it is right against what "
-        "its scores say."
-    )
-    kind = st.segmented_control(
-        "What differs", ["Right minus says", "Error"], default="Right minus says", required=True
-    )
-    chart(
-        figures.slice_gaps(between, "error" if kind == "Error" else "bias"),
-        "slice-gaps",
-        table=between.frame(),
-        alt="Difference of each group from all other rows, with its interval",
-        on_select=pick_gap,
+main, side = beside("slice")
+with main:
+    left, right = st.columns([2, 1], vertical_alignment="bottom")
+    search = left.text_input("Search groups", key="slice-search", placeholder="part of a name")
+    above = right.toggle("Only above noise", key="slice-above")
+    whole = table.frame()
+    matches = whole["group"].astype(str).str.contains(search, case=False, regex=False)
+    if above:
+        matches &= whole["above_noise"]
+    shown = whole[matches].reset_index(drop=True)
+    st.dataframe(
+        shown,
+        key="slice-table",
+        hide_index=True,
+        height=35 * min(len(shown) + 1, 11) + 2,
+        column_config=COLUMNS,
+        on_select=pick_row,
+        selection_mode=["single-row", "single-cell"],
     )
     st.caption(
-        f"All intervals of the {len(np.unique(cut.code)):,} groups of this column hold at once in 95 of 100 "
-        "samples, so that you may choose a group after looking. Errors have wider intervals than biases: "
-        "noise adds a different amount to each."
+        f"Error: {'TL-ECE' if table.notion == 'top-label' else 'ECE'} of the group's rows alone, in {n_bins} "
+        "equal-width bins for every model. Groups with few rows show larger errors by noise alone: compare "
+        "with the floor. Groups are ranked by p, then by how far they are above their floor."
     )
+    download(whole, "slices", key="slices-csv")
+
+    st.header("The groups of one column", anchor=False)
+    left, right = st.columns([2, 1], vertical_alignment="bottom")
+    if st.session_state.get("slice-column") not in chosen:
+        st.session_state["slice-column"] = str(table.column[0])
+    name = left.selectbox("Column", chosen, key="slice-column")
+    one: CutsAt = ((name, where.get(name)),)
+    cut = cuts(rows, one)[name]
+    place = {group: code for code, group in enumerate(cut.groups)}
+    ranked = [place[group] for group in shown["group"][shown["column"] == name]]
+    if not ranked:
+        st.info("No group of this column matches the search.")
+        st.stop()
+    pages = -(-len(ranked) // MAP_ROWS)
+    page = 1
+    if pages > 1:
+        page = right.number_input(f"Page (of {pages:,}, {MAP_ROWS} groups each)", 1, pages, key="slice-page")
+    visible = tuple(ranked[(page - 1) * MAP_ROWS : page * MAP_ROWS])
+    classes: tuple[int, ...] = ()
+    if not method.one_event:
+        predicted = np.bincount(top_label(method.scores)[0], minlength=len(rows.class_names))
+        order = np.argsort(-predicted, kind="stable")[:MAP_CLASSES]
+        classes = tuple(order[predicted[order] > 0].tolist())
+    by_bin, by_class = slice_maps(method, one, visible, classes, n_bins)
+    st.markdown(
+        "Orange-red: right less often than the score says. Blue: more often. Paler cells have fewer than "
+        "20 rows."
+    )
+    group = st.session_state.get("slice-group")
+    if group not in table.group[table.column == name]:
+        group = cut.groups[ranked[0]]
+    bin_ = st.session_state.get("slice-bin")
+    bin_ = None if bin_ is None or bin_ >= n_bins else bin_
+    opened = None if bin_ is None else (place[group], bin_)
+    predicted_as = st.session_state.get("slice-predicted")
+    predicted_as = predicted_as if predicted_as in classes else None
+    score = "Score" if rows.kind == "binary" else "Confidence"
+    chart(
+        figures.heat(by_bin, cut.groups, rows="Group", chosen=opened).update_xaxes(title_text=score),
+        "slice-by-bin",
+        table=by_bin.frame(cut.groups),
+        alt="How often it is right minus what the score says, for every group and bin",
+        on_select=partial(pick_mark, "slice-by-bin"),
+    )
+    if by_class is not None:
+        names = [rows.class_names[code] for code in classes]
+        chart(
+            figures.heat(
+                by_class,
+                cut.groups,
+                rows="Group",
+                columns=names,
+                chosen=None if predicted_as is None else (place[group], classes.index(predicted_as)),
+            ),
+            "slice-by-class",
+            table=by_class.frame(cut.groups)
+            .drop(columns=["lower", "upper"])
+            .assign(bin=lambda frame: [names[code] for code in frame["bin"]])
+            .rename(columns={"class": "group", "bin": "predicted"}),
+            alt="How often it is right minus what the confidence says, for every group and predicted class",
+            on_select=pick_class_cell,
+        )
+        if len(names) < int((predicted > 0).sum()):
+            st.caption(f"The {len(names)} classes that are predicted most often.")
+
+    st.header("Reliability of each group", anchor=False)
+    small, _ = slice_maps(method, one, visible[:PANELS], (), n_bins)
+    chart(
+        figures.slice_panels(small, cut.groups, score, chosen=opened),
+        "slice-panels",
+        table=small.frame(cut.groups),
+        alt="A small reliability diagram of each group",
+        on_select=partial(pick_mark, "slice-panels"),
+    )
+    if len(ranked) > PANELS:
+        st.caption(f"The first {PANELS} of {len(ranked):,} groups in the order of the table.")
+
+    st.header("Gaps between groups", anchor=False)
+    if len(np.unique(cut.code)) < 2:
+        st.info("This column has one group, so there is nothing to compare.")
+    else:
+        listed = tuple(cut.groups[code] for code in visible[:GAPS])
+        between = gaps(method, one, listed, n_bins)
+        apart = [
+            f"{literal(group)} is **{word}** than all other rows ({own:+.3f} against {others:+.3f}; "
+            f"difference {low:+.3f} to {high:+.3f})"
+            for group, word, own, others, low, high in zip(
+                between.group,
+                between.direction,
+                between.bias,
+                between.bias_of_rest,
+                between.bias_lower,
+                between.bias_upper,
+                strict=True,
+            )
+            if word != "not distinguishable"
+        ]
+        st.markdown(
+            f"{'; '.join(apart)}."
+            if apart
+            else "No group shown is distinguishable from all other rows in how often it is right against "
+            "what its scores say."
+        )
+        kind = st.segmented_control(
+            "What differs", ["Right minus says", "Error"], default="Right minus says", required=True
+        )
+        chart(
+            figures.slice_gaps(between, "error" if kind == "Error" else "bias"),
+            "slice-gaps",
+            table=between.frame(),
+            alt="Difference of each group from all other rows, with its interval",
+            on_select=pick_gap,
+        )
+        st.caption(
+            f"All intervals of the {len(np.unique(cut.code)):,} groups of this column hold at once in 95 of "
+            "100 samples, so that you may choose a group after looking. Errors have wider intervals than "
+            "biases: noise adds a different amount to each."
+        )
 
 what = f"{literal(name)} {literal(group)}"
 what += "" if bin_ is None else f" at {bin_ / n_bins:.3g} to {(bin_ + 1) / n_bins:.3g}"
@@ -295,8 +308,24 @@ behind = rows_of_group(method, one, place[group], n_bins, bin_)
 if predicted_as is not None:
     what += f", predicted {literal(rows.class_names[predicted_as])}"
     behind = behind[top_label(method.scores)[0][behind] == predicted_as]
-rows_panel(method, behind, what, "slice-rows")
-st.caption("A click on a row of the table, a cell, a mark of a small diagram or a gap lists its rows here.")
+line = int(np.flatnonzero((table.column == name) & (table.group == group))[0])
+with side:
+    st.subheader(f"{escaped(name)}: {escaped(group)}", anchor=False)
+    st.markdown(
+        cell_words(table.confidence[line], table.accuracy[line], table.count[line], "**{}**").capitalize()
+        + f"; error **{table.error[line]:.4f}** against a noise floor of {table.floor[line]:.4f} "
+        f"(p = {table.p[line]:.2g})."
+    )
+    of_group, _ = slice_maps(method, one, (place[group],), (), n_bins)
+    chart(
+        figures.slice_panels(of_group, cut.groups, score, chosen=opened, across=1),
+        "slice-one",
+        table=of_group.frame(cut.groups),
+        alt="Reliability diagram of the chosen group",
+        on_select=partial(pick_mark, "slice-one"),
+    )
+    rows_panel(method, behind, what, "slice-rows")
+    st.caption("A click on a row of the table, a cell, a mark of a small diagram or a gap opens it here.")
 
 st.header("What to do about it", anchor=False)
 if data.calibration is None or method.one_event:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -21,6 +23,7 @@ from pages.shared.panels.bin_planner import planner
 from pages.shared.panels.choose_calibrator import choose_calibrator
 from pages.shared.panels.guarantee import show_base_beside, show_guarantee
 from pages.shared.panels.ranks import show_ranks
+from pages.shared.panels.rows import rows_panel
 from pages.shared.panels.take_away import show_take_away
 from pages.shared.results import (
     effect,
@@ -30,6 +33,7 @@ from pages.shared.results import (
     intervals,
     ranks,
     reliability,
+    rows_of,
     summary,
 )
 from pages.shared.session import BASE, dataset, described_calibrator, fit, methods, remove, store
@@ -78,6 +82,19 @@ def costs_accuracy() -> str:
         f"half from {held_out.estimate_a:.4f} to {held_out.estimate_b:.4f} (change {held_out.lower:+.4f} to "
         f"{held_out.upper:+.4f}, 95 %). Top-label calibration keeps every predicted class."
     )
+
+
+def pick_bin(which: str, name: str) -> None:
+    """List the rows of the bin that was clicked in the diagram of a method."""
+    points = st.session_state[f"calibrate-{which}"].selection.points
+    if points and "customdata" in points[0]:
+        st.session_state["calibrate-bin"] = (name, int(points[0]["customdata"][0]))
+        st.session_state["calibrate-rows-open"] = True
+
+
+def bin_words(of: tuple[str, int] | None) -> str:
+    """Return what a bin of a method is called in the menu."""
+    return "" if of is None else f"{of[0]} at {of[1] / n_bins:.3g} to {(of[1] + 1) / n_bins:.3g}"
 
 
 calibrator, choices, by = choose_calibrator()
@@ -170,16 +187,34 @@ download(
     key="before-after-csv",
 )
 st.caption(f"{how_assessed(n_bins, data.kind)} Both diagrams below use {n_bins} equal-width bins.")
+diagrams = {method.name: reliability(method, n_bins) for method in (base, chosen)}
+of_bins = [(name, bin_) for name, diagram in diagrams.items() for bin_ in diagram.bin.tolist()]
+if st.session_state.get("calibrate-bin") not in of_bins:
+    st.session_state["calibrate-bin"] = of_bins[-1]
+behind = st.session_state["calibrate-bin"]
 for column, method in zip(st.columns(2), (base, chosen), strict=True):
     with column:
         st.markdown(f"**{method.name}**")
-        diagram = reliability(method, n_bins)
+        which = "before" if method is base else "after"
         chart(
-            figures.reliability(diagram, event=getattr(data.evaluation, "positive", None)),
-            f"calibrate-{'before' if method is base else 'after'}",
-            table=diagram.frame(),
+            figures.reliability(
+                diagrams[method.name],
+                event=getattr(data.evaluation, "positive", None),
+                chosen=behind[1] if behind[0] == method.name else None,
+            ),
+            f"calibrate-{which}",
+            table=diagrams[method.name].frame(),
             alt=f"Reliability diagram of {method.name}",
+            on_select=partial(pick_bin, which, method.name),
         )
+name, bin_ = st.selectbox("Rows behind the bin", of_bins, key="calibrate-bin", format_func=bin_words)
+rows_panel(
+    methods()[name],
+    rows_of(methods()[name], "confidence" if not base.one_event else base.notions[0], n_bins, bin_=bin_),
+    escaped(bin_words((name, bin_))),
+    "calibrate-rows",
+    title="",
+)
 
 for sentence in fit_words(chosen.calibrator):
     st.caption(f"{sentence[0].upper()}{sentence[1:]}.")

@@ -11,6 +11,7 @@ from calib.calibrators.catalogue import METHODS, PAPER, VECTOR, full_name, metho
 from calib.calibrators.effort import effort_words
 from calib.diagrams.bin_sweep import sweep_words
 from calib.kinds import lacks, notions_of
+from calib.metrics.catalogue import ECES
 from calib.notions import Notion
 from pages.shared.panels.add_model import offer_model_upload
 from pages.shared.panels.leaderboard import show_leaderboard, show_pair
@@ -132,9 +133,9 @@ if compared:
 
 st.header("Errors against the number of bins", anchor=False)
 against: dict[str, tuple[tuple[Notion, ...], str]] = {
-    title: (tuple(one for one in of if one in notions_of(data.kind)), metric)
+    title if len(having) == len(of) else ECES[having[0]].title: (having, metric)
     for title, (of, metric) in AGAINST_BINS.items()
-    if any(one in notions_of(data.kind) for one in of)
+    if (having := tuple(one for one in of if one in notions_of(data.kind)))
 } or {"ECE of P(Y = 1)": ((data.kind.notion,), "ece")}
 first = next(iter(against))
 error = st.segmented_control("Error", list(against), default=first, required=True, key="against-bins")
@@ -162,7 +163,16 @@ if curves:
         named = {literal(name): pair for name, pair in by_method.items()}
         st.markdown(f"Solid lines are TL-ECE, dashed lines conf-ECE. {sweep_words(named, '**{}**')}")
     elif whole:
-        st.markdown("Histogram binning by bins is fitted again for each B (Appendices D and E of the paper).")
+        st.markdown(
+            f"{error} in 5 to 25 equal-width bins. Histogram binning by bins is fitted again for each B "
+            "(Appendices D and E of the paper); other binned methods are assessed at each distinct score, "
+            "whatever B is."
+        )
+    else:
+        st.markdown(
+            f"{error} in 5 to 25 equal-width bins; binned methods are assessed at each distinct score, "
+            "whatever B is. Noise adds more to an error with more bins, whose cells hold fewer rows."
+        )
     rows = [sweep.frame().assign(method=name) for name, pair in by_method.items() for sweep in pair.values()]
     chart(
         figures.ece_curves(

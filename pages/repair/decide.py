@@ -77,7 +77,8 @@ alpha = right.slider(
     bind="query-params",
     disabled=target == "cost",
 )
-classes = lacks(data.kind, "notion:top-label") is None
+binary = data.kind.name == "binary"
+classes = binary or lacks(data.kind, "notion:top-label") is None
 by_class = (
     target != "reviews"
     and classes
@@ -111,6 +112,11 @@ if rule.guarantee is not None:
         st.caption(
             f"\u03b1 = {alpha:g} is divided among the {len(models)} models below, so that the promise holds "
             "for whichever you choose."
+        )
+    if by_class:
+        st.caption(
+            f"\u03b1 is divided equally among the {len(names):,} classes (Bonferroni), so that all of them "
+            "keep the target at once."
         )
 elif target == "accuracy":
     st.warning(escaped(rule.sentence), icon=":material/block:")
@@ -158,6 +164,8 @@ st.dataframe(
         na_rep="\u2013",
     ),
     hide_index=True,
+    placeholder="\u2013",
+    column_config={name: name[0].upper() + name[1:] for name in table.columns},
 )
 download(table, "decisions", key="decisions-csv")
 st.caption(
@@ -171,9 +179,10 @@ if len(models) == 1:
     )
 
 st.header("Risk against coverage", anchor=False)
-predicted = np.flatnonzero(np.bincount(top_label(models[BASE].scores)[0][halves(data.evaluation)[1]]))
 of_class = None
 if classes:
+    checking = halves(data.evaluation)[1]
+    predicted = np.flatnonzero(np.bincount(top_label(models[BASE].scores)[0][checking]))
     of_class = st.selectbox(
         "Rows predicted as",
         [None, *predicted.tolist()],
@@ -207,13 +216,14 @@ if by_class:
     st.header("Thresholds of the classes", anchor=False)
     listed = rule.frame().assign(label=list(names)).rename(columns={"label": "predicted class"})
     st.dataframe(
-        listed.replace(np.inf, np.nan).style.format({"threshold": "{:.4f}"}, na_rep="nothing accepted"),
+        listed.replace(np.inf, np.nan).style.format({"threshold": "{:.4f}"}),
         hide_index=True,
+        placeholder="nothing accepted",
         height=min(420, 40 + 35 * len(listed)),
     )
     download(listed, "thresholds", key="thresholds-csv")
 
-if len(names) == 2:
+if classes and len(names) == 2:
     st.header("Is it worth acting on the score?", anchor=False)
     curves = {name: benefit(models[name]) for name in few}
     chart(

@@ -25,6 +25,24 @@ SAVE = """
     font: inherit; color: inherit; background: none; cursor: pointer;
     border: 1px solid currentColor; border-radius: 0.5rem; padding: 0.25rem 0.75rem;
 }"""
+#: What is behind a mark stands beside it: it stays on the screen while the figures beside it scroll, and has
+#: a scroll of its own. Where a screen has no room for two columns it follows below.
+BESIDE = """
+@media (min-width: 1100px) {
+    [data-testid=stColumn]:has(> [data-testid=stVerticalBlock] [class*=st-key-beside-])
+        > [data-testid=stVerticalBlock] {
+        position: sticky; top: 4rem; max-height: calc(100vh - 4.5rem); overflow: hidden auto;
+    }
+}
+@media (max-width: 1099px) {
+    [data-testid=stHorizontalBlock]:has(> [data-testid=stColumn] [class*=st-key-beside-]) {
+        flex-direction: column;
+    }
+    [data-testid=stHorizontalBlock]:has(> [data-testid=stColumn] [class*=st-key-beside-])
+        > [data-testid=stColumn] {
+        width: 100%; flex: 1 1 100%;
+    }
+}"""
 #: Elements that the keyboard reaches and that look the same then.
 FOCUS = """
 a:focus-visible, .calib-save:focus-visible, [data-testid=stMain]:focus-visible,
@@ -36,7 +54,8 @@ a:focus-visible, .calib-save:focus-visible, [data-testid=stMain]:focus-visible,
 def style() -> str:
     """Return a style element with the rules; no text of a user is in it."""
     names = "".join(
-        f'\n.st-key-{key} [data-testid=stFileUploaderDropzone] button::after {{ content: "{name}"; }}'
+        f"\n.st-key-{key} [data-testid=stFileUploaderDropzone] button::after {{ "
+        f'content: "\\a0 {name}"; font-size: 0.875rem; }}'
         for key, name in UPLOADS.items()
     )
-    return f"<style>{FOCUS}{names}{ON_PRIMARY}{SAVE}\n</style>"
+    return f"<style>{FOCUS}{names}{ON_PRIMARY}{SAVE}{BESIDE}\n</style>"

@@ -7,9 +7,12 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.state.session_state_proxy import get_session_state
 
 #: Parameters that say which data are on screen; all others are settings of a page.
 ABOUT_DATA = ("data", "example", "fitted")
+#: Settings that all pages share: a page that is opened has those of the page before, not its own last ones.
+SHARED = ("bins",)
 #: Characters of the longest value: an edited table of the lesson on six points has 200.
 LONGEST = 2_000
 
@@ -36,24 +39,33 @@ def restore_settings(page: str, settings: Mapping[str, str]) -> None:
     if before in (None, page) or any(name not in ABOUT_DATA for name in st.query_params):
         return
     for name, value in settings.items():
-        st.query_params[name] = value
+        if name not in SHARED:
+            st.query_params[name] = value
+    # Controls that are bound to the address read the one that the browser sent, which lacks these settings.
+    with get_session_state().query_params() as parameters:
+        parameters.set_initial_query_params_from_current()
 
 
 def keep_in_address(name: str, values: Collection[Any], default: Any) -> None:
     """Give the control with this key the value that the address names, and the address the control's value.
 
     To be called before the control. The default is not added to an address: that would be one more step to
-    go back.
+    go back. A control that was moved since it was last shown stays: the browser can still be sending the
+    address of a moment ago.
     """
     given, written = st.query_params.get(name), st.session_state.get(f"{name}-written")
     named = {str(value): value for value in values}
-    if (given != written or st.session_state.get("arrived")) and given in named:
+    arrived = st.session_state.get("arrived")
+    now, shown = st.session_state.get(name), st.session_state.get(f"{name}-shown")
+    moved = not arrived and now is not None and now != shown
+    if not moved and (given != written or arrived) and given in named:
         st.session_state[name] = named[given]
     elif st.session_state.get(name) not in values:
         st.session_state[name] = default
     value = st.session_state[name]
     if str(value) != given and (given is not None or value != default):
         st.query_params[name] = str(value)
+    st.session_state[f"{name}-shown"] = value
     st.session_state[f"{name}-written"] = st.query_params.get(name)
 
 

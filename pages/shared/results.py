@@ -21,13 +21,14 @@ from calib.assessment.leaderboard import binned_sweeps
 from calib.binning import PerClass, Strategy
 from calib.calibrators.canonical import SimplexScheme
 from calib.decisions.curves import ActionCounts, action_counts
+from calib.diagrams.rows import cell_order
 from calib.isolation import computing
 from calib.kinds import kind_of, lacks
 from calib.metrics.catalogue import MEASURES, Measure
 from calib.noise import measure_interval
 from calib.noise.floor import ProblemFloors, problem_floors
 from calib.notions import Notion
-from calib.reductions import top_label
+from calib.reductions import event_scores, outcomes_of, top_label
 from calib.slicing import Cut, SliceGaps, SliceTable, cut_column, slice_gaps, slices
 from calib.slicing.maps import slice_class_heat, slice_heat
 from pages.shared.kept import kept
@@ -125,6 +126,21 @@ def rows_of_group(method: Method, column: CutsAt, group: int, n_bins: int, bin_:
         return np.flatnonzero(inside)
     pooled = rows_of(method, "confidence" if not method.one_event else method.notions[0], n_bins, bin_=bin_)
     return pooled[inside[pooled]]
+
+
+@kept(rows=True)
+def rows_adding_most(method: Method, notion: Notion, n_bins: int) -> np.ndarray:
+    """Return by what to sort the evaluation rows so that the cells that add most to an error come first."""
+    return cell_order(problems(method, notion), n_bins=n_bins, strategy=method.strategy)
+
+
+@kept(rows=True)
+def how_wrong(method: Method) -> np.ndarray:
+    """Return how far the score of each evaluation row is from what happened."""
+    binary = problems(method, method.notions[0])
+    off = np.zeros(binary.n_samples)
+    off[binary.rows] = np.abs(binary.scores.astype(np.float64) - binary.outcomes)
+    return off
 
 
 # Noise: by the keys of `MEASURES`.
@@ -390,11 +406,16 @@ def halves(rows: Predictions) -> tuple[np.ndarray, np.ndarray]:
     return chosen, ~chosen
 
 
-def _half(method: Method, rows: np.ndarray) -> tuple[np.ndarray, calib.TopLabelPrediction]:
-    """Return true classes, and predicted ones with their confidence, of some evaluation rows."""
-    label, confidence = top_label(method.scores)
-    names = methods()[BASE].scores.class_names
-    return method.labels[rows], calib.TopLabelPrediction(label[rows], confidence[rows], class_names=names)
+def _half(method: Method, rows: np.ndarray) -> tuple[np.ndarray, Any]:
+    """Return what is true of some evaluation rows, and what is predicted: class, P(Y = 1) or confidence."""
+    base, event = methods()[BASE].scores, event_scores(method.scores)
+    if event is None:
+        label, confidence = top_label(method.scores)
+        top = calib.TopLabelPrediction(label[rows], confidence[rows], class_names=base.class_names)
+        return method.labels[rows], top
+    if base.kind == "binary":
+        return method.labels[rows], calib.BinaryPrediction(event[rows], class_names=base.class_names)
+    return outcomes_of(method.labels, method.scores)[rows], event[rows]
 
 
 @kept()

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from calib.assessment.summary import HOW_SURE, Intervals, Summary, interval_frame, interval_texts
 from calib.figures import template
@@ -262,6 +263,15 @@ def before_and_after(summaries: Sequence[Summary], intervals: Sequence[Intervals
     return interval_frame(summaries, intervals)
 
 
+def beside(key: str, shares: Sequence[int] = (3, 2)) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Return places for figures and tables, and beside them for what is behind what was clicked.
+
+    The second stays on the screen while the first is scrolled; on a narrow screen it follows below.
+    """
+    left, right = st.columns(shares, gap="large")
+    return left, right.container(key=f"beside-{key}")
+
+
 def bins_and_model() -> tuple[int, Method]:
     """Show the slider of the number of bins and the choice of a model, which pages share; return both."""
     models = methods()
@@ -274,4 +284,5 @@ def bins_and_model() -> tuple[int, Method]:
 
 def bins_slider(label: str = "Equal-width bins B") -> int:
     """Show the slider of the number of bins, which all pages share, and return its value."""
-    return st.slider(label, 2, 50, DEFAULT_BINS, key="bins", bind="query-params", persist_state="session")
+    keep_in_address("bins", range(2, 51), DEFAULT_BINS)
+    return st.slider(label, 2, 50, key="bins", persist_state="session")

@@ -200,7 +200,7 @@ def show_numbers() -> None:
         columns[0].metric(
             MEASURES["accuracy"].title + weighted,
             f"{base_summary.accuracy:.3f}",
-            delta="95 %: {:.3f} to {:.3f}".format(*interval(base, "accuracy", n_bins)),
+            delta="{:.3f} to {:.3f}".format(*interval(base, "accuracy", n_bins)),
             delta_color="off",
             delta_arrow="off",
             border=True,
@@ -217,7 +217,7 @@ def show_numbers() -> None:
         column.metric(
             measure.title + weighted,
             f"{noise.observed:.4f}",
-            delta=f"95 %: {low:.4f} to {high:.4f}",
+            delta=f"{low:.4f} to {high:.4f}",
             delta_color="off",
             delta_arrow="off",
             border=True,
@@ -235,16 +235,15 @@ def show_numbers() -> None:
     shown = list(methods().values())
     summaries = [summary(method, n_bins) for method in shown]
     ends = [intervals(method, n_bins) for method in shown]
-    texts = interval_texts(summaries, ends).T.rename_axis("Method").reset_index()
+    texts = interval_texts(summaries, ends)
     errors = ece_of(data.kind)
     error = errors.get("tl_ece") or next(iter(errors.values()))
-    texts.insert(
-        list(texts.columns).index(error.title) + 1,
-        f"{error.title} noise floor",
-        [f"{floor(method, error.key, n_bins).mean:.4f}" for method in shown],
-    )
-    pinned = {"Method": st.column_config.TextColumn(pinned=True, width="medium")}
-    st.dataframe(texts, hide_index=True, column_config=pinned)
+    at = list(texts.index).index(error.title) + 1
+    texts.loc[f"{error.title} noise floor"] = [
+        f"{floor(method, error.key, n_bins).mean:.4f}" for method in shown
+    ]
+    order = [*texts.index[:at], texts.index[-1], *texts.index[at:-1]]
+    st.dataframe(texts.loc[order].rename_axis("Number"), height="content")
     download(interval_frame(summaries, ends), "overview", key="overview-csv")
     st.caption(
         f"{HOW_SURE} {how_assessed(n_bins, data.kind)}"
@@ -257,7 +256,7 @@ def show_numbers() -> None:
     )
     st.page_link(
         "pages/diagnose/noise.py",
-        label="How certain these numbers are, and what recalibration can repair",
+        label="How certain these numbers are",
         icon=":material/graphic_eq:",
     )
 

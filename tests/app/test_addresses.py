@@ -30,7 +30,22 @@ def parameters() -> list[str]:
     """Every name of a parameter in the sources of the pages."""
     sources = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "pages").rglob("*.py"))
     bound = re.findall(r'key="([A-Za-z_0-9]+)"[^)]*bind="query-params"', sources)
-    others = ["share", "told_a", "told_b", "right_a", "right_b", "sizeq", "sizeK", "sizeB", "step", "table"]
+    others = [
+        "bins",
+        "model",
+        "bin",
+        "class",
+        "share",
+        "told_a",
+        "told_b",
+        "right_a",
+        "right_b",
+        "sizeq",
+        "sizeK",
+        "sizeB",
+        "step",
+        "table",
+    ]
     return sorted({*bound, *others})
 
 

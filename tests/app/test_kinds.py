@@ -63,6 +63,7 @@ def test_every_page_works_or_says_what_it_would_need(uploaded):
         shown = app.switch_page(f"pages/{page}.py").run()
         said[page] = "\n".join([words(shown), *(head.value for head in shown.header)])
         assert not app.error, (kind, page)
+    assert "Nothing to decide" not in said.get("repair/decide", "")
     if kind == "multilabel":
         value = ece(rows.labels, rows, notion="class-wise")
         assert f"CW-ECE {value:.3f}" in said["start/overview"]

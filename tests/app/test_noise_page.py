@@ -11,10 +11,12 @@ from calib import (
     debiased_l2,
     error_interval,
     noise_floor,
+    reduce_to_binary,
     smooth_ece,
     verdict,
 )
 from calib.datasets import load_example
+from calib.diagrams.rows import cell_order
 from tests.app.running import open_page, words
 
 PAGE = "pages/diagnose/noise.py"
@@ -68,6 +70,24 @@ def test_other_score_and_other_model():
     app.selectbox(key="model").set_value("TL-HB, k = 50").run()
     assert not app.exception
     assert "The l2 TL-ECE of `` TL-HB, k = 50 `` is lower than that of `` Base model ``" in words(app)
+
+
+def test_marks_list_their_rows():
+    """What a click sets is set here: the error and the part whose rows are listed."""
+    app = open_page(PAGE, example="digits")
+    method = app.session_state["methods"]["Base model"]
+    app.session_state["noise-error"], app.session_state["noise-rows-open"] = "TL-ECE", True
+    app.session_state["noise-part"], app.session_state["part-rows-open"] = "refinement", True
+    app.session_state["difference-rows-open"] = True
+    app.run()
+    assert not app.exception
+    of_cells, of_difference, of_part = (table.value for table in app.dataframe if "row" in table.value)
+    order = cell_order(reduce_to_binary(method.labels, method.scores, "top-label"))
+    assert of_cells["row"].tolist() == np.argsort(-order, kind="stable")[:25].tolist()
+    off = np.abs(method.scores.confidence - (method.scores.label == method.labels))
+    assert of_part["row"].tolist() == np.argsort(-off, kind="stable")[:25].tolist()
+    assert len(of_difference) == 25
+    assert "Behind the TL-ECE of `` Base model ``: **" in words(app)
 
 
 @pytest.mark.thorough

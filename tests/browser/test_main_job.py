@@ -40,6 +40,8 @@ MARK_OF_BIN = """([chart, bin]) => {
     return null;
 }"""
 
+IN_BIN = r"All classes together: says ([\d.]+), right ([\d.]+), n = ([\d,]+)"
+
 
 @pytest.fixture(params=["npz", pytest.param("csv", marks=pytest.mark.thorough)])
 def upload(request, tmp_path) -> Path:
@@ -116,14 +118,26 @@ def test_main_job(open_page, upload, tmp_path):
     page.mouse.click(*page.evaluate(MARK_OF_BIN, [chart.element_handle(), bin_]))
     settled(page)
     zoom = diagram.zoom(bin_)
-    shown = numbers_after(page, r"All classes together: says ([\d.]+), right ([\d.]+), n = ([\d,]+)")
+    shown = numbers_after(page, IN_BIN)
     assert shown == pytest.approx((zoom.mean_confidence, zoom.accuracy, zoom.count), abs=5.1e-3)
     keep_picture(page, f"main-job-{upload.suffix[1:]}-reliability")
+    page.get_by_text("Without bins (CORP)").click()
+    page.wait_for_url("**corp=true*")
+    settled(page)
     steps = page.evaluate("history.length")
 
     go(page, "Calibrate")
     settled(page)
     assert page.evaluate("history.length") == steps + 1  # one step back is one page back
+    page.go_back()
+    page.get_by_role("heading", level=1, name="Reliability").wait_for()
+    settled(page)
+    assert slider.input_value() == str(n_bins)
+    assert page.get_by_label("Without bins (CORP)").is_checked()
+    assert numbers_after(page, IN_BIN) == shown
+    page.go_forward()
+    page.get_by_role("heading", level=1, name="Calibrate").wait_for()
+    settled(page)
     page.get_by_role("button", name="Fit", exact=True).click()
     settled(page)
     k = choose_points_per_bin(calibration, calibration.labels).chosen

@@ -36,8 +36,27 @@ def pick_confused(chart_key: str) -> None:
         )
 
 
+def pick_bin(notion: str, n_bins: int) -> None:
+    """List the rows of the bin that was clicked in one of the two diagrams of the class."""
+    points = st.session_state[f"class-{notion}"].selection.points
+    if points and "customdata" in points[0]:
+        bin_ = round(float(points[0]["customdata"][0]) * n_bins)
+        forget_confused()
+        st.session_state["class-rows-open"] = True
+        if notion == "top-label":
+            st.session_state["class-bin"] = bin_
+        else:
+            st.session_state["class-scored"] = (st.session_state["class"], bin_)
+
+
+def scored_bin(n_bins: int) -> int | None:
+    """Return the bin of the class's score, among all rows, that was clicked, if it is of the class shown."""
+    code, bin_ = st.session_state.get("class-scored", (None, n_bins))
+    return bin_ if code == st.session_state.get("class") and bin_ < n_bins else None
+
+
 def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
-    """Show the class chosen in the menu, the table or the heat map: a sentence and its two diagrams."""
+    """Show the class chosen in the menu, the table or the map: a sentence, diagrams, confusions, rows."""
     names, labels = dataset().evaluation.class_names, dataset().evaluation.labels
     keep_in_address("class", range(len(table.share)), int(table.ranked[0]))
     code = st.selectbox("Class", table.ranked.tolist(), key="class", format_func=lambda c: names[c])
@@ -60,37 +79,27 @@ def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
             )
             st.markdown(f"**{notion.capitalize()}**, ECE {diagram.ece:.4f}")
             chart(
-                figures.class_reliability(diagram, chosen=at and at[1], n_bins=n_bins).update_layout(
-                    height=340
-                ),
+                figures.class_reliability(
+                    diagram,
+                    chosen=(at and at[1]) if notion == "top-label" else scored_bin(n_bins),
+                    n_bins=n_bins,
+                ).update_layout(height=260),
                 f"class-{notion}",
                 table=diagram.frame(),
                 alt=f"Reliability diagram of one class, {notion}",
+                on_select=partial(pick_bin, notion, n_bins),
             )
+        if notion == "top-label":
+            show_behind(method, n_bins)
+    show_confused(method)
 
 
 def show_behind(method: Method, n_bins: int) -> None:
-    """Show what the chosen class is confused with, and list the rows behind a cell or a bar."""
+    """List the rows behind a bin, a cell or a bar of the chosen class."""
     names, labels = dataset().evaluation.class_names, dataset().evaluation.labels
     code, label = st.session_state["class"], top_label(method.scores)[0]
-    pair = confusions(labels, label, code, n_classes=len(names))
     confused = st.session_state.get("class-confused", (None, None, None))
     other = confused[2] if confused[0] == code else None
-    parts = (
-        ("class-wrong", "Predicted {}, true class", pair.truth_when_predicted, pair.count_when_predicted),
-        ("class-missed", "True class {}, predicted", pair.announced_when_true, pair.count_when_true),
-    )
-    for column, (key, title, others, counts) in zip(st.columns(2), parts, strict=True):
-        with column:
-            st.markdown(f"{title.format(literal(names[code]))} ... ({counts.sum():,} rows)")
-            if len(others):
-                chart(
-                    figures.confused(others, counts, names, chosen=other if confused[1] == key else None),
-                    key,
-                    table=pair.frame(names),
-                    alt=f"Rows by class: {title.format('the chosen class')} another",
-                    on_select=partial(pick_confused, key),
-                )
     if other is not None:
         truth, said = (other, code) if confused[1] == "class-wrong" else (code, other)
         which = np.flatnonzero((labels == truth) & (label == said))
@@ -98,7 +107,20 @@ def show_behind(method: Method, n_bins: int) -> None:
         what = f"Predicted {literal(names[said])}, true class {literal(names[truth])}"
         rows_panel(method, which, what, "class-rows")
         return
-    if not pair.predicted:
+    if (scored := scored_bin(n_bins)) is not None and method.scores_every_class:
+        st.button("Show all rows of the class again", on_click=forget_confused, icon=":material/close:")
+        what = f"P({literal(names[code])}) at {scored / n_bins:.3g} to {(scored + 1) / n_bins:.3g}, all rows"
+        of_class = np.asarray(getattr(method.scores, "proba", method.scores))[:, code]
+        rows_panel(
+            method,
+            rows_of(method, "class-wise", n_bins, code, scored),
+            what,
+            "class-rows",
+            np.abs(of_class - (labels == code)),
+            order="those where it is furthest from what happened first",
+        )
+        return
+    if not (label == code).any():
         return
     bins = [None, *np.unique(bin_statistics(problems(method, "top-label"), n_bins=n_bins).bin).tolist()]
     if st.session_state.get("class-bin") not in bins:
@@ -107,6 +129,7 @@ def show_behind(method: Method, n_bins: int) -> None:
         "Rows at the confidence",
         bins,
         key="class-bin",
+        placeholder="any",
         format_func=lambda one: "any" if one is None else f"{one / n_bins:.3g} to {(one + 1) / n_bins:.3g}",
     )
     what = f"Predicted {literal(names[code])}"
@@ -114,6 +137,30 @@ def show_behind(method: Method, n_bins: int) -> None:
     rows_panel(method, rows_of(method, "top-label", n_bins, code, bin_), what, "class-rows")
 
 
+def show_confused(method: Method) -> None:
+    """Show which classes the chosen one is confused with."""
+    names, labels = dataset().evaluation.class_names, dataset().evaluation.labels
+    code = st.session_state["class"]
+    pair = confusions(labels, top_label(method.scores)[0], code, n_classes=len(names))
+    confused = st.session_state.get("class-confused", (None, None, None))
+    other = confused[2] if confused[0] == code else None
+    parts = (
+        ("class-wrong", "Predicted {}, true class", pair.truth_when_predicted, pair.count_when_predicted),
+        ("class-missed", "True class {}, predicted", pair.announced_when_true, pair.count_when_true),
+    )
+    for key, title, others, counts in parts:
+        st.markdown(f"{title.format(literal(names[code]))} ... ({counts.sum():,} rows)")
+        if len(others):
+            chart(
+                figures.confused(others, counts, names, chosen=other if confused[1] == key else None),
+                key,
+                table=pair.frame(names),
+                alt=f"Rows by class: {title.format('the chosen class')} another",
+                on_select=partial(pick_confused, key),
+            )
+
+
 def forget_confused() -> None:
     """List the rows of the class again."""
     st.session_state.pop("class-confused", None)
+    st.session_state.pop("class-scored", None)

@@ -12,7 +12,7 @@ from calib.assessment.summary import how_assessed
 from calib.kinds import lacks
 from calib.metrics.catalogue import MEASURES, ece_of
 from calib.notions import TOP_NOTIONS
-from pages.shared.panels.rows import rows_panel
+from pages.shared.panels.rows import BEHIND, rows_panel
 from pages.shared.results import error_difference, floor, interval, losses, score_difference
 from pages.shared.session import BASE, Method, dataset, methods
 from pages.shared.widgets import download, literal, offer
@@ -130,13 +130,27 @@ def show_pair(candidates: list[Method], n_bins: int) -> None:
         return
     st.markdown(difference_sentence(first, second, key, n_bins))
     st.caption(HOW_COMPARED)
+    rows_apart(first, second, key, "pair-rows")
+
+
+def rows_apart(first: Method, second: Method, key: str, panel: str, title: str = BEHIND) -> None:
+    """List the rows behind a difference of two methods: those whose scores differ most, up to `MOST_ROWS`."""
     score = "log_loss" if "log_loss" in key else "brier"
     apart = losses(first)[score] - losses(second)[score]
     most = np.argsort(-np.abs(apart), kind="stable")[:MOST_ROWS]
     what = (
         f"Where the {MEASURES[score].title} of {literal(first.name)} and {literal(second.name)} differ most"
     )
-    rows_panel(first, most, what, "pair-rows", np.abs(apart), (first, second))
+    rows_panel(
+        first,
+        most,
+        what,
+        panel,
+        np.abs(apart),
+        (first, second),
+        "those that differ most first",
+        title,
+    )
 
 
 def difference_sentence(first: Method, second: Method, key: str, n_bins: int) -> str:

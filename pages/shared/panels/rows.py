@@ -15,6 +15,9 @@ from pages.shared.widgets import download
 
 #: Rows of a page of the table.
 PAGE = 25
+#: What rows are sorted by unless something else is given.
+WRONG_FIRST = "the furthest from what happened first"
+BEHIND = "The rows behind it"
 
 
 @st.fragment
@@ -25,6 +28,8 @@ def rows_panel(
     key: str,
     by: np.ndarray | None = None,
     beside: Sequence[Method] = (),
+    order: str = WRONG_FIRST,
+    title: str = BEHIND,
 ) -> None:
     """List rows of the evaluation rows, once something was clicked (`{key}-open`) or the user asks for it.
 
@@ -42,9 +47,14 @@ def rows_panel(
         What they are sorted by, descending; by default how wrong they are.
     beside : sequence of Method
         Models whose scores are shown too.
+    order : str
+        What comes first, in words: of `by`, where it is given.
+    title : str
+        Heading; "" for none.
     """
-    st.header("The rows behind it", anchor=False)
-    st.markdown(f"{what}: **{len(which):,}** rows, {_order(by)}.")
+    if title:
+        st.header(title, anchor=False)
+    st.markdown(f"{what}: **{len(which):,}** rows, {order}.")
     if not st.toggle("List these rows", key=f"{key}-open"):
         return
     table = _table(method, which, by, beside)
@@ -71,10 +81,6 @@ def rows_panel(
     if search:
         st.caption(f"{len(found):,} of {len(table):,} rows match.")
     download(found, key, label="Rows (CSV)", key=f"{key}-csv")
-
-
-def _order(by: np.ndarray | None) -> str:
-    return "the furthest from what happened first" if by is None else "those that differ most first"
 
 
 def _table(
