@@ -153,7 +153,8 @@ def wait_for(condition):
 def test_jobs_wait_in_turn_and_end_when_nobody_waits(pool):
     """A job stopped by its session frees the worker at once; one that waits leaves the queue."""
     big = Predictions(RNG.dirichlet(np.ones(10), 20_000), RNG.integers(10, size=20_000))
-    head, arrays = Job(calib.recommend, (big, big.labels), {}).message
+    endless = {"notion": "class-wise", "n_resamples": 10**6, "random_state": 0}
+    head, arrays = Job(calib.noise_floor, (big.labels, big), endless).message
     told: dict[str, list[str]] = {"first": [], "second": [], "third": []}
     stop = {name: threading.Event() for name in told}
 
@@ -176,7 +177,7 @@ def test_jobs_wait_in_turn_and_end_when_nobody_waits(pool):
     threads = {name: threading.Thread(target=ask, args=(name,), daemon=True) for name in told}
 
     def working(name):
-        return any(words and "Waiting" not in words for words in told[name])
+        return any("Waiting" not in words for words in told[name])
 
     threads["first"].start()
     wait_for(lambda: working("first"))
