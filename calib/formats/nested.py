@@ -197,7 +197,8 @@ def ranked_matrices(
 
 
 def _whole(matrix: np.ndarray) -> bool:
-    return matrix.dtype == object or bool((matrix == np.floor(matrix)).all())
+    with np.errstate(invalid="ignore"):  # a signalling NaN is not whole
+        return matrix.dtype == object or bool((matrix == np.floor(matrix)).all())
 
 
 def _is_nested(cells: Cells) -> bool:

@@ -787,11 +787,21 @@ def _metadata(table: Table, roles: Roles, n_rows: int) -> dict[str, np.ndarray]:
     used = {*roles.probabilities, *roles.label, *roles.ranked, roles.weight, roles.predicted, roles.index}
     used |= set() if roles.label else {roles.correct}
     names = [name for name in table.columns if name not in used]
-    return {name: _as_written(table.columns[name]) for name in names if len(table.columns[name]) == n_rows}
+    kept = [name for name in names if len(table.columns[name]) == n_rows]
+    return {_whole_characters(name): _as_written(table.columns[name]) for name in kept}
+
+
+def _whole_characters(text: Any) -> Any:
+    """Return text in which U+FFFD stands for half of a character, as cut prompts have it; else what it is."""
+    if not isinstance(text, str) or text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _as_written(values: np.ndarray) -> np.ndarray:
     """Return whole numbers as integers: text files make floats of all numbers."""
+    if values.dtype == object:
+        return np.fromiter(map(_whole_characters, values), object, len(values))
     if values.dtype.kind != "f" or not np.isfinite(values).all() or not is_whole(values):
         return values
     return values.astype(np.int64) if np.abs(values).max(initial=0.0) <= 2**53 else values
