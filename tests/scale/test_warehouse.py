@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,11 +11,14 @@ import pytest
 import calib
 from calib import InputError, TopLabelPrediction, scale
 from calib.cli.parser import main
-from calib.scale.cells import EDGES
+from calib.scale.cells import EDGES, finder
 from calib.scale.warehouse import COLUMNS, DIALECTS
 from tests.populations import population
 
 duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: it is in the extra test")
+
+#: A row of the table of steps in a query.
+STEP = re.compile(r" +\((\d+), \d+, [\d.e+-]+\),?$")
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +67,34 @@ def test_every_dialect_is_one_group_by():
         assert "p.said = p.truth" in query
     with pytest.raises(InputError, match="dialect must be"):
         scale.sql("oracle")
+
+
+def of_few_steps(query, confidence):
+    """The query with only those rows of its table of steps that these confidences need."""
+    n_steps = finder(np.dtype(np.float64)).table[0]
+    needed = {str(int(step)) for step in np.floor(np.asarray(confidence, dtype=np.float64) * n_steps)}
+    lines = query.splitlines()
+    rows = [line.rstrip(",") for line in lines if (found := STEP.match(line)) and found[1] in needed]
+    assert len(rows) == len(needed)
+    others = [line for line in lines if not STEP.match(line)]
+    at = next(at for at, line in enumerate(others) if line.endswith(("VALUES", ">>[")))
+    return "\n".join([*others[: at + 1], ",\n".join(rows), *others[at + 1 :]])
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_query_of_every_dialect_gives_the_same_on_duckdb(frame, dialect):
+    """A parser of the dialect reads the query; written for DuckDB, it gives what that of DuckDB gives."""
+    sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed: it is in the extra test")
+    few = frame.iloc[:40]
+    query = of_few_steps(scale.sql(dialect), few["confidence"])
+    strict = {"error_level": sqlglot.ErrorLevel.RAISE, "unsupported_level": sqlglot.ErrorLevel.RAISE}
+    (translated,) = sqlglot.transpile(query, read=dialect, write="duckdb", **strict)
+    mine, expected = (
+        scale.summary_of_counts(answered(one, few)) for one in (translated, scale.sql("duckdb"))
+    )
+    assert mine.n_samples == len(few)
+    assert mine.fingerprint == expected.fingerprint
+    assert mine.log_loss == pytest.approx(expected.log_loss, rel=1e-12)
 
 
 def test_results_that_the_query_cannot_give(frame):
