@@ -270,7 +270,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.showwarning = _say_warning
             at_scale = options.command in files_at_scale.COMMANDS
             if options.command in ("fit", "apply"):
-                at_scale = is_of_many(options.file)
+                spread = getattr(options, "scheduler", None) or getattr(options, "workers", None)
+                at_scale = is_of_many(options.file) or spread is not None
             outcome = getattr(files_at_scale if at_scale else commands, options.command)(options)
         as_json = getattr(options, "json", False)
         text = json.dumps(outcome.data, indent=1, allow_nan=False) if as_json else outcome.text
@@ -345,6 +346,7 @@ def parser() -> argparse.ArgumentParser:
     add("--off-diagonal", type=_ridge, metavar="X|cv", help="dirichlet: weight of ODIR, or cv to choose it")
     add("--split", type=_share, default=0.5, metavar="SHARE", help="share to fit on; default 0.5")
     add("--seed", type=int, default=0, help="seed of the fit and the split; default 0")
+    _add_workers(fit, "Parquet and Feather files of any size: ")
     _add_bins(fit)
 
     recommend = _command(commands_, "recommend", "recommend one calibrator by cross-validation", RECOMMEND)
@@ -481,8 +483,13 @@ def _add_scan(command: argparse.ArgumentParser) -> None:
     add(
         "--scores", choices=SCALES, default="auto", help="scale of the scores; default: recognised from names"
     )
-    add("--workers", type=int, metavar="N", help="parts at a time; default: one per processor")
-    add("--scheduler", metavar="ADDRESS", help="a Dask scheduler, tcp://..., or local to start one here")
+    _add_workers(command)
+
+
+def _add_workers(command: argparse.ArgumentParser, of: str = "") -> None:
+    add = command.add_argument
+    add("--workers", type=int, metavar="N", help=f"{of}parts at a time; default: one per processor")
+    add("--scheduler", metavar="ADDRESS", help=f"{of}a Dask scheduler, tcp://..., or local to start one here")
 
 
 def _command(

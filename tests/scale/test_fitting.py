@@ -19,8 +19,10 @@ from calib import (
 )
 from calib.assessment.calibrated import fit_on
 from calib.scale import fitting
+from calib.scale.engines import Threads
 from calib.scale.fitting import FIRST_CELLS, ScoreCounts
 from tests.populations import population
+from tests.scale.ending import Ending
 
 N, L = 4_000, 5
 
@@ -70,6 +72,32 @@ def test_histogram_binning_is_that_of_the_rows(
     assert mine.fallbacks_ == theirs.fallbacks_
     assert mine.n_points_.tolist() == theirs.n_points_.tolist()
     assert mine.class_names_ == tuple(f"c{code}" for code in range(L))
+
+
+@pytest.mark.parametrize("refined", [False, True])
+@pytest.mark.parametrize("n_parts", [1, 7, 64])
+def test_every_division_order_and_number_of_workers_gives_the_same_fit(
+    rows, tmp_path, monkeypatch, n_parts, refined
+):
+    if refined:
+        monkeypatch.setattr(fitting, "MOST_DISTINCT", 10)
+    theirs = MulticlassToBinary(HistogramBinning(n_bins=12)).fit(*rows)
+    folder = write(rows, tmp_path / "d", n_parts, seed=n_parts)
+    for workers in (1, 2, 4):
+        mine = scale.fit(folder, MulticlassToBinary(HistogramBinning(n_bins=12)), workers=workers)
+        for one, other in zip(mine.calibrators_, theirs.calibrators_, strict=True):
+            assert_same(one, other)
+
+
+@pytest.mark.thorough
+def test_a_worker_that_is_killed_while_it_fits_changes_nothing(rows, tmp_path):
+    calibrator = MulticlassToBinary(HistogramBinning(n_bins=12))
+    folder = write(rows, tmp_path / "d", 2)
+    engine = Ending(Threads(2, processes=True))
+    mine = scale.fit(folder, calibrator, engine=engine)
+    assert engine.ended
+    for one, other in zip(mine.calibrators_, calibrator.fit(*rows).calibrators_, strict=True):
+        assert_same(one, other)
 
 
 @pytest.mark.parametrize("refined", [False, True])
