@@ -25,24 +25,21 @@ L, GROUP = 10, 1_000_000
 
 
 def written(folder: str, n_rows: int) -> str:
-    """Write files of up to 10 row groups of 10^6 rows; return their pattern."""
+    """Write files of up to 10 row groups of 10^6 rows; return their pattern.
+
+    The rows of the first file are drawn; in each further one the classes of these are rotated by one more.
+    """
     folder = os.path.join(folder, f"rows-{n_rows}")
     os.makedirs(folder, exist_ok=True)
     for file, start in enumerate(range(0, n_rows, 10 * GROUP)):
         path = os.path.join(folder, f"{file:03d}.parquet")
         if os.path.exists(path):
             continue
+        first = None if file == 0 else pq.ParquetFile(os.path.join(folder, "000.parquet"))
         writer = None
-        for first in range(start, min(start + 10 * GROUP, n_rows), GROUP):
-            random = np.random.default_rng(first)
-            size = min(GROUP, n_rows - first)
-            logits = random.standard_normal((size, L), dtype=np.float32) * 2
-            logits[np.arange(size), random.integers(0, L, size)] += 3
-            proba = np.exp(logits - logits.max(axis=1, keepdims=True))
-            proba /= proba.sum(axis=1, keepdims=True)
-            label = (proba.cumsum(axis=1) > random.random(size, dtype=np.float32)[:, None]).argmax(axis=1)
-            columns = {f"p{code}": np.ascontiguousarray(proba[:, code]) for code in range(L)}
-            table = pa.table(columns | {"label": label.astype(np.int8)})
+        for group, begin in enumerate(range(start, min(start + 10 * GROUP, n_rows), GROUP)):
+            size = min(GROUP, n_rows - begin)
+            table = drawn(begin, size) if first is None else rotated(first.read_row_group(group), file, size)
             if writer is None:
                 writer = pq.ParquetWriter(path + ".partial", table.schema, use_dictionary=["label"])
             writer.write_table(table, row_group_size=GROUP)
@@ -51,8 +48,38 @@ def written(folder: str, n_rows: int) -> str:
     return os.path.join(folder, "*.parquet")
 
 
+def drawn(seed: int, size: int) -> pa.Table:
+    """Draw rows of a model that is calibrated."""
+    random = np.random.default_rng(seed)
+    logits = random.standard_normal((size, L), dtype=np.float32) * 2
+    logits[np.arange(size), random.integers(0, L, size)] += 3
+    proba = np.exp(logits - logits.max(axis=1, keepdims=True))
+    proba /= proba.sum(axis=1, keepdims=True)
+    label = (proba.cumsum(axis=1) > random.random(size, dtype=np.float32)[:, None]).argmax(axis=1)
+    columns = {f"p{code}": np.ascontiguousarray(proba[:, code]) for code in range(L)}
+    return pa.table(columns | {"label": label.astype(np.int8)})
+
+
+def rotated(table: pa.Table, by: int, size: int) -> pa.Table:
+    """Return the first rows with every class called by the name of another."""
+    columns = {f"p{code}": table[f"p{(code + by) % L}"] for code in range(L)}
+    label = (table["label"].to_numpy() - by) % L
+    return pa.table(columns | {"label": label.astype(np.int8)}).slice(0, size)
+
+
+def plainly(pattern: str, workers: int) -> int:
+    """Read all columns as `pyarrow.dataset` does by itself, and do nothing with them."""
+    import pyarrow.dataset as pads
+
+    from calib.scale.parts import find_files
+
+    pa.set_cpu_count(workers)
+    scanner = pads.dataset(find_files(pattern)).scanner(use_threads=workers > 1)
+    return sum(batch.num_rows for batch in scanner.to_batches())
+
+
 def scanned(pattern: str, workers: int) -> int:
-    """Read all columns of all row groups on threads, and do nothing with them."""
+    """Read all columns of all row groups on threads as calib does, and do nothing with them."""
     from calib.scale.parts import find_files, find_parts
 
     def read(part):
@@ -75,11 +102,14 @@ def in_processes(pattern: str, workers: int) -> int:
     return scale.summarize(pattern, engine=Threads(workers, processes=True)).n_samples
 
 
+RUNS = {"plain scan": plainly, "scan": scanned, "summarize": summarized, "processes": in_processes}
+
+
 def measure(what: str, pattern: str, workers: int, cap: int) -> None:
     """Run one of the two in this process, and print what it took."""
     import calib.scale.scan  # noqa: F401
 
-    run = {"scan": scanned, "summarize": summarized, "processes": in_processes}[what]
+    run = RUNS[what]
     with open("/proc/self/statm") as file:
         held = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (held + cap * 2**20,) * 2)
@@ -96,6 +126,7 @@ def main() -> None:
     parser.add_argument("--folder", default="test-output")
     parser.add_argument("--cap", type=int, default=2048)
     parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--runs", default=",".join(RUNS))
     parser.add_argument("--one", nargs=3, metavar=("WHAT", "PATTERN", "WORKERS"))
     options = parser.parse_args()
     if options.one:
@@ -105,7 +136,7 @@ def main() -> None:
     pattern = written(options.folder, options.rows)
     print(f"{'':<12}{'workers':>8}{'seconds':>10}{'rows/s':>14}{'cpu s':>8}{'peak MiB':>10}")
     for workers in (1, 2):
-        for what in ("scan", "summarize", "processes"):
+        for what in options.runs.split(","):
             command = [sys.executable, "-m", "benchmarks.scale_speed", "--cap", str(options.cap)]
             runs = []
             for _ in range(options.repeat):
