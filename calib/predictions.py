@@ -335,8 +335,13 @@ def weight_words(weights: np.ndarray) -> str:
     """
     known = weights[np.isfinite(weights)] / max(np.abs(weights).max(initial=0.0), 1e-300)
     effective = known.sum() ** 2 / max(float(known @ known), 1e-300)
+    return effective_words(effective, len(weights))
+
+
+def effective_words(effective: float, n_rows: int) -> str:
+    """Say what `weight_words` does, given the effective rows."""
     shown = f"{effective:,.0f}" if effective >= 10 else f"{effective:.1f}"
-    return f"weighted, as good as {shown} of {len(weights):,} rows"
+    return f"weighted, as good as {shown} of {n_rows:,} rows"
 
 
 def rows_that_count(rows: Announcement) -> Any:

@@ -227,8 +227,12 @@ def conclude(
         y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
         notion = "top-label" if lacks(kind, "notion:top-label") is None else kind.notion
         problems = as_problems(y_true, scores, notion, None, weights)
-    cells = bin_statistics(problems, n_bins=n_bins)
-    by_class = problems.shape.n_problems > 1
+    return conclusion_of_cells(bin_statistics(problems, n_bins=n_bins), kind.name, level=level)
+
+
+def conclusion_of_cells(cells: BinStatistics, kind: str, *, level: float = 0.95) -> Conclusion:
+    """Return `conclude` of the cells of a notion with one claim, of predictions of this kind."""
+    n_bins, by_class = cells.n_bins, cells.n_problems > 1
     alpha = (1.0 - level) / (2.0 if by_class else 1.0)
     pooled, n_pooled = _gaps(cells, np.zeros(len(cells.count), dtype=np.int64), n_bins, alpha)
     classes: list[tuple[float, Gap]] = []
@@ -248,8 +252,8 @@ def conclude(
     for _, gap in classes:
         clearest.setdefault(gap.label, gap)
     return Conclusion(
-        kind=kind.name,
-        n_samples=problems.n_samples,
+        kind=kind,
+        n_samples=cells.n_samples,
         n_ranges=n_pooled + n_classes,
         level=level,
         pooled=tuple(_of_label(gap, None) for gap in chosen),

@@ -59,8 +59,8 @@ class Summary(Result):
         Brier score and log loss of the whole vector, or of P(Y = 1), or their mean over the classes of which
         several can be true; None if the method gives no vector of
         probabilities (rows that do not sum to 1 have no log loss).
-    n_distinct : int
-        Number of distinct (predicted class, confidence) pairs.
+    n_distinct : int or None
+        Number of distinct (predicted class, confidence) pairs; None where the rows are not at hand.
     ece, mce : float or None
         Errors of P(Y = 1), for binary predictions.
     kind : str
@@ -83,7 +83,7 @@ class Summary(Result):
     top_log_loss: float | None
     brier: float | None
     log_loss: float | None
-    n_distinct: int
+    n_distinct: int | None
     ece: float | None = None
     mce: float | None = None
     kind: str = "vectors"

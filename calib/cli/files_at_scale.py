@@ -92,6 +92,7 @@ def fit(options: Namespace) -> Outcome:
     if part not in ("calibration", "evaluation"):
         raise InputError(f"of many files --part is calibration or evaluation; got {part!r}")
     given = {"groups": groups, "part": part, "scores": options.scores}
+    given |= {"workers": options.workers, "engine": _engine(options)}
     with _told() as progress:
         fitted = fit_files(options.file, calibrator, **given, progress=progress)
     write_whole(options.output, dumps(fitted))
@@ -154,8 +155,8 @@ def _outcome(summary: Summary, options: Namespace) -> Outcome:
     if sums.n_abstained:
         lines.append(f"{sums.n_abstained:,} rows hold no answer; they are set apart")
     if sums.n_faulty:
-        lines.append(f"{sums.n_faulty:,} rows cannot be used; they are left out:")
-        lines += [f"  {line}" for line in summary.findings[:20]]
+        lines.append(f"{sums.n_faulty:,} rows cannot be used; they are left out")
+    lines += [f"  {line}" for line in (*summary.findings[:20], *summary.remarks)]
     lines.append("")
     for name, value, lower, upper in table.itertuples(index=False):
         ends = "" if math.isnan(lower) else f"  [{lower:.4f}, {upper:.4f}]"
@@ -168,7 +169,7 @@ def _outcome(summary: Summary, options: Namespace) -> Outcome:
         "n_classes": summary.n_classes,
         "n_abstained": sums.n_abstained,
         "n_faulty": sums.n_faulty,
-        "findings": list(summary.findings),
+        "findings": [*summary.findings, *summary.remarks],
         "parts": len(summary.parts),
         "fingerprint": summary.fingerprint,
         "groups": {column: len(groups) for column, (groups, _) in sums.by.items()},

@@ -446,7 +446,11 @@ def class_diagram(
         )
     one = TopLabelPrediction(np.zeros(len(score), np.int64), score)
     problem = reduce_to_binary(np.where(happened, 0, 1), one, "confidence", sample_weight=weights)
-    cells = bin_statistics(problem, n_bins=n_bins)
+    return diagram_of_class(bin_statistics(problem, n_bins=n_bins), label, notion)
+
+
+def diagram_of_class(cells: BinStatistics, label: int, notion: str) -> ClassDiagram:
+    """Return the diagram of a class whose rows, and no others, are in these cells of one problem."""
     lower, upper = wilson_interval(cells.mean_outcome, cells.effective)
     return ClassDiagram(
         label=int(label),

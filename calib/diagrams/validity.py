@@ -13,7 +13,7 @@ from calib.binning import BinaryProblems, PerClass, Strategy, bin_statistics
 from calib.exceptions import InputError
 from calib.guarantees.card import guarantee_card
 from calib.metrics.canonical import cell_means
-from calib.noise.draws import independent_sums, resample
+from calib.noise.draws import Draw, independent_sums, resample
 from calib.notions import POOLED_NOTIONS, Notion
 from calib.reductions import as_problems, event_scores, top_label
 from calib.results import Drawn
@@ -311,7 +311,8 @@ def validity_curve(
     if n_resamples:
         chosen = np.repeat(counted, cells.count)
         weights = None if cut.weights is None else cut.weights[chosen]
-        perfect = _perfect(ordered[chosen], weights, count, weight, mean_score, n_resamples, random_state)
+        drawing = independent_sums(ordered[chosen], np.cumsum(count) - count, count, weights)
+        perfect = perfect_curve(drawing, weight, mean_score, n_resamples, random_state)
     return ValidityCurve.of_cells(
         problems.notion, cells.label[counted], count, weight, mean_score, cells.mean_outcome[counted], perfect
     )
@@ -358,17 +359,15 @@ def _keys(problems: BinaryProblems) -> tuple[np.ndarray, np.ndarray]:
     return keys, problems.shape.labels_of(owner)
 
 
-def _perfect(
-    scores: np.ndarray,
-    weights: np.ndarray | None,
-    count: np.ndarray,
+def perfect_curve(
+    drawing: tuple[Draw, int],
     weight: np.ndarray,
     mean_score: np.ndarray,
     n_resamples: int,
     random_state: Any,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Average the curves over redraws: epsilon, share of entries, share of cells."""
-    draw, width = independent_sums(scores, np.cumsum(count) - count, count, weights)
+    """Average the curves of redrawn cells: epsilon, share of entries, share of cells."""
+    draw, width = drawing
 
     def block(generator: np.random.Generator, size: int) -> np.ndarray:
         gaps = np.abs(draw(generator, size) / weight[:, None] - mean_score[:, None])
@@ -379,4 +378,4 @@ def _perfect(
 
     blocks = resample(block, 2 * width, n_resamples=n_resamples, random_state=random_state)
     curves = np.cumsum(np.sum(blocks, axis=0), axis=1) / n_resamples
-    return PERFECT_GRID, curves[0] / weight.sum(), curves[1] / len(count)
+    return PERFECT_GRID, curves[0] / weight.sum(), curves[1] / len(weight)

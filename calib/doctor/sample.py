@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -155,24 +157,48 @@ def find_class_faults(
     """Find classes never true, never predicted or rare, and too few rows for the cells."""
     n, size = raw.proba.shape
     predicted = np.bincount(highest(raw.proba)[0], minlength=size)
+    true = expected = None
+    if codes is not None and (codes >= 0).any():
+        true = np.bincount(codes[codes >= 0], minlength=size)
+        absent = np.flatnonzero(true == 0)
+        expected = np.zeros(size)
+        expected[absent] = raw.proba[:, absent].sum(axis=0, dtype=np.float64)
+    counts = {"true": true, "expected": expected}
+    return class_faults(raw.names, n, predicted, **counts, n_bins=n_bins, points_per_bin=points_per_bin)
+
+
+def class_faults(
+    class_names: Sequence[str],
+    n: int,
+    predicted: np.ndarray,
+    *,
+    true: np.ndarray | None,
+    expected: np.ndarray | None,
+    n_bins: int = 15,
+    points_per_bin: int = 50,
+) -> list[Finding]:
+    """Find what `find_class_faults` does, from the rows of each predicted and of each true class.
+
+    `expected` is how many rows of each class the scores expect, where that is known.
+    """
+    size = len(class_names)
     findings: list[Finding] = []
-    names = np.array(raw.names, dtype=object)
+    names = np.array(class_names, dtype=object)
 
     def add(code: str, severity: str, classes: np.ndarray, what: str, advice: str = "") -> None:
         be = "is" if len(classes) == 1 else "are"
         message = f"{len(classes)} of {size} classes {be} {what}: {some_names(names[classes])}.{advice}"
         findings.append(Finding(code, severity, message, columns=tuple(names[classes])))
 
-    if codes is not None and (codes >= 0).any():
-        true = np.bincount(codes[codes >= 0], minlength=size)
+    if true is not None:
         absent = np.flatnonzero(true == 0)
         if len(absent):
-            expected = raw.proba[:, absent].sum(axis=0, dtype=np.float64)
             advice = ""
-            if expected.max() > EXPECTED_ROWS:
+            if expected is not None and expected[absent].max() > EXPECTED_ROWS:
+                most = absent[expected[absent].argmax()]
                 advice = (
-                    f" The scores expect {expected.max():,.0f} rows of "
-                    f"{names[absent[expected.argmax()]][:40]!r}: are labels missing, or columns misnamed?"
+                    f" The scores expect {expected[most]:,.0f} rows of {names[most][:40]!r}: are labels "
+                    "missing, or columns misnamed?"
                 )
             add("class_never_true", "warning" if advice else "note", absent, "never the true label", advice)
     never = np.flatnonzero(predicted == 0)

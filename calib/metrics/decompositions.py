@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import isotonic_regression
 
-from calib.binning import BinaryProblems, Strategy, bin_statistics
+from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.exceptions import InputError
 from calib.metrics.errors import TINY, weighted_mean
 from calib.notions import Notion
@@ -135,17 +135,24 @@ def decomposition(
     check_choice(rule, ("brier", "log_loss"), "rule")
     problems = as_problems(y_true, scores, notion, top_k, sample_weight)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
-    predicted, observed = cells.mean_score, cells.mean_outcome
-    claims = np.bincount(cells.claim, weights=cells.weight * observed, minlength=cells.n_claims)
-    base = claims / cells.n_samples
     single, outcomes = problems.scores.astype(np.float64), problems.outcomes
     if rule == "brier":
         score = weighted_mean((single - outcomes) ** 2, problems.weights)
+    else:
+        score = -weighted_mean(_log(np.where(outcomes, single, 1.0 - single)), problems.weights)
+    return decomposition_of_cells(cells, float(score), rule)
+
+
+def decomposition_of_cells(cells: BinStatistics, score: float, rule: str) -> Decomposition:
+    """Return `decomposition` of cells, given the mean score of their entries."""
+    predicted, observed = cells.mean_score, cells.mean_outcome
+    claims = np.bincount(cells.claim, weights=cells.weight * observed, minlength=cells.n_claims)
+    base = claims / cells.n_samples
+    if rule == "brier":
         calibration = cells.share @ (predicted - observed) ** 2
         refinement = cells.share @ (observed * (1.0 - observed))
         uncertainty = np.mean(base * (1.0 - base))
     else:
-        score = -weighted_mean(_log(np.where(outcomes, single, 1.0 - single)), problems.weights)
         refinement = cells.share @ _entropy(observed)
         calibration = cells.share @ (_cross_entropy(observed, predicted) - _entropy(observed))
         uncertainty = np.mean(_entropy(base))
@@ -154,7 +161,7 @@ def decomposition(
         strategy=cells.strategy,
         n_bins=cells.n_bins,
         rule=rule,
-        score=float(score),
+        score=score,
         calibration=float(calibration),
         refinement=float(refinement),
         uncertainty=float(uncertainty),

@@ -11,7 +11,7 @@ from scipy.special import betainc, betaincinv
 
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.exceptions import InputError
-from calib.noise.draws import adder, independent_sums, resample
+from calib.noise.draws import Draw, adder, independent_sums, resample
 from calib.notions import Notion
 from calib.reductions import as_problems
 from calib.results import Result
@@ -74,8 +74,22 @@ def consistency_band(
         If an argument cannot be used.
     """
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    drawing = independent_sums(problems.scores, cells.start, cells.count, problems.weights)
+    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
+    return band_of_cells(cells, drawing, level=level, **options)
+
+
+def band_of_cells(
+    cells: BinStatistics,
+    drawing: tuple[Draw, int],
+    *,
+    level: float = 0.95,
+    n_resamples: int = 1000,
+    random_state: int | np.random.Generator | None = None,
+) -> ConsistencyBand:
+    """Return `consistency_band` of cells, given what draws the sums of their outcomes."""
     tail = (1.0 - check_level(level)) / 2.0
-    draw, width = independent_sums(problems.scores, cells.start, cells.count, problems.weights)
+    draw, width = drawing
     drawn = resample(draw, width, n_resamples=n_resamples, random_state=random_state)
     frequency = np.concatenate([sums / cells.weight[:, None] for sums in drawn], axis=1)
     lower, upper = np.quantile(frequency, [tail, 1.0 - tail], axis=1, method="inverted_cdf")

@@ -218,6 +218,37 @@ def sums_of_cells(count: np.ndarray, score: np.ndarray, square: np.ndarray) -> t
     return draw, len(count)
 
 
+def weighted_sums_of_cells(weight: np.ndarray, score: np.ndarray, variance: np.ndarray) -> tuple[Draw, int]:
+    """Return a function that draws weighted sums of outcomes of cells whose entries are not at hand.
+
+    Parameters
+    ----------
+    weight, score, variance : (C,) float64 arrays
+        Sums over the entries of each cell of their weights w, of w s and of w^2 s (1 - s), s the score.
+
+    Returns
+    -------
+    draw, width
+        As for `independent_sums`.
+
+    Notes
+    -----
+    A cell is drawn as a binomial of as many entries of one weight as give its mean and, up to rounding their
+    number, its variance.
+    """
+    chance = np.clip(score / weight, 0.0, 1.0)
+    entries = np.divide(
+        weight**2 * chance * (1.0 - chance), variance, out=np.ones(len(weight)), where=variance > 0
+    )
+    trials = np.maximum(np.rint(entries), 1.0).astype(np.int64)
+    each = (weight / trials)[:, None]
+
+    def draw(generator: np.random.Generator, size: int) -> np.ndarray:
+        return each * generator.binomial(trials[:, None], chance[:, None], size=(len(weight), size))
+
+    return draw, len(weight)
+
+
 def _ranges(start: np.ndarray, count: np.ndarray) -> np.ndarray:
     """Concatenate the ranges start_i, ..., start_i + count_i - 1."""
     ends = np.cumsum(count)

@@ -241,6 +241,27 @@ def floor_of_cells(
     )
 
 
+def floor_of_claims(cells: BinStatistics, drawing: tuple[Draw, int], **options: Any) -> NoiseFloor:
+    """Compute `noise_floor` of the ECE of a notion with several claims about each row, from cells alone.
+
+    How the claims of a row go together is not known, so their errors are drawn one by one and put together
+    as if all were high in the same redraws. The mean is that of a perfect model; the spread is as large as
+    it can be, so that p of an error above the floor is too large rather than too small.
+    """
+    per_claim = adder(cells.claim, cells.weight / cells.n_samples, cells.n_claims)
+    samples = np.sort(_redrawn(lambda gaps: per_claim @ gaps, cells, *drawing, **options), axis=1)
+    return NoiseFloor(
+        metric="ece",
+        notion=cells.notion,
+        strategy=cells.strategy,
+        n_bins=cells.n_bins,
+        n_samples=cells.n_samples,
+        observed=cells.ece(),
+        samples=samples.mean(axis=0),
+        weighted=cells.is_weighted,
+    )
+
+
 def noise_floor_of(problems: BinaryProblems, **options: Any) -> NoiseFloor:
     """Compute `noise_floor` of ready binary problems; the options are those of `noise_floor`."""
     return noise_floor(None, problems, **options)

@@ -299,10 +299,18 @@ def measure_interval(
 
 
 def _rows_behind(right: np.ndarray, weights: np.ndarray) -> float:
-    """Rows of equal weight with whose share of ones the weighted share has its variance in common."""
-    share = weighted_mean(right, weights)
-    variance = float(weights**2 @ (right - share) ** 2) / len(right) ** 2
-    kish = len(right) ** 2 / float(weights @ weights)
+    ones = right == 1.0
+    squares = [float(weights[side] @ weights[side]) for side in (ones, ~ones)]
+    return rows_behind(weighted_mean(right, weights), float(weights.sum()), *squares)
+
+
+def rows_behind(share: float, weight: float, square_of_ones: float, square_of_others: float) -> float:
+    """Rows of equal weight with whose share of ones a weighted share has its variance in common.
+
+    Given are the share, the sum of the weights, and the sums of their squares over ones and over others.
+    """
+    variance = (square_of_ones * (1.0 - share) ** 2 + square_of_others * share**2) / weight**2
+    kish = weight**2 / (square_of_ones + square_of_others)
     return share * (1.0 - share) / variance if variance > 0.0 else kish
 
 

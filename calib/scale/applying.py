@@ -212,7 +212,6 @@ def _predictions(rows: Rows, layout: Layout) -> Any:
     if rows.columns is not None:
         matrix = np.stack(rows.columns, axis=1)
         return Predictions(matrix, None, layout.class_names, metadata=table)
-    assert rows.score is not None
     if layout.kind == "binary":
         return BinaryPrediction(rows.score, None, layout.class_names or ("0", "1"), metadata=table)
     if rows.predicted is None:

@@ -32,12 +32,15 @@ CELLS = len(EDGES) + 1
 UNITS = 2.0**37
 EXACT_ROWS = 2**16
 
+#: Number next to which float64 holds whole units and no parts of them.
+TO_UNITS = 1.5 * 2.0**52 / UNITS
+
 #: Dense sums of up to so many cells are made for each block; above, rows are sorted by cell.
 MOST_DENSE = 2**18
 
 #: What is summed of the rows of a cell, besides their number: without weights and with.
 PLAIN = ("score", "square")
-WEIGHTED = ("score", "square", "weight", "weight_square")
+WEIGHTED = ("score", "square", "weight", "weight_square", "variance")
 
 
 @cache
@@ -57,8 +60,9 @@ class CellSums(Result):
     count : (C,) int64 array
         Rows.
     high, low : (M, C) float64 arrays
-        Sums of the scores and of their squares (`PLAIN`), or of these times the weights, of the weights and
-        of their squares (`WEIGHTED`): `high` is the sum in float64, `low` what it lacks of the whole sum.
+        Sums of the scores and of their squares (`PLAIN`), or of these times the weights w, of the weights, of
+        their squares, and of w^2 s (1 - s) for a score s (`WEIGHTED`): `high` is the sum in float64, `low`
+        what it lacks of the whole sum.
     """
 
     place: np.ndarray
@@ -91,6 +95,19 @@ class CellSums(Result):
     def outcome(self) -> np.ndarray:
         """Outcome of each entry, 0 or 1, (C,) int64."""
         return self.place % 2
+
+    def of(self, chosen: np.ndarray) -> CellSums:
+        """Return some of the entries: `chosen` is a mask."""
+        return CellSums(self.place[chosen], self.count[chosen], self.high[:, chosen], self.low[:, chosen])
+
+    def total(self, name: str) -> np.ndarray:
+        """Return one of the sums of `WEIGHTED`, in float64; where rows count alike, the last three follow."""
+        if self.weighted or name in PLAIN:
+            row = WEIGHTED.index(name)
+            return self.high[row] + self.low[row]
+        if name == "variance":
+            return self.total("score") - self.total("square")
+        return self.count.astype(np.float64)
 
     def with_keys(self, keys: Sequence[int] | np.ndarray) -> CellSums:
         """Return the sums with other keys: `keys` holds the new one of each."""
@@ -134,11 +151,30 @@ def in_units(values: np.ndarray) -> np.ndarray:
     return np.floor(units, out=units)
 
 
+def in_whole_units(scores: np.ndarray) -> bool:
+    """Whether scores are whole numbers of units as they are: float32 of 2^-14 or more."""
+    return scores.dtype == np.float32 and len(scores) > 0 and bool(scores.min() >= 2.0**-14)
+
+
 def of_integers(units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return whole numbers of units, int64 below 2^62, as pairs of float64."""
     high = units.astype(np.float64)
     low = (units - high.astype(np.int64)).astype(np.float64)
     return high / UNITS, low / UNITS
+
+
+def of_integer(units: int) -> tuple[float, float]:
+    """Return a whole number of units of any size as a pair of float64."""
+    high = float(units)
+    return high / UNITS, float(units - int(high)) / UNITS
+
+
+def exact_units(values: np.ndarray) -> int:
+    """Return the sum of values in [0, 64), each rounded to whole units, in units; values are overwritten."""
+    values += TO_UNITS
+    values -= TO_UNITS  # what is left of each is the nearest whole number of units
+    sums = np.add.reduceat(values, np.arange(0, len(values), 1024))  # below 2^16, and so exact
+    return int((sums * UNITS).astype(np.int64).sum())
 
 
 class CellAdder:
@@ -156,10 +192,12 @@ class CellAdder:
         self.size, self.weighted = n_keys * CELLS * 2, weighted
         self.dense = not weighted and self.size <= MOST_DENSE
         self.parts: list[CellSums] = []
+        self.place_type: Any = np.int32 if self.size < 2**31 else np.int64
         if self.dense:
             self.count = np.zeros(self.size, dtype=np.int64)
             self.units = np.zeros((len(PLAIN), self.size), dtype=np.int64)
-            self.rows = 0
+            self.waiting = np.zeros((len(PLAIN), self.size))  # whole numbers, exact for so few rows
+            self.rows = self.rows_waiting = 0
 
     def add(
         self,
@@ -174,28 +212,39 @@ class CellAdder:
             place = self._places(None if key is None else key[rows], score[rows], outcome[rows])
             exact = score[rows].astype(np.float64)
             if self.dense:
-                self._add_dense(place, exact)
+                self._add_dense(place, exact, is_whole=in_whole_units(score[rows]))
             else:
                 self._add_sorted(place, exact, None if weights is None else weights[rows])
 
     def _places(self, key: np.ndarray | None, score: np.ndarray, outcome: np.ndarray) -> np.ndarray:
-        place = finder(score.dtype)(score).astype(np.intp)
+        place = finder(score.dtype)(score).astype(self.place_type, copy=False)
         if key is not None:
-            place += np.multiply(key, CELLS, dtype=np.intp)
+            start = key.astype(self.place_type)
+            start *= CELLS
+            place += start
         place <<= 1
-        place += outcome
-        return place
+        place += outcome.view(np.int8)
+        return place.astype(np.intp)
 
-    def _add_dense(self, place: np.ndarray, score: np.ndarray) -> None:
+    def _add_dense(self, place: np.ndarray, score: np.ndarray, *, is_whole: bool) -> None:
+        if self.rows_waiting + len(score) > EXACT_ROWS:
+            self._settle()
         self.count += np.bincount(place, minlength=self.size)
-        for row, values in enumerate((score, score * score)):
-            sums = np.bincount(place, in_units(values), minlength=self.size)
-            self.units[row] += sums.astype(np.int64)
+        squares = in_units(score * score)
+        units = np.multiply(score, UNITS, out=score) if is_whole else in_units(score)
+        for row, values in enumerate((units, squares)):
+            self.waiting[row] += np.bincount(place, values, minlength=self.size)
         self.rows += len(score)
+        self.rows_waiting += len(score)
         if self.rows >= 2**24:  # as int64 holds 2^26 rows of 2^37 units
             self._flush()
 
+    def _settle(self) -> None:
+        self.units += self.waiting.astype(np.int64)
+        self.waiting[:], self.rows_waiting = 0.0, 0
+
     def _flush(self) -> None:
+        self._settle()
         place = np.flatnonzero(self.count)
         pairs = of_integers(self.units[:, place])
         self.parts.append(CellSums(place, self.count[place], *pairs))
@@ -211,7 +260,8 @@ class CellAdder:
             pairs: Any = of_integers(np.add.reduceat(units, starts, axis=1))
         else:
             w = weights[order]
-            sums = np.add.reduceat(np.stack([w * score, w * score * score, w, w * w]), starts, axis=1)
+            rows = w * score, w * score * score, w, w * w, w * w * score * (1.0 - score)
+            sums = np.add.reduceat(np.stack(rows), starts, axis=1)
             pairs = sums, np.zeros_like(sums)
         self.parts.append(CellSums(place[starts], count, *pairs))
         if len(self.parts) >= 64:

@@ -33,7 +33,7 @@ from calib.parallel import WORKERS
 from calib.persistence.origin import FittedOn, today
 from calib.scale.engines import Engine, Threads
 from calib.scale.layout import Layout, Rows, in_order, read_batch
-from calib.scale.partial import highest_of, refuse_faults
+from calib.scale.partial import refuse_faults
 from calib.scale.parts import Part, Paths
 from calib.scale.scan import NO_ROWS, Progress, Scan, timed
 from calib.validation import check_count
@@ -228,12 +228,10 @@ def _rows_of(part: Part, layout: Layout) -> Iterable[Rows]:
 def _points(rows: Rows, layout: Layout) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray]:
     """Return names of the classes that rows name, and class, score and outcome of each row."""
     if rows.columns is not None:
-        label, score = highest_of(rows.columns)
         assert rows.label is not None
-        outcome = label == rows.label
-        score = np.minimum(score, score.dtype.type(1.0)).astype(np.float64)
-        return layout.class_names or (), label.astype(np.int64), score, outcome
-    assert rows.score is not None
+        assert rows.predicted is not None
+        label, score = rows.predicted.astype(np.int64), rows.score.astype(np.float64)
+        return layout.class_names or (), label, score, label == rows.label
     assert rows.outcome is not None
     score = rows.score.astype(np.float64)
     if rows.predicted is None:

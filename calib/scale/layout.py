@@ -29,7 +29,7 @@ from calib.formats.roles import guess_roles, part_of
 from calib.formats.tables import words_in
 from calib.kinds import KINDS
 from calib.predictions import ROW_SUM_TOLERANCE, Predictions
-from calib.validation import MISSING
+from calib.scale.parts import BLOCK
 from calib.validation import MISSING as NO_VALUE
 
 #: Kinds of predictions that one pass of sums can describe.
@@ -243,10 +243,13 @@ class Rows:
         Their places in the batch; None where all are used.
     columns : list of (n,) float arrays or None
         Scores of each class ("vectors").
-    score : (n,) float array or None
-        The one score of each row, of all other kinds.
-    predicted : (n,) int64 array or None
-        Class of each row, a place in `words` ("top-label").
+    score : (n,) float array
+        The one score of each row; of vectors the highest, at most 1.
+    predicted : (n,) int array or None
+        Class of each row: of vectors that of the highest score, ties to the lowest; a place in `words`
+        ("top-label").
+    squares : (n,) float64 array or None
+        Sum of the squares of the scores of each row ("vectors"), where these were asked for.
     label : (n,) int64 array or None
         True class: a code ("vectors"), or a place in `words` ("top-label"), -1 where it is only known to be
         another than the predicted one.
@@ -266,8 +269,9 @@ class Rows:
 
     index: np.ndarray | None
     columns: list[np.ndarray] | None
-    score: np.ndarray | None
+    score: np.ndarray
     predicted: np.ndarray | None
+    squares: np.ndarray | None
     label: np.ndarray | None
     outcome: np.ndarray | None
     words: tuple[str, ...]
@@ -280,9 +284,7 @@ class Rows:
     @property
     def n_rows(self) -> int:
         """Rows that are used."""
-        one = self.score if self.columns is None else self.columns[0]
-        assert one is not None
-        return len(one)
+        return len(self.score)
 
 
 class _Batch:
@@ -337,8 +339,11 @@ class _Batch:
         return places[indices.astype(np.int64, copy=False)], words
 
 
-def read_batch(batch: pa.RecordBatch, layout: Layout) -> Rows:
-    """Return the rows of a batch that can be used, and what is wrong with the others."""
+def read_batch(batch: pa.RecordBatch, layout: Layout, *, squares: bool = False) -> Rows:
+    """Return the rows of a batch that can be used, and what is wrong with the others.
+
+    With `squares`, the squares of the scores of vectors are summed, too.
+    """
     at = _Batch(batch, layout)
     if layout.split is not None:
         _keep_part(at, layout)
@@ -376,20 +381,29 @@ def read_batch(batch: pa.RecordBatch, layout: Layout) -> Rows:
             lambda row: f"the weight is {weights[row]}",
         )
         at.keep &= ~(weights == 0.0)
+    swept = None
     if columns is not None:
-        refuse_vectors(at, columns)
-    groups = [(codes, [word or MISSING for word in named]) for codes, named in map(at.words, layout.by)]
+        swept = Sweep.of(columns, squares)
+        if not swept.are_probabilities:
+            refuse_vectors(at, columns)
+    groups = [at.words(name) for name in layout.by]
     named = [(codes, tuple(word or NO_VALUE for word in said)) for codes, said in groups]
     index = None
     if not at.keep.all():
         index = np.flatnonzero(at.keep)
-        columns = None if columns is None else [one[index] for one in columns]
+        if columns is not None:
+            columns = [one[index] for one in columns]
+            swept = Sweep.of(columns, squares)
         score, predicted, label, outcome, weights = (
             None if one is None else one[index] for one in (score, predicted, label, outcome, weights)
         )
         named = [(codes[index], said) for codes, said in named]
+    of_squares = None
+    if swept is not None:
+        score, predicted, of_squares = swept.score, swept.label, swept.squares
+    assert score is not None
     return Rows(
-        index, columns, score, predicted, label, outcome, tuple(words), weights, named, at.faults,
+        index, columns, score, predicted, of_squares, label, outcome, tuple(words), weights, named, at.faults,
         batch.num_rows, n_abstained,
     )  # fmt: skip
 
@@ -431,16 +445,72 @@ def _score_columns(at: _Batch, layout: Layout) -> list[np.ndarray]:
     return columns
 
 
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What one pass over columns of scores finds: each block of one is looked at while it is in the cache.
+
+    Attributes
+    ----------
+    score, label : (n,) arrays
+        Highest score of each row, at most 1, and its column, ties to the lowest, in a small unsigned type.
+    squares : (n,) float64 array or None
+        Sum of the squares of each row, if asked for.
+    are_probabilities : bool
+        Whether all scores are 0 or more, and all rows sum to 1.
+    """
+
+    score: np.ndarray
+    label: np.ndarray
+    squares: np.ndarray | None
+    are_probabilities: bool
+
+    @classmethod
+    def of(cls, columns: Sequence[np.ndarray], squares: bool) -> Sweep:
+        """Go over the columns, one array per class, block by block."""
+        n_rows, dtype = len(columns[0]), columns[0].dtype
+        kind = np.uint8 if len(columns) <= 2**8 else np.uint16 if len(columns) <= 2**16 else np.uint32
+        score, label = np.empty(n_rows, dtype), np.zeros(n_rows, kind)
+        total = np.empty(n_rows) if squares else None
+        size = min(n_rows, BLOCK)
+        space: Any = (np.empty(size, one) for one in (dtype, dtype, bool, kind, np.float64))
+        space = tuple(space)
+        fine = True
+        for start in range(0, n_rows, BLOCK):
+            rows = slice(start, min(start + BLOCK, n_rows))
+            sums, lowest, higher, place, exact = (one[: rows.stop - start] for one in space)
+            block = [one[rows] for one in columns]
+            best, of_best = score[rows], label[rows]
+            np.copyto(best, block[0])
+            np.copyto(sums, best)
+            np.copyto(lowest, best)
+            if total is not None:
+                np.copyto(exact, best)
+                np.multiply(exact, exact, out=total[rows])
+            with np.errstate(invalid="ignore", over="ignore"):
+                for code, one in enumerate(block[1:], start=1):
+                    sums += one
+                    np.minimum(lowest, one, out=lowest)
+                    np.greater(one, best, out=higher)
+                    np.maximum(best, one, out=best)
+                    if kind is np.uint8:  # all bits where it is higher: those of its code remain
+                        np.negative(higher.view(np.int8), out=place.view(np.int8))
+                        np.bitwise_and(place, np.uint8(code), out=place)
+                    else:
+                        np.multiply(higher, kind(code), out=place, dtype=kind)
+                    np.maximum(of_best, place, out=of_best)
+                    if total is not None:
+                        np.copyto(exact, one)
+                        exact *= exact
+                        total[rows] += exact
+                off = max(1.0 - float(sums.min()), float(sums.max()) - 1.0)
+            fine = fine and bool(lowest.min() >= 0.0) and off <= ROW_SUM_TOLERANCE
+            np.minimum(best, best.dtype.type(1.0), out=best)
+        return cls(score, label, total, fine)
+
+
 def refuse_vectors(at: _Batch, columns: list[np.ndarray]) -> None:
     """Leave out rows that are no probabilities."""
-    sums = columns[0] + columns[1]
-    for one in columns[2:]:
-        sums += one
     with np.errstate(invalid="ignore"):
-        off = np.abs(sums - 1.0)
-        fine = bool((off <= ROW_SUM_TOLERANCE).all()) and min(one.min() for one in columns) >= 0.0
-        if fine or not len(sums):
-            return
         matrix = np.stack(columns, axis=1).astype(np.float64)
         lowest, highest, sums = matrix.min(axis=1), matrix.max(axis=1), matrix.sum(axis=1)
         finite = np.isfinite(matrix).all(axis=1)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,21 +12,37 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from calib.doctor.examination import examine
 from calib.exceptions import InputError
+from calib.formats.arrow import table_of_batch
 from calib.metrics.errors import TINY
 from calib.results import Result
-from calib.scale.cells import CellAdder, CellSums, added, two_sum
+from calib.scale.cells import UNITS, CellAdder, CellSums, added, exact_units, of_integer, two_sum
 from calib.scale.layout import Fault, Layout, Rows, in_order, read_batch
-from calib.scale.parts import Part
+from calib.scale.parts import BLOCK, Part
 
-#: Means over rows that no cell holds: sums of the values, in float64.
-LOSSES = ("brier", "log_loss", "accuracy")
+#: Means over rows that no cell holds: the scores of the whole prediction, and the log loss of the event that
+#: the predicted class is right (of one score, its own).
+LOSSES = ("brier", "log_loss", "event_log_loss", "accuracy")
 
 #: Most groups that a column of `by` may have: ids of rows are no groups.
 MOST_GROUPS = 10_000
 
+#: Rows at the start of each file that the doctor examines, and which of its findings are kept: those that are
+#: about neither single rows, which are all checked, nor how many rows there are.
+EXAMINED = 4_000
+OF_FIRST_ROWS = (
+    *("class_wise_scores", "sigmoid_scores", "double_softmax", "one_hot", "saturated", "few_distinct"),
+    *("top_ties", "labels_one_based", "correct_disagrees", "column_order", "labels_shuffled"),
+)
+
 #: Most findings that are kept of one part, and of all.
 MOST_FINDINGS = 100
+
+
+#: Held while a batch is added. Adding is a hundred short steps, and threads that take turns at each wait more
+#: than they work; while one adds, others read and decode, which they can do at the same time.
+_ADDING = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,7 +67,7 @@ class PartialSums(Result):
     true : (L,) int64 array
         Rows of each true class, as far as it is known.
     losses : mapping of str to (float, float)
-        Sums of the values whose means are the Brier score and the log loss, each as a pair as in `CellSums`.
+        Sums of the values whose means are the scores of `LOSSES`, each as a pair as in `CellSums`.
     """
 
     kind: str
@@ -92,12 +110,13 @@ class Accumulator:
         self.groups: list[dict[str, int]] = [{} for _ in layout.by]
         self.by: list[list[CellSums]] = [[] for _ in layout.by]
         self.true = np.zeros(len(self.words), dtype=np.int64)
-        self.losses = dict.fromkeys(LOSSES, (0.0, 0.0))
+        self.units = dict.fromkeys(LOSSES, 0)
+        self.weighted: dict[str, list[float]] = {name: [] for name in LOSSES}
         self.n_samples = self.n_abstained = self.n_faulty = 0
 
     def add(self, batch: pa.RecordBatch) -> list[Fault]:
         """Add the rows of a batch, and return what was wrong with those that were left out."""
-        rows = read_batch(batch, self.layout)
+        rows = read_batch(batch, self.layout, squares=True)
         self.n_samples += rows.n_rows
         self.n_abstained += rows.n_abstained
         self.n_faulty += sum(fault.count for fault in rows.faults)
@@ -110,45 +129,59 @@ class Accumulator:
         return rows.faults
 
     def _add_vectors(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        columns, truth, weights = rows.columns, rows.label, rows.weights
+        columns, label, squares = rows.columns, rows.predicted, rows.squares
         assert columns is not None
-        assert truth is not None
-        label, score = highest_of(columns)
-        truth = truth.astype(label.dtype)
+        assert label is not None
+        assert squares is not None
+        assert rows.label is not None
+        truth = rows.label.astype(label.dtype)
         outcome = label == truth
-        assert self.adder is not None
-        score = np.minimum(score, score.dtype.type(1.0))
-        self.adder.add(label, score, outcome, weights)
         self.true += np.bincount(truth, minlength=len(columns))
-        matrix = np.stack(columns)
-        places = truth.astype(np.intp)
+        for start in range(0, len(label), BLOCK):
+            part = slice(start, start + BLOCK)
+            weights = None if rows.weights is None else rows.weights[part]
+            block = [one[part] for one in columns]
+            one_block = (rows.score[part], label[part], truth[part], outcome[part], squares[part])
+            self._add_block(block, *one_block, weights)
+        return rows.score, outcome
+
+    def _add_block(
+        self,
+        columns: Sequence[np.ndarray],
+        score: np.ndarray,
+        label: np.ndarray,
+        truth: np.ndarray,
+        outcome: np.ndarray,
+        squares: np.ndarray,
+        weights: np.ndarray | None,
+    ) -> None:
+        """Add so few rows that all that is computed of them stays in the cache."""
+        assert self.adder is not None
+        self.adder.add(label, score, outcome, weights)
+        if self.class_wise is not None:
+            for code, column in enumerate(columns):
+                capped = np.minimum(column, column.dtype.type(1.0))
+                self.class_wise.add(np.full(len(score), code), capped, truth == code, weights)
+        at_true = score.astype(np.float64)  # where the predicted class is the true one, as in most rows
+        wrong = np.flatnonzero(~outcome)
+        missed = at_true[wrong]
+        places = truth[wrong].astype(np.intp)
         places *= len(score)
-        places += np.arange(len(score))
-        at_true = matrix.ravel().take(places, mode="clip").astype(np.float64)
-        exact, squares = np.empty(len(score)), np.zeros(1 if weights is None else len(score))
-        for code, column in enumerate(columns):
-            np.copyto(exact, column)
-            squares += np.einsum("i,i->", exact, exact) if weights is None else exact * exact
-            if self.class_wise is not None:
-                self.class_wise.add(
-                    np.full(len(score), code),
-                    np.minimum(column, column.dtype.type(1.0)),
-                    truth == code,
-                    weights,
-                )
-        logs = np.log(np.maximum(at_true, TINY))
-        self._lose("accuracy", float(outcome.sum() if weights is None else weights @ outcome))
-        if weights is None:
-            self._lose("brier", float(squares[0]) - 2.0 * float(at_true.sum()) + len(score))
-            self._lose("log_loss", -float(logs.sum()))
-        else:
-            self._lose("brier", float(weights @ (squares - 2.0 * at_true + 1.0)))
-            self._lose("log_loss", -float(weights @ logs))
-        return score, outcome
+        places += wrong
+        at_true[wrong] = np.concatenate(columns).take(places)
+        logs = _minus_log(at_true)
+        events = logs.copy()
+        events[wrong] = _minus_log(1.0 - missed)
+        at_true *= -2.0
+        at_true += squares
+        at_true += 1.0
+        self._lose("accuracy", outcome, weights)
+        self._lose("brier", at_true, weights)
+        self._lose("log_loss", logs, weights)
+        self._lose("event_log_loss", events, weights)
 
     def _add_scores(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         score, outcome, weights = rows.score, rows.outcome, rows.weights
-        assert score is not None
         assert outcome is not None
         if self.adder is not None:
             self.adder.add(None, score, outcome, weights)
@@ -166,12 +199,12 @@ class Accumulator:
                 self.top = [added(self.top)]
             self.true += np.bincount(place[rows.label[known]], minlength=len(self.words))
         p = score.astype(np.float64)
-        logs = np.log(np.maximum(np.where(outcome, p, 1.0 - p), TINY))
-        each = np.ones(1) if weights is None else weights
+        logs = _minus_log(np.where(outcome, p, 1.0 - p))
         right = (p > 0.5) == outcome if self.layout.kind == "binary" else outcome
-        self._lose("accuracy", float((each * right).sum()))
-        self._lose("brier", float((each * (p - outcome) ** 2).sum()))
-        self._lose("log_loss", -float((each * logs).sum()))
+        self._lose("accuracy", right, weights)
+        self._lose("brier", (p - outcome) ** 2, weights)
+        self._lose("log_loss", logs, weights)
+        self._lose("event_log_loss", logs, weights)
         return score, outcome
 
     def _places(self, words: Sequence[str]) -> np.ndarray:
@@ -191,9 +224,14 @@ class Accumulator:
             if len(self.by[at]) >= 16:
                 self.by[at] = [added(self.by[at])]
 
-    def _lose(self, name: str, value: float) -> None:
-        pair = two_sum(*(np.array(one) for one in (*self.losses[name], value, 0.0)))
-        self.losses[name] = float(pair[0]), float(pair[1])
+    def _lose(self, name: str, values: np.ndarray, weights: np.ndarray | None) -> None:
+        """Add up a value of each row: exactly, in whole units, where rows count alike."""
+        if weights is not None:
+            self.weighted[name].append(float(weights @ values))
+        elif values.dtype == bool:
+            self.units[name] += int(np.count_nonzero(values)) * int(UNITS)
+        else:
+            self.units[name] += exact_units(values)
 
     def sums(self) -> PartialSums:
         """Return the sums of all rows so far."""
@@ -214,29 +252,19 @@ class Accumulator:
             class_wise=None if self.class_wise is None else self.class_wise.sums(),
             by=by,
             true=self.true,
-            losses=self.losses,
+            losses={
+                name: (math.fsum(self.weighted[name]), 0.0) if weighted else of_integer(self.units[name])
+                for name in LOSSES
+            },
         )
         return sorted_names(found)
 
 
-def highest_of(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Column of the highest score of each row, ties to the lowest, and that score, as `highest` of a matrix.
-
-    Columns are compared one after another: the label is the number of columns before the first that is the
-    highest. It is of the smallest unsigned type that holds it.
-    """
-    best = np.maximum(columns[0], columns[1])
-    for one in columns[2:]:
-        np.maximum(best, one, out=best)
-    kind = np.uint8 if len(columns) <= 2**8 else np.uint16 if len(columns) <= 2**16 else np.uint32
-    before = columns[0] != best
-    label = before.astype(kind)
-    other = np.empty_like(before)
-    for one in columns[1:-1]:
-        np.not_equal(one, best, out=other)
-        np.logical_and(before, other, out=before)
-        label += before
-    return label, best
+def _minus_log(chance: np.ndarray) -> np.ndarray:
+    """Return the log loss, in nats, of what had these chances."""
+    logs = np.maximum(chance, TINY)
+    np.log(logs, out=logs)
+    return np.negative(logs, out=logs)
 
 
 def partial_sums(batch: pa.RecordBatch, layout: Layout) -> tuple[PartialSums, list[Fault]]:
@@ -287,13 +315,32 @@ def sum_part(part: Part, layout: Layout, faults: str = "stop") -> tuple[PartialS
         If a row cannot be used and `faults` is "stop"; names file, row group and row.
     """
     sums, found, row = Accumulator(layout), [], part.first
+    if part.first == 0:
+        found += first_rows_findings(part)
     for batch in part.batches(layout.columns):
-        wrong = sums.add(batch)
+        with _ADDING:
+            wrong = sums.add(batch)
         if faults == "stop":
             refuse_faults(part, wrong, row)
         found += [str(placed_fault(part, fault, row)) for fault in wrong]
         row += batch.num_rows
     return sums.sums(), found[:MOST_FINDINGS]
+
+
+def first_rows_findings(part: Part) -> list[str]:
+    """Return what the doctor finds in the first rows of a file, of what is no matter of single rows."""
+    return next((examined(batch, part.name) for batch in part.batches(None)), [])
+
+
+def examined(batch: pa.RecordBatch, where: str) -> list[str]:
+    """Return what the doctor finds in the first rows of a batch, of what is no matter of single rows."""
+    first = batch.slice(0, EXAMINED)
+    return [
+        f"{where}, row {int(found.rows[0]) if len(found.rows) else 0}, of the first {first.num_rows:,} rows: "
+        f"{found.message} ({found.code})"
+        for found in examine(table_of_batch(first)).findings
+        if found.code in OF_FIRST_ROWS
+    ]
 
 
 def sorted_names(sums: PartialSums) -> PartialSums:

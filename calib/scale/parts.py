@@ -13,9 +13,10 @@ import pyarrow.dataset as pads
 
 from calib.exceptions import InputError
 
-#: Rows of a batch: its columns stay in a processor's cache while they are gone over, and one of float64 is
-#: small enough (below 128 KiB) for its memory to be used again instead of being asked for anew.
-BATCH = 16_000
+#: Rows of a batch that is read, and of a block of it that is computed with: a block stays in a processor's
+#: cache, and one of float64 is small enough (below 128 KiB) for its memory to be used again instead of being
+#: asked for anew.
+BATCH, BLOCK = 64_000, 16_000
 
 #: Endings of files in folders that are read.
 ENDINGS = (".parquet", ".pq", ".feather", ".arrow")

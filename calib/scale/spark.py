@@ -10,7 +10,7 @@ import pyarrow as pa
 from calib.exceptions import InputError
 from calib.scale.files import dumps, load
 from calib.scale.layout import SAMPLE, layout_of
-from calib.scale.partial import Accumulator, combined
+from calib.scale.partial import Accumulator, combined, examined
 from calib.scale.summary import Summary
 
 
@@ -73,4 +73,5 @@ def summarize_spark(
         raise InputError("no row can be used: all are of another part, or without an answer")
     summaries = [load(bytes(one["sums"])) for one in parts]
     digests = sorted(part for one in summaries for part in one.parts)
-    return Summary(combined([one.sums for one in summaries]), tuple(digests), (), "a Spark data frame")
+    found = tuple(examined(first[0], "the data frame"))
+    return Summary(combined([one.sums for one in summaries]), tuple(digests), found, "a Spark data frame")

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from calib.assessment.conclusion import Conclusion, conclusion_of_cells
+from calib.assessment.summary import BASE
+from calib.assessment.summary import Summary as Metrics
 from calib.binning import BinStatistics, assign_bins, uniform_edges
-from calib.diagrams.classes import ClassHeat, ClassTable, class_heat, table_of_cells
+from calib.diagrams.classes import (
+    ClassDiagram,
+    ClassHeat,
+    ClassTable,
+    class_heat,
+    diagram_of_class,
+    table_of_cells,
+)
 from calib.diagrams.reliability import ReliabilityDiagram, diagram_of_cells
-from calib.diagrams.validity import ValidityCurve
+from calib.diagrams.validity import ValidityCurve, perfect_curve
+from calib.doctor.sample import class_faults
 from calib.exceptions import InputError
 from calib.kinds import KINDS, lacks
 from calib.metrics.catalogue import MEASURES
-from calib.noise.draws import Draw, Progress, sums_of_cells
+from calib.metrics.decompositions import Decomposition, decomposition_of_cells
+from calib.noise.bands import ConsistencyBand, band_of_cells
+from calib.noise.draws import Draw, Progress, sums_of_cells, weighted_sums_of_cells
 from calib.noise.floor import (
     NoiseFloor,
     ProblemFloors,
     decided_p_values,
-    discoveries,
     floor_of_cells,
+    floor_of_claims,
     floors_of_cells,
 )
 from calib.noise.intervals import (
@@ -29,13 +45,15 @@ from calib.noise.intervals import (
     binomial_limits,
     error_interval_of_cells,
     largest_gap_interval,
+    rows_behind,
 )
 from calib.notions import Notion, NotionShape
 from calib.results import Result
 from calib.scale.cells import EDGES, MOST_BINS, CellSums
 from calib.scale.partial import PartialSums, combined
-from calib.slicing.table import SLICE_COLUMNS, SliceTable
-from calib.validation import check_count, check_level, check_share
+from calib.slicing.gaps import Side, SliceGaps, gaps_of_sides
+from calib.slicing.table import SliceTable, ranked_groups
+from calib.validation import check_choice, check_count, check_level, check_share
 
 #: Lower edge of each cell.
 _LOWER = np.append(0.0, EDGES)
@@ -52,7 +70,8 @@ class Summary(Result):
     parts : tuple of str
         Digest of the sums of each part of the data that is covered (a row group of a file), ascending.
     findings : tuple of str
-        What was wrong with rows that were left out: where the first is, and how many.
+        What was found while streaming, with file, row group and row: what was wrong with rows that were left
+        out, and what the doctor says of the first rows of each file.
     source : str
         Where the rows come from, for people.
 
@@ -98,6 +117,60 @@ class Summary(Result):
         return self.sums.weighted
 
     @property
+    def positive(self) -> str:
+        """Name of the class whose probability the score is ("binary")."""
+        return self.class_names[1]
+
+    @property
+    def notions(self) -> list[Notion]:
+        """Notions whose sums are here, the one that is looked at first first."""
+        if not self._by_class:
+            return [KINDS[self.kind].notion]
+        notions: list[Notion] = ["top-label", "confidence"]
+        return notions if self.sums.class_wise is None else [*notions, "class-wise"]
+
+    @property
+    def true(self) -> np.ndarray:
+        """Rows of each true class, (L,) int64, as far as it is known."""
+        return np.append(self.sums.true, np.zeros(self.n_classes - len(self.sums.true), np.int64))
+
+    @property
+    def predicted(self) -> np.ndarray:
+        """Rows of each predicted class, (L,) int64, where rows have one."""
+        counts = np.zeros(self.n_classes, dtype=np.int64)
+        np.add.at(counts, self.sums.top.key, self.sums.top.count)
+        return counts
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the doctor says of all rows: classes never true, never predicted or rare, too few rows."""
+        if not self._by_class:
+            return ()
+        expected = None
+        if self.sums.class_wise is not None:
+            sums = self.sums.class_wise
+            expected = np.bincount(sums.key, weights=sums.total("score"), minlength=self.n_classes)
+        found = class_faults(
+            self.class_names, self.n_samples, self.predicted, true=self.true, expected=expected
+        )
+        return tuple(f"{one.message} ({one.code})" for one in found)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all sums."""
+        cells = [self.sums.top, self.sums.class_wise, *(one for _, one in self.sums.by.values())]
+        arrays = [(one.place, one.count, one.high, one.low) for one in cells if one is not None]
+        return sum(array.nbytes for four in arrays for array in four)
+
+    @property
+    def effective_samples(self) -> float:
+        """Rows of equal weight that means over all rows would need (Kish 1965)."""
+        if not self.weighted:
+            return float(self.n_samples)
+        weight, square = (float(self.sums.top.total(name).sum()) for name in ("weight", "weight_square"))
+        return weight**2 / square
+
+    @property
     def coverage(self) -> float:
         """Share of the usable rows in which the model gives an answer."""
         return self.n_samples / max(self.n_samples + self.sums.n_abstained, 1)
@@ -106,6 +179,18 @@ class Summary(Result):
     def fingerprint(self) -> str:
         """Hex digest of the sums: equal for equal rows, whatever their order and division."""
         return self.sums.digest
+
+    @cached_property
+    def digest(self) -> str:
+        """Hex digest of all that is known: summaries of equal rows differ in it if they hold other sums."""
+        made = hashlib.blake2b(repr((self.fingerprint, self.findings, self.source)).encode(), digest_size=16)
+        further = [("", self.sums.class_wise), *((name, cells) for name, (_, cells) in self.sums.by.items())]
+        for name, cells in further:
+            made.update(repr((name, self.sums.by.get(name, ((),))[0])).encode())
+            if cells is not None:
+                for array in (cells.place, cells.count, cells.high, cells.low):
+                    made.update(np.ascontiguousarray(array).tobytes())
+        return made.hexdigest()
 
     def merge(self, other: Summary) -> Summary:
         """Return the summary of the rows of both.
@@ -184,23 +269,24 @@ class Summary(Result):
         """Compare an error with that of a perfect model of this size; see `calib.noise_floor`.
 
         Outcomes are redrawn cell by cell from the sums of the scores and of their squares
-        (`calib.noise.draws.sums_of_cells`).
+        (`calib.noise.draws.sums_of_cells`, with weights `weighted_sums_of_cells`). Of notion "class-wise",
+        the mean is that from the rows, and p of an error above it is too large rather than too small
+        (`calib.noise.floor.floor_of_claims`).
 
         Raises
         ------
         InputError
-            If rows have weights, or are in several claims: their floor needs the rows.
+            For the MCE of notion "class-wise".
         """
         moments = self._moments(self._notion(notion), n_bins)
-        return floor_of_cells(
-            moments.cells,
-            moments.drawing(),
-            metric=metric,
-            aggregate=aggregate,
-            n_resamples=n_resamples,
-            random_state=random_state,
-            progress=progress,
-        )
+        options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
+        options |= {"progress": progress}
+        if moments.cells.n_claims == 1:
+            options |= {"metric": metric, "aggregate": aggregate}
+            return floor_of_cells(moments.cells, moments.drawing(), **options)
+        if metric != "ece":
+            raise InputError(f'the noise floor of the MCE of notion "{notion}" needs the rows')
+        return floor_of_claims(moments.cells, moments.drawing(), **options)
 
     def error_interval(
         self, notion: Notion | None = None, n_bins: int = 15, *, level: float = 0.95
@@ -215,22 +301,78 @@ class Summary(Result):
         return largest_gap_interval(self.cells(notion, n_bins), level=level)
 
     def accuracy_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the ends of the Clopper-Pearson interval of the accuracy.
+        """Return the ends of the interval of the accuracy; see `calib.noise.measure_interval`.
 
         Raises
         ------
         InputError
-            If rows have weights: the interval then needs the rows.
+            If rows of P(Y = 1) have weights: the interval then needs the rows.
         """
-        self._check_unweighted("the interval of the accuracy")
-        rows = np.array([float(self.n_samples)])
-        low, high = binomial_limits(np.rint(self.accuracy * rows), rows, 1.0 - check_level(level))
-        return float(low[0]), float(high[0])
+        alpha = 1.0 - check_level(level)
+        if self.kind != "binary":
+            return _share_limits(self.sums.top, alpha)[1:]
+        if self.weighted:
+            raise InputError("the interval of the accuracy of weighted P(Y = 1) needs the rows")
+        return _limits(self.accuracy, float(self.n_samples), alpha)
+
+    def interval(self, key: str, n_bins: int = 15) -> tuple[float, float] | None:
+        """Return the ends of the 95 % interval of a number of `calib.metrics.MEASURES`, if sums give one."""
+        measure = MEASURES[key]
+        if measure.metric == "accuracy":
+            return None if self.kind == "binary" and self.weighted else self.accuracy_interval()
+        if not measure.is_error or (measure.notion == "class-wise" and self.kind != "binary"):
+            return None
+        if measure.metric == "mce":
+            return largest_gap_interval(self.cells(measure.notion, n_bins), aggregate=measure.aggregate)
+        found = self.error_interval(measure.notion, n_bins)
+        return found.lower, found.upper
+
+    def metrics(self, n_bins: int = 15) -> Metrics:
+        """Return every number of `calib.summarize` that sums give; the others are None."""
+        event, class_wise = self.kind == "binary", self.sums.class_wise is not None
+        whole = self.kind in ("vectors", "binary")
+        top = self.cells("top-label", n_bins) if self._by_class else None
+        return Metrics(
+            method=BASE,
+            n_samples=self.n_samples,
+            n_bins=n_bins,
+            strategy="uniform",
+            accuracy=self.accuracy,
+            conf_ece=None if event else self.ece("confidence", n_bins),
+            tl_ece=None if top is None else top.ece(),
+            tl_mce_cell=None if top is None else top.mce("cell"),
+            tl_mce_bin=None if top is None else top.mce("bin"),
+            cw_ece=self.ece("class-wise", n_bins) if class_wise else None,
+            top_brier=None if event else self._event_brier,
+            top_log_loss=None if event else self._mean_loss("event_log_loss"),
+            brier=self.brier if whole else None,
+            log_loss=self.log_loss if whole else None,
+            n_distinct=None,
+            ece=self.ece(None, n_bins) if event else None,
+            mce=self.mce(None, n_bins) if event else None,
+            kind=self.kind,
+            weighted=self.weighted,
+        )
+
+    def conclusion(self, n_bins: int = 15) -> Conclusion:
+        """Say in which direction confidence is off; see `calib.conclude`."""
+        return conclusion_of_cells(self.cells(None, n_bins), self.kind)
+
+    def decomposition(self, rule: str = "brier", n_bins: int = 15) -> Decomposition:
+        """Split a score of the event that the predicted class is right; see `calib.decomposition`."""
+        check_choice(rule, ("brier", "log_loss"), "rule")
+        score = self._event_brier if rule == "brier" else self._mean_loss("event_log_loss")
+        return decomposition_of_cells(self.cells(None, n_bins), score, rule)
 
     def reliability(self, n_bins: int = 10) -> ReliabilityDiagram:
         """Return the reliability diagram; see `calib.reliability_diagram`."""
         pooled = self.cells("confidence", n_bins)
         return diagram_of_cells(pooled, self.cells("top-label", n_bins) if self._by_class else pooled)
+
+    def band(self, n_bins: int = 10, *, random_state: int | None = None) -> ConsistencyBand:
+        """Return where the points of a perfect model would fall; see `calib.noise.consistency_band`."""
+        moments = self._moments("confidence", n_bins)
+        return band_of_cells(moments.cells, moments.drawing(), random_state=random_state)
 
     def class_table(
         self,
@@ -252,28 +394,53 @@ class Summary(Result):
             return moments.of(np.isin(moments.cells.problem, clearest)).floors(enough, random)
 
         p_value = decided_p_values(floors, fdr, n_resamples, again)
-        true = np.append(self.sums.true, np.zeros(moments.cells.n_classes - len(self.sums.true), np.int64))
         return table_of_cells(
-            moments.cells, true, floors, p_value, strategy="uniform", n_bins=n_bins, fdr=fdr
+            moments.cells, self.true, floors, p_value, strategy="uniform", n_bins=n_bins, fdr=fdr
         )
 
     def class_heat(self, n_bins: int = 10, labels: Any = None) -> ClassHeat:
         """Arrange the cells of predicted class and bin; see `calib.class_heat`."""
         return class_heat(self.cells("top-label", n_bins), labels)
 
+    def class_diagram(self, label: int, notion: Notion = "top-label", n_bins: int = 10) -> ClassDiagram:
+        """Return the reliability diagram of one class; see `calib.class_diagram`.
+
+        Raises
+        ------
+        InputError
+            If the summary does not have the notion, or the class is never predicted ("top-label").
+        """
+        sums = self._class_sums() if notion == "class-wise" else self.sums.top
+        own = sums.of(sums.key == label)
+        if not len(own.place):
+            raise InputError(f"class {label} is never predicted, so it has no top-label diagram")
+        return diagram_of_class(self._alone(own, n_bins).cells, label, notion)
+
     def validity(
         self,
         notion: Notion | None = None,
         n_bins: int = 15,
+        *,
+        label: int | None = None,
+        n_resamples: int = 0,
+        random_state: int | np.random.Generator | None = None,
     ) -> ValidityCurve:
         """Return the share of rows whose cell is off by at most epsilon; see `calib.validity_curve`."""
-        cells = self.cells(notion, n_bins)
+        moments = self._moments(self._notion(notion), n_bins)
+        if label is not None:
+            moments = moments.of(moments.cells.label == label)
+        cells = moments.cells
+        if not len(cells.count):
+            raise InputError(f"no cell is about class {label!r} with notion {cells.notion!r}")
         arrays = (cells.label, cells.count, cells.weight, cells.mean_score, cells.mean_outcome)
-        return ValidityCurve.of_cells(cells.notion, *arrays)
+        if not n_resamples:
+            return ValidityCurve.of_cells(cells.notion, *arrays)
+        perfect = perfect_curve(moments.drawing(), cells.weight, cells.mean_score, n_resamples, random_state)
+        return ValidityCurve.of_cells(cells.notion, *arrays, perfect)
 
     def slices(
         self,
-        by: str | None = None,
+        by: str | Sequence[str] | None = None,
         n_bins: int = 15,
         *,
         fdr: float = 0.05,
@@ -284,25 +451,22 @@ class Summary(Result):
 
         Parameters
         ----------
-        by : str, optional
-            One of the columns; all by default.
+        by : str or sequence of str, optional
+            Some of the columns; all by default.
         n_bins, fdr, n_resamples, random_state
             As for `calib.slices`.
 
         Raises
         ------
         InputError
-            If no such column was summed, or rows have weights.
+            If no such column was summed.
         """
         check_share(fdr, "fdr", 0.05)
-        held = ", ".join(map(repr, self.sums.by)) or "none"
-        if not self.sums.by or (by is not None and by not in self.sums.by):
-            wanted = "groups" if by is None else f"groups of the column {by!r}"
-            raise InputError(
-                f"the summary has no {wanted}, only {held}; summarize again with by={by or 'site'!r}"
-            )
         random = np.random.default_rng(random_state)
-        chosen = list(self.sums.by) if by is None else [by]
+        chosen = [by] if isinstance(by, str) else list(self.sums.by if by is None else by)
+        self._check_groups(None)
+        for name in chosen:
+            self._check_groups(name)
         among = sum(len(np.unique(self.sums.by[name][1].key)) for name in chosen)
         tables = []
         for name in chosen:
@@ -316,11 +480,45 @@ class Summary(Result):
 
             p = decided_p_values(floors, fdr, n_resamples, again, among)
             tables.append(_slice_rows(name, groups, moments.cells, floors, p))
-        table = pd.concat(tables, ignore_index=True)
-        table["above_noise"] = discoveries(table["p"], fdr)
-        table = table.sort_values("p", kind="stable")
-        fields = {name: table[name].to_numpy() for name in SLICE_COLUMNS}
-        return SliceTable(notion="confidence", n_bins=n_bins, fdr=fdr, **fields)
+        return ranked_groups(tables, notion="confidence", n_bins=n_bins, fdr=fdr)
+
+    def slice_heat(self, by: str, n_bins: int = 15, groups: Any = None) -> ClassHeat:
+        """Arrange the cells of group and bin; see `calib.slicing.slice_heat`.
+
+        Raises
+        ------
+        InputError
+            If no such column was summed.
+        """
+        self._check_groups(by)
+        names, sums = self.sums.by[by]
+        return class_heat(self._of_sums(sums, NotionShape("top-label", len(names)), n_bins).cells, groups)
+
+    def slice_gaps(
+        self, by: str, n_bins: int = 15, *, only: Sequence[str] | None = None, level: float = 0.95
+    ) -> SliceGaps:
+        """Compare each group with all other rows; see `calib.slice_gaps`.
+
+        Raises
+        ------
+        InputError
+            If no such column was summed, or it has one group or none of a name.
+        """
+        self._check_groups(by)
+        names, sums = self.sums.by[by]
+        present = np.unique(sums.key)
+        if len(present) < 2:
+            raise InputError(f"column {by!r} has one group only; gaps need at least two")
+        code = {names[one]: one for one in present.tolist()}
+        alpha, rows = (1.0 - check_level(level)) / len(present), []
+        for name in code if only is None else only:
+            if name not in code:
+                raise InputError(f"column {by!r} has no group {name!r} with rows")
+            inside = sums.key == code[name]
+            own, others = (sums.of(mask) for mask in (inside, ~inside))
+            counts = int(own.count.sum()), int(others.count.sum())
+            rows.append((name, *counts, self._side(own, n_bins, alpha), self._side(others, n_bins, alpha)))
+        return gaps_of_sides(by, level, rows)
 
     def frame(self, n_bins: int = 15) -> pd.DataFrame:
         """Return one row per number: what it is, its value, and its 95 % interval where sums give one."""
@@ -329,8 +527,7 @@ class Summary(Result):
         def add(key: str, value: float, ends: tuple[float, float] = (np.nan, np.nan)) -> None:
             rows.append((MEASURES[key].title, value, *ends))
 
-        limits = (np.nan, np.nan) if self.weighted else self.accuracy_interval()
-        add("accuracy", self.accuracy, limits)
+        add("accuracy", self.accuracy, self.interval("accuracy") or (np.nan, np.nan))
         notions = {"confidence": "conf_ece", "top-label": "tl_ece"} if self._by_class else {None: "conf_ece"}
         if self.kind == "binary":
             notions = {None: "ece"}
@@ -357,9 +554,36 @@ class Summary(Result):
     def _notion(self, notion: Notion | None) -> Notion:
         return KINDS[self.kind].notion if notion is None else notion
 
-    def _check_unweighted(self, what: str) -> None:
-        if self.weighted:
-            raise InputError(f"{what} of weighted rows needs the rows; summarize again with weighted=False")
+    def _check_groups(self, by: str | None) -> None:
+        if not self.sums.by or (by is not None and by not in self.sums.by):
+            held = ", ".join(map(repr, self.sums.by)) or "none"
+            wanted = "groups" if by is None else f"groups of the column {by!r}"
+            raise InputError(
+                f"the summary has no {wanted}, only {held}; summarize again with by={by or 'site'!r}"
+            )
+
+    def _class_sums(self) -> CellSums:
+        if self.sums.class_wise is None:
+            missing = lacks(self.kind, "notion:class-wise")
+            raise InputError(
+                missing or "the summary has no class-wise sums; summarize again with class_wise=True"
+            )
+        return self.sums.class_wise
+
+    def _side(self, sums: CellSums, n_bins: int, alpha: float) -> Side:
+        cells = self._alone(sums, n_bins).cells
+        says = float(cells.share @ cells.mean_score)
+        happened, low, high = _share_limits(sums, alpha)
+        error = error_interval_of_cells(cells, level=1.0 - alpha / 2)
+        return happened - says, low - says, high - says, error.estimate, error.lower, error.upper
+
+    @property
+    def _event_brier(self) -> float:
+        """Mean squared error of the event that the predicted class is right, or that Y is 1."""
+        top = self.sums.top
+        right = top.of(top.outcome == 1)
+        total = top.total("square").sum() - 2.0 * right.total("score").sum() + right.total("weight").sum()
+        return float(total / top.total("weight").sum())
 
     def _mean_loss(self, name: str) -> float:
         total = sum(self.sums.losses[name])
@@ -367,16 +591,11 @@ class Summary(Result):
 
     @property
     def _weight_sum(self) -> float:
-        return float(self.sums.top.high[2].sum() + self.sums.top.low[2].sum())
+        return float(self.sums.top.total("weight").sum())
 
     def _moments(self, notion: Notion, n_bins: int) -> _Moments:
         if notion == "class-wise" and self.kind != "binary":
-            if self.sums.class_wise is None:
-                missing = lacks(self.kind, "notion:class-wise")
-                raise InputError(
-                    missing or "the summary has no class-wise sums; summarize again with class_wise=True"
-                )
-            return self._of_sums(self.sums.class_wise, NotionShape(notion, self.n_classes), n_bins)
+            return self._of_sums(self._class_sums(), NotionShape(notion, self.n_classes), n_bins)
         if notion not in ("confidence", "top-label", "class-wise"):
             raise InputError(
                 f'a summary has the notions "confidence", "top-label" and "class-wise"; got {notion!r}'
@@ -388,7 +607,13 @@ class Summary(Result):
         shape = NotionShape(notion, self.n_classes)
         return self._of_sums(self.sums.top, shape, n_bins)
 
-    def _of_sums(self, sums: CellSums, shape: NotionShape, n_bins: int) -> _Moments:
+    def _alone(self, sums: CellSums, n_bins: int) -> _Moments:
+        """Return the cells of some rows, each of which is in these sums once, as if there were no others."""
+        return self._of_sums(sums, NotionShape("confidence", 1), n_bins, int(sums.count.sum()))
+
+    def _of_sums(
+        self, sums: CellSums, shape: NotionShape, n_bins: int, n_rows: int | None = None
+    ) -> _Moments:
         if check_count(n_bins, "n_bins") > MOST_BINS:
             raise InputError(f"a summary has equal-width bins of up to {MOST_BINS}; got n_bins={n_bins}")
         bin_of = assign_bins(_LOWER, uniform_edges(n_bins))
@@ -405,12 +630,14 @@ class Summary(Result):
         weight: np.ndarray = count
         weight_square: np.ndarray = count
         outcome = total(np.where(happened, sums.count, 0).astype(np.float64))
+        variance = score - square
         if sums.weighted:
-            scale = self.n_samples / self._weight_sum
-            weights = sums.high[2] + sums.low[2]
+            weights = sums.total("weight")
+            scale = self.n_samples / self._weight_sum if n_rows is None else n_rows / weights.sum()
             weight, outcome = total(weights) * scale, total(np.where(happened, weights, 0.0)) * scale
-            weight_square = total(sums.high[3] + sums.low[3]) * scale**2
+            weight_square = total(sums.total("weight_square")) * scale**2
             score, square = score * scale, square * scale
+            variance = total(sums.total("variance")) * scale**2
         number = groups // n_bins
         bins = groups % n_bins
         stop = np.cumsum(count)
@@ -418,7 +645,7 @@ class Summary(Result):
             shape=shape,
             strategy="uniform",
             n_bins=n_bins,
-            n_samples=self.n_samples,
+            n_samples=self.n_samples if n_rows is None else n_rows,
             problem=number,
             bin=bins,
             label=shape.labels_of(number),
@@ -433,27 +660,22 @@ class Summary(Result):
             weight=weight,
             square=weight_square,
         )
-        return _Moments(cells, score, square)
+        return _Moments(cells, score, square, variance)
 
 
 @dataclass(frozen=True, eq=False)
 class _Moments:
-    """Cells with the sums of the scores and of their squares in each."""
+    """Cells with sums of scores and of squares, and the variance of the outcomes of a perfect model."""
 
     cells: BinStatistics
     score: np.ndarray
     square: np.ndarray
+    variance: np.ndarray
 
     def drawing(self) -> tuple[Draw, int]:
-        """Return what draws the outcomes of a perfect model."""
+        """Return what draws the outcomes of a perfect model, cell by cell."""
         if self.cells.is_weighted:
-            raise InputError(
-                "the noise floor of weighted rows needs the rows; summarize again with weighted=False"
-            )
-        if self.cells.n_claims > 1:
-            raise InputError(
-                f'the noise floor of notion "{self.cells.notion}" needs the rows: its cells share them'
-            )
+            return weighted_sums_of_cells(self.cells.weight, self.score, self.variance)
         return sums_of_cells(self.cells.count, self.score, self.square)
 
     def floors(self, n_resamples: int, random: np.random.Generator) -> ProblemFloors:
@@ -465,7 +687,25 @@ class _Moments:
         arrays = {
             name: value[chosen] for name, value in vars(self.cells).items() if isinstance(value, np.ndarray)
         }
-        return _Moments(replace(self.cells, **arrays), self.score[chosen], self.square[chosen])
+        sums = (self.score[chosen], self.square[chosen], self.variance[chosen])
+        return _Moments(replace(self.cells, **arrays), *sums)
+
+
+def _limits(share: float, rows: float, alpha: float) -> tuple[float, float]:
+    low, high = binomial_limits(np.array([share * rows]), np.array([rows]), alpha)
+    return float(low[0]), float(high[0])
+
+
+def _share_limits(sums: CellSums, alpha: float) -> tuple[float, float, float]:
+    """Return how often the outcome happened, and the ends of its interval."""
+    ones = sums.of(sums.outcome == 1)
+    weight = float(sums.total("weight").sum())
+    share = float(ones.total("weight").sum()) / weight
+    rows = weight
+    if sums.weighted:
+        square, of_ones = (float(one.total("weight_square").sum()) for one in (sums, ones))
+        rows = rows_behind(share, weight, of_ones, square - of_ones)
+    return share, *_limits(share, rows, alpha)
 
 
 def _slice_rows(

@@ -10,7 +10,7 @@ import pandas as pd
 
 from calib.exceptions import InputError
 from calib.metrics.errors import TINY
-from calib.scale.cells import CELLS, UNITS, CellSums, finder
+from calib.scale.cells import CELLS, UNITS, CellSums, finder, of_integer
 from calib.scale.layout import in_order
 from calib.scale.partial import LOSSES, PartialSums, sorted_names
 from calib.scale.summary import Summary
@@ -148,7 +148,7 @@ def summary_of_counts(result: Any, source: str = "a query") -> Summary:
     scores, squares = high + low
     brier = float(squares.sum() - 2.0 * scores[cells.outcome == 1].sum() + right)
     log_loss = float(frame["log_loss"].astype(np.float64).sum())
-    losses = dict(zip(LOSSES, ((brier, 0.0), (log_loss, 0.0), (right, 0.0)), strict=True))
+    losses = dict(zip(LOSSES, ((one, 0.0) for one in (brier, log_loss, log_loss, right)), strict=True))
     sums = PartialSums("top-label", names, int(count.sum()), 0, 0, cells, None, {}, true, losses)
     sums = sorted_names(sums)
     return Summary(sums, (sums.digest,), (), source)
@@ -159,6 +159,5 @@ def _exact(units: list[int], at: np.ndarray, size: int) -> tuple[np.ndarray, np.
     totals = [0] * size
     for place, value in zip(at.tolist(), units, strict=True):
         totals[place] += value
-    high = np.array([float(total) for total in totals])
-    low = np.array([float(total - int(upper)) for total, upper in zip(totals, high.tolist(), strict=True)])
-    return high / UNITS, low / UNITS
+    high, low = zip(*map(of_integer, totals), strict=True)
+    return np.array(high), np.array(low)

@@ -20,6 +20,9 @@ from calib.slicing.cuts import Cut
 from calib.slicing.table import claims, cut_one
 from calib.validation import check_choice, check_level
 
+#: Bias of some rows with the ends of its interval, and their error with those of its own.
+Side = tuple[float, float, float, float, float, float]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SliceGaps(Drawn):
@@ -151,10 +154,18 @@ def slice_gaps(
     rows = []
     for one in _chosen(cut, present, only):
         inside = code == one
-        sides = [_side(mask, label, score, right, weights, alpha, options) for mask in (inside, ~inside)]
-        rows.append([cut.groups[one], int(inside.sum()), int((~inside).sum()), *_differences(*sides)])
-    table = pd.DataFrame(rows, columns=list(SliceGaps.__dataclass_fields__)[2:])
-    return SliceGaps(cut.name, level, *(table[name].to_numpy() for name in table.columns))
+        own, others = (
+            _side(mask, label, score, right, weights, alpha, options) for mask in (inside, ~inside)
+        )
+        rows.append((cut.groups[one], int(inside.sum()), int((~inside).sum()), own, others))
+    return gaps_of_sides(cut.name, level, rows)
+
+
+def gaps_of_sides(column: str, level: float, rows: Sequence[tuple[str, int, int, Side, Side]]) -> SliceGaps:
+    """Return the gaps of groups: of each its name, its rows, all others, and what is known of both sides."""
+    lines = [[group, count, rest, *_differences(*sides)] for group, count, rest, *sides in rows]
+    table = pd.DataFrame(lines, columns=list(SliceGaps.__dataclass_fields__)[2:])
+    return SliceGaps(column, level, *(table[name].to_numpy() for name in table.columns))
 
 
 def _chosen(cut: Cut, present: np.ndarray, only: Sequence[str] | None) -> list[int]:
@@ -175,7 +186,7 @@ def _side(
     weights: np.ndarray | None,
     alpha: float,
     options: dict[str, Any],
-) -> tuple[float, ...]:
+) -> Side:
     """Bias and error of some rows, each with the ends of its interval."""
     own: dict[str, Any] = {"sample_weight": None if weights is None else weights[rows]}
     says = float(np.average(score[rows].astype(np.float64), weights=own["sample_weight"]))
@@ -187,7 +198,7 @@ def _side(
     return happened - says, low - says, high - says, error.estimate, error.lower, error.upper
 
 
-def _differences(group: tuple[float, ...], rest: tuple[float, ...]) -> list[float]:
+def _differences(group: Side, rest: Side) -> list[float]:
     bias, low, high, error, least, most = group
     bias_rest, low_rest, high_rest, error_rest, least_rest, most_rest = rest
     between = bias - bias_rest

@@ -185,6 +185,11 @@ def slices(
         )
         p = refined_p_values(problems, floors, fdr, n_resamples, random, owner=owner, among=among, **options)
         tables.append(_of_column(column, code, floors, p, score, right, weights))
+    return ranked_groups(tables, notion=notion, n_bins=n_bins, fdr=fdr)
+
+
+def ranked_groups(tables: Sequence[pd.DataFrame], *, notion: Notion, n_bins: int, fdr: float) -> SliceTable:
+    """Return the table of the groups of all columns, given one table without `above_noise` of each."""
     table = pd.concat(tables, ignore_index=True)
     table["above_noise"] = discoveries(table["p"], fdr)
     spread = np.maximum(table["floor_upper"] - table["floor"], 1e-12)

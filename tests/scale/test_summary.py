@@ -17,13 +17,18 @@ import pytest
 import calib
 from calib import InputError, TopLabelPrediction, scale
 from calib.binning import assign_bins
-from calib.noise.draws import sums_of_cells
+from calib.metrics.catalogue import MEASURES
+from calib.noise import consistency_band
+from calib.noise.draws import sums_of_cells, weighted_sums_of_cells
+from calib.noise.intervals import measure_interval
 from calib.scale.cells import EDGES, CellAdder, added, finder
 from calib.scale.engines import Threads
 from calib.scale.files import HEAD, MOST_VALUES, dumps
 from calib.scale.layout import layout_of
 from calib.scale.partial import combined, partial_sums
 from calib.scale.scan import Scan
+from calib.slicing import cut_column
+from calib.slicing.maps import slice_heat
 from tests import ROOT
 from tests.populations import population
 from tests.scale.ending import end_of_worker
@@ -115,6 +120,64 @@ def test_diagrams_intervals_and_tables_are_those_of_the_rows(rows, whole):
     np.testing.assert_allclose(classes.floor, expected.floor, rtol=0.1)
 
 
+def same(mine, theirs, **tolerance):
+    """Whether two tables hold the same columns of numbers."""
+    assert list(mine) == list(theirs)
+    for name in mine:
+        if mine[name].dtype.kind in "if":
+            np.testing.assert_allclose(mine[name], theirs[name], err_msg=name, **{"atol": 1e-12} | tolerance)
+
+
+def test_what_pages_show_is_that_of_the_rows(rows, whole, table):
+    proba, labels = rows
+    metrics, expected = whole.metrics(20), calib.summarize(labels, proba, n_bins=20)
+    for name in MEASURES:
+        if getattr(expected, name, None) is not None:
+            assert getattr(metrics, name) == pytest.approx(getattr(expected, name), abs=1e-12), name
+    same(whole.conclusion(12).frame(), calib.conclude(labels, proba, n_bins=12).frame(), atol=1e-9)
+    for rule in ("brier", "log_loss"):
+        theirs = calib.decomposition(labels, proba, rule=rule).frame()
+        same(whole.decomposition(rule).frame(), theirs)
+    for notion in ("top-label", "class-wise"):
+        theirs = calib.class_diagram(labels, proba, 3, notion=notion, n_bins=9)
+        mine = whole.class_diagram(3, notion, 9)
+        assert mine.ece == pytest.approx(theirs.ece, abs=1e-12)
+        same(mine.frame(), theirs.frame())
+        theirs = calib.validity_curve(labels, proba, notion=notion, label=3, n_resamples=300, random_state=0)
+        mine = whole.validity(notion, label=3, n_resamples=300, random_state=1)
+        same(mine.frame(), theirs.frame())
+        assert mine.perfect_error == pytest.approx(theirs.perfect_error, rel=0.1)
+    for key, of_rows in (("conf_ece", True), ("tl_mce_cell", True), ("accuracy", True), ("cw_ece", False)):
+        theirs = measure_interval(labels, proba, key) if of_rows else None
+        assert whole.interval(key) == (theirs if theirs is None else pytest.approx(theirs, abs=1e-12))
+    cut = cut_column(table["site"].to_pandas(), name="site")
+    same(whole.slice_heat("site", 8).frame(), slice_heat(labels, proba, cut, n_bins=8).frame())
+    options = {"n_bins": 8, "notion": "confidence"}
+    theirs = calib.slice_gaps(labels, proba, cut, only=["west", "north"], **options)
+    same(whole.slice_gaps("site", 8, only=["west", "north"]).frame(), theirs.frame(), atol=1e-9)
+
+
+def test_band_is_that_of_the_rows(rows, whole):
+    proba, labels = rows
+    mine = whole.band(10, random_state=0)
+    theirs = consistency_band(calib.reduce_to_binary(labels, proba, "confidence"), n_bins=10, random_state=1)
+    spread = np.sqrt(mine.cells.mean_score * (1 - mine.cells.mean_score) / mine.cells.count)
+    for name in ("lower", "upper"):
+        assert (np.abs(getattr(mine, name) - getattr(theirs, name)) < 0.5 * spread + 1e-12).all()
+
+
+def test_class_wise_floor_has_the_mean_of_that_of_the_rows_and_no_less_spread(rows, whole):
+    proba, labels = rows
+    mine = whole.noise_floor("class-wise", random_state=0)
+    theirs = calib.noise_floor(labels, proba, notion="class-wise", random_state=1)
+    assert mine.observed == pytest.approx(theirs.observed, abs=1e-12)
+    assert abs(mine.mean - theirs.mean) < 6 * theirs.samples.std() / np.sqrt(1000)
+    assert mine.quantile(0.95) > theirs.quantile(0.95)
+    assert np.mean(mine.samples >= theirs.quantile(0.95)) > 0.06  # p of errors above the floor is larger
+    with pytest.raises(InputError, match="MCE .* needs the rows"):
+        whole.noise_floor("class-wise", metric="mce")
+
+
 def test_slices_are_those_of_the_rows(rows, whole, table):
     proba, labels = rows
     options = {"n_resamples": 200, "random_state": 0}
@@ -154,6 +217,22 @@ def test_cells_of_few_rows_are_drawn_with_their_mean_and_variance():
     np.testing.assert_allclose(drawn.var(axis=1), variance, rtol=0.06)
 
 
+def test_weighted_cells_are_drawn_with_their_mean_and_variance():
+    random = np.random.default_rng(6)
+    weights = [random.choice([0.2, 1.0, 5.0], n) for n in (1, 2, 5, 30, 200) for _ in range(3)]
+    chances = [
+        random.uniform(low, low + 0.02, len(w)) for w, low in zip(weights, [0.02, 0.4, 0.97] * 5, strict=True)
+    ]
+    pairs = list(zip(weights, chances, strict=True))
+    weight = np.array([w.sum() for w in weights])
+    mean, variance = (np.array([w @ p for w, p in pairs]), np.array([w**2 @ (p * (1 - p)) for w, p in pairs]))
+    draw, _ = weighted_sums_of_cells(weight, mean, variance)
+    drawn = draw(np.random.default_rng(0), 40_000)
+    assert (np.abs(drawn.mean(axis=1) - mean) < 5 * drawn.std(axis=1) / 200).all()
+    enough = weight**2 / np.array([w @ w for w in weights]) > 4
+    np.testing.assert_allclose(drawn.var(axis=1)[enough], variance[enough], rtol=0.1)
+
+
 @pytest.mark.parametrize(("n_parts", "workers"), [(1, 1), (5, 2), (64, 4)])
 def test_every_division_order_and_number_of_workers_gives_the_same_bits(
     table, whole, tmp_path, n_parts, workers
@@ -165,6 +244,7 @@ def test_every_division_order_and_number_of_workers_gives_the_same_bits(
         for name in ("place", "count", "high", "low"):
             assert np.array_equal(getattr(mine, name), getattr(other, name))
     assert summary.sums.by["site"][0] == whole.sums.by["site"][0] == ("north", "south", "west")
+    assert summary.sums.losses == whole.sums.losses
     assert summary.ece("top-label", 15) == whole.ece("top-label", 15)
 
 
@@ -250,8 +330,15 @@ def test_weights_and_logits(rows, tmp_path):
         assert interval.upper == pytest.approx(expected.upper, abs=1e-10)
     assert summary.accuracy == pytest.approx(calib.accuracy(inside.labels, inside), abs=1e-12)
     assert summary.n_samples == int((weights > 0).sum())
-    with pytest.raises(InputError, match="noise floor of weighted rows needs the rows"):
-        summary.noise_floor()
+    of_rows = {"sample_weight": inside.sample_weight}
+    expected = measure_interval(inside.labels, inside, "accuracy", **of_rows)
+    assert summary.accuracy_interval() == pytest.approx(expected, abs=1e-12)
+    mine = summary.noise_floor("top-label", random_state=0)
+    theirs = calib.noise_floor(inside.labels, inside, random_state=1)
+    assert mine.observed == pytest.approx(theirs.observed, abs=1e-12)
+    error = theirs.samples.std() / np.sqrt(1000)
+    assert abs(mine.mean - theirs.mean) < 6 * error
+    assert abs(mine.quantile(0.95) - theirs.quantile(0.95)) < 12 * error
     assert scale.load(dumps(summary)).ece() == summary.ece()
 
 
@@ -286,6 +373,25 @@ def test_faults_name_file_row_group_and_row(rows, tmp_path, code):
     left = scale.summarize(file, faults="drop")
     assert (left.n_samples, left.sums.n_faulty) == (999, 1)
     assert "row group 2, row 777" in left.findings[0]
+
+
+def test_doctor_examines_the_first_rows_of_each_file_and_the_classes_of_all(rows, tmp_path):
+    proba, labels = rows[0][:2_000], rows[1][:2_000]
+    pq.write_table(vectors(proba, labels), tmp_path / "a.parquet", row_group_size=500)
+    other = np.roll(labels, 1)  # a file whose labels belong to other rows
+    pq.write_table(vectors(proba, other), tmp_path / "b.parquet", row_group_size=500)
+    found = scale.summarize(tmp_path).findings
+    assert len(found) == 1
+    assert "b.parquet, row group 0, row 0, of the first 500 rows: " in found[0]
+    assert found[0].endswith("(labels_shuffled)")
+    few = proba.copy()
+    few[:, 6] = 0.0
+    few /= few.sum(axis=1, keepdims=True)
+    file = tmp_path / "few.parquet"
+    pq.write_table(vectors(few, np.minimum(labels, 5)), file)
+    remarks = scale.summarize(file, class_wise=True).remarks
+    assert [line.rsplit("(", 1)[1] for line in remarks] == ["class_never_true)", "class_never_predicted)"]
+    assert remarks[0].startswith("1 of 7 classes is never the true label: 'c6'")
 
 
 def test_files_that_cannot_be_used(tmp_path):
