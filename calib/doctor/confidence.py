@@ -45,6 +45,8 @@ def find_double_softmax(raw: RawPredictions, codes: np.ndarray | None) -> Findin
         return None
 
     def undo(data: RawPredictions) -> RawPredictions:
+        if not data.proba.min() > 0.0:  # another part of the file, which no softmax gave
+            return data
         p = _undone(data.proba).clip(0.0, 1.0)
         return replace(data, proba=(p / p.sum(axis=1, keepdims=True)).astype(data.proba.dtype))
 

@@ -99,6 +99,8 @@ def sum_to_one(table: Table, names: Sequence[str], tolerance: float = 0.02) -> b
 
 def _share_of_sums(table: Table, names: Sequence[str], tolerance: float = 0.02) -> float:
     """Return the share of the first rows whose columns sum to 1, up to a tolerance."""
+    if len({len(table.columns[name]) for name in names}) > 1:
+        return 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         sums = np.sum([table.columns[name][:2000] for name in names], axis=0, dtype=np.float64)
         return float(np.mean(np.abs(sums - 1.0) < tolerance))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import io
 import json
@@ -164,7 +165,7 @@ def tree(rng: np.random.Generator) -> bytes:
     """JSON with some of its values and names exchanged."""
     content = json.loads(FILES[str(rng.choice(["json", "json lists"]))])
     for _ in range(rng.integers(1, 4)):
-        at, value = content, VALUES[int(rng.integers(0, len(VALUES)))]
+        at, value = content, copy.deepcopy(VALUES[int(rng.integers(0, len(VALUES)))])
         for _ in range(int(rng.integers(0, 3))):
             inner = (
                 at[int(rng.integers(0, len(at)))] if isinstance(at, list) else at[str(rng.choice(list(at)))]
