@@ -443,7 +443,24 @@ def _cells_of_sums(
 ) -> BinStatistics:
     """Return the cells of equal-width bins, from sums over the rows of each problem and bin."""
     cell = np.flatnonzero(counts)
-    count, problem, bin_ = counts[cell], cell // n_bins, cell % n_bins
+    count = counts[cell]
+    means = score_sums[cell] / count, outcome_sums[cell] / count
+    return uniform_cells(shape, n_bins, n_samples, cell, count, *means, count, count)
+
+
+def uniform_cells(
+    shape: NotionShape,
+    n_bins: int,
+    n_samples: int,
+    cell: np.ndarray,
+    count: np.ndarray,
+    mean_score: np.ndarray,
+    mean_outcome: np.ndarray,
+    weight: np.ndarray,
+    square: np.ndarray,
+) -> BinStatistics:
+    """Return the cells of equal-width bins; `cell` is problem times B plus bin, ascending."""
+    problem, bin_ = cell // n_bins, cell % n_bins
     stop = np.cumsum(count)
     return BinStatistics(
         shape=shape,
@@ -459,10 +476,10 @@ def _cells_of_sums(
         lower=bin_ / n_bins,
         upper=(bin_ + 1) / n_bins,
         count=count,
-        mean_score=score_sums[cell] / count,
-        mean_outcome=outcome_sums[cell] / count,
-        weight=count,
-        square=count,
+        mean_score=mean_score,
+        mean_outcome=mean_outcome,
+        weight=weight,
+        square=square,
     )
 
 

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -24,6 +25,18 @@ FORMAT, VERSION = "calib-model", 1
 MAX_MODEL_BYTES = 4 * 2**30
 #: Parameters of the model that are kept; folds are not, because the pairs are what came of them.
 PARAMETERS = ("calibration", "random_state", "ensemble", "response")
+
+
+#: What archives raise that are damaged, encrypted (RuntimeError) or packed otherwise (NotImplementedError,
+#: one of these), and what JSON raises that is none or too deep (RecursionError, one of these).
+UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    RuntimeError,
+    UnicodeDecodeError,
+    json.JSONDecodeError,
+)
 
 
 def save_model(model: CalibratedModel, file: str | os.PathLike[str] | BinaryIO) -> None:
@@ -110,7 +123,7 @@ def load_model(file: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[str
                 loads(_member(archive, f"calibrator-{number}.json", MAX_BYTES))
                 for number in range(len(pairs))
             ]
-    except (zipfile.BadZipFile, UnicodeDecodeError, json.JSONDecodeError, NotImplementedError) as error:
+    except UNREADABLE as error:
         raise CalibratorFileError(f"this is not a model file: {error}") from None
     skops = _skops()
     unknown = sorted(set(skops.get_untrusted_types(data=written)) - set(trusted))

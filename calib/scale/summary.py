@@ -14,7 +14,7 @@ import pandas as pd
 from calib.assessment.conclusion import Conclusion, conclusion_of_cells
 from calib.assessment.summary import BASE
 from calib.assessment.summary import Summary as Metrics
-from calib.binning import BinStatistics, assign_bins, uniform_edges
+from calib.binning import BinStatistics, assign_bins, uniform_cells, uniform_edges
 from calib.diagrams.classes import (
     ClassDiagram,
     ClassHeat,
@@ -638,27 +638,16 @@ class Summary(Result):
             weight_square = total(sums.total("weight_square")) * scale**2
             score, square = score * scale, square * scale
             variance = total(sums.total("variance")) * scale**2
-        number = groups // n_bins
-        bins = groups % n_bins
-        stop = np.cumsum(count)
-        cells = BinStatistics(
-            shape=shape,
-            strategy="uniform",
-            n_bins=n_bins,
-            n_samples=self.n_samples if n_rows is None else n_rows,
-            problem=number,
-            bin=bins,
-            label=shape.labels_of(number),
-            claim=shape.claims_of(number),
-            start=stop - count,
-            stop=stop,
-            lower=bins / n_bins,
-            upper=(bins + 1) / n_bins,
-            count=count,
-            mean_score=np.minimum(score / weight, 1.0),
-            mean_outcome=np.minimum(outcome / weight, 1.0),
-            weight=weight,
-            square=weight_square,
+        cells = uniform_cells(
+            shape,
+            n_bins,
+            self.n_samples if n_rows is None else n_rows,
+            groups,
+            count,
+            np.minimum(score / weight, 1.0),
+            np.minimum(outcome / weight, 1.0),
+            weight,
+            weight_square,
         )
         return _Moments(cells, score, square, variance)
 

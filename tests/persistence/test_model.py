@@ -114,6 +114,24 @@ def _edit(parts, **values):
     parts["model.json"] = json.dumps(json.loads(parts["model.json"]) | values).encode()
 
 
+def test_encrypted_damaged_and_deep_files_are_refused():
+    """Bit 0 of the flags says that a member is encrypted; they stand 6 and 8 bytes into its two headers."""
+    parts = io.BytesIO()
+    with zipfile.ZipFile(parts, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("model.json", b"{" + b" " * 500 + b"}")
+    packed = bytearray(parts.getvalue())
+    encrypted, damaged = bytearray(packed), bytearray(packed)
+    encrypted[6] |= 1
+    encrypted[packed.index(b"PK\x01\x02") + 8] |= 1
+    damaged[40:44] = b"\xff\xff\xff\xff"  # just after the header of 30 bytes and the name
+    deep = io.BytesIO()
+    with zipfile.ZipFile(deep, "w") as archive:
+        archive.writestr("model.json", b"[" * 200_000)
+    for content in (bytes(encrypted), bytes(damaged), deep.getvalue()):
+        with pytest.raises(CalibratorFileError, match="not a model file"):
+            load_model(io.BytesIO(content))
+
+
 def test_what_is_no_zip_is_refused():
     with pytest.raises(CalibratorFileError, match="not a model file"):
         load_model(io.BytesIO(b"no zip"))
