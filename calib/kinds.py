@@ -184,6 +184,29 @@ COUNTS_ROWS = {
 #: How to use what counts rows all the same.
 COUNT_ALIKE = "count every row once to use it (Data page, or --unweighted)"
 
+#: What reads rows one by one, which a summary (`calib.scale`) does not hold, and what to do instead: keys are
+#: titles of pages, or what is shown.
+READS_ROWS = {
+    "Calibrate": "fit on the files with calib fit",
+    "Compare": "upload a sample of the rows",
+    "Decide": "upload a sample of the rows",
+    "Imbalance": "upload a sample of the rows",
+    "Simplex": "upload a sample of the rows",
+    "The list of rows": "upload a sample of them",
+    "What a class is confused with": "upload a sample of the rows",
+    "The report": "upload a sample of the rows",
+    "A project": "keep the summary file itself",
+    "A diagram or a band without bins": "upload a sample of the rows",
+    "A test or an estimate without bins": "upload a sample of the rows",
+    "The map of group and predicted class": "upload a sample of the rows",
+    "Calibration by group": "fit on the files with calib.scale.fit(..., groups=...)",
+}
+
+
+def needs_rows(what: str) -> str:
+    """Say that something of `READS_ROWS` needs more than a summary, and what to do instead."""
+    return f"{what} needs the rows, and a summary holds sums of them: {READS_ROWS[what]}."
+
 
 def needs_equal_rows(what: str) -> str:
     """Say that something of `COUNTS_ROWS` cannot use weights, why, and what to do."""

@@ -6,11 +6,10 @@ import streamlit as st
 from streamlit.column_config import Column, NumberColumn
 
 from calib import figures
-from calib.binning import bin_statistics
 from calib.diagrams.classes import CLASS_COLUMNS, class_heat
 from calib.diagrams.reliability import cell_words
 from pages.shared.panels.class_detail import chosen_cell, forget_confused, show_class
-from pages.shared.results import classes, problems
+from pages.shared.results import cells, classes
 from pages.shared.session import dataset
 from pages.shared.widgets import beside, bins_and_model, chart, download, heading, literal, need_kind
 
@@ -102,10 +101,9 @@ with main:
     if pages > 1:
         page = st.number_input(f"Page (of {pages:,}, {HEAT_ROWS} classes each)", 1, pages, key="heat-page")
     if len(codes):
-        # Equal-width bins for every method.
-        cells = bin_statistics(problems(method, "top-label"), n_bins=n_bins)
-        diagram = class_heat(cells, codes[(page - 1) * HEAT_ROWS : page * HEAT_ROWS])
-        limit = class_heat(cells).limit  # of all classes: a colour keeps its meaning when they are searched
+        by_cell = cells(method, "top-label", n_bins)  # equal-width bins for every method
+        diagram = class_heat(by_cell, codes[(page - 1) * HEAT_ROWS : page * HEAT_ROWS])
+        limit = class_heat(by_cell).limit  # of all classes: a colour keeps its meaning when they are searched
         st.markdown(
             "Orange-red: right less often than the confidence says. Blue: more often. Paler cells have fewer "
             "than 20 rows. Click a cell to open its class and list its rows."

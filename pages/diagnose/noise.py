@@ -33,6 +33,7 @@ from pages.shared.widgets import (
     heading,
     literal,
     need_kind,
+    say_rows_needed,
     stacked,
 )
 
@@ -79,7 +80,7 @@ def intervals(method: Method) -> pd.DataFrame:
         bar.progress(position / len(measures), f"Computing the interval of {measure.title}")
         floor = by_error.get(measure.title)
         value = floor.observed if floor else getattr(summary_row, measure.key)
-        lower, upper = interval(method, measure.key, n_bins)
+        lower, upper = interval(method, measure.key, n_bins)  # NaN where sums give none
         rows.append(
             {
                 "Number": measure.title,
@@ -115,14 +116,19 @@ st.caption(
     "Outcomes are redrawn 1,000 times as if every predicted probability were true, and each error is "
     "computed again. What noise alone shows grows with classes and bins and falls with rows."
 )
-if st.session_state.get("noise-error") not in by_error:
-    st.session_state["noise-error"] = next(iter(by_error))
-name = st.selectbox("Rows behind", list(by_error), key="noise-error")
-notion = MEASURES[next(key for key in floors(method, n_bins) if MEASURES[key].title == name)].notion
-list_most(method, rows_adding_most(method, notion, n_bins), name, "noise-rows", CELLS_FIRST)
+if not say_rows_needed("The list of rows"):
+    if st.session_state.get("noise-error") not in by_error:
+        st.session_state["noise-error"] = next(iter(by_error))
+    name = st.selectbox("Rows behind", list(by_error), key="noise-error")
+    notion = MEASURES[next(key for key in floors(method, n_bins) if MEASURES[key].title == name)].notion
+    list_most(method, rows_adding_most(method, notion, n_bins), name, "noise-rows", CELLS_FIRST)
 
 st.header("How sure is each number?", anchor=False)
-if data.evaluation.n_samples <= AT_ONCE or st.toggle("Compute the intervals now", key="resample"):
+if (
+    data.sums is not None
+    or data.evaluation.n_samples <= AT_ONCE
+    or st.toggle("Compute the intervals now", key="resample")
+):
     sure = intervals(method)
     numbers = [column for column in sure.columns if column not in ("Number", "p")]
     st.dataframe(
@@ -173,17 +179,20 @@ st.caption(
 )
 if len(models) > SHOWN:
     st.caption(f"The first {SHOWN} of {len(models)} models.")
-left, right = st.columns(2)
-if st.session_state.get("noise-part-model") not in shown:
-    st.session_state["noise-part-model"] = BASE
-of = models[left.selectbox("Model of the rows", shown, key="noise-part-model")]
-if right.selectbox("Rows behind its", PARTS, key="noise-part") == "calibration":
-    by, order = rows_adding_most(of, of.notions[0], n_bins), CELLS_FIRST
-else:
-    by, order = how_wrong(of), WRONG_FIRST
-list_most(of, by, st.session_state["noise-part"], "part-rows", order)
+if data.sums is None:
+    left, right = st.columns(2)
+    if st.session_state.get("noise-part-model") not in shown:
+        st.session_state["noise-part-model"] = BASE
+    of = models[left.selectbox("Model of the rows", shown, key="noise-part-model")]
+    if right.selectbox("Rows behind its", PARTS, key="noise-part") == "calibration":
+        by, order = rows_adding_most(of, of.notions[0], n_bins), CELLS_FIRST
+    else:
+        by, order = how_wrong(of), WRONG_FIRST
+    list_most(of, by, st.session_state["noise-part"], "part-rows", order)
 
 st.header("Estimates that depend less on noise and bins", anchor=False)
+if say_rows_needed("A test or an estimate without bins"):
+    st.stop()
 table = pd.DataFrame({notion: estimates(method, notion) for notion in method.notions})
 table = table.rename_axis("Estimate").reset_index()
 st.dataframe(

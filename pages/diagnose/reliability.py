@@ -13,15 +13,25 @@ from calib.kinds import lacks, needs_equal_rows
 from calib.metrics.catalogue import MEASURES, ece_of
 from calib.metrics.decompositions import corp_curve
 from calib.noise import verdict
-from calib.noise.bands import consistency_band
 from calib.notions import Notion
 from calib.reductions import top_label
 from pages.shared.address import keep_in_address
 from pages.shared.panels.model_difference import show_difference
 from pages.shared.panels.rows import rows_panel
+from pages.shared.results import band as band_of
 from pages.shared.results import bounds_of, floor, problems, reliability, rows_of
 from pages.shared.session import BASE, dataset, methods
-from pages.shared.widgets import beside, bins_and_model, chart, download, escaped, heading, literal, need_kind
+from pages.shared.widgets import (
+    beside,
+    bins_and_model,
+    chart,
+    download,
+    escaped,
+    heading,
+    literal,
+    need_kind,
+    say_rows_needed,
+)
 
 
 def pick_bin() -> None:
@@ -60,15 +70,17 @@ if others and lacks(data.kind, "notion:top-label") is None:
     other = None if wanted is None else methods()[wanted]
 with st.container(horizontal=True):
     show_band = st.toggle("Where a perfect model would fall", key="band", bind="query-params")
-    show_curve = st.toggle("Without bins (CORP)", key="corp", bind="query-params")
-    show_bounds = method.weights is None and st.toggle(
-        "Where the true curve runs", key="bounds", bind="query-params"
+    show_curve = data.sums is None and st.toggle("Without bins (CORP)", key="corp", bind="query-params")
+    show_bounds = (
+        data.sums is None
+        and not method.weighted
+        and st.toggle("Where the true curve runs", key="bounds", bind="query-params")
     )
     show_truth = data.truth is not None and method.name == BASE
     if show_truth:
         show_truth = st.toggle("True accuracy (known because simulated)", key="truth", bind="query-params")
 
-if method.weights is not None:
+if not say_rows_needed("A diagram or a band without bins") and method.weighted:
     st.caption(escaped(needs_equal_rows("The band of the true curve")))
 diagram = reliability(method, n_bins)
 # As the method is assessed, which for histogram binning is not in the bins drawn.
@@ -80,7 +92,7 @@ curve = corp_curve(problems(method, "confidence")).steps() if show_curve else No
 bounds = bounds_of(method) if show_bounds else None
 band = None
 if show_band:
-    perfect = consistency_band(problems(method, "confidence"), n_bins=n_bins, random_state=0)
+    perfect = band_of(method, n_bins)
     band = (perfect.lower, perfect.upper)
 
 event = data.evaluation.positive if data.kind.name == "binary" else None

@@ -16,7 +16,15 @@ from calib.slicing import Cut
 from calib.slicing.cuts import DATE_PARTS, QUANTILES, parse_cuts
 from calib.slicing.table import SLICE_COLUMNS
 from pages.shared.panels.rows import rows_panel
-from pages.shared.results import CutsAt, cuts, gaps, rows_of_group, slice_maps, slice_table
+from pages.shared.results import (
+    CutsAt,
+    cuts,
+    further_columns,
+    gaps,
+    rows_of_group,
+    slice_maps,
+    slice_table,
+)
 from pages.shared.session import BY, dataset
 from pages.shared.widgets import (
     ARROW,
@@ -28,6 +36,7 @@ from pages.shared.widgets import (
     heading,
     literal,
     need_kind,
+    say_rows_needed,
 )
 
 #: Columns chosen at first, rows of a map, columns of the class map, small diagrams, and gaps drawn.
@@ -108,7 +117,14 @@ heading(
 need_kind("Slices")
 data = dataset()
 rows = data.evaluation
-if rows.metadata is None or not len(rows.metadata.columns):
+columns = further_columns(rows)
+if data.sums is not None and not columns:
+    st.info(
+        "This summary has no groups. Make it again with calib summarize --by, such as --by site, for each "
+        "column of groups."
+    )
+    st.stop()
+if not columns:
     st.info(
         "These rows have no further columns. Add columns to your file, such as a site, an age or a date: "
         "every column that is neither a score nor a label stays with its rows, and is assessed here."
@@ -118,7 +134,7 @@ if rows.metadata is None or not len(rows.metadata.columns):
 if data.example is not None:
     st.caption("The columns of this example are simulated: drawn at random, one of them with the errors.")
 n_bins, method = bins_and_model()
-default = cuts(rows, tuple((str(name), None) for name in rows.metadata.columns))
+default = cuts(rows, tuple((name, None) for name in columns))
 offered = [name for name, cut in default.items() if isinstance(cut, Cut) and len(cut.groups) > 1]
 reasons = [
     reason if isinstance(reason, str) else f"column {name!r} has one value"
@@ -177,10 +193,11 @@ with main:
         on_select=pick_row,
         selection_mode=["single-row", "single-cell"],
     )
+    pooled = "ECE" if method.one_event else "conf-ECE"
     st.caption(
-        f"Error: {'TL-ECE' if table.notion == 'top-label' else 'ECE'} of the group's rows alone, in {n_bins} "
-        "equal-width bins for every model. Groups with few rows show larger errors by noise alone: compare "
-        "with the floor. Groups are ranked by p, then by how far they are above their floor."
+        f"Error: {'TL-ECE' if table.notion == 'top-label' else pooled} of the group's rows alone, in "
+        f"{n_bins} equal-width bins for every model. Groups with few rows show larger errors by noise alone: "
+        "compare with the floor. Groups are ranked by p, then by how far they are above their floor."
     )
     download(whole, "slices", key="slices-csv")
 
@@ -202,7 +219,7 @@ with main:
         page = right.number_input(f"Page (of {pages:,}, {MAP_ROWS} groups each)", 1, pages, key="slice-page")
     visible = tuple(ranked[(page - 1) * MAP_ROWS : page * MAP_ROWS])
     classes: tuple[int, ...] = ()
-    if not method.one_event:
+    if not method.one_event and not say_rows_needed("The map of group and predicted class"):
         predicted = np.bincount(top_label(method.scores)[0], minlength=len(rows.class_names))
         order = np.argsort(-predicted, kind="stable")[:MAP_CLASSES]
         classes = tuple(order[predicted[order] > 0].tolist())
@@ -304,10 +321,9 @@ with main:
 
 what = f"{literal(name)} {literal(group)}"
 what += "" if bin_ is None else f" at {bin_ / n_bins:.3g} to {(bin_ + 1) / n_bins:.3g}"
-behind = rows_of_group(method, one, place[group], n_bins, bin_)
 if predicted_as is not None:
     what += f", predicted {literal(rows.class_names[predicted_as])}"
-    behind = behind[top_label(method.scores)[0][behind] == predicted_as]
+behind = rows_of_group(method, one, place[group], n_bins, bin_, predicted_as)
 line = int(np.flatnonzero((table.column == name) & (table.group == group))[0])
 with side:
     st.subheader(f"{escaped(name)}: {escaped(group)}", anchor=False)
@@ -328,6 +344,8 @@ with side:
     st.caption("A click on a row of the table, a cell, a mark of a small diagram or a gap opens it here.")
 
 st.header("What to do about it", anchor=False)
+if say_rows_needed("Calibration by group"):
+    st.stop()
 if data.calibration is None or method.one_event:
     st.markdown("Calibration by group needs predicted classes and calibration rows.")
 else:

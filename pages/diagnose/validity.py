@@ -7,10 +7,10 @@ import streamlit as st
 
 from calib import InputError, figures
 from calib.diagrams.reliability import cell_words
-from calib.diagrams.validity import ValidityCurve, validity_cells, validity_words
+from calib.diagrams.validity import ValidityCurve, validity_words
 from calib.guarantees.card import guarantee_card
-from pages.shared.results import validity
-from pages.shared.session import BASE, Method, dataset, described_calibrator, methods
+from pages.shared.results import cells_of, validity
+from pages.shared.session import Method, dataset, described_calibrator, methods
 from pages.shared.widgets import chart, download, escaped, heading, literal, need_kind, stacked
 
 
@@ -53,14 +53,7 @@ of_class = left.selectbox(
 conditional = middle.toggle("Count cells, not rows", key="cells", bind="query-params")
 n_bins = 15
 
-cells = validity_cells(
-    chosen.calibrator,
-    models[BASE].scores,
-    chosen.scores,
-    notion=notion,
-    strategy=chosen.strategy,
-    label=of_class,
-)
+cells = cells_of(chosen, notion, of_class)
 try:
     curves = validity(chosen, notion, cells, n_bins)
 except InputError as error:

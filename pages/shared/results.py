@@ -26,9 +26,11 @@ from calib.isolation import computing
 from calib.kinds import kind_of, lacks
 from calib.metrics.catalogue import MEASURES, Measure
 from calib.noise import measure_interval
+from calib.noise.bands import ConsistencyBand, consistency_band
 from calib.noise.floor import ProblemFloors, problem_floors
 from calib.notions import Notion
 from calib.reductions import event_scores, outcomes_of, top_label
+from calib.scale.summary import Summary
 from calib.slicing import Cut, SliceGaps, SliceTable, cut_column, slice_gaps, slices
 from calib.slicing.maps import slice_class_heat, slice_heat
 from pages.shared.kept import kept
@@ -60,17 +62,21 @@ class ThreeClasses:
 
 @kept(rows=True)
 def problems(method: Method, notion: Notion) -> calib.BinaryProblems:
-    """Return the sorted binary problems of a method on the evaluation rows."""
+    """Return the sorted binary problems of a method on the evaluation rows; a summary has none."""
     return calib.reduce_to_binary(method.labels, method.scores, notion, **method.of_rows)
 
 
 def cells(method: Method, notion: Notion, n_bins: int) -> calib.BinStatistics:
-    """Return the (problem, bin) statistics of a method, with the binning that assesses it."""
-    return calib.bin_statistics(problems(method, notion), n_bins=n_bins, strategy=method.strategy)
+    """Return the statistics of the cells (problem, equal-width bin) of a method."""
+    if method.sums is not None:
+        return method.sums.cells(notion, n_bins)
+    return calib.bin_statistics(problems(method, notion), n_bins=n_bins)
 
 
 def summary(method: Method, n_bins: int) -> calib.Summary:
     """Return every metric of a method on the evaluation rows."""
+    if method.sums is not None:
+        return replace(method.sums.metrics(n_bins), method=method.name)
     return replace(_summary(method, n_bins, class_wise()), method=method.name)
 
 
@@ -91,12 +97,16 @@ def _summary(method: Method, n_bins: int, with_classes: bool) -> calib.Summary:
 @kept()
 def reliability(method: Method, n_bins: int) -> diagrams.ReliabilityDiagram:
     """Return the reliability diagram of a method on the evaluation rows."""
+    if method.sums is not None:
+        return method.sums.reliability(n_bins)
     return calib.reliability_diagram(method.labels, method.scores, n_bins=n_bins, **method.of_rows)
 
 
 @kept()
 def classes(method: Method, n_bins: int) -> diagrams.ClassTable:
     """Return the table of classes of a method on the evaluation rows."""
+    if method.sums is not None:
+        return method.sums.class_table(n_bins, random_state=0)
     top_problems = problems(method, "top-label")
     return compute(
         "Assessing every class",
@@ -109,22 +119,53 @@ def classes(method: Method, n_bins: int) -> diagrams.ClassTable:
     )
 
 
+@kept()
+def class_diagram(method: Method, label: int, notion: Notion, n_bins: int) -> diagrams.ClassDiagram:
+    """Return the reliability diagram of one class."""
+    if method.sums is not None:
+        return method.sums.class_diagram(label, notion, n_bins)
+    options: dict[str, Any] = {"notion": notion, "n_bins": n_bins, **method.of_rows}
+    return diagrams.class_diagram(method.labels, method.scores, label, **options)
+
+
+@kept()
+def band(method: Method, n_bins: int) -> ConsistencyBand:
+    """Return where the points of a perfect model would fall on the reliability diagram."""
+    if method.sums is not None:
+        return method.sums.band(n_bins, random_state=0)
+    return consistency_band(problems(method, "confidence"), n_bins=n_bins, random_state=0)
+
+
 @kept(rows=True)
 def rows_of(
     method: Method, notion: Notion, n_bins: int, label: int | None = None, bin_: int | None = None
-) -> np.ndarray:
-    """Return the evaluation rows in the equal-width cells of a class, of a bin, or of both."""
+) -> np.ndarray | None:
+    """Return the evaluation rows in the cells of a class, of a bin, or of both; None of a summary."""
+    if method.sums is not None:
+        return None
     return diagrams.rows_behind(problems(method, notion), label=label, bin=bin_, n_bins=n_bins)
 
 
 @kept(rows=True)
-def rows_of_group(method: Method, column: CutsAt, group: int, n_bins: int, bin_: int | None) -> np.ndarray:
-    """Return the evaluation rows of a group of a column, and of one bin of it if `bin_` is given."""
+def rows_of_group(
+    method: Method,
+    column: CutsAt,
+    group: int,
+    n_bins: int,
+    bin_: int | None = None,
+    predicted: int | None = None,
+) -> np.ndarray | None:
+    """Return the evaluation rows of a group of a column, of one bin or predicted class; None of a summary."""
+    if method.sums is not None:
+        return None
     (cut,) = _cuts(column)
     inside = cut.code == group
+    if predicted is not None:
+        inside &= top_label(method.scores)[0] == predicted
     if bin_ is None:
         return np.flatnonzero(inside)
     pooled = rows_of(method, "confidence" if not method.one_event else method.notions[0], n_bins, bin_=bin_)
+    assert pooled is not None
     return pooled[inside[pooled]]
 
 
@@ -150,6 +191,8 @@ def how_wrong(method: Method) -> np.ndarray:
 def floor(method: Method, key: str, n_bins: int) -> calib.NoiseFloor:
     """Return the noise floor of a calibration error: what a perfect model of this size would show."""
     options = MEASURES[key].options
+    if method.sums is not None:
+        return method.sums.noise_floor(n_bins=n_bins, random_state=0, **options)
     binary = problems(method, options.pop("notion"))
     options |= {"n_bins": n_bins, "strategy": method.strategy, "random_state": 0}
     return compute("Redrawing outcomes for the noise floor", calib.noise_floor, None, binary, **options)
@@ -181,7 +224,9 @@ def class_floors(method: Method, n_bins: int) -> ProblemFloors:
 
 @kept()
 def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
-    """Return the ends of the 95 % interval of a reported number of a method."""
+    """Return the ends of the 95 % interval of a reported number of a method; NaN where sums give none."""
+    if method.sums is not None:
+        return method.sums.interval(key, n_bins) or (np.nan, np.nan)
     measure = MEASURES[key]
     scores = problems(method, measure.options["notion"]) if measure.is_error else method.scores
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy}
@@ -192,6 +237,8 @@ def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
 @kept()
 def conclusion(method: Method, n_bins: int) -> calib.Conclusion:
     """Return in which direction a method's confidence is off, where, and for which predicted classes."""
+    if method.sums is not None:
+        return method.sums.conclusion(n_bins)
     binary = problems(method, method.notions[0])
     return calib.conclude(None, method.scores, n_bins=n_bins, problems=binary)
 
@@ -225,7 +272,8 @@ def intervals(method: Method, n_bins: int) -> dict[str, tuple[float, float]]:
     """Return the ends of the 95 % interval of every number in the summary of a method, by key."""
     numbers = summary(method, n_bins)
     keys = [key for key in MEASURES if getattr(numbers, key, None) is not None]
-    return {key: interval(method, key, n_bins) for key in keys}
+    ends = {key: interval(method, key, n_bins) for key in keys}
+    return {key: pair for key, pair in ends.items() if not np.isnan(pair).any()}
 
 
 @kept(rows=True)
@@ -240,9 +288,19 @@ def losses(method: Method) -> dict[str, np.ndarray]:
 CutsAt = tuple[tuple[str, Any], ...]
 
 
+def further_columns(rows: Any) -> list[str]:
+    """Return the names of the columns that groups can be cut from, or that a summary has groups of."""
+    if isinstance(rows, Summary):
+        return list(rows.sums.by)
+    return [] if rows.metadata is None else [str(name) for name in rows.metadata.columns]
+
+
 @kept(rows=True)
 def cuts(rows: Any, at: CutsAt) -> dict[str, Cut | str]:
-    """Return every named column of the metadata cut into groups, or why it cannot be."""
+    """Return every named column cut into groups, or why it cannot be; of a summary, the groups it has."""
+    if isinstance(rows, Summary):
+        by = rows.sums.by
+        return {name: Cut(name, "values", by[name][1].key, by[name][0]) for name, _ in at}
     found: dict[str, Cut | str] = {}
     for name, where in at:
         try:
@@ -259,6 +317,8 @@ def _cuts(at: CutsAt) -> list[Cut]:
 @kept()
 def slice_table(method: Method, at: CutsAt, n_bins: int) -> SliceTable:
     """Return the table of all groups of some columns."""
+    if method.sums is not None:
+        return method.sums.slices([name for name, _ in at], n_bins, random_state=0)
     (top,) = tops(method)
     options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, **method.of_rows}
     return compute("Assessing every group", slices, method.labels, top, _cuts(at), random_state=0, **options)
@@ -267,6 +327,8 @@ def slice_table(method: Method, at: CutsAt, n_bins: int) -> SliceTable:
 @kept()
 def gaps(method: Method, column: CutsAt, only: tuple[str, ...], n_bins: int) -> SliceGaps:
     """Return the gaps between groups of one column and all other rows."""
+    if method.sums is not None:
+        return method.sums.slice_gaps(column[0][0], n_bins, only=only)
     (top,), (cut,) = tops(method), _cuts(column)
     options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, **method.of_rows}
     return compute("Comparing groups", slice_gaps, method.labels, top, cut, only=list(only), **options)
@@ -277,6 +339,8 @@ def slice_maps(
     method: Method, column: CutsAt, groups: tuple[int, ...], classes: tuple[int, ...], n_bins: int
 ) -> tuple[diagrams.ClassHeat, diagrams.ClassHeat | None]:
     """Return group x bin and, of predicted classes, group x class."""
+    if method.sums is not None:
+        return method.sums.slice_heat(column[0][0], n_bins, groups), None
     (top,), (cut,) = tops(method), _cuts(column)
     shown = slice_heat(method.labels, top, cut, groups=groups, n_bins=n_bins, **method.of_rows)
     if not classes:
@@ -287,7 +351,7 @@ def slice_maps(
 
 def slice_notion(method: Method) -> Notion:
     """Return what the error of a group conditions on: the predicted class where there is one."""
-    return "confidence" if method.one_event else "top-label"
+    return "confidence" if method.one_event or method.sums is not None else "top-label"
 
 
 def tops(*methods: Method) -> list[Any]:
@@ -472,8 +536,24 @@ def estimates(method: Method, notion: Notion) -> dict[str, float]:
 @kept()
 def score_terms(method: Method, rule: str, n_bins: int) -> calib.Decomposition:
     """Return the decomposed Brier score or log loss of the event that the class is right, or Y = 1."""
+    if method.sums is not None:
+        return method.sums.decomposition(rule, n_bins)
     top_problems = problems(method, method.notions[0])
     return calib.decomposition(None, top_problems, rule=rule, n_bins=n_bins, strategy=method.strategy)
+
+
+def cells_of(method: Method, notion: Notion, label: int | None) -> diagrams.ValidityCells:
+    """Return the cells in which a validity curve compares the base model and a method."""
+    if method.sums is not None:
+        return diagrams.ValidityCells(of_calibrator=False, labels=None if label is None else (label,))
+    return diagrams.validity_cells(
+        method.calibrator,
+        methods()[BASE].scores,
+        method.scores,
+        notion=notion,
+        strategy=method.strategy,
+        label=label,
+    )
 
 
 def validity(
@@ -491,6 +571,10 @@ def validity(
 def _validity(
     method: Method, reference: Method | None, notion: Notion, cells: diagrams.ValidityCells, n_bins: int
 ) -> calib.ValidityCurve:
+    if method.sums is not None:
+        label = cells.labels[0] if cells.labels else None
+        options: dict[str, Any] = {"n_resamples": CURVE_REDRAWS, "random_state": 0}
+        return method.sums.validity(notion, n_bins, label=label, **options)
     return compute(
         "Computing validity",
         calib.validity_curve,

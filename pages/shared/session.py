@@ -31,11 +31,12 @@ from calib.notions import Notion
 from calib.persistence import dumps
 from calib.project import Project, Settings, Upload
 from calib.reductions import event_scores
+from calib.scale.summary import Summary
 from calib.slicing import cut_column
 from calib.validation import group_name
 from pages.shared import limits
 from pages.shared.address import ABOUT_DATA
-from pages.shared.kept import kept
+from pages.shared.kept import digest, kept
 from pages.shared.work import compute
 
 #: Key of the session under which the Slices page leaves a column, and where it is cut, to calibrate by.
@@ -69,8 +70,8 @@ class Dataset:
         Whether they were drawn from a simulated population.
     calibration : predictions of any kind, or None
         Rows to fit calibrators on.
-    evaluation : predictions of the same kind
-        Rows every number on screen is computed from.
+    evaluation : predictions of the same kind, or Summary
+        Rows every number on screen is computed from, or their sums.
     truth : (n,) array or None
         Known P(Y = c(x) | x) of the evaluation rows.
     example : str or None
@@ -98,6 +99,16 @@ class Dataset:
     upload: Upload | None = None
 
     @property
+    def sums(self) -> Summary | None:
+        """The summary that stands for rows that are elsewhere; None where the rows are here."""
+        return self.evaluation if isinstance(self.evaluation, Summary) else None
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.evaluation.sample_weight is not None if self.sums is None else self.sums.weighted
+
+    @property
     def own(self) -> bool:
         """Whether they are no built-in example: nothing that was not asked for replaces them then."""
         return self.example is None
@@ -105,7 +116,7 @@ class Dataset:
     @property
     def key(self) -> str:
         """Digest of all rows."""
-        return "/".join(rows.fingerprint for rows in (self.evaluation, self.calibration) if rows is not None)
+        return "/".join(digest(rows) for rows in (self.evaluation, self.calibration) if rows is not None)
 
     @property
     def digest(self) -> str:
@@ -131,10 +142,10 @@ class Method:
     ----------
     name : str
         Shown in tables and menus; chosen by calib, or the user's file name for an added model.
-    labels : (n,) int64 array
-        True class codes of the evaluation rows.
-    scores : predictions of any kind, or (n, L) array
-        Its predictions for them.
+    labels : (n,) int64 array or None
+        True class codes of the evaluation rows; None of a summary.
+    scores : predictions of any kind, (n, L) array, or Summary
+        Its predictions for them, or the sums of these.
     strategy : str
         How it is assessed: "discrete" for histogram-binned scores, else "uniform".
     key : str
@@ -150,7 +161,7 @@ class Method:
     """
 
     name: str
-    labels: np.ndarray
+    labels: np.ndarray | None
     scores: Any
     strategy: Strategy
     key: str
@@ -158,6 +169,16 @@ class Method:
     choices: int = 1
     weights: np.ndarray | None = None
     groups: np.ndarray | None = None
+
+    @property
+    def sums(self) -> Summary | None:
+        """The summary that stands for rows that are elsewhere; None where the rows are here."""
+        return self.scores if isinstance(self.scores, Summary) else None
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.weights is not None if self.sums is None else self.sums.weighted
 
     @property
     def of_rows(self) -> dict[str, Any]:
@@ -172,16 +193,22 @@ class Method:
     @property
     def scores_every_class(self) -> bool:
         """Whether it gives a score for every class, not only for the predicted class."""
+        if self.sums is not None:
+            return self.sums.sums.class_wise is not None
         return lacks(kind_of(self.scores), "notion:class-wise") is None
 
     @property
     def one_event(self) -> bool:
         """Whether it gives one score per row and no class: P(Y = 1), or a confidence."""
+        if self.sums is not None:
+            return lacks(kind_of(self.sums), "notion:top-label") is not None
         return event_scores(self.scores) is not None
 
     @property
     def notions(self) -> list[Notion]:
         """Notions it is judged by; for very large data, class-wise only if the user asked for it."""
+        if self.sums is not None:
+            return self.sums.notions
         if self.one_event:
             return [kind_of(self.scores).notion]
         if lacks(kind_of(self.scores), "notion:top-label") is not None:
@@ -255,7 +282,7 @@ def _put(data: Dataset, found: Sequence[Method] = ()) -> None:
     st.session_state["fits"] = len(found) > 1
     if found:
         return
-    store(_model(BASE, data.evaluation, data.evaluation.fingerprint))
+    store(_model(BASE, data.evaluation, digest(data.evaluation)))
     if data.calibration is not None:
         calibrator, choices = _first_calibrator(data)
         store(replace(_fit(name_of(calibrator), calibrator), choices=choices))
@@ -540,6 +567,8 @@ def add_model(name: str, rows: Any, key: str) -> Method:
 
 
 def _model(name: str, rows: Any, key: str) -> Method:
+    if isinstance(rows, Summary):
+        return Method(name, None, rows, "uniform", key)
     return Method(name, rows.labels, rows, "uniform", key, weights=rows.sample_weight)
 
 
@@ -568,7 +597,9 @@ def remove(name: str) -> Method | None:
 
 def class_wise() -> bool:
     """Whether class-wise numbers are shown: always for small data, for large data once the user asks."""
-    return dataset().evaluation.n_scores <= MANY_SCORES or st.session_state.get("class_wise", False)
+    data = dataset()
+    few = data.sums is not None or data.evaluation.n_scores <= MANY_SCORES
+    return few or st.session_state.get("class_wise", False)
 
 
 @st.cache_resource(max_entries=6, show_spinner="Preparing the example ...")

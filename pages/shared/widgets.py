@@ -17,8 +17,8 @@ from calib.figures.drawing import Drawing
 from calib.figures.html import CONFIG, figure_html, plotly_script
 from calib.formats import write_csv
 from calib.isolation.computing import write_table
-from calib.kinds import COUNTS_ROWS, Kind, lacks, needs_equal_rows
-from calib.predictions import weight_words
+from calib.kinds import COUNTS_ROWS, READS_ROWS, Kind, lacks, needs_equal_rows, needs_rows
+from calib.predictions import effective_words, weight_words
 from calib.report.html import page, paragraph, text
 from pages.shared.address import keep_in_address
 from pages.shared.pictures import offer_picture, picture_of
@@ -67,7 +67,7 @@ def show_dataset(data: Dataset | None) -> None:
         )
         st.page_link("pages/start/data.py", label="Open Data", icon=":material/upload_file:")
     of = data.evaluation
-    rows = f"{of.n_samples:,} evaluation rows, "
+    rows = f"{of.n_samples:,} evaluation rows{'' if data.sums is None else ' in a summary'}, "
     if data.kind.name == "binary":
         rows += f"P(Y = 1) of class {literal(of.positive)}"
     elif data.kind.name == "confidence":
@@ -80,7 +80,9 @@ def show_dataset(data: Dataset | None) -> None:
         rows += f", {of.coverage:.1%} of the rows answered"
     if data.calibration is not None:
         rows += f", {data.calibration.n_samples:,} calibration rows"
-    if of.sample_weight is not None:
+    if data.sums is not None and data.weighted:
+        rows += f"; every number is {effective_words(data.sums.effective_samples, of.n_samples)}"
+    elif data.weighted:
         rows += f"; every number is {weight_words(of.sample_weight)}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if data.simulated:
@@ -121,13 +123,22 @@ def shortfall(kind: Kind, what: str) -> str:
 def need_kind(page: str) -> None:
     """Stop the page if it needs more than the predictions have, or cannot use their weights, and say what."""
     missing = lacks(dataset().kind, f"page:{page}")
-    if missing is None and page in COUNTS_ROWS and dataset().evaluation.sample_weight is not None:
+    if missing is None and page in READS_ROWS and dataset().sums is not None:
+        missing = needs_rows(page)
+    if missing is None and page in COUNTS_ROWS and dataset().weighted:
         missing = needs_equal_rows(page)
     if missing is not None:
         st.info(escaped(missing[0].upper() + missing[1:]))
         several = " to look at one class" if dataset().kind.name == "multilabel" else ""
         st.page_link("pages/start/data.py", label=f"Open Data{several}", icon=":material/upload_file:")
         st.stop()
+
+
+def say_rows_needed(what: str) -> bool:
+    """Say, where a summary is on screen, that something of `READS_ROWS` needs the rows; return whether."""
+    if dataset().sums is not None:
+        st.caption(escaped(needs_rows(what)))
+    return dataset().sums is not None
 
 
 def need_calibration(task: str) -> None:

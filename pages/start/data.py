@@ -190,7 +190,7 @@ if rows.coverage < 1.0:
     )
 elif data.kind.name != "confidence":
     columns[2].metric("Classes", f"{rows.n_classes:,}", border=True)
-if rows.sample_weight is not None:
+if data.sums is None and data.weighted:
     st.markdown(
         "The rows have weights, and every number that can counts each row by its weight. What cannot says so."
     )
@@ -199,8 +199,8 @@ if data.kind.name == "multilabel":
     columns[3].metric("True classes a row", f"{rows.labels.sum(axis=1).mean():.3g}", border=True)
 else:
     columns[3].metric(
-        "Accuracy, weighted" if rows.sample_weight is not None else "Accuracy",
-        f"{accuracy(rows.labels, rows):.3f}",
+        "Accuracy, weighted" if data.weighted else "Accuracy",
+        f"{accuracy(rows.labels, rows) if data.sums is None else data.sums.accuracy:.3f}",
         border=True,
     )
 if data.kind.name == "binary":
@@ -208,30 +208,36 @@ if data.kind.name == "binary":
         f"The score is the probability of {literal(rows.positive)}; the other class is "
         f"{literal(rows.class_names[0])}."
     )
+if data.kind.name == "binary" and data.sums is None:
     st.button(
         f"Look at the probability of {literal(rows.class_names[0])} instead",
         on_click=switch_positive,
         icon=":material/swap_horiz:",
     )
-offer_class_names()
+if data.sums is None:
+    offer_class_names()
 if data.kind.name == "multilabel":
     show_several(rows)
     offer_project()
     st.stop()
 if lacks(data.kind, "page:Classes") is not None:
-    show_one_score(rows)
+    if data.sums is None:
+        show_one_score(rows)
     offer_project()
     st.stop()
 
-each = np.ones(rows.n_samples) if rows.sample_weight is None else rows.sample_weight
-true, predicted = (
-    np.bincount(codes, weights=each, minlength=rows.n_classes) / each.sum()
-    for codes in (rows.labels, rows.label)
-)
+if data.sums is not None:
+    true, predicted = data.sums.true / rows.n_samples, data.sums.predicted / rows.n_samples
+else:
+    each = np.ones(rows.n_samples) if rows.sample_weight is None else rows.sample_weight
+    true, predicted = (
+        np.bincount(codes, weights=each, minlength=rows.n_classes) / each.sum()
+        for codes in (rows.labels, rows.label)
+    )
 top_class = int(true.argmax())
 st.markdown(
     f"The most frequent class is {literal(rows.class_names[top_class])}: {true[top_class]:.1%} of the "
-    f"evaluation rows{'' if rows.sample_weight is None else ', weighted'}, predicted for "
+    f"evaluation rows{', weighted' if data.weighted and data.sums is None else ''}, predicted for "
     f"{predicted[top_class]:.1%}."
 )
 shares = pd.DataFrame({"class": rows.class_names, "true": true, "predicted": predicted})
@@ -244,6 +250,9 @@ chart(
 if rows.n_classes > 30:
     st.caption(f"The figure shows the 30 most frequent of {rows.n_classes:,} classes; the CSV has all.")
 
+if data.sums is not None:
+    offer_project()
+    st.stop()
 st.header("Preview", anchor=False)
 top = slice(0, PREVIEW_ROWS)
 preview = pd.DataFrame(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from calib import InputError, figures
 from calib.assessment.conclusion import Gap
 from calib.assessment.summary import HOW_SURE, how_assessed, interval_frame, interval_texts
-from calib.binning import bin_statistics
 from calib.calibrators.catalogue import name_of
 from calib.diagrams.classes import class_heat
-from calib.kinds import lacks
+from calib.kinds import lacks, needs_rows
 from calib.metrics.catalogue import MEASURES, ece_of
 from calib.noise import verdict
 from calib.notions import Notion
@@ -19,11 +20,11 @@ from pages.shared.panels.report import offer_report
 from pages.shared.panels.rows import rows_panel
 from pages.shared.panels.several_true import show_several_true
 from pages.shared.results import (
+    cells,
     conclusion,
     floor,
     interval,
     intervals,
-    problems,
     quick_advice,
     reliability,
     rows_of,
@@ -69,6 +70,9 @@ def link_gap(gap: Gap) -> None:
 
 def show_help() -> None:
     """Say which calibrators would help, and offer to fit the recommended one and take it away."""
+    if data.sums is not None:
+        st.caption(escaped(needs_rows("Calibrate")))
+        return
     if data.calibration is None:
         st.page_link(
             "pages/start/data.py",
@@ -118,9 +122,9 @@ def show_figures() -> None:
         return
     label, bin_ = st.session_state.get("looked-at", (None, None))
     names = data.evaluation.class_names
-    cells = bin_statistics(problems(base, "top-label"), n_bins=n_bins)
-    everything = class_heat(cells)
-    shown = class_heat(cells, everything.label[:MAP_ROWS])
+    by_cell = cells(base, "top-label", n_bins)
+    everything = class_heat(by_cell)
+    shown = class_heat(by_cell, everything.label[:MAP_ROWS])
     with right:
         chart(
             figures.heat(
@@ -191,16 +195,21 @@ def show_conclusion() -> DeltaGenerator:
     return help_place
 
 
+def interval_words(ends: tuple[float, float], digits: int) -> str | None:
+    """Return the line below a number; None where sums give no interval."""
+    return None if isnan(ends[0]) else f"{ends[0]:.{digits}f} to {ends[1]:.{digits}f}"
+
+
 def show_numbers() -> None:
     """Show the numbers of the base model and of every fitted calibrator."""
     base_summary = summary(base, n_bins)
     columns = st.columns(4)
-    weighted = "" if base.weights is None else ", weighted"
+    weighted = ", weighted" if base.weighted else ""
     if base_summary.accuracy is not None:
         columns[0].metric(
             MEASURES["accuracy"].title + weighted,
             f"{base_summary.accuracy:.3f}",
-            delta="{:.3f} to {:.3f}".format(*interval(base, "accuracy", n_bins)),
+            delta=interval_words(interval(base, "accuracy", n_bins), 3),
             delta_color="off",
             delta_arrow="off",
             border=True,
@@ -213,11 +222,10 @@ def show_numbers() -> None:
         if getattr(base_summary, key) is not None
     }
     for column, (measure, noise) in zip(columns[1:], floors.items(), strict=False):
-        low, high = interval(base, measure.key, n_bins)
         column.metric(
             measure.title + weighted,
             f"{noise.observed:.4f}",
-            delta=f"{low:.4f} to {high:.4f}",
+            delta=interval_words(interval(base, measure.key, n_bins), 4),
             delta_color="off",
             delta_arrow="off",
             border=True,
@@ -225,7 +233,7 @@ def show_numbers() -> None:
             help=f"{measure.about} Below it: the 95 % interval of the true error. It lies below the measured "
             f"one where noise adds much: {noise.words}.",
         )
-    if data.evaluation.n_scores > MANY_SCORES and data.kind.name == "vectors":
+    if data.sums is None and data.evaluation.n_scores > MANY_SCORES and data.kind.name == "vectors":
         columns[3].toggle(
             "Compute CW-ECE",
             key="class_wise",

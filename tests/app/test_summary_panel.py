@@ -1,36 +1,99 @@
-"""A summary dropped on the Data page is looked at there."""
+"""A summary dropped on the Data page is on every page, which says what needs the rows."""
 
 from __future__ import annotations
 
 import gzip
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+import calib
 from calib import scale
+from calib.kinds import READS_ROWS
+from calib.metrics.catalogue import MEASURES
 from calib.scale.files import dumps
-from tests.app.running import open_page
-from tests.app.test_pages_upload import shown_text, upload
+from tests.app.running import PAGES, open_page, press, words
+from tests.app.test_pages_upload import metric, shown_text, upload
 from tests.populations import population
 
+N, L = 3_000, 4
 
-def test_summary_shows_what_follows_from_sums(tmp_path):
-    proba, labels = population(3_000, 4, seed=1)
-    columns = {f"p(*c{code}*)": proba[:, code] for code in range(4)}
-    columns |= {"label": [f"*c{code}*" for code in labels], "site": ["north", "south"] * 1_500}
-    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
-    summary = scale.summarize(tmp_path, by="site")
+
+def put_on_screen(summary):
+    """The app with a summary in use."""
     app = open_page("pages/start/data.py", example="two-patients")
     upload(app, "up", "run.calib.json.gz", dumps(summary))
-    assert not app.exception
-    text = shown_text(app)
-    assert "3,000 rows, 4 classes" in text
-    assert f"TL-ECE {summary.ece('top-label', app.slider(key='bins').value):.3f}" in text
-    assert "predicted classes are" in text
-    assert "groups are" in text
-    app.slider(key="bins").set_value(20).run()
-    assert not app.exception
-    assert f"TL-ECE {summary.ece('top-label', 20):.3f}" in shown_text(app)
+    assert f"a summary of {summary.n_samples:,} rows" in shown_text(app)
+    press(app, "Use this summary")
+    assert "This summary is in use on every page." in shown_text(app)
+    return app
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return population(N, L, seed=1)
+
+
+@pytest.fixture(scope="module")
+def summarized(rows, tmp_path_factory):
+    proba, labels = rows
+    columns = {f"p(*c{code}*)": proba[:, code] for code in range(L)}
+    columns |= {"label": [f"*c{code}*" for code in labels], "site": ["north", "south"] * (N // 2)}
+    folder = tmp_path_factory.mktemp("rows")
+    pq.write_table(pa.table(columns), folder / "rows.parquet")
+    summary = scale.summarize(folder, by="site", class_wise=True)
+    return put_on_screen(summary), summary
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_shows_sums_or_says_what_needs_rows(summarized, page):
+    app, _ = summarized
+    app.switch_page(page).run()
+    name = page.rsplit("/", 1)[1].removesuffix(".py").capitalize()
+    said = words(app).replace("\\", "")
+    assert not app.error
+    if name in READS_ROWS:
+        assert f"{name} needs the rows, and a summary holds sums of them: {READS_ROWS[name]}." in said
+
+
+def test_numbers_are_those_of_the_rows(rows, summarized):
+    proba, labels = rows
+    app, _ = summarized
+    app.switch_page("pages/start/overview.py").run()
+    assert metric(app, "Accuracy") == f"{calib.accuracy(labels, proba):.3f}"
+    assert metric(app, "TL-ECE") == f"{calib.ece(labels, proba):.4f}"
+    assert metric(app, "CW-ECE") == f"{calib.ece(labels, proba, notion='class-wise'):.4f}"
+    expected = calib.summarize(labels, proba)
+    shown = app.dataframe[0].value.iloc[0]
+    for key, measure in MEASURES.items():
+        if measure.title in shown:
+            assert shown[measure.title].startswith(f"{getattr(expected, key):.4f}"), key
+    assert shown["Distinct scores"] == "\u2013"
+    said = calib.conclude(labels, proba).words([f"`` *c{code}* ``" for code in range(L)])
+    assert said[:40] in "\n".join(header.value for header in app.header)
+    app.switch_page("pages/diagnose/validity.py").run()
+    top = calib.validity_curve(labels, proba, n_bins=15)
+    assert f"**{top.at(0.05):.1%}**" in words(app)
+    app.switch_page("pages/diagnose/slices.py").run()
+    assert "of 2** groups are above noise" in words(app)
+    app.switch_page("pages/diagnose/classes.py").run()
+    found = calib.class_table(labels, proba, random_state=0)
+    np.testing.assert_allclose(app.dataframe[0].value["class_ece"], found.frame()["class_ece"], atol=1e-12)
+
+
+def test_weighted_confidences(tmp_path):
+    random = np.random.default_rng(2)
+    score, weight = random.random(600), random.choice([0.5, 1.0, 4.0], 600)
+    columns = {"confidence": score, "correct": random.random(600) < score, "weight": weight}
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    app = put_on_screen(scale.summarize(tmp_path))
+    for page in ("start/overview", "diagnose/reliability", "diagnose/noise", "diagnose/slices"):
+        app.switch_page(f"pages/{page}.py").run()
+        assert "every number is weighted, as good as" in words(app)
+        assert not app.error
+    assert "This summary has no groups" in words(app)
 
 
 def test_damaged_summary_is_one_sentence(tmp_path):

@@ -8,14 +8,14 @@ import numpy as np
 import streamlit as st
 
 from calib import figures
-from calib.binning import bin_statistics
-from calib.diagrams import ClassTable, class_diagram, confusions
+from calib.diagrams import ClassTable, confusions
+from calib.notions import Notion
 from calib.reductions import top_label
 from pages.shared.address import keep_in_address
 from pages.shared.panels.rows import rows_panel
-from pages.shared.results import problems, rows_of
+from pages.shared.results import cells, class_diagram, rows_of
 from pages.shared.session import Method, dataset
-from pages.shared.widgets import chart, literal
+from pages.shared.widgets import chart, literal, say_rows_needed
 
 
 def chosen_cell(n_bins: int) -> tuple[int, int] | None:
@@ -57,7 +57,7 @@ def scored_bin(n_bins: int) -> int | None:
 
 def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
     """Show the class chosen in the menu, the table or the map: a sentence, diagrams, confusions, rows."""
-    names, labels = dataset().evaluation.class_names, dataset().evaluation.labels
+    names = dataset().evaluation.class_names
     keep_in_address("class", range(len(table.share)), int(table.ranked[0]))
     code = st.selectbox("Class", table.ranked.tolist(), key="class", format_func=lambda c: names[c])
     at = chosen_cell(n_bins)
@@ -68,15 +68,15 @@ def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
         st.markdown(
             f"{literal(names[code])} is never predicted; it is the true class of {table.true[code]:,} rows."
         )
-    for notion in ("top-label", "class-wise"):
+    notions: tuple[Notion, ...] = ("top-label", "class-wise")
+    for notion in notions:
         if notion == "top-label" and not predicted:
             st.info("No top-label diagram: the class is never predicted.")
         elif notion == "class-wise" and not method.scores_every_class:
-            st.info("No class-wise diagram: this calibrator scores only the predicted class.")
+            whose = "this calibrator scores" if method.sums is None else "this summary has sums of"
+            st.info(f"No class-wise diagram: {whose} only the predicted class.")
         else:
-            diagram = class_diagram(
-                labels, method.scores, code, notion=notion, n_bins=n_bins, **method.of_rows
-            )
+            diagram = class_diagram(method, code, notion, n_bins)
             st.markdown(f"**{notion.capitalize()}**, ECE {diagram.ece:.4f}")
             chart(
                 figures.class_reliability(
@@ -89,9 +89,10 @@ def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
                 alt=f"Reliability diagram of one class, {notion}",
                 on_select=partial(pick_bin, notion, n_bins),
             )
-        if notion == "top-label":
+        if notion == "top-label" and method.sums is None:
             show_behind(method, n_bins)
-    show_confused(method)
+    if not say_rows_needed("What a class is confused with"):
+        show_confused(method)
 
 
 def show_behind(method: Method, n_bins: int) -> None:
@@ -122,7 +123,7 @@ def show_behind(method: Method, n_bins: int) -> None:
         return
     if not (label == code).any():
         return
-    bins = [None, *np.unique(bin_statistics(problems(method, "top-label"), n_bins=n_bins).bin).tolist()]
+    bins = [None, *np.unique(cells(method, "top-label", n_bins).bin).tolist()]
     if st.session_state.get("class-bin") not in bins:
         st.session_state["class-bin"] = None
     bin_ = st.selectbox(

@@ -15,7 +15,7 @@ from calib.formats.roles import Roles
 from calib.isolation.reader import check_project
 from pages.shared.session import Dataset, as_project, dataset, open_project, saved_settings
 from pages.shared.uploads import logged
-from pages.shared.widgets import escaped, literal, offer
+from pages.shared.widgets import escaped, literal, offer, say_rows_needed
 
 #: Bytes of data up to which the file is made before anybody asks for it.
 MADE_AT_ONCE = 2_000_000
@@ -77,6 +77,8 @@ def offer_project() -> None:
         "calibrators, further models, settings of the pages, and your notes. Drop it on *Upload your own* to "
         "go on; `calib.Project.load` and `calib open` read it, too. It holds data, never code."
     )
+    if say_rows_needed("A project"):
+        return
     st.text_area("Notes", key="notes", persist_state="session", placeholder="What you found, what comes next")
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", dataset().name).strip("-.") or "project"
     data = _file() if dataset().size <= MADE_AT_ONCE else _file

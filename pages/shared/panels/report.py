@@ -10,7 +10,7 @@ from calib.isolation.computing import write_report
 from calib.report import ReportInput
 from pages.shared.kept import kept
 from pages.shared.session import dataset, methods
-from pages.shared.widgets import offer
+from pages.shared.widgets import offer, say_rows_needed
 from pages.shared.work import compute
 
 
@@ -21,6 +21,8 @@ def offer_report(n_bins: int) -> None:
         "One HTML file with interactive figures that opens without a network: the data and findings about "
         "them, verdicts, diagrams, classes, methods, guarantees, versions and settings."
     )
+    if say_rows_needed("The report"):
+        return
     if not st.toggle("Make a report", key="make-report"):
         return
     data, models = dataset(), methods()

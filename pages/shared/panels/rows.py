@@ -10,8 +10,9 @@ import pandas as pd
 import streamlit as st
 
 from calib.diagrams.rows import row_table
+from calib.kinds import needs_rows
 from pages.shared.session import BASE, Method, dataset, methods
-from pages.shared.widgets import download
+from pages.shared.widgets import download, escaped
 
 #: Rows of a page of the table.
 PAGE = 25
@@ -23,7 +24,7 @@ BEHIND = "The rows behind it"
 @st.fragment
 def rows_panel(
     method: Method,
-    which: np.ndarray,
+    which: np.ndarray | None,
     what: str,
     key: str,
     by: np.ndarray | None = None,
@@ -37,8 +38,8 @@ def rows_panel(
     ----------
     method : Method
         The model on screen; if it is the base model, the first calibrator is shown beside it.
-    which : (m,) int array
-        The rows.
+    which : (m,) int array or None
+        The rows; None of a summary.
     what : str
         What they are, as Markdown.
     key : str
@@ -54,6 +55,9 @@ def rows_panel(
     """
     if title:
         st.header(title, anchor=False)
+    if which is None:
+        st.caption(escaped(needs_rows("The list of rows")))
+        return
     st.markdown(f"{what}: **{len(which):,}** rows, {order}.")
     if not st.toggle("List these rows", key=f"{key}-open"):
         return

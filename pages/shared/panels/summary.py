@@ -1,26 +1,22 @@
-"""A summary of rows that are elsewhere: dropped on the Data page, it is looked at there."""
+"""A summary of rows that are elsewhere: dropped on the Data page, and put on every page from there."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
-from calib import InputError, figures, scale
-from calib.diagrams.classes import CLASS_COLUMNS
+from calib import InputError, scale
 from calib.isolation.reader import check_summary
-from calib.noise import verdict
 from calib.scale.summary import Summary
-from calib.slicing.table import SLICE_COLUMNS
-from pages.shared.session import dataset
+from pages.shared.session import Dataset, dataset, use
 from pages.shared.uploads import logged
-from pages.shared.widgets import bins_slider, chart, download, escaped, literal
+from pages.shared.widgets import escaped
 
 #: How an uploaded summary ends: the first bytes are those of any compressed file.
 ENDING = ".calib.json.gz"
-#: Classes and groups that tables show; the downloads have all.
-SHOWN = 200
+#: Findings that are listed.
+SHOWN = 20
 
 
 def is_summary_file(file: Any) -> bool:
@@ -29,41 +25,41 @@ def is_summary_file(file: Any) -> bool:
 
 
 def show_summary(file: Any) -> None:
-    """Show what follows from an uploaded summary."""
+    """Say what an uploaded summary holds and offer to use it; say so once it is in use."""
     try:
         summary = _summary(file)
+        if dataset().sums is summary:
+            st.success("This summary is in use on every page.")
+            _show_findings(summary)
+            return
+        classes = f", {summary.n_classes:,} classes" if summary.n_classes else ""
+        st.markdown(
+            f"This is a summary of {summary.n_samples:,} rows{classes}. It holds sums, not rows: every page "
+            "shows what follows from these, and says in one sentence what needs the rows."
+        )
+        if st.button("Use this summary", type="primary"):
+            source = (
+                f"Summary of {summary.source}" if summary.source else "Summary of rows that are elsewhere"
+            )
+            use(Dataset(file.name, source, False, None, summary, log=_log(summary)))
+            st.rerun()
     except InputError as error:
         st.error(f"Not opened: {escaped(error)}")
-        return
-    st.subheader("Summary", anchor=False)
-    classes = f", {summary.n_classes:,} classes" if summary.n_classes else ""
-    st.markdown(f"{summary.n_samples:,} rows{classes}, from {literal(summary.source or 'a file')}.")
-    if summary.findings:
-        st.warning(f"{summary.sums.n_faulty:,} rows could not be used and were left out when it was made.")
-    st.info(
-        "A summary holds sums, not rows: errors, diagrams and tables of it are here. What needs rows, on the "
-        f"other pages, goes on showing {literal(dataset().name)}."
-    )
-    n_bins = bins_slider()
-    _show_numbers(summary, n_bins, file.file_id)
-    diagram = summary.reliability(n_bins)
-    chart(
-        figures.reliability(diagram),
-        "summary-reliability",
-        table=diagram.frame(),
-        alt=f"Reliability diagram of the summary. {diagram.words()}",
-    )
-    if summary.kind in ("vectors", "top-label"):
-        _show_classes(summary, n_bins, file.file_id)
-    if summary.sums.by:
-        _show_groups(summary, n_bins, file.file_id)
-    validity = summary.validity(n_bins=n_bins)
-    chart(
-        figures.validity({"the summary": validity}),
-        "summary-validity",
-        table=validity.frame(),
-        alt=f"Validity curve of the summary: {validity.at(0.05):.1%} of the rows are within 0.05.",
-    )
+        st.caption("The data loaded before are still in use.")
+
+
+def _show_findings(summary: Summary) -> None:
+    """List what was found while the rows were read, and what all of them say."""
+    for line in (*summary.findings[:SHOWN], *summary.remarks):
+        st.text(line)
+    if len(summary.findings) > SHOWN:
+        st.caption(f"The first {SHOWN} of {len(summary.findings):,} findings.")
+
+
+def _log(summary: Summary) -> tuple[str, ...]:
+    """Return how many rows were left out, as pages and downloads say it."""
+    faulty = summary.sums.n_faulty
+    return (f"{faulty:,} rows that could not be used were left out",) if faulty else ()
 
 
 def _summary(file: Any) -> Summary:
@@ -75,65 +71,3 @@ def _summary(file: Any) -> Summary:
         summary = scale.load(file.getvalue())
         st.session_state["summary"] = file.file_id, summary
     return summary
-
-
-def _once(what: str, n_bins: int, file_id: str, make: Any) -> Any:
-    """Return what is made once for each upload and number of bins."""
-    key = f"summary-{what}"
-    kept = st.session_state.get(key)
-    if kept is None or kept[0] != (file_id, n_bins):
-        kept = (file_id, n_bins), make()
-        st.session_state[key] = kept
-    return kept[1]
-
-
-def _show_numbers(summary: Summary, n_bins: int, file_id: str) -> None:
-    table = summary.frame(n_bins)
-    st.dataframe(
-        table,
-        hide_index=True,
-        column_config={
-            "metric": "Number",
-            "value": st.column_config.NumberColumn("Value", format="%.4f"),
-            "lower": st.column_config.NumberColumn("95 % from", format="%.4f"),
-            "upper": st.column_config.NumberColumn("to", format="%.4f"),
-        },
-    )
-    download(table, "summary", key="summary-numbers")
-    if summary.weighted:
-        st.caption("Rows have weights; their noise floor needs the rows.")
-        return
-    notion = "top-label" if summary.kind in ("vectors", "top-label") else None
-    name = {"vectors": "TL-ECE", "top-label": "TL-ECE", "confidence": "conf-ECE"}.get(summary.kind, "ECE")
-    floor = _once("floor", n_bins, file_id, lambda: summary.noise_floor(notion, n_bins, random_state=0))
-    st.markdown(f"{verdict(floor, name)}.")
-
-
-def _show_classes(summary: Summary, n_bins: int, file_id: str) -> None:
-    heat = summary.class_heat(n_bins)
-    names = [escaped(name) for name in summary.class_names]
-    chart(
-        figures.heat(summary.class_heat(n_bins, heat.label[:30]), names),
-        "summary-heat",
-        table=heat.frame(summary.class_names),
-        alt="Signed miscalibration of predicted class and bin.",
-    )
-    if summary.weighted:
-        return
-    classes = _once("classes", n_bins, file_id, lambda: summary.class_table(n_bins, random_state=0))
-    st.markdown(f"{classes.words('**{}**')}.")
-    table = classes.frame(summary.class_names).drop(columns="label")
-    _table(table, {name: head for name, (head, _) in CLASS_COLUMNS.items()}, "classes")
-
-
-def _show_groups(summary: Summary, n_bins: int, file_id: str) -> None:
-    if summary.weighted:
-        return
-    groups = _once("groups", n_bins, file_id, lambda: summary.slices(n_bins=n_bins, random_state=0))
-    st.markdown(f"{groups.words('**{}**')}.")
-    _table(groups.frame(), {name: head for name, (head, _) in SLICE_COLUMNS.items()}, "groups")
-
-
-def _table(table: pd.DataFrame, heads: dict[str, str], name: str) -> None:
-    st.dataframe(table.head(SHOWN).rename(columns=heads), hide_index=True)
-    download(table, f"summary-{name}", key=f"summary-{name}-csv")
