@@ -60,8 +60,10 @@ def keep_in_address(name: str, values: Collection[Any], default: Any) -> None:
     moved = not arrived and now is not None and now != shown
     if not moved and (given != written or arrived) and given in named:
         st.session_state[name] = named[given]
-    elif st.session_state.get(name) not in values:
+    elif now not in values:
         st.session_state[name] = default
+    elif arrived:  # the control of this page is another one than that of the page before
+        st.session_state[name] = now
     value = st.session_state[name]
     if str(value) != given and (given is not None or value != default):
         st.query_params[name] = str(value)

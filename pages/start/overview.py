@@ -251,6 +251,9 @@ def show_numbers() -> None:
         f"{floor(method, error.key, n_bins).mean:.4f}" for method in shown
     ]
     order = [*texts.index[:at], texts.index[-1], *texts.index[at:-1]]
+    dashes = " A dash: the method gives no score per class." if data.kind.name == "vectors" else ""
+    if data.sums is not None:
+        dashes = " A dash: sums do not tell it."
     st.dataframe(texts.loc[order].rename_axis("Number"), height="content")
     download(interval_frame(summaries, ends), "overview", key="overview-csv")
     st.caption(
@@ -260,7 +263,7 @@ def show_numbers() -> None:
             if lacks(data.kind, "measure:top_brier") is None
             else ""
         )
-        + (" A dash: the method gives no score per class." if data.kind.name == "vectors" else "")
+        + dashes
     )
     st.page_link(
         "pages/diagnose/noise.py",

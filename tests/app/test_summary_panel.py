@@ -66,11 +66,12 @@ def test_numbers_are_those_of_the_rows(rows, summarized):
     assert metric(app, "TL-ECE") == f"{calib.ece(labels, proba):.4f}"
     assert metric(app, "CW-ECE") == f"{calib.ece(labels, proba, notion='class-wise'):.4f}"
     expected = calib.summarize(labels, proba)
-    shown = app.dataframe[0].value.iloc[0]
+    shown = app.dataframe[0].value["Base model"]
     for key, measure in MEASURES.items():
         if measure.title in shown:
             assert shown[measure.title].startswith(f"{getattr(expected, key):.4f}"), key
     assert shown["Distinct scores"] == "\u2013"
+    assert "A dash: sums do not tell it." in words(app)
     said = calib.conclude(labels, proba).words([f"`` *c{code}* ``" for code in range(L)])
     assert said[:40] in "\n".join(header.value for header in app.header)
     app.switch_page("pages/diagnose/validity.py").run()
