@@ -8,7 +8,7 @@ edge j/B; for float32 scores the edge is rounded up to the next float32, which d
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -24,6 +24,10 @@ from calib.results import Result
 from calib.validation import check_choice, check_count
 
 __all__ = ["BinStatistics", "BinaryProblems", "PerClass", "bin_statistics"]
+
+
+#: Entries for each that is tied, from which cuts are first placed as if none were.
+FEW_TIES = 32
 
 
 @dataclass(frozen=True)
@@ -550,19 +554,66 @@ def equal_mass_cuts(group_ends: np.ndarray, n_bins: int) -> np.ndarray:
     without ties the sizes are those of `numpy.array_split`.
     """
     ends = np.ascontiguousarray(group_ends, dtype=np.int64).data  # its items are numbers of Python
-    total = ends[-1]
+    if ends[-1] == len(ends):
+        return np.append(0, _untied_cuts(len(ends), n_bins, max(len(ends) // n_bins, 1), n_bins))
+    return _walked_cuts(ends[-1], n_bins, lambda position: ends[bisect_left(ends, position)])
+
+
+def sorted_cuts(scores: np.ndarray, n_bins: int) -> np.ndarray:
+    """Cut sorted scores as `equal_mass_cuts` does, into many bins faster."""
+    is_end = np.append(scores[1:] != scores[:-1], True)
+    find, total = is_end.tobytes().find, len(scores)
+
+    def end_from(position: int) -> int:
+        return find(1, position - 1) + 1
+
+    tied = total - np.count_nonzero(is_end)
+    if FEW_TIES * tied > total:
+        return _walked_cuts(total, n_bins, end_from)
+    share, cuts, bins_left = max(total // n_bins, 1), [np.zeros(1, dtype=np.int64)], n_bins
+    while True:
+        start = int(cuts[-1][-1])
+        most = 2 * total // max(tied, 1)  # few come after the next equal scores, and are found again
+        ahead = _untied_cuts(total - start, bins_left, share, most) + start
+        ends = is_end[ahead - 1]
+        if ends.all():
+            cuts.append(ahead)
+            bins_left -= len(ahead)
+        else:
+            untied = int(ends.argmin())
+            ahead[untied] = end_from(int(ahead[untied]))
+            cuts.append(ahead[: untied + 1])
+            bins_left -= untied + 1
+        end = cuts[-1]
+        if total - end[-1] < share:
+            end[-1] = total
+            return np.concatenate(cuts)
+
+
+def _untied_cuts(total: int, n_bins: int, share: int, most: int) -> np.ndarray:
+    """Return the first cuts of entries of which no two are equal: larger bins first, as `numpy.array_split`.
+
+    Bins are not smaller than `share`, which entries that were tied to earlier ones may have made rare.
+    """
+    if total < n_bins * share:
+        n_bins = total // share
+        size, larger = share, 0
+    else:
+        size, larger = divmod(total, n_bins)
+    cut = np.arange(1, min(n_bins, most) + 1)
+    return cut * size + np.minimum(cut, larger)
+
+
+def _walked_cuts(total: int, n_bins: int, end_from: Callable[[int], int]) -> np.ndarray:
+    """Close one bin after the other; `end_from` returns the first position, from a given one, to cut at."""
     share = max(total // n_bins, 1)
-    cuts, group = [0], 0
-    while len(cuts) < n_bins:
-        bins_left = n_bins - len(cuts) + 1
-        target = max(share, -(-(total - cuts[-1]) // bins_left))
-        # a group has at least one entry, so it takes at most `target` groups
-        group = bisect_left(ends, cuts[-1] + target, group, min(group + target, len(ends)))
-        stop = ends[min(group, len(ends) - 1)]
+    cuts = [0]
+    for bins_left in range(n_bins, 1, -1):
+        target = -(-(total - cuts[-1]) // bins_left)
+        stop = end_from(cuts[-1] + (target if target > share else share))
         if total - stop < share:
             break
         cuts.append(stop)
-        group += 1
     return np.array([*cuts, total], dtype=np.int64)
 
 

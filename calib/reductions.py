@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -36,10 +37,13 @@ from calib.predictions import (
     score_matrix,
     weighted_rows,
     weights_of,
+    with_codes,
 )
 from calib.validation import as_labels, as_outcomes, as_scores, binary_outcomes, label_codes
 
 __all__ = ["reduce_to_binary"]
+
+Fitted = TypeVar("Fitted")
 
 
 def reduce_to_binary(
@@ -240,16 +244,37 @@ def cell_statistics(
         return bin_columns(matrix, labels, NotionShape(notion, n_classes), n_bins)
     whole, one = np.array([0, n_samples]), NotionShape("confidence", n_classes)
 
-    def bin_classes(codes: range) -> list[BinStatistics]:
-        tables = []
-        for code, column in zip(codes, _columns(matrix, codes), strict=True):
-            problem = BinaryProblems(one, n_samples, whole, *_sorted_class(labels, column, code), weights)
-            of_class = strategy.of_class(code) if isinstance(strategy, PerClass) else strategy
-            tables.append(bin_statistics(problem, n_bins=n_bins, strategy=of_class))
-        return tables
+    def bin_class(code: int, column: np.ndarray, happened: np.ndarray) -> BinStatistics:
+        entries = _sorted_entries(column, happened, None, whole)
+        problem = BinaryProblems(one, n_samples, whole, *entries, weights)
+        of_class = strategy.of_class(code) if isinstance(strategy, PerClass) else strategy
+        return bin_statistics(problem, n_bins=n_bins, strategy=of_class)
 
-    tables = chain.from_iterable(map_threads(bin_classes, _neighbours(n_classes)))
-    return stack_problems(list(tables), NotionShape(notion, n_classes))
+    return stack_problems(_each_class(bin_class, labels, matrix), NotionShape(notion, n_classes))
+
+
+def fit_classes(
+    fit_sorted: Callable[[np.ndarray, np.ndarray], Fitted], y_true: Any, scores: Any
+) -> list[Fitted]:
+    """Return what a function makes of the class-wise problem of each class, of rows that count alike.
+
+    No more problems are in memory at a time than there are threads.
+
+    Parameters
+    ----------
+    fit_sorted : callable
+        Is given the scores of the problem, (n,), ascending, and whether each row is of the class, (n,) bool.
+    y_true, scores : array_like or predictions
+        As for `reduce_to_binary`.
+    """
+    _check_serves(scores, "class-wise")
+    y_true, scores = with_codes(y_true, scores)
+    matrix = score_matrix(scores)
+
+    def fit(code: int, column: np.ndarray, happened: np.ndarray) -> Fitted:
+        return fit_sorted(*_sorted_scores(column, happened))
+
+    return _each_class(fit, _class_labels(y_true, scores, matrix), matrix)
 
 
 def _has_columns(scores: Any) -> bool:
@@ -386,13 +411,13 @@ def _class_wise_problems(
     rows = np.empty(n_samples * n_classes, dtype=np.int32)
     outcomes = np.empty(n_samples * n_classes, dtype=bool)
 
-    def sort_classes(codes: range) -> None:
-        columns = _columns(matrix, codes)
-        for code, column in zip(codes, columns, strict=True):
-            span = slice(code * n_samples, (code + 1) * n_samples)
-            scores[span], rows[span], outcomes[span] = _sorted_class(labels, column, code)
+    whole = np.array([0, n_samples])
 
-    map_threads(sort_classes, _neighbours(n_classes))
+    def sort_class(code: int, column: np.ndarray, happened: np.ndarray) -> None:
+        span = slice(code * n_samples, (code + 1) * n_samples)
+        scores[span], rows[span], outcomes[span] = _sorted_entries(column, happened, None, whole)
+
+    _each_class(sort_class, labels, matrix)
     offsets = np.arange(n_classes + 1, dtype=np.int64) * n_samples
     return BinaryProblems(shape, n_samples, offsets, scores, rows, outcomes, weights)
 
@@ -403,13 +428,27 @@ def _neighbours(n_classes: int) -> list[range]:
     return [range(first, min(first + step, n_classes)) for first in range(0, n_classes, step)]
 
 
-def _columns(matrix: np.ndarray, codes: range) -> np.ndarray:
-    return np.ascontiguousarray(matrix[:, codes.start : codes.stop].T)
+def _each_class(
+    function: Callable[[int, np.ndarray, np.ndarray], Fitted], labels: np.ndarray, matrix: np.ndarray
+) -> list[Fitted]:
+    """Return what a function, called on threads, makes of each class: its code, scores and outcomes."""
+
+    def of_neighbours(codes: range) -> list[Fitted]:
+        columns = np.ascontiguousarray(matrix[:, codes.start : codes.stop].T)
+        single = labels.ndim == 1
+        return [
+            function(code, column, labels == code if single else np.ascontiguousarray(labels[:, code]))
+            for code, column in zip(codes, columns, strict=True)
+        ]
+
+    return list(chain.from_iterable(map_threads(of_neighbours, _neighbours(matrix.shape[1]))))
 
 
-def _sorted_class(
-    labels: np.ndarray, column: np.ndarray, code: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sorted scores, rows and outcomes of one class-wise problem."""
-    outcome = labels == code if labels.ndim == 1 else np.ascontiguousarray(labels[:, code])
-    return _sorted_entries(column, outcome, None, np.array([0, len(column)]))
+def _sorted_scores(scores: np.ndarray, outcomes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sort scores with their outcomes, as `_sorted_entries` does, where nobody asks which row they are of."""
+    if scores.dtype != np.float32:
+        ordered, _, happened = _sorted_entries(scores, outcomes, None, np.array([0, len(scores)]))
+        return ordered, happened
+    packed = np.abs(scores).view(np.uint32) << 1 | outcomes
+    packed.sort()
+    return (packed >> 1).view(np.float32), (packed & 1) > 0

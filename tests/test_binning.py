@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calib import InputError, TopLabelPrediction, bin_statistics, reduce_to_binary
-from calib.binning import assign_bins, equal_mass_cuts, uniform_edges
+from calib.binning import assign_bins, equal_mass_cuts, sorted_cuts, uniform_edges
 from calib.validation import check_count
 from tests import oracles
 
@@ -71,6 +71,7 @@ def test_edges_by_hand():
 )
 def test_equal_mass_cuts_by_hand(sizes, n_bins, expected):
     assert equal_mass_cuts(np.cumsum(sizes), n_bins).tolist() == expected
+    assert sorted_cuts(np.repeat(np.arange(len(sizes)), sizes), n_bins).tolist() == expected
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=30), st.integers(1, 40))
@@ -83,14 +84,34 @@ def test_equal_mass_bins_hold_their_share_and_never_split_equal_scores(sizes, n_
     assert set(cuts[1:]) <= set(ends)
     assert np.diff(cuts).min() >= max(ends[-1] // n_bins, 1)
     scores = np.repeat(np.arange(len(sizes)), sizes).tolist()
+    assert sorted_cuts(np.array(scores), n_bins).tolist() == cuts.tolist()
     groups = oracles.equal_mass_groups(scores, n_bins)
     assert np.diff(cuts).tolist() == [sum(scores.count(value) for value in group) for group in groups]
+
+
+@given(
+    st.integers(1, 400),
+    st.dictionaries(st.integers(0, 399), st.integers(2, 40), max_size=6),
+    st.integers(1, 450),
+)
+def test_few_equal_scores_are_cut_as_many(n_values, runs, n_bins):
+    sizes = np.array([runs.get(value, 1) for value in range(n_values)])
+    expected = [
+        sum(sizes[value] for value in group)
+        for group in oracles.equal_mass_groups(np.repeat(np.arange(n_values), sizes).tolist(), n_bins)
+    ]
+    for cuts in (
+        equal_mass_cuts(np.cumsum(sizes), n_bins),
+        sorted_cuts(np.repeat(np.arange(n_values), sizes), n_bins),
+    ):
+        assert np.diff(cuts).tolist() == expected
 
 
 @given(st.integers(1, 200), st.integers(1, 60))
 def test_equal_mass_bins_without_ties_are_those_of_array_split(n_samples, n_bins):
     expected = [len(bin_) for bin_ in np.array_split(np.arange(n_samples), min(n_bins, n_samples))]
     assert np.diff(equal_mass_cuts(np.arange(1, n_samples + 1), n_bins)).tolist() == expected
+    assert np.diff(sorted_cuts(np.linspace(0, 1, n_samples), n_bins)).tolist() == expected
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from calib.binning import assign_bins, equal_mass_cuts
+from calib.binning import assign_bins, equal_mass_cuts, sorted_cuts
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.curves import Steps
 from calib.validation import check_choice, check_count, check_share
@@ -124,16 +124,11 @@ class HistogramBinning(BinaryCalibrator):
         self
             As `fit` to the points leaves it, to the last bit.
         """
-        check_choice(self.ties, ("group",), "ties")
         ends = np.cumsum(counts)
         cuts = equal_mass_cuts(ends, self.bins_for(int(ends[-1])))
         last = np.searchsorted(ends, cuts[1:])  # the last score of each bin
-        below, above = (scores[at].astype(np.float64) for at in (last[:-1], last[:-1] + 1))
-        self.edges_ = _between(below, above)
-        self.counts_ = np.diff(cuts)
-        self.values_ = _distinct(np.diff(np.append(0, np.cumsum(happened)[last])) / self.counts_)
-        self.misplaced_ = self.effective_ = None
-        return self
+        ones = np.diff(np.cumsum(happened)[last], prepend=0)
+        return self._of_bins(cuts, scores[last[:-1]], scores[last[:-1] + 1], ones)
 
     def fit_sorted(self, scores: np.ndarray, outcomes: np.ndarray) -> Self:
         """Fit to points that count alike and are sorted already, with ``ties="group"``.
@@ -145,10 +140,18 @@ class HistogramBinning(BinaryCalibrator):
         outcomes : (n,) array of bool or 0/1
             Whether the event happened.
         """
-        starts = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
-        ends = np.append(starts[1:], len(scores))
-        happened = np.cumsum(outcomes, dtype=np.int64)[ends - 1]
-        return self.fit_counts(scores[starts], ends - starts, np.diff(happened, prepend=0))
+        cuts = sorted_cuts(scores, self.bins_for(len(scores)))
+        ones = np.add.reduceat(outcomes, cuts[:-1], dtype=np.int64)
+        return self._of_bins(cuts, scores[cuts[1:-1] - 1], scores[cuts[1:-1]], ones)
+
+    def _of_bins(self, cuts: np.ndarray, below: np.ndarray, above: np.ndarray, happened: np.ndarray) -> Self:
+        """Set what is fitted, from the scores beside each interior cut and the outcomes 1 of each bin."""
+        check_choice(self.ties, ("group",), "ties")
+        self.edges_ = _between(below.astype(np.float64), above.astype(np.float64))
+        self.counts_ = np.diff(cuts)
+        self.values_ = _distinct(happened / self.counts_)
+        self.misplaced_ = self.effective_ = None
+        return self
 
     def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
         check_choice(self.ties, ("group", "randomize"), "ties")
@@ -164,10 +167,9 @@ class HistogramBinning(BinaryCalibrator):
             self.fit_sorted(scores, outcomes)
             return
         if self.ties == "randomize":
-            group_ends = np.arange(1, len(scores) + 1)
+            cuts = equal_mass_cuts(np.arange(1, len(scores) + 1), n_bins)
         else:
-            group_ends = np.append(np.flatnonzero(scores[1:] != scores[:-1]) + 1, len(scores))
-        cuts = equal_mass_cuts(group_ends, n_bins)
+            cuts = sorted_cuts(scores, n_bins)
         self.effective_ = None
         if weights is None:
             values = np.add.reduceat(outcomes, cuts[:-1], dtype=np.int64) / np.diff(cuts)

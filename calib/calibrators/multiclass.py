@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -24,8 +25,8 @@ from calib.calibrators.shrinkage import moved_to, shrunken
 from calib.exceptions import InputError, LongFitWarning
 from calib.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
 from calib.parallel import cached_slices, map_threads
-from calib.predictions import Predictions, highest, highest_checked, score_matrix, with_codes
-from calib.reductions import grouped_problems, ranked_classes, reduce_to_binary, top_label
+from calib.predictions import Predictions, highest, highest_checked, score_matrix, weights_of, with_codes
+from calib.reductions import fit_classes, grouped_problems, ranked_classes, reduce_to_binary, top_label
 from calib.validation import as_floats, as_groups, check_choice, check_columns, check_count
 
 
@@ -341,6 +342,10 @@ class MulticlassToBinary(BaseEstimator):
         for name in ("groups_", "by_class_", "everyone_", "shrunk_"):
             self.__dict__.pop(name, None)
         binary, needed = self.binary_calibrator, self.least_points
+        by_counts = type(binary) is HistogramBinning and binary.ties == "group"
+        if by_counts and self.notion == "class-wise" and weights_of(scores, sample_weight) is None:
+            self._grouped(groups, len(scores))
+            return self._fit_columns(y, scores, shape, binary)
         if self.has_groups:
             code, self.groups_ = self._grouped(groups, len(scores))
             shape = self.shape_for(n_classes, len(self.groups_))
@@ -355,7 +360,7 @@ class MulticlassToBinary(BaseEstimator):
 
         def fit_entries(of: BinaryProblems, index: int) -> Any:
             fitted = clone(binary)
-            if of.weights is None and type(fitted) is HistogramBinning and fitted.ties == "group":
+            if by_counts and of.weights is None:
                 return fitted.fit_sorted(*of.problem(index))
             return fit_rows(fitted, *of.problem(index), of.weights_of(index))
 
@@ -379,6 +384,15 @@ class MulticlassToBinary(BaseEstimator):
             self.calibrators_ = ProblemCalibrators(each)
             self.fallbacks_ = find_fallbacks(shape, sizes, needed, self.calibrators_, (), True)
         return self
+
+    def _fit_columns(self, y: Any, scores: Any, shape: NotionShape, binary: Any) -> MulticlassToBinary:
+        """Fit class-wise histogram binning, of which no more than a few columns are sorted at a time."""
+        sizes = np.full(shape.n_classes, len(scores))
+        unfitted = clone(binary)  # once: scikit-learn reads the signature again for every clone
+        fitted = fit_classes(lambda *problem: copy(unfitted).fit_sorted(*problem), y, scores)
+        return self.fit_problems(
+            shape, sizes, fitted.__getitem__, lambda claim: None, sizes, fitted.__getitem__
+        )
 
     def fit_problems(
         self,

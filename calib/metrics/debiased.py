@@ -198,9 +198,7 @@ def _sweep_problem(problems: BinaryProblems, ends: np.ndarray, offset: int, norm
     always_monotone = outcomes.all() or not outcomes.any()
     best: tuple[int, float] = (0, 0.0)
     for n_bins in range(largest if always_monotone else 1, largest + 1):
-        cuts = offset + (
-            _even_cuts(ends[-1], n_bins) if len(ends) == ends[-1] else equal_mass_cuts(ends, n_bins)
-        )
+        cuts = offset + equal_mass_cuts(ends, n_bins)
         count = np.diff(problems.weight_sums[cuts])
         frequency = np.diff(problems.outcome_sums[cuts]) / count
         if np.any(np.diff(frequency) < 0):
@@ -210,13 +208,6 @@ def _sweep_problem(problems: BinaryProblems, ends: np.ndarray, offset: int, norm
         if len(count) == len(ends):
             break
     return best
-
-
-def _even_cuts(total: int, n_bins: int) -> np.ndarray:
-    """`equal_mass_cuts` where no scores are equal: larger bins first, as `numpy.array_split`."""
-    share, larger = divmod(total, n_bins)
-    cut = np.arange(n_bins + 1)
-    return cut * share + np.minimum(cut, larger)
 
 
 def _smooth_problems(problems: BinaryProblems, owners: np.ndarray) -> np.ndarray:

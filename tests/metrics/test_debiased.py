@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from calib import TopLabelPrediction, debiased_ece, debiased_l2, ece, reduce_to_binary, smooth_ece, sweep_ece
-from calib.binning import equal_mass_cuts
-from calib.metrics.debiased import _even_cuts
 
 
 def binary(n=2000, seed=5, power=1.5):
@@ -93,13 +91,6 @@ def test_sweep_never_splits_ties():
     result = sweep_ece(y, top, notion="confidence")
     assert result.n_bins.tolist() == [3]
     assert result.value == pytest.approx(0.0)
-
-
-def test_even_cuts_are_equal_mass_cuts():
-    for total in (1, 7, 60):
-        for n_bins in range(1, total + 1):
-            expected = equal_mass_cuts(np.arange(1, total + 1), n_bins)
-            assert _even_cuts(total, n_bins).tolist() == expected.tolist()
 
 
 def literal_smooth(f, z, sigma, grid):
