@@ -20,8 +20,8 @@ def upload(frame: pd.DataFrame):
     return app, content
 
 
-def rows_of(n_groups: int, n: int = 3_000) -> pd.DataFrame:
-    random = np.random.default_rng(n_groups)
+def rows_of(n_groups: int) -> pd.DataFrame:
+    random, n = np.random.default_rng(n_groups), max(3_000, 10 * n_groups)
     confidence, group = random.uniform(0.5, 1.0, n), random.integers(0, n_groups, n)
     right = random.random(n) < np.where(group == 0, 0.5 * confidence, confidence)
     predicted = random.choice(["cat", "dog"], n)
