@@ -493,13 +493,9 @@ def test_help_shows_examples_and_exit_codes(capsys, command):
 
 
 def test_a_reader_that_stops_early_hears_no_complaint(table):
-    """Nor does one that reads on: the module runs as a command."""
-    script = f'"{sys.executable}" -m calib metrics "{table}" --resamples 0 | $1'
-    for reader, read in (("true", ""), ("grep -o TL-ECE", "TL-ECE")):
-        done = subprocess.run(
-            ["sh", "-c", script.replace("$1", reader)], capture_output=True, text=True, check=False
-        )
-        assert (done.stderr, read in done.stdout) == ("", True)
+    script = f'"{sys.executable}" -m calib metrics "{table}" --resamples 0 | true'
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 def test_names_cannot_command_the_terminal(capsys, tmp_path):
