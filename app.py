@@ -62,6 +62,7 @@ def show() -> None:
     st.html(script(), unsafe_allow_javascript=True)
     keep_house()
     drop_unusable()
+    st.button("Draw figures in the other theme", key="other-theme")  # pressed by assets/session.js
     chosen = st.navigation(
         {section: [page(file, icon) for file, icon in pages.items()] for section, pages in SECTIONS.items()},
         expanded=True,  # a sidebar with more than the navigation would hide its last pages
@@ -89,4 +90,6 @@ if __name__ == "__main__":  # a session runs this file
     show()
 else:  # the server imports it
     prepare()
-    app = st.App(__file__, lifespan=first_session, middleware=protection(), on_script_error=log_error)
+    app = st.App(
+        __file__, lifespan=first_session, middleware=protection(Path(FIRST).stem), on_script_error=log_error
+    )

@@ -23,7 +23,7 @@ from pathlib import Path
 import streamlit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import net_util, runtime
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
@@ -95,9 +95,25 @@ class Protection:
             await refusal(scope, receive, protected)
 
 
-def protection() -> list[Middleware]:
-    """Return what stands between the network and Streamlit."""
-    return [Middleware(Protection)]
+class FirstPage:
+    """Send whoever asks for the first page by its name to the address of the app, the only one it has."""
+
+    def __init__(self, app: ASGIApp, name: str) -> None:
+        self.app, self.name = app, name
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "http" and scope["path"].rstrip("/").endswith(f"/{self.name}"):
+            up = "../" if scope["path"].endswith("/") else "./"
+            query = scope["query_string"].decode("latin-1")
+            await RedirectResponse(f"{up}?{query}" if query else up)(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+
+def protection(first: str) -> list[Middleware]:
+    """Return what stands between the network and Streamlit; `first` is the name of the first page."""
+    return [Middleware(Protection), Middleware(FirstPage, name=first)]
 
 
 @asynccontextmanager

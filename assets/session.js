@@ -1,6 +1,7 @@
 // Settings stay in the entry of the history of their page, or step of the lesson: one step back is one page
 // back; a new step begins at its top. And a reload finds its session: the name of this tab's session is in a
 // cookie from the end of one page to the start of the next. The button of a figure's menu presses its camera.
+// Figures are drawn by the server: when the theme of the page changes, it is asked to draw them again.
 if (!window.calibSession) {
   window.calibSession = true;
   const push = history.pushState;
@@ -30,6 +31,14 @@ if (!window.calibSession) {
     const figure = document.querySelector(`.st-key-${CSS.escape(key)} .js-plotly-plot`);
     figure?.querySelector(".modebar-btn[data-title^='Download']")?.click();
   });
+  const app = document.querySelector("[data-testid=stApp]");
+  const theme = () => getComputedStyle(app).colorScheme;
+  let drawn = theme();
+  new MutationObserver(() => {
+    if (theme() === drawn) return;
+    drawn = theme();
+    setTimeout(() => document.querySelector(".st-key-other-theme button")?.click(), 50);
+  }).observe(app, { attributeFilter: ["class"] });
   const remember = (name, seconds) => {
     document.cookie = `calib-tab=${name}; max-age=${seconds}; path=/; samesite=strict`;
   };

@@ -176,8 +176,7 @@ class Leaderboard(Result):
             for metric, head in RANKING.items():
                 shown = entry.losses and entry is not self.entries[0]
                 change = self.improvements[entry.method][metric] if shown else ()
-                text = "{:+.4f} ({:+.4f} to {:+.4f})".format(*change) if change else "\u2013"
-                texts[entry.method][head] = text
+                texts[entry.method][head] = _improvement(change) if change else "\u2013"
         return pd.DataFrame(texts)
 
     def words(self, name: Callable[[str], str] = str) -> str:
@@ -224,8 +223,9 @@ class Leaderboard(Result):
                 if np.isnan(line[head]):
                     row.append("failed" if head == RANKING["brier"] else "--")
                     continue
-                text = f"{line[head]:+.{decimals}f}"
-                text += f" ({line[f'{head}, lower']:+.{decimals}f} to {line[f'{head}, upper']:+.{decimals}f})"
+                text = _improvement(
+                    [line[name] for name in (head, f"{head}, lower", f"{head}, upper")], decimals
+                )
                 row.append(bold.format(text) if best[head].iloc[position] else text)
             for name, head in zip(self.shown, heads, strict=True):
                 digits = 0 if name == "n_distinct" else decimals
@@ -249,6 +249,15 @@ def improvement_words(what: str, improvement: tuple[float, float, float]) -> str
     near, far = sorted((abs(lower), abs(upper)))
     direction = "lower" if gain > 0.0 else "higher"
     return f"The {what} is {direction} by {abs(gain):.4f} (95 % interval {near:.4f} to {far:.4f})."
+
+
+def _improvement(ends: Iterable[float], decimals: int = 4) -> str:
+    """Return an improvement with its interval; one that rounds to 0 has no minus.
+
+    >>> _improvement((-0.00001, -0.0002, 0.0002))
+    '+0.0000 (-0.0002 to +0.0002)'
+    """
+    return "{} ({} to {})".format(*(f"{round(end, decimals) + 0.0:+.{decimals}f}" for end in ends))
 
 
 def _is_finite(entry: Entry, metric: str) -> bool:

@@ -11,7 +11,16 @@ from calib.diagrams.reliability import cell_words
 from pages.shared.panels.class_detail import chosen_cell, forget_confused, show_class
 from pages.shared.results import cells, classes
 from pages.shared.session import dataset
-from pages.shared.widgets import beside, bins_and_model, chart, download, heading, literal, need_kind
+from pages.shared.widgets import (
+    beside,
+    bins_and_model,
+    chart,
+    download,
+    heading,
+    in_order,
+    literal,
+    need_kind,
+)
 
 HEAT_ROWS = 20
 FORMATS = {"predicted": "localized", "true": "localized", "p_value": "%.2g", "share": "percent"}
@@ -23,6 +32,8 @@ COLUMNS = {
     for name, (head, meaning) in CLASS_COLUMNS.items()
     if name != "floor_upper"
 }
+#: Columns that are on the screen before one scrolls to the others.
+FIRST = ("class", "class_ece", "floor", "flagged", "confidence", "accuracy", "predicted")
 
 
 def pick_row() -> None:
@@ -81,6 +92,7 @@ with main:
         key="class-table",
         hide_index=True,
         height=35 * min(len(shown) + 1, 11) + 2,
+        column_order=in_order(COLUMNS, FIRST),
         column_config=COLUMNS,
         on_select=pick_row,
         selection_mode=["single-row", "single-cell"],

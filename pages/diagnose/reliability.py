@@ -57,12 +57,14 @@ heading(
 )
 need_kind("Reliability")
 data = dataset()
-n_bins, method = bins_and_model()
+left, right = st.columns([3, 1])
+with left:
+    n_bins, method = bins_and_model()
 others = [name for name in methods() if name != method.name]
 other = None
 if others and lacks(data.kind, "notion:top-label") is None:
-    wanted = st.selectbox(
-        "Draw another model in the same diagram",
+    wanted = right.selectbox(
+        "Another model in the diagram",
         [None, *others],
         key="beside",
         format_func=lambda name: "none" if name is None else name,
@@ -78,7 +80,7 @@ with st.container(horizontal=True):
     )
     show_truth = data.truth is not None and method.name == BASE
     if show_truth:
-        show_truth = st.toggle("True accuracy (known because simulated)", key="truth", bind="query-params")
+        show_truth = st.toggle("True accuracy (simulated)", key="truth", bind="query-params")
 
 if not say_rows_needed("A diagram or a band without bins") and method.weighted:
     st.caption(escaped(needs_equal_rows("The band of the true curve")))

@@ -34,6 +34,7 @@ from pages.shared.widgets import (
     download,
     escaped,
     heading,
+    in_order,
     literal,
     need_kind,
     say_rows_needed,
@@ -49,6 +50,8 @@ COLUMNS = {
     else Column(head, help=meaning)
     for name, (head, meaning) in SLICE_COLUMNS.items()
 }
+#: Columns of the table that are on the screen before one scrolls to the others.
+SEEN = ("column", "group", "count", "error", "floor", "above_noise")
 
 
 def pick_row() -> None:
@@ -189,6 +192,7 @@ with main:
         key="slice-table",
         hide_index=True,
         height=35 * min(len(shown) + 1, 11) + 2,
+        column_order=in_order(COLUMNS, SEEN),
         column_config=COLUMNS,
         on_select=pick_row,
         selection_mode=["single-row", "single-cell"],

@@ -1,4 +1,4 @@
-"""Rules of style where Streamlit's own leave something unreadable, unnamed, or focus invisible."""
+"""Rules of style where Streamlit's own leave something unreadable, unnamed, cramped, or focus invisible."""
 
 from __future__ import annotations
 
@@ -25,6 +25,15 @@ SAVE = """
     font: inherit; color: inherit; background: none; cursor: pointer;
     border: 1px solid currentColor; border-radius: 0.5rem; padding: 0.25rem 0.75rem;
 }"""
+#: Streamlit leaves a sixth of a window of 1280 pixels empty, and the top of the first screen. Elements that
+#: show nothing take no place.
+ROOM = """
+[data-testid=stMainBlockContainer] { padding-top: 3.75rem; padding-bottom: 5rem; }
+[data-testid=stMainBlockContainer] h1 { padding-top: 0.5rem; padding-bottom: 0.5rem; }
+@media (min-width: 1100px) {
+    [data-testid=stMainBlockContainer] { padding-left: 2.5rem; padding-right: 2.5rem; }
+}
+[data-testid=stElementContainer]:has(> .stHtml > [data-calib-tab]), .st-key-other-theme { display: none; }"""
 #: What is behind a mark stands beside it: it stays on the screen while the figures beside it scroll, and has
 #: a scroll of its own. Where a screen has no room for two columns it follows below.
 BESIDE = """
@@ -58,4 +67,4 @@ def style() -> str:
         f'content: "\\a0 {name}"; font-size: 0.875rem; }}'
         for key, name in UPLOADS.items()
     )
-    return f"<style>{FOCUS}{names}{ON_PRIMARY}{SAVE}{BESIDE}\n</style>"
+    return f"<style>{FOCUS}{names}{ON_PRIMARY}{SAVE}{ROOM}{BESIDE}\n</style>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
@@ -87,7 +87,7 @@ def show_dataset(data: Dataset | None) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if data.simulated:
             st.badge("Simulated data", color="orange")
-        st.caption(f"{literal(data.name)} \u00b7 {rows}")
+        st.caption(f"{literal(data.name)} \u00b7 {rows}", width="content")
 
 
 def literal(text: str) -> str:
@@ -274,12 +274,17 @@ def before_and_after(summaries: Sequence[Summary], intervals: Sequence[Intervals
     return interval_frame(summaries, intervals)
 
 
+def in_order(columns: Iterable[str], first: Sequence[str]) -> list[str]:
+    """Return the columns of a table with those first that are to be seen before one scrolls."""
+    return [*first, *(name for name in columns if name not in first)]
+
+
 def beside(key: str, shares: Sequence[int] = (3, 2)) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Return places for figures and tables, and beside them for what is behind what was clicked.
 
     The second stays on the screen while the first is scrolled; on a narrow screen it follows below.
     """
-    left, right = st.columns(shares, gap="large")
+    left, right = st.columns(shares, gap="medium")
     return left, right.container(key=f"beside-{key}")
 
 

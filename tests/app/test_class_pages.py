@@ -20,6 +20,9 @@ def test_classes_are_ranked_searched_and_opened():
     assert table["class"].tolist()[:2] == ["airplane", "horse"]
     assert table["flagged"].tolist()[:2] == [True, True]
     assert table["share"].sum() == pytest.approx(1.0)
+    order = list(app.dataframe[0].proto.column_order)
+    assert order[:4] == ["class", "class_ece", "floor", "flagged"]  # what fits beside the class
+    assert sorted(order) == sorted(table.columns)
     assert "of 10** predicted classes are above noise" in words(app)
     assert "`` airplane `` is predicted for" in words(app)
 

@@ -20,3 +20,16 @@ def test_recommendation_is_that_of_the_library_and_leads_to_its_export():
     assert not app.exception
     assert app.selectbox(key="chosen").value == name_of(advice.calibrator)
     assert "Calibrator file (JSON)" in [button.proto.label for button in app.get("download_button")]
+
+
+def test_what_matters_is_left_of_what_one_scrolls_to():
+    app = open_page("pages/repair/compare.py", example="two-patients")
+    order = list(app.dataframe[0].proto.column_order)
+    matters = ["Method", "Brier improvement", "Log loss improvement", "TL-ECE", "Noise floor"]
+    assert order[:7] == [*matters, "Above noise", "Accuracy"]
+    assert len(order) == len(set(order)) > 10
+    table = app.dataframe[0].value
+    base = table[table["Method"] == "Base model"]
+    assert base["Brier improvement"].tolist() == ["\u2013"]
+    improvement = r"[+-]\d\.\d{4} \([+-]\d\.\d{4} to [+-]\d\.\d{4}\)"
+    assert table.drop(index=base.index)["Brier improvement"].str.fullmatch(improvement).all()

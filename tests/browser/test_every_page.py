@@ -28,17 +28,20 @@ CUT_OFF = """() => {
 #: is for those who look at the pictures.
 LOOKS = [("light", 390), ("light", 1280), ("dark", 1280), ("dark", 390)]
 
-#: Whether the app is drawn in this theme.
-DRAWN_IN = """scheme =>
-    getComputedStyle(document.querySelector("[data-testid=stApp]")).colorScheme === scheme
-"""
+#: Whether the app is drawn in this theme, and every figure on the colour of its page.
+DRAWN_IN = """scheme => {
+    const app = getComputedStyle(document.querySelector("[data-testid=stApp]"));
+    return app.colorScheme === scheme
+        && [...document.querySelectorAll(".js-plotly-plot .main-svg:first-child")]
+            .every(figure => figure.style.background === app.backgroundColor);
+}"""
 
 
 def test_pages_open_by_address(open_page, app_url):
     """In one browser context, which keeps Streamlit's own files: a first page spends most time on them."""
     page, thorough = open_page(), settings.get_current_profile_name() == "thorough"
     for number, name in enumerate(map(str.lower, PAGES)):
-        page.goto(f"{app_url}/{'' if name == 'overview' else name}")
+        page.goto(f"{app_url}/{name}")
         settled(page)
         assert page.get_by_test_id("stMain").get_by_role("heading", level=1).count() == 1, name
         assert page.get_by_role("dialog").count() == 0, name

@@ -6,16 +6,18 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from streamlit.column_config import Column
 
 from calib.assessment.leaderboard import HOW_RANKED, RANKING, Leaderboard
 from calib.assessment.summary import how_assessed
 from calib.kinds import lacks
 from calib.metrics.catalogue import MEASURES, ece_of
+from calib.noise.floor import ABOVE_NOISE
 from calib.notions import TOP_NOTIONS
 from pages.shared.panels.rows import BEHIND, rows_panel
 from pages.shared.results import error_difference, floor, interval, losses, score_difference
 from pages.shared.session import BASE, Method, dataset, methods
-from pages.shared.widgets import download, literal, offer
+from pages.shared.widgets import download, in_order, literal, offer
 
 #: What a table shows in an empty cell.
 NONE = "\u2013"
@@ -27,6 +29,8 @@ HOW_COMPARED = (
 )
 #: Most rows listed behind a difference.
 MOST_ROWS = 1_000
+#: Pixels of an improvement with its interval.
+IMPROVEMENT = 195
 BEST = "font-weight: bold; background-color: rgba(0,158,115,0.22)"
 
 
@@ -34,30 +38,30 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int) -> None:
     """Show the ranked table, the best improvements tinted, and TL-ECE with its interval and noise floor."""
     table, marks = leaderboard.frame(), leaderboard.best()
     shown = table.drop(columns=["Bins", "Seconds", "Failure"])
-    for head in RANKING.values():
-        ends = [shown.pop(f"{head}, {end}") for end in ("lower", "upper")]
-        texts = [
-            NONE if low != low else f"{low:+.4f} to {high:+.4f}" for low, high in zip(*ends, strict=True)
-        ]
-        shown.insert(list(shown.columns).index(head) + 1, f"{head}, 95 %", texts)
+    for head, texts in leaderboard.improvement_texts().iterrows():
+        shown = shown.drop(columns=[f"{head}, lower", f"{head}, upper"])
+        shown[head] = texts.to_list()
     compared = [methods()[entry.method] if entry.summary else None for entry in leaderboard.ranked]
     errors = ece_of(dataset().kind)
     error = errors.get("tl_ece") or next(iter(errors.values()))
     floors = [one and floor(one, error.key, n_bins) for one in compared]
     limits = [one and interval(one, error.key, n_bins) for one in compared]
-    position = list(shown.columns).index(error.title) + 1
-    texts = [NONE if ends is None else f"{ends[0]:.4f} to {ends[1]:.4f}" for ends in limits]
-    shown.insert(position, f"{error.title}, 95 %", texts)
-    shown.insert(position + 1, "Noise floor", [noise.mean if noise else None for noise in floors])
-    shown.insert(position + 2, f"{error.title} is", [noise.verdict if noise else "" for noise in floors])
+    shown[f"{error.title}, 95 %"] = [
+        NONE if ends is None else f"{ends[0]:.4f} to {ends[1]:.4f}" for ends in limits
+    ]
+    shown["Noise floor"] = [noise.mean if noise else None for noise in floors]
+    shown["Above noise"] = [noise and noise.verdict == ABOVE_NOISE for noise in floors]
+    shown["Failure"] = table["Failure"]
+    seen = ["Method", *RANKING.values(), error.title, "Noise floor", "Above noise", "Accuracy"]
     if table["Failure"].notna().any():
-        shown["Failure"] = table["Failure"]
+        seen.insert(1, "Failure")
+    else:
+        shown = shown.drop(columns="Failure")
 
     def mark_best(column: Any) -> list[str]:
         return [BEST if is_best else "" for is_best in marks[column.name]]
 
-    digits = dict.fromkeys(shown.select_dtypes("number").columns, "{:.4f}")
-    digits |= dict.fromkeys(RANKING.values(), "{:+.4f}") | {"Distinct scores": "{:,.0f}"}
+    digits = dict.fromkeys(shown.select_dtypes("number").columns, "{:.4f}") | {"Distinct scores": "{:,.0f}"}
     styled = shown.style.format(digits).apply(mark_best, subset=list(RANKING.values()))
 
     def pick_method() -> None:
@@ -75,7 +79,8 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int) -> None:
         hide_index=True,
         placeholder=NONE,
         height="content",
-        column_config={"Method": PINNED},
+        column_order=in_order(shown.columns, [head for head in seen if head in shown]),
+        column_config={"Method": PINNED} | dict.fromkeys(RANKING.values(), Column(width=IMPROVEMENT)),
         on_select=pick_method,
         selection_mode=["single-row", "single-cell"],
     )
