@@ -66,10 +66,15 @@ class Gap:
         return f"above {self.lower:.2g}" if self.upper >= 1.0 else f"below {self.upper:.2g}"
 
     def size_words(self) -> str:
-        """Say how large the gap is, in percentage points, with its interval."""
+        """Say how large the gap is, in percentage points, with its interval.
+
+        With one decimal, or as many more as show that it is not 0, up to four.
+        """
         sign = 1.0 if self.direction == "overconfident" else -1.0
+        size = sign * (self.says - self.right) * 100
         ends = sorted(sign * end * 100 for end in (self.least, self.most))
-        return f"by {sign * (self.says - self.right) * 100:.1f} points ({ends[0]:.1f} to {ends[1]:.1f})"
+        digits = next((d for d in range(1, 4) if round(min(size, ends[0]), d) > 0), 4)
+        return f"by {size:.{digits}f} points ({ends[0]:.{digits}f} to {ends[1]:.{digits}f})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -77,7 +77,9 @@ def test_covtype_file_is_trained_on_in_the_background(shared_data):
     app = open_page("pages/study/imbalance.py")
     with gzip.open(shared_data / "covtype_sample.csv.gz") as file:
         some = b"".join(islice(file, 4_000))
-    app.file_uploader(key="covtype-file").upload("covtype.csv.gz", gzip.compress(some), "application/gzip").run()
+    app.file_uploader(key="covtype-file").upload(
+        "covtype.csv.gz", gzip.compress(some), "application/gzip"
+    ).run()
     deadline = time.monotonic() + 120
     while "covtype-job" in app.session_state and time.monotonic() < deadline:
         time.sleep(1)

@@ -15,6 +15,7 @@ from calib import (
     conclude,
     noise_floor,
 )
+from calib.assessment.conclusion import Gap
 from tests.populations import population
 
 NAMES = ["cat", "dog", "hen"]
@@ -135,3 +136,16 @@ def test_arguments_are_checked():
         conclude(rows.labels, rows, n_bins=0)
     with pytest.raises(InputError, match="level"):
         conclude(rows.labels, rows, level=1.0)
+
+
+@pytest.mark.parametrize(
+    ("gap", "said"),
+    [
+        ((0.75, 0.7232, 0.012, 0.041), "by 2.7 points (1.2 to 4.1)"),
+        ((0.70048, 0.7, 0.00044, 0.00052), "by 0.05 points (0.04 to 0.05)"),
+        ((0.7, 0.7272, -0.041, -0.00003), "by 2.720 points (0.003 to 4.100)"),
+    ],
+)
+def test_sizes_have_the_digits_that_tell_them_from_nothing(gap, said):
+    says, right, least, most = gap
+    assert Gap(None, 0.0, 1.0, 0, 100, says, right, least, most).size_words() == said
