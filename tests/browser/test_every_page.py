@@ -24,8 +24,8 @@ CUT_OFF = """() => {
 }"""
 
 
-#: Theme and width; colours move nothing, so the fast profile looks at every other page in the dark, and the last
-#: is for those who look at the pictures.
+#: Theme and width. Colours move nothing, so the fast profile looks at every other page in the dark, and the
+#: last is for those who look at the pictures.
 LOOKS = [("light", 390), ("light", 1280), ("dark", 1280), ("dark", 390)]
 
 #: Whether the app is drawn in this theme, and every figure on the colour of its page.
