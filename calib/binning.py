@@ -567,7 +567,7 @@ def sorted_cuts(scores: np.ndarray, n_bins: int) -> np.ndarray:
     def end_from(position: int) -> int:
         return find(1, position - 1) + 1
 
-    tied = total - np.count_nonzero(is_end)
+    tied = total - int(np.count_nonzero(is_end))
     if FEW_TIES * tied > total:
         return _walked_cuts(total, n_bins, end_from)
     share, cuts, bins_left = max(total // n_bins, 1), [np.zeros(1, dtype=np.int64)], n_bins

@@ -50,7 +50,7 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int) -> None:
         NONE if ends is None else f"{ends[0]:.4f} to {ends[1]:.4f}" for ends in limits
     ]
     shown["Noise floor"] = [noise.mean if noise else None for noise in floors]
-    shown["Above noise"] = [noise and noise.verdict == ABOVE_NOISE for noise in floors]
+    shown["Above noise"] = [noise.verdict == ABOVE_NOISE if noise else None for noise in floors]
     shown["Failure"] = table["Failure"]
     seen = ["Method", *RANKING.values(), error.title, "Noise floor", "Above noise", "Accuracy"]
     if table["Failure"].notna().any():
