@@ -250,7 +250,7 @@ def class_shares(shares: Mapping[str, np.ndarray], class_names: Sequence[str]) -
             orientation="h",
             name=name,
             marker={"color": OKABE_ITO[colour]},
-            customdata=[[escape(class_names[code])] for code in order],
+            customdata=[[escape(class_names[code]), int(code)] for code in order],
             hovertemplate=f"%{{customdata[0]}}: %{{x:.2%}} {name}<extra></extra>",
         )
     figure.update_layout(template=TEMPLATE, height=max(240, 34 * len(order) + 90), bargap=0.3)

@@ -35,7 +35,10 @@ def class_errors(
     chosen = np.asarray(codes, dtype=np.int64)
     y = np.arange(len(chosen))
     custom = [
-        [escape(class_names[code]), 100 * shares[code], int(side.n_bins[code]), int(side.n_calibration[code])]
+        [
+            *(escape(class_names[code]), 100 * shares[code]),
+            *(int(side.n_bins[code]), int(side.n_calibration[code]), int(code)),
+        ]
         for code in chosen
     ]
     about = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -44,6 +46,11 @@ RULES = {"Brier score": "brier", "log loss": "log_loss"}
 #: Parts of a score that the figure draws, in the order of its traces.
 PARTS = ("refinement", "calibration")
 CELLS_FIRST = "those in the cells that add most to it first"
+
+
+def p_words(p: Any) -> str:
+    """Return a p-value with three digits, which is never 0."""
+    return f"{p:.3f}" if p >= 0.0005 else "< 0.001"
 
 
 def pick_error() -> None:
@@ -132,7 +139,7 @@ if (
     sure = intervals(method)
     numbers = [column for column in sure.columns if column not in ("Number", "p")]
     st.dataframe(
-        sure.style.format(dict.fromkeys(numbers, "{:.4f}") | {"p": "{:.3f}"}, na_rep="\u2013"),
+        sure.style.format(dict.fromkeys(numbers, "{:.4f}") | {"p": p_words}, na_rep="\u2013"),
         hide_index=True,
         height="content",
         placeholder="\u2013",
@@ -210,7 +217,7 @@ st.header("Tests that need no bins", anchor=False)
 tests, line = binless(method)
 tested = calibration_frame(tests)
 st.dataframe(
-    tested.drop(columns="Redraws").style.format({"Statistic": "{:.4g}", "p": "{:.3f}"}), hide_index=True
+    tested.drop(columns="Redraws").style.format({"Statistic": "{:.4g}", "p": p_words}), hide_index=True
 )
 download(tested, "tests-without-bins", key="tests-csv")
 if line is not None:

@@ -95,7 +95,9 @@ shares = pd.DataFrame(
     ]
 )
 st.dataframe(
-    shares.style.format({f"V({eps:g})": "{:.1%}" for eps in grid} | {"worst cell": "{:.3f}"}), hide_index=True
+    shares.style.format({f"V({eps:g})": "{:.1%}" for eps in grid} | {"worst cell": "{:.3f}"}),
+    hide_index=True,
+    column_config={"model": "Model", "worst cell": "Worst cell", "cells": "Cells"},
 )
 download(shares, "validity-shares", key="validity-shares-csv")
 if card is None or not card.applies:

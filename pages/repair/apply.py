@@ -28,6 +28,8 @@ from pages.shared.widgets import before_and_after, download, escaped, heading, l
 from pages.shared.work import compute
 
 PREVIEW_ROWS = 100
+#: Where the calibrator comes from.
+FILE, SESSION = "From a file", "Fitted in this session"
 
 
 def calibrator_of(file: Any) -> Any:
@@ -44,7 +46,7 @@ def calibrator_of(file: Any) -> Any:
 def show_loaded(calibrator: Any) -> None:
     """Say what calibrator is loaded: its classes, the rows it was fitted on, when, and what it promises."""
     names, origin = getattr(calibrator, "class_names_", None), getattr(calibrator, "fitted_on_", None)
-    if source != "From a file":
+    if source != FILE:
         names = data.evaluation.class_names
     lines = [f"**{full_name(calibrator)}** ({name_of(calibrator)})"]
     if names:
@@ -68,17 +70,19 @@ start()
 data = dataset()
 fitted = {name: method.calibrator for name, method in methods().items() if method.calibrator is not None}
 left, right = st.columns(2)
-source = left.segmented_control(
-    "Calibrator", ["From a file", "Fitted in this session"], default="From a file", required=True
-)
+chosen = st.session_state.get("chosen")  # on the Calibrate page, if one comes from there
+st.session_state.setdefault("apply-source", SESSION if chosen in fitted else FILE)
+source = left.segmented_control("Calibrator", [FILE, SESSION], required=True, key="apply-source")
 calibrator = None
 try:
-    if source == "From a file":
+    if source == FILE:
         file = left.file_uploader("Calibrator file (JSON)", type="json", key="calibrator-file")
         if file is not None:
             calibrator = calibrator_of(file)
     elif fitted:
-        calibrator = fitted[left.selectbox("Fitted calibrator", list(fitted))]
+        names = list(fitted)
+        at = names.index(chosen) if chosen in fitted else 0
+        calibrator = fitted[left.selectbox("Fitted calibrator", names, at, key="apply-fitted")]
     else:
         left.info("No calibrator is fitted yet. Fit one on the Calibrate page.")
 except InputError as error:
@@ -101,13 +105,13 @@ if calibrator is None or predictions is None:
     )
     st.stop()
 try:
-    if source != "From a file":  # a calibrator of this session expects the loaded data's order of columns
+    if source != FILE:  # a calibrator of this session expects the loaded data's order of columns
         predictions = predictions.in_order_of(data.evaluation.class_names)
-    expected = data.evaluation if source != "From a file" else calibrator
+    expected = data.evaluation if source != FILE else calibrator
     by_position = predictions.kind == "vectors" and matched_by_position(predictions, expected)
     predictions = aligned(predictions, calibrator)
     names = getattr(calibrator, "class_names_", None) or predictions.class_names
-    if predictions.kind == "vectors" and source != "From a file" and data.calibration is not None:
+    if predictions.kind == "vectors" and source != FILE and data.calibration is not None:
         calibrator = corrected(calibrator, predictions, data.calibration)
     table = applied = applied_frame(calibrator, predictions, names)
     columns, kept = reading.table.columns, ~reading.reports["evaluation"].raw.abstained

@@ -38,6 +38,7 @@ from pages.shared.results import (
 )
 from pages.shared.session import BASE, dataset, described_calibrator, fit, methods, remove, store
 from pages.shared.widgets import (
+    ARROW,
     before_and_after,
     bins_slider,
     chart,
@@ -225,12 +226,14 @@ if len(fallbacks):
             f"{len(short):,} of {len(chosen.calibrator.calibrators_):,} classes have fewer than "
             f"{fallbacks['needed'][0]} calibration rows each and were {FALLBACK_WORDS[used]}."
         )
-    shown = fallbacks.rename(columns={"n_points": "calibration rows"}).drop(columns="rank")
-    st.dataframe(shown, hide_index=True)
+    heads = {"class": "Class", "group": "Group", "n_points": "Calibration rows", "needed": "Needed"}
+    shown = fallbacks.assign(used=fallbacks["used"].map(FALLBACK_WORDS)).drop(columns="rank")
+    st.dataframe(shown.rename(columns=heads | {"used": "What became of it"}), hide_index=True)
 elif not chosen.one_event:
     st.markdown("Every class had enough calibration rows.")
 
 show_guarantee(described_calibrator(chosen, data), chosen.choices)
 show_base_beside(described_calibrator(chosen, data), chosen.choices, n_bins)
 show_take_away(chosen)
+st.page_link("pages/repair/decide.py", label="Decide what may pass without a person", icon=ARROW)
 st.button("Remove this calibrator", on_click=remove_calibrator, args=(chosen.name,), icon=":material/delete:")

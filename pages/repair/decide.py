@@ -47,6 +47,15 @@ def threshold_words(rule: DecisionRule) -> str:
     return words if len(finite) == len(rule.thresholds) else f"{words} ({len(finite)} classes)"
 
 
+def merit(name: str) -> float:
+    """Return what a model is best by: the lowest cost, or the most right ones that are accepted.
+
+    Both on the rows that thresholds were chosen on, so that the others still tell how good the choice is.
+    """
+    done = rules[name].outcome
+    return done.n_accepted - done.n_wrong if done.cost is None else -done.cost
+
+
 heading(
     "Decide",
     "Which predictions may pass without a person? Confident ones are accepted, others are left to somebody.",
@@ -104,7 +113,14 @@ except InputError as error:
     st.info(f"Nothing to decide: {escaped(error)}.")
     st.stop()
 
-shown = st.selectbox("Model", list(models), index=len(models) - 1, key="decide-model")
+best = max(models, key=merit)
+shown = st.selectbox(
+    "Model",
+    list(models),
+    list(models).index(best),
+    key="decide-model",
+    help="Opens on the model that does best on the rows that thresholds are chosen on.",
+)
 rule, outcome = rules[shown], checked[shown]
 if rule.guarantee is not None:
     st.success(escaped(rule.guarantee), icon=":material/verified:")

@@ -236,7 +236,8 @@ def offer(
     of calling a function at the download loses files when other sessions are at work.
     """
     if callable(data):
-        _on_request(label, data, file, mime, kind, key or file, help_)
+        with st.container(width="content"):  # else a fragment takes all the room there is
+            _on_request(label, data, file, mime, kind, key or file, help_)
         return
     st.download_button(
         label,

@@ -18,13 +18,16 @@ from pages.shared.panels.class_names import offer_class_names
 from pages.shared.panels.findings import show_findings, show_roles
 from pages.shared.panels.preview import show_file
 from pages.shared.panels.project import is_project_file, offer_project, show_origin, show_project
+from pages.shared.panels.rows import rows_panel
 from pages.shared.panels.summary import is_summary_file, show_summary
-from pages.shared.session import dataset, from_example, use
+from pages.shared.session import BASE, dataset, from_example, methods, use
 from pages.shared.uploads import accepted, dismiss, pending, read, take_up_again, taken_up_again, why_not
 from pages.shared.widgets import chart, escaped, heading, literal
 
 PREVIEW_ROWS = 100
 PREVIEW_CLASSES = 20
+#: Bars of the figure of the classes, in its order.
+SHARES = ("true", "predicted")
 
 
 def forget_removed() -> None:
@@ -50,6 +53,14 @@ def count_alike() -> None:
     shown = dataset()
     calibration = None if shown.calibration is None else shown.calibration.unweighted()
     use(replace(shown, evaluation=shown.evaluation.unweighted(), calibration=calibration))
+
+
+def pick_share() -> None:
+    """List the rows of the class whose bar was clicked, by its true or its predicted class."""
+    points = st.session_state["class-shares"].selection.points
+    if points:
+        st.session_state["share"] = (SHARES[points[0]["curve_number"]], int(points[0]["customdata"][1]))
+        st.session_state["share-rows-open"] = True
 
 
 def look_at_class() -> None:
@@ -242,10 +253,11 @@ st.markdown(
 )
 shares = pd.DataFrame({"class": rows.class_names, "true": true, "predicted": predicted})
 chart(
-    class_shares({"true": true, "predicted": predicted}, rows.class_names),
+    class_shares(dict(zip(SHARES, (true, predicted), strict=True)), rows.class_names),
     "class-shares",
     table=shares,
     alt="Share of evaluation rows per class, true and predicted",
+    on_select=pick_share,
 )
 if rows.n_classes > 30:
     st.caption(f"The figure shows the 30 most frequent of {rows.n_classes:,} classes; the CSV has all.")
@@ -253,6 +265,15 @@ if rows.n_classes > 30:
 if data.sums is not None:
     offer_project()
     st.stop()
+by, code = st.session_state.get("share", (SHARES[0], top_class))
+code = code if code < rows.n_classes else top_class
+rows_panel(
+    methods()[BASE],
+    np.flatnonzero((rows.labels if by == "true" else rows.label) == code),
+    f"{by.capitalize()} class {literal(rows.class_names[code])}",
+    "share-rows",
+    title="",
+)
 st.header("Preview", anchor=False)
 top = slice(0, PREVIEW_ROWS)
 preview = pd.DataFrame(

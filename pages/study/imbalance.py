@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import streamlit as st
 
 from calib import figures
 from pages.shared.panels.covtype import covtype_panel
-from pages.shared.results import binning
-from pages.shared.session import dataset
+from pages.shared.panels.rows import rows_panel
+from pages.shared.results import binning, rows_of
+from pages.shared.session import BASE, dataset, methods
 from pages.shared.widgets import chart, heading, literal, need_calibration, need_kind
 
 MAX_BARS = 20
@@ -16,6 +19,15 @@ MAX_PANELS = 6
 #: Classes are about equally frequent if the most frequent has at most this many times the rows of the rarest,
 #: or as many standard errors of its share more.
 EQUAL, SPREAD = 1.5, 6.0
+
+
+def pick_class(key: str) -> None:
+    """List the rows that are predicted as the class whose bar was clicked."""
+    points = st.session_state[key].selection.points
+    if points and "customdata" in points[0]:
+        st.session_state["imbalance-class"] = int(points[0]["customdata"][-1])
+        st.session_state["imbalance-rows-open"] = True
+
 
 heading(
     "Imbalance",
@@ -96,7 +108,14 @@ for column, side, key in zip(st.columns(2, gap="large"), sides, ("points", "bins
             f"imbalance-errors-{key}",
             table=side.frame(names),
             alt=f"TL-ECE of each class before and after histogram binning, {side.name}",
+            on_select=partial(pick_class, f"imbalance-errors-{key}"),
         )
+if st.session_state.get("imbalance-class") not in by_frequency:
+    st.session_state["imbalance-class"] = int(rarest[-1])
+behind = st.session_state["imbalance-class"]
+base = methods()[BASE]
+predicted_as = f"Predicted {literal(names[behind])}"
+rows_panel(base, rows_of(base, "top-label", 1, behind), predicted_as, "imbalance-rows", title="")
 
 st.header("Reliability and validity of single classes", anchor=False)
 chosen = st.multiselect(

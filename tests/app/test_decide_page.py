@@ -78,3 +78,21 @@ def test_two_classes_have_a_decision_curve():
     assert matrix["yes"].tolist() == [(happened & acted).sum(), (happened & ~acted).sum()]
     assert matrix["no"].tolist() == [(~happened & acted).sum(), (~happened & ~acted).sum()]
     assert "at least **0.200**" in words(app)
+
+
+def test_it_opens_on_the_model_that_accepts_most_right_ones():
+    random = np.random.default_rng(1)
+    confidence = random.uniform(0.5, 1.0, 4_000)
+    labels = np.where(random.random(4_000) < confidence, 0, 1)
+    rows = Predictions(np.stack([confidence, 1 - confidence], axis=1), labels)
+    useless = Predictions(np.full((4_000, 2), 0.5), labels)
+    app = open_page(PAGE, example="digits")
+    app.session_state["dataset"] = Dataset("two", "", False, None, rows)
+    app.session_state["methods"] = {
+        BASE: Method(BASE, labels, rows, "uniform", rows.fingerprint),
+        "useless": Method("useless", labels, useless, "uniform", useless.fingerprint),
+    }
+    app.number_input(key="right").set_value(90.0).run()
+    assert not app.exception
+    assert app.dataframe[0].value["accepted"].tolist()[1] == 0.0
+    assert app.selectbox(key="decide-model").value == BASE

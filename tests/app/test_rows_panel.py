@@ -1,4 +1,4 @@
-"""The rows behind ten marks of four pages, compared with the file."""
+"""The rows behind marks of six pages, compared with the file."""
 
 from __future__ import annotations
 
@@ -125,6 +125,22 @@ def test_a_cell_of_the_overview(app):
     app.run()
     app.toggle(key="overview-rows-open").set_value(True).run()
     same_rows(app, (TEST["predicted"] == "cat") & in_bin(12))
+
+
+@pytest.mark.parametrize(("by", "column"), [("true", "label"), ("predicted", "predicted")])
+def test_a_bar_of_the_data_page(app, by, column):
+    cat = app.session_state["dataset"].evaluation.class_names.index("cat")
+    app.session_state["share"], app.session_state["share-rows-open"] = (by, cat), True
+    app.switch_page("pages/start/data.py").run()
+    same_rows(app, TEST[column] == "cat")
+
+
+def test_a_bar_of_imbalance(app):
+    app.switch_page("pages/study/imbalance.py").run()
+    dog = app.session_state["dataset"].evaluation.class_names.index("dog")
+    app.session_state["imbalance-class"] = dog
+    app.toggle(key="imbalance-rows-open").set_value(True).run()
+    same_rows(app, TEST["predicted"] == "dog")
 
 
 def test_rows_are_searched(app):

@@ -158,7 +158,12 @@ def test_main_job(open_page, upload, tmp_path):
 
     fresh = tmp_path / "fresh.npy"
     np.save(fresh, evaluation.proba[:500])
-    go(page, "Apply")
+    page.get_by_role("link", name="Send new predictions through it").click()
+    page.get_by_role("heading", level=1, name="Apply", exact=True).wait_for()
+    settled(page)
+    assert "fitted in this session" in prose(page)  # the one just fitted is the one to begin with
+    page.get_by_role("button", name="From a file").click()
+    settled(page)
     upload_file(page, "Calibrator file", file)
     upload_file(page, "New predictions", fresh)
     applied = pd.read_csv(take(page, "Calibrated predictions (CSV)", tmp_path))

@@ -66,17 +66,20 @@ def show_proposal(notion: Notion, top_k: int | None = None) -> int:
     """Show why this k is proposed and what that means for the guarantee; return how many were tried."""
     choice = points_per_bin(dataset(), notion, top_k)
     st.markdown(choice.words())
-    chart(
-        figures.points_per_bin(choice),
-        "points-per-bin",
-        table=choice.frame(),
-        alt="Cross-validated Brier score of histogram binning against the number of points per bin",
-    )
     st.caption(
-        "Bars: one standard error of the difference from the lowest score. The evaluation rows are not used. "
         f"The guarantee below divides \u03b1 among these {len(choice.points_per_bin)} numbers of points, so "
-        "that it holds for the one chosen."
+        "that it holds for the one chosen. The evaluation rows are not used."
     )
+    others = st.expander("All numbers of points that were tried", key="points-tried", on_change="rerun")
+    if others.open:  # else what the fit does would begin below the first screen
+        with others:
+            chart(
+                figures.points_per_bin(choice),
+                "points-per-bin",
+                table=choice.frame(),
+                alt="Cross-validated Brier score of histogram binning against the number of points per bin",
+            )
+            st.caption("Bars: one standard error of the difference from the lowest score.")
     return len(choice.points_per_bin)
 
 

@@ -17,7 +17,7 @@ from calib.persistence import dumps
 from calib.reductions import event_scores
 from pages.shared.kept import kept
 from pages.shared.session import Method, dataset
-from pages.shared.widgets import escaped, offer
+from pages.shared.widgets import ARROW, escaped, offer
 
 #: Evaluation rows on which a scorer is verified while the page waits.
 VERIFIED_ROWS = 100_000
@@ -27,7 +27,9 @@ def show_take_away(method: Method, title: str = "Download the calibrator") -> No
     """Offer the calibrator file; on request, also a scorer and an ONNX graph, verified against calib."""
     data = dataset()
     st.header(title, anchor=False)
-    offer_file(method.calibrator, data.calibration, data.evaluation.class_names)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        offer_file(method.calibrator, data.calibration, data.evaluation.class_names)
+        st.page_link("pages/repair/apply.py", label="Send new predictions through it", icon=ARROW)
     st.caption("The Apply page, `calib apply` and `calib.load` read this file.")
     missing = lacks(data.kind, "export:scorer")
     if missing is not None:
