@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,11 +37,6 @@ OF_FIRST_ROWS = (
 
 #: Most findings that are kept of one part, and of all.
 MOST_FINDINGS = 100
-
-
-#: Held while a batch is added. Adding is a hundred short steps, and threads that take turns at each wait more
-#: than they work; while one adds, others read and decode, which they can do at the same time.
-_ADDING = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,7 +149,7 @@ class Accumulator:
         squares: np.ndarray,
         weights: np.ndarray | None,
     ) -> None:
-        """Add so few rows that all that is computed of them stays in the cache."""
+        """Add rows few enough for the cache, and many enough for threads not to wait for each other."""
         assert self.adder is not None
         self.adder.add(label, score, outcome, weights)
         if self.class_wise is not None:
@@ -318,8 +312,7 @@ def sum_part(part: Part, layout: Layout, faults: str = "stop") -> tuple[PartialS
     if part.first == 0:
         found += first_rows_findings(part)
     for batch in part.batches(layout.columns):
-        with _ADDING:
-            wrong = sums.add(batch)
+        wrong = sums.add(batch)
         if faults == "stop":
             refuse_faults(part, wrong, row)
         found += [str(placed_fault(part, fault, row)) for fault in wrong]

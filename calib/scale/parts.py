@@ -13,10 +13,10 @@ import pyarrow.dataset as pads
 
 from calib.exceptions import InputError
 
-#: Rows of a batch that is read, and of a block of it that is computed with: a block stays in a processor's
-#: cache, and one of float64 is small enough (below 128 KiB) for its memory to be used again instead of being
-#: asked for anew.
-BATCH, BLOCK = 64_000, 16_000
+#: Rows of a batch that is read, and of a block of it that is computed with. In blocks of a quarter of this,
+#: steps are so short that two threads mostly wait for each other to start the next; in larger ones, columns
+#: leave the cache.
+BATCH = BLOCK = 64_000
 
 #: Endings of files in folders that are read.
 ENDINGS = (".parquet", ".pq", ".feather", ".arrow")
