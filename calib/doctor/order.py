@@ -154,17 +154,10 @@ def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     if n < MIN_ROWS or (codes < 0).any():
         return None
     predicted = highest(raw.proba)[0]
-    shares = [np.bincount(classes, minlength=raw.n_classes) / n for classes in (predicted, codes)]
-    chance = float(shares[0] @ shares[1])
-    accuracy = float((predicted == codes).mean())
-    spread = np.sqrt(max(chance * (1 - chance), 1e-4) / n)
-    confidence = _mean_confidence(raw)
-    if chance > 0.95 or accuracy > chance + CHANCE_ERRORS * spread or confidence < accuracy + CONFIDENCE_GAP:
+    tops, true = (np.bincount(classes, minlength=raw.n_classes) for classes in (predicted, codes))
+    message = shuffled_words(tops, true, int(np.sum(predicted == codes)), _mean_confidence(raw))
+    if message is None:
         return None
-    message = (
-        f"accuracy is {accuracy:.3f}, as for labels unrelated to the rows ({chance:.3f}), while the mean "
-        f"confidence is {confidence:.3f}: labels look shuffled against the rows. "
-    )
     hits = predicted == codes
     advice = "Export scores and labels again from the same loop."
     repair: Repair | None = None
@@ -176,7 +169,35 @@ def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     else:
         if _better(predicted == codes[::-1], hits):
             advice, repair = "They agree in reverse order; the fix reverses them.", _reversed
-    return Finding("labels_shuffled", "warning", message + advice, repair=repair)
+    return Finding("labels_shuffled", "warning", f"{message} {advice}", repair=repair)
+
+
+def shuffled_words(predicted: np.ndarray, true: np.ndarray, n_right: int, confidence: float) -> str | None:
+    """Say that labels look shuffled against the rows, if accuracy is at chance while the model is sure.
+
+    Parameters
+    ----------
+    predicted, true : (L,) int arrays
+        Rows of each predicted and of each true class.
+    n_right : int
+        Rows whose predicted class is the true one.
+    confidence : float
+        Mean confidence.
+    """
+    n = int(true.sum())
+    chance, accuracy = float((predicted / n) @ (true / n)), n_right / n
+    spread = np.sqrt(max(chance * (1 - chance), 1e-4) / n)
+    if (
+        n < MIN_ROWS
+        or chance > 0.95
+        or accuracy > chance + CHANCE_ERRORS * spread
+        or confidence < accuracy + CONFIDENCE_GAP
+    ):
+        return None
+    return (
+        f"accuracy is {accuracy:.3f}, as for labels unrelated to the rows ({chance:.3f}), while the mean "
+        f"confidence is {confidence:.3f}: labels look shuffled against the rows."
+    )
 
 
 def _rolled(data: RawPredictions, by: int) -> RawPredictions:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from calib.doctor.examination import examine
+from calib.doctor.order import shuffled_words
 from calib.exceptions import InputError
 from calib.formats.arrow import table_of_batch
 from calib.metrics.errors import TINY
@@ -317,7 +318,10 @@ def sum_part(part: Part, layout: Layout, faults: str = "stop") -> tuple[PartialS
             refuse_faults(part, wrong, row)
         found += [str(placed_fault(part, fault, row)) for fault in wrong]
         row += batch.num_rows
-    return sums.sums(), found[:MOST_FINDINGS]
+    total = sums.sums()
+    if not any(line.endswith("(labels_shuffled)") for line in found):
+        found += shuffled(total, part.name)
+    return total, found[:MOST_FINDINGS]
 
 
 def first_rows_findings(part: Part) -> list[str]:
@@ -334,6 +338,17 @@ def examined(batch: pa.RecordBatch, where: str) -> list[str]:
         for found in examine(table_of_batch(first)).findings
         if found.code in OF_FIRST_ROWS
     ]
+
+
+def shuffled(sums: PartialSums, where: str) -> list[str]:
+    """Return what the doctor says of the order of all rows of a part, if labels look shuffled."""
+    if sums.kind != "vectors" or not sums.n_samples:
+        return []
+    cells = sums.top
+    predicted = np.bincount(cells.key, weights=cells.count, minlength=len(sums.class_names))
+    confidence = float(cells.total("score").sum() / cells.total("weight").sum())
+    words = shuffled_words(predicted, sums.true, int(cells.count[cells.outcome == 1].sum()), confidence)
+    return [] if words is None else [f"{where}: {words} (labels_shuffled)"]
 
 
 def sorted_names(sums: PartialSums) -> PartialSums:

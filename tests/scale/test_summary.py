@@ -381,9 +381,15 @@ def test_doctor_examines_the_first_rows_of_each_file_and_the_classes_of_all(rows
     other = np.roll(labels, 1)  # a file whose labels belong to other rows
     pq.write_table(vectors(proba, other), tmp_path / "b.parquet", row_group_size=500)
     found = scale.summarize(tmp_path).findings
-    assert len(found) == 1
+    assert len(found) == 4  # one for each row group
     assert "b.parquet, row group 0, row 0, of the first 500 rows: " in found[0]
     assert found[0].endswith("(labels_shuffled)")
+    later = labels.copy()
+    later[1_500:] = other[1_500:]  # only the last row group
+    pq.write_table(vectors(proba, later), tmp_path / "b.parquet", row_group_size=500)
+    (line,) = scale.summarize(tmp_path).findings
+    assert "b.parquet, row group 3: accuracy is 0." in line
+    assert line.endswith("labels look shuffled against the rows. (labels_shuffled)")
     few = proba.copy()
     few[:, 6] = 0.0
     few /= few.sum(axis=1, keepdims=True)
