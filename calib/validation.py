@@ -136,7 +136,10 @@ def as_labels(y_true: Any, n_samples: int, n_classes: int | None, what: str = "l
         whole = np.isfinite(as_float) & (as_float == np.round(as_float))
         if not whole.all():
             row = int((~whole).argmax())
-            raise InputError(f"{what} must be whole class codes; got {as_float[row]} in row {row}")
+            raise InputError(
+                f"{what} must be whole class codes; got {as_float[row]} in row {row}; "
+                'Predictions(..., missing="drop") leaves out rows without a label'
+            )
         array = as_float
     low, high = (array.min(), array.max()) if n_samples else (0, 0)
     if low < 0 or high >= (2**62 if n_classes is None else n_classes):
