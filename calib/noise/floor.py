@@ -478,7 +478,7 @@ def _printed_upper(floor: NoiseFloor) -> tuple[float, int, int]:
     for digits in range(3, 7):
         observed, mean = round(floor.observed, digits), round(floor.mean, digits)
         most = np.ceil(upper * 10**digits - 1e-9) / 10**digits + 0.0  # no negative zero
-        if mean < most and (observed > most) == above:
+        if (mean > 0.0 or floor.mean < 1e-6) and mean < most and (observed > most) == above:
             break
     return most, digits, cases
 

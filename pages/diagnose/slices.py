@@ -288,8 +288,8 @@ with main:
         listed = tuple(cut.groups[code] for code in visible[:GAPS])
         between = gaps(method, one, listed, n_bins)
         apart = [
-            f"{literal(group)} is **{word}** than all other rows ({own:+.3f} against {others:+.3f}; "
-            f"difference {low:+.3f} to {high:+.3f})"
+            f"{literal(group)} is **{word}** than all other rows ({own:+.4f} against {others:+.4f}; "
+            f"difference {low:+.4f} to {high:+.4f})"
             for group, word, own, others, low, high in zip(
                 between.group,
                 between.direction,
