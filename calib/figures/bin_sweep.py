@@ -24,7 +24,8 @@ def ece_curves(sweeps: Mapping[str, Mapping[str, EceSweep]]) -> go.Figure:
             figure.add_scatter(
                 x=sweep.n_bins,
                 y=sweep.ece,
-                mode="lines",
+                mode="lines+markers",
+                marker={"size": 5},
                 line={"color": colour, "width": 2.5, "dash": "dash" if notion == "confidence" else "solid"},
                 name=escape(f"{method}, {short}"),
                 hovertemplate=f"{escape(method)}<br>{short} %{{y:.4f}} with %{{x}} bins<extra></extra>",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -13,8 +12,8 @@ from calib.kinds import without_weights
 from calib.metrics.catalogue import MEASURES
 from calib.noise import verdict
 from calib.noise.binless import calibration_frame
-from pages.shared.panels.leaderboard import HOW_COMPARED, MOST_ROWS, difference_sentence, rows_apart
-from pages.shared.panels.rows import WRONG_FIRST, rows_panel
+from pages.shared.panels.leaderboard import HOW_COMPARED, difference_sentence, rows_apart
+from pages.shared.panels.rows import CELLS_FIRST, WRONG_FIRST, list_most
 from pages.shared.results import (
     binless,
     estimates,
@@ -33,7 +32,6 @@ from pages.shared.widgets import (
     download,
     escaped,
     heading,
-    literal,
     need_kind,
     say_rows_needed,
     stacked,
@@ -45,7 +43,6 @@ SHOWN = 6
 RULES = {"Brier score": "brier", "log loss": "log_loss"}
 #: Parts of a score that the figure draws, in the order of its traces.
 PARTS = ("refinement", "calibration")
-CELLS_FIRST = "those in the cells that add most to it first"
 
 
 def p_words(p: Any) -> str:
@@ -68,13 +65,6 @@ def pick_part() -> None:
         st.session_state["noise-part"] = PARTS[points[0]["curve_number"]]
         st.session_state["noise-part-model"] = shown[round(points[0]["y"])]
         st.session_state["part-rows-open"] = True
-
-
-def list_most(method: Method, by: np.ndarray, of: str, key: str, order: str) -> None:
-    """List the rows that come first by `by`, up to `MOST_ROWS`."""
-    most = np.argsort(-by, kind="stable")[:MOST_ROWS]
-    what = f"Behind the {of} of {literal(method.name)}"
-    rows_panel(method, most, what, key, by, (method,), order, title="")
 
 
 def intervals(method: Method) -> pd.DataFrame:

@@ -16,8 +16,9 @@ from calib.notions import Notion
 from pages.shared.panels.add_model import offer_model_upload
 from pages.shared.panels.leaderboard import show_leaderboard, show_pair
 from pages.shared.panels.recommendation import show_recommendation
+from pages.shared.panels.rows import CELLS_FIRST, list_most
 from pages.shared.panels.take_away import show_take_away
-from pages.shared.results import losses, summary, sweeps
+from pages.shared.results import losses, rows_adding_most, summary, sweeps
 from pages.shared.session import BASE, Method, dataset, fit, methods
 from pages.shared.widgets import bins_slider, chart, escaped, heading, literal, need_calibration, need_kind
 
@@ -157,8 +158,19 @@ curves = st.multiselect(
     max_selections=CURVES,
     key=f"curves-{error}" if error != PAIR else "curves",
 )
+
+
+def pick_point() -> None:
+    """List the rows behind the error of the method and the number of bins that was clicked."""
+    points = st.session_state["ece-against-bins"].selection.points
+    if points:
+        st.session_state["curve-point"] = (*drawn[points[0]["curve_number"]], int(points[0]["x"]))
+        st.session_state["curve-rows-open"] = True
+
+
 if curves:
     by_method = {name: sweeps(methods()[name], data, notions, metric) for name in curves}
+    drawn = [(name, notion) for name, pair in by_method.items() for notion in pair]
     if error == PAIR and len(notions) == 2:
         named = {literal(name): pair for name, pair in by_method.items()}
         st.markdown(f"Solid lines are TL-ECE, dashed lines conf-ECE. {sweep_words(named, '**{}**')}")
@@ -183,4 +195,10 @@ if curves:
         "ece-against-bins",
         table=pd.concat(rows),
         alt=f"{error} against the number of bins, per method",
+        on_select=pick_point,
     )
+    point = st.session_state.get("curve-point")
+    name, notion, count = point if point is not None and point[:2] in drawn else (*drawn[0], n_bins)
+    by = rows_adding_most(methods()[name], notion, count)
+    what = ECES[notion].title if error == PAIR else error
+    list_most(methods()[name], by, f"{what} in {count} bins", "curve-rows", CELLS_FIRST)

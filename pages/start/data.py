@@ -22,7 +22,7 @@ from pages.shared.panels.rows import rows_panel
 from pages.shared.panels.summary import is_summary_file, show_summary
 from pages.shared.session import BASE, dataset, from_example, methods, use
 from pages.shared.uploads import accepted, dismiss, pending, read, take_up_again, taken_up_again, why_not
-from pages.shared.widgets import chart, escaped, heading, literal
+from pages.shared.widgets import ARROW, chart, escaped, heading, literal
 
 PREVIEW_ROWS = 100
 PREVIEW_CLASSES = 20
@@ -160,6 +160,7 @@ with upload_tab:
                 st.button("Dismiss this file", on_click=dismiss, icon=":material/close:")
         if used:
             st.success("These files are in use on every page.")
+            st.page_link("pages/start/overview.py", label="What Overview concludes from them", icon=ARROW)
         else:
             show_file(reading, data)
         show_roles(reading)

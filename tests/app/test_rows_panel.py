@@ -1,4 +1,4 @@
-"""The rows behind marks of six pages, compared with the file."""
+"""The rows behind marks of seven pages, compared with the file."""
 
 from __future__ import annotations
 
@@ -141,6 +141,19 @@ def test_a_bar_of_imbalance(app):
     app.session_state["imbalance-class"] = dog
     app.toggle(key="imbalance-rows-open").set_value(True).run()
     same_rows(app, TEST["predicted"] == "dog")
+
+
+def test_a_point_of_the_curves_of_compare(app):
+    app.switch_page("pages/repair/compare.py").run()
+    app.session_state["curve-point"] = ("Base model", "confidence", 10)
+    app.toggle(key="pair-rows-open").set_value(False)
+    app.toggle(key="curve-rows-open").set_value(True).run()
+    assert "conf-ECE in 10 bins of `` Base model ``" in words(app)
+    bins = np.minimum((TEST["confidence"] * 10 + 1e-9).astype(int), 9)
+    gaps = (TEST["confidence"] - (TEST["predicted"] == TEST["label"])).groupby(bins).sum().abs()
+    first = bins[bins == gaps.idxmax()].index
+    assert len(first) >= 25
+    assert set(listed(app)["row"]) <= set(first)
 
 
 def test_rows_are_searched(app):

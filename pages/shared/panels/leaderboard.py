@@ -14,7 +14,7 @@ from calib.kinds import lacks
 from calib.metrics.catalogue import MEASURES, ece_of
 from calib.noise.floor import ABOVE_NOISE
 from calib.notions import TOP_NOTIONS
-from pages.shared.panels.rows import BEHIND, rows_panel
+from pages.shared.panels.rows import BEHIND, MOST_ROWS, rows_panel
 from pages.shared.results import error_difference, floor, interval, losses, score_difference
 from pages.shared.session import BASE, Method, dataset, methods
 from pages.shared.widgets import download, in_order, literal, offer
@@ -27,8 +27,6 @@ HOW_COMPARED = (
     "Measured errors are not compared, because noise adds a different amount to each. The comparison uses "
     "debiased squared l2 errors, and scores."
 )
-#: Most rows listed behind a difference.
-MOST_ROWS = 1_000
 #: Pixels of an improvement with its interval.
 IMPROVEMENT = 195
 BEST = "font-weight: bold; background-color: rgba(0,158,115,0.22)"

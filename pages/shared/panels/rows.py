@@ -12,13 +12,16 @@ import streamlit as st
 from calib.diagrams.rows import row_table
 from calib.kinds import needs_rows
 from pages.shared.session import BASE, Method, dataset, methods
-from pages.shared.widgets import download, escaped
+from pages.shared.widgets import download, escaped, literal
 
 #: Rows of a page of the table.
 PAGE = 25
 #: What rows are sorted by unless something else is given.
 WRONG_FIRST = "the furthest from what happened first"
+CELLS_FIRST = "those in the cells that add most to it first"
 BEHIND = "The rows behind it"
+#: Most rows listed behind a number that all rows make.
+MOST_ROWS = 1_000
 
 
 @st.fragment
@@ -85,6 +88,13 @@ def rows_panel(
     if search:
         st.caption(f"{len(found):,} of {len(table):,} rows match.")
     download(found, key, label="Rows (CSV)", key=f"{key}-csv")
+
+
+def list_most(method: Method, by: np.ndarray, of: str, key: str, order: str) -> None:
+    """List the rows that come first by `by`, up to `MOST_ROWS`."""
+    most = np.argsort(-by, kind="stable")[:MOST_ROWS]
+    what = f"Behind the {of} of {literal(method.name)}"
+    rows_panel(method, most, what, key, by, (method,), order, title="")
 
 
 def _table(
