@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from calib.exceptions import InputError
+from calib.parallel import map_threads, row_slices
 from calib.validation import (
     as_class_scores,
     as_labels,
@@ -40,6 +41,8 @@ __all__ = [
     "TopLabelPrediction",
 ]
 
+#: Bytes of an array up to which it is digested as a whole, and of the blocks of larger ones.
+DIGESTED = 2**24
 
 #: Key of `metadata.attrs` for the name of the column that holds the ids of rows.
 ID = "id"
@@ -199,11 +202,15 @@ class Announcement:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hex digest (BLAKE2b, 128 bit) of every value, label and name: equal content, equal digest."""
+        """Hex digest (BLAKE2b, 128 bit) of every value, label and name: equal content, equal digest.
+
+        Of an array of more than `DIGESTED` bytes, the digests of its blocks of so many are digested.
+        """
         digest = hashlib.blake2b(digest_size=16)
         digest.update(repr(self._header()).encode())
         for array in self._arrays().values():
-            digest.update(np.ascontiguousarray(array).data.cast("B"))
+            data = np.ascontiguousarray(array).data.cast("B")
+            digest.update(data if len(data) <= DIGESTED else b"".join(_block_digests(data)))
         return digest.hexdigest()
 
 
@@ -749,11 +756,18 @@ def check_metadata(table: pd.DataFrame | None, n_samples: int) -> None:
         raise InputError(f"metadata must be a DataFrame with one row for each of {n_samples:,}; got {got}")
 
 
+def _block_digests(data: memoryview) -> list[bytes]:
+    starts = range(0, len(data), DIGESTED)
+    return map_threads(lambda start: hashlib.blake2b(data[start : start + DIGESTED]).digest(), starts)
+
+
 def owned(array: np.ndarray) -> np.ndarray:
     """Return the array itself if nobody can write to it any more, else a copy; C-contiguous."""
     base = array.base
     if array.flags.writeable or (isinstance(base, np.ndarray) and base.flags.writeable):
-        return np.array(array, order="C")
+        copy = np.empty(array.shape, array.dtype)
+        map_threads(lambda rows: np.copyto(copy[rows], array[rows]), row_slices(len(array), copy[:1].size))
+        return copy
     return np.ascontiguousarray(array)
 
 

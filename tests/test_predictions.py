@@ -11,12 +11,26 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from calib import InputError, Predictions, TopLabelPrediction
+from calib import InputError, Predictions, TopLabelPrediction, announcements
 from calib.validation import as_labels, as_scores
 from tests import oracles
 
 seeds = st.integers(0, 2**32 - 1)
 PROBA = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8], [0.4, 0.4, 0.2]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("off", "fits"), [(4e-4, True), (9e-4, True), (-9e-4, True), (1.1e-3, False), (-1.1e-3, False)]
+)
+def test_rows_may_miss_one_by_a_thousandth(dtype, off, fits):
+    matrix = np.full((3, 500), 1 / 500)
+    matrix[1, 7] += off
+    if fits:
+        assert Predictions(matrix.astype(dtype)).n_samples == 3
+    else:
+        with pytest.raises(InputError, match="1 of 3 rows of proba do not sum to 1; row 1 sums to"):
+            Predictions(matrix.astype(dtype))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -198,7 +212,9 @@ def test_copies_are_equal_and_frozen(copied, cached):
             array[0] = 0
 
 
-def test_fingerprint_sees_every_difference():
+@pytest.mark.parametrize("digested", [2**24, 16])  # bytes: as one block, and as blocks of two numbers
+def test_fingerprint_sees_every_difference(digested, monkeypatch):
+    monkeypatch.setattr(announcements, "DIGESTED", digested)
     variants = [
         Predictions(PROBA, [0, 1, 2]),
         Predictions(PROBA),
