@@ -32,6 +32,7 @@ from calib import (
 )
 from calib.calibrators.catalogue import METHODS, make_calibrator, name_of
 from calib.cli.parser import METRICS, main
+from tests.exact import read_csv
 
 NAMES = ("cat", "dog", "=cow()")
 
@@ -168,7 +169,7 @@ def test_apply_counts_the_classes_that_change(capsys, table, tmp_path):
     for options in (["--notion", "class-wise"], ["--complete"], []):
         run(capsys, "fit", table, "--points-per-bin", 20, *options, "-o", tmp_path / "cal.json")
         _, data, _ = run(capsys, "apply", tmp_path / "cal.json", table, "-o", tmp_path / "out.csv")
-        applied = pd.read_csv(tmp_path / "out.csv")
+        applied = read_csv(tmp_path / "out.csv")
         if options:
             assert data["n_class_changed"] == (applied["announced"] != applied["predicted"]).sum() > 0
         else:
@@ -177,7 +178,7 @@ def test_apply_counts_the_classes_that_change(capsys, table, tmp_path):
 
 def test_fit_and_library_agree(capsys, table, tmp_path):
     run(capsys, "fit", table, "--split", 1, "--points-per-bin", 30, "-o", tmp_path / "cal.json")
-    frame = pd.read_csv(table)
+    frame = read_csv(table)
     proba, y = frame[list(NAMES)].to_numpy(), frame["label"].map(NAMES.index).to_numpy()
     direct = make_calibrator(points_per_bin=30, random_state=0).fit(proba, y)
     _, data, _ = run(capsys, "metrics", table, "--calibrator", tmp_path / "cal.json")
@@ -197,7 +198,7 @@ def test_fit_says_what_became_of_classes_with_too_few_rows(capsys, table, tmp_pa
 
 
 def test_a_second_file_can_serve_for_evaluation(capsys, table, tmp_path):
-    frame = pd.read_csv(table)
+    frame = read_csv(table)
     other = frame[[NAMES[2], NAMES[0], NAMES[1], "label"]].iloc[:100]
     other.to_parquet(tmp_path / "other.parquet")
     code, data, _ = run(
@@ -209,7 +210,7 @@ def test_a_second_file_can_serve_for_evaluation(capsys, table, tmp_path):
 
 
 def test_labels_from_another_file(capsys, table, tmp_path):
-    frame = pd.read_csv(table)
+    frame = read_csv(table)
     np.save(tmp_path / "p.npy", frame[list(NAMES)].to_numpy())
     np.save(tmp_path / "y.npy", frame["label"].map(NAMES.index).to_numpy())
     _, one, _ = run(capsys, "metrics", table)
@@ -228,13 +229,13 @@ def test_every_method_fits_applies_and_has_a_name(capsys, table, tmp_path, metho
     assert data["method"] == name_of(load(out))
     assert len(data["methods"]) == 2
     assert run(capsys, "apply", out, table, "-o", tmp_path / "out.csv")[0] == 0
-    applied = pd.read_csv(tmp_path / "out.csv")
+    applied = read_csv(tmp_path / "out.csv")
     assert applied["calibrated"].between(0, 1).all()
 
 
 @pytest.mark.parametrize(("option", "by"), [("site", "group"), ("class,site", ("class", "group"))])
 def test_fit_by_a_column_is_that_of_the_library(capsys, table, tmp_path, option, by):
-    frame = pd.read_csv(table)
+    frame = read_csv(table)
     frame["site"] = np.where(np.arange(len(frame)) % 3 == 0, "north", "south")
     frame["age"] = np.arange(len(frame)) % 50
     frame.to_csv(tmp_path / "sites.csv", index=False)
@@ -249,7 +250,7 @@ def test_fit_by_a_column_is_that_of_the_library(capsys, table, tmp_path, option,
         run(capsys, "apply", tmp_path / "cal.json", tmp_path / "sites.csv", "-o", tmp_path / "out.csv")[0]
         == 0
     )
-    np.testing.assert_array_equal(pd.read_csv(tmp_path / "out.csv")["calibrated"], expected)
+    np.testing.assert_array_equal(read_csv(tmp_path / "out.csv")["calibrated"], expected)
     for wrong in ("nothing", "age"):
         code, _, said = run(capsys, *command, wrong)
         assert code == 2
@@ -274,13 +275,13 @@ def test_fit_chooses_a_ridge_and_says_which(capsys, table, tmp_path):
 
 
 def test_apply_writes_what_the_calibrator_says(capsys, table, tmp_path):
-    frame = pd.read_csv(table)
+    frame = read_csv(table)
     proba, y = frame[list(NAMES)].to_numpy(), frame["label"].map(NAMES.index).to_numpy()
     calibrator = MulticlassToBinary().fit(proba, y)
     save(calibrator, tmp_path / "cal.json", class_names=NAMES)
     shuffled = frame[[NAMES[1], NAMES[2], NAMES[0]]]  # no labels, columns in another order
     shuffled.to_csv(tmp_path / "new.csv", index=False)
-    for name, read in (("out.csv", pd.read_csv), ("out.parquet", pd.read_parquet)):
+    for name, read in (("out.csv", read_csv), ("out.parquet", pd.read_parquet)):
         code, data, _ = run(
             capsys, "apply", tmp_path / "cal.json", tmp_path / "new.csv", "-o", tmp_path / name
         )
@@ -435,7 +436,7 @@ def test_ctrl_c_while_packages_are_imported_leaves_no_traceback(table):
 
 
 def test_apply_corrects_for_label_shift(capsys, table, tmp_path):
-    frame = pd.read_csv(table)
+    frame = read_csv(table)
     proba, y = frame[list(NAMES)].to_numpy(), frame["label"].map(NAMES.index).to_numpy()
     calibrator = TemperatureScaling().fit(proba, y)
     save(calibrator, tmp_path / "cal.json", class_names=NAMES)
@@ -447,7 +448,7 @@ def test_apply_corrects_for_label_shift(capsys, table, tmp_path):
     shift = shift.adapt(calibrator.predict_proba(new[list(NAMES)].to_numpy()))
     assert code == 0
     np.testing.assert_allclose([row["estimated share"] for row in data["class_shares"]], shift.target)
-    written = pd.read_csv(tmp_path / "out.csv").filter(like="p(").to_numpy()
+    written = read_csv(tmp_path / "out.csv").filter(like="p(").to_numpy()
     np.testing.assert_allclose(
         written, shift.correct(calibrator.predict_proba(new[list(NAMES)].to_numpy())), rtol=1e-6
     )
@@ -526,7 +527,7 @@ def test_predictions_of_one_row_can_be_applied(capsys, table, tmp_path):
 @pytest.fixture
 def percent(table) -> Path:
     """The rows of `table` in percent."""
-    frame = pd.read_csv(table)
+    frame = read_csv(table)
     frame[list(NAMES)] *= 100
     frame.to_csv(table.with_name("percent.csv"), index=False)
     return table.with_name("percent.csv")
@@ -631,7 +632,7 @@ def test_table_in_place_of_a_calibrator_is_refused_plainly(capsys, table, tmp_pa
 
 @pytest.mark.parametrize(("scale", "options"), [(100.0, "--fix percent"), (-7.5, "--scores logits")])
 def test_refusals_name_options_of_the_command_line(capsys, table, tmp_path, scale, options):
-    frame = pd.read_csv(table)
+    frame = read_csv(table)
     frame[list(NAMES)] *= scale
     frame.loc[0, "cat"] += scale < 0
     frame.to_csv(tmp_path / "other.csv", index=False)
@@ -715,7 +716,7 @@ def test_file_is_read_once_and_examined_once(
     """A file is examined as read and, if there are fixes, once more after them."""
     file = percent if "--fix" in command else table
     labels = table.with_name("labels.csv")
-    pd.read_csv(file)[["label"]].to_csv(labels, index=False)
+    read_csv(file)[["label"]].to_csv(labels, index=False)
     counts = {"open_source": [], "_examine": []}
 
     def count(module, name):
