@@ -99,9 +99,9 @@ data, models = dataset(), methods()
 n_bins, method = bins_and_model()
 
 by_error = {MEASURES[key].title: floor for key, floor in floors(method, n_bins).items()}
-for name, floor in by_error.items():
-    if floor.metric == "ece":
-        st.markdown("- " + verdict(floor, name))
+st.markdown(
+    "\n".join("- " + verdict(floor, name) for name, floor in by_error.items() if floor.metric == "ece")
+)
 chart(
     figures.floors(by_error),
     "noise-floors",

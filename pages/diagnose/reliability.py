@@ -135,8 +135,7 @@ def show_assessment() -> None:
             + ("" if diagram.one_event else " It is about all predicted classes pooled.")
         )
         download(bounds.frame(), "calibration-band", label="Band (CSV)", key="band-csv")
-    for key, noise in errors.items():
-        st.markdown("- " + verdict(noise, MEASURES[key].title))
+    st.markdown("\n".join("- " + verdict(noise, MEASURES[key].title) for key, noise in errors.items()))
     if method.strategy == "discrete":
         st.caption("Both errors assess this calibrator at each distinct score, not in the bins drawn.")
     elif method.strategy != "uniform":

@@ -182,6 +182,10 @@ if log_losses[1] > log_losses[0] and after.strategy != "uniform":
         "at confidence 1 costs 36 nats: log loss punishes histogram binning for values of exactly 0 or 1, "
         "however close to the truth they are."
     )
+show_take_away(chosen)
+st.page_link("pages/repair/decide.py", label="Decide what may pass without a person", icon=ARROW)
+
+st.header("The numbers in detail", anchor=False)
 download(
     before_and_after([before, after], [intervals(one, n_bins) for one in (base, chosen)]),
     "before-after",
@@ -234,6 +238,4 @@ elif not chosen.one_event:
 
 show_guarantee(described_calibrator(chosen, data), chosen.choices)
 show_base_beside(described_calibrator(chosen, data), chosen.choices, n_bins)
-show_take_away(chosen)
-st.page_link("pages/repair/decide.py", label="Decide what may pass without a person", icon=ARROW)
 st.button("Remove this calibrator", on_click=remove_calibrator, args=(chosen.name,), icon=":material/delete:")

@@ -63,7 +63,7 @@ a:focus-visible, .calib-save:focus-visible, [data-testid=stMain]:focus-visible,
 def style() -> str:
     """Return a style element with the rules; no text of a user is in it."""
     names = "".join(
-        f"\n.st-key-{key} [data-testid=stFileUploaderDropzone] button::after {{ "
+        f"\n.st-key-{key} [data-testid=stFileUploaderDropzone] button[kind=secondary]::after {{ "
         f'content: "\\a0 {name}"; font-size: 0.875rem; }}'
         for key, name in UPLOADS.items()
     )

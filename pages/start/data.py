@@ -181,7 +181,7 @@ with upload_tab:
             st.caption("The data loaded before are still in use.")
 
 st.header("Loaded data", anchor=False)
-st.markdown(literal(data.name) + "  \n" + (data.description if data.example else literal(data.description)))
+st.markdown(literal(data.name) + "  \n" + (data.description if data.example else escaped(data.description)))
 show_origin(data)
 if data.upload is not None and not pending() and not used:
     if st.button("Change columns or fixes", icon=":material/edit:"):

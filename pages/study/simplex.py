@@ -124,8 +124,10 @@ chart(
     table=stacked(result.curves, "vectors"),
     alt="Share of rows whose bin is within a distance of its label frequencies, before and after",
 )
-for (when, norm), floor in result.floors.items():
-    st.markdown(f"- {when}: " + verdict(floor, f"canonical-ECE (L{norm})"))
+said = [
+    f"- {when}: {verdict(one, f'canonical-ECE (L{norm})')}" for (when, norm), one in result.floors.items()
+]
+st.markdown("\n".join(said))
 
 st.header("The bins and their guarantee", anchor=False)
 alpha = st.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")

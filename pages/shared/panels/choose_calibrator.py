@@ -140,7 +140,7 @@ def choose_calibrator() -> tuple[Any, int, By | None]:
     fallback = left.selectbox(
         "Classes with too few calibration rows", list(FALLBACKS), format_func=FALLBACKS.__getitem__
     )
-    by = choose_group(right) if chosen.notion == "top-label" else None
+    by = choose_group(left) if chosen.notion == "top-label" else None
     if chosen.notion == "class-wise":
         st.caption(
             "Class-wise calibration replaces the score of every class and can change which class is "
