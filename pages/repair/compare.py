@@ -101,13 +101,14 @@ bar.empty()
 st.header("Ranking on the evaluation rows", anchor=False)
 accuracy = leaderboard.frame().set_index("Method")["Accuracy"]
 changed = accuracy[[name for name in selected if abs(accuracy[name] - accuracy[BASE]) > 1e-12]]
+ends = (f"{changed.min():.4f}", f"{changed.max():.4f}")
 st.markdown(
     leaderboard.words(literal)
     if not whole
     else f"{leaderboard.words(literal)} Confidence, top-label and top-K calibration, temperature scaling "
     "and its ensemble cannot change the predicted class; the other methods can"
     + (
-        f". Here their accuracy is {changed.min():.4f} to {changed.max():.4f}; the base model's is "
+        f". Here their accuracy is {' to '.join(dict.fromkeys(ends))}; the base model's is "
         f"{accuracy[BASE]:.4f}."
         if len(changed)
         else "."
@@ -130,7 +131,7 @@ if compared:
         key="taken",
         format_func=lambda name: in_full.get(name, name),
     )
-    show_take_away(methods()[taken])
+    show_take_away(methods()[taken], "")
 
 st.header("Errors against the number of bins", anchor=False)
 against: dict[str, tuple[tuple[Notion, ...], str]] = {

@@ -24,9 +24,13 @@ VERIFIED_ROWS = 100_000
 
 
 def show_take_away(method: Method, title: str = "Download the calibrator") -> None:
-    """Offer the calibrator file; on request, also a scorer and an ONNX graph, verified against calib."""
+    """Offer the calibrator file; on request, also a scorer and an ONNX graph, verified against calib.
+
+    `title` is the heading; "" for none.
+    """
     data = dataset()
-    st.header(title, anchor=False)
+    if title:
+        st.header(title, anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
         offer_file(method.calibrator, data.calibration, data.evaluation.class_names)
         st.page_link("pages/repair/apply.py", label="Send new predictions through it", icon=ARROW)
