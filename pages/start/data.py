@@ -59,7 +59,7 @@ def pick_share() -> None:
     """List the rows of the class whose bar was clicked, by its true or its predicted class."""
     points = st.session_state["class-shares"].selection.points
     if points:
-        st.session_state["share"] = (SHARES[points[0]["curve_number"]], int(points[0]["customdata"][1]))
+        st.session_state["share-shown"] = (SHARES[points[0]["curve_number"]], int(points[0]["customdata"][1]))
         st.session_state["share-rows-open"] = True
 
 
@@ -266,7 +266,7 @@ if rows.n_classes > 30:
 if data.sums is not None:
     offer_project()
     st.stop()
-by, code = st.session_state.get("share", (SHARES[0], top_class))
+by, code = st.session_state.get("share-shown", (SHARES[0], top_class))
 code = code if code < rows.n_classes else top_class
 rows_panel(
     methods()[BASE],

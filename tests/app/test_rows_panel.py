@@ -130,7 +130,7 @@ def test_a_cell_of_the_overview(app):
 @pytest.mark.parametrize(("by", "column"), [("true", "label"), ("predicted", "predicted")])
 def test_a_bar_of_the_data_page(app, by, column):
     cat = app.session_state["dataset"].evaluation.class_names.index("cat")
-    app.session_state["share"], app.session_state["share-rows-open"] = (by, cat), True
+    app.session_state["share-shown"], app.session_state["share-rows-open"] = (by, cat), True
     app.switch_page("pages/start/data.py").run()
     same_rows(app, TEST[column] == "cat")
 
