@@ -54,7 +54,7 @@ def test_tour(open_page):
     page.get_by_role("button", name=re.compile("^Fit")).first.click()
     settled(page)
     seen += main.inner_text()
-    keep(page, "tour-calibrate", 1100)
+    keep(page, "tour-calibrate", 1120)
     go(page, "Decide")
     seen += main.inner_text()
     keep(page, "tour-decide", 860)
