@@ -15,7 +15,7 @@ from calib.formats.roles import Roles
 from calib.isolation.reader import check_project
 from pages.shared.session import Dataset, as_project, dataset, open_project, saved_settings
 from pages.shared.uploads import logged
-from pages.shared.widgets import escaped, literal, offer, say_rows_needed
+from pages.shared.widgets import ARROW, escaped, literal, offer, say_rows_needed
 
 #: Bytes of data up to which the file is made before anybody asks for it.
 MADE_AT_ONCE = 2_000_000
@@ -34,17 +34,19 @@ def show_project(file: Any) -> None:
     """Show what an uploaded project holds and offer to open it; say so once it is open."""
     if st.session_state.get("project") == (file.file_id, dataset()):
         st.success("This project is open: its data, calibrators and notes are in use on every page.")
+        st.page_link("pages/start/overview.py", label="What Overview concludes from it", icon=ARROW)
         _link_settings()
         return
     try:
-        holds = _holds(file)
-        st.markdown("This is a project. It holds:")
-        table = {"": holds["what"], "it holds": holds["holds"]}
-        st.dataframe(pd.DataFrame(table), hide_index=True, height="content")
+        holds = pd.DataFrame(_holds(file))
+        st.markdown("This is a project. Nothing of it is in use yet.")
         if st.button("Open this project", type="primary"):
             open_project(Project.load(file.getvalue()))
             st.session_state["project"] = (file.file_id, dataset())
             st.rerun()
+        told = holds[holds["holds"] != ""]
+        heads = {"what": "In this project", "holds": "What it is"}
+        st.dataframe(told.rename(columns=heads), hide_index=True, height="content")
     except InputError as error:
         st.error(f"Not opened: {escaped(error)}")
         st.caption("The data loaded before are still in use.")
