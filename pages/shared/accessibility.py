@@ -32,6 +32,7 @@ ROOM = """
 [data-testid=stMainBlockContainer] h1 { padding-top: 0.5rem; padding-bottom: 0.5rem; }
 @media (min-width: 1100px) {
     [data-testid=stMainBlockContainer] { padding-left: 2.5rem; padding-right: 2.5rem; }
+    .st-key-about-data { flex-wrap: nowrap; }
 }
 [data-testid=stElementContainer]:has(> .stHtml > [data-calib-tab]), .st-key-other-theme { display: none; }"""
 #: What is behind a mark stands beside it: it stays on the screen while the figures beside it scroll, and has

@@ -84,7 +84,7 @@ def show_dataset(data: Dataset | None) -> None:
         rows += f"; every number is {effective_words(data.sums.effective_samples, of.n_samples)}"
     elif data.weighted:
         rows += f"; every number is {weight_words(of.sample_weight)}"
-    with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="about-data"):
         if data.simulated:
             st.badge("Simulated data", color="orange")
         st.caption(f"{literal(data.name)} \u00b7 {rows}")

@@ -71,7 +71,7 @@ if enough.any():
     share = arrows.error_share
     worst = int(np.argmax(np.where(enough, share, -1.0)))
     vectors = zip(names, arrows.tail[worst], arrows.head[worst], arrows.observed[worst], strict=True)
-    entries = [f"{n}: says {a:.2f}, becomes **{b:.2f}**, true frequency {c:.2f}" for n, a, b, c in vectors]
+    entries = [f"{n}: says {a:.3f}, becomes **{b:.3f}**, true frequency {c:.3f}" for n, a, b, c in vectors]
     st.markdown(
         f"Of the bins with an arrow, bin {arrows.cell[worst]} adds most to the base model's canonical-ECE "
         f"(L1): {share[worst]:.0%} of it, {arrows.count[worst]:,} rows. {'; '.join(entries)}."
