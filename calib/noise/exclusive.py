@@ -13,7 +13,7 @@ from scipy.special import bdtr, ndtr
 
 from calib.binning import BinaryProblems, BinStatistics
 from calib.noise.draws import NORMAL_FROM, Draw, independent_sums, matched_binomials
-from calib.parallel import map_threads
+from calib.parallel import map_threads, row_slices
 
 #: Numbers drawn at a time for outcomes that exclude each other, few enough to stay in the cache.
 DRAWN_TOGETHER = 60_000
@@ -81,11 +81,11 @@ def perfect_sums(problems: BinaryProblems, cells: BinStatistics) -> tuple[Draw, 
     together: see `together`.
     """
     if problems.notion == "class-wise" and problems.n_claims > 1:
-        true = np.bincount(problems.rows, weights=problems.outcomes, minlength=problems.n_samples)
-        if (true != 1.0).any():
+        true = np.bincount(problems.rows[problems.outcomes], minlength=problems.n_samples)
+        if (true != 1).any():
             return together(problems, cells), len(problems.scores)
     if problems.n_claims > 1:
-        totals = np.bincount(problems.rows, weights=problems.scores, minlength=problems.n_samples)
+        totals = _row_totals(problems)
         one_each, n_cells = bool(totals.max() <= 1.0 + JOINT_TOLERANCE), len(cells.count)
         if one_each and problems.weights is None:
             if n_cells <= CELLS_TOGETHER and problems.n_samples >= ROWS_AS_SUMS:
@@ -95,6 +95,15 @@ def perfect_sums(problems: BinaryProblems, cells: BinStatistics) -> tuple[Draw, 
         if totals.max() <= MOST_AT_ONCE:
             return _joint(problems, cells, one_each=one_each), n_cells
     return independent_sums(problems.scores, cells.start, cells.count, problems.weights)
+
+
+def _row_totals(problems: BinaryProblems) -> np.ndarray:
+    """Sum of the scores of each row, (n,) float64."""
+
+    def totals(entries: slice) -> np.ndarray:
+        return np.bincount(problems.rows[entries], problems.scores[entries], problems.n_samples)
+
+    return np.sum(map_threads(totals, row_slices(len(problems.scores))), axis=0)
 
 
 def together(problems: BinaryProblems, cells: BinStatistics) -> Draw:
