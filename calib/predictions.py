@@ -44,6 +44,9 @@ __all__ = ["Predictions"]
 #: `calib.examine` explains and repairs those.
 ROW_SUM_TOLERANCE = 1e-3
 
+#: In rows of up to so many bytes, the highest is found column by column: they are too short for a loop each.
+NARROW = 48
+
 
 class Predictions(Announcement):
     """Predicted probabilities of a classifier, with the true labels where they are known.
@@ -409,8 +412,23 @@ def highest_checked(scores: Any, what: str = "scores") -> tuple[np.ndarray, np.n
 
 
 def _highest_of_block(block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    label = block.argmax(axis=1)
+    label = _highest_by_columns(block) if block[:1].nbytes <= NARROW else None
+    if label is None:
+        label = block.argmax(axis=1)
     return label, block[np.arange(len(block)), label]
+
+
+def _highest_by_columns(block: np.ndarray) -> np.ndarray | None:
+    """Return what `argmax` of the rows gives, for few columns several times faster; None if any is NaN."""
+    best = block[:, 0].copy()
+    label = np.zeros(len(block), dtype=np.uint8)
+    for code in range(1, block.shape[1]):
+        column = np.ascontiguousarray(block[:, code])
+        higher = np.greater(column, best).view(np.uint8)
+        higher *= np.uint8(code)
+        np.maximum(label, higher, out=label)  # later codes are larger
+        np.maximum(best, column, out=best)
+    return None if np.isnan(best.max()) else label.astype(np.int64)
 
 
 def row_sums(matrix: np.ndarray) -> np.ndarray:

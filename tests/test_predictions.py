@@ -12,6 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from calib import InputError, Predictions, TopLabelPrediction, announcements
+from calib.predictions import highest
 from calib.validation import as_labels, as_scores
 from tests import oracles
 
@@ -210,6 +211,16 @@ def test_copies_are_equal_and_frozen(copied, cached):
     for array in (other.proba, other.labels, other.label, other.confidence):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
+
+
+@given(seeds, st.integers(2, 20), st.sampled_from([np.float32, np.float64]))
+def test_highest_is_the_first_of_the_highest_of_any_numbers(seed, n_columns, dtype):
+    random = np.random.default_rng(seed)
+    matrix = random.choice([0.0, -0.0, 0.25, 0.5, -1.0, -np.inf, np.inf], (50, n_columns)).astype(dtype)
+    matrix[random.random(matrix.shape) < random.choice([0.0, 0.01])] = np.nan
+    label, top = highest(matrix)
+    assert label.tolist() == matrix.argmax(axis=1).tolist()
+    assert np.array_equal(top, matrix[np.arange(50), label], equal_nan=True)
 
 
 @pytest.mark.parametrize("digested", [2**24, 16])  # bytes: as one block, and as blocks of two numbers
