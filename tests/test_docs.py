@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pkgutil import resolve_name
 from xml.etree import ElementTree
 
 import pytest
 
+from benchmarks import side_by_side
 from docs.coverage import PAGE, SECTIONS, page
 from docs.packages import PICTURE, fewest_arrows, imports
 from tests import ROOT
@@ -50,3 +52,11 @@ def test_page_of_coverage_holds_the_table_of_every_script():
     )
     assert page(printed, draws) == text, "run `python -m docs.coverage`"
     assert all(table.count("\n| ") > 5 for table in printed.values())
+
+
+def test_page_of_speed_is_made_of_the_results():
+    results = json.loads(side_by_side.RESULTS.read_text(encoding="utf-8"))
+    assert set(results["rows"]) == set(side_by_side.ROWS)
+    assert side_by_side.PAGE.read_text(encoding="utf-8") == side_by_side.page(results), (
+        "run `python -m benchmarks.side_by_side --page`"
+    )

@@ -1,0 +1,378 @@
+"""Time the work of calib beside that of other libraries on the same arrays, in one run.
+
+    python -m benchmarks.side_by_side [ROW ...] [--json benchmarks/side_by_side.json]
+
+Each row of the table is measured in a process of its own, calib and its peers by turns, the fastest of a few
+calls; peers that are not installed are left out. The results are kept in the JSON file, from which
+`docs/speed.md` is made: ``--page`` writes it without measuring. Milliseconds belong to the machine; what
+carries over is the ratio.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "side_by_side.json"
+PAGE = HERE.parent / "docs" / "speed.md"
+PEERS = ("torchmetrics", "netcal", "scikit-learn", "probmetrics")
+
+#: Seconds that calls by turns may take; each is made at least once.
+BUDGET = 20.0
+
+Calls = dict[str, Callable[[], Any]]
+
+
+def simulated(rows: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return float32 scores of a softmax and labels drawn from them."""
+    rng = np.random.default_rng(17)
+    proba = 2.5 * rng.standard_normal((rows, classes), dtype=np.float32)
+    proba -= proba.max(axis=1, keepdims=True)
+    np.exp(proba, out=proba)
+    proba /= proba.sum(axis=1, keepdims=True)
+    drawn = rng.random((rows, 1), dtype=np.float32)
+    labels = np.concatenate(
+        [
+            (proba[at : at + 5_000].cumsum(axis=1) > drawn[at : at + 5_000]).argmax(axis=1)
+            for at in range(0, rows, 5_000)
+        ]
+    )
+    return proba, labels
+
+
+def error(notion: str) -> Callable[[int, int], Calls]:
+    def calls(rows: int, classes: int) -> Calls:
+        import calib
+
+        proba, y = simulated(rows, classes)
+        found: Calls = {"calib": lambda: calib.ece(y, proba, notion=notion)}
+        with suppress(ImportError):
+            import torch
+            from torchmetrics.functional.classification import multiclass_calibration_error
+
+            torch.set_num_threads(len(os.sched_getaffinity(0)))
+            target, scores = torch.from_numpy(y), torch.from_numpy(proba)
+            found["torchmetrics"] = lambda: multiclass_calibration_error(scores, target, classes, n_bins=15)
+        with suppress(ImportError):
+            from netcal.metrics import ECE
+
+            found["netcal"] = lambda: ECE(bins=15).measure(proba, y)
+        return found
+
+    return calls
+
+
+def class_wise(rows: int, classes: int) -> Calls:
+    import calib
+
+    proba, y = simulated(rows, classes)
+    return {
+        "calib": lambda: calib.ece(y, proba, notion="class-wise"),
+        "one read": lambda: float(proba.max()),
+    }
+
+
+def floor(rows: int, classes: int) -> Calls:
+    import calib
+
+    proba, y = simulated(rows, classes)
+    return {"calib": lambda: calib.noise_floor(y, proba, notion="class-wise", random_state=0)}
+
+
+def histogram_fit(notion: str) -> Callable[[int, int], Calls]:
+    def calls(rows: int, classes: int) -> Calls:
+        import calib
+
+        proba, y = simulated(rows, classes)
+        model = calib.MulticlassToBinary(calib.HistogramBinning(points_per_bin=100), notion=notion)
+        found: Calls = {"calib": lambda: model.fit(proba, y)}
+        with suppress(ImportError):
+            from netcal.binning import HistogramBinning
+
+            found["netcal"] = lambda: HistogramBinning(bins=15).fit(proba, y)
+        return found
+
+    return calls
+
+
+def histogram_predict(rows: int, classes: int) -> Calls:
+    import calib
+
+    proba, y = simulated(rows, classes)
+    model = calib.MulticlassToBinary(calib.HistogramBinning(points_per_bin=100)).fit(proba, y)
+    found: Calls = {"calib": lambda: model.predict_top(proba)}
+    with suppress(ImportError):
+        from netcal.binning import HistogramBinning
+
+        other = HistogramBinning(bins=15).fit(proba, y)
+        found["netcal"] = lambda: other.transform(proba)
+    return found
+
+
+def announced(method: str) -> Any:
+    """Return scikit-learn's unfitted calibration of a classifier that announces what it is given."""
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.frozen import FrozenEstimator
+
+    class Announced(ClassifierMixin, BaseEstimator):
+        def fit(self, X: np.ndarray, y: np.ndarray) -> Announced:
+            self.classes_ = np.unique(y)
+            return self
+
+        def predict_proba(self, X: np.ndarray) -> np.ndarray:
+            return X
+
+        def predict(self, X: np.ndarray) -> np.ndarray:
+            return self.classes_[X.argmax(axis=1)]
+
+    def fitted(proba: np.ndarray, y: np.ndarray) -> Any:
+        return CalibratedClassifierCV(FrozenEstimator(Announced().fit(proba, y)), method=method).fit(proba, y)
+
+    return fitted
+
+
+def temperature(rows: int, classes: int) -> Calls:
+    import calib
+
+    proba, y = simulated(rows, classes)
+
+    def loss_of(apply: Callable[[np.ndarray], Any]) -> Callable[[], float]:
+        return lambda: calib.log_loss(y, np.asarray(apply(proba), np.float64))
+
+    found: Calls = {
+        "calib": lambda: loss_of(calib.TemperatureScaling().fit(proba, y).predict_proba),
+        "scikit-learn": lambda: loss_of(announced("temperature")(proba, y).predict_proba),
+    }
+    with suppress(ImportError):
+        from netcal.scaling import TemperatureScaling
+
+        found["netcal"] = lambda: loss_of(TemperatureScaling().fit(proba, y).transform)
+    with suppress(ImportError):
+        from probmetrics.calibrators import get_calibrator
+
+        found["probmetrics"] = lambda: loss_of(get_calibrator("temp-scaling").fit(proba, y).predict_proba)
+    return found
+
+
+def vector(rows: int, classes: int) -> Calls:
+    import calib
+
+    proba, y = simulated(rows, classes)
+    return {"calib": lambda: calib.VectorScaling().fit(proba, y)}
+
+
+def one_row(rows: int, classes: int) -> Calls:
+    import calib
+
+    proba, y = simulated(rows, classes)
+    top = calib.MulticlassToBinary(calib.HistogramBinning()).fit(proba, y)
+    whole = calib.MulticlassToBinary(calib.HistogramBinning(), notion="class-wise").fit(proba, y)
+    other = announced("isotonic")(proba, y)
+    row = proba[:1].copy()
+
+    def hundred(call: Callable[[Any], Any]) -> Callable[[], Any]:
+        return lambda: [call(row) for _ in range(100)]
+
+    return {
+        "calib": hundred(top.predict_top),
+        "calib, class-wise": hundred(whole.predict_proba),
+        "scikit-learn": hundred(other.predict_proba),
+    }
+
+
+def check(rows: int, classes: int) -> Calls:
+    import calib
+
+    proba, y = simulated(rows, classes)
+    return {"calib": lambda: calib.Predictions(proba, y), "one read": lambda: float(proba.max())}
+
+
+def fingerprint(rows: int, classes: int) -> Calls:
+    import calib
+
+    proba, y = simulated(rows, classes)
+    return {
+        "calib": lambda: calib.Predictions(proba, y).fingerprint,
+        "one read": lambda: float(proba.max()),
+    }
+
+
+def imported(rows: int, classes: int) -> Calls:
+    def start(name: str) -> Callable[[], Any]:
+        return lambda: subprocess.run([sys.executable, "-c", f"import {name}"], check=True, cwd=HERE.parent)
+
+    found = {"calib": start("calib"), "no import": start("sys")}
+    for peer, name in (("torchmetrics", "torchmetrics"), ("netcal", "netcal.metrics")):
+        with suppress(PackageNotFoundError):
+            version(peer)
+            found[peer] = start(name)
+    return found
+
+
+#: By the name of a row: what it is, its size, and what makes the calls.
+ROWS: dict[str, tuple[str, tuple[int, int], Callable[[int, int], Calls]]] = {
+    "conf-ece": ("conf-ECE from an array", (1_000_000, 10), error("confidence")),
+    "tl-ece": ("TL-ECE from an array (peers: conf-ECE)", (1_000_000, 10), error("top-label")),
+    "conf-ece-wide": ("conf-ECE from an array", (50_000, 1_000), error("confidence")),
+    "tl-ece-wide": ("TL-ECE from an array (peers: conf-ECE)", (50_000, 1_000), error("top-label")),
+    "cw-ece": ("class-wise ECE", (50_000, 1_000), class_wise),
+    "floor": ("class-wise noise floor, 1,000 redraws", (1_000_000, 10), floor),
+    "floor-wide": ("class-wise noise floor, 1,000 redraws", (50_000, 1_000), floor),
+    "tl-hb": (
+        "top-label histogram binning, fit (netcal: class-wise)",
+        (1_000_000, 10),
+        histogram_fit("top-label"),
+    ),
+    "tl-hb-predict": ("its predictions", (1_000_000, 10), histogram_predict),
+    "cw-hb": ("class-wise histogram binning, fit", (1_000_000, 10), histogram_fit("class-wise")),
+    "cw-hb-wide": ("class-wise histogram binning, fit", (50_000, 1_000), histogram_fit("class-wise")),
+    "temperature": ("temperature scaling, fit", (1_000_000, 10), temperature),
+    "vector": ("vector scaling, fit", (50_000, 200), vector),
+    "row": ("100 single rows through a calibrator", (50_000, 10), one_row),
+    "row-wide": ("100 single rows through a calibrator", (20_000, 1_000), one_row),
+    "check": ("check the input: `Predictions(...)`", (50_000, 1_000), check),
+    "fingerprint": ("check and fingerprint", (50_000, 1_000), fingerprint),
+    "import": ("start of Python and import", (0, 0), imported),
+}
+
+
+def measure(name: str) -> dict[str, Any]:
+    """Make the calls of a row by turns; return the fastest seconds of each, and the memory it took."""
+    _, (rows, classes), make = ROWS[name]
+    calls = make(rows, classes)
+    seconds: dict[str, list[float]] = {peer: [] for peer in calls}
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    beyond, values, spent = 0.0, {}, 0.0
+    for turn in range(7):
+        for peer, call in calls.items():
+            start = time.perf_counter()
+            values[peer] = call()
+            seconds[peer].append(time.perf_counter() - start)
+            spent += seconds[peer][-1]
+            if turn == 0 and peer == "calib":
+                beyond = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+        if spent > BUDGET:
+            break
+    found: dict[str, Any] = {"seconds": {peer: min(times) for peer, times in seconds.items()}}
+    if make is temperature:
+        found["log_loss"] = {peer: loss() for peer, loss in values.items()}
+    if rows:
+        found["memory"] = max(beyond, 0.0) / (4 * rows * classes)
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """Say what ran where."""
+    versions = {"calib-diagnostics": None, "numpy": None} | dict.fromkeys(PEERS)
+    for name in versions:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    if versions["calib-diagnostics"] is None:
+        import calib
+
+        versions["calib-diagnostics"] = calib.__version__
+    return {
+        "date": date.today().isoformat(),
+        "processors": len(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+        "versions": {name: one for name, one in versions.items() if one},
+    }
+
+
+def page(results: dict[str, Any]) -> str:
+    """Return the documentation page of the results."""
+    told = results["machine"]
+    versions = ", ".join(f"{name} {one}" for name, one in told["versions"].items())
+    lines = [
+        "# Speed",
+        "",
+        "`python -m benchmarks.side_by_side` measures calib and other libraries on the same arrays",
+        "(float32, scores of a softmax with labels drawn from them), by turns, in a process of its own",
+        "for each row, and writes this page. Given is the fastest call. Milliseconds belong to the",
+        "machine, which also did other work; what carries over is the ratio.",
+        "",
+        f"{told['date']}, {told['processors']} processors, Python {told['python']}; {versions}.",
+        "",
+        "| work | rows x classes | calib, ms | beside it, ms | calib takes |",
+        "| --- | --- | --: | --- | --: |",
+        *(_line(name, results["rows"][name]) for name in ROWS if name in results["rows"]),
+        "",
+        "*One read* is a maximum over the matrix. Temperature scaling ends at a log loss of "
+        + _losses(results["rows"])
+        + ".",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _line(name: str, row: dict[str, Any]) -> str:
+    what, (rows, classes), _ = ROWS[name]
+    own = row["seconds"]["calib"]
+    others = {peer: one for peer, one in row["seconds"].items() if peer != "calib"}
+    beside = ", ".join(f"{peer} {_ms(one)}" for peer, one in others.items())
+    rivals = [one for peer, one in others.items() if peer in PEERS]
+    ratio = f"{own / min(rivals):.2g} x" if rivals else ""
+    return f"| {what} | {f'{rows:,} x {classes:,}' if rows else ''} | {_ms(own)} | {beside} | {ratio} |"
+
+
+def _ms(seconds: float) -> str:
+    return f"{1000 * seconds:,.1f}" if seconds < 0.1 else f"{1000 * seconds:,.0f}"
+
+
+def _losses(rows: dict[str, Any]) -> str:
+    return "; ".join(
+        ", ".join(f"{loss:.8f} ({peer})" for peer, loss in rows[name]["log_loss"].items())
+        for name in rows
+        if "log_loss" in rows[name]
+    )
+
+
+def measured(names: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the measurement of each row, made in a process of its own."""
+    for name in names:
+        command = [sys.executable, "-W", "ignore", "-m", "benchmarks.side_by_side", "--one", name]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=HERE.parent)
+        if done.returncode:
+            print(f"{name}: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+            continue
+        yield name, json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)}; by default all")
+    parser.add_argument("--json", type=Path, default=RESULTS)
+    parser.add_argument("--page", action="store_true", help="write the page alone")
+    parser.add_argument("--one", choices=ROWS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(measure(options.one)))
+        return
+    results: dict[str, Any] = json.loads(options.json.read_text()) if options.json.exists() else {"rows": {}}
+    if not options.page:
+        for name, row in measured(options.rows or list(ROWS)):
+            print(name, json.dumps(row), flush=True)
+            results["rows"][name] = row
+            results["machine"] = machine()
+            options.json.write_text(json.dumps(results, indent=1) + "\n")
+    PAGE.write_text(page(results))
+
+
+if __name__ == "__main__":
+    main()
