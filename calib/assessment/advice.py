@@ -99,7 +99,7 @@ class Recommendation(Result):
         titles |= {name: full_name(one) for name, one in named_methods().items()}
         named = [titles.get(name, name) for name in self.helpful[:2]]
         if not named:
-            return "No calibrator that was tried would distinguishably help"
+            return "No calibrator tried distinguishably lowers the Brier score of the calibration rows"
         return " or ".join([named[0], *(name[:1].lower() + name[1:] for name in named[1:])]) + " would help"
 
 

@@ -90,8 +90,9 @@ def show_help() -> None:
         st.markdown(
             f"**{escaped(advice.helps_words())}.**",
             help=f"Tried in five folds of the {data.calibration.n_samples:,} calibration rows: "
-            f"{', '.join(tried)}. A calibrator helps if its Brier score is distinguishably lower and its log "
-            "loss is no higher.",
+            f"{', '.join(tried)}. A calibrator helps if its Brier score over all classes is distinguishably "
+            "lower, with all of them tried at once, and its log loss is no higher. One notion alone, such as "
+            "top-label, can still gain: Calibrate shows what changes on the evaluation rows.",
         )
         if advice.calibrator is not None and st.button(
             f"Fit and take away {name_of(advice.calibrator)}", icon=":material/download:"
