@@ -43,8 +43,11 @@ def calibrator_of(file: Any) -> Any:
     return calibrator
 
 
-def show_loaded(calibrator: Any) -> None:
-    """Say what calibrator is loaded: its classes, the rows it was fitted on, when, and what it promises."""
+def show_loaded(calibrator: Any, choices: int) -> None:
+    """Say what calibrator is loaded: its classes, the rows it was fitted on, when, and what it promises.
+
+    `choices` is among how many calibrators the same labels chose it.
+    """
     names, origin = getattr(calibrator, "class_names_", None), getattr(calibrator, "fitted_on_", None)
     if source != FILE:
         names = data.evaluation.class_names
@@ -59,7 +62,7 @@ def show_loaded(calibrator: Any) -> None:
     elif data.calibration is not None:
         lines.append(f"fitted in this session on {data.calibration.n_samples:,} rows of {literal(data.name)}")
     if isinstance(calibrator, MulticlassToBinary):
-        lines.append(guarantee_card(calibrator, 0.1).words())
+        lines.append(guarantee_card(calibrator, 0.1, choices=choices).words())
     else:
         lines.append("no distribution-free guarantee")
     st.markdown("\n".join(f"- {line}" for line in lines))
@@ -73,7 +76,7 @@ left, right = st.columns(2)
 chosen = st.session_state.get("chosen")  # on the Calibrate page, if one comes from there
 st.session_state.setdefault("apply-source", SESSION if chosen in fitted else FILE)
 source = left.segmented_control("Calibrator", [FILE, SESSION], required=True, key="apply-source")
-calibrator = None
+calibrator, choices = None, 1
 try:
     if source == FILE:
         file = left.file_uploader("Calibrator file (JSON)", type="json", key="calibrator-file")
@@ -82,14 +85,15 @@ try:
     elif fitted:
         names = list(fitted)
         at = names.index(chosen) if chosen in fitted else 0
-        calibrator = fitted[left.selectbox("Fitted calibrator", names, at, key="apply-fitted")]
+        name = left.selectbox("Fitted calibrator", names, at, key="apply-fitted")
+        calibrator, choices = fitted[name], methods()[name].choices
     else:
         left.info("No calibrator is fitted yet. Fit one on the Calibrate page.")
 except InputError as error:
     left.error(escaped(error))
 if calibrator is not None:
     with left:
-        show_loaded(calibrator)
+        show_loaded(calibrator, choices)
 upload = right.file_uploader("New predictions (probabilities per class)", key="apply-file")
 reading = None if upload is None else read(upload, slot="apply-reading")
 predictions = None

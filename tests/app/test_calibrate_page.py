@@ -23,7 +23,9 @@ def test_a_proposed_k_is_compared_by_debiased_errors_and_guaranteed_as_a_choice(
     assert "No predicted class changes" in text
     tried = re.search("divides \u03b1 among these (\\d+) numbers of points", text).group(1)
     assert int(tried) > 1
-    assert f"chosen by the same labels among {tried} calibrators" in text
+    promise = f"chosen by the same labels among {tried} calibrators"
+    assert promise in text
+    assert promise in words(app.switch_page("pages/repair/apply.py").run())
 
 
 def test_a_class_wise_fit_that_costs_accuracy_warns_first():

@@ -162,7 +162,7 @@ def test_main_job(open_page, upload, tmp_path):
     page.get_by_role("heading", level=1, name="Apply", exact=True).wait_for()
     settled(page)
     assert "fitted in this session" in prose(page)  # the one just fitted is the one to begin with
-    page.get_by_role("button", name="From a file").click()
+    page.get_by_text("From a file", exact=True).click()
     settled(page)
     upload_file(page, "Calibrator file", file)
     upload_file(page, "New predictions", fresh)
