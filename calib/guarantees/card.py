@@ -277,7 +277,9 @@ class GuaranteeCard(Result):
         )
 
 
-def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1, *, choices: int = 1) -> GuaranteeCard:
+def guarantee_card(
+    calibrator: MulticlassToBinary, alpha: float = 0.1, *, choices: int | None = None
+) -> GuaranteeCard:
     """Compute what a fitted calibrator promises, class by class.
 
     Parameters
@@ -286,9 +288,10 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1, *, choice
         Fitted. Only histogram binning without normalisation has a guarantee.
     alpha : float in (0, 1)
         Failure probability of each statement.
-    choices : int
+    choices : int, optional
         Calibrators fitted on these rows from which this one was chosen by their labels, itself included: each
-        may fail with alpha / choices, so that the statements hold whichever was chosen.
+        may fail with alpha / choices, so that the statements hold whichever was chosen. Default: what the
+        file says that the calibrator was loaded from, else 1.
 
     Raises
     ------
@@ -308,6 +311,9 @@ def guarantee_card(calibrator: MulticlassToBinary, alpha: float = 0.1, *, choice
     lower end takes it for a success, the upper end for a failure.
     """
     check_is_fitted(calibrator)
+    if choices is None:
+        origin = getattr(calibrator, "fitted_on_", None)
+        choices = 1 if origin is None else origin.choices
     each = check_alpha(alpha) / check_count(choices, "choices")
     why_not = _why_no_guarantee(calibrator)
     shape = calibrator.shape_

@@ -49,6 +49,7 @@ def save(
     class_names: Sequence[str] | None = None,
     fitted_on: Any = None,
     log: Sequence[str] = (),
+    choices: int = 1,
 ) -> None:
     """Write a fitted calibrator to a JSON file that `load` reads back to the last bit.
 
@@ -65,6 +66,9 @@ def save(
         The calibration rows; only their number and fingerprint are recorded.
     log : sequence of str
         Fixes applied to these rows (`Examination.log`), one line each.
+    choices : int
+        Calibrators fitted on these rows from which this one was chosen by their labels, itself included;
+        `guarantee_card` of the loaded one divides alpha by it.
 
     Raises
     ------
@@ -81,7 +85,7 @@ def save(
     -----
     A seed that is a generator is written as null: predictions do not depend on it.
     """
-    data = dumps(calibrator, class_names=class_names, fitted_on=fitted_on, log=log)
+    data = dumps(calibrator, class_names=class_names, fitted_on=fitted_on, log=log, choices=choices)
     if isinstance(file, (str, os.PathLike)):
         write_whole(file, data)
     else:
@@ -121,6 +125,7 @@ def dumps(
     class_names: Sequence[str] | None = None,
     fitted_on: Any = None,
     log: Sequence[str] = (),
+    choices: int = 1,
 ) -> bytes:
     """Return what `save` writes, as bytes."""
     layout = layout_of(calibrator, TYPES)
@@ -131,7 +136,7 @@ def dumps(
         "version": VERSION,
         **layout.encode(calibrator),
         "classes": encode_names(calibrator, n_classes, class_names, fitted_on),
-        "fitted_on": encode_origin(calibrator, fitted_on, log),
+        "fitted_on": encode_origin(calibrator, fitted_on, log, choices),
     }
     if (rule := getattr(calibrator, "rule_", None)) is not None:
         document["rule"] = encode_rule(rule)

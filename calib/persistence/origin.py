@@ -25,6 +25,7 @@ from calib.persistence.fields import (
     text,
     whole,
 )
+from calib.validation import check_count
 from calib.version import __version__
 
 #: Longest class name in a file, in characters.
@@ -62,6 +63,10 @@ _ORIGIN = Record(
 )
 
 
+#: Among how many calibrators this one was chosen, if it was.
+_CHOICES = whole(2)
+
+
 #: The rule that accepts predictions, where the calibrator carries one.
 _RULE = Record(
     {
@@ -92,6 +97,9 @@ class FittedOn:
         Version of calib that saved it.
     log : tuple of str
         Fixes applied to the calibration rows; if there are none, the file has no log.
+    choices : int
+        Calibrators fitted on these rows from which this one was chosen by their labels, itself included; if
+        it was the only one, the file does not say so.
     """
 
     n_samples: int | None
@@ -99,6 +107,7 @@ class FittedOn:
     date: str
     calib_version: str
     log: tuple[str, ...] = ()
+    choices: int = 1
 
 
 def today() -> str:
@@ -125,8 +134,11 @@ def decode_names(raw: Any, n_classes: int | None) -> tuple[str, ...] | None:
 def decode_origin(raw: Any, n_points: int | None) -> FittedOn:
     """Return the checked origin; `n_points` is the number of rows that the state counts, if it does."""
     lines: tuple[str, ...] = ()
+    choices = 1
+    raw = dict(raw) if isinstance(raw, dict) else raw
+    if isinstance(raw, dict) and "choices" in raw:
+        choices = _CHOICES.decode(raw.pop("choices"), "fitted_on.choices", {})
     if isinstance(raw, dict) and "log" in raw:
-        raw = dict(raw)
         log = raw.pop("log")
         if not isinstance(log, list) or not 0 < len(log) <= MAX_FIXES:
             raise mismatch("fitted_on.log", f"a list of 1 to {MAX_FIXES} texts", log)
@@ -134,7 +146,9 @@ def decode_origin(raw: Any, n_points: int | None) -> FittedOn:
     origin = _ORIGIN.decode(raw, "fitted_on", {})
     if None not in (origin["n"], n_points) and origin["n"] != n_points:
         raise mismatch("fitted_on.n", f"{n_points:,}, the number of rows in state", origin["n"])
-    return FittedOn(origin["n"], origin["fingerprint"], origin["date"], origin["calib_version"], lines)
+    return FittedOn(
+        origin["n"], origin["fingerprint"], origin["date"], origin["calib_version"], lines, choices
+    )
 
 
 def encode_names(
@@ -159,9 +173,12 @@ def encode_names(
     return [str(name) for name in names]
 
 
-def encode_origin(calibrator: Any, fitted_on: Any, log: Sequence[str] = ()) -> dict[str, Any]:
+def encode_origin(
+    calibrator: Any, fitted_on: Any, log: Sequence[str] = (), choices: int = 1
+) -> dict[str, Any]:
     """Return the origin to store: of `fitted_on`, else what the calibrator was loaded with."""
     origin = getattr(calibrator, "fitted_on_", None)
+    choices = max(check_count(choices, "choices"), 1 if origin is None else origin.choices)
     if fitted_on is not None or origin is None:
         n, fingerprint = (None, None) if fitted_on is None else (fitted_on.n_samples, fitted_on.fingerprint)
         origin = FittedOn(n, fingerprint, today(), __version__)
@@ -172,6 +189,7 @@ def encode_origin(calibrator: Any, fitted_on: Any, log: Sequence[str] = ()) -> d
         "date": origin.date,
         "calib_version": origin.calib_version,
         **({"log": lines} if lines else {}),
+        **({"choices": choices} if choices > 1 else {}),
     }
 
 
@@ -210,7 +228,7 @@ def origin_schema() -> dict[str, Any]:
     """Return the JSON Schema of the origin."""
     schema = _ORIGIN.schema
     log = {"type": "array", "items": _LINE.schema, "minItems": 1, "maxItems": MAX_FIXES}
-    return schema | {"properties": schema["properties"] | {"log": log}}
+    return schema | {"properties": schema["properties"] | {"log": log, "choices": _CHOICES.schema}}
 
 
 def _lines(raw: list[Any], where: str) -> tuple[str, ...]:

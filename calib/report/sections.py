@@ -447,7 +447,7 @@ def guarantee_section(about: ReportInput) -> list[str]:
             calibrator = of_one_score(calibrator, about.calibration)
         if not isinstance(calibrator, MulticlassToBinary):
             continue
-        card = guarantee_card(calibrator, choices=about.choices.get(name, 1))
+        card = guarantee_card(calibrator, choices=about.choices.get(name))
         blocks.append(paragraph(f"<b>{text(name)}</b>. {text(card.words())}"))
         if not card.applies:
             continue

@@ -43,10 +43,10 @@ def calibrator_of(file: Any) -> Any:
     return calibrator
 
 
-def show_loaded(calibrator: Any, choices: int) -> None:
+def show_loaded(calibrator: Any, choices: int | None) -> None:
     """Say what calibrator is loaded: its classes, the rows it was fitted on, when, and what it promises.
 
-    `choices` is among how many calibrators the same labels chose it.
+    `choices` is among how many calibrators the same labels chose it; None: what its file says.
     """
     names, origin = getattr(calibrator, "class_names_", None), getattr(calibrator, "fitted_on_", None)
     if source != FILE:
@@ -76,7 +76,7 @@ left, right = st.columns(2)
 chosen = st.session_state.get("chosen")  # on the Calibrate page, if one comes from there
 st.session_state.setdefault("apply-source", SESSION if chosen in fitted else FILE)
 source = left.segmented_control("Calibrator", [FILE, SESSION], required=True, key="apply-source")
-calibrator, choices = None, 1
+calibrator, choices = None, None
 try:
     if source == FILE:
         file = left.file_uploader("Calibrator file (JSON)", type="json", key="calibrator-file")

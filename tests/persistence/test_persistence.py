@@ -27,6 +27,7 @@ from calib import (
 )
 from calib.calibrators import catalogue
 from calib.export.replay import largest_difference, outputs
+from calib.guarantees import guarantee_card
 from calib.notions import NOTIONS
 from calib.persistence import MAX_BYTES, MAX_VALUES, aligned, checksum, dumps, loads, schema
 from calib.persistence.types import TYPES
@@ -506,3 +507,23 @@ def test_file_tells_of_accepted_fixes_and_only_of_those(tmp_path):
         logged["checksum"] = checksum({key: value for key, value in logged.items() if key != "checksum"})
         with pytest.raises(CalibratorFileError, match=r"fitted_on\.log"):
             loads(json.dumps(logged).encode())
+
+
+def test_files_keep_among_how_many_it_was_chosen():
+    calibrator = fitted("pooled")
+    plain, chosen = json.loads(dumps(calibrator)), json.loads(dumps(calibrator, choices=10))
+    assert "choices" not in plain["fitted_on"]
+    assert chosen["fitted_on"]["choices"] == 10
+    loaded = loads(json.dumps(chosen).encode())
+    assert loaded.fitted_on_.choices == 10
+    assert guarantee_card(loaded).words() == guarantee_card(calibrator, choices=10).words()
+    assert guarantee_card(loaded).words() != guarantee_card(calibrator).words()
+    again = json.loads(dumps(loaded, fitted_on=Predictions(np.full((300, 4), 0.25))))
+    assert again["fitted_on"]["choices"] == 10
+    for wrong in (1, 0, True, 2.0, "10", None):
+        chosen["fitted_on"]["choices"] = wrong
+        chosen["checksum"] = checksum({key: value for key, value in chosen.items() if key != "checksum"})
+        with pytest.raises(CalibratorFileError, match=r"fitted_on\.choices"):
+            loads(json.dumps(chosen).encode())
+    with pytest.raises(InputError, match="choices"):
+        dumps(calibrator, choices=0)

@@ -32,7 +32,7 @@ def show_take_away(method: Method, title: str = "Download the calibrator") -> No
     if title:
         st.header(title, anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
-        offer_file(method.calibrator, data.calibration, data.evaluation.class_names)
+        offer_file(method.calibrator, data.calibration, data.evaluation.class_names, method.choices)
         st.page_link("pages/repair/apply.py", label="Send new predictions through it", icon=ARROW)
     st.caption("The Apply page, `calib apply` and `calib.load` read this file.")
     missing = lacks(data.kind, "export:scorer")
@@ -52,14 +52,14 @@ def show_take_away(method: Method, title: str = "Download the calibrator") -> No
     _offer("ONNX graph (float32 input)", graph, "calibrator.onnx", "application/octet-stream", deviation)
 
 
-def offer_file(calibrator: Any, fitted_on: Any, names: tuple[str, ...]) -> None:
-    """Offer the calibrator file; it lists the fixes accepted in the data on the page."""
+def offer_file(calibrator: Any, fitted_on: Any, names: tuple[str, ...], choices: int = 1) -> None:
+    """Offer the calibrator file: it lists the fixes in the data, and says among how many it was chosen."""
     rule = getattr(calibrator, "rule_", None)
     held = "" if rule is None else f"{rule.guarantee}/{rule.value}/{rule.thresholds.tobytes().hex()}"
-    key = f"{calibrator!r}/{'' if fitted_on is None else fitted_on.fingerprint}/{held}"
+    key = f"{calibrator!r}/{'' if fitted_on is None else fitted_on.fingerprint}/{held}/{choices}"
     offer(
         "Calibrator file (JSON)",
-        _file(key, names, st.session_state["fixes"], calibrator, fitted_on),
+        _file(key, names, st.session_state["fixes"], calibrator, fitted_on, choices),
         "calibrator.json",
         "application/json",
         "primary",
@@ -67,9 +67,11 @@ def offer_file(calibrator: Any, fitted_on: Any, names: tuple[str, ...]) -> None:
 
 
 @kept(rows=True)
-def _file(key: str, names: tuple[str, ...], log: tuple[str, ...], _calibrator: Any, _fitted_on: Any) -> bytes:
+def _file(
+    key: str, names: tuple[str, ...], log: tuple[str, ...], _calibrator: Any, _fitted_on: Any, choices: int
+) -> bytes:
     named = None if isinstance(_calibrator, BinaryCalibrator) else names
-    return dumps(_calibrator, class_names=named, fitted_on=_fitted_on, log=log)
+    return dumps(_calibrator, class_names=named, fitted_on=_fitted_on, log=log, choices=choices)
 
 
 def _offer(label: str, content: bytes, file: str, mime: str, deviation: float) -> None:
