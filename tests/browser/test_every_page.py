@@ -41,6 +41,7 @@ def test_pages_open_by_address(open_page, app_url):
     """In one browser context, which keeps Streamlit's own files: a first page spends most time on them."""
     page, thorough = open_page(), settings.get_current_profile_name() == "thorough"
     for number, name in enumerate(map(str.lower, PAGES)):
+        page.emulate_media(color_scheme=LOOKS[0][0])
         page.goto(f"{app_url}/{name}")
         settled(page)
         assert page.get_by_test_id("stMain").get_by_role("heading", level=1).count() == 1, name
