@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import calib
+from benchmarks.side_by_side import announced
 from calib.datasets import load_example, perfect
 
 N_BINS = 15
@@ -140,28 +141,10 @@ def calibrators() -> dict[tuple[str, str], Callable[[Any, Any], np.ndarray]]:
             found["probmetrics", name] = probmetrics(name)
     except ImportError:
         pass
-    from sklearn.base import BaseEstimator, ClassifierMixin
-    from sklearn.calibration import CalibratedClassifierCV
-    from sklearn.frozen import FrozenEstimator
-
-    class Announced(ClassifierMixin, BaseEstimator):
-        """A classifier that announces the probabilities that it is given."""
-
-        def fit(self, X: np.ndarray, y: np.ndarray) -> Announced:
-            self.classes_ = np.unique(y)
-            return self
-
-        def predict_proba(self, X: np.ndarray) -> np.ndarray:
-            return X
-
-        def predict(self, X: np.ndarray) -> np.ndarray:
-            return self.classes_[X.argmax(axis=1)]
 
     def sklearn(method: str) -> Callable[[Any, Any], np.ndarray]:
         def run(fit: Any, test: Any) -> np.ndarray:
-            base = FrozenEstimator(Announced().fit(fit.proba, fit.labels))
-            model = CalibratedClassifierCV(base, method=method).fit(fit.proba, fit.labels)
-            return model.predict_proba(test.proba)
+            return announced(method)(fit.proba, fit.labels).predict_proba(test.proba)
 
         return run
 

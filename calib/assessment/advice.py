@@ -86,6 +86,11 @@ class Recommendation(Result):
     left_out: dict[str, str]
 
     @property
+    def tried(self) -> list[str]:
+        """Names of the candidates that were tried; `choices=len(tried)` belongs to the file of the chosen."""
+        return [name for name in self.table["method"] if name != NONE]
+
+    @property
     def helpful(self) -> list[str]:
         """Names of the candidates that help, the one with the lowest score first."""
         deciding = "brier" if self.table["brier"].is_monotonic_increasing else "log_loss"

@@ -328,8 +328,8 @@ def recommend(options: Namespace) -> Outcome:
         "left_out": advice.left_out,
     }
     if options.output and advice.calibrator is not None:
-        tried = len(advice.table) - 1  # without "none"
-        content = dumps(advice.calibrator, fitted_on=rows, log=file_rows.log, choices=tried)
+        among = len(advice.tried)
+        content = dumps(advice.calibrator, fitted_on=rows, log=file_rows.log, choices=among)
         deliver(options.output, content)
         lines.append(f"wrote {options.output}")
     return Outcome("\n".join(lines), data)

@@ -86,18 +86,18 @@ def show_help() -> None:
         st.caption(f"What would help cannot be said: {escaped(error)}.")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        tried = [name for name in advice.table["method"] if name != "none"]
         st.markdown(
             f"**{escaped(advice.helps_words())}.**",
             help=f"Tried in five folds of the {data.calibration.n_samples:,} calibration rows: "
-            f"{', '.join(tried)}. A calibrator helps if its Brier score over all classes is distinguishably "
-            "lower, with all of them tried at once, and its log loss is no higher. One notion alone, such as "
-            "top-label, can still gain: Calibrate shows what changes on the evaluation rows.",
+            f"{', '.join(advice.tried)}. A calibrator helps if its Brier score over all classes is "
+            "distinguishably lower, with all of them tried at once, and its log loss is no higher. One "
+            "notion alone, such as top-label, can still gain: Calibrate shows what changes on the "
+            "evaluation rows.",
         )
         if advice.calibrator is not None and st.button(
             f"Fit and take away {name_of(advice.calibrator)}", icon=":material/download:"
         ):
-            method = fit(name_of(advice.calibrator), advice.calibrator, len(tried))
+            method = fit(name_of(advice.calibrator), advice.calibrator, len(advice.tried))
             st.session_state["chosen"] = method.name
             st.switch_page("pages/repair/calibrate.py")
         st.page_link(

@@ -750,6 +750,7 @@ def test_recommend_writes_the_calibrator_it_names(capsys, tmp_path):
     best = calib.recommend(sure, labels)
     assert (data["name"], data["reason"]) == (best.name, best.reason)
     assert data["name"] != "none"
+    assert load(out).fitted_on_.choices == len(best.tried) == len(data["candidates"]) - 1
     np.testing.assert_array_equal(
         calib.calibrated_scores(load(out), sure), calib.calibrated_scores(best.calibrator, sure)
     )

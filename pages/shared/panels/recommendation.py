@@ -50,10 +50,10 @@ def _advice(data: Dataset) -> Recommendation:
 def _show(advice: Recommendation) -> None:
     st.success(advice.reason) if advice.calibrator is not None else st.info(advice.reason)
     if advice.calibrator is not None and st.button("Fit and export this one", type="primary"):
-        tried = len(advice.table) - 1
+        tried = len(advice.tried)
         st.session_state["chosen"] = fit(name_of(advice.calibrator), advice.calibrator, tried).name
         st.switch_page("pages/repair/calibrate.py")
-    with st.expander(f"All {len(advice.table) - 1} candidates", key="candidates"):
+    with st.expander(f"All {len(advice.tried)} candidates", key="candidates"):
         shown = advice.table.rename(columns=HEADS)
         digits = dict.fromkeys(("Brier", "Log loss"), "{:.4f}") | {"Fitted numbers": "{:,}"}
         digits |= dict.fromkeys(("Brier improvement", "Lower", "Upper"), "{:+.4f}")
