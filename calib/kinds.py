@@ -172,11 +172,10 @@ these predictions are a confidence, and whether it was right.
 
 #: What counts rows and so cannot use their weights, and why: keys are titles of pages, or what is computed.
 COUNTS_ROWS = {
-    "Decide": "its guarantee is about how many rows are right",
+    "A rule of acceptance": "its guarantee is about how many rows are right",
     "Imbalance": "it compares bins by how many rows they hold",
     "The plan of bins": "it counts the rows of each class and bin",
     "Simplex": "its cells and their bounds are about how many rows they hold",
-    "The line in log-odds": "its intervals are those of rows that count alike",
     "The kernel test of whole vectors": "its pairs of rows count alike",
     "The band of the true curve": "its bounds are those of rows that count alike",
     "The correction for label shift": "it counts the rows of each class",
@@ -211,12 +210,6 @@ def needs_rows(what: str) -> str:
 def needs_equal_rows(what: str) -> str:
     """Say that something of `COUNTS_ROWS` cannot use weights, why, and what to do."""
     return f"{what} cannot use weights: {COUNTS_ROWS[what]}; {COUNT_ALIKE}."
-
-
-def without_weights(kind: Kind) -> str:
-    """Say which of the tests without bins cannot use the weights of predictions of a kind."""
-    of_vectors = ["The kernel test of whole vectors"] * (kind.name == "vectors")
-    return " ".join(map(needs_equal_rows, ["The line in log-odds", *of_vectors]))
 
 
 def check_equal_rows(rows: Any, what: str) -> None:

@@ -33,7 +33,7 @@ from calib import (
     reliability_diagram,
     summarize,
 )
-from calib.kinds import KINDS, NEEDS, kind_of, lacks, notions_of, without_weights
+from calib.kinds import KINDS, NEEDS, kind_of, lacks, notions_of
 from calib.predictions import as_vectors
 from tests.oracles import uniform_bin
 
@@ -326,9 +326,3 @@ def test_the_floor_of_several_true_classes_allows_for_dependence():
             <= 0.05
         )
     assert below <= 12  # P(Bin(100, 0.05) > 12) = 0.0015
-
-
-def test_tests_that_cannot_use_weights_are_named():
-    assert "The kernel test of whole vectors" in without_weights(KINDS["vectors"])
-    assert without_weights(KINDS["binary"]).startswith("The line in log-odds cannot use weights: ")
-    assert "kernel" not in without_weights(KINDS["binary"])

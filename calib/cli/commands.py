@@ -52,7 +52,7 @@ from calib.doctor.findings import counted
 from calib.exceptions import InputError, not_installed
 from calib.formats.tables import some_names
 from calib.formats.writing import write_csv
-from calib.kinds import KINDS, check_equal_rows, kind_of, lacks, without_weights
+from calib.kinds import KINDS, check_equal_rows, kind_of, lacks, needs_equal_rows
 from calib.metrics.catalogue import Measure, ece_of
 from calib.noise.binless import calibration_slope, calibration_tests
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
@@ -445,7 +445,7 @@ def _serve(words: Sequence[str] = (), **environment: str) -> NoReturn:
 def decide(options: Namespace) -> Outcome:
     """Choose thresholds on the evaluation rows: which predictions may pass without a person."""
     rows = rows_to_assess(options)
-    check_equal_rows(rows, "Decide")
+    check_equal_rows(rows, "A rule of acceptance")
     scores: Any = rows
     if options.output and not options.calibrator:
         raise InputError("--output writes a calibrator file with the rule in it; add --calibrator CAL.JSON")
@@ -645,9 +645,9 @@ def _binless(rows: Any, scores: Any, options: Namespace) -> tuple[list[str], dic
         test.test: _finite({"statistic": test.statistic, "p_value": test.p_value}) for test in tests
     }
     words = [test.words for test in tests]
-    if weights is not None:
-        return [*words, without_weights(kind_of(rows))], results
-    line = calibration_slope(rows.labels, scores)
+    if weights is not None and kind_of(rows).name == "vectors":
+        words.append(needs_equal_rows("The kernel test of whole vectors"))
+    line = calibration_slope(rows.labels, scores, sample_weight=weights)
     return [*words, line.words], results | {"slope": _finite(asdict(line))}
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 from calib.binning import BinaryProblems
 from calib.calibrators.acceptance import predicted_classes
 from calib.exceptions import InputError
+from calib.predictions import weighted_rows, weights_of
 from calib.reductions import as_problems, event_scores, outcomes_of
 from calib.results import Drawn, Result
 
@@ -24,14 +25,15 @@ class RiskCoverage(Drawn):
     threshold : (m,) float64 array
         Distinct confidences, descending: predictions of at least this confidence are accepted.
     coverage : (m,) float64 array
-        Share of rows accepted, ascending to 1.
+        Share of rows, or of their weight, that is accepted, ascending to 1.
     risk : (m,) float64 array
-        Share of wrong predictions among the accepted rows.
+        Share of wrong predictions among the accepted rows, or among their weight.
     n_samples : int
         Rows.
     aurc : float
         Area under the risk-coverage curve (Geifman & El-Yaniv 2017): the mean risk of the n most confident
-        rows, n = 1, 2, ...; rows of equal confidence count in the mean of all their orders.
+        rows, n = 1, 2, ...; rows of equal confidence count in the mean of all their orders. With weights the
+        risks are weighted means, and so is their mean; rows of equal confidence share their weight equally.
     """
 
     threshold: np.ndarray
@@ -45,7 +47,9 @@ class RiskCoverage(Drawn):
         return pd.DataFrame({"threshold": self.threshold, "coverage": self.coverage, "risk": self.risk})
 
 
-def risk_coverage(y_true: Any, scores: Any, *, label: int | None = None) -> RiskCoverage:
+def risk_coverage(
+    y_true: Any, scores: Any, *, label: int | None = None, sample_weight: Any = None
+) -> RiskCoverage:
     """Return the risk-coverage curve of predictions accepted by their confidence.
 
     Parameters
@@ -56,6 +60,8 @@ def risk_coverage(y_true: Any, scores: Any, *, label: int | None = None) -> Risk
         Scores of the model or of a calibrator.
     label : int, optional
         Only rows with this predicted class.
+    sample_weight : (n,) array_like of float, optional
+        Weights of the rows, as for `reduce_to_binary`; only their ratios matter.
 
     Raises
     ------
@@ -71,22 +77,24 @@ def risk_coverage(y_true: Any, scores: Any, *, label: int | None = None) -> Risk
     0.1458
     """
     scores = predicted_classes(scores)
-    confidence, wrong = _accepted_first(as_problems(y_true, scores, _notion(label)), label)
+    problems = as_problems(y_true, scores, _notion(label), sample_weight=sample_weight)
+    confidence, weight, lost = _accepted_first(problems, label)
     n = len(confidence)
     ends = np.append(np.flatnonzero(np.diff(confidence)), n - 1)
-    accepted, errors = ends + 1, np.cumsum(wrong)[ends]
+    rows = np.diff(np.append(-1, ends))
+    accepted, errors = np.cumsum(weight)[ends], np.cumsum(lost)[ends]
     before, errors_before = np.append(0, accepted[:-1]), np.append(0, errors[:-1])
-    # Inside a tie the expected number of errors among the first i rows grows by the same step per row.
-    step = np.repeat((errors - errors_before) / (accepted - before), accepted - before)
-    position = np.arange(1, n + 1)
-    start, errors_start = (np.repeat(value, accepted - before) for value in (before, errors_before))
-    expected = errors_start + step * (position - start)
+    # Inside a tie every row has the same weight, and the expected errors grow by the same step per row.
+    position = np.arange(1, n + 1) - np.repeat(ends + 1 - rows, rows)
+    each, step = (accepted - before) / rows, (errors - errors_before) / rows
+    weight_so_far = np.repeat(before, rows) + np.repeat(each, rows) * position
+    expected = np.repeat(errors_before, rows) + np.repeat(step, rows) * position
     return RiskCoverage(
         confidence[ends].astype(np.float64),
-        accepted / n,
+        accepted / accepted[-1],
         errors / accepted,
         n,
-        float(np.mean(expected / position)),
+        float(np.average(expected / weight_so_far, weights=np.repeat(each, rows))),
     )
 
 
@@ -94,15 +102,16 @@ def _notion(label: int | None) -> Any:
     return "confidence" if label is None else "top-label"
 
 
-def _accepted_first(problems: BinaryProblems, label: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return confidence and whether the prediction is wrong, the most confident first."""
-    problems.check_unweighted("a risk-coverage curve", "leave the weights out to see the rows as they are")
+def _accepted_first(problems: BinaryProblems, label: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return confidence, weight, and the weight of what is wrong, the most confident first."""
     if label is not None and not 0 <= label < problems.n_problems:
         raise InputError(f"label must be a predicted class 0..{problems.n_problems - 1}; got {label}")
     confidence, right = problems.problem(label or 0)
     if not len(confidence):
         raise InputError(f"no row has the predicted class {label}; choose another")
-    return confidence[::-1], ~right[::-1]
+    given = problems.weights_of(label or 0)
+    weight = np.ones(len(confidence), dtype=np.int64) if given is None else given
+    return confidence[::-1], weight[::-1], (weight * ~right)[::-1]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,7 +137,9 @@ class DecisionCurve(Drawn):
         return pd.DataFrame({"threshold": self.threshold, "model": self.model, "everyone": self.everyone})
 
 
-def decision_curve(y_true: Any, scores: Any, *, thresholds: Any = None) -> DecisionCurve:
+def decision_curve(
+    y_true: Any, scores: Any, *, thresholds: Any = None, sample_weight: Any = None
+) -> DecisionCurve:
     """Return the decision curve of binary scores.
 
     Parameters
@@ -139,6 +150,8 @@ def decision_curve(y_true: Any, scores: Any, *, thresholds: Any = None) -> Decis
         P(Y = 1).
     thresholds : (m,) array_like, optional
         Thresholds in (0, 1); by default 0.01, 0.02, ..., 0.99.
+    sample_weight : (n,) array_like of float, optional
+        Weights of the rows: n, TP and FP are then sums of weights.
 
     Raises
     ------
@@ -156,14 +169,28 @@ def decision_curve(y_true: Any, scores: Any, *, thresholds: Any = None) -> Decis
     grid = np.arange(1, 100) / 100 if thresholds is None else np.asarray(thresholds, dtype=np.float64)
     if grid.ndim != 1 or not len(grid) or not ((grid > 0) & (grid < 1)).all():
         raise InputError(f"thresholds must lie in (0, 1); got {thresholds!r}")
-    happened = outcomes_of(y_true, scores)
+    happened, event, weight = _rows_of_event(y_true, scores, event, sample_weight)
     order = np.argsort(event, kind="stable")
-    positives = np.append(np.cumsum(happened[order][::-1])[::-1], 0)
     first = np.searchsorted(event[order], grid)  # rows from here on have a score of at least t
-    hits, acted = positives[first], len(event) - first
-    odds = grid / (1 - grid)
-    share = happened.mean()
-    return DecisionCurve(grid, (hits - (acted - hits) * odds) / len(event), share - (1 - share) * odds)
+    hits, acted = (_sums_to_the_end(one[order])[first] for one in (weight * happened, weight))
+    odds, total = grid / (1 - grid), weight.sum()
+    share = (weight * happened).sum() / total
+    return DecisionCurve(grid, (hits - (acted - hits) * odds) / total, share - (1 - share) * odds)
+
+
+def _rows_of_event(
+    y_true: Any, scores: Any, event: np.ndarray, sample_weight: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return whether the event happened, its score and the weight (1 without weights), of rows that count."""
+    happened, event, weight = weighted_rows(
+        outcomes_of(y_true, scores), event, weights_of(scores, sample_weight)
+    )
+    return happened, event, np.ones(len(event), dtype=np.int64) if weight is None else weight
+
+
+def _sums_to_the_end(values: np.ndarray) -> np.ndarray:
+    """Return the sum from each place on, and 0 for the place after the last, (n + 1,)."""
+    return np.append(np.cumsum(values[::-1])[::-1], 0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -174,16 +201,16 @@ class ActionCounts(Result):
     ----------
     threshold : float
         Threshold t.
-    hits, missed, needless, left : int
+    hits, missed, needless, left : int, or float where rows have weights
         Rows with the event that are acted on, and that are not; rows without it that are acted on, and that
-        are not.
+        are not. Weights are divided by their mean, so that the four sum to the number of rows.
     """
 
     threshold: float
-    hits: int
-    missed: int
-    needless: int
-    left: int
+    hits: float
+    missed: float
+    needless: float
+    left: float
 
     def cost(self, of_missed: float) -> float:
         """Mean cost per row in needless actions, where a missed event costs `of_missed` of them."""
@@ -196,7 +223,7 @@ class ActionCounts(Result):
         return pd.DataFrame(table, index=["acted on", "left alone"])
 
 
-def action_counts(y_true: Any, scores: Any, threshold: float) -> ActionCounts:
+def action_counts(y_true: Any, scores: Any, threshold: float, *, sample_weight: Any = None) -> ActionCounts:
     """Count what acting where P(Y = 1) is at least a threshold does.
 
     Parameters
@@ -207,6 +234,8 @@ def action_counts(y_true: Any, scores: Any, threshold: float) -> ActionCounts:
         P(Y = 1).
     threshold : float in [0, 1]
         Threshold. Of a calibrated model 1 / (1 + c) is best, where a missed event costs c needless actions.
+    sample_weight : (n,) array_like of float, optional
+        Weights of the rows.
 
     Raises
     ------
@@ -224,6 +253,7 @@ def action_counts(y_true: Any, scores: Any, threshold: float) -> ActionCounts:
         raise InputError("actions need one score per row, P(Y = 1); these predictions have more")
     if not 0.0 <= threshold <= 1.0:
         raise InputError(f"threshold must be in [0, 1]; got {threshold!r}")
-    happened, acted = np.asarray(outcomes_of(y_true, scores), dtype=bool), np.asarray(event >= threshold)
+    happened, event, weight = _rows_of_event(y_true, scores, event, sample_weight)
+    acted = event >= threshold
     cells = (happened & acted, happened & ~acted, ~happened & acted, ~happened & ~acted)
-    return ActionCounts(float(threshold), *(int(cell.sum()) for cell in cells))
+    return ActionCounts(float(threshold), *(weight[cell].sum().item() for cell in cells))

@@ -40,7 +40,7 @@ from calib.diagrams.validity import validity_cells, validity_curve, validity_wor
 from calib.doctor.examination import Examination
 from calib.figures.html import figure_html, plotly_script
 from calib.guarantees.card import GuaranteeCard, guarantee_card
-from calib.kinds import Kind, kind_of, lacks, notions_of, without_weights
+from calib.kinds import Kind, kind_of, lacks, needs_equal_rows, notions_of
 from calib.metrics.catalogue import ece_of
 from calib.metrics.errors import accuracy
 from calib.noise.bands import consistency_band
@@ -287,11 +287,10 @@ def verdict_section(about: ReportInput) -> list[str]:
     conclusion = conclude(rows.labels, rows, n_bins=about.n_bins, sample_weight=weights)
     floor = next((one for measure, one in floors.items() if measure.key in ("tl_ece", "ece")), None)
     tests = calibration_tests(rows.labels, rows, random_state=about.random_state)
-    if about.weights is None:
-        line = calibration_slope(rows.labels, rows)
-        slope = f"Recalibration of the confidence by a line in log-odds: {line.words}."
-    else:
-        slope = text(without_weights(kind_of(rows)))
+    line = calibration_slope(rows.labels, rows, sample_weight=weights)
+    slope = f"Recalibration of the confidence by a line in log-odds: {line.words}."
+    if weights is not None and kind_of(rows).name == "vectors":
+        slope += " " + needs_equal_rows("The kernel test of whole vectors")
     by_class = lacks(about.kind, "page:Classes") is None
     names = [text(name) for name in rows.class_names]
     cells = worst_cells_words(about.cells, names, 5) if by_class else []
@@ -305,7 +304,7 @@ def verdict_section(about: ReportInput) -> list[str]:
         bullets(sentences),
         paragraph("Tests that need no bins; outcomes are redrawn from the scores:"),
         table(calibration_frame(tests).drop(columns="Redraws"), {"Statistic": ".4g", "p": ".3f"}),
-        paragraph(slope),
+        paragraph(text(slope)),
         *(worst if by_class else []),
     ]
 

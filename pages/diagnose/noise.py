@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from calib import figures
-from calib.kinds import without_weights
+from calib.kinds import needs_equal_rows
 from calib.metrics.catalogue import MEASURES
 from calib.noise import verdict
 from calib.noise.binless import calibration_frame
@@ -210,10 +210,9 @@ st.dataframe(
     tested.drop(columns="Redraws").style.format({"Statistic": "{:.4g}", "p": p_words}), hide_index=True
 )
 download(tested, "tests-without-bins", key="tests-csv")
-if line is not None:
-    st.markdown(f"Recalibration of the confidence by a line in log-odds: {line.words}.")
-else:
-    st.caption(escaped(without_weights(data.kind)))
+st.markdown(f"Recalibration of the confidence by a line in log-odds: {line.words}.")
+if data.weighted and data.kind.name == "vectors":
+    st.caption(escaped(needs_equal_rows("The kernel test of whole vectors")))
 st.caption(
     "Kuiper and Kolmogorov-Smirnov look at the sums of outcome minus confidence in the order of confidence, "
     "one predicted class after the other; z at the Brier score; SKCE at the whole vector. Outcomes are "

@@ -10,10 +10,11 @@ import streamlit as st
 
 from calib import InputError, figures
 from calib.decisions import DecisionRule
-from calib.kinds import lacks
+from calib.decisions.rules import Outcome
+from calib.kinds import lacks, needs_equal_rows
 from calib.reductions import top_label
 from pages.shared.panels.take_away import show_take_away
-from pages.shared.results import actions, benefit, decision, halves, risk_curve
+from pages.shared.results import actions, benefit, checking_rows, decision, halves, risk_curve
 from pages.shared.session import BASE, dataset, methods
 from pages.shared.widgets import ARROW, chart, download, escaped, heading, literal, need_kind
 
@@ -22,6 +23,8 @@ TARGETS = {
     "reviews": ("Reviews", "How many a person can look at"),
     "cost": ("Cost", "What a wrong one costs"),
 }
+#: Models in one picture.
+MOST_COMPARED = 4
 
 
 def target_value() -> float:
@@ -56,6 +59,84 @@ def merit(name: str) -> float:
     return done.n_accepted - done.n_wrong if done.cost is None else -done.cost
 
 
+def show_curves(names_shown: list[str], outcomes: dict[str, Outcome], risk: float | None, rows: str) -> None:
+    """Show risk against coverage, and of two classes what acting on the score is worth."""
+    st.header("Risk against coverage", anchor=False)
+    of_class = None
+    if classes:
+        labels = top_label(models[BASE].scores)[0][checking_rows(data.evaluation)]
+        of_class = st.selectbox(
+            "Rows predicted as",
+            [None, *np.flatnonzero(np.bincount(labels)).tolist()],
+            key="risk-class",
+            format_func=lambda code: "any class" if code is None else names[code],
+        )
+    few = {
+        name: risk_curve(models[name], of_class)
+        for name in names_shown
+        if of_class is None or (top_label(models[name].scores)[0] == of_class).any()
+    }
+    chart(
+        figures.risk_coverage(few, outcomes={} if of_class is not None else outcomes, risk=risk),
+        "risk-coverage",
+        table=pd.concat([curve.frame().assign(model=name) for name, curve in few.items()]),
+        alt="Share of accepted predictions that are wrong, against the share accepted, for every threshold",
+    )
+    areas = "; ".join(f"AURC of {literal(name)}: {curve.aurc:.5f}" for name, curve in few.items())
+    if of_class is not None:
+        st.caption(f"{rows}, those predicted as this class. {areas}")
+    elif outcomes:
+        st.caption(f"{rows}. Diamonds: what the thresholds above do to them.")
+    else:
+        st.caption(f"{rows}. {areas}")
+
+
+def show_benefit(few: list[str]) -> None:
+    """Show the net benefit of acting on the score of the second class, and what a threshold does."""
+    st.header("Is it worth acting on the score?", anchor=False)
+    curves = {name: benefit(models[name]) for name in few}
+    chart(
+        figures.decision_curve(curves),
+        "decision-curve",
+        table=pd.concat([curve.frame().assign(model=name) for name, curve in curves.items()]),
+        alt="Net benefit of acting where the score is above a threshold, always and never",
+    )
+    st.caption(
+        f"Decision curve (Vickers & Elkin 2006) of P(Y = {literal(names[1])}): at threshold t, a needless "
+        "action costs t / (1 - t) of what a missed one costs. A model is worth acting on where its line is "
+        "the highest."
+    )
+
+    st.header("Before and after, at the threshold of a cost", anchor=False)
+    ratio = st.slider(
+        "A missed event costs as much as this many needless actions",
+        1,
+        100,
+        9,
+        key="missed",
+        bind="query-params",
+    )
+    threshold = 1.0 / (1.0 + ratio)
+    counted = {name: actions(models[name], threshold) for name in few}
+    st.markdown(
+        f"A calibrated model acts where P(Y = {literal(names[1])}) is at least **{threshold:.3f}**. On the "
+        f"{data.evaluation.n_samples:,} evaluation rows that costs "
+        + ", ".join(f"**{counts.cost(ratio):.4f}** with {literal(name)}" for name, counts in counted.items())
+        + " needless actions per row."
+    )
+    for column, (name, counts) in zip(st.columns(len(counted)), counted.items(), strict=True):
+        with column:
+            st.markdown(f"**{escaped(name)}**")
+            table = counts.frame().set_axis([names[1], names[0]], axis=1).rename_axis("").reset_index()
+            digits = dict.fromkeys((names[1], names[0]), "{:,.1f}" if data.weighted else "{:,}")
+            st.dataframe(table.style.format(digits), hide_index=True, height="content")
+    download(
+        pd.concat([counts.frame().assign(model=name) for name, counts in counted.items()]).reset_index(),
+        "confusion",
+        key="confusion-csv",
+    )
+
+
 heading(
     "Decide",
     "Which predictions may pass without a person? Confident ones are accepted, others are left to somebody.",
@@ -63,6 +144,15 @@ heading(
 need_kind("Decide")
 data, models = dataset(), methods()
 names = data.evaluation.class_names
+binary = data.kind.name == "binary"
+classes = binary or lacks(data.kind, "notion:top-label") is None
+if data.weighted:
+    st.info(escaped(needs_equal_rows("A rule of acceptance")))
+    compared = list(models)[:MOST_COMPARED]
+    show_curves(compared, {}, None, "All evaluation rows")
+    if classes and len(names) == 2:
+        show_benefit(compared)
+    st.stop()
 left, middle, right = st.columns([3, 3, 2], vertical_alignment="bottom")
 with left:
     target = st.segmented_control(
@@ -86,8 +176,6 @@ alpha = right.slider(
     bind="query-params",
     disabled=target == "cost",
 )
-binary = data.kind.name == "binary"
-classes = binary or lacks(data.kind, "notion:top-label") is None
 by_class = (
     target != "reviews"
     and classes
@@ -194,38 +282,12 @@ if len(models) == 1:
         "pages/repair/calibrate.py", label="Fit a calibrator and compare what it accepts", icon=ARROW
     )
 
-st.header("Risk against coverage", anchor=False)
-of_class = None
-if classes:
-    checking = halves(data.evaluation)[1]
-    predicted = np.flatnonzero(np.bincount(top_label(models[BASE].scores)[0][checking]))
-    of_class = st.selectbox(
-        "Rows predicted as",
-        [None, *predicted.tolist()],
-        key="risk-class",
-        format_func=lambda code: "any class" if code is None else names[code],
-    )
-shared = [
-    name
-    for name in dict.fromkeys([BASE, shown])
-    if name in models and (of_class is None or (top_label(models[name].scores)[0] == of_class).any())
-]
-few = {name: risk_curve(models[name], of_class) for name in shared}
-chart(
-    figures.risk_coverage(
-        few,
-        outcomes={name: checked[name] for name in few} if of_class is None else {},
-        risk=1 - value if target == "accuracy" else None,
-    ),
-    "risk-coverage",
-    table=pd.concat([curve.frame().assign(model=name) for name, curve in few.items()]),
-    alt="Share of wrong predictions among those accepted, against the share accepted, for every threshold",
-)
-st.caption(
-    "Rows left for checking. Diamonds: what the thresholds above do to them."
-    if of_class is None
-    else "Rows left for checking, those predicted as this class. "
-    + "; ".join(f"AURC of {literal(name)}: {curve.aurc:.5f}" for name, curve in few.items())
+pair = list(dict.fromkeys([BASE, shown])) if BASE in models else [shown]
+show_curves(
+    pair,
+    {name: checked[name] for name in pair},
+    1 - value if target == "accuracy" else None,
+    "Rows left for checking",
 )
 
 if by_class:
@@ -240,47 +302,7 @@ if by_class:
     download(listed, "thresholds", key="thresholds-csv")
 
 if classes and len(names) == 2:
-    st.header("Is it worth acting on the score?", anchor=False)
-    curves = {name: benefit(models[name]) for name in few}
-    chart(
-        figures.decision_curve(curves),
-        "decision-curve",
-        table=pd.concat([curve.frame().assign(model=name) for name, curve in curves.items()]),
-        alt="Net benefit of acting where the score is above a threshold, always and never",
-    )
-    st.caption(
-        f"Decision curve (Vickers & Elkin 2006) of P(Y = {literal(names[1])}): at threshold t, a needless "
-        "action costs t / (1 - t) of what a missed one costs. A model is worth acting on where its line is "
-        "the highest."
-    )
-
-    st.header("Before and after, at the threshold of a cost", anchor=False)
-    ratio = st.slider(
-        "A missed event costs as much as this many needless actions",
-        1,
-        100,
-        9,
-        key="missed",
-        bind="query-params",
-    )
-    threshold = 1.0 / (1.0 + ratio)
-    counted = {name: actions(models[name], threshold) for name in few}
-    st.markdown(
-        f"A calibrated model acts where P(Y = {literal(names[1])}) is at least **{threshold:.3f}**. On the "
-        f"{data.evaluation.n_samples:,} evaluation rows that costs "
-        + ", ".join(f"**{counts.cost(ratio):.4f}** with {literal(name)}" for name, counts in counted.items())
-        + " needless actions per row."
-    )
-    for column, (name, counts) in zip(st.columns(len(counted)), counted.items(), strict=True):
-        with column:
-            st.markdown(f"**{escaped(name)}**")
-            shown_counts = counts.frame().set_axis([names[1], names[0]], axis=1).rename_axis("").reset_index()
-            st.dataframe(shown_counts, hide_index=True, height="content")
-    download(
-        pd.concat([counts.frame().assign(model=name) for name, counts in counted.items()]).reset_index(),
-        "confusion",
-        key="confusion-csv",
-    )
+    show_benefit(pair)
 
 if models[shown].calibrator is not None and np.isfinite(rule.thresholds).any():
     carrying = rule.carried_by(models[shown].calibrator)

@@ -253,11 +253,9 @@ def quick_advice(data: Dataset) -> calib.Recommendation:
 
 
 @kept()
-def binless(method: Method) -> tuple[list[calib.CalibrationTest], calib.CalibrationSlope | None]:
-    """Return the tests that need no bins, and slope and intercept of the confidence; None with weights."""
-    line = None
-    if method.weights is None:
-        line = compute("Fitting a line", calib.calibration_slope, None, problems(method, "confidence"))
+def binless(method: Method) -> tuple[list[calib.CalibrationTest], calib.CalibrationSlope]:
+    """Return the tests that need no bins, and slope and intercept of the confidence."""
+    line = compute("Fitting a line", calib.calibration_slope, None, problems(method, "confidence"))
     arguments = (method.labels, method.scores)
     return compute("Testing without bins", calib.calibration_tests, *arguments, **method.of_rows), line
 
@@ -493,22 +491,29 @@ def decision(
     return rule, rule.evaluate(*check)
 
 
+def checking_rows(rows: Predictions) -> np.ndarray:
+    """Return the mask of the rows that check rules; of all rows where weights keep rules from being made."""
+    return halves(rows)[1] if rows.sample_weight is None else np.ones(rows.n_samples, dtype=bool)
+
+
 @kept(rows=True)
 def risk_curve(method: Method, label: int | None = None) -> calib.RiskCoverage:
-    """Return risk against coverage on the evaluation rows that check rules, of a predicted class or all."""
-    return calib.risk_coverage(*_half(method, halves(methods()[BASE].scores)[1]), label=label)
+    """Return risk against coverage on `checking_rows` of the evaluation rows, of a predicted class or all."""
+    rows = checking_rows(methods()[BASE].scores)
+    weights = None if method.weights is None else method.weights[rows]
+    return calib.risk_coverage(*_half(method, rows), label=label, sample_weight=weights)
 
 
 @kept()
 def benefit(method: Method) -> calib.DecisionCurve:
     """Return the net benefit of acting on the score of the second of two classes."""
-    return calib.decision_curve(method.labels, _second(method))
+    return calib.decision_curve(method.labels, _second(method), **method.of_rows)
 
 
 @kept()
 def actions(method: Method, threshold: float) -> ActionCounts:
     """Return what acting where the score of the second of two classes is at least a threshold does."""
-    return action_counts(method.labels, _second(method), threshold)
+    return action_counts(method.labels, _second(method), threshold, **method.of_rows)
 
 
 def _second(method: Method) -> np.ndarray:

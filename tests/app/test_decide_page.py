@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calib import Predictions, TopLabelPrediction, decide
+from calib import Predictions, TopLabelPrediction, decide, risk_coverage
 from calib.datasets import load_example
 from pages.shared.session import BASE, Dataset, Method
 from tests.app.running import open_page, words
@@ -96,3 +96,29 @@ def test_it_opens_on_the_model_that_accepts_most_right_ones():
     assert not app.exception
     assert app.dataframe[0].value["accepted"].tolist()[1] == 0.0
     assert app.selectbox(key="decide-model").value == BASE
+
+
+def test_weighted_rows_have_curves_and_no_rule():
+    random = np.random.default_rng(2)
+    p, weights = random.random(600), random.choice([0.0, 1.0, 5.0], 600)
+    happened = (random.random(600) < p).astype(int)
+    proba = np.stack([1 - p, p], axis=1)
+    rows = Predictions(proba, happened, ("no", "yes"), sample_weight=weights)
+    app = open_page(PAGE, example="digits")
+    app.session_state["dataset"] = Dataset("two", "", False, None, rows)
+    app.session_state["methods"] = {
+        BASE: Method(BASE, rows.labels, rows, "uniform", rows.fingerprint, weights=weights)
+    }
+    app.run()
+    assert not app.exception
+    assert "A rule of acceptance cannot use weights" in words(app).replace("\\", "")
+    assert len(app.get("plotly_chart")) == 2
+    curve = risk_coverage(rows.labels, rows)
+    assert f": {curve.aurc:.5f}" in words(app)
+    assert curve.aurc != risk_coverage(rows.labels, rows.unweighted()).aurc
+    app.slider(key="missed").set_value(4).run()
+    matrix = next(table.value for table in app.dataframe if "yes" in table.value.columns)
+    acted, share = p >= 0.2, weights / weights[weights > 0].mean()
+    assert matrix["yes"].tolist() == pytest.approx(
+        [share[acted & (rows.labels == 1)].sum(), share[~acted & (rows.labels == 1)].sum()]
+    )

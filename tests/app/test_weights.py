@@ -9,7 +9,7 @@ import pytest
 from calib import ece, read
 from tests.app.running import PAGES, open_page, press, words
 
-COUNT_ROWS = {"decide": "Decide", "imbalance": "Imbalance"}
+COUNT_ROWS = {"decide": "A rule of acceptance", "imbalance": "Imbalance"}
 
 
 @pytest.fixture(scope="module")

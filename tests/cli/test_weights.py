@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calib import ece, guarantee_card, load, read, summarize
+from calib import calibration_slope, ece, guarantee_card, load, read, summarize
 from calib.cli.parser import main
 
 _random = np.random.default_rng(5)
@@ -71,7 +71,8 @@ def test_numbers_of_a_file_with_weights_are_weighted(file, capsys):
     assert method["top_brier"] == pytest.approx(brier)
     if rows.kind == "top-label":
         assert method["tl_ece"] == pytest.approx(weighted_error(WEIGHT, classes=PREDICTED))
-    assert "slope" not in method["without_bins"]
+    line = calibration_slope(rows.labels, rows)
+    assert method["without_bins"]["slope"]["slope_lower"] == pytest.approx(line.slope_lower)
 
     _, data, _ = run(capsys, "metrics", file, "--resamples", 0, "--unweighted")
     assert data["methods"][0]["conf_ece"] == pytest.approx(weighted_error(np.ones(N)))
@@ -87,10 +88,16 @@ def test_gate_weighs_rows(file, capsys):
 def test_what_counts_rows_says_so(file, capsys):
     code, data, _ = run(capsys, "decide", file, "--accuracy", 0.9)
     assert code == 2
-    assert "Decide cannot use weights: its guarantee is about how many rows" in data["error"]["message"]
+    assert (
+        "A rule of acceptance cannot use weights: its guarantee is about how many rows"
+        in data["error"]["message"]
+    )
     assert main(["metrics", str(file), "--resamples", "20"]) == 0
     printed = capsys.readouterr().out
-    assert "The line in log-odds cannot use weights" in printed
+    assert "slope " in printed
+    assert ("The kernel test of whole vectors cannot use weights" in printed) == (
+        read(file).kind == "vectors"
+    )
     assert "conf-ECE (weighted) 0." in printed
     assert "weighted, as good as " in printed
     assert run(capsys, "decide", file, "--accuracy", 0.9, "--unweighted")[0] == 0
@@ -128,4 +135,4 @@ def test_report_says_that_rows_are_weighted(file, tmp_path, capsys):
     text = output.read_text(encoding="utf-8")
     assert "Rows are weighted, as good as" in text
     assert "conf-ECE (weighted)" in text
-    assert "The line in log-odds cannot use weights" in text
+    assert "Recalibration of the confidence by a line in log-odds: slope" in text

@@ -185,6 +185,45 @@ def test_risk_coverage_is_that_of_a_literal_loop():
     assert curve.aurc == pytest.approx(np.mean(areas), abs=4 * np.std(areas) / np.sqrt(2_000))
 
 
+def test_weighted_risk_coverage_is_that_of_a_literal_loop():
+    random = np.random.default_rng(6)
+    confidence, weight = random.permutation(np.linspace(0.2, 0.9, 80)), random.choice([0.0, 1.0, 2.5], 80)
+    right = random.random(80) < confidence
+    curve = risk_coverage(right, confidence, sample_weight=weight)
+    risks, shares = [], []
+    for row in np.argsort(-confidence):
+        if weight[row]:
+            accepted = confidence >= confidence[row]
+            risks.append(float(weight[accepted & ~right].sum() / weight[accepted].sum()))
+            shares.append(float(weight[row]))
+    assert curve.risk == pytest.approx(risks)
+    assert curve.coverage == pytest.approx(np.cumsum(shares) / np.sum(shares))
+    assert curve.aurc == pytest.approx(np.average(risks, weights=shares))
+    assert risk_coverage(right, confidence, sample_weight=7 * weight).aurc == pytest.approx(curve.aurc)
+    tied = np.round(confidence, 1)
+    orders = [random.permutation(80) for _ in range(3)]
+    found = {round(risk_coverage(right[o], tied[o], sample_weight=weight[o]).aurc, 12) for o in orders}
+    assert len(found) == 1
+    equal = risk_coverage(right, tied, sample_weight=np.full(80, 3.0))
+    assert equal.aurc == risk_coverage(right, tied).aurc
+
+
+def test_weighted_actions_are_those_of_repeated_rows():
+    random = np.random.default_rng(7)
+    score, times = np.round(random.random(60), 2), random.integers(0, 4, 60)
+    happened = random.random(60) < score
+    again = np.repeat(np.arange(60), times)
+    curve = decision_curve(happened, score, sample_weight=times)
+    repeated = decision_curve(happened[again], score[again])
+    assert curve.model == pytest.approx(repeated.model)
+    assert curve.everyone == pytest.approx(repeated.everyone)
+    counts = action_counts(happened, BinaryPrediction(score, sample_weight=times), 0.3)
+    of_rows = action_counts(happened[again], score[again], 0.3)
+    assert counts.cost(5.0) == pytest.approx(of_rows.cost(5.0))
+    assert counts.hits / counts.missed == pytest.approx(of_rows.hits / of_rows.missed)
+    assert isinstance(of_rows.hits, int)
+
+
 def test_risk_coverage_of_one_class():
     proba, labels = rows(400)
     curve = risk_coverage(labels, proba, label=2)

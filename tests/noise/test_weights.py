@@ -46,6 +46,8 @@ def statements(y, proba, other, cells, **weights):
     ]
     floor = calib.canonical_noise_floor(y, proba, cells, **BRIEF, **weights)
     numbers += [floor.observed, floor.mean]
+    line = calib.calibration_slope(y, proba, **weights)
+    numbers += [line.slope, line.slope_lower, line.intercept_upper, line.in_the_large, line.p_value]
     tests = ("kuiper", "ks", "spiegelhalter")
     numbers += [one.statistic for one in calibration_tests(y, proba, tests=tests, **weights)]
     for key in ("accuracy", "brier", "tl_mce_cell", "tl_mce_bin", "top_log_loss"):
@@ -153,12 +155,34 @@ def test_limits_of_a_weighted_cell_are_those_of_hoeffding():
     assert (cells.mean_outcome - low)[0] == pytest.approx(reach)
 
 
+def test_line_in_log_odds_is_that_of_repeated_rows_and_varies_as_weighted_sums_do():
+    """Weights of 1, 2, 3: the line of repeated rows, the intervals of weighted sums, not of more rows."""
+    random = np.random.default_rng(8)
+    score = random.uniform(0.5, 0.99, 400)
+    top = TopLabelPrediction(np.zeros(400, int), score)
+    y, weights = (random.random(400) > score).astype(int), random.integers(1, 4, 400)
+    line = calib.calibration_slope(y, top, sample_weight=weights)
+    again = np.repeat(np.arange(400), weights)
+    repeated = calib.calibration_slope(y[again], TopLabelPrediction(np.zeros(len(again), int), score[again]))
+    for name in ("slope", "intercept", "in_the_large"):
+        assert getattr(line, name) == pytest.approx(getattr(repeated, name), abs=1e-6)
+    log_odds = np.log(score / (1 - score))
+    design = np.column_stack([np.ones(400), log_odds])
+    chance = 1 / (1 + np.exp(-(line.intercept + line.slope * log_odds)))
+    rows = list(zip(weights, design, chance, strict=True))
+    information = sum(w * c * (1 - c) * np.outer(x, x) for w, x, c in rows)
+    of_sums = sum(w**2 * c * (1 - c) * np.outer(x, x) for w, x, c in rows)
+    covariance = np.linalg.inv(information) @ of_sums @ np.linalg.inv(information)
+    assert line.slope_upper - line.slope == pytest.approx(1.959964 * covariance[1, 1] ** 0.5, rel=1e-5)
+    away = (weights * ((y == 0) - score)) @ design
+    spread = np.linalg.inv((design * (weights**2 * score * (1 - score))[:, None]).T @ design)
+    assert line.p_value == pytest.approx(math.exp(-away @ spread @ away / 2), rel=1e-6)
+
+
 def test_what_has_no_weights_says_so():
     problems = reduce_to_binary(Y, PROBA, "confidence", sample_weight=WEIGHTS)
     with pytest.raises(InputError, match="consistency_band takes weights"):
         calib.calibration_band(None, problems)
-    with pytest.raises(InputError, match="calibration_test takes weights"):
-        calib.calibration_slope(None, problems)
     with pytest.raises(InputError, match='"kuiper", "ks" and "spiegelhalter" can'):
         calib.calibration_test(Y, PROBA, test="skce", sample_weight=WEIGHTS)
     assert "skce" not in {one.test for one in calibration_tests(Y, PROBA, sample_weight=WEIGHTS)}
