@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 # Modules are compiled when they are first imported: compiling all that is installed takes longer.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: run test pytest thorough docs links pictures lint chromium package lowest newest hashes audit clean
+.PHONY: run test pytest thorough docs links pictures lint chromium package lowest newest heavy hashes audit clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/app.stamp
@@ -32,13 +32,14 @@ thorough: export PYTEST := --cov
 thorough: export HYPOTHESIS_PROFILE := thorough
 thorough: test
 
-# The documentation site, in build/site; a warning is an error. `links` asks every address that it links to.
+# The documentation site, in build/site; a warning is an error. `links` follows its links, and asks every outside
+# address; without a network it says that it could not.
 docs: $(VENV)/docs.stamp
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs build/site
 	@echo "open build/site/index.html"
 
 links: $(VENV)/docs.stamp
-	$(BIN)/python -m sphinx --fail-on-warning --quiet -b linkcheck docs build/links
+	@$(BIN)/python -m docs.links
 
 # The pictures of the documentation, made by its tests.
 pictures: export HYPOTHESIS_PROFILE := thorough
@@ -54,8 +55,11 @@ lint: $(VENV)/dev.stamp
 chromium: $(VENV)/dev.stamp
 	@$(BIN)/python tests/browser/chromium.py
 
+# PyTorch comes from its own index, without CUDA: 200 MB instead of gigabytes. Elsewhere: make TORCH="--find-links ..."
+TORCH ?= --torch-backend cpu
+
 # Wheel and source archive in dist/, and what the wheel gives with each set of extras in a clean environment. Not
-# tried unless asked for: torch, which is gigabytes, and spark, which needs a Java runtime.
+# tried unless asked for: torch, which is large, and spark, which needs a Java runtime.
 EXTRAS ?= base app onnx skops paper dask
 package: $(VENV)/uv.stamp
 	@rm -rf dist
@@ -63,7 +67,7 @@ package: $(VENV)/uv.stamp
 	@set -e; for extras in $(EXTRAS); do \
 		echo "calib-diagnostics[$$extras] in a clean environment:"; \
 		$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)/package; \
-		$(BIN)/uv pip install --quiet --compile-bytecode --python $(VENV)/package/bin/python \
+		$(BIN)/uv pip install --quiet --compile-bytecode --python $(VENV)/package/bin/python $(TORCH) \
 			"`ls dist/*.whl`[`echo $$extras | sed 's/^base$$//'`]"; \
 		$(VENV)/package/bin/python tests/installed.py base `echo $$extras | sed 's/^base$$//' | tr , ' '`; \
 	done
@@ -78,6 +82,14 @@ lowest newest: $(VENV)/uv.stamp
 	$(BIN)/uv pip install --quiet --python $(VENV)/$@/bin/python --resolution $(RESOLUTION) \
 		--only-binary :all: --no-binary calib-diagnostics --editable ".[app,dev,onnx]"
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)/$@/bin/python -m pytest -n auto $(MEETING)
+
+# The tests with PyTorch and MLflow, which `make test` skips because these are large: exports, models put behind a
+# network, and the examples of docs/production.md.
+heavy: $(VENV)/uv.stamp
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)/$@
+	$(BIN)/uv pip install --quiet --python $(VENV)/$@/bin/python $(TORCH) \
+		--editable ".[app,dev,onnx,torch]" onnxscript mlflow
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)/$@/bin/python -m pytest -n auto tests/export tests/test_production.py
 
 # All hashes of each pinned version, for every system and Python.
 hashes: $(VENV)/uv.stamp

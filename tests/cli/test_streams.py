@@ -144,3 +144,26 @@ def test_gate_by_class_and_column(capsys, table):
     )
     assert main([*words[:4], "--by", "height"]) == 2
     assert "there is no further column 'height'" in capsys.readouterr().err
+
+
+def test_a_command_ends_before_python_takes_itself_down():
+    """A thread of pyarrow that wants the interpreter after that aborts the process."""
+    script = """
+import atexit
+import sys
+
+from calib.__main__ import end
+
+
+class Late:
+    def __del__(self, write=sys.stderr.write):
+        write("taken down")
+
+
+late = Late()
+atexit.register(sys.stdout.write, " registered")
+sys.stdout.write("said")
+end(3)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "said registered", "")
