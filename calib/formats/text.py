@@ -7,6 +7,8 @@ import contextlib
 import csv
 import io
 import re
+import threading
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +35,8 @@ THOUSANDS = {
     mark: re.compile(rf"\s*[+-]?[1-9]\d{{0,2}}(\{other}\d{{3}})+\s*%?\s*", re.ASCII)
     for mark, other in ((".", ","), (",", "."))
 }
+#: Seconds to wait until pyarrow lets go of a file; it takes less than a millisecond.
+LONGEST_WAIT = 2.0
 #: Integers longer than this do not survive a float64 (2**53 has 16 digits) and are read as text.
 EXACT_DIGITS = 15
 
@@ -223,6 +227,8 @@ def _read(
     n_rows = 0
     with source.open() as file:
         lines = Lines(file, source.size, limits)
+        let_go = threading.Event()
+        weakref.finalize(lines, let_go.set)
         for batch in pa_csv.open_csv(lines, **options):
             n_rows += batch.num_rows
             limits.check_rows(n_rows)
@@ -232,6 +238,9 @@ def _read(
                 strings[key].append(batch.column(key))
             if progress is not None:
                 progress(min(lines.position(), 1.0), "reading")
+        del lines
+    # A thread of pyarrow lets go of it last. Where Python ended meanwhile, it would abort the process.
+    let_go.wait(LONGEST_WAIT)
     packed = np.empty((n_rows, len(floats)))
     while blocks:  # each block is freed before the next is copied: the peak is one table, not two
         block = blocks.pop()

@@ -7,6 +7,8 @@ import gzip
 import io
 import json
 import pickle
+import time
+import weakref
 import zipfile
 
 import numpy as np
@@ -14,7 +16,7 @@ import pandas as pd
 import pytest
 
 from calib import InputError, read_pair, read_predictions
-from calib.formats import divide, read_raw, read_table, with_labels, write_csv
+from calib.formats import divide, read_raw, read_table, text, with_labels, write_csv
 from calib.formats.roles import guess_roles
 from calib.formats.source import Limits
 from tests.exact import read_csv
@@ -458,3 +460,21 @@ def test_blanks_after_the_last_line_are_no_row(frame, truth):
 def test_stray_quotes_do_not_join_lines():
     read = read_predictions(b'5" disk,dog,label\n0.9,0.1,5" disk\n0.2,0.8,dog\n')
     assert (read.class_names, read.labels.tolist()) == (('5" disk', "dog"), [0, 1])
+
+
+def test_nothing_of_pyarrow_holds_a_text_after_it_is_read(monkeypatch):
+    """A thread that lets go of it while Python ends aborts the process."""
+    held = weakref.WeakSet()
+
+    class Watched(text.Lines):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            held.add(self)
+
+    monkeypatch.setattr(text, "Lines", Watched)
+    monkeypatch.setattr(text, "LONGEST_WAIT", 60.0)
+    start = time.monotonic()
+    table = read_table(b"a,b,label\n" + b"0.5,0.5,cat\n" * 200_000)
+    assert table.n_rows == 200_000
+    assert not held
+    assert time.monotonic() - start < 60
