@@ -426,11 +426,14 @@ def bin_entries(
     size = shape.n_problems * n_bins
 
     def sums(rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        cell = find(scores[rows])
+        place = find(scores[rows]).astype(np.intp)
         if owner is not None:
-            cell = owner[rows] * n_bins + cell
-        of_events = np.bincount(cell[outcomes[rows]], minlength=size)
-        return np.bincount(cell, minlength=size), np.bincount(cell, scores[rows], size), of_events
+            place += owner[rows] * n_bins
+        place <<= 1
+        place += outcomes[rows]
+        count = np.bincount(place, minlength=2 * size).reshape(size, 2)
+        score = np.bincount(place, scores[rows], 2 * size).reshape(size, 2)
+        return count.sum(axis=1), score.sum(axis=1), count[:, 1]
 
     parts = map_threads(sums, busy_slices(len(scores), 1, scores.itemsize))
     counts, score_sums, outcome_sums = (np.sum(columns, axis=0) for columns in zip(*parts, strict=True))

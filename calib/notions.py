@@ -111,4 +111,6 @@ class NotionShape:
         label, rank = np.asarray(label), np.asarray(rank)
         if self.n_groups:
             return np.asarray(group) * self.n_classes + label if self.by_class else np.asarray(group)
-        return rank * self.problems_per_claim + (0 * label if self.notion in POOLED_NOTIONS else label)
+        if self.notion in POOLED_NOTIONS:
+            label = 0 * label
+        return rank * self.problems_per_claim + label if rank.any() else label

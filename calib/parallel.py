@@ -124,7 +124,15 @@ def _slices(n_rows: int, step: int) -> list[slice]:
 def map_row_blocks(function: Callable[[np.ndarray], np.ndarray], matrix: np.ndarray) -> np.ndarray:
     """Apply `function` to blocks of rows of `matrix` in parallel and join the results along rows."""
     width = matrix[0].size if matrix.ndim > 1 and len(matrix) else 1
-    slices = row_slices(len(matrix), width)
-    if len(slices) == 1:
+    if len(matrix) * width <= SMALL:
         return function(matrix)
-    return np.concatenate(map_threads(lambda rows: function(matrix[rows]), slices))
+    slices = busy_slices(len(matrix), width)
+    first = function(matrix[slices[0]])
+    joined = np.empty((len(matrix), *first.shape[1:]), dtype=first.dtype)
+    joined[slices[0]] = first
+
+    def fill(rows: slice) -> None:
+        joined[rows] = function(matrix[rows])
+
+    map_threads(fill, slices[1:])
+    return joined

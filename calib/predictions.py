@@ -45,7 +45,7 @@ __all__ = ["Predictions"]
 ROW_SUM_TOLERANCE = 1e-3
 
 #: In rows of up to so many bytes, the highest is found column by column: they are too short for a loop each.
-NARROW = 48
+NARROW = 80
 
 
 class Predictions(Announcement):
@@ -387,7 +387,7 @@ def highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     top = np.empty(len(scores), dtype=scores.dtype)
 
     def look(rows: slice) -> None:
-        label[rows], top[rows] = _highest_of_block(scores[rows])
+        _find_highest(scores[rows], label[rows], top[rows])
 
     map_threads(look, busy_slices(len(scores), scores.shape[1], scores.itemsize))
     return label, top
@@ -402,7 +402,7 @@ def highest_checked(scores: Any, what: str = "scores") -> tuple[np.ndarray, np.n
     top = np.empty(len(array), dtype=array.dtype)
 
     def look(rows: slice) -> tuple[float, float]:
-        label[rows], top[rows] = _highest_of_block(array[rows])
+        _find_highest(array[rows], label[rows], top[rows])
         return array[rows].min(), top[rows].max()  # NaN if any is: it counts as highest
 
     extremes = map_threads(look, busy_slices(len(array), array.shape[1], array.itemsize))
@@ -411,24 +411,27 @@ def highest_checked(scores: Any, what: str = "scores") -> tuple[np.ndarray, np.n
     return highest(as_scores(array, ndim=2, what=what))
 
 
-def _highest_of_block(block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    label = _highest_by_columns(block) if block[:1].nbytes <= NARROW else None
-    if label is None:
-        label = block.argmax(axis=1)
-    return label, block[np.arange(len(block)), label]
+def _find_highest(block: np.ndarray, label: np.ndarray, top: np.ndarray) -> None:
+    """Fill in the place of the highest score of each row, NaN if there is one, and that score."""
+    if block[:1].nbytes <= NARROW:
+        _find_by_columns(block, label, top)
+        if not np.isnan(top).any():
+            return
+    np.argmax(block, axis=1, out=label)
+    top[:] = block[np.arange(len(block)), label]
 
 
-def _highest_by_columns(block: np.ndarray) -> np.ndarray | None:
-    """Return what `argmax` of the rows gives, for few columns several times faster; None if any is NaN."""
-    best = block[:, 0].copy()
-    label = np.zeros(len(block), dtype=np.uint8)
-    for code in range(1, block.shape[1]):
-        column = np.ascontiguousarray(block[:, code])
-        higher = np.greater(column, best).view(np.uint8)
-        higher *= np.uint8(code)
-        np.maximum(label, higher, out=label)  # later codes are larger
-        np.maximum(best, column, out=best)
-    return None if np.isnan(best.max()) else label.astype(np.int64)
+def _find_by_columns(block: np.ndarray, label: np.ndarray, top: np.ndarray) -> None:
+    """Do as `argmax` of the rows does, column by column, where no score is NaN."""
+    columns = np.ascontiguousarray(block.T)
+    place, higher = np.zeros(len(block), dtype=np.uint8), np.empty(len(block), dtype=bool)
+    top[:] = columns[0]
+    for code, column in enumerate(columns[1:], start=1):
+        np.greater(column, top, out=higher)
+        np.multiply(higher.view(np.uint8), np.uint8(code), out=higher.view(np.uint8))
+        np.maximum(place, higher.view(np.uint8), out=place)  # later codes are larger
+        np.maximum(top, column, out=top)
+    label[:] = place
 
 
 def row_sums(matrix: np.ndarray) -> np.ndarray:

@@ -38,6 +38,12 @@ from calib.validation import as_class_scores, as_labels, check_choice, check_col
 #: float64, and, divided by the number of classes, so that zeros never take more than this of a row.
 LEAST_FLOOR, MOST_FLOOR = 2.0**-126, 1e-3
 
+#: Exponentials of more than minus this are far from the smallest float64.
+LEAST_EXPONENT = 500.0
+
+#: Of many rows, one block in so many gives the temperature from which the fit to all of them starts.
+SHARE = 16
+
 #: Temperatures are looked for between these when the objective is log loss.
 TEMPERATURE_RANGE = (0.01, 100.0)
 
@@ -423,42 +429,62 @@ def _log_odds(log_p: np.ndarray) -> np.ndarray:
 
 def log_floored(proba: np.ndarray, floor: float) -> np.ndarray:
     """Logarithm of probabilities raised to `floor`, in float64."""
-    return np.log(np.maximum(proba, floor, dtype=np.float64))
+    log_p = proba.astype(np.float64)
+    np.maximum(log_p, floor, out=log_p)
+    return np.log(log_p, out=log_p)
 
 
 def log_loss_temperature(
     proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray | None = None
 ) -> float:
-    """Minimise the log loss, convex in b = 1 / T, by Newton steps that stay between known signs of slope."""
-    logits = map_row_blocks(lambda rows: _below_top(rows, floor), proba)
-    right = np.take_along_axis(logits, codes[:, None], axis=1)
-    of_truth = float(right.sum() if weights is None else weights @ right[:, 0])
-    slices = cached_slices(*logits.shape)
+    """Minimise the log loss, convex in b = 1 / T, by Newton steps that stay between known signs of slope.
 
-    def slope(b: float) -> tuple[float, float]:
-        """First and second derivative in b of the summed log loss."""
+    Logarithms are taken anew at each step: to keep those of all rows takes longer, and much memory. Of many
+    rows the first steps are those of a share.
+    """
 
-        def moments(rows: slice) -> tuple[float, float]:
-            block = logits[rows]
-            p = np.exp(block * b)
-            p /= p.sum(axis=1, keepdims=True)
-            mean = np.einsum("ij,ij->i", p, block)
-            p *= block
-            if weights is None:
-                return float(mean.sum()), float(np.einsum("ij,ij->", p, block) - mean @ mean)
-            variance = np.einsum("ij,ij->i", p, block) - mean**2
-            return float(mean @ weights[rows]), float(variance @ weights[rows])
+    def slope_over(slices: list[slice]) -> Callable[[float], tuple[float, float]]:
+        def slope(b: float) -> tuple[float, float]:
+            def of_rows(rows: slice) -> tuple[float, float]:
+                return log_loss_slopes(
+                    proba[rows], codes[rows], floor, b, None if weights is None else weights[rows]
+                )
 
-        first, second = np.sum(map_threads(moments, slices), axis=0)
-        return first - of_truth, second
+            first, second = np.sum(map_threads(of_rows, slices), axis=0)
+            return float(first), float(second)
 
-    return temperature_of_slope(slope)
+        return slope
+
+    slices, start = cached_slices(*proba.shape), 1.0
+    if len(slices) >= 8 * SHARE:
+        start = temperature_of_slope(slope_over(slices[::SHARE]))
+    return temperature_of_slope(slope_over(slices), start)
 
 
-def temperature_of_slope(slope: Callable[[float], tuple[float, float]]) -> float:
+def log_loss_slopes(
+    proba: np.ndarray, codes: np.ndarray, floor: float, b: float, weights: np.ndarray | None = None
+) -> tuple[float, float]:
+    """Return the first and second derivative in b = 1 / T of the log loss, summed over a block of rows."""
+    n_classes = proba.shape[1]
+    # The highest log-probability of a row is at least -log L.
+    log_p = (log_floored if b * np.log(n_classes) < LEAST_EXPONENT else _below_top)(proba, floor)
+    p, one = log_p * b, np.ones(n_classes)
+    np.exp(p, out=p)
+    total = p @ one
+    p *= log_p
+    mean = (p @ one) / total
+    p *= log_p
+    variance = (p @ one) / total - mean**2
+    mean -= log_p[np.arange(len(codes)), codes]
+    if weights is None:
+        return float(mean.sum()), float(variance.sum())
+    return float(mean @ weights), float(variance @ weights)
+
+
+def temperature_of_slope(slope: Callable[[float], tuple[float, float]], start: float = 1.0) -> float:
     """Return T where a convex loss of b = 1 / T is least, of its first and second derivative in b."""
     low, high = 1.0 / TEMPERATURE_RANGE[1], 1.0 / TEMPERATURE_RANGE[0]
-    b, tested = 1.0, set()
+    b, tested = 1.0 / start, set()
     for _ in range(100):
         first, second = slope(b)
         tested.add(b)
@@ -468,7 +494,7 @@ def temperature_of_slope(slope: Callable[[float], tuple[float, float]]) -> float
         far = low if first > 0.0 else high
         target = min(max(b - first / second, low), high) if second > 0.0 else far
         last, b = b, target
-        if abs(b - last) <= 1e-7 * last:
+        if abs(b - last) <= 1e-6 * last:  # what is left is about its square
             break
         if b in tested:
             b = float(np.sqrt(low * high))
@@ -548,4 +574,5 @@ _SEARCHES = {
 def _below_top(proba: np.ndarray, floor: float) -> np.ndarray:
     """Log-probabilities minus the highest of their row."""
     log_p = log_floored(proba, floor)
-    return log_p - log_p.max(axis=1, keepdims=True)
+    log_p -= log_floored(highest(proba)[1], floor)[:, None]
+    return log_p

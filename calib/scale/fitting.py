@@ -25,6 +25,7 @@ from calib.calibrators.scaling import (
     TemperatureScaling,
     VectorScaling,
     log_floored,
+    log_loss_slopes,
     temperature_of_slope,
 )
 from calib.exceptions import InputError
@@ -494,15 +495,8 @@ def _slopes(part: Part, layout: Layout, floor: float, b: float) -> tuple[float, 
     first = second = 0.0
     for rows in _rows_of(part, layout):
         matrix, codes = _matrix(rows)
-        log_p = log_floored(matrix, floor)
-        log_p -= log_p.max(axis=1, keepdims=True)
-        first -= float(log_p[np.arange(len(codes)), codes].sum())
-        p = np.exp(log_p * b)
-        p /= p.sum(axis=1, keepdims=True)
-        mean = np.einsum("ij,ij->i", p, log_p)
-        p *= log_p
-        first += float(mean.sum())
-        second += float(np.einsum("ij,ij->", p, log_p) - mean @ mean)
+        slopes = log_loss_slopes(matrix, codes, floor, b)
+        first, second = first + slopes[0], second + slopes[1]
     return first, second
 
 

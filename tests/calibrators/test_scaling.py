@@ -16,6 +16,8 @@ from sklearn.linear_model import LogisticRegression
 
 import calib.calibrators.likelihood
 import calib.calibrators.scaling
+from calib import parallel
+from calib.calibrators import scaling
 from calib.calibrators.ensemble import EnsembleTemperatureScaling
 from calib.calibrators.ridge_choice import STRENGTHS, folds
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
@@ -486,11 +488,11 @@ def test_bad_options():
         InputError, match='objective must be "log_loss", "conf_ece" or "top_versus_all"; got .ece.'
     ):
         TemperatureScaling(objective="ece").fit(proba, labels)
-    for scaling in AFFINE:
+    for affine in AFFINE:
         with pytest.raises(InputError, match=r'l2 must be a finite number, 0 or more, or "cv"; got -1'):
-            scaling(l2=-1).fit(proba, labels)
+            affine(l2=-1).fit(proba, labels)
         with pytest.raises(InputError, match=r'l2 must be a finite number, 0 or more, or "cv"; got .auto.'):
-            scaling(l2="auto").fit(proba, labels)
+            affine(l2="auto").fit(proba, labels)
     with pytest.raises(
         InputError, match=r'off_diagonal must be a finite number, 0 or more, or "cv"; got inf'
     ):
@@ -501,3 +503,27 @@ def test_bad_options():
         StructuredVectorScaling(lambda_diagonal=-1).fit(proba, labels)
     with pytest.raises(InputError, match='objective must be "log_loss" or "brier"; got .mse.'):
         EnsembleTemperatureScaling(objective="mse").fit(proba, labels)
+
+
+def test_a_share_of_many_rows_only_says_where_to_start(monkeypatch):
+    random = np.random.default_rng(11)
+    proba = random.dirichlet(np.ones(5), 6_000)
+    codes = random.integers(0, 5, 6_000)
+    whole = scaling.log_loss_temperature(proba, codes, 1e-7)
+    monkeypatch.setattr(parallel, "CACHED", 200)
+    assert len(parallel.cached_slices(*proba.shape)) >= 8 * scaling.SHARE
+    assert scaling.log_loss_temperature(proba, codes, 1e-7) == pytest.approx(whole, rel=1e-10)
+
+
+def test_slopes_do_not_depend_on_what_logarithms_are_counted_from(monkeypatch):
+    random = np.random.default_rng(12)
+    proba, codes = random.dirichlet(np.ones(4), 50), random.integers(0, 4, 50)
+    weights = random.random(50)
+    for options in ((), (weights,)):
+        plain = scaling.log_loss_slopes(proba, codes, 1e-7, 1.7, *options)
+        with monkeypatch.context() as patch:
+            patch.setattr(scaling, "LEAST_EXPONENT", 0.0)
+            assert scaling.log_loss_slopes(proba, codes, 1e-7, 1.7, *options) == pytest.approx(plain)
+    almost_sure = np.full((3, 2_000), 1e-6)
+    almost_sure[:, 0] = 1.0 - 1_999e-6
+    assert np.isfinite(scaling.log_loss_slopes(almost_sure, np.zeros(3, int), 1e-7, 100.0)).all()
