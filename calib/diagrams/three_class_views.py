@@ -107,18 +107,25 @@ def renormalise_classes(predictions: Predictions, classes: Sequence[int]) -> Pre
         If these are not three different classes, or no row is left.
     """
     chosen = _chosen(predictions, classes, 3)
+    rows = rows_of_classes(predictions, classes)
     mass = predictions.proba[:, chosen].sum(axis=1, dtype=np.float64)
-    rows = mass > 0.0
     codes = np.full(predictions.n_classes, -1)
     codes[chosen] = (0, 1, 2)
-    if predictions.labels is not None:
-        rows &= codes[predictions.labels] >= 0
-    if not rows.any():
+    if not len(rows):
         raise InputError("no row is left: none has one of these three classes as its true class")
-    proba = predictions.proba[np.ix_(rows, chosen)] / mass[rows, None]
+    proba = predictions.proba[np.ix_(rows, np.array(chosen))] / mass[rows, None]
     labels = None if predictions.labels is None else codes[predictions.labels[rows]]
     names = [predictions.class_names[code] for code in chosen]
     return Predictions(proba.astype(predictions.proba.dtype), labels, names)
+
+
+def rows_of_classes(predictions: Predictions, classes: Sequence[int]) -> np.ndarray:
+    """Return the rows that `renormalise_classes` keeps, (m,) int64, ascending."""
+    chosen = _chosen(predictions, classes, 3)
+    kept = predictions.proba[:, chosen].sum(axis=1, dtype=np.float64) > 0.0
+    if predictions.labels is not None:
+        kept &= np.isin(predictions.labels, chosen)
+    return np.flatnonzero(kept)
 
 
 def _chosen(predictions: Predictions, classes: Sequence[int], wanted: int) -> list[int]:

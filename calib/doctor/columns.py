@@ -61,8 +61,9 @@ def find_guessed_label(raw: RawPredictions) -> Finding | None:
     return Finding(
         "label_column",
         "note",
-        f"the labels are column {label[0]!r}, which its values make the label, not its name "
-        f"({some_names(classes_in(raw.labels))}). If another column holds the labels, choose that one.",
+        f"column {label[0]!r} was taken for the labels because its values fit "
+        f"({some_names(classes_in(raw.labels))}); its name does not say so. If another column holds the "
+        "labels, choose that one.",
         columns=label,
     )
 

@@ -63,7 +63,8 @@ def recalibration(
             "opacity": 0.55,
             "color": np.take(CELL_COLOURS, result.position[rows] % len(CELL_COLOURS)),
         },
-        hoverinfo="skip",
+        customdata=[[cell] for cell in result.cell[result.position[rows]].tolist()],
+        hovertemplate="A row of bin %{customdata[0]}<extra></extra>",
         name="predictions",
     )
     figure.add_scatter(

@@ -22,6 +22,7 @@ from calib.binning import PerClass, Strategy
 from calib.calibrators.canonical import SimplexScheme
 from calib.decisions.curves import ActionCounts, action_counts
 from calib.diagrams.rows import cell_order
+from calib.diagrams.three_class_views import rows_of_classes
 from calib.isolation import computing
 from calib.kinds import kind_of, lacks
 from calib.metrics.catalogue import MEASURES, Measure
@@ -49,10 +50,12 @@ MERGE, RENORMALISE = "Two classes, all others merged", "Three classes, renormali
 
 @dataclass(frozen=True, eq=False)
 class ThreeClasses:
-    """Calibration and evaluation rows with three classes."""
+    """Calibration and evaluation rows with three classes, and which of all evaluation rows these are."""
 
     calibration: Predictions
     evaluation: Predictions
+    all_rows: Predictions
+    at: np.ndarray
 
     @property
     def digest(self) -> str:
@@ -646,15 +649,20 @@ def three_class_view(
     calibration: Predictions, rows: Predictions, how: str, chosen: list[int]
 ) -> ThreeClasses:
     """Return the rows with three classes; raise `InputError` if the chosen classes do not allow it."""
+    every = np.arange(rows.n_samples)
     if rows.n_classes == 3:
-        return ThreeClasses(calibration, rows)
+        return ThreeClasses(calibration, rows, rows, every)
     if how == RENORMALISE:
         return ThreeClasses(
-            calib.renormalise_classes(calibration, chosen), calib.renormalise_classes(rows, chosen)
+            calib.renormalise_classes(calibration, chosen),
+            calib.renormalise_classes(rows, chosen),
+            rows,
+            rows_of_classes(rows, chosen),
         )
     if len(chosen) != 2:
         raise calib.InputError(f"choose 2 classes; {len(chosen)} chosen")
-    return ThreeClasses(calib.merge_classes(calibration, *chosen), calib.merge_classes(rows, *chosen))
+    merged = calib.merge_classes(rows, *chosen)
+    return ThreeClasses(calib.merge_classes(calibration, *chosen), merged, rows, every)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,15 +13,37 @@ from calib import InputError, cell_outlines, figures, multinomial_bound
 from calib.diagrams.simplex import sample_rows
 from calib.noise import verdict
 from pages.shared.panels.covtype import covtype_panel
+from pages.shared.panels.rows import rows_panel
 from pages.shared.panels.simplex import SCHEMES, bins_table, choose_view, comparison_table, refusal
 from pages.shared.panels.take_away import offer_file
 from pages.shared.results import EPSILON, apply_scheme, compare
+from pages.shared.session import BASE, methods
 from pages.shared.widgets import chart, download, glossary_link, literal, stacked
 
 #: The whole triangle, or coordinates in which confident predictions do not all lie in its corners.
 TRIANGLE, LOG_RATIOS = "Triangle", "Corners opened"
 #: Median confidence from which the corners are opened at first.
 IN_CORNER = 0.97
+
+
+def list_bin(cell: int) -> None:
+    """List the rows of a bin."""
+    st.session_state["simplex-bin"] = cell
+    st.session_state["simplex-rows-open"] = True
+
+
+def pick_mark() -> None:
+    """List the rows of the bin of the point or arrow that was clicked."""
+    if points := st.session_state["recalibration"].selection.points:
+        list_bin(int(points[0]["customdata"][0]))
+
+
+def pick_row() -> None:
+    """List the rows of the bin whose row of the table was clicked."""
+    selection = st.session_state["simplex-bins"].selection
+    if clicked := [*(row for row, _ in selection.cells), *selection.rows]:
+        list_bin(int(arrows.cell[clicked[0]]))
+
 
 st.title("Simplex", anchor=False)
 st.markdown(
@@ -67,9 +89,9 @@ names = [literal(class_name) for class_name in rows.class_names]
 
 st.header("Where recalibration moves the predictions", anchor=False)
 enough = np.minimum(arrows.count, arrows.fitted_count) >= min_rows
+share = arrows.error_share
+worst = int(np.argmax(np.where(enough, share, -1.0)))
 if enough.any():
-    share = arrows.error_share
-    worst = int(np.argmax(np.where(enough, share, -1.0)))
     vectors = zip(names, arrows.tail[worst], arrows.head[worst], arrows.observed[worst], strict=True)
     entries = [f"{n}: says {a:.3f}, becomes **{b:.3f}**, true frequency {c:.3f}" for n, a, b, c in vectors]
     st.markdown(
@@ -97,6 +119,7 @@ chart(
     "recalibration",
     table=arrows.frame(),
     alt="Triangle of predicted vectors, coloured by bin, with an arrow per bin to its recalibrated vector",
+    on_select=pick_mark,
 )
 sampled = len(points) < rows.n_samples
 st.caption(
@@ -109,8 +132,15 @@ st.caption(
     + "An arrow goes from a bin's mean prediction to its recalibrated vector. "
     + (f"{len(points):,} of {rows.n_samples:,} rows, chosen at random," if sampled else "All rows")
     + f" are drawn as points; arrows and counts use all rows. {len(arrows.cell):,} of {calibrator.n_bins_:,} "
-    + f"bins hold evaluation rows; {np.count_nonzero(~enough):,} arrows are left out."
+    + f"bins hold evaluation rows; {np.count_nonzero(~enough):,} arrows are left out. "
+    + "A click on a point or an arrow chooses its bin, and so does a row of the table of bins."
 )
+if st.session_state.get("simplex-bin") not in arrows.cell:
+    st.session_state["simplex-bin"] = int(arrows.cell[worst])
+behind = st.session_state["simplex-bin"]
+in_bin = view.at[arrows.cell[arrows.position] == behind]
+of_bin = f"Bin {behind} of the triangle"
+rows_panel(methods()[BASE], in_bin, of_bin, "simplex-rows", title="", rows=view.all_rows)
 
 st.header("How far the vectors are from the label frequencies", anchor=False)
 before, after = (float(curve.at(EPSILON)) for curve in result.curves.values())
@@ -138,7 +168,14 @@ st.markdown(
     f"With probability {1 - alpha:.0%}, the recalibrated vector of a bin is within its bound (L1, at most 2) "
     "of the true label frequencies. This holds for each bin on its own (Bretagnolle-Huber-Carol inequality)."
 )
-st.dataframe(bins, hide_index=True, column_config=formats)
+st.dataframe(
+    bins,
+    hide_index=True,
+    column_config=formats,
+    key="simplex-bins",
+    on_select=pick_row,
+    selection_mode=["single-row", "single-cell"],
+)
 download(bounded.frame(), "bins", key="bins-csv")
 
 st.header("The schemes side by side", anchor=False)

@@ -10,7 +10,7 @@ from calib import CanonicalBinning, GridScheme, Predictions, ProjectionScheme, S
 from calib.persistence import dumps, loads
 from pages.shared.session import Dataset
 from tests import ROOT
-from tests.app.running import open_page
+from tests.app.running import open_page, words
 
 PAGE = "pages/study/simplex.py"
 
@@ -103,3 +103,27 @@ def test_directions_of_ones_own_are_used_or_refused_in_words():
     field = app.text_input(key="directions")
     field.set_value("1 0").run()
     assert "rows of 3 numbers" in app.error[0].value
+
+
+@pytest.mark.parametrize("how", [None, "Two classes, all others merged", "Three classes, renormalised"])
+def test_the_rows_of_a_bin_are_those_of_the_predictions(how):
+    app = open_page(PAGE, example="digits")
+    if how is None:
+        app.segmented_control[0].set_value("Three-class example").run()
+    else:
+        app.radio(key="how").set_value(how).run()
+    app.toggle(key="simplex-rows-open").set_value(True).run()
+    listed, bins, _ = (table.value for table in app.dataframe)
+    behind = app.session_state["simplex-bin"]
+    count = bins.set_index("Bin").loc[behind, "Evaluation rows"]
+    assert f"Bin {behind} of the triangle: **{count:,}** rows" in words(app)
+    assert len(listed) == min(count, 25)
+    if how is None:
+        assert not any(column.startswith("after") for column in listed)
+        return
+    data = app.session_state["dataset"].evaluation
+    names = np.array(data.class_names)
+    assert listed["true"].tolist() == names[data.labels[listed["row"]]].tolist()
+    if how == "Three classes, renormalised":
+        chosen = names[app.multiselect[0].value]
+        assert set(listed["true"]) <= set(chosen)

@@ -506,7 +506,9 @@ def test_one_column_of_fractions_and_one_of_zeros_and_ones(score, label):
     rows = read(frame)
     assert (rows.kind, rows.class_names) == ("binary", ("0", "1"))
     np.testing.assert_array_equal(rows.labels, HAPPENED)
-    assert ("label_column" in examine(frame).codes) == (label != "outcome")
+    said = [finding.message for finding in examine(frame).findings if finding.code == "label_column"]
+    assert len(said) == (label != "outcome")
+    assert all(f"column {label!r} was taken for the labels because its values fit" in text for text in said)
 
 
 def test_a_score_that_names_its_event_takes_zeros_and_ones():

@@ -89,6 +89,9 @@ def game() -> None:
             st.button("Next round", on_click=one_more, args=("round", 999), type="primary")
         if answers:
             score(answers)
+        st.caption(
+            "Your answers stay in this tab's session: nobody else sees them, and closing it ends them."
+        )
     with left:
         diagram = reliability_diagram(round_.predictions.labels, round_.predictions, n_bins=N_BINS)
         chart(

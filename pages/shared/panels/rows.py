@@ -34,6 +34,7 @@ def rows_panel(
     beside: Sequence[Method] = (),
     order: str = WRONG_FIRST,
     title: str = BEHIND,
+    rows: Any = None,
 ) -> None:
     """List rows of the evaluation rows, once something was clicked (`{key}-open`) or the user asks for it.
 
@@ -55,6 +56,8 @@ def rows_panel(
         What comes first, in words: of `by`, where it is given.
     title : str
         Heading; "" for none.
+    rows : predictions of any kind, optional
+        The base model's predictions that `which` counts; by default the evaluation rows on screen.
     """
     if title:
         st.header(title, anchor=False)
@@ -64,7 +67,7 @@ def rows_panel(
     st.markdown(f"{what}: **{len(which):,}** rows, {order}.")
     if not st.toggle("List these rows", key=f"{key}-open"):
         return
-    table = _table(method, which, by, beside)
+    table = _table(method, which, by, beside, rows)
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     search = left.text_input("Search these rows", key=f"{key}-search", placeholder="part of a text or number")
     found = table
@@ -98,11 +101,14 @@ def list_most(method: Method, by: np.ndarray, of: str, key: str, order: str) -> 
 
 
 def _table(
-    method: Method, which: np.ndarray, by: np.ndarray | None, beside: Sequence[Method]
+    method: Method, which: np.ndarray, by: np.ndarray | None, beside: Sequence[Method], rows: Any
 ) -> pd.DataFrame:
+    shown = dataset().evaluation
+    if rows is not None and rows is not shown:  # an example of the page's own: nothing is fitted on it
+        return row_table(rows.labels, rows, which, by=by)
     others = [one for one in methods().values() if one.name != BASE]
     compared = [one for one in beside if one.name != BASE]
     compared = compared or [one for one in others if one.name == method.name] or others[:1]
     after: dict[str, Any] = {f"after {one.name}": one.scores for one in compared}
     base = methods()[BASE]
-    return row_table(base.labels, dataset().evaluation, which, after=after, by=by)
+    return row_table(base.labels, shown, which, after=after, by=by)
