@@ -8,6 +8,8 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from fcntl import LOCK_EX, LOCK_SH, flock
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -28,6 +30,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+SERVER_LOG = OUTPUT / "server.log"
 #: Streamlit looks for itself beneath a deep link's path before it tries the root. It also asks once for the
 #: file of each download button that appears, which the next run may have replaced. Tests read their files.
 BENIGN_404 = re.compile(r"/[^/]+/_stcore/(health|host-config)$|/media/\w+\.(csv|html|json|py|zip|onnx|gz)$")
@@ -52,25 +55,56 @@ def answers(url: str) -> bool:
         return False
 
 
-@pytest.fixture(scope="session")
-def app_url(worker_id: str) -> Iterator[str]:
-    """Address of the running app, one server per test process."""
+@contextmanager
+def serving(port: int) -> Iterator[str]:
+    """Run the app on a port; its log is test-output/server.log."""
     OUTPUT.mkdir(exist_ok=True)
-    port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
     command += ["--server.address=127.0.0.1", "--server.fileWatcherType=none"]
-    log_path = OUTPUT / f"server-{worker_id}.log"
-    with log_path.open("w") as log, subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log) as server:
+    with SERVER_LOG.open("w") as log, subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log) as server:
         try:
             deadline = time.monotonic() + 180
-            while not answers(url) or " calib ready " not in log_path.read_text():
+            while not answers(url) or " calib ready " not in SERVER_LOG.read_text():
                 if server.poll() is not None or time.monotonic() > deadline:
-                    pytest.fail(f"the app did not start; it said: {log_path.read_text()}")
+                    pytest.fail(f"the app did not start; it said: {SERVER_LOG.read_text()}")
                 time.sleep(0.2)
             yield url
         finally:
             server.terminate()
+
+
+@pytest.fixture(scope="session")
+def app_url(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[str]:
+    """Address of the running app: one server for all test processes, as it is for all visitors.
+
+    The process that asks first starts it, and ends it when no other uses it any more.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder if worker_id == "master" else folder.parent
+    address = folder / "app.url"
+    with ExitStack() as held:
+        uses = held.enter_context((folder / "app.uses").open("w"))
+        with alone(folder):
+            flock(uses, LOCK_SH)
+            if not (is_mine := not address.exists()):
+                url = address.read_text()
+            else:
+                url = held.enter_context(serving(free_port()))
+                address.write_text(url)
+        yield url
+        if is_mine:
+            with alone(folder):
+                address.unlink()
+            flock(uses, LOCK_EX)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Keep other test processes waiting."""
+    with (folder / "app.lock").open("w") as lock:
+        flock(lock, LOCK_EX)
+        yield
 
 
 @pytest.fixture(scope="session")

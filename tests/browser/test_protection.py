@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser.screen import OUTPUT
+from tests.browser.conftest import SERVER_LOG
 from tests.browser.steps import upload_file
 
 #: The headers with which a browser opens the connection of a session.
@@ -45,15 +45,15 @@ def test_foreign_hosts_are_refused(app_url):
     assert answer(app_url, "/_stcore/health", {"Host": "10.0.0.7"}).status == 200
 
 
-def test_a_foreign_origin_is_refused_and_nobody_is_asked(app_url, worker_id):
+def test_a_foreign_origin_is_refused_and_nobody_is_asked(app_url):
     """Streamlit says in its log when it has asked for this machine's address and got no answer."""
     assert answer(app_url, "/_stcore/stream", {"Origin": "http://evil.example", **WEBSOCKET}).status == 403
     own = answer(app_url, "/_stcore/stream", {"Origin": app_url, **WEBSOCKET})
     assert own.status == 101
-    assert "external IP" not in (OUTPUT / f"server-{worker_id}.log").read_text(encoding="utf-8")
+    assert "external IP" not in SERVER_LOG.read_text(encoding="utf-8")
 
 
-def test_uploads_over_the_limit_or_cut_off_end_alone(open_page, app_url, worker_id, tmp_path):
+def test_uploads_over_the_limit_or_cut_off_end_alone(open_page, app_url, tmp_path):
     """One is refused by its stated size, one stops in the middle; session and server go on."""
     page = open_page("data?example=two-patients")
     page.get_by_role("tab", name="Upload your own").click()
@@ -71,7 +71,7 @@ def test_uploads_over_the_limit_or_cut_off_end_alone(open_page, app_url, worker_
             connection.sendall(request.encode())
             connection.shutdown(socket.SHUT_WR)
             assert connection.recv(1_000).startswith(answer_begins)
-    log = (OUTPUT / f"server-{worker_id}.log").read_text(encoding="utf-8")
+    log = SERVER_LOG.read_text(encoding="utf-8")
     assert f"upload refused status=413 bytes={600 << 20} seconds=" in log
     assert answer(app_url, "/_stcore/health", {}).status == 200
     page.get_by_role("button", name="Use these files").click()
