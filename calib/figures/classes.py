@@ -93,7 +93,7 @@ def heat(
             "colorbar": {
                 # Below the map, so that the map has the width also on a telephone.
                 "orientation": "h",
-                "x": 0,
+                "x": 0.02,  # its title, on the left, begins at the edge
                 "xref": "container",
                 "xanchor": "left",
                 "y": 0,
