@@ -155,7 +155,13 @@ def reliability(
     figure.update_layout(barmode="overlay")
     if chosen is not None:
         mark_span(figure, chosen / diagram.n_bins, (chosen + 1) / diagram.n_bins)
-    return unit_axes(figure, words[1], words[2], 520)
+    unit_axes(figure, words[1], words[2], 520)
+    drawn = [diagram] if other is None else [diagram, other[1]]
+    pluses = [one.top_label for one in drawn if not one.one_event and len(one.top_label)]
+    if pluses:  # a mark at the confidence less its gap can lie below 0, and above 1
+        low, high = float(np.min(np.concatenate(pluses))), float(np.max(np.concatenate(pluses)))
+        figure.update_yaxes(range=[min(low, 0.0) - 0.02, max(high, 1.0) + 0.04])
+    return figure
 
 
 def _add_other(figure: go.Figure, name: str, diagram: ReliabilityDiagram) -> None:
