@@ -85,7 +85,11 @@ def test_face_of_the_library_looks_in_the_packages_it_names_to_type_checkers():
 
 @pytest.mark.parametrize(
     ("module", "heavy"),
-    [("calib", {"numpy", "pandas", "scipy", "sklearn"}), ("calib.isolation.worker", {"scipy", "sklearn"})],
+    [
+        ("calib", {"numpy", "pandas", "scipy", "sklearn"}),
+        ("calib.isolation.worker", {"scipy", "sklearn"}),
+        ("calib.cli.parser, calib.cli.light", {"scipy", "sklearn"}),
+    ],
 )
 def test_import_loads_nothing_heavy(module, heavy):
     code = f"import {module}, sys; print({heavy} & set(sys.modules))"

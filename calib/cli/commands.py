@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 import shlex
-import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -39,20 +36,17 @@ from calib.cli.input import (
     CALIBRATOR_OPTIONS,
     Outcome,
     calibrator_for,
-    choices,
-    fix_codes,
     read_rows,
     rows_to_assess,
     size_words,
 )
+from calib.cli.light import serve
 from calib.cli.streams import PIPE, deliver, progress_line
 from calib.decisions.rules import decide as choose_rule
-from calib.doctor.examination import check as check_file
-from calib.doctor.findings import counted
-from calib.exceptions import InputError, not_installed
+from calib.exceptions import InputError
 from calib.formats.tables import some_names
 from calib.formats.writing import write_csv
-from calib.kinds import KINDS, check_equal_rows, kind_of, lacks, needs_equal_rows
+from calib.kinds import check_equal_rows, kind_of, lacks, needs_equal_rows
 from calib.metrics.catalogue import Measure, ece_of
 from calib.noise.binless import calibration_slope, calibration_tests
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
@@ -66,9 +60,6 @@ from calib.slicing.cuts import MOST_CODES, Cut, cut_column, parse_cuts
 from calib.slicing.gaps import slice_gaps
 from calib.slicing.table import SLICE_COLUMNS
 from calib.slicing.table import slices as assess_slices
-
-#: What options that take a file show in its place.
-_FILES = ("FILE", "CAL.JSON", "OUT", "OUT.HTML")
 
 
 def metrics(options: Namespace) -> Outcome:
@@ -254,47 +245,6 @@ def _corrected(calibrator: Any, rows: Any, options: Namespace) -> CorrectedCalib
     return CorrectedCalibrator(calibrator, correction.adapt(calibrator.predict_proba(rows.proba)))
 
 
-def check(options: Namespace) -> Outcome:
-    """Examine a file and list its problems; exit code 1 if an error prevents its use."""
-    examinations = check_file(
-        options.file, labels=options.labels, fix=fix_codes(options), format=options.format, **choices(options)
-    )
-    lines, data = [], {}
-    for part, examination in sorted(examinations.items()):
-        raw = examination.raw
-        what = f"{counted(raw.n_classes, 'column')} of scores"
-        if raw.kind != "vectors":
-            what = KINDS[raw.kind].title
-        lines.append(f"{part}: {counted(raw.n_samples, 'row')}, {what}")
-        lines += [f"  fixed {line}" for line in examination.log]
-        for finding in examination.findings:
-            hint = f" [--fix {finding.code}]" if finding.fix is not None else ""
-            lines.append(f"  {finding.severity}: {finding.code}: {finding.message}{hint}")
-        if not examination.findings:
-            lines.append("  no problems found")
-        data[part] = {
-            "kind": raw.kind,
-            "n_samples": raw.n_samples,
-            "n_columns": raw.n_classes,
-            "ok": examination.ok,
-            "fixed": list(examination.log),
-            "findings": [
-                {
-                    "code": finding.code,
-                    "severity": finding.severity,
-                    "message": finding.message,
-                    "fixable": finding.fix is not None,
-                    "n_rows": len(finding.rows),
-                    "rows": finding.rows[:20].tolist(),
-                    "columns": list(finding.columns[:20]),
-                }
-                for finding in examination.findings
-            ],
-        }
-    code = 0 if all(examination.ok for examination in examinations.values()) else 1
-    return Outcome("\n".join(lines), {"file": str(options.file), "parts": data}, code)
-
-
 def recommend(options: Namespace) -> Outcome:
     """Recommend one calibrator, or none, by cross-validation on the calibration rows."""
     file_rows = read_rows(options)
@@ -399,7 +349,7 @@ def open(options: Namespace) -> Outcome:
     """Say what a project file holds, or serve the app with it."""
     project = Project.load(options.file)
     if options.serve:
-        _serve(CALIB_PROJECT=str(Path(options.file).resolve()))
+        serve(CALIB_PROJECT=str(Path(options.file).resolve()))
     frame = project.frame()
     width = max(map(len, frame["what"]))
     lines = [
@@ -408,38 +358,6 @@ def open(options: Namespace) -> Outcome:
         for line in str(holds).splitlines()
     ]
     return Outcome("\n".join(lines), {"file": str(options.file), "holds": frame.to_dict("records")})
-
-
-def app(options: Namespace) -> NoReturn:
-    """Serve the app on this machine until it is stopped."""
-    words = [] if options.port is None else ["--server.port", str(options.port)]
-    words += [] if options.address is None else ["--server.address", options.address]
-    words += ["--server.headless", "false", "--server.showEmailPrompt", "false"] if options.browser else []
-    _serve([*words, *options.streamlit])
-
-
-def completion(options: Namespace) -> Outcome:
-    """Print the script with which a shell completes commands, options and names of files."""
-    if find_spec("shtab") is None:
-        raise InputError("shtab, which writes the script, is not installed; run: pip install shtab")
-    import shtab  # only here
-
-    (commands,) = [one.choices for one in options.parser._actions if isinstance(one.choices, dict)]
-    for command in commands.values():
-        for action in command._actions:
-            if action.metavar in _FILES:
-                action.complete = shtab.FILE
-    return Outcome(shtab.complete(options.parser, shell=options.shell).rstrip("\n"))
-
-
-def _serve(words: Sequence[str] = (), **environment: str) -> NoReturn:
-    """Become the server of the app; an installed package has the app's files in its own folder."""
-    if find_spec("streamlit") is None:
-        raise not_installed("Streamlit, which the app runs on,", "app")
-    package = Path(__file__).parents[1]
-    folder = package / "app" if (package / "app").is_dir() else package.parent
-    command = [sys.executable, str(folder / "serve.py"), *words]
-    os.execve(sys.executable, command, {**os.environ, **environment})  # noqa: S606
 
 
 def decide(options: Namespace) -> Outcome:

@@ -29,9 +29,6 @@ from calib.scale.summary import Summary
 from calib.scale.warehouse import sql as warehouse_query
 from calib.scale.warehouse import summary_of_counts
 
-#: The commands of this module.
-COMMANDS = ("summarize", "merge", "sql")
-
 
 def summarize(options: Namespace) -> Outcome:
     """Summarize files, and write the summary."""

@@ -16,7 +16,6 @@ from calib.formats.raw_predictions import read, read_parts
 from calib.formats.reading import read_table
 from calib.kinds import kind_of
 from calib.outputs import check_output
-from calib.persistence.document import aligned, load
 from calib.predictions import rows_that_count, weight_words
 
 #: Options of `fit` that go to the calibrator as they are.
@@ -199,6 +198,8 @@ def rows_to_assess(options: Namespace) -> Any:
 
 def calibrator_for(file: str, rows: Any, notes: list[str]) -> tuple[Any, Any]:
     """Load a calibrator file and put the columns of the rows in its order; add a note if they moved."""
+    from calib.persistence.document import aligned, load  # scikit-learn, which reading rows does without
+
     calibrator = load(file)
     reordered = aligned(rows, calibrator)
     if reordered is not rows:

@@ -7,27 +7,27 @@ import json
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
-import calib.cli.commands as commands
-import calib.cli.files_at_scale as files_at_scale
-from calib.assessment.gate import METRICS as LIMITS
-from calib.assessment.gate import RULED
-from calib.calibrators.catalogue import METHODS, REPORTED
-from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.cli.input import check_files, check_numbers, is_of_many
 from calib.cli.streams import is_piped, read_piped, show
 from calib.exceptions import InputError
 from calib.formats.raw_predictions import SCALES, RemedyError
 from calib.notions import NOTIONS
-from calib.scale.warehouse import DIALECTS
 from calib.version import __version__
 
 #: The option that passes an argument of the library, for errors that it remedies.
 OPTION_OF = {"fix": "--fix", "scores": "--scores", "split": "--part"}
 
 PROGRAM = "calib"
+
+#: Commands that are not in `calib.cli.commands`, by module. A module is imported when its command is run.
+MODULES = {
+    "light": ("check", "app", "completion"),
+    "files_at_scale": ("summarize", "merge", "sql"),
+}
 #: Characters of the longest message: class names and values from a file may be longer.
 LONGEST = 2_000
 
@@ -236,9 +236,16 @@ class _Usage(SystemExit):
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors can be reported as JSON, and whose help may be cut off by `| head`."""
 
+    #: Shown below the options, before the exit codes.
+    examples: str | Callable[[], str] = ""
+
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         raise _Usage(self.prog, message)
+
+    def format_help(self) -> str:
+        self.epilog = (self.examples() if callable(self.examples) else self.examples) + EXIT_CODES
+        return super().format_help()
 
     def _print_message(self, message: str, file: Any = None) -> None:
         show(message.rstrip("\n"), sys.stderr if file is None else file)
@@ -268,11 +275,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         read_piped(options)
         with warnings.catch_warnings():
             warnings.showwarning = _say_warning
-            at_scale = options.command in files_at_scale.COMMANDS
-            if options.command in ("fit", "apply"):
-                spread = getattr(options, "scheduler", None) or getattr(options, "workers", None)
-                at_scale = is_of_many(options.file) or spread is not None
-            outcome = getattr(files_at_scale if at_scale else commands, options.command)(options)
+            module = import_module(f"calib.cli.{_module_of(options)}")
+            outcome = getattr(module, options.command)(options)
         as_json = getattr(options, "json", False)
         text = json.dumps(outcome.data, indent=1, allow_nan=False) if as_json else outcome.text
     except _Usage as error:
@@ -302,12 +306,57 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return outcome.code if unwritten is None else report("output", f"not printed: {unwritten.strerror}", 2)
 
 
+def _module_of(options: argparse.Namespace) -> str:
+    """Return the module of a command, with its options."""
+    if options.command in ("fit", "apply"):
+        spread = getattr(options, "scheduler", None) or getattr(options, "workers", None)
+        return "commands" if spread is None and not is_of_many(options.file) else "files_at_scale"
+    return next((module for module, names in MODULES.items() if options.command in names), "commands")
+
+
+class _Later:
+    """Choices of an option, looked up when they are asked for: the modules that know them take a second."""
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self.names = names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __contains__(self, name: object) -> bool:
+        return name in tuple(self)
+
+
+def _methods() -> Iterable[str]:
+    from calib.calibrators.catalogue import METHODS
+
+    return METHODS
+
+
+def _dialects() -> Iterable[str]:
+    from calib.scale.warehouse import DIALECTS
+
+    return DIALECTS
+
+
+def _gate_examples() -> str:
+    from calib.assessment.gate import METRICS as LIMITS
+    from calib.assessment.gate import RULED
+
+    return GATE.format(metrics=", ".join(LIMITS), ruled=" and ".join(RULED))
+
+
+def _report_examples() -> str:
+    from calib.calibrators.catalogue import REPORTED
+
+    return REPORT.format(methods=" and ".join([", ".join(REPORTED[:-1]), REPORTED[-1]]))
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     parser = _Parser(
         prog=PROGRAM,
         description="Calibration of classifiers: metrics, calibrators and checks.",
-        epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"calib {__version__}")
@@ -325,7 +374,7 @@ def parser() -> argparse.ArgumentParser:
     add = fit.add_argument
     add("--evaluate", metavar="FILE", help="compare before and after on the rows of this file")
     add("-o", "--output", required=True, metavar="CAL.JSON", help="calibrator file to write")
-    add("--method", choices=tuple(METHODS), default="histogram", help="default: histogram")
+    add("--method", default="histogram", help="default: histogram").choices = _Later(_methods)
     add("--notion", choices=NOTIONS, help="default: top-label")
     add("--points-per-bin", type=int, metavar="K", help="histogram: rows per bin; default 50")
     add("--n-bins", type=int, metavar="B", help="histogram: bins per binary problem, instead of K")
@@ -374,8 +423,7 @@ def parser() -> argparse.ArgumentParser:
     check = _command(commands_, "check", "list the problems of a file and the fixes for them", CHECK)
     _add_file(check)
 
-    examples = GATE.format(metrics=", ".join(LIMITS), ruled=" and ".join(RULED))
-    gate = _command(commands_, "gate", "exit with 1 if predictions break a limit", examples)
+    gate = _command(commands_, "gate", "exit with 1 if predictions break a limit", _gate_examples)
     _add_file(gate)
     add = gate.add_argument
     add("--max", action="append", default=[], metavar="METRIC=X", help="largest value allowed")
@@ -431,8 +479,7 @@ def parser() -> argparse.ArgumentParser:
     _add_noise(slices)
     _add_split(slices)
 
-    examples = REPORT.format(methods=" and ".join([", ".join(REPORTED[:-1]), REPORTED[-1]]))
-    report = _command(commands_, "report", "write one self-contained HTML page", examples)
+    report = _command(commands_, "report", "write one self-contained HTML page", _report_examples)
     _add_file(report)
     add = report.add_argument
     add("-o", "--output", required=True, metavar="OUT.HTML", help="page to write")
@@ -460,7 +507,7 @@ def parser() -> argparse.ArgumentParser:
 
     sql = _command(commands_, "sql", "print the query that sums a table in a warehouse", SQL)
     add = sql.add_argument
-    add("--dialect", required=True, choices=DIALECTS, help="of the warehouse")
+    add("--dialect", required=True, help="of the warehouse").choices = _Later(_dialects)
     add("--table", default="predictions", help="name of the table; default predictions")
     add("--predicted", default="predicted", metavar="COLUMN", help="predicted class; default predicted")
     add("--confidence", default="confidence", metavar="COLUMN", help="its confidence; default confidence")
@@ -493,15 +540,20 @@ def _add_workers(command: argparse.ArgumentParser, of: str = "") -> None:
 
 
 def _command(
-    parsers: argparse._SubParsersAction, name: str, what: str, examples: str, *, data: bool = True
+    parsers: argparse._SubParsersAction,
+    name: str,
+    what: str,
+    examples: str | Callable[[], str],
+    *,
+    data: bool = True,
 ) -> argparse.ArgumentParser:
-    command = parsers.add_parser(
+    command: _Parser = parsers.add_parser(
         name,
         help=what,
         description=what[0].upper() + what[1:] + ".",
-        epilog=examples + EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    command.examples = examples
     if data:
         command.add_argument("--json", action="store_true", help="print the result as JSON")
     return command
@@ -566,6 +618,8 @@ def _share(text: str) -> float:
 
 
 def _ridge(text: str) -> float | str:
+    from calib.calibrators.ridge_choice import CROSS_VALIDATED
+
     if text == CROSS_VALIDATED:
         return text
     try:

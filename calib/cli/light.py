@@ -1,0 +1,93 @@
+"""Commands that fit and assess nothing, and so start without scikit-learn, which takes a second."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NoReturn
+
+from calib.cli.input import Outcome, choices, fix_codes
+from calib.doctor.examination import check as check_file
+from calib.doctor.findings import counted
+from calib.exceptions import InputError, not_installed
+from calib.kinds import KINDS
+
+#: What options that take a file show in its place.
+_FILES = ("FILE", "CAL.JSON", "OUT", "OUT.HTML")
+
+
+def check(options: Namespace) -> Outcome:
+    """Examine a file and list its problems; exit code 1 if an error prevents its use."""
+    examinations = check_file(
+        options.file, labels=options.labels, fix=fix_codes(options), format=options.format, **choices(options)
+    )
+    lines, data = [], {}
+    for part, examination in sorted(examinations.items()):
+        raw = examination.raw
+        what = f"{counted(raw.n_classes, 'column')} of scores"
+        if raw.kind != "vectors":
+            what = KINDS[raw.kind].title
+        lines.append(f"{part}: {counted(raw.n_samples, 'row')}, {what}")
+        lines += [f"  fixed {line}" for line in examination.log]
+        for finding in examination.findings:
+            hint = f" [--fix {finding.code}]" if finding.fix is not None else ""
+            lines.append(f"  {finding.severity}: {finding.code}: {finding.message}{hint}")
+        if not examination.findings:
+            lines.append("  no problems found")
+        data[part] = {
+            "kind": raw.kind,
+            "n_samples": raw.n_samples,
+            "n_columns": raw.n_classes,
+            "ok": examination.ok,
+            "fixed": list(examination.log),
+            "findings": [
+                {
+                    "code": finding.code,
+                    "severity": finding.severity,
+                    "message": finding.message,
+                    "fixable": finding.fix is not None,
+                    "n_rows": len(finding.rows),
+                    "rows": finding.rows[:20].tolist(),
+                    "columns": list(finding.columns[:20]),
+                }
+                for finding in examination.findings
+            ],
+        }
+    code = 0 if all(examination.ok for examination in examinations.values()) else 1
+    return Outcome("\n".join(lines), {"file": str(options.file), "parts": data}, code)
+
+
+def app(options: Namespace) -> NoReturn:
+    """Serve the app on this machine until it is stopped."""
+    words = [] if options.port is None else ["--server.port", str(options.port)]
+    words += [] if options.address is None else ["--server.address", options.address]
+    words += ["--server.headless", "false", "--server.showEmailPrompt", "false"] if options.browser else []
+    serve([*words, *options.streamlit])
+
+
+def completion(options: Namespace) -> Outcome:
+    """Print the script with which a shell completes commands, options and names of files."""
+    if find_spec("shtab") is None:
+        raise InputError("shtab, which writes the script, is not installed; run: pip install shtab")
+    import shtab  # only here
+
+    (commands,) = [one.choices for one in options.parser._actions if isinstance(one.choices, dict)]
+    for command in commands.values():
+        for action in command._actions:
+            if action.metavar in _FILES:
+                action.complete = shtab.FILE
+    return Outcome(shtab.complete(options.parser, shell=options.shell).rstrip("\n"))
+
+
+def serve(words: Sequence[str] = (), **environment: str) -> NoReturn:
+    """Become the server of the app; an installed package has the app's files in its own folder."""
+    if find_spec("streamlit") is None:
+        raise not_installed("Streamlit, which the app runs on,", "app")
+    package = Path(__file__).parents[1]
+    folder = package / "app" if (package / "app").is_dir() else package.parent
+    command = [sys.executable, str(folder / "serve.py"), *words]
+    os.execve(sys.executable, command, {**os.environ, **environment})  # noqa: S606
