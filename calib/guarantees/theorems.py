@@ -223,8 +223,10 @@ def points_needed(expected_ece: float) -> int:
     return max(math.ceil(1.0 / (2.0 * expected_ece**2) * (1.0 - 1e-12)), 2)
 
 
-def points_sentence(expected_ece: float, *, n_bins: int = 10, name: str = "TL-ECE") -> str:
-    """Say in words how many rows a bound on the expected error takes.
+def points_sentence(
+    expected_ece: float, *, n_bins: int = 10, name: str = "TL-ECE", pooled: bool = False
+) -> str:
+    """Say in words how many rows a bound on the expected error takes, per class or (`pooled`) in all.
 
     Examples
     --------
@@ -235,7 +237,7 @@ def points_sentence(expected_ece: float, *, n_bins: int = 10, name: str = "TL-EC
     bins = "1 bin" if n_bins == 1 else f"{n_bins:,} bins"
     return (
         f"For expected {name} of at most {expected_ece:g}, k = {k:,} points per bin suffice: "
-        f"{k * n_bins:,} rows per class for {bins}."
+        f"{k * n_bins:,} rows{'' if pooled else ' per class'} for {bins}."
     )
 
 

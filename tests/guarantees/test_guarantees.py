@@ -70,6 +70,7 @@ def test_points_needed_inverts_the_bound(target):
 
 
 def test_points_sentence():
+    assert points_sentence(0.05, name="conf-ECE", pooled=True).endswith("suffice: 2,000 rows for 10 bins.")
     assert points_needed(0.1) == 50
     assert points_sentence(0.05) == (
         "For expected TL-ECE of at most 0.05, k = 200 points per bin suffice: "

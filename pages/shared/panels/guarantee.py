@@ -56,8 +56,11 @@ def show_guarantee(calibrator: Any, choices: int) -> None:
         )
         download(table, "guarantee", key="guarantee-csv")
         download(card.bins.frame(), "guarantee-bins", label="Every bin (CSV)", key="guarantee-bins-csv")
-    error = MEASURES["cw_ece" if card.notion == "class-wise" else "tl_ece"].title
-    st.markdown(points_sentence(desired, name=error))
+    error = {"class-wise": "cw_ece", "confidence": "conf_ece"}.get(card.notion, "tl_ece")
+    if methods()[BASE].one_event:
+        error = next(iter(ece_of(dataset().kind)))
+    pooled = card.notion == "confidence" or methods()[BASE].one_event
+    st.markdown(points_sentence(desired, name=MEASURES[error].title, pooled=pooled))
     with st.expander("What the guarantee assumes"):
         st.markdown("\n".join(f"- {line}" for line in card.assumptions))
 
