@@ -85,7 +85,7 @@ def show_curves(names_shown: list[str], outcomes: dict[str, Outcome], risk: floa
     areas = "; ".join(f"AURC of {literal(name)}: {curve.aurc:.5f}" for name, curve in few.items())
     if of_class is not None:
         st.caption(f"{rows}, those predicted as this class. {areas}")
-    elif outcomes:
+    elif any(outcome.n_accepted for outcome in outcomes.values()):
         st.caption(f"{rows}. Diamonds: what the thresholds above do to them.")
     else:
         st.caption(f"{rows}. {areas}")
