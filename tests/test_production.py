@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import types
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -64,7 +65,9 @@ def answered(app, path, content):
         "query_string": b"",
         "headers": headers,
     }
-    asyncio.run(app({**request, "path": path, "raw_path": path.encode()}, receive, send))
+    asked = app({**request, "path": path, "raw_path": path.encode()}, receive, send)
+    with ThreadPoolExecutor(1) as thread:  # a browser of other tests may have a loop in this one
+        thread.submit(asyncio.run, asked).result()
     assert sent[0]["status"] == 200, sent
     return json.loads(b"".join(one.get("body", b"") for one in sent[1:]))
 
