@@ -78,6 +78,8 @@ def completion(options: Namespace) -> Outcome:
     (commands,) = [one.choices for one in options.parser._actions if isinstance(one.choices, dict)]
     for command in commands.values():
         for action in command._actions:
+            if action.choices is not None:
+                action.choices = tuple(action.choices)  # some are looked up only now, see `parser`
             if action.metavar in _FILES:
                 action.complete = shtab.FILE
     return Outcome(shtab.complete(options.parser, shell=options.shell).rstrip("\n"))
