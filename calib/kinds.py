@@ -212,6 +212,11 @@ def needs_equal_rows(what: str) -> str:
     return f"{what} cannot use weights: {COUNTS_ROWS[what]}; {COUNT_ALIKE}."
 
 
+def without_weights(kind: Kind) -> str:
+    """Say which of the tests without bins cannot use weights of predictions of a kind; "" if all can."""
+    return needs_equal_rows("The kernel test of whole vectors") if kind.name == "vectors" else ""
+
+
 def check_equal_rows(rows: Any, what: str) -> None:
     """Raise `InputError` if predictions came with weights, which something of `COUNTS_ROWS` cannot use."""
     if getattr(rows, "sample_weight", None) is not None:

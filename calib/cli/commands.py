@@ -46,7 +46,7 @@ from calib.decisions.rules import decide as choose_rule
 from calib.exceptions import InputError
 from calib.formats.tables import some_names
 from calib.formats.writing import write_csv
-from calib.kinds import check_equal_rows, kind_of, lacks, needs_equal_rows
+from calib.kinds import check_equal_rows, kind_of, lacks, without_weights
 from calib.metrics.catalogue import Measure, ece_of
 from calib.noise.binless import calibration_slope, calibration_tests
 from calib.noise.floor import NoiseFloor, noise_floor, verdict
@@ -563,8 +563,8 @@ def _binless(rows: Any, scores: Any, options: Namespace) -> tuple[list[str], dic
         test.test: _finite({"statistic": test.statistic, "p_value": test.p_value}) for test in tests
     }
     words = [test.words for test in tests]
-    if weights is not None and kind_of(rows).name == "vectors":
-        words.append(needs_equal_rows("The kernel test of whole vectors"))
+    if weights is not None and (lost := without_weights(kind_of(rows))):
+        words.append(lost)
     line = calibration_slope(rows.labels, scores, sample_weight=weights)
     return [*words, line.words], results | {"slope": _finite(asdict(line))}
 

@@ -40,7 +40,7 @@ from calib.diagrams.validity import validity_cells, validity_curve, validity_wor
 from calib.doctor.examination import Examination
 from calib.figures.html import figure_html, plotly_script
 from calib.guarantees.card import GuaranteeCard, guarantee_card
-from calib.kinds import Kind, kind_of, lacks, needs_equal_rows, notions_of
+from calib.kinds import Kind, kind_of, lacks, notions_of, without_weights
 from calib.metrics.catalogue import ece_of
 from calib.metrics.errors import accuracy
 from calib.noise.bands import consistency_band
@@ -289,8 +289,8 @@ def verdict_section(about: ReportInput) -> list[str]:
     tests = calibration_tests(rows.labels, rows, random_state=about.random_state)
     line = calibration_slope(rows.labels, rows, sample_weight=weights)
     slope = f"Recalibration of the confidence by a line in log-odds: {line.words}."
-    if weights is not None and kind_of(rows).name == "vectors":
-        slope += " " + needs_equal_rows("The kernel test of whole vectors")
+    if weights is not None:
+        slope += " " + without_weights(kind_of(rows))
     by_class = lacks(about.kind, "page:Classes") is None
     names = [text(name) for name in rows.class_names]
     cells = worst_cells_words(about.cells, names, 5) if by_class else []

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from calib import figures
-from calib.kinds import needs_equal_rows
+from calib.kinds import without_weights
 from calib.metrics.catalogue import MEASURES
 from calib.noise import verdict
 from calib.noise.binless import calibration_frame
@@ -211,8 +211,8 @@ st.dataframe(
 )
 download(tested, "tests-without-bins", key="tests-csv")
 st.markdown(f"Recalibration of the confidence by a line in log-odds: {line.words}.")
-if data.weighted and data.kind.name == "vectors":
-    st.caption(escaped(needs_equal_rows("The kernel test of whole vectors")))
+if data.weighted and (lost := without_weights(data.kind)):
+    st.caption(escaped(lost))
 st.caption(
     "Kuiper and Kolmogorov-Smirnov look at the sums of outcome minus confidence in the order of confidence, "
     "one predicted class after the other; z at the Brier score; SKCE at the whole vector. Outcomes are "

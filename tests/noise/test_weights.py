@@ -7,6 +7,7 @@ import pytest
 
 import calib
 from calib import InputError, TopLabelPrediction, reduce_to_binary
+from calib.kinds import KINDS, without_weights
 from calib.metrics.errors import row_values
 from calib.noise.bands import consistency_band
 from calib.noise.binless import calibration_tests
@@ -186,3 +187,8 @@ def test_what_has_no_weights_says_so():
     with pytest.raises(InputError, match='"kuiper", "ks" and "spiegelhalter" can'):
         calib.calibration_test(Y, PROBA, test="skce", sample_weight=WEIGHTS)
     assert "skce" not in {one.test for one in calibration_tests(Y, PROBA, sample_weight=WEIGHTS)}
+
+
+def test_only_tests_of_whole_vectors_are_lost_to_weights():
+    assert without_weights(KINDS["vectors"]).startswith("The kernel test of whole vectors cannot use weights")
+    assert without_weights(KINDS["binary"]) == ""
