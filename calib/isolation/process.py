@@ -25,6 +25,7 @@ import numpy as np
 
 from calib.exceptions import InputError
 from calib.formats.source import Progress
+from calib.isolation.forking import Forked, Nursery, is_possible
 from calib.isolation.wire import Channel
 
 log = logging.getLogger(__name__)
@@ -43,16 +44,35 @@ LOST = "Nothing you had loaded is lost."
 PIPE = 1 << 20
 
 
+#: What forks workers; None where the system cannot.
+NURSERY = Nursery() if is_possible() else None
+
+
+def environment() -> dict[str, str]:
+    """Environment of a worker: this calib, one thread, and allocators that return what is freed."""
+    root = str(Path(__file__).parents[2])
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "MALLOC_ARENA_MAX": "2",
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+
+
 class Worker:
     """One process and the way to talk to it; one job at a time. Kinds differ in their words."""
 
     name = "worker"
     #: How far it stands back behind the server when both want the processor.
     niceness = 0
+    #: Modules that it needs beside those of `calib.isolation.worker`.
+    imports: tuple[str, ...] = ()
 
     def __init__(self, memory_mib: int, seconds: int) -> None:
         self.memory_mib, self.seconds = memory_mib, seconds
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | Forked | None = None
         self.channel: Channel | None = None
         self.greeted = False
         self.used = time.monotonic()
@@ -62,25 +82,18 @@ class Worker:
         if self.process is not None and self.process.poll() is None:
             return
         self.close()
-        root = str(Path(__file__).parents[2])
-        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(paths),
-            "MALLOC_ARENA_MAX": "2",
-            "ARROW_DEFAULT_MEMORY_POOL": "system",
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-        }
-        arguments = [str(self.memory_mib << 20), str(self.seconds), str(self.niceness)]
+        arguments = [self.memory_mib << 20, self.seconds, self.niceness]
         try:
-            self.process = subprocess.Popen(  # noqa: S603 - this Python, and a module of calib
-                [sys.executable, "-m", "calib.isolation.worker", *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=environment,
-                pipesize=PIPE,
-            )
+            if NURSERY is not None:
+                self.process = NURSERY.fork(arguments, self.imports, environment(), PIPE)
+            else:
+                self.process = subprocess.Popen(  # noqa: S603 - this Python, and a module of calib
+                    [sys.executable, "-m", "calib.isolation.worker", *map(str, arguments)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    env=environment(),
+                    pipesize=PIPE,
+                )
         except OSError as error:
             raise InputError(f"the {self.name} cannot be started: {error.strerror}. {LOST}") from None
         assert self.process.stdin is not None
@@ -229,6 +242,8 @@ class Pool:
             for worker in self.idle:
                 if worker.process is not None and time.monotonic() - worker.used > seconds:
                     worker.close()
+        if NURSERY is not None:
+            NURSERY.rest()
 
     def ask(
         self,

@@ -1,6 +1,6 @@
 """A worker: a process that reads files, or computes, one job after another, until its input ends.
 
-`python -m calib.isolation.worker` is started by `calib.isolation.process`, never by hand.
+It is forked by `calib.isolation.nursery`, or started as `python -m calib.isolation.worker`, never by hand.
 """
 
 from __future__ import annotations

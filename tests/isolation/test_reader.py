@@ -13,7 +13,7 @@ import pytest
 from calib import InputError, MulticlassToBinary, check
 from calib.formats.reading import read_table
 from calib.isolation import reader
-from calib.isolation.reader import Reader, check_calibrator, read_covtype, read_files
+from calib.isolation.reader import check_calibrator, read_covtype, read_files
 from calib.persistence import dumps
 from tests.files import bytes_of
 from tests.formats.test_hostile import FILES
@@ -81,20 +81,6 @@ def test_calibrator_and_cover_types():
     features, labels = read_covtype("\n".join(",".join(map(str, row)) for row in rows).encode())
     assert features.shape == (4, 54)
     assert labels.tolist() == [0, 1, 2, 6]
-
-
-@pytest.fixture
-def own_reader():
-    """A reader of small limits, ended after the test."""
-    readers = []
-
-    def make(**limits):
-        readers.append(Reader(**limits))
-        return readers[-1]
-
-    yield make
-    for each in readers:
-        each.close()
 
 
 def ask(own, content, progress=None):
