@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
 from tests import ROOT
 from tests.browser.chromium import HOW_TO, find
@@ -24,6 +24,7 @@ from tests.installed import free_port
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
+    "--process-per-site",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
@@ -118,9 +119,19 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+@pytest.fixture(scope="session")
+def context(app_url: str, browser: Browser) -> Iterator[BrowserContext]:
+    """One context with a tab that stays open: tabs of a site share a process, which compiles scripts once."""
+    context = browser.new_context(reduced_motion="reduce", accept_downloads=True)
+    context.set_default_timeout(60_000)
+    context.new_page().goto(f"{app_url}/_stcore/health")
+    yield context
+    context.close()
+
+
 @pytest.fixture
 def open_page(
-    app_url: str, browser: Browser, request: pytest.FixtureRequest
+    app_url: str, context: BrowserContext, request: pytest.FixtureRequest
 ) -> Iterator[Callable[..., Page]]:
     """Open a page of the app by its path: `open_page("reliability", width=390, scheme="dark")`.
 
@@ -129,7 +140,7 @@ def open_page(
     ended, also when it failed, is kept in test-output/last/.
     """
     complaints: list[str] = []
-    contexts = []
+    pages: list[Page] = []
 
     def watch_console(message: ConsoleMessage) -> None:
         where = message.location.get("url", "")
@@ -143,15 +154,12 @@ def open_page(
             complaints.append(f"request to another machine: {address}")
 
     def opener(path: str = "", *, width: int = 1280, height: int = 900, scheme: str = "light") -> Page:
-        context = browser.new_context(
-            viewport={"width": width, "height": height},
-            color_scheme=scheme,
-            reduced_motion="reduce",
-            accept_downloads=True,
-        )
-        context.set_default_timeout(60_000)
-        contexts.append(context)
+        context.clear_cookies()
+        context.pages[0].evaluate("localStorage.clear()")
         page = context.new_page()
+        pages.append(page)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme)
         page.on("console", watch_console)
         page.on("pageerror", lambda error: complaints.append(f"uncaught: {error}"))
         page.on("request", lambda request: watch_address(request.url))
@@ -162,8 +170,8 @@ def open_page(
         return page
 
     yield opener
-    for number, context in enumerate(contexts):
+    for number, page in enumerate(pages):
         name = re.sub(r"[^\w.-]+", "-", f"{request.node.name}-{number}")
-        context.pages[0].screenshot(path=OUTPUT / "last" / f"{name}.png")
-        context.close()
+        page.screenshot(path=OUTPUT / "last" / f"{name}.png")
+        page.close()
     assert not complaints, "\n".join(complaints)

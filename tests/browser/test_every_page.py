@@ -24,7 +24,7 @@ CUT_OFF = """() => {
 }"""
 
 
-#: Theme and width. Colours move nothing, so the fast profile looks at every other page in the dark, and the
+#: Theme and width. Colours move nothing, so the fast profile looks at every fourth page in the dark, and the
 #: last is for those who look at the pictures.
 LOOKS = [("light", 390), ("light", 1280), ("dark", 1280), ("dark", 390)]
 
@@ -38,7 +38,6 @@ DRAWN_IN = """scheme => {
 
 
 def test_pages_open_by_address(open_page, app_url):
-    """In one browser context, which keeps Streamlit's own files: a first page spends most time on them."""
     page, thorough = open_page(), settings.get_current_profile_name() == "thorough"
     for number, name in enumerate(map(str.lower, PAGES)):
         page.emulate_media(color_scheme=LOOKS[0][0])
@@ -46,7 +45,7 @@ def test_pages_open_by_address(open_page, app_url):
         settled(page)
         assert page.get_by_test_id("stMain").get_by_role("heading", level=1).count() == 1, name
         assert page.get_by_role("dialog").count() == 0, name
-        for scheme, width in LOOKS if thorough else LOOKS[: 2 + number % 2]:
+        for scheme, width in LOOKS if thorough else LOOKS[: 3 if number % 4 == 1 else 2]:
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size({"width": width, "height": 900})
             page.wait_for_function(DRAWN_IN, arg=scheme)
