@@ -10,22 +10,25 @@ BIN := $(VENV)/bin
 # Modules are compiled when they are first imported: compiling all that is installed takes longer.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: run test pytest thorough docs links pictures lint chromium package lowest newest heavy hashes audit clean
+.PHONY: run test pytest browser thorough docs links pictures lint chromium package lowest newest heavy hashes audit clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/app.stamp
 	@exec $(BIN)/python serve.py --server.address "$(ADDRESS)" --server.port "$(PORT)"
 
 test: $(VENV)/dev.stamp
-	@$(MAKE) --no-print-directory chromium
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going lint pytest
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going lint browser pytest
 
-# One thread each: waiting BLAS threads of one process starve the others. There is one process more than
-# cores, because the tests in the browser wait a third of their time. They stand back themselves, so that
-# the workers of the app, which stand back too, get their share of a busy machine.
+# One thread each: waiting BLAS threads of one process starve the others. Tests stand back themselves, so that the
+# workers of the app, which stand back too, get their share of a busy machine. Those in the browser have a process
+# of their own, beside one per core: they wait a third of their time, and need not gather the others.
+TESTS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 nice -n 14 $(BIN)/python -m pytest
+
 pytest: $(VENV)/dev.stamp
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 nice -n 14 $(BIN)/python -m pytest --dist worksteal \
-		-n $$($(BIN)/python -c "import os; print((os.cpu_count() or 1) + 1)") $(PYTEST)
+	$(TESTS) --dist worksteal -n logical --ignore tests/browser $(PYTEST)
+
+browser: chromium
+	$(TESTS) -n 0 tests/browser
 
 # The same with what is slow, and the coverage of the library and the pages.
 thorough: export PYTEST := --cov

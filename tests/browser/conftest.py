@@ -8,8 +8,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from fcntl import LOCK_EX, LOCK_SH, flock
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -39,11 +38,10 @@ BENIGN_COMPLAINT = "Client Error: Download Button source error - 404"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of this folder; they go first, so that other processes compute while these wait."""
+    """Mark the tests of this folder."""
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent) and not isinstance(item, pytest.DoctestItem):
             item.add_marker("browser")
-    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
 
 
 def answers(url: str) -> bool:
@@ -76,36 +74,10 @@ def serving(port: int) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def app_url(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[str]:
-    """Address of the running app: one server for all test processes, as it is for all visitors.
-
-    The process that asks first starts it, and ends it when no other uses it any more.
-    """
-    folder = tmp_path_factory.getbasetemp()
-    folder = folder if worker_id == "master" else folder.parent
-    address = folder / "app.url"
-    with ExitStack() as held:
-        uses = held.enter_context((folder / "app.uses").open("w"))
-        with alone(folder):
-            flock(uses, LOCK_SH)
-            if not (is_mine := not address.exists()):
-                url = address.read_text()
-            else:
-                url = held.enter_context(serving(free_port()))
-                address.write_text(url)
+def app_url() -> Iterator[str]:
+    """Address of the running app: one server for all tests, as it is for all visitors."""
+    with serving(free_port()) as url:
         yield url
-        if is_mine:
-            with alone(folder):
-                address.unlink()
-            flock(uses, LOCK_EX)
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Keep other test processes waiting."""
-    with (folder / "app.lock").open("w") as lock:
-        flock(lock, LOCK_EX)
-        yield
 
 
 @pytest.fixture(scope="session")
