@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,9 @@ MOST_ODDS = 17.0
 
 #: Up to this many scores are looked up in the edges of all curves joined; more go through a bisection.
 FEW = 256
+
+#: Steps into which [0, 1] is cut for all curves together, to start the bisection near its end.
+MOST_STARTS = 65_536
 
 
 class Steps(NamedTuple):
@@ -146,8 +150,7 @@ class CurveSet:
             return
         sizes = np.array([len(curve.knots) + 1 for curve in curves])
         ends = np.cumsum(sizes)
-        self.first, self.last = (ends - sizes).take(curve_of), (ends - 1).take(curve_of)
-        self.half = 1 << int(sizes.max() - 1).bit_length() >> 1
+        self.ends, self.last = ends, (ends - 1).take(curve_of)
         self.upper = np.concatenate([edges for curve in curves for edges in (curve.knots, [np.inf])])
         self.edges = np.empty(len(self.upper), dtype=np.complex128)
         self.edges.real, self.edges.imag = np.repeat(np.arange(len(curves)), sizes), self.upper
@@ -174,12 +177,37 @@ class CurveSet:
         """Bin of each score, the one that `assign_bins` finds, counted through all curves."""
         if scores.size <= FEW:  # complex numbers are ordered by the real, then by the imaginary component
             return np.searchsorted(self.edges, self.curve_of.take(problem) + 1j * scores, side="right")
-        bins = self.first.take(problem) + np.zeros(scores.shape, dtype=np.int64)
-        last, step = self.last.take(problem), self.half
-        while step:
-            bins += step * (self.upper.take(np.minimum(bins + (step - 1), last)) <= scores)
-            step //= 2
+        steps, begins, starts, knots = self._starts
+        bins = starts.take(_step_of(scores, steps) + begins.take(problem))
+        size = 1 << knots.bit_length() >> 1
+        last = self.last.take(problem) if size > 1 else None
+        while size:
+            ahead = bins if last is None else np.minimum(bins + (size - 1), last)
+            bins += size * (self.upper.take(ahead) <= scores)
+            size //= 2
         return bins
+
+    @cached_property
+    def _starts(self) -> tuple[int, np.ndarray, np.ndarray, int]:
+        """Where to start: steps of [0, 1], place of each problem's first, bins, and most knots in a step.
+
+        A score has passed the knots whose step comes before its own: `_step_of` does not fall as scores rise.
+        """
+        begins = np.concatenate(([0], self.ends[:-1]))
+        most = max(MOST_STARTS // len(begins), 1).bit_length() - 1
+        steps = 1 << min(int((self.ends - begins).max()).bit_length() + 1, most)
+        starts = np.empty((len(begins), steps + 1), dtype=np.int64)
+        knots = 0
+        for row, begin, end in zip(starts, begins.tolist(), self.ends.tolist(), strict=True):
+            inside = np.bincount(_step_of(self.upper[begin : end - 1], steps), minlength=steps + 1)
+            row[0], row[1:] = begin, begin + np.cumsum(inside[:-1])
+            knots = max(knots, int(inside.max()))
+        return steps, (steps + 1) * self.curve_of, starts.ravel(), knots
+
+
+def _step_of(scores: np.ndarray, steps: int) -> np.ndarray:
+    """Which of so many steps of [0, 1] each score is in, int64; what is outside counts as 0 or 1."""
+    return np.minimum(np.maximum(scores * steps, 0.0), steps).astype(np.int64)
 
 
 def clipped_logs(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
