@@ -222,6 +222,8 @@ def cell_statistics(
     sorted and binned one class at a time, so that 1,000 classes of 50,000 rows need no more memory than one.
     """
     _check_serves(scores, notion)
+    if (unsorted := unsorted_columns(y_true, scores, notion, strategy, top_k, sample_weight)) is not None:
+        return bin_columns(*unsorted, NotionShape(notion, unsorted[0].shape[1]), n_bins)
     given = y_true, scores, sample_weight
     columns = top_k is None and _has_columns(scores)
     if columns:
@@ -240,8 +242,6 @@ def cell_statistics(
     matrix = score_matrix(scores)
     n_samples, n_classes = matrix.shape
     labels = _class_labels(y_true, scores, matrix)
-    if strategy == "uniform" and weights is None:
-        return bin_columns(matrix, labels, NotionShape(notion, n_classes), n_bins)
     whole, one = np.array([0, n_samples]), NotionShape("confidence", n_classes)
 
     def bin_class(code: int, column: np.ndarray, happened: np.ndarray) -> BinStatistics:
@@ -251,6 +251,22 @@ def cell_statistics(
         return bin_statistics(problem, n_bins=n_bins, strategy=of_class)
 
     return stack_problems(_each_class(bin_class, labels, matrix), NotionShape(notion, n_classes))
+
+
+def unsorted_columns(
+    y_true: Any, scores: Any, notion: Notion, strategy: Any, top_k: int | None, sample_weight: Any
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Matrix and labels, (n,) or (n, L), where `bin_columns` bins the class-wise problems of its columns.
+
+    None for other notions, strategies, kinds of predictions and weighted rows.
+    """
+    if notion != "class-wise" or top_k is not None or strategy != "uniform" or not _has_columns(scores):
+        return None
+    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
+    if weights is not None:
+        return None
+    matrix = score_matrix(scores)
+    return matrix, _class_labels(y_true, scores, matrix)
 
 
 def fit_classes(

@@ -11,9 +11,12 @@ import pandas as pd
 from scipy import sparse
 from scipy.special import bdtr, ndtr
 
-from calib.binning import BinaryProblems, BinStatistics
-from calib.noise.draws import NORMAL_FROM, Draw, independent_sums, matched_binomials
-from calib.parallel import map_threads, row_slices
+from calib.binning import BinaryProblems, BinFinder, BinStatistics, bin_columns, uniform_edges
+from calib.noise.draws import NORMAL_FROM, Draw, independent_sums, matched_binomials, sums_of_cells
+from calib.notions import NotionShape
+from calib.parallel import busy_slices, map_threads, row_slices
+from calib.predictions import row_sums
+from calib.validation import check_count
 
 #: Numbers drawn at a time for outcomes that exclude each other, few enough to stay in the cache.
 DRAWN_TOGETHER = 60_000
@@ -201,20 +204,83 @@ def _with_faint_apart(problems: BinaryProblems, cells: BinStatistics) -> tuple[D
     entries = np.flatnonzero(clear)
     row, cell = problems.rows[entries], np.searchsorted(bounds, entries, side="right") - 1
     order = np.argsort(row, kind="stable")
-    row, cell, entries = row[order], cell[order].astype(np.int32), entries[order]
+    draw_clear = _clear_sums(row[order], cell[order], problems.scores[entries[order]], n_samples, n_cells)
+    return _added(draw_clear, draw_faint, has_faint), n_cells + width
+
+
+def column_sums(
+    matrix: np.ndarray, true: np.ndarray, n_bins: int
+) -> tuple[BinStatistics, tuple[Draw, int]] | None:
+    """Bin many class-wise problems, and do as `perfect_sums` with faint scores apart, without sorting.
+
+    Faint scores of a class are drawn as `sums_of_cells` does.
+
+    Parameters
+    ----------
+    matrix : (n, L) float32 or float64 array
+        Scores.
+    true : (n,) int64 or (n, L) bool array
+        True classes.
+    n_bins : int
+        Equal-width bins B.
+
+    Returns
+    -------
+    cells, (draw, width)
+        As of `bin_columns` and of `perfect_sums`; None where `perfect_sums` would not set faint scores apart,
+        or they share a bin with others.
+    """
+    n_samples, n_columns = matrix.shape
+    n_bins = check_count(n_bins, "n_bins")
+    few = n_columns * n_bins <= CELLS_TOGETHER or matrix.size < MANY_SCORES
+    if few or n_bins * FAINT > 1.0 or true.ndim == 2 or row_sums(matrix).max() > 1.0 + JOINT_TOLERANCE:
+        return None
+    cells = bin_columns(matrix, true, NotionShape("class-wise", n_columns), n_bins)
+    n_cells = len(cells.count)
+    if n_cells <= CELLS_TOGETHER:
+        return None
+
+    def part(rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        block = np.ascontiguousarray(matrix[rows])
+        clear = block >= FAINT
+        faint = np.where(clear, block.dtype.type(0), block)
+        at = np.flatnonzero(clear)
+        sums = faint.sum(axis=0, dtype=np.float64), np.einsum("ij,ij->j", faint, faint).astype(np.float64)
+        return at + rows.start * n_columns, block.ravel()[at], *sums
+
+    parts = map_threads(part, busy_slices(n_samples, n_columns, matrix.itemsize))
+    at, scores = (np.concatenate([part[index] for part in parts]) for index in (0, 1))
+    sums, squares = (np.sum([part[index] for part in parts], axis=0) for index in (2, 3))
+    row, column = np.divmod(at, n_columns)
+    n_faint = n_samples - np.bincount(column, minlength=n_columns)
+    has_faint = np.flatnonzero(n_faint)
+    draw_faint, width = sums_of_cells(n_faint[has_faint], sums[has_faint], squares[has_faint])
+    cell_at = np.full(n_columns * n_bins, -1)
+    cell_at[cells.problem * n_bins + cells.bin] = np.arange(n_cells)
+    cell = cell_at[column * n_bins + BinFinder(uniform_edges(n_bins), matrix.dtype)(scores)]
+    draw_clear = _clear_sums(row, cell, scores, n_samples, n_cells)
+    return cells, (_added(draw_clear, draw_faint, cell_at[has_faint * n_bins]), n_cells + width)
+
+
+def _clear_sums(row: np.ndarray, cell: np.ndarray, scores: np.ndarray, n_samples: int, n_cells: int) -> Draw:
+    """Draw one class or none per row from its clear scores, whose rows do not descend."""
     per_row = np.bincount(row, minlength=n_samples)
     column = np.arange(len(row)) - (np.cumsum(per_row) - per_row)[row]
-    score_at = np.zeros((n_samples, per_row.max(initial=0)), dtype=problems.scores.dtype)
+    score_at = np.zeros((n_samples, per_row.max(initial=0)), dtype=scores.dtype)
     cell_at = np.full((n_samples, score_at.shape[1] + 1), n_cells, dtype=np.int32)
-    score_at[row, column], cell_at[row, column] = problems.scores[entries], cell
-    draw_clear = exclusive_sums(score_at, cell_at, n_cells + 1)
+    score_at[row, column], cell_at[row, column] = scores, cell
+    return exclusive_sums(score_at, cell_at, n_cells + 1)
+
+
+def _added(draw_clear: Draw, draw_faint: Draw, has_faint: np.ndarray) -> Draw:
+    """Add the sums of faint scores to those of clear ones, which have one cell more."""
 
     def draw(generator: np.random.Generator, size: int) -> np.ndarray:
         sums = draw_clear(generator, size)[:-1]
         sums[has_faint] += draw_faint(generator, size)
         return sums
 
-    return draw, n_cells + width
+    return draw
 
 
 def _joint(problems: BinaryProblems, cells: BinStatistics, *, one_each: bool) -> Draw:

@@ -14,10 +14,10 @@ from calib.announcements import TopLabelPrediction
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.metrics.canonical import cell_means
 from calib.noise.draws import Draw, Progress, adder, independent_sums, resample
-from calib.noise.exclusive import exclusive_sums, perfect_sums
+from calib.noise.exclusive import column_sums, exclusive_sums, perfect_sums
 from calib.notions import Notion
 from calib.predictions import weighted_rows
-from calib.reductions import as_problems, reduce_to_binary
+from calib.reductions import as_problems, reduce_to_binary, unsorted_columns
 from calib.results import Drawn, Result
 from calib.validation import as_scores, check_choice, check_level, check_norm
 
@@ -210,10 +210,14 @@ def noise_floor(
     >>> round(floor.observed, 3), floor.p_value < 0.01
     (0.3, True)
     """
-    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
-    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
     measure: dict[str, Any] = {"metric": metric, "norm": norm, "aggregate": aggregate}
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
+    if not isinstance(scores, BinaryProblems):
+        unsorted = unsorted_columns(y_true, scores, notion, strategy, top_k, sample_weight)
+        if unsorted is not None and (binned := column_sums(*unsorted, n_bins)) is not None:
+            return floor_of_cells(*binned, **measure, **options)
+    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
+    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
     return floor_of_cells(cells, perfect_sums(problems, cells), **measure, **options)
 
 

@@ -27,6 +27,7 @@ from calib import (
 from calib.noise import NoiseFloor, canonical_noise_floor, exclusive
 from calib.noise.draws import independent_sums
 from calib.noise.exclusive import exclusive_sums, perfect_sums, systematic
+from calib.reductions import unsorted_columns
 
 NOTIONS = ["confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"]
 
@@ -461,14 +462,51 @@ def test_floors_of_many_rows_are_those_of_rows_drawn_one_by_one(monkeypatch, cha
     one_by_one = noise_floor_of(problems, n_resamples=2000, random_state=0)
     for name, value in changed.items():
         monkeypatch.setattr(exclusive, name, value)
-    quick = noise_floor_of(problems, n_resamples=2000, random_state=1)
-    spread = one_by_one.samples.std()
-    assert not np.array_equal(quick.samples, one_by_one.samples)
-    assert quick.mean == pytest.approx(one_by_one.mean, abs=4 * spread * np.sqrt(2 / 2000))
+    assert_same_floor(noise_floor_of(problems, n_resamples=2000, random_state=1), one_by_one)
+
+
+def assert_same_floor(quick, slow):
+    spread = slow.samples.std()
+    assert not np.array_equal(quick.samples, slow.samples)
+    assert quick.observed == pytest.approx(slow.observed, abs=1e-12)
+    assert quick.mean == pytest.approx(slow.mean, abs=4 * spread * np.sqrt(2 / 2000))
     assert quick.samples.std() == pytest.approx(spread, rel=4 / np.sqrt(2000))
     assert quick.quantile(0.95) == pytest.approx(
-        one_by_one.quantile(0.95), abs=4 * 2.1 * spread * np.sqrt(2 / 2000)
+        slow.quantile(0.95), abs=4 * 2.1 * spread * np.sqrt(2 / 2000)
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_floor_of_unsorted_columns_is_that_of_rows_drawn_one_by_one(monkeypatch, dtype):
+    """The same, of a matrix whose problems are not sorted."""
+    model = simulated(3000, 40, seed=0, sharpness=3.0)
+    proba = model.proba.astype(dtype)
+    slow = noise_floor(model.labels, proba, notion="class-wise", n_resamples=2000, random_state=0)
+    monkeypatch.setattr(exclusive, "CELLS_TOGETHER", 0)
+    monkeypatch.setattr(exclusive, "MANY_SCORES", 0)
+    monkeypatch.setattr("calib.noise.floor.reduce_to_binary", None)
+    monkeypatch.setattr("calib.noise.floor.as_problems", None)
+    quick = noise_floor(model.labels, proba, notion="class-wise", n_resamples=2000, random_state=1)
+    assert_same_floor(quick, slow)
+
+
+def test_columns_that_need_sorting_are_left_alone(monkeypatch):
+    model = simulated(300, 6, seed=0)
+    matrix, labels = unsorted_columns(model.labels, model, "class-wise", "uniform", None, None)
+    assert exclusive.column_sums(matrix, labels, 15) is None, "few scores"
+    monkeypatch.setattr(exclusive, "CELLS_TOGETHER", 0)
+    monkeypatch.setattr(exclusive, "MANY_SCORES", 0)
+    assert exclusive.column_sums(matrix, labels, 15) is not None
+    assert exclusive.column_sums(matrix, labels, 65) is None, "faint scores in several bins"
+    assert exclusive.column_sums(np.minimum(1.5 * matrix, 1.0), labels, 15) is None, "rows that sum to more"
+    weights = 1.0 + model.labels
+    for notion, strategy, top_k, weight in (
+        ("top-label", "uniform", None, None),
+        ("class-wise", "quantile", None, None),
+        ("class-wise", "uniform", 2, None),
+        ("class-wise", "uniform", None, weights),
+    ):
+        assert unsorted_columns(model.labels, model, notion, strategy, top_k, weight) is None
 
 
 def test_canonical_floor_of_rows_that_are_alike(monkeypatch):
