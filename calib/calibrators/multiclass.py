@@ -85,15 +85,17 @@ class ProblemCalibrators(tuple[Any, ...]):
 
         `problem` is the problem of each score, an int array of the same shape, or of each column, (m,).
         """
-        result = np.array(scores, dtype=np.float64, order="C")
         (calibrators, _), curves = self.distinct, self.curves
         if curves is None:
+            result = np.array(scores, dtype=np.float64, order="C")
             if calibrators:
                 self._predict_one_by_one(scores, problem, result)
             return result
+        result = np.empty(scores.shape)
 
         def follow(rows: slice) -> None:
-            result[rows] = curves(result[rows], problem[rows] if problem.ndim == scores.ndim else problem)
+            of = problem[rows] if problem.ndim == scores.ndim else problem
+            result[rows] = curves(np.asarray(scores[rows], dtype=np.float64), of)
 
         map_threads(follow, cached_slices(len(result), result[0].size))
         return result
