@@ -215,7 +215,8 @@ def noise_floor(
     if not isinstance(scores, BinaryProblems):
         unsorted = unsorted_columns(y_true, scores, notion, strategy, top_k, sample_weight)
         if unsorted is not None and (binned := column_sums(*unsorted, n_bins)) is not None:
-            return floor_of_cells(*binned, **measure, **options)
+            cells, drawing = binned
+            return floor_of_cells(cells, drawing, **measure, **options)
     problems = as_problems(y_true, scores, notion, top_k, sample_weight)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
     return floor_of_cells(cells, perfect_sums(problems, cells), **measure, **options)
