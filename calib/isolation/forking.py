@@ -69,6 +69,12 @@ class Forked:
             if self.returncode is None:
                 kill(self._handle)
 
+    def abandon(self) -> None:
+        """Let go of a process that there will not be."""
+        self.returncode = -signal.SIGKILL
+        for end in (self._control, self.stdin, self.stdout):
+            end.close()
+
     def _hear(self, flags: int = 0) -> bool:
         """Take the next message; return whether there was one."""
         try:
@@ -107,10 +113,11 @@ class Nursery:
         """
         import fcntl
 
+        control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         to_worker, from_worker = os.pipe(), os.pipe()
         for end in (to_worker[1], from_worker[1]):
-            fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, pipe_size)
-        control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with suppress(OSError):  # a user has so many large pipes; smaller ones do
+                fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, pipe_size)
         given = [to_worker[0], from_worker[1], other.detach()]
         forked = Forked(control, os.fdopen(to_worker[1], "wb"), os.fdopen(from_worker[0], "rb"))
         try:
@@ -120,6 +127,9 @@ class Nursery:
                 message = json.dumps([list(arguments), list(imports)]).encode()
                 socket.send_fds(self._requests, [message], given)
                 self._forked.append(forked)
+        except OSError:
+            forked.abandon()
+            raise
         finally:
             for end in given:
                 os.close(end)

@@ -82,24 +82,38 @@ class Worker:
         if self.process is not None and self.process.poll() is None:
             return
         self.close()
-        arguments = [self.memory_mib << 20, self.seconds, self.niceness]
         try:
-            if NURSERY is not None:
-                self.process = NURSERY.fork(arguments, self.imports, environment(), PIPE)
-            else:
-                self.process = subprocess.Popen(  # noqa: S603 - this Python, and a module of calib
-                    [sys.executable, "-m", "calib.isolation.worker", *map(str, arguments)],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    env=environment(),
-                    pipesize=PIPE,
-                )
+            self.process = self._forked() or self._begun()
         except OSError as error:
             raise InputError(f"the {self.name} cannot be started: {error.strerror}. {LOST}") from None
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.channel = Channel(self.process.stdout, self.process.stdin)
         self.greeted = False
+
+    @property
+    def _arguments(self) -> list[int]:
+        return [self.memory_mib << 20, self.seconds, self.niceness]
+
+    def _forked(self) -> Forked | None:
+        """Return a process forked by the nursery; None where it cannot be."""
+        if NURSERY is None:
+            return None
+        try:
+            return NURSERY.fork(self._arguments, self.imports, environment(), PIPE)
+        except OSError as error:
+            log.warning("the %s is not forked, which takes seconds longer: %s", self.name, error)
+            return None
+
+    def _begun(self) -> subprocess.Popen[bytes]:
+        """Start a Python of its own."""
+        return subprocess.Popen(  # noqa: S603 - this Python, and a module of calib
+            [sys.executable, "-m", "calib.isolation.worker", *map(str, self._arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment(),
+            pipesize=PIPE,
+        )
 
     def stop(self) -> None:
         """End the job that another thread waits for, and with it the process."""

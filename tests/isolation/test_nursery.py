@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 
 import pytest
@@ -28,10 +29,17 @@ def nursery(monkeypatch):
     own.close()
 
 
-def test_workers_start_without_a_nursery(monkeypatch, own_reader):
-    monkeypatch.setattr(process, "NURSERY", None)
+def test_workers_start_without_a_nursery(monkeypatch, own_reader, caplog):
+    """As where a system has nothing to fork with, or lets no process be started for it."""
     own = own_reader()
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(process, "NURSERY", None)
+        assert own._forked() is None
+    broken = Nursery()
+    monkeypatch.setattr(process, "NURSERY", broken)
+    monkeypatch.setattr(broken, "_start", lambda environment: socket.socket(family=-2))
     assert ask(own, CSV)[0]["tables"][0]["format"] == "csv"
+    assert "not forked" in caplog.text
     pid = own.process.pid
 
     def kill(share, words):
