@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import atexit
+import io
 import json
 import os
 import signal
@@ -119,7 +120,11 @@ class Nursery:
             with suppress(OSError):  # a user has so many large pipes; smaller ones do
                 fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, pipe_size)
         given = [to_worker[0], from_worker[1], other.detach()]
-        forked = Forked(control, os.fdopen(to_worker[1], "wb"), os.fdopen(from_worker[0], "rb"))
+        forked = Forked(
+            control,
+            io.BufferedWriter(io.FileIO(to_worker[1], "w")),
+            io.BufferedReader(io.FileIO(from_worker[0])),
+        )
         try:
             with self._lock:
                 self._start(environment)
