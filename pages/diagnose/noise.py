@@ -190,7 +190,8 @@ if data.sums is None:
 st.header("Estimates that depend less on noise and bins", anchor=False)
 if say_rows_needed("A test or an estimate without bins"):
     st.stop()
-table = pd.DataFrame({notion: estimates(method, notion) for notion in method.notions})
+event = {"binary": "P(Y = 1)", "confidence": "confidence"}.get(data.kind.name)
+table = pd.DataFrame({event or notion: estimates(method, notion) for notion in method.notions})
 table = table.rename_axis("Estimate").reset_index()
 st.dataframe(
     table.style.format(dict.fromkeys(table.columns[1:], "{:.4f}")),
@@ -206,15 +207,19 @@ st.caption(
 st.header("Tests that need no bins", anchor=False)
 tests, line = binless(method)
 tested = calibration_frame(tests)
+if event is not None:
+    tested["Of"] = event
 st.dataframe(
     tested.drop(columns="Redraws").style.format({"Statistic": "{:.4g}", "p": p_words}), hide_index=True
 )
 download(tested, "tests-without-bins", key="tests-csv")
-st.markdown(f"Recalibration of the confidence by a line in log-odds: {line.words}.")
+st.markdown(f"Recalibration of {event or 'the confidence'} by a line in log-odds: {line.words}.")
 if data.weighted and (lost := without_weights(data.kind)):
     st.caption(escaped(lost))
 st.caption(
-    "Kuiper and Kolmogorov-Smirnov look at the sums of outcome minus confidence in the order of confidence, "
-    "one predicted class after the other; z at the Brier score; SKCE at the whole vector. Outcomes are "
-    "redrawn up to 20,000 distinct scores; beyond these, p is that of the limit."
+    f"Kuiper and Kolmogorov-Smirnov look at the sums of outcome minus {event or 'confidence'} in the order "
+    + f"of {event or 'confidence, one predicted class after the other'}"
+    + "; z at the Brier score"
+    + ("" if event else "; SKCE at the whole vector")
+    + ". Outcomes are redrawn up to 20,000 distinct scores; beyond these, p is that of the limit."
 )

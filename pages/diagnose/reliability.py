@@ -31,6 +31,7 @@ from pages.shared.widgets import (
     literal,
     need_kind,
     say_rows_needed,
+    shortfall,
 )
 
 
@@ -171,7 +172,7 @@ if diagram.one_event:
     main, side = beside("bin")
     with main:
         show_diagram()
-        st.caption(escaped(lacks(data.kind, "notion:top-label")))
+        st.caption(shortfall(data.kind, "notion:top-label"))
         show_assessment()
     with side:
         chosen = choose_bin()

@@ -20,7 +20,7 @@ from pages.shared.panels.rows import CELLS_FIRST, list_most
 from pages.shared.panels.take_away import show_take_away
 from pages.shared.results import losses, rows_adding_most, summary, sweeps
 from pages.shared.session import BASE, Method, dataset, fit, methods
-from pages.shared.widgets import bins_slider, chart, escaped, heading, literal, need_calibration, need_kind
+from pages.shared.widgets import bins_slider, chart, heading, literal, need_calibration, need_kind, shortfall
 
 #: Above this many calibration probabilities nothing is fitted until the user asks for it.
 AT_ONCE = 200_000
@@ -50,7 +50,7 @@ names = list(methods_of_kind(data.kind))
 usual = [name for name in (PAPER if small else ("TS", "TL-HB")) if name in names]
 selected = left.multiselect("Methods", names, default=usual if whole else names[:4], key="wanted")
 if not whole:
-    left.caption(escaped(lacks(data.kind, "calibrator:whole vector")))
+    left.caption(shortfall(data.kind, "calibrator:whole vector"))
 bins_by = right.segmented_control(
     "Histogram binning by", ["Bins per problem", "Points per bin"], default="Bins per problem", required=True
 )

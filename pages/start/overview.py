@@ -31,7 +31,7 @@ from pages.shared.results import (
     summary,
 )
 from pages.shared.session import BASE, MANY_SCORES, dataset, fit, methods
-from pages.shared.widgets import DEFAULT_BINS, chart, download, escaped, heading, literal
+from pages.shared.widgets import DEFAULT_BINS, chart, download, escaped, heading, literal, shortfall
 
 #: Classes in the map: those that add most to the error.
 MAP_ROWS = 12
@@ -191,7 +191,7 @@ def show_conclusion() -> DeltaGenerator:
             "switch the positive class on the Data page."
         )
     elif not by_class:
-        st.caption(escaped(lacks(data.kind, "notion:top-label")))
+        st.caption(shortfall(data.kind, "notion:top-label"))
     show_figures()
     return help_place
 
