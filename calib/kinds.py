@@ -39,6 +39,13 @@ class Kind:
     has: frozenset[str]
     notion: Notion
 
+    @property
+    def scored(self) -> str | None:
+        """What the one score of each row is; None where a row has a predicted class, or several scores."""
+        if "one score" not in self.has:
+            return None
+        return "P(Y = 1)" if "event" in self.has else "confidence"
+
 
 #: What predictions can consist of, and what a file needs to have it.
 INGREDIENTS = {

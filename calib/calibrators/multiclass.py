@@ -676,7 +676,7 @@ class MulticlassToBinary(BaseEstimator):
 def of_one_score(calibrator: BinaryCalibrator, rows: Any) -> MulticlassToBinary | None:
     """Return a fitted calibrator of one score as that of one pooled problem, for what describes problems.
 
-    `rows` are the calibration rows; None, as for a calibrator from a file, gives None.
+    `rows` are the calibration rows, or what else knows their number as ``n_samples``; None gives None.
     """
     if rows is None:
         return None

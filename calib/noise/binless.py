@@ -284,12 +284,12 @@ def calibration_tests(
     return [results[test] for test in tests if test in results]
 
 
-def calibration_frame(tests: Sequence[CalibrationTest]) -> pd.DataFrame:
-    """Return one row per test, for tables and CSV downloads."""
+def calibration_frame(tests: Sequence[CalibrationTest], scored: str | None = None) -> pd.DataFrame:
+    """Return one row per test, for tables and CSV downloads; `scored` names the one score of each row."""
     rows = [
         {
             "Test": one.title,
-            "Of": one.notion,
+            "Of": scored or one.notion,
             "Statistic": one.statistic,
             "p": one.p_value,
             "Redraws": one.n_resamples,
@@ -298,6 +298,12 @@ def calibration_frame(tests: Sequence[CalibrationTest]) -> pd.DataFrame:
         for one in tests
     ]
     return pd.DataFrame(rows)
+
+
+def recalibration_words(line: CalibrationSlope, scored: str | None = None) -> str:
+    """Say what the line is, as a sentence; `scored` as for `calibration_frame`."""
+    what = "the confidence" if scored in (None, "confidence") else scored
+    return f"Recalibration of {what} by a line in log-odds: {line.words}."
 
 
 def calibration_slope(

@@ -6,6 +6,8 @@ enough, their sums are drawn instead of rows: normal ones, with the correlations
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from scipy import sparse
@@ -209,6 +211,11 @@ def _with_faint_apart(problems: BinaryProblems, cells: BinStatistics) -> tuple[D
     return _added(draw_clear, draw_faint, has_faint), n_cells + width
 
 
+def are_many(scores: Any) -> bool:
+    """Whether rows hold as many scores as `column_sums` needs: fewer are not worth looking at twice."""
+    return getattr(getattr(scores, "proba", scores), "size", 0) >= MANY_SCORES
+
+
 def column_sums(
     matrix: np.ndarray, true: np.ndarray, n_bins: int
 ) -> tuple[BinStatistics, tuple[Draw, int]] | None:
@@ -233,7 +240,7 @@ def column_sums(
     """
     n_samples, n_columns = matrix.shape
     n_bins = check_count(n_bins, "n_bins")
-    few = n_columns * n_bins <= CELLS_TOGETHER or matrix.size < MANY_SCORES
+    few = n_columns * n_bins <= CELLS_TOGETHER or not are_many(matrix)
     if few or n_bins * FAINT > 1.0 or true.ndim == 2 or row_sums(matrix).max() > 1.0 + JOINT_TOLERANCE:
         return None
     cells = bin_columns(matrix, true, NotionShape("class-wise", n_columns), n_bins)

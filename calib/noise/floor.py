@@ -14,7 +14,7 @@ from calib.announcements import TopLabelPrediction
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.metrics.canonical import cell_means
 from calib.noise.draws import Draw, Progress, adder, independent_sums, resample
-from calib.noise.exclusive import column_sums, exclusive_sums, perfect_sums
+from calib.noise.exclusive import are_many, column_sums, exclusive_sums, perfect_sums
 from calib.notions import Notion
 from calib.predictions import weighted_rows
 from calib.reductions import as_problems, reduce_to_binary, unsorted_columns
@@ -212,7 +212,7 @@ def noise_floor(
     """
     measure: dict[str, Any] = {"metric": metric, "norm": norm, "aggregate": aggregate}
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
-    if not isinstance(scores, BinaryProblems):
+    if are_many(scores):
         unsorted = unsorted_columns(y_true, scores, notion, strategy, top_k, sample_weight)
         if unsorted is not None and (binned := column_sums(*unsorted, n_bins)) is not None:
             cells, drawing = binned

@@ -44,7 +44,7 @@ from calib.kinds import Kind, kind_of, lacks, notions_of, without_weights
 from calib.metrics.catalogue import ece_of
 from calib.metrics.errors import accuracy
 from calib.noise.bands import consistency_band
-from calib.noise.binless import calibration_frame, calibration_slope, calibration_tests
+from calib.noise.binless import calibration_frame, calibration_slope, calibration_tests, recalibration_words
 from calib.noise.floor import WITHIN_NOISE, noise_floor, verdict
 from calib.notions import TOP_NOTIONS, Notion
 from calib.predictions import weight_words
@@ -287,8 +287,9 @@ def verdict_section(about: ReportInput) -> list[str]:
     conclusion = conclude(rows.labels, rows, n_bins=about.n_bins, sample_weight=weights)
     floor = next((one for measure, one in floors.items() if measure.key in ("tl_ece", "ece")), None)
     tests = calibration_tests(rows.labels, rows, random_state=about.random_state)
+    tested = calibration_frame(tests, about.kind.scored)
     line = calibration_slope(rows.labels, rows, sample_weight=weights)
-    slope = f"Recalibration of the confidence by a line in log-odds: {line.words}."
+    slope = recalibration_words(line, about.kind.scored)
     if weights is not None:
         slope += " " + without_weights(kind_of(rows))
     by_class = lacks(about.kind, "page:Classes") is None
@@ -303,7 +304,7 @@ def verdict_section(about: ReportInput) -> list[str]:
         said,
         bullets(sentences),
         paragraph("Tests that need no bins; outcomes are redrawn from the scores:"),
-        table(calibration_frame(tests).drop(columns="Redraws"), {"Statistic": ".4g", "p": ".3f"}),
+        table(tested.drop(columns="Redraws"), {"Statistic": ".4g", "p": ".3f"}),
         paragraph(text(slope)),
         *(worst if by_class else []),
     ]

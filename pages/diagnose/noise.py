@@ -11,7 +11,7 @@ from calib import figures
 from calib.kinds import without_weights
 from calib.metrics.catalogue import MEASURES
 from calib.noise import verdict
-from calib.noise.binless import calibration_frame
+from calib.noise.binless import calibration_frame, recalibration_words
 from pages.shared.panels.leaderboard import HOW_COMPARED, difference_sentence, rows_apart
 from pages.shared.panels.rows import CELLS_FIRST, WRONG_FIRST, list_most
 from pages.shared.results import (
@@ -156,12 +156,16 @@ rule = st.segmented_control("Score", list(RULES), default="Brier score", require
 shown = list(models)[:SHOWN]
 terms = {name: score_terms(models[name], RULES[rule], n_bins) for name in shown}
 base = terms[BASE]
-asked = "is Y 1?" if data.kind.name == "binary" else "is the predicted class right?"
+asked, constant = (
+    ("is Y 1?", "A constant equal to how often Y is 1")
+    if data.kind.name == "binary"
+    else ("is the predicted class right?", "A constant confidence equal to the accuracy")
+)
 st.markdown(
     f"Of the base model's {rule} of **{base.score:.4f}** ({asked}), "
     f"**{base.calibration:.4f}** is calibration, noise included; **{base.refinement:.4f}** is refinement, "
     f"which no recalibration of these cells can change, and {base.binning:+.4f} comes from scores that "
-    f"differ inside a bin. A constant confidence equal to the accuracy would score {base.uncertainty:.4f}."
+    f"differ inside a bin. {constant} would score {base.uncertainty:.4f}."
 )
 chart(
     figures.score_parts(terms, rule),
@@ -190,8 +194,8 @@ if data.sums is None:
 st.header("Estimates that depend less on noise and bins", anchor=False)
 if say_rows_needed("A test or an estimate without bins"):
     st.stop()
-event = {"binary": "P(Y = 1)", "confidence": "confidence"}.get(data.kind.name)
-table = pd.DataFrame({event or notion: estimates(method, notion) for notion in method.notions})
+scored = data.kind.scored
+table = pd.DataFrame({scored or notion: estimates(method, notion) for notion in method.notions})
 table = table.rename_axis("Estimate").reset_index()
 st.dataframe(
     table.style.format(dict.fromkeys(table.columns[1:], "{:.4f}")),
@@ -206,20 +210,18 @@ st.caption(
 
 st.header("Tests that need no bins", anchor=False)
 tests, line = binless(method)
-tested = calibration_frame(tests)
-if event is not None:
-    tested["Of"] = event
+tested = calibration_frame(tests, scored)
 st.dataframe(
     tested.drop(columns="Redraws").style.format({"Statistic": "{:.4g}", "p": p_words}), hide_index=True
 )
 download(tested, "tests-without-bins", key="tests-csv")
-st.markdown(f"Recalibration of {event or 'the confidence'} by a line in log-odds: {line.words}.")
+st.markdown(recalibration_words(line, scored))
 if data.weighted and (lost := without_weights(data.kind)):
     st.caption(escaped(lost))
 st.caption(
-    f"Kuiper and Kolmogorov-Smirnov look at the sums of outcome minus {event or 'confidence'} in the order "
-    + f"of {event or 'confidence, one predicted class after the other'}"
+    f"Kuiper and Kolmogorov-Smirnov look at the sums of outcome minus {scored or 'confidence'} in the order "
+    + f"of {scored or 'confidence, one predicted class after the other'}"
     + "; z at the Brier score"
-    + ("" if event else "; SKCE at the whole vector")
+    + ("" if scored else "; SKCE at the whole vector")
     + ". Outcomes are redrawn up to 20,000 distinct scores; beyond these, p is that of the limit."
 )

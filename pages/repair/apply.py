@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from calib import InputError, MulticlassToBinary, summarize
+from calib import HistogramBinning, InputError, MulticlassToBinary, summarize
 from calib.assessment.calibrated import (
     applied_frame,
     assessment_strategy,
@@ -15,7 +15,9 @@ from calib.assessment.calibrated import (
     calibrated_scores,
 )
 from calib.assessment.summary import summary_intervals
+from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.catalogue import full_name, name_of
+from calib.calibrators.multiclass import of_one_score
 from calib.guarantees.card import guarantee_card
 from calib.isolation.reader import check_calibrator, start
 from calib.persistence import aligned, loads
@@ -61,8 +63,16 @@ def show_loaded(calibrator: Any, choices: int | None) -> None:
         lines += [f"fixed in its rows: {escaped(line)}" for line in origin.log[:3]]
     elif data.calibration is not None:
         lines.append(f"fitted in this session on {data.calibration.n_samples:,} rows of {literal(data.name)}")
-    if isinstance(calibrator, MulticlassToBinary):
-        lines.append(guarantee_card(calibrator, 0.1, choices=choices).words())
+    described = calibrator
+    if isinstance(calibrator, BinaryCalibrator):
+        fitted_on = data.calibration if source != FILE else origin
+        known = fitted_on is not None and fitted_on.n_samples is not None
+        described = of_one_score(calibrator, fitted_on) if known else None
+        choices = origin.choices if source == FILE and origin is not None else choices
+    if isinstance(described, MulticlassToBinary):
+        lines.append(guarantee_card(described, 0.1, choices=choices).words())
+    elif isinstance(calibrator, HistogramBinning):
+        lines.append("its guarantee is not known: the file does not say on how many rows it was fitted")
     else:
         lines.append("no distribution-free guarantee")
     st.markdown("\n".join(f"- {line}" for line in lines))
@@ -94,7 +104,7 @@ except InputError as error:
 if calibrator is not None:
     with left:
         show_loaded(calibrator, choices)
-upload = right.file_uploader("New predictions (probabilities per class)", key="apply-file")
+upload = right.file_uploader("New predictions (scores as the calibrator was fitted on)", key="apply-file")
 reading = None if upload is None else read(upload, slot="apply-reading")
 predictions = None
 if reading is not None and show_faults(reading, labelled=False):

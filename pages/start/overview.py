@@ -227,6 +227,7 @@ def show_numbers() -> None:
             measure.title + weighted,
             f"{noise.observed:.4f}",
             delta=interval_words(interval(base, measure.key, n_bins), 4),
+            delta_description=f"noise floor {noise.mean:.4f}",
             delta_color="off",
             delta_arrow="off",
             border=True,

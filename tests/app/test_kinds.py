@@ -80,6 +80,10 @@ def test_every_page_works_or_says_what_it_would_need(uploaded):
         assert "Classes needs the predicted class of each row" in said["diagnose/classes"]
         assert f"**{ece(rows.labels, rows, notion='confidence'):.4f}**" in said["diagnose/reliability"]
     assert "needs a probability for every class" in said["repair/compare"]
+    if kind == "binary":
+        rate = rows.labels.mean()
+        constant = f"equal to how often Y is 1 would score {rate * (1 - rate):.4f}"
+        assert constant in said["diagnose/noise"]
     order = {"binary": "P(Y = 1)", "confidence": "confidence"}.get(kind, "confidence, one predicted class")
     assert kind == "top-k" or f"in the order of {order}" in said["diagnose/noise"]
 

@@ -8,7 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from calib import MulticlassToBinary, Predictions
+from calib import HistogramBinning, MulticlassToBinary, Predictions
+from calib.calibrators.multiclass import of_one_score
+from calib.guarantees.card import guarantee_card
 from calib.persistence import dumps
 from tests.app.running import open_page, press
 
@@ -74,6 +76,17 @@ def test_apply_keeps_every_column_and_says_what_is_loaded():
     unnamed = pd.DataFrame(PROBA, columns=["0", "1", "2"])
     upload(app, "apply-file", "unnamed.csv", unnamed.to_csv(index=False).encode())
     assert "matched by position" in app.warning[0].value
+
+
+def test_apply_says_what_the_binning_of_one_score_promises():
+    app = open_page("pages/repair/apply.py", example="digits")
+    rows = Predictions(PROBA, LABELS, ("cat", "dog", "emu"))
+    binary = HistogramBinning(n_bins=5).fit(PROBA[:, 0], LABELS == 0)
+    promised = guarantee_card(of_one_score(binary, rows), 0.1).words()
+    upload(app, "calibrator-file", "one.json", dumps(binary, fitted_on=rows))
+    assert promised in shown_text(app)
+    upload(app, "calibrator-file", "two.json", dumps(binary))
+    assert "its guarantee is not known" in shown_text(app)
 
 
 def test_apply_needs_no_labels_it_can_use():
