@@ -227,7 +227,6 @@ def show_numbers() -> None:
             measure.title + weighted,
             f"{noise.observed:.4f}",
             delta=interval_words(interval(base, measure.key, n_bins), 4),
-            delta_description=f"noise floor {noise.mean:.4f}",
             delta_color="off",
             delta_arrow="off",
             border=True,
@@ -242,6 +241,8 @@ def show_numbers() -> None:
             persist_state="session",
             help=f"This sorts {data.evaluation.n_scores:,} scores and takes a while.",
         )
+    means = ", ".join(f"{measure.title} {noise.mean:.4f}" for measure, noise in floors.items())
+    st.caption(f"Noise floor, what a perfect model of this size shows on average: {means}.")
     shown = list(methods().values())
     summaries = [summary(method, n_bins) for method in shown]
     ends = [intervals(method, n_bins) for method in shown]

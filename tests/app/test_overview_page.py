@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calib import conclude
+from calib import conclude, noise_floor
 from tests.app.running import open_page, press, words
 
 
@@ -22,6 +22,10 @@ def test_conclusion_help_and_links():
     assert targets[f"Look at the confidence {said.pooled[0].range_words()}"] == f"bin={said.pooled[0].bin}"
     for gap in said.named():
         assert targets[f"Predicted {names[gap.label]}"] == f"class={gap.label}"
+    floor = noise_floor(rows.labels, rows, notion="top-label", random_state=0)
+    assert f"TL-ECE {floor.mean:.4f}" in next(
+        one.value for one in app.caption if "Noise floor, " in one.value
+    )
     assert not [slider for slider in app.slider if slider.key == "bins"]
     press(app, "Fit and take away TS")
     assert not app.exception
