@@ -120,7 +120,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (calibrated_scores, 0.01),
         (calibration_band, 0.02),
         (calibration_slope, 0.03),
-        (calibration_tests, _by_root_of_rows(2.0)),
+        (calibration_tests, _by_root_of_rows(0.7)),
         (canonical_noise_floor, 0.05),
         (change, 0.4),
         (choose_points_per_bin, _by_root_of_rows(0.8)),

@@ -33,8 +33,11 @@ JOINT_TOLERANCE = 1e-3
 #: Rows are drawn systematically where their scores sum to at most this much.
 MOST_AT_ONCE = 8
 
-#: Sums are drawn instead of rows from this many rows on, where there are at most `CELLS_TOGETHER` cells.
-ROWS_AS_SUMS = 20_000
+#: Sums are drawn instead of rows from this many rows on, and of few scores from the square of the cells
+#: over `CELLS_SQUARED` on, below which rows take less time; never of more than `CELLS_TOGETHER` cells. Means
+#: of floors differ by 0.03 of their spread at most, 95 % quantiles by 0.07, as those of 1,000 redraws do.
+ROWS_AS_SUMS = 2_500
+CELLS_SQUARED = 75
 CELLS_TOGETHER = 2_000
 
 #: Fewest and most rows from which the correlations of sums are taken, and their scores in between: an error
@@ -94,9 +97,11 @@ def perfect_sums(problems: BinaryProblems, cells: BinStatistics) -> tuple[Draw, 
         totals = _row_totals(problems)
         one_each, n_cells = bool(totals.max() <= 1.0 + JOINT_TOLERANCE), len(cells.count)
         if one_each and problems.weights is None:
-            if n_cells <= CELLS_TOGETHER and problems.n_samples >= ROWS_AS_SUMS:
+            many = len(problems.scores) >= MANY_SCORES
+            enough = ROWS_AS_SUMS if many else max(ROWS_AS_SUMS, n_cells**2 // CELLS_SQUARED)
+            if n_cells <= CELLS_TOGETHER and problems.n_samples >= enough:
                 return _correlated(problems, cells), n_cells
-            if n_cells > CELLS_TOGETHER and len(problems.scores) >= MANY_SCORES:
+            if n_cells > CELLS_TOGETHER and many:
                 return _with_faint_apart(problems, cells)
         if totals.max() <= MOST_AT_ONCE:
             return _joint(problems, cells, one_each=one_each), n_cells

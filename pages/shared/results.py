@@ -209,11 +209,11 @@ def floors(method: Method, n_bins: int) -> dict[str, calib.NoiseFloor]:
 def judged(method: Method) -> list[Measure]:
     """Return the reported numbers that a method is judged by, of its notions."""
     kind = kind_of(method.scores)
+    notions = {*method.notions, *((None, "top-label") if method.one_event else ())}
     return [
         measure
         for measure in MEASURES.values()
-        if lacks(kind, f"measure:{measure.key}") is None
-        and (measure.notion in method.notions or (method.one_event and measure.notion in (None, "top-label")))
+        if measure.notion in notions and lacks(kind, f"measure:{measure.key}") is None
     ]
 
 
