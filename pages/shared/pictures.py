@@ -28,12 +28,15 @@ class Picture:
         Whether it is drawn in the dark theme.
     format : str
         What the camera saves: "svg" or "png".
+    printed : bool
+        Whether the button prints that, so that the browser saves a PDF.
     """
 
     title: str
     caption: str
     dark: bool
     format: str
+    printed: bool
 
     @property
     def layout(self) -> dict[str, Any]:
@@ -61,11 +64,13 @@ def picture_of(key: str, dark: bool) -> Picture:
         for name in ("title", "caption", "theme", "format")
     }
     theme = chosen["theme"] or "page"
+    format_ = (chosen["format"] or "SVG").lower()
     return Picture(
         chosen["title"] or "",
         chosen["caption"] or "",
         dark if theme == "page" else theme == "dark",
-        (chosen["format"] or "SVG").lower(),
+        "svg" if format_ == "pdf" else format_,
+        format_ == "pdf",
     )
 
 
@@ -95,11 +100,17 @@ def offer_picture(key: str) -> None:
         )
         st.segmented_control(
             "Format",
-            ["SVG", "PNG"],
+            ["SVG", "PNG", "PDF"],
             default="SVG",
             required=True,
             key=f"{key}-picture-format",
             **kept,
         )
-        st.html(f'<button class="calib-save" data-calib-save="{html.escape(key)}">Save picture</button>')
-        st.caption("For a PDF, save *Figure (HTML)* beside this menu, open it, and print it to a file.")
+        printed = picture_of(key, dark=False).printed
+        does, label = ("data-calib-print", "Print to PDF") if printed else ("", "Save picture")
+        name = html.escape(key)
+        st.html(f'<button class="calib-save" data-calib-save="{name}" {does}>{label}</button>')
+        if printed:
+            st.caption(
+                "Your browser asks where to print: choose *Save as PDF*. The page has the figure's size."
+            )

@@ -184,7 +184,7 @@ def chart(
             lambda: figure_page(figure, file, alt, log),
             f"{file}.html",
             "text/html",
-            help_="Makes a self-contained page to save, and to print as PDF.",
+            help_="Makes a self-contained page to save.",
         )
         offer_picture(key)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from calib import load
 from calib.datasets import load_example
@@ -81,8 +83,40 @@ def test_controls_and_downloads(open_page, tmp_path):
     assert all(min(rows, fitted) >= 500 for _, rows, fitted in arrows(page))
 
 
+#: Where the n-th point of a trace of the first figure is on the screen, and the bin it belongs to.
+MARK = """([trace, n]) => {
+    const figure = document.querySelector(".js-plotly-plot");
+    figure.scrollIntoView({ block: "center" });
+    const { x, y, customdata } = figure._fullData.find(one => one.name === trace);
+    const { xaxis, yaxis } = figure._fullLayout, box = figure.getBoundingClientRect();
+    const [left, top] = [box.x + xaxis._offset, box.y + yaxis._offset];
+    return [left + xaxis.d2p(x[n]), top + yaxis.d2p(y[n]), customdata[n][0]];
+}"""
+
+
 def test_many_classes_are_merged_or_renormalised(open_page):
+    """Clicks on a point and on an arrow head list the rows of their bins; a figure can be printed."""
     page = open_page("simplex?example=digits")
+    for trace, n in (("predictions", 40), ("arrows", 1)):
+        page.evaluate(MARK, [trace, n])
+        settled(page)
+        x, y, bin_ = page.evaluate(MARK, [trace, n])
+        page.mouse.click(x, y)
+        page.get_by_text(re.compile(rf"Bin {bin_} of the triangle: [\d,]+ rows")).wait_for()
+        settled(page)
+
+    page.get_by_role("button", name="Picture").first.click()
+    page.get_by_test_id("stButtonGroup").get_by_text("PDF").click()
+    settled(page)
+    page.add_init_script("window.print = () => { top.document.title = document.documentElement.outerHTML; }")
+    page.get_by_text("Print to PDF").click()
+    printed = page.locator("iframe[title='recalibration.svg']").content_frame
+    expect(page).to_have_title(re.compile("@page"))
+    width = printed.locator("img").evaluate("picture => picture.naturalWidth")
+    assert f"@page {{ size: {width // 2}px" in page.title()
+    page.keyboard.press("Escape")
+    settled(page)
+
     shown = page.evaluate(
         """() => document.querySelector(".js-plotly-plot").layout.annotations.map(note => note.text)"""
     )
