@@ -136,12 +136,14 @@ def _softmax_of_log_odds(data: RawPredictions) -> RawPredictions:
     return _softmax_of(replace(data, proba=map_row_blocks(odds, data.proba)))
 
 
-def _renormalised(data: RawPredictions) -> RawPredictions:
-    def divided(block: np.ndarray) -> np.ndarray:
-        sums = block.sum(axis=1, dtype=np.float64, keepdims=True)
-        return (block / np.where(sums > 0, sums, 1.0)).astype(block.dtype)
+def _divided(rows: np.ndarray) -> np.ndarray:
+    """Divide rows by their sums; those without a positive one stay as they are."""
+    sums = rows.sum(axis=1, dtype=np.float64, keepdims=True)
+    return (rows / np.where(sums > 0, sums, 1.0)).astype(rows.dtype)
 
-    return replace(data, proba=map_row_blocks(divided, data.proba), scale="probabilities")
+
+def _renormalised(data: RawPredictions) -> RawPredictions:
+    return replace(data, proba=map_row_blocks(_divided, data.proba), scale="probabilities")
 
 
 def printed_decimals(matrix: np.ndarray) -> int | None:
@@ -184,8 +186,7 @@ def _mend_negatives(data: RawPredictions, mend: Callable[[np.ndarray], np.ndarra
 
 
 def _clipped(rows: np.ndarray) -> np.ndarray:
-    positive = np.maximum(rows, 0)
-    return positive / positive.sum(axis=1, keepdims=True)
+    return _divided(np.maximum(rows, 0))
 
 
 def _negative(raw: RawPredictions, lows: np.ndarray) -> Finding:

@@ -113,6 +113,13 @@ def test_column_of_nan_has_no_fix():
     assert finding.columns == ("2",)
 
 
+def test_a_row_of_nothing_but_negative_noise_is_not_divided_by_zero():
+    noise = changed([5], slice(None), -1e-9)
+    fixed = examine(noise, Y).fix("negative")
+    assert fixed["rounding"].rows.tolist() == [5]
+    assert "row 5 sums to 0" in fixed["rounding"].message
+
+
 def test_negative_noise_is_clipped_and_large_negatives_are_removed():
     noise = changed([5], [1], -1e-9)
     np.testing.assert_allclose(examine(noise, Y).fix("negative").predictions().proba[5, 1], 0.0, atol=2e-9)
