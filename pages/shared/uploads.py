@@ -101,7 +101,7 @@ def read(
         contents = [
             earlier_tables.get(file_id)
             if file is None or file_id in earlier_tables
-            else (file.name, file.getbuffer())
+            else (file.name, file.getvalue())  # `getbuffer` copies what can be shared
             for file, file_id in zip(files, key, strict=True)
         ]
         new = [file for file in files if file is not None and file.file_id not in earlier_tables]

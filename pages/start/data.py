@@ -14,13 +14,14 @@ from calib.datasets import EXAMPLE_TITLES
 from calib.figures import class_shares
 from calib.isolation.reader import start
 from calib.kinds import lacks
+from pages.shared.limits import release
 from pages.shared.panels.class_names import offer_class_names
 from pages.shared.panels.findings import show_findings, show_roles
 from pages.shared.panels.preview import show_file
 from pages.shared.panels.project import is_project_file, offer_project, show_origin, show_project
 from pages.shared.panels.rows import rows_panel
 from pages.shared.panels.summary import is_summary_file, show_summary
-from pages.shared.session import BASE, dataset, from_example, methods, use
+from pages.shared.session import BASE, Dataset, dataset, from_example, methods, use
 from pages.shared.uploads import accepted, dismiss, pending, read, take_up_again, taken_up_again, why_not
 from pages.shared.widgets import ARROW, chart, escaped, heading, literal
 
@@ -102,29 +103,11 @@ def show_one_score(rows: Any) -> None:
     show_preview(pd.DataFrame({head: score, "outcome": names[top.labels]}), top)
 
 
-heading("Data", "Choose or upload predicted probabilities and true labels. Every other page is about them.")
-start()
-data = dataset()
-tabs = ["Built-in example", "Upload your own"]
-example_tab, upload_tab = st.tabs(
-    tabs, default=tabs[pending() or data.example is None or "own-data" in st.session_state]
-)
-with example_tab:
-    names = list(EXAMPLE_TITLES)
-    st.session_state["choice"] = data.example or st.session_state.get("choice", names[0])
-    st.selectbox(
-        "Example", names, key="choice", format_func=EXAMPLE_TITLES.__getitem__, on_change=choose_example
-    )
-    if data.example is None:
-        st.button("Open this example", on_click=choose_example)
-with upload_tab:
-    st.markdown(
-        "One row per example: a probability for each class and the true label; or less, such as the "
-        "predicted class, its confidence and the true label; a confidence and whether it was right; or one "
-        "probability and a 0/1 label. CSV, TSV, JSON, Parquet, Feather, NPY or NPZ. calib keeps files in "
-        "this session's memory and saves none; while a large file is received, the server passes it "
-        "through a temporary file without a name."
-    )
+def show_uploads(data: Dataset) -> bool:
+    """Show the fields for files, and what is in them; return whether these files are in use.
+
+    The files are no names of the page: what is called when a widget changes would keep them in memory.
+    """
     left, right = st.columns(2)
     evaluation = left.file_uploader(
         "Predictions (with labels), a project, or a summary",
@@ -175,10 +158,38 @@ with upload_tab:
         try:
             use(accepted(reading, share / 100))
             st.session_state["in_use"] = (reading, dataset())
+            release([file for file in (evaluation, labels, calibration, calibration_labels) if file])
             st.rerun()
         except InputError as error:
             st.error(f"Not loaded: {escaped(error)}")
             st.caption("The data loaded before are still in use.")
+    return used
+
+
+heading("Data", "Choose or upload predicted probabilities and true labels. Every other page is about them.")
+start()
+data = dataset()
+tabs = ["Built-in example", "Upload your own"]
+example_tab, upload_tab = st.tabs(
+    tabs, default=tabs[pending() or data.example is None or "own-data" in st.session_state]
+)
+with example_tab:
+    names = list(EXAMPLE_TITLES)
+    st.session_state["choice"] = data.example or st.session_state.get("choice", names[0])
+    st.selectbox(
+        "Example", names, key="choice", format_func=EXAMPLE_TITLES.__getitem__, on_change=choose_example
+    )
+    if data.example is None:
+        st.button("Open this example", on_click=choose_example)
+with upload_tab:
+    st.markdown(
+        "One row per example: a probability for each class and the true label; or less, such as the "
+        "predicted class, its confidence and the true label; a confidence and whether it was right; or one "
+        "probability and a 0/1 label. CSV, TSV, JSON, Parquet, Feather, NPY or NPZ. calib keeps files in "
+        "this session's memory and saves none; while a large file is received, the server passes it "
+        "through a temporary file without a name."
+    )
+    used = show_uploads(data)
 
 st.header("Loaded data", anchor=False)
 st.markdown(literal(data.name) + "  \n" + (data.description if data.example else escaped(data.description)))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import io
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from calib import HistogramBinning, MulticlassToBinary, Predictions
 from calib.calibrators.multiclass import of_one_score
@@ -235,3 +237,14 @@ def test_apply_corrects_for_label_shift():
         control = next(one for one in app.segmented_control if one.label == "Class shares of the new rows")
     app.selectbox[0].select(next(name for name in app.selectbox[0].options if name.startswith("TL-HB"))).run()
     assert "needs a probability for every class" in shown_text(app)
+
+
+def test_the_bytes_of_a_used_file_are_not_kept():
+    """What a widget calls lives on with the names of its page: the file must not be one of them."""
+    app = open_page("pages/start/data.py", example="digits")
+    upload(app, "up", "used.csv", csv(PROBA))
+    press(app, "Use these files")
+    app.switch_page("pages/start/overview.py").run()
+    gc.collect()
+    kept = [one.name for one in gc.get_objects() if isinstance(one, UploadedFile)]
+    assert "used.csv" not in kept
