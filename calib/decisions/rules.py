@@ -72,10 +72,14 @@ class DecisionRule(AcceptanceRule):
     needed : int or None
         Where an accuracy cannot be supported: about how many rows would do at least, if the share of wrong
         ones stayed as it is here; None where the target is supported, or that share is too large.
+    reached : bool
+        Whether some score is as large as the accuracy asked for, from where the search for a threshold goes
+        down; True for other targets.
     """
 
     outcome: Outcome
     needed: int | None
+    reached: bool
 
     @property
     def coverage(self) -> float:
@@ -97,13 +101,18 @@ class DecisionRule(AcceptanceRule):
             )
         if self.guarantee is not None:
             words += f" {self.guarantee}"
+        elif not self.reached:
+            words += (
+                f" No score here reaches {self.value:.4g}, from where the search for a threshold goes down: "
+                "calibrate the scores first, or ask for less."
+            )
         elif self.target == "accuracy" and self.needed is not None:
             words += (
                 f" These rows are too few to promise an accuracy of {self.value:.4g}: about {self.needed:,} "
                 "rows would do, if the share of wrong ones among the most confident stayed as it is here."
             )
         elif self.target == "accuracy":
-            words += f" Even of the most confident predictions fewer than {self.value:.4g} are right here."
+            words += f" Even of the most confident predictions a share below {self.value:.4g} is right here."
         return words
 
     def evaluate(self, y_true: Any, scores: Any) -> Outcome:
@@ -205,7 +214,8 @@ def decide(
     of_event = isinstance(scores, BinaryPrediction)
     chosen: dict[str, Any] = {"thresholds": thresholds, "by": by, "target": target, "value": value}
     chosen |= {"alpha": alpha, "guarantee": guarantee, "of_event": of_event}
-    return DecisionRule(**chosen, outcome=outcome, needed=needed)
+    reached = target != "accuracy" or bool((problems.scores >= value).any())
+    return DecisionRule(**chosen, outcome=outcome, needed=needed, reached=reached)
 
 
 def _problems(y_true: Any, scores: Any, by: str | None) -> BinaryProblems:

@@ -18,13 +18,20 @@ from calib.notions import TOP_K_NOTIONS, NotionShape
 from calib.results import Result
 from calib.validation import check_alpha, check_count
 
-#: What the theorems assume, for a reader who has not seen the paper.
+#: What the theorems assume, for a reader who has not seen the paper; `chosen` is one of `CHOSEN`.
 ASSUMPTIONS = (
     "The calibration rows and the rows to come are independent draws from one population.",
     "The model was not trained, tuned or selected on the calibration rows.",
-    "Points per bin were chosen before looking at the calibration rows, and every class has enough of them.",
+    "Points per bin were chosen {chosen}, and every class has enough of them.",
     "The theorems and the intervals are proved for bins cut at calibration scores. Bins here are cut halfway "
     "between two scores and use all their rows; `python -m benchmarks.guarantee_coverage` simulates that.",
+)
+
+#: How points per bin were chosen: of one calibrator, and of one among several.
+CHOSEN = (
+    "before looking at the calibration rows",
+    "among as many calibrators as the chance of failure is divided among, and nothing else was chosen by the "
+    "calibration rows",
 )
 
 #: One more, by the rule for equal scores.
@@ -377,7 +384,7 @@ def guarantee_card(
         void=void,
         void_because=void_because,
         covered=float(entries[covered].sum() / entries.sum()),
-        assumptions=(*ASSUMPTIONS, ties),
+        assumptions=(*(line.format(chosen=CHOSEN[choices > 1]) for line in ASSUMPTIONS), ties),
     )
 
 

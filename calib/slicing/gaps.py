@@ -67,11 +67,19 @@ class SliceGaps(Drawn):
 
     @property
     def direction(self) -> list[str]:
-        """Of each group: "more overconfident", "more underconfident" or "not distinguishable"."""
-        return [
-            "more overconfident" if high < 0 else "more underconfident" if low > 0 else "not distinguishable"
-            for low, high in zip(self.bias_lower, self.bias_upper, strict=True)
-        ]
+        """Of each group: "more" or "less", "overconfident" or "underconfident"; or "not distinguishable".
+
+        A group is "less underconfident" where it is right more often than it says, and others are by more.
+        """
+
+        def words(own: float, low: float, high: float) -> str:
+            if high < 0:
+                return "more overconfident" if own < 0 else "less underconfident"
+            if low > 0:
+                return "more underconfident" if own > 0 else "less overconfident"
+            return "not distinguishable"
+
+        return list(map(words, self.bias, self.bias_lower, self.bias_upper))
 
     @property
     def verdict(self) -> list[str]:

@@ -87,6 +87,9 @@ def test_a_target_out_of_reach_says_how_many_rows_would_do():
     assert decide(more[1], more[0], accuracy=0.99).coverage > 0.0
     wrong = decide(np.zeros(100, int), np.full(100, 0.999), accuracy=0.9)
     assert wrong.needed is None
+    assert "a share below 0.9 is right" in wrong.sentence
+    humble = decide(np.ones(1_000, int), np.tile([0.2, 0.8], (1_000, 1)), accuracy=0.99)  # always right
+    assert "No score here reaches 0.99" in humble.sentence
 
 
 def test_reviews_leave_as_many_rows_as_asked():

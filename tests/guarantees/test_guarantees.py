@@ -262,6 +262,8 @@ def test_card_of_class_wise_is_theorem_2():
     assert card.marginal == pytest.approx(theorem.marginal)
     assert card.conditional == pytest.approx(theorem.conditional)
     assert len(card.assumptions) == 5
+    assert "before looking" in card.assumptions[2]
+    assert "divided among" in guarantee_card(model, choices=5).assumptions[2]
     assert "ties='randomize'" in card.assumptions[-1]
 
 

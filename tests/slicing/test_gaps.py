@@ -42,6 +42,16 @@ def test_gaps_are_those_of_a_group_and_all_other_rows(weights):
     assert gaps.frame()["direction"].tolist() == gaps.direction
 
 
+def test_a_group_that_is_less_underconfident_is_not_called_overconfident():
+    """Both sides are right more often than they say, and less often: the words follow the group itself."""
+    group, other = np.repeat([0, 1], 2_000), np.tile(np.arange(100), 40)
+    for right in (70, 90), (10, 40):
+        happened = other < np.where(group == 0, *right)
+        words = slice_gaps(happened, np.full(4_000, 0.5), group.astype(str)).direction
+        wanted = ["less underconfident", "more underconfident"]
+        assert words == (wanted if right[0] > 50 else ["more overconfident", "less overconfident"])
+
+
 def test_a_choice_among_groups_does_not_narrow_the_intervals():
     every, one = slice_gaps(Y, TOP, GROUP), slice_gaps(Y, TOP, GROUP, only=["south"])
     assert one.group.tolist() == ["south"]

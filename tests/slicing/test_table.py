@@ -20,9 +20,11 @@ QUICK = {"n_resamples": 60, "random_state": 0}
 
 @pytest.mark.parametrize("notion", ["top-label", "confidence"])
 def test_each_group_is_assessed_alone(notion):
-    weights = RANDOM.integers(0, 3, N)
+    weights = np.random.default_rng(1).integers(0, 3, N)
     for of_rows in ({}, {"sample_weight": weights}):
-        table = slices(Y, PROBA, GROUPS, notion=notion, n_bins=5, **of_rows, **QUICK)
+        table = slices(
+            Y, PROBA, GROUPS, notion=notion, n_bins=5, n_resamples=1_000, random_state=0, **of_rows
+        )
         assert sorted(table.group) == ["north", "south", "west"]
         for at, group in enumerate(table.group):
             rows = (group == GROUPS) & (weights > 0 if of_rows else True)
@@ -30,7 +32,7 @@ def test_each_group_is_assessed_alone(notion):
             expected = calib.ece(Y[rows], PROBA[rows], notion=notion, n_bins=5, **one)
             assert table.error[at] == pytest.approx(expected)
             floor = calib.noise_floor(
-                Y[rows], PROBA[rows], notion=notion, n_bins=5, n_resamples=400, random_state=1, **one
+                Y[rows], PROBA[rows], notion=notion, n_bins=5, n_resamples=1_000, random_state=1, **one
             )
             assert table.floor[at] == pytest.approx(floor.mean, rel=0.15)
             assert table.floor_upper[at] == pytest.approx(floor.quantile(0.95), rel=0.25)
@@ -42,7 +44,9 @@ def test_each_group_is_assessed_alone(notion):
 
 
 def test_columns_of_a_table_are_cut_each_and_judged_together():
-    table = pd.DataFrame({"region": GROUPS, "age": RANDOM.normal(40, 10, N), "day": ["2024-01-09"] * N})
+    table = pd.DataFrame(
+        {"region": GROUPS, "age": np.random.default_rng(1).normal(40, 10, N), "day": ["2024-01-09"] * N}
+    )
     found = slices(Y, PROBA, table, cuts={"age": [30, 50]}, **QUICK)
     assert len(found) == 3 + 3 + 1
     assert set(found.group[found.column == "age"]) == {"below 30", "30 to 50", "50 and more"}
@@ -52,8 +56,9 @@ def test_columns_of_a_table_are_cut_each_and_judged_together():
 
 
 def test_scores_of_one_event_have_slices():
-    score = RANDOM.random(N)
-    happened = RANDOM.random(N) < np.where(GROUPS == "south", score**3, score)
+    random = np.random.default_rng(2)
+    score = random.random(N)
+    happened = random.random(N) < np.where(GROUPS == "south", score**3, score)
     table = slices(happened, score, GROUPS, **QUICK)
     assert table.group[0] == "south"
     assert table.above_noise.tolist() == [True, False, False]
