@@ -16,15 +16,14 @@ RANDOM = np.random.default_rng(0)
 PROBA, Y = oracles.random_predictions(RANDOM, N, 3, digits=2)
 GROUPS = RANDOM.choice(["north", "south", "west"], N, p=[0.5, 0.4, 0.1])
 QUICK = {"n_resamples": 60, "random_state": 0}
+MANY = {"n_resamples": 1_000, "random_state": 0}
 
 
 @pytest.mark.parametrize("notion", ["top-label", "confidence"])
 def test_each_group_is_assessed_alone(notion):
     weights = np.random.default_rng(1).integers(0, 3, N)
     for of_rows in ({}, {"sample_weight": weights}):
-        table = slices(
-            Y, PROBA, GROUPS, notion=notion, n_bins=5, n_resamples=1_000, random_state=0, **of_rows
-        )
+        table = slices(Y, PROBA, GROUPS, notion=notion, n_bins=5, **MANY, **of_rows)
         assert sorted(table.group) == ["north", "south", "west"]
         for at, group in enumerate(table.group):
             rows = (group == GROUPS) & (weights > 0 if of_rows else True)
