@@ -53,7 +53,7 @@ if (!window.calibSession) {
         page.head.append(style);
         page.body.append(picture);
         picture.onload = () => {
-          frame.contentWindow.onafterprint = () => frame.remove();
+          frame.contentWindow.onafterprint = () => { frame.remove(); URL.revokeObjectURL(picture.src); };
           frame.contentWindow.print();
         };
         picture.src = URL.createObjectURL(blob);

@@ -214,7 +214,10 @@ def decide(
     of_event = isinstance(scores, BinaryPrediction)
     chosen: dict[str, Any] = {"thresholds": thresholds, "by": by, "target": target, "value": value}
     chosen |= {"alpha": alpha, "guarantee": guarantee, "of_event": of_event}
-    reached = target != "accuracy" or bool((problems.scores >= value).any())
+    reached = True
+    if target == "accuracy":
+        grid, starts = grid_of(value)
+        reached = bool(problems.scores.max() >= grid[max(starts)])
     return DecisionRule(**chosen, outcome=outcome, needed=needed, reached=reached)
 
 

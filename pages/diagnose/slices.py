@@ -175,7 +175,7 @@ worst = [
 ]
 st.markdown(
     f"{table.words('**{}**')}."
-    + (f" The evidence is clearest for {'; '.join(worst)}." if worst else " None stands out.")
+    + (f" The evidence is clearest for these: {'; '.join(worst)}." if worst else " None stands out.")
 )
 main, side = beside("slice")
 with main:

@@ -173,7 +173,7 @@ def rows_of(report: Examination) -> Any:
         If there is an error.
     """
     for finding in report.errors:
-        hint = " Accept it above." if finding.fix is not None else ""
+        hint = " Apply the fix above." if finding.fix is not None else ""
         raise InputError(finding.message + hint)
     return report.announced()
 
@@ -183,7 +183,7 @@ def why_not(reading: Reading) -> str:
     for part, report in reading.reports.items():
         for finding in report.errors:
             message = finding.message[:1].upper() + finding.message[1:]
-            return f"{message} Accept the fix above." if finding.fix is not None else message
+            return f"{message} Apply the fix above." if finding.fix is not None else message
         if any(finding.code == "labels_missing" for finding in report.findings):
             return f"There are no true labels in the {part} rows; add a column of labels or a file of them."
     return ""
