@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.shared.accessibility import BACKGROUND
+from pages.shared.address import presenting
 from pages.shared.lesson_steps import (
     binning,
     jensen,
@@ -30,12 +32,16 @@ STEPS = {
 ORDER = list(STEPS)
 
 
-#: What a presentation leaves out, and its size of type: a beamer's picture is read from ten metres.
-PRESENTATION = """<style>
+#: A presentation leaves out what is not the step; its type grows with the screen, since a beamer's picture is
+#: read from ten metres; and the way to the next step is always in sight.
+PRESENTATION = f"""<style>
 [data-testid=stSidebar], [data-testid=stSidebarCollapsedControl], [data-testid=stExpandSidebarButton],
-[data-testid=stHeader], .st-key-lesson-head { display: none !important; }
-[data-testid=stMainBlockContainer] { padding-top: 1.5rem; max-width: 100%; }
-html { font-size: 135% !important; }
+[data-testid=stHeader], .st-key-lesson-head {{ display: none !important; }}
+[data-testid=stMainBlockContainer] {{ padding: 1rem 2rem 4.5rem; max-width: 100%; }}
+[data-testid=stMainBlockContainer] > [data-testid=stVerticalBlock] {{ gap: 0.6rem; }}
+html {{ font-size: clamp(112%, 1.15vw, 220%) !important; }}
+.st-key-lesson-turn {{ position: fixed; inset: auto 0 0 0; width: auto !important; z-index: 10;
+  padding: 0.4rem 2rem; background: {BACKGROUND}; }}
 </style>"""
 
 
@@ -58,8 +64,7 @@ st.session_state["lesson"] = step
 position = ORDER.index(step)
 title, show = STEPS[step]
 
-presenting = st.query_params.get("present") == "yes"
-if presenting:
+if presenting():
     st.html(PRESENTATION)
 with st.container(key="lesson-head"):
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
@@ -88,12 +93,12 @@ st.header(f"{position + 1}. {title}", anchor=False)
 if step != "six-points":
     st.query_params.pop("table", None)
 show()
-with st.container(horizontal=True, horizontal_alignment="distribute"):
+with st.container(key="lesson-turn", horizontal=True, horizontal_alignment="distribute"):
     if position > 0:
         before = ORDER[position - 1]
         label = f"{position}. {STEPS[before][0]}"
         st.button(label, on_click=go, args=(before,), icon=":material/arrow_back:", shortcut="PageUp")
-    if presenting:
+    if presenting():
         st.button("End", on_click=present, args=(False,), icon=":material/close:", shortcut="Escape")
     if position + 1 < len(ORDER):
         after = ORDER[position + 1]

@@ -11,14 +11,16 @@ UPLOADS = {
     "calibrator-file": "a calibrator",
     "apply-file": "new predictions",
 }
+#: The background of the page in both themes, as `.streamlit/config.toml` has it.
+BACKGROUND = "light-dark(#FFFFFF, #14181C)"
 #: Streamlit writes in white on the primary colour, which is bright in the dark theme: a contrast of 2.3. The
 #: browser knows the theme: when a viewer changes it, no page runs again.
-ON_PRIMARY = """
+ON_PRIMARY = f"""
 button[kind=primary]:enabled, button[kind=primary]:enabled p, button[kind=primary]:enabled kbd,
-[data-testid=stMultiSelect] [data-tag] {
-    color: light-dark(#FFFFFF, #14181C);
-}
-button kbd, button :has(> kbd) { opacity: 1 !important; }"""
+[data-testid=stMultiSelect] [data-tag] {{
+    color: {BACKGROUND};
+}}
+button kbd, button :has(> kbd) {{ opacity: 1 !important; }}"""
 #: The button of a figure's menu that presses the camera above the figure: `assets/session.js` does it.
 SAVE = """
 .calib-save {

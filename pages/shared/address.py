@@ -17,6 +17,11 @@ SHARED = ("bins",)
 LONGEST = 2_000
 
 
+def presenting() -> bool:
+    """Return whether a step of the lesson fills the screen."""
+    return st.query_params.get("present") == "yes"
+
+
 def drop_unusable() -> None:
     """Drop what no control of any page accepts, and start the run again without it.
 

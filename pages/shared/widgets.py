@@ -20,7 +20,7 @@ from calib.isolation.computing import write_table
 from calib.kinds import COUNTS_ROWS, READS_ROWS, Kind, lacks, needs_equal_rows, needs_rows
 from calib.predictions import effective_words, weight_words
 from calib.report.html import page, paragraph, text
-from pages.shared.address import keep_in_address
+from pages.shared.address import keep_in_address, presenting
 from pages.shared.pictures import offer_picture, picture_of
 from pages.shared.session import DEFAULT_BINS, Dataset, Method, dataset, lost, methods
 from pages.shared.texts import PAGE_TERMS
@@ -30,6 +30,8 @@ GLOSSARY = "pages/learn/glossary.py"
 #: Cells of the largest table whose file is made before anybody asks for it: 10 to 30 ms.
 MADE_AT_ONCE = 20_000
 ARROW = ":material/arrow_forward:"
+#: Size of the type in a figure that is presented, of its usual size.
+PRESENTED = 1.125
 #: What a session can lose, by its word in the address.
 LOST = {"data": "the data you uploaded", "fitted": "the calibrators you fitted and the models you added"}
 
@@ -160,9 +162,14 @@ def chart(
     alt: str,
     on_select: Any = "ignore",
 ) -> None:
-    """Draw a figure with its downloads: its data as CSV, a page, and a picture with title and caption."""
+    """Draw a figure with its downloads: its data as CSV, a page, and a picture with title and caption.
+
+    A presentation shows the figure alone, with larger type.
+    """
     wanted = picture_of(key, st.context.theme.type == "dark")
     figure.update_layout(template=template(wanted.dark), **wanted.layout)
+    if presenting():
+        figure.update_layout(font_size=PRESENTED * (figure.layout.font.size or 12))
     if on_select != "ignore" and isinstance(figure, Drawing):
         figure.keep_unselected()
     file = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
@@ -175,6 +182,8 @@ def chart(
         alt=alt,
         config=CONFIG | {"toImageButtonOptions": {"format": wanted.format, "filename": file, "scale": 2}},
     )
+    if presenting():
+        return
     log = st.session_state.get("fixes", ())
     with st.container(horizontal=True, horizontal_alignment="right", gap="small"):
         if table is not None:

@@ -80,3 +80,41 @@ def test_links_from_a_heading_and_from_the_notes(open_page):
     settled(page)
     assert page.get_by_text("6 different vectors for six points").is_visible()
     assert "notion=canonical" in page.url
+
+
+def test_a_presentation_by_keyboard_and_its_link(open_page):
+    page = open_page("learn")
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    page.get_by_role("button", name="Present").click()
+    page.get_by_role("button", name="End").wait_for()
+    settled(page)
+    main = page.get_by_test_id("stMain")
+    assert not page.get_by_test_id("stSidebar").is_visible()
+    assert page.get_by_text("Data (CSV)").count() == 0
+    assert page.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") == 1920 * 0.0115
+    # A whole step on a beamer's picture; the next one begins at its top, however far one has read.
+    page.keyboard.press("PageDown")
+    page.get_by_role("heading", level=2, name="2. Why it can only be worse").wait_for()
+    settled(page)
+    assert main.evaluate("main => main.scrollHeight - main.clientHeight") == 0
+    keep_picture(page, "learn-presented-light-1920")
+    page.keyboard.press("PageDown")
+    page.get_by_role("heading", level=2, name="3. Six points, five notions").wait_for()
+    settled(page)
+    page.get_by_role("radio", name="class-wise").click()
+    settled(page)
+    main.evaluate("main => main.scrollTo(0, main.scrollHeight)")
+    link = page.url
+    page.keyboard.press("PageUp")
+    page.get_by_role("heading", level=2, name="2. Why it can only be worse").wait_for()
+    assert main.evaluate("main => main.scrollTop") == 0
+
+    page = open_page(link.split("/", 3)[3], width=1920)
+    assert heading(page) == "3. Six points, five notions"
+    assert page.get_by_role("radio", name="class-wise").is_checked()
+    assert not page.get_by_test_id("stSidebar").is_visible()
+    page.keyboard.press("Escape")
+    page.get_by_role("heading", level=1, name="Learn").wait_for()
+    settled(page)
+    assert page.get_by_text("Data (CSV)").count() > 0
+    assert page.get_by_role("radio", name="class-wise").is_checked()
