@@ -77,11 +77,12 @@ def find_scale(raw: RawPredictions) -> Finding | None:
         allowed = min(max(allowed, 0.5 * raw.n_classes * 10.0**-printed), MOST_ROUNDING)
     if off.max() <= allowed * (1 + 1e-9):
         how = f"printed with {printed} decimals" if printed is not None else "stored in low precision"
+        as_they_are = off.max() <= ROW_SUM_TOLERANCE
+        what = "They are used as they are." if as_they_are else "The fix divides each row by its sum."
         return Finding(
             "rounding",
-            "note" if off.max() <= ROW_SUM_TOLERANCE else "error",
-            f"row sums differ from 1 by up to {off.max():.3g}, as values {how} do. The fix divides each row "
-            "by its sum.",
+            "note" if as_they_are else "error",
+            f"row sums differ from 1 by up to {off.max():.3g}, as values {how} do. {what}",
             columns=(),
             repair=_renormalised,
         )

@@ -33,15 +33,17 @@ ORDER = list(STEPS)
 
 
 #: A presentation leaves out what is not the step; its type grows with the screen, since a beamer's picture is
-#: read from ten metres; and the way to the next step is always in sight.
+#: read from ten metres; and where there is room the way to the next step is always in sight.
 PRESENTATION = f"""<style>
 [data-testid=stSidebar], [data-testid=stSidebarCollapsedControl], [data-testid=stExpandSidebarButton],
 [data-testid=stHeader], .st-key-lesson-head {{ display: none !important; }}
 [data-testid=stMainBlockContainer] {{ padding: 1rem 2rem 4.5rem; max-width: 100%; }}
 [data-testid=stMainBlockContainer] > [data-testid=stVerticalBlock] {{ gap: 0.6rem; }}
 html {{ font-size: clamp(112%, 1.15vw, 220%) !important; }}
-.st-key-lesson-turn {{ position: fixed; inset: auto 0 0 0; width: auto !important; z-index: 10;
-  padding: 0.4rem 2rem; background: {BACKGROUND}; }}
+@media (min-width: 900px) {{
+  .st-key-lesson-turn {{ position: fixed; inset: auto 0 0 0; width: auto !important; z-index: 10;
+    padding: 0.4rem 2rem; background: {BACKGROUND}; }}
+}}
 </style>"""
 
 

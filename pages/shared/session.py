@@ -35,7 +35,7 @@ from calib.scale.summary import Summary
 from calib.slicing import cut_column
 from calib.validation import group_name
 from pages.shared import limits
-from pages.shared.address import ABOUT_DATA
+from pages.shared.address import ABOUT_DATA, SHARED
 from pages.shared.kept import digest, kept
 from pages.shared.work import compute
 
@@ -353,10 +353,17 @@ def as_project() -> Project:
         calibrators={method.name: method.calibrator for method in fitted},
         choices={method.name: method.choices for method in fitted if method.choices > 1},
         models={method.name: method.scores for method in others if method.calibrator is None},
-        settings=st.session_state.get("addresses", {}),
+        settings=_settings(),
         notes=notes(),
         upload=data.upload,
     )
+
+
+def _settings() -> Settings:
+    """Return the settings of each page; of those that all pages share, the values they have now."""
+    shared = {name: str(st.session_state[name]) for name in SHARED if name in st.session_state}
+    pages: Settings = st.session_state.get("addresses", {})
+    return {page: {name: shared.get(name, value) for name, value in of.items()} for page, of in pages.items()}
 
 
 def open_project(project: Project) -> None:
@@ -397,6 +404,10 @@ def open_project(project: Project) -> None:
     use(data, found)
     st.session_state["notes"] = project.notes
     st.session_state["saved"] = st.session_state["addresses"] = project.settings
+    for name in SHARED:
+        for settings in project.settings.values():
+            if settings.get(name, "").isdecimal():
+                st.session_state[name] = int(settings[name])
 
 
 def notes() -> str:

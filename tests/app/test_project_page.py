@@ -49,6 +49,7 @@ def test_project_restores_the_session_in_another_one(monkeypatch):
     assert "percent" in shown_text(app)
     assert "true label: label" in shown_text(app)
     assert app.text_area(key="notes").value == "The *cats* are off."
+    assert app.session_state["bins"] == 20
     after = app.session_state["methods"]
     assert list(after) == list(before)
     for name, method in before.items():
