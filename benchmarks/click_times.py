@@ -1,64 +1,106 @@
-"""How fast the app answers a click with 50,000 rows x 1,000 classes loaded, and what memory it holds.
+"""Time the app's answers in a real Chromium, with files of three sizes uploaded.
 
-Starts the app on a free port, opens it in a real Chromium and times, from the user's action until the app
-has settled (script done, every chart drawn): the first visit of a page, and the clicks on it.
+    python -m benchmarks.click_times [ROWSxCLASSES ...] [--repeats 20] [--json benchmarks/click_times.json]
 
-    python benchmarks/click_times.py [example] [repeats]
-
-`example` is a key of `calib.datasets.EXAMPLE_TITLES` ("many-classes" by default). Needs playwright and a
-Chromium, as the browser tests do, and reads /proc for the memory.
+Starts the app on a free port, uploads a simulated file and times each answer inside the browser: from the
+user's key or click to the last change of the page before it stays as it is for `CALM` ms. Each page is
+visited once before answers are timed; the first visits are reported apart. Beside the times stand the bytes
+of the largest answer that the server sent. The results are kept in the JSON file, from which
+`docs/answers.md` is made: ``--page`` writes it without measuring. Needs playwright and a Chromium, as the
+browser tests do, and reads /proc for the server's memory.
 """
 
 from __future__ import annotations
 
-import math
+import argparse
+import json
 import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import Page, TimeoutError, sync_playwright
+import numpy as np
+from playwright.sync_api import Page, WebSocket, sync_playwright
 
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+from benchmarks.side_by_side import HERE, machine, simulated
+from tests.browser.chromium import find
+from tests.browser.conftest import FLAGS, answers
+from tests.browser.steps import upload_file
+from tests.installed import free_port
 
-from browser.chromium import find  # noqa: E402
-from browser.conftest import FLAGS, answers, free_port  # noqa: E402
-
-from calib.datasets import EXAMPLE_TITLES  # noqa: E402
-
-SETTLED = """() => {
-    const app = document.querySelector("[data-testid=stApp]");
-    const charts = [...document.querySelectorAll("[data-testid=stPlotlyChart]")];
-    return app !== null && app.dataset.testScriptState === "notRunning"
-        && app.dataset.testConnectionState === "CONNECTED"
-        && document.querySelector("[data-stale=true]") === null
-        && charts.every(chart => chart.querySelector(".main-svg") !== null);
-}"""
-
-
-def wait_until_settled(page: Page) -> None:
-    page.wait_for_function(SETTLED, polling=10, timeout=180_000)
-
-
-def wait_for_change(page: Page, act: Callable[[], None]) -> float:
-    """Seconds from an action until the page has changed and settled again; NaN if it never changes."""
-    prose = "() => document.querySelector('[data-testid=stMain]').innerText"
-    before = page.evaluate(prose)
-    begin = time.perf_counter()
-    act()
-    try:
-        page.wait_for_function(f"before => ({prose})() !== before", arg=before, polling=10, timeout=15_000)
-    except TimeoutError:
-        return math.nan
-    wait_until_settled(page)
-    return time.perf_counter() - begin
+RESULTS = HERE / "click_times.json"
+PAGE = HERE.parent / "docs" / "answers.md"
+SIZES = ("10000x10", "1000000x10", "50000x1000")
+#: Milliseconds without any change after which an answer is taken to be complete.
+CALM = 350
+#: Runs of the page that have ended, when the user last did something, and when the page last changed.
+CLOCK = """
+window.clock = { runs: 0, begin: 0, last: 0, state: "" };
+for (const kind of ["pointerup", "keydown"]) {
+    addEventListener(kind, event => { if (event.isTrusted) clock.begin = event.timeStamp; }, true);
+}
+new MutationObserver(() => {
+    clock.last = performance.now();
+    const state = document.querySelector("[data-testid=stApp]")?.dataset.testScriptState ?? "";
+    if (state === "notRunning" && clock.state !== state) clock.runs += 1;
+    clock.state = state;
+}).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+"""
+ANSWERED = f"""runs => clock.runs > runs && clock.state === "notRunning"
+    && performance.now() - clock.last > {CALM}
+    && [...document.querySelectorAll("[data-testid=stPlotlyChart]")].every(
+        chart => chart.querySelector(".main-svg") !== null)"""
 
 
-def aim(page: Page, chart: str, column: float, row: float) -> Callable[[], None]:
+@dataclass
+class Browser:
+    """A page of the app, and the bytes of the answers it received."""
+
+    page: Page
+    received: int = 0
+    found: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.set_default_timeout(60_000)
+        self.page.add_init_script(CLOCK)
+        self.page.on("websocket", self._listen)
+
+    def _listen(self, socket: WebSocket) -> None:
+        socket.on("framereceived", self._count)
+
+    def _count(self, frame: bytes | str) -> None:
+        self.received += len(frame)
+
+    def wait(self, act: Callable[[], None]) -> tuple[float, int]:
+        """Return the seconds from the user's last key or click to the end of the answer, and its bytes."""
+        runs, self.received = self.page.evaluate("clock.runs"), 0
+        act()
+        self.page.wait_for_function(ANSWERED, arg=runs, polling=50)
+        return self.page.evaluate("clock.last - clock.begin") / 1e3, self.received
+
+    def report(self, what: str, answers: list[tuple[float, int]]) -> None:
+        """Keep the median and the worst of some answers, and the bytes of the largest."""
+        seconds = [each for each, _ in answers]
+        self.found.append(
+            {
+                "what": what,
+                "median": statistics.median(seconds),
+                "worst": max(seconds),
+                "times": len(answers),
+                "bytes": max(size for _, size in answers),
+            }
+        )
+        print(json.dumps(self.found[-1]), flush=True)
+
+
+def point(page: Page, chart: str, column: float, row: float) -> Callable[[], None]:
     """Bring a chart on screen and point inside its plot area, at shares of its width and height."""
     area = page.locator(f".st-key-{chart} .nsewdrag").first
     area.scroll_into_view_if_needed()
@@ -66,107 +108,174 @@ def aim(page: Page, chart: str, column: float, row: float) -> Callable[[], None]
     x, y = box["x"] + column * box["width"], box["y"] + row * box["height"]
     page.mouse.move(x - 3, y)
     page.mouse.move(x, y, steps=3)
-    page.wait_for_timeout(300)
+    page.wait_for_timeout(400)
     return lambda: page.mouse.click(x, y)
 
 
-def press(page: Page, slider: int, key: str) -> None:
-    knob = page.locator("[data-testid=stSlider] input[type=range]").nth(slider)
+def press(page: Page, key: str) -> Callable[[], None]:
+    """Focus the first slider of a page, to press a key on it."""
+    knob = page.locator("[data-testid=stSlider] input[type=range]").first
     knob.focus()
-    knob.press(key)
+    return lambda: knob.press(key)
 
 
-def pick_option(page: Page, label: str, text: str) -> None:
-    box = page.get_by_label(label, exact=True).first
-    box.click()
-    box.fill(text)
-    box.press("Enter")
+def turn(page: Page, name: str) -> Callable[[], None]:
+    """Point at the link of a page."""
+    link = page.get_by_test_id("stSidebarNav").get_by_role("link", name=name, exact=True)
+    return lambda: link.click()
 
 
-def report(name: str, seconds: list[float]) -> None:
-    changed = [value for value in seconds if not math.isnan(value)]
-    unchanged = f"   ({len(seconds) - len(changed)} changed nothing)" if len(changed) < len(seconds) else ""
-    if changed:
-        print(
-            f"{name:50s} median {statistics.median(changed):6.2f} s   max {max(changed):6.2f} s{unchanged}",
-            flush=True,
-        )
-
-
-def memory(pid: int) -> str:
-    status = Path(f"/proc/{pid}/status").read_text()
-    now, peak = (int(re.search(rf"{field}:\s+(\d+)", status)[1]) / 1e3 for field in ("VmRSS", "VmHWM"))
-    return f"server memory {now:,.0f} MB, at most {peak:,.0f} MB so far"
-
-
-def visit(page: Page, url: str, path: str) -> None:
-    begin = time.perf_counter()
-    page.goto(f"{url}/{path}")
-    page.wait_for_selector("h1", timeout=180_000)
-    wait_until_settled(page)
-    report(f"open {path.split('?')[0] or 'overview'} (new session)", [time.perf_counter() - begin])
-
-
-def measure(page: Page, url: str, example: str, repeats: int) -> None:
-    visit(page, url, f"?example={example}")
-    visit(page, url, f"classes?example={example}")
-    shares = [(0.55, (row + 0.5) / 20) for row in range(1, repeats + 1)]
-    report(
-        "Classes: click a cell of the heat map",
-        [wait_for_change(page, aim(page, "class-heat", *at)) for at in shares],
+def cells_with_rows(page: Page, chart: str, repeats: int) -> list[tuple[float, float]]:
+    """Return where the cells of a map or the marks of a diagram that hold rows are, as shares of the plot."""
+    found = page.evaluate(
+        """chart => {
+            const plot = document.querySelector(`.st-key-${chart} .js-plotly-plot`);
+            const full = plot._fullLayout, [w, h] = [full.xaxis._length, full.yaxis._length];
+            const at = (x, y) => [full.xaxis.c2p(x) / w, full.yaxis.c2p(y) / h];
+            const found = [];
+            for (const trace of plot._fullData) {
+                if (trace.type === "heatmap") trace.z.forEach((row, j) => [...row].forEach((value, i) => {
+                    if (Number.isFinite(value)) found.push(at(
+                        full.xaxis.d2c(trace.x[i]), full.yaxis.d2c(trace.y[j])));
+                }));
+                else if (trace.customdata && trace.mode?.includes("markers")) [...trace.x].forEach((x, i) => {
+                    if (trace.customdata[i] !== null) found.push(
+                        at(full.xaxis.d2c(x), full.yaxis.d2c(trace.y[i])));
+                });
+            }
+            return found;
+        }""",
+        chart,
     )
-    names = [f"{code:03d}" for code in range(11, 11 + repeats)]
-    report(
-        "Classes: choose a class (open list, type, Enter)",
-        [wait_for_change(page, lambda name=name: pick_option(page, "Class", name)) for name in names],
-    )
-    report(
-        "Classes: move the slider of bins (new floors)",
-        [wait_for_change(page, lambda: press(page, 0, "ArrowRight")) for _ in range(repeats)],
-    )
-    report(
-        "Classes: back to bins seen before",
-        [wait_for_change(page, lambda: press(page, 0, "ArrowLeft")) for _ in range(repeats)],
-    )
-    visit(page, url, f"imbalance?example={example}")
-    report(
-        "Imbalance: other k",
-        [wait_for_change(page, lambda: press(page, 0, "ArrowRight")) for _ in range(repeats)],
-    )
-    visit(page, url, f"reliability?example={example}")
-    report(
-        "Reliability: click a bin",
+    inside = [(x, y) for x, y in found if 0.01 < x < 0.99 and 0.01 < y < 0.99]
+    if not inside:
+        raise ValueError(f"{chart} shows no mark to click")
+    order = np.random.default_rng(0).permutation(len(inside))
+    return [inside[order[index % len(order)]] for index in range(repeats)]
+
+
+def measure(browser: Browser, url: str, file: Path, repeats: int) -> None:
+    """Upload a file, visit the pages, and answer some keys and clicks."""
+    page = browser.page
+    page.goto(f"{url}/data")
+    page.get_by_test_id("stSidebarNav").wait_for()
+    page.wait_for_function(ANSWERED, arg=0, polling=50)
+    page.get_by_text("Upload your own").first.click()
+    upload_file(page, "Predictions (with labels", file)
+    browser.wait(lambda: page.get_by_role("button", name="Use these files").click())
+    for name in ("Overview", "Reliability", "Classes", "Noise"):
+        browser.report(f"{name}, first visit", [browser.wait(turn(page, name))])
+    browser.wait(turn(page, "Reliability"))
+    browser.report(
+        "from page to page: Classes, Reliability",
         [
-            wait_for_change(page, aim(page, "reliability", x, 0.96))
-            for x in (0.95, 0.85, 0.75, 0.65, 0.45)[:repeats]
+            browser.wait(turn(page, ("Classes", "Reliability")[number % 2]))
+            for number in range(2 * (repeats // 2))
         ],
     )
-    report(
-        "Reliability: move the slider of bins",
-        [wait_for_change(page, lambda: press(page, 0, "ArrowRight")) for _ in range(repeats)],
+    for keys in ("ArrowRight", "ArrowLeft"):
+        what = "bins not seen before" if keys == "ArrowRight" else "bins seen before"
+        browser.report(
+            f"Reliability, slider: {what}", [browser.wait(press(page, keys)) for _ in range(repeats)]
+        )
+    marks = cells_with_rows(page, "reliability", repeats)
+    browser.report(
+        "Reliability, click on a bin", [browser.wait(point(page, "reliability", *at)) for at in marks]
+    )
+    browser.wait(turn(page, "Classes"))
+    marks = cells_with_rows(page, "class-heat", repeats)
+    browser.report(
+        "Classes, click on a cell of the map", [browser.wait(point(page, "class-heat", *at)) for at in marks]
     )
 
 
-def main() -> None:
-    example = sys.argv[1] if len(sys.argv) > 1 else "many-classes"
-    repeats = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+@contextmanager
+def serving() -> Iterator[tuple[str, int]]:
+    """Run the app on a free port; its address and process."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
     command += ["--server.address=127.0.0.1", "--server.fileWatcherType=none"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+    with subprocess.Popen(
+        command, cwd=HERE.parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as server:
         try:
             while not answers(url):
-                time.sleep(0.1)
-            print(f"{EXAMPLE_TITLES[example]}; server idle: {memory(server.pid)}")
-            with sync_playwright() as playwright:
-                chromium = playwright.chromium.launch(executable_path=find(), args=FLAGS)
-                page = chromium.new_page(viewport={"width": 1280, "height": 900})
-                measure(page, url, example, repeats)
-                chromium.close()
-            print(memory(server.pid))
+                time.sleep(0.2)
+            time.sleep(5)  # it loads what its pages need
+            yield url, server.pid
         finally:
             server.terminate()
+
+
+def resident(pid: int) -> float:
+    """Return the resident bytes of a process."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return 1024.0 * int(re.search(r"VmRSS:\s+(\d+)", status)[1])
+
+
+def measured(sizes: list[str], repeats: int) -> dict[str, Any]:
+    """Measure every size with a server and a browser of its own."""
+    results: dict[str, Any] = {"machine": machine(), "sizes": {}}
+    for size in sizes:
+        rows, classes = map(int, size.split("x"))
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            serving() as (url, pid),
+            sync_playwright() as playwright,
+        ):
+            file = Path(folder) / "simulated.npz"
+            proba, labels = simulated(rows, classes)
+            np.savez(file, proba=proba, labels=labels)
+            del proba, labels
+            chromium = playwright.chromium.launch(executable_path=find(), args=FLAGS)
+            browser = Browser(chromium.new_page(viewport={"width": 1280, "height": 900}))
+            print(size, flush=True)
+            measure(browser, url, file, repeats)
+            chromium.close()
+            results["sizes"][size] = {"answers": browser.found, "server": resident(pid)}
+    return results
+
+
+def page(results: dict[str, Any]) -> str:
+    """Return the documentation page of the results."""
+    told = results["machine"]
+    lines = [
+        "# Answers",
+        "",
+        "`python -m benchmarks.click_times` uploads simulated files to the app and times its answers in",
+        "Chromium, from a key or a click to the last change on the page, and makes this page. Server and",
+        "browser share the processors.",
+        f"{told['date']}, {told['processors']} processors, Python {told['python']}.",
+        "",
+        "| rows x classes | answer | median, ms | worst, ms | of | most sent, kB |",
+        "| --- | --- | --: | --: | --: | --: |",
+    ]
+    for size, of_size in results["sizes"].items():
+        rows, classes = map(int, size.split("x"))
+        for one in of_size["answers"]:
+            numbers = [1e3 * one["median"], 1e3 * one["worst"], one["times"], one["bytes"] / 1e3]
+            lines.append(
+                f"| {rows:,} x {classes:,} | {one['what']} | "
+                + " | ".join(f"{number:,.0f}" for number in numbers)
+                + " |"
+            )
+    held = [f"{of_size['server'] / 1e6:,.0f} MB ({size})" for size, of_size in results["sizes"].items()]
+    lines += ["", f"The server's memory at the end: {', '.join(held).replace('x', ' x ')}.", ""]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("sizes", nargs="*", default=list(SIZES), metavar="ROWSxCLASSES")
+    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--json", type=Path, default=RESULTS)
+    parser.add_argument("--page", action="store_true", help="write the page alone")
+    options = parser.parse_args()
+    if not options.page:
+        options.json.write_text(json.dumps(measured(options.sizes, options.repeats), indent=1) + "\n")
+    if options.json == RESULTS:
+        PAGE.write_text(page(json.loads(RESULTS.read_text())))
 
 
 if __name__ == "__main__":

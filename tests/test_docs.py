@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from benchmarks import growth, side_by_side
+from benchmarks import click_times, growth, side_by_side
 from docs.coverage import PAGE, SECTIONS, page
 from docs.packages import PICTURE, fewest_arrows, imports
 from tests import ROOT
@@ -59,6 +59,14 @@ def test_page_of_speed_is_made_of_the_results():
     assert set(results["rows"]) == set(side_by_side.ROWS)
     assert side_by_side.PAGE.read_text(encoding="utf-8") == side_by_side.page(results), (
         "run `python -m benchmarks.side_by_side --page`"
+    )
+
+
+def test_page_of_answers_is_made_of_the_results():
+    results = json.loads(click_times.RESULTS.read_text(encoding="utf-8"))
+    assert list(results["sizes"]) == list(click_times.SIZES)
+    assert click_times.PAGE.read_text(encoding="utf-8") == click_times.page(results), (
+        "run `python -m benchmarks.click_times --page`"
     )
 
 

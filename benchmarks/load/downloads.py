@@ -41,6 +41,7 @@ def main() -> int:
         try:
             while done < wanted:
                 visitor.run()
+                visitor.open("Save")
                 visitor.press(FIGURE)
                 time.sleep(LATENCY)
                 for label, status, size in visitor.downloads():

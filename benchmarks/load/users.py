@@ -97,6 +97,7 @@ class User:
         """Make a figure, and fetch all files on offer."""
         self.go("reliability")
         begin = time.perf_counter()
+        self.visitor.open("Save")
         self.visitor.press("Figure (HTML)")
         for label, status, size in self.visitor.downloads():
             if status != 200 or not size:

@@ -98,6 +98,8 @@ class Visitor:
                 element = answer.delta.new_element
                 name = element.WhichOneof("type")
                 self.elements.append((name, getattr(element, name), answer.delta.fragment_id))
+            elif kind == "delta" and answer.delta.add_block.HasField("popover"):
+                self.elements.append(("popover", answer.delta.add_block.popover, answer.delta.fragment_id))
             elif kind == "script_finished":
                 if answer.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
                     return
@@ -123,6 +125,11 @@ class Visitor:
         """Press the first button whose label begins so."""
         button, fragment = self.named("button", label)[0]
         self.run(WidgetState(id=button.id, trigger_value=True), fragment=fragment)
+
+    def open(self, label: str) -> None:
+        """Open the first menu whose label begins so."""
+        menu, fragment = self.named("popover", label)[0]
+        self.run(WidgetState(id=menu.id, bool_value=True), fragment=fragment)
 
     def upload(self, label: str, name: str, content: bytes) -> None:
         """Upload a file and let the page read it."""

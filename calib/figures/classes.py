@@ -134,8 +134,8 @@ def heat(
         ),
         showlegend=False,
     )
-    height = 64 + SCALE_HEIGHT + 24 * max(n_rows, 3)
-    figure.update_layout(template=TEMPLATE, height=height, hoverdistance=40, margin={"b": 52 + SCALE_HEIGHT})
+    height = 72 + SCALE_HEIGHT + 24 * max(n_rows, 3)
+    figure.update_layout(template=TEMPLATE, height=height, hoverdistance=40, margin={"b": 60 + SCALE_HEIGHT})
     named_rows(
         figure, [shorten(class_names[code]) for code in diagram.label], range=[n_rows - 0.5, -0.5], ticks=""
     )

@@ -58,7 +58,8 @@ def template(dark: bool = False) -> go.layout.Template:
             "xaxis": axes,
             "yaxis": axes,
             "colorway": [OKABE_ITO[name] for name in METHOD_COLOURS],
-            "margin": {"l": 60, "r": 16, "t": 12, "b": 52},
+            # Room for numbers and a title: where plotly has to find more, it draws a figure twice.
+            "margin": {"l": 72, "r": 16, "t": 12, "b": 60},
             "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "xanchor": "left"},
             "hoverlabel": {"font": {"family": FONT, "size": 13}, "align": "left"},
             "shapedefaults": {"line": {"color": axis, "width": 1.5, "dash": "dash"}},
@@ -88,6 +89,7 @@ def unit_axes(figure: go.Figure, x_title: str, y_title: str, height: int = 480) 
 def named_rows(figure: go.Figure, names: Iterable[str], **options: Any) -> None:
     """Write a name at 0, 1, ... of the vertical axis; `options` are more of `update_yaxes`."""
     written = [escape(name) for name in names]
+    figure.update_layout(margin_l=24 + round(7.4 * max((len(name) for name in written), default=0)))
     figure.update_yaxes(tickvals=list(range(len(written))), ticktext=written, showgrid=False, **options)
 
 

@@ -1,4 +1,4 @@
-"""The menu of a figure: title, caption, theme and format of what is saved, which the page shows meanwhile."""
+"""The picture of a figure: title, caption, theme and format of what is saved, which the page shows, too."""
 
 from __future__ import annotations
 
@@ -75,42 +75,30 @@ def picture_of(key: str, dark: bool) -> Picture:
 
 
 def offer_picture(key: str) -> None:
-    """Show the menu of a figure; its fields exist only while it is open, and keep what was written."""
-    menu = st.popover(
-        "Picture",
-        key=f"{key}-picture",
-        type="tertiary",
-        icon=":material/image:",
-        on_change="rerun",
-    )
-    if not menu.open:
-        return
+    """Show the fields of a figure's picture in its menu; they keep what was written when it is closed."""
     kept: dict[str, Any] = {"persist_state": "session"}
-    with menu:
-        st.text_input("Title", key=f"{key}-picture-title", **kept)
-        st.text_area("Caption", key=f"{key}-picture-caption", height=80, **kept)
-        st.segmented_control(
-            "Theme",
-            list(THEMES),
-            format_func=THEMES.__getitem__,
-            default="page",
-            required=True,
-            key=f"{key}-picture-theme",
-            **kept,
-        )
-        st.segmented_control(
-            "Format",
-            ["SVG", "PNG", "PDF"],
-            default="SVG",
-            required=True,
-            key=f"{key}-picture-format",
-            **kept,
-        )
-        printed = picture_of(key, dark=False).printed
-        does, label = ("data-calib-print", "Print to PDF") if printed else ("", "Save picture")
-        name = html.escape(key)
-        st.html(f'<button class="calib-save" data-calib-save="{name}" {does}>{label}</button>')
-        if printed:
-            st.caption(
-                "Your browser asks where to print: choose *Save as PDF*. The page has the figure's size."
-            )
+    st.text_input("Title", key=f"{key}-picture-title", **kept)
+    st.text_area("Caption", key=f"{key}-picture-caption", height=80, **kept)
+    st.segmented_control(
+        "Theme",
+        list(THEMES),
+        format_func=THEMES.__getitem__,
+        default="page",
+        required=True,
+        key=f"{key}-picture-theme",
+        **kept,
+    )
+    st.segmented_control(
+        "Format",
+        ["SVG", "PNG", "PDF"],
+        default="SVG",
+        required=True,
+        key=f"{key}-picture-format",
+        **kept,
+    )
+    printed = picture_of(key, dark=False).printed
+    does, label = ("data-calib-print", "Print to PDF") if printed else ("", "Save picture")
+    name = html.escape(key)
+    st.html(f'<button class="calib-save" data-calib-save="{name}" {does}>{label}</button>')
+    if printed:
+        st.caption("Your browser asks where to print: choose *Save as PDF*. The page has the figure's size.")

@@ -162,7 +162,7 @@ def chart(
     alt: str,
     on_select: Any = "ignore",
 ) -> None:
-    """Draw a figure with its downloads: its data as CSV, a page, and a picture with title and caption.
+    """Draw a figure with the menu of its files: its data, a page, and a picture with title and caption.
 
     A presentation shows the figure alone, with larger type.
     """
@@ -184,8 +184,14 @@ def chart(
     )
     if presenting():
         return
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        menu = st.popover(
+            "Save", key=f"{key}-files", type="tertiary", icon=":material/download:", on_change="rerun"
+        )
+    if not menu.open:  # what is in it is made only then
+        return
     log = st.session_state.get("fixes", ())
-    with st.container(horizontal=True, horizontal_alignment="right", gap="small"):
+    with menu:
         if table is not None:
             download(table, file, label="Data (CSV)", key=f"{key}-csv")
         offer(

@@ -18,7 +18,14 @@ def visit():
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_offered_file_is_there_already(visit, page):
+    """Also those in the menus of figures, once these are open."""
     app = visit.switch_page(page).run()
+    assert not app.exception
+    menus = [menu.proto.popover.id.split("-", 2)[2] for menu in app.get("popover")]
+    assert all(name.endswith("-files") for name in menus)
+    for name in menus:
+        app.session_state[name] = True
+    app.run()
     assert not app.exception
     buttons = [button.proto for button in app.get("download_button")]
     assert [button.label for button in buttons if not button.url or button.deferred_file_id] == []
@@ -26,7 +33,8 @@ def test_every_offered_file_is_there_already(visit, page):
 
 def test_a_figure_is_made_when_asked_for_and_offered_until_the_page_runs_again():
     app = open_page("pages/diagnose/reliability.py", example="two-patients")
-    press(app, "Figure (HTML)")
+    app.session_state["reliability-files"] = True
+    press(app.run(), "Figure (HTML)")
     (save,) = [b.proto for b in app.get("download_button") if b.proto.label.startswith("Save ")]
     assert save.label.startswith("Save reliability.html (")
     assert save.url

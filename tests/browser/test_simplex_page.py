@@ -38,7 +38,8 @@ def test_controls_and_downloads(open_page, tmp_path):
     page = open_page("simplex")
     assert len(arrows(page)) == 13
 
-    table = saved(page, page.get_by_role("button", name="Data (CSV)").first.click)
+    page.get_by_role("button", name="Save").first.click()
+    table = saved(page, page.get_by_role("button", name="Data (CSV)").click)
     (tmp_path / "bins.csv").write_bytes(table)
     frame = pd.read_csv(tmp_path / "bins.csv")
     assert frame["evaluation_rows"].sum() == 174_304
@@ -54,13 +55,12 @@ def test_controls_and_downloads(open_page, tmp_path):
     cells = calibrator.assign(load_example("three-classes").evaluation.proba)
     assert (cells == 0).sum() == frame["evaluation_rows"][0]
 
-    page.get_by_role("button", name="Figure (HTML)").first.click()
+    page.get_by_role("button", name="Figure (HTML)").click()
     html = saved(page, page.get_by_role("button", name="Save recalibration.html").click)
     assert b"Plotly.newPlot" in html
     camera = page.locator(".js-plotly-plot").first.locator("[data-title^='Download plot']")
     page.locator(".js-plotly-plot").first.hover()
     assert saved(page, camera.click).startswith(b"<svg")
-    page.get_by_role("button", name="Picture").first.click()
     page.get_by_test_id("stButtonGroup").get_by_text("PNG").click()
     settled(page)
     assert saved(page, page.get_by_text("Save picture").click).startswith(b"\x89PNG")
@@ -105,7 +105,7 @@ def test_many_classes_are_merged_or_renormalised(open_page):
         page.get_by_text(re.compile(rf"Bin {bin_} of the triangle: [\d,]+ rows")).wait_for()
         settled(page)
 
-    page.get_by_role("button", name="Picture").first.click()
+    page.get_by_role("button", name="Save").first.click()
     page.get_by_test_id("stButtonGroup").get_by_text("PDF").click()
     settled(page)
     page.add_init_script("window.print = () => { top.document.title = document.documentElement.outerHTML; }")
