@@ -38,11 +38,16 @@ from calib.validation import as_class_scores, as_labels, check_choice, check_col
 #: float64, and, divided by the number of classes, so that zeros never take more than this of a row.
 LEAST_FLOOR, MOST_FLOOR = 2.0**-126, 1e-3
 
-#: Exponentials of more than minus this are far from the smallest float64.
-LEAST_EXPONENT = 500.0
+#: Exponentials of more than minus this are far from the smallest number of a type.
+LEAST_EXPONENT = {np.float64: 500.0, np.float32: 50.0}
 
 #: Of many rows, one block in so many gives the temperature from which the fit to all of them starts.
 SHARE = 16
+
+#: Relative step in 1 / T at which the search in single precision ends, whose noise is less.
+COARSE = 1e-4
+
+Precision = type[np.float64] | type[np.float32]
 
 #: Temperatures are looked for between these when the objective is log loss.
 TEMPERATURE_RANGE = (0.01, 100.0)
@@ -427,10 +432,10 @@ def _log_odds(log_p: np.ndarray) -> np.ndarray:
     return log_p[:, :-1] - log_p[:, -1:]
 
 
-def log_floored(proba: np.ndarray, floor: float) -> np.ndarray:
-    """Logarithm of probabilities raised to `floor`, in float64."""
-    log_p = proba.astype(np.float64)
-    np.maximum(log_p, floor, out=log_p)
+def log_floored(proba: np.ndarray, floor: float, dtype: Precision = np.float64) -> np.ndarray:
+    """Logarithm of probabilities raised to `floor`."""
+    log_p = proba.astype(dtype)
+    np.maximum(log_p, dtype(floor), out=log_p)
     return np.log(log_p, out=log_p)
 
 
@@ -440,15 +445,17 @@ def log_loss_temperature(
     """Minimise the log loss, convex in b = 1 / T, by Newton steps that stay between known signs of slope.
 
     Logarithms are taken anew at each step: to keep those of all rows takes longer, and much memory. Of many
-    rows the first steps are those of a share.
+    rows the first steps are those of a share, and all but the last ones are in single precision: they only
+    say where the last ones begin.
     """
 
-    def slope_over(slices: list[slice]) -> Callable[[float], tuple[float, float]]:
+    def slope_over(
+        slices: list[slice], dtype: Precision = np.float64
+    ) -> Callable[[float], tuple[float, float]]:
         def slope(b: float) -> tuple[float, float]:
             def of_rows(rows: slice) -> tuple[float, float]:
-                return log_loss_slopes(
-                    proba[rows], codes[rows], floor, b, None if weights is None else weights[rows]
-                )
+                of_these = None if weights is None else weights[rows]
+                return log_loss_slopes(proba[rows], codes[rows], floor, b, of_these, dtype)
 
             first, second = np.sum(map_threads(of_rows, slices), axis=0)
             return float(first), float(second)
@@ -457,18 +464,26 @@ def log_loss_temperature(
 
     slices, start = cached_slices(*proba.shape), 1.0
     if len(slices) >= 8 * SHARE:
-        start = temperature_of_slope(slope_over(slices[::SHARE]))
+        start = temperature_of_slope(slope_over(slices[::SHARE], np.float32), start, COARSE)
+    if len(slices) >= 4:
+        start = temperature_of_slope(slope_over(slices, np.float32), start, COARSE)
     return temperature_of_slope(slope_over(slices), start)
 
 
 def log_loss_slopes(
-    proba: np.ndarray, codes: np.ndarray, floor: float, b: float, weights: np.ndarray | None = None
+    proba: np.ndarray,
+    codes: np.ndarray,
+    floor: float,
+    b: float,
+    weights: np.ndarray | None = None,
+    dtype: Precision = np.float64,
 ) -> tuple[float, float]:
     """Return the first and second derivative in b = 1 / T of the log loss, summed over a block of rows."""
     n_classes = proba.shape[1]
     # The highest log-probability of a row is at least -log L.
-    log_p = (log_floored if b * np.log(n_classes) < LEAST_EXPONENT else _below_top)(proba, floor)
-    p, one = log_p * b, np.ones(n_classes)
+    small = b * np.log(n_classes) < LEAST_EXPONENT[dtype]
+    log_p = (log_floored if small else _below_top)(proba, floor, dtype)
+    p, one = log_p * dtype(b), np.ones(n_classes, dtype=dtype)
     np.exp(p, out=p)
     total = p @ one
     p *= log_p
@@ -477,12 +492,17 @@ def log_loss_slopes(
     variance = (p @ one) / total - mean**2
     mean -= log_p[np.arange(len(codes)), codes]
     if weights is None:
-        return float(mean.sum()), float(variance.sum())
+        return float(mean.sum(dtype=np.float64)), float(variance.sum(dtype=np.float64))
     return float(mean @ weights), float(variance @ weights)
 
 
-def temperature_of_slope(slope: Callable[[float], tuple[float, float]], start: float = 1.0) -> float:
-    """Return T where a convex loss of b = 1 / T is least, of its first and second derivative in b."""
+def temperature_of_slope(
+    slope: Callable[[float], tuple[float, float]], start: float = 1.0, step: float = 1e-6
+) -> float:
+    """Return T where a convex loss of b = 1 / T is least, of its first and second derivative in b.
+
+    A relative step of `step` is the last: what is left is about its square.
+    """
     low, high = 1.0 / TEMPERATURE_RANGE[1], 1.0 / TEMPERATURE_RANGE[0]
     b, tested = 1.0 / start, set()
     for _ in range(100):
@@ -494,7 +514,7 @@ def temperature_of_slope(slope: Callable[[float], tuple[float, float]], start: f
         far = low if first > 0.0 else high
         target = min(max(b - first / second, low), high) if second > 0.0 else far
         last, b = b, target
-        if abs(b - last) <= 1e-6 * last:  # what is left is about its square
+        if abs(b - last) <= step * last:
             break
         if b in tested:
             b = float(np.sqrt(low * high))
@@ -571,8 +591,8 @@ _SEARCHES = {
 }
 
 
-def _below_top(proba: np.ndarray, floor: float) -> np.ndarray:
+def _below_top(proba: np.ndarray, floor: float, dtype: Precision = np.float64) -> np.ndarray:
     """Log-probabilities minus the highest of their row."""
-    log_p = log_floored(proba, floor)
-    log_p -= log_floored(highest(proba)[1], floor)[:, None]
+    log_p = log_floored(proba, floor, dtype)
+    log_p -= log_floored(highest(proba)[1], floor, dtype)[:, None]
     return log_p

@@ -505,14 +505,27 @@ def test_bad_options():
         EnsembleTemperatureScaling(objective="mse").fit(proba, labels)
 
 
-def test_a_share_of_many_rows_only_says_where_to_start(monkeypatch):
-    random = np.random.default_rng(11)
-    proba = random.dirichlet(np.ones(5), 6_000)
-    codes = random.integers(0, 5, 6_000)
-    whole = scaling.log_loss_temperature(proba, codes, 1e-7)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("sharpen", [0.05, 1.0, 5.0, 80.0])
+def test_a_share_and_single_precision_only_say_where_to_start(monkeypatch, sharpen, weighted):
+    proba, codes = simulated(n=6_000, n_classes=5, seed=11, sharpen=sharpen)
+    weights = np.random.default_rng(12).uniform(0.5, 2.0, 6_000) if weighted else None
+    monkeypatch.setattr(parallel, "CACHED", 10**9)
+    assert len(parallel.cached_slices(*proba.shape)) == 1
+    whole = scaling.log_loss_temperature(proba, codes, 1e-30, weights)
     monkeypatch.setattr(parallel, "CACHED", 200)
     assert len(parallel.cached_slices(*proba.shape)) >= 8 * scaling.SHARE
-    assert scaling.log_loss_temperature(proba, codes, 1e-7) == pytest.approx(whole, rel=1e-10)
+    types, slopes = [], scaling.log_loss_slopes
+
+    def watched(*given):
+        types.append(given[-1])
+        return slopes(*given)
+
+    monkeypatch.setattr(scaling, "log_loss_slopes", watched)
+    assert scaling.log_loss_temperature(proba, codes, 1e-30, weights) == pytest.approx(whole, rel=1e-10)
+    of_all = len(parallel.cached_slices(*proba.shape))
+    assert types.count(np.float32) >= of_all
+    assert of_all <= types.count(np.float64) <= 2 * of_all
 
 
 def test_slopes_do_not_depend_on_what_logarithms_are_counted_from(monkeypatch):
@@ -522,8 +535,10 @@ def test_slopes_do_not_depend_on_what_logarithms_are_counted_from(monkeypatch):
     for options in ((), (weights,)):
         plain = scaling.log_loss_slopes(proba, codes, 1e-7, 1.7, *options)
         with monkeypatch.context() as patch:
-            patch.setattr(scaling, "LEAST_EXPONENT", 0.0)
+            patch.setattr(scaling, "LEAST_EXPONENT", dict.fromkeys(scaling.LEAST_EXPONENT, 0.0))
             assert scaling.log_loss_slopes(proba, codes, 1e-7, 1.7, *options) == pytest.approx(plain)
     almost_sure = np.full((3, 2_000), 1e-6)
     almost_sure[:, 0] = 1.0 - 1_999e-6
-    assert np.isfinite(scaling.log_loss_slopes(almost_sure, np.zeros(3, int), 1e-7, 100.0)).all()
+    for dtype in (np.float32, np.float64):
+        slopes = scaling.log_loss_slopes(almost_sure, np.zeros(3, int), 1e-7, 100.0, None, dtype)
+        assert np.isfinite(slopes).all()
