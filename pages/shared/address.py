@@ -19,7 +19,7 @@ LONGEST = 2_000
 
 def presenting() -> bool:
     """Return whether a step of the lesson fills the screen."""
-    return st.query_params.get("present") == "yes"
+    return st.query_params.get("present") == "yes" and st.session_state.get("page-shown") == "Learn"
 
 
 def drop_unusable() -> None:

@@ -168,10 +168,11 @@ def chart(
     """
     wanted = picture_of(key, st.context.theme.type == "dark")
     figure.update_layout(template=template(wanted.dark), **wanted.layout)
-    if presenting():
-        figure.update_layout(font_size=PRESENTED * (figure.layout.font.size or 12))
     if on_select != "ignore" and isinstance(figure, Drawing):
         figure.keep_unselected()
+    if presenting():
+        usual = figure.layout.font.size or figure.layout.template.layout.font.size
+        figure.update_layout(font_size=PRESENTED * usual)
     file = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
     st.plotly_chart(
         figure,

@@ -49,6 +49,16 @@ def parameters() -> list[str]:
     return sorted({*bound, *others})
 
 
+def test_only_steps_of_the_lesson_are_presented():
+    app = open_page("pages/diagnose/reliability.py", example="two-patients", present="yes")
+    assert not app.exception
+    assert len(app.get("popover")) == len(app.get("plotly_chart")) > 0
+    app = open_page(LEARN, step="jensen", present="yes")
+    assert not app.exception
+    assert not app.get("popover")
+    assert app.get("plotly_chart")
+
+
 def test_parameters_are_recognised():
     assert {"L", "draws", "bins", "alpha", "notion", "k", "terms"} <= set(parameters())
     assert len(STEPS) == 8
