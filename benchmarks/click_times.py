@@ -14,14 +14,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,11 +25,11 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import Page, WebSocket, sync_playwright
 
+from benchmarks.load.visitor import resident, served
 from benchmarks.side_by_side import HERE, machine, simulated
 from tests.browser.chromium import find
-from tests.browser.conftest import FLAGS, answers
+from tests.browser.conftest import FLAGS
 from tests.browser.steps import upload_file
-from tests.installed import free_port
 
 RESULTS = HERE / "click_times.json"
 PAGE = HERE.parent / "docs" / "answers.md"
@@ -189,31 +185,6 @@ def measure(browser: Browser, url: str, file: Path, repeats: int) -> None:
     )
 
 
-@contextmanager
-def serving() -> Iterator[tuple[str, int]]:
-    """Run the app on a free port; its address and process."""
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
-    command += ["--server.address=127.0.0.1", "--server.fileWatcherType=none"]
-    with subprocess.Popen(
-        command, cwd=HERE.parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as server:
-        try:
-            while not answers(url):
-                time.sleep(0.2)
-            time.sleep(5)  # it loads what its pages need
-            yield url, server.pid
-        finally:
-            server.terminate()
-
-
-def resident(pid: int) -> float:
-    """Return the resident bytes of a process."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    return 1024.0 * int(re.search(r"VmRSS:\s+(\d+)", status)[1])
-
-
 def measured(sizes: list[str], repeats: int) -> dict[str, Any]:
     """Measure every size with a server and a browser of its own."""
     results: dict[str, Any] = {"machine": machine(), "sizes": {}}
@@ -221,10 +192,11 @@ def measured(sizes: list[str], repeats: int) -> dict[str, Any]:
         rows, classes = map(int, size.split("x"))
         with (
             tempfile.TemporaryDirectory() as folder,
-            serving() as (url, pid),
+            served() as (url, pid),
             sync_playwright() as playwright,
         ):
             file = Path(folder) / "simulated.npz"
+            time.sleep(5)  # the server loads what its pages need
             proba, labels = simulated(rows, classes)
             np.savez(file, proba=proba, labels=labels)
             del proba, labels
@@ -233,7 +205,7 @@ def measured(sizes: list[str], repeats: int) -> dict[str, Any]:
             print(size, flush=True)
             measure(browser, url, file, repeats)
             chromium.close()
-            results["sizes"][size] = {"answers": browser.found, "server": resident(pid)}
+            results["sizes"][size] = {"answers": browser.found, "server": 1e6 * resident(pid)}
     return results
 
 

@@ -11,8 +11,9 @@ from streamlit.runtime.state.session_state_proxy import get_session_state
 
 #: Parameters that say which data are on screen; all others are settings of a page.
 ABOUT_DATA = ("data", "example", "fitted")
-#: Settings that all pages share: a page that is opened has those of the page before, not its own last ones.
-SHARED = ("bins",)
+#: Settings that all pages share, and their values. A page that is opened has those of the page before, not
+#: its own last ones.
+SHARED = {"bins": range(2, 51)}
 #: Characters of the longest value: an edited table of the lesson on six points has 200.
 LONGEST = 2_000
 

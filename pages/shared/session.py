@@ -404,10 +404,11 @@ def open_project(project: Project) -> None:
     use(data, found)
     st.session_state["notes"] = project.notes
     st.session_state["saved"] = st.session_state["addresses"] = project.settings
-    for name in SHARED:
+    for name, values in SHARED.items():  # a project can say anything: what no control offers is left out
+        named = {str(value): value for value in values}
         for settings in project.settings.values():
-            if settings.get(name, "").isdecimal():
-                st.session_state[name] = int(settings[name])
+            if settings.get(name) in named:
+                st.session_state[name] = named[settings[name]]
 
 
 def notes() -> str:

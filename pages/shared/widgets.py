@@ -20,7 +20,7 @@ from calib.isolation.computing import write_table
 from calib.kinds import COUNTS_ROWS, READS_ROWS, Kind, lacks, needs_equal_rows, needs_rows
 from calib.predictions import effective_words, weight_words
 from calib.report.html import page, paragraph, text
-from pages.shared.address import keep_in_address, presenting
+from pages.shared.address import SHARED, keep_in_address, presenting
 from pages.shared.pictures import offer_picture, picture_of
 from pages.shared.session import DEFAULT_BINS, Dataset, Method, dataset, lost, methods
 from pages.shared.texts import PAGE_TERMS
@@ -317,5 +317,6 @@ def bins_and_model() -> tuple[int, Method]:
 
 def bins_slider(label: str = "Equal-width bins B") -> int:
     """Show the slider of the number of bins, which all pages share, and return its value."""
-    keep_in_address("bins", range(2, 51), DEFAULT_BINS)
-    return st.slider(label, 2, 50, key="bins", persist_state="session")
+    values = SHARED["bins"]
+    keep_in_address("bins", values, DEFAULT_BINS)
+    return st.slider(label, values[0], values[-1], key="bins", persist_state="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 
@@ -72,6 +73,25 @@ def test_project_restores_the_session_in_another_one(monkeypatch):
     press(app, "Use these files")
     assert not app.error
     assert app.session_state["dataset"].evaluation.fingerprint == after["Base model"].scores.fingerprint
+
+
+def test_what_no_control_offers_is_not_taken_from_a_project(monkeypatch):
+    app = open_page("pages/diagnose/reliability.py", example="two-patients", bins="20")
+    project = Project.load(saved(app, monkeypatch))
+    opened = []
+    for bins in ("999999999", "9" * 5_000, "-3", "0020", "\u0661\u0662", ""):
+        file = io.BytesIO()
+        replace(project, settings={"Reliability": {"bins": bins}}).save(file)
+        fresh = open_page("pages/start/data.py", example="two-patients")
+        upload(fresh, "up", "forged.calib", file.getvalue())
+        if "This is a project" not in shown_text(fresh) or fresh.error:
+            continue
+        opened.append(bins)
+        press(fresh, "Open this project")
+        assert not fresh.exception
+        assert "bins" not in fresh.session_state or fresh.session_state["bins"] in range(2, 51)
+        assert not fresh.switch_page("pages/start/overview.py").run().exception
+    assert {"999999999", "-3"} <= set(opened)
 
 
 def test_damaged_project_changes_nothing(monkeypatch):
