@@ -365,7 +365,7 @@ def choose_points_per_bin(
     while repeats * fits.sum() > MOST_FITS and len(tried) > 2:
         tried, fits = tried[::2], fits[::2]
     pairs = np.concatenate([np.arange(problems.offsets[one], problems.offsets[one + 1]) for one in drawn])
-    scores, outcomes = problems.scores[pairs].astype(np.float64), problems.outcomes[pairs].astype(np.float64)
+    scores, outcomes = problems.scores[pairs].astype(np.float64), problems.outcomes[pairs]
     weights = None if problems.weights is None else problems.weights[pairs]
     losses = np.zeros((len(tried), len(pairs)))
     ends = sizes[drawn].cumsum()
@@ -374,13 +374,21 @@ def choose_points_per_bin(
             fold = generator.permutation(last - first) % N_FOLDS
             for held_out in (fold == number for number in range(N_FOLDS)):
                 fit_on, at = first + np.flatnonzero(~held_out), first + np.flatnonzero(held_out)
+                points = scores[fit_on], outcomes[fit_on]  # ascending, as problems are
+                of_bins: dict[int, np.ndarray] = {}  # several k can give a small problem the same bins
                 for position, k in enumerate(tried):
-                    values = scores[at]
-                    if len(fit_on) >= k and len(at):
-                        binning = HistogramBinning(points_per_bin=int(k))
-                        fit_weights = None if weights is None else weights[fit_on]
-                        values = binning.fit(scores[fit_on], outcomes[fit_on], fit_weights).predict(values)
-                    losses[position, at] += (values - outcomes[at]) ** 2 / repeats
+                    if len(fit_on) < k or not len(at):
+                        losses[position, at] += (scores[at] - outcomes[at]) ** 2 / repeats
+                        continue
+                    binning = HistogramBinning(points_per_bin=int(k))
+                    n_bins = binning.bins_for(len(fit_on))
+                    if n_bins not in of_bins:
+                        if weights is None:
+                            binning.fit_sorted(*points)
+                        else:
+                            binning.fit(*points, weights[fit_on])
+                        of_bins[n_bins] = (binning.curve_(scores[at]) - outcomes[at]) ** 2 / repeats
+                    losses[position, at] += of_bins[n_bins]
     n_samples = problems.n_samples
     by_row = np.array([np.bincount(problems.rows[pairs], one, n_samples) for one in losses])
     by_row *= n_samples / len(pairs)  # a row can be in several problems, or, if they are a sample, in none

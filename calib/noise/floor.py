@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -232,18 +232,33 @@ def floor_of_cells(
     **options: Any,
 ) -> NoiseFloor:
     """Compute `noise_floor` of cells, given what draws the sums of their outcomes; `options` as there."""
-    measure = CellMetric(cells, metric=metric, norm=norm, aggregate=aggregate)
-    samples = _redrawn(measure, cells, *drawing, **options)
-    return NoiseFloor(
-        metric=metric,
-        notion=cells.notion,
-        strategy=cells.strategy,
-        n_bins=cells.n_bins,
-        n_samples=cells.n_samples,
-        observed=float(measure(np.abs(cells.gap)[:, None])[0]),
-        samples=np.sort(samples),
-        weighted=cells.is_weighted,
-    )
+    measure = {"metric": metric, "norm": norm, "aggregate": aggregate}
+    return _floors_of_measures(cells, drawing, {metric: measure}, **options)[metric]
+
+
+def _floors_of_measures(
+    cells: BinStatistics, drawing: tuple[Draw, int], measures: Mapping[str, Mapping[str, Any]], **options: Any
+) -> dict[str, NoiseFloor]:
+    found = {name: CellMetric(cells, **measure) for name, measure in measures.items()}
+
+    def of_all(gaps: np.ndarray) -> np.ndarray:
+        return np.stack([one(gaps) for one in found.values()])
+
+    observed = of_all(np.abs(cells.gap)[:, None])[:, 0].tolist()
+    samples = np.sort(_redrawn(of_all, cells, *drawing, **options), axis=1)
+    return {
+        name: NoiseFloor(
+            metric=one.metric,
+            notion=cells.notion,
+            strategy=cells.strategy,
+            n_bins=cells.n_bins,
+            n_samples=cells.n_samples,
+            observed=at_data,
+            samples=redrawn,
+            weighted=cells.is_weighted,
+        )
+        for (name, one), at_data, redrawn in zip(found.items(), observed, samples, strict=True)
+    }
 
 
 def floor_of_claims(cells: BinStatistics, drawing: tuple[Draw, int], **options: Any) -> NoiseFloor:
@@ -270,6 +285,26 @@ def floor_of_claims(cells: BinStatistics, drawing: tuple[Draw, int], **options: 
 def noise_floor_of(problems: BinaryProblems, **options: Any) -> NoiseFloor:
     """Compute `noise_floor` of ready binary problems; the options are those of `noise_floor`."""
     return noise_floor(None, problems, **options)
+
+
+def noise_floors_of(
+    problems: BinaryProblems,
+    measures: Mapping[str, Mapping[str, Any]],
+    *,
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    n_resamples: int = 1000,
+    random_state: int | np.random.Generator | None = None,
+    progress: Progress | None = None,
+) -> dict[str, NoiseFloor]:
+    """Compute the noise floors of several errors of ready binary problems from the same redraws, by name.
+
+    `measures` gives metric, norm and aggregate of each, as for `noise_floor`; the floors are those that it
+    computes one by one from the same seed.
+    """
+    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
+    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    return _floors_of_measures(cells, perfect_sums(problems, cells), measures, **options)
 
 
 def problem_floors(

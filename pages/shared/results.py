@@ -28,7 +28,7 @@ from calib.kinds import kind_of, lacks
 from calib.metrics.catalogue import MEASURES, Measure
 from calib.noise import measure_interval
 from calib.noise.bands import ConsistencyBand, consistency_band
-from calib.noise.floor import ProblemFloors, problem_floors
+from calib.noise.floor import ProblemFloors, noise_floors_of, problem_floors
 from calib.notions import Notion
 from calib.reductions import event_scores, outcomes_of, top_label
 from calib.scale.summary import Summary
@@ -193,12 +193,23 @@ def how_wrong(method: Method) -> np.ndarray:
 @kept()
 def floor(method: Method, key: str, n_bins: int) -> calib.NoiseFloor:
     """Return the noise floor of a calibration error: what a perfect model of this size would show."""
-    options = MEASURES[key].options
     if method.sums is not None:
-        return method.sums.noise_floor(n_bins=n_bins, random_state=0, **options)
-    binary = problems(method, options.pop("notion"))
-    options |= {"n_bins": n_bins, "strategy": method.strategy, "random_state": 0}
-    return compute("Redrawing outcomes for the noise floor", calib.noise_floor, None, binary, **options)
+        return method.sums.noise_floor(n_bins=n_bins, random_state=0, **MEASURES[key].options)
+    return _floors(method, MEASURES[key].notion, n_bins)[key]
+
+
+@kept()
+def _floors(method: Method, notion: Notion, n_bins: int) -> dict[str, calib.NoiseFloor]:
+    """Return the noise floors of all errors of a notion, by key: all are measured on the same redraws."""
+    kind = kind_of(method.scores)
+    measures = {
+        one.key: {"metric": one.metric, "aggregate": one.aggregate}
+        for one in MEASURES.values()
+        if one.is_error and one.notion == notion and lacks(kind, f"measure:{one.key}") is None
+    }
+    options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy, "random_state": 0}
+    words, binary = "Redrawing outcomes for the noise floor", problems(method, notion)
+    return compute(words, noise_floors_of, binary, measures, **options)
 
 
 def floors(method: Method, n_bins: int) -> dict[str, calib.NoiseFloor]:
