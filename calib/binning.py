@@ -377,30 +377,52 @@ def bin_columns(matrix: np.ndarray, true: np.ndarray, shape: NotionShape, n_bins
     n_bins : int
         Bins B.
     """
+    return _binned_columns(matrix, true, shape, n_bins, with_squares=False)[0]
+
+
+def bin_columns_with_squares(
+    matrix: np.ndarray, true: np.ndarray, shape: NotionShape, n_bins: int
+) -> tuple[BinStatistics, np.ndarray]:
+    """Return what `bin_columns` does, and the sum of the squared scores of each cell, (C,) float64."""
+    return _binned_columns(matrix, true, shape, n_bins, with_squares=True)
+
+
+def _binned_columns(
+    matrix: np.ndarray, true: np.ndarray, shape: NotionShape, n_bins: int, *, with_squares: bool
+) -> tuple[BinStatistics, np.ndarray]:
     n_samples, n_columns = matrix.shape
     n_bins = check_count(n_bins, "n_bins")
     find = BinFinder(uniform_edges(n_bins), matrix.dtype)
     second = edges_for(matrix.dtype, np.append(uniform_edges(n_bins), 2.0))[0]
     size = n_columns * n_bins
+    powers = (1, 2) if with_squares else (1,)
 
-    def sums(rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def sums(rows: slice) -> list[np.ndarray]:
         block = np.ascontiguousarray(matrix[rows])
         high = block >= second
-        scores = np.zeros((n_columns, n_bins))
-        scores[:, 0] = np.where(high, block.dtype.type(0), block).sum(axis=0, dtype=np.float64)
+        low = np.where(high, block.dtype.type(0), block)
         at = np.flatnonzero(high)
         values = block.ravel()[at]
         cell = (at % n_columns) * n_bins + find(values)
-        scores += np.bincount(cell, values, size).reshape(scores.shape)
         row, column = np.nonzero(true[rows]) if true.ndim == 2 else (np.arange(len(block)), true[rows])
         true_cell = column * n_bins + find(block[row, column])
-        return np.bincount(cell, minlength=size), scores.ravel(), np.bincount(true_cell, minlength=size)
+        found = [np.bincount(cell, minlength=size), np.bincount(true_cell, minlength=size)]
+        for power in powers:
+            of_high, of_low = (
+                one if power == 1 else np.square(one, dtype=np.float64) for one in (values, low)
+            )
+            added = np.zeros(size)
+            added[::n_bins] = of_low.sum(axis=0, dtype=np.float64)
+            added += np.bincount(cell, of_high, size)
+            found.append(added)
+        return found
 
     parts = map_threads(sums, busy_slices(n_samples, n_columns, matrix.itemsize))
-    counts, score_sums, outcome_sums = (np.sum(columns, axis=0) for columns in zip(*parts, strict=True))
+    counts, happened, *score_sums = (np.sum(columns, axis=0) for columns in zip(*parts, strict=True))
     by_column = counts.reshape(n_columns, n_bins)
     by_column[:, 0] = n_samples - by_column[:, 1:].sum(axis=1)
-    return _cells_of_sums(counts, score_sums, outcome_sums, shape, n_bins, n_samples)
+    cells = _cells_of_sums(counts, score_sums[0], happened, shape, n_bins, n_samples)
+    return cells, score_sums[-1][np.flatnonzero(counts)]
 
 
 def bin_entries(

@@ -38,7 +38,7 @@ from calib.noise.bands import calibration_band
 from calib.noise.binless import calibration_slope, calibration_tests
 from calib.noise.bootstrap import paired_interval
 from calib.noise.differences import paired_difference
-from calib.noise.floor import canonical_noise_floor, noise_floors_of, problem_floors
+from calib.noise.floor import canonical_noise_floor, noise_floors, problem_floors
 from calib.noise.intervals import measure_interval
 from calib.notions import TOP_NOTIONS
 from calib.parallel import WORKERS
@@ -130,7 +130,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (ece_sweep, 0.01),
         (fit, _seconds_to_fit),
         (measure_interval, 0.005),
-        (noise_floors_of, 0.03),
+        (noise_floors, 0.03),
         (problem_floors, 0.1),
         (paired_difference, 0.01),
         (paired_interval, 0.4),

@@ -213,6 +213,16 @@ def binomials_of_sums(
     return trials, np.minimum(mean / np.maximum(trials, 1), 1.0)
 
 
+def matched_of_sums(
+    count: np.ndarray, score: np.ndarray, square: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what `matched_binomials` does, given the arguments of `sums_of_cells`."""
+    failing = score > count / 2
+    mean = np.clip(np.where(failing, count - score, score), 0.0, count)
+    squares = np.maximum(np.where(failing, count - 2.0 * score + square, square), 0.0)
+    return *binomials_of_sums(count, mean, squares), failing
+
+
 def sums_of_cells(count: np.ndarray, score: np.ndarray, square: np.ndarray) -> tuple[Draw, int]:
     """Return a function that draws sums of outcomes of cells whose entries are not at hand.
 
@@ -233,10 +243,7 @@ def sums_of_cells(count: np.ndarray, score: np.ndarray, square: np.ndarray) -> t
     Every cell is drawn as `independent_sums` draws its larger ones: as a binomial of the rarer outcome with
     the same mean and, up to rounding its number of trials, the same variance.
     """
-    failing = score > count / 2
-    mean = np.clip(np.where(failing, count - score, score), 0.0, count)
-    squares = np.maximum(np.where(failing, count - 2.0 * score + square, square), 0.0)
-    trials, chance = binomials_of_sums(count, mean, squares)
+    trials, chance, failing = matched_of_sums(count, score, square)
 
     def draw(generator: np.random.Generator, size: int) -> np.ndarray:
         sums = generator.binomial(trials[:, None], chance[:, None], size=(len(count), size))

@@ -13,8 +13,22 @@ import pandas as pd
 from scipy import sparse
 from scipy.special import bdtr, ndtr
 
-from calib.binning import BinaryProblems, BinFinder, BinStatistics, bin_columns, uniform_edges
-from calib.noise.draws import NORMAL_FROM, Draw, independent_sums, matched_binomials, sums_of_cells
+from calib.binning import (
+    BinaryProblems,
+    BinFinder,
+    BinStatistics,
+    bin_columns,
+    bin_columns_with_squares,
+    uniform_edges,
+)
+from calib.noise.draws import (
+    NORMAL_FROM,
+    Draw,
+    independent_sums,
+    matched_binomials,
+    matched_of_sums,
+    sums_of_cells,
+)
 from calib.notions import NotionShape
 from calib.parallel import busy_slices, map_threads, row_slices
 from calib.predictions import row_sums
@@ -100,7 +114,8 @@ def perfect_sums(problems: BinaryProblems, cells: BinStatistics) -> tuple[Draw, 
             many = len(problems.scores) >= MANY_SCORES
             enough = ROWS_AS_SUMS if many else max(ROWS_AS_SUMS, n_cells**2 // CELLS_SQUARED)
             if n_cells <= CELLS_TOGETHER and problems.n_samples >= enough:
-                return _correlated(problems, cells), n_cells
+                matched = matched_binomials(problems.scores, cells.start, cells.count)
+                return _correlated(cells.count, matched, _factor_of_problems(problems, cells)), n_cells
             if n_cells > CELLS_TOGETHER and many:
                 return _with_faint_apart(problems, cells)
         if totals.max() <= MOST_AT_ONCE:
@@ -137,9 +152,15 @@ def together(problems: BinaryProblems, cells: BinStatistics) -> Draw:
     return draw
 
 
-def _correlated(problems: BinaryProblems, cells: BinStatistics) -> Draw:
-    """Draw the sums of all cells by a Gaussian copula."""
-    trials, chance, of_failures = matched_binomials(problems.scores, cells.start, cells.count)
+def _correlated(
+    count: np.ndarray, matched: tuple[np.ndarray, np.ndarray, np.ndarray], factor: np.ndarray
+) -> Draw:
+    """Draw the sums of all cells by a Gaussian copula.
+
+    Given are the entries of each cell, what `matched_binomials` returns of them, and the factor of the
+    correlations of their sums.
+    """
+    trials, chance, of_failures = matched
     mean = trials * chance
     variance = mean * (1.0 - chance)
     sign = np.where(of_failures, -1.0, 1.0)
@@ -148,8 +169,7 @@ def _correlated(problems: BinaryProblems, cells: BinStatistics) -> Draw:
     begins = np.cumsum(most) - most
     index = np.repeat(np.arange(len(most)), most)
     reach = index + bdtr(np.arange(len(index)) - begins[index], trials[small][index], chance[small][index])
-    mean, deviation = np.where(of_failures, cells.count - mean, mean)[:, None], np.sqrt(variance)[:, None]
-    factor = _correlation_factor(problems, cells)
+    mean, deviation = np.where(of_failures, count - mean, mean)[:, None], np.sqrt(variance)[:, None]
 
     def draw(generator: np.random.Generator, size: int) -> np.ndarray:
         normal = factor @ generator.standard_normal((len(factor), size))
@@ -157,26 +177,34 @@ def _correlated(problems: BinaryProblems, cells: BinStatistics) -> Draw:
         level = ndtr(sign[small, None] * normal[small]) + np.arange(len(most))[:, None]
         drawn = np.searchsorted(reach, level) - begins[:, None]
         failures = of_failures[small]
-        drawn[failures] = cells.count[small][failures, None] - drawn[failures]
+        drawn[failures] = count[small][failures, None] - drawn[failures]
         sums[small] = drawn
         return sums
 
     return draw
 
 
-def _correlation_factor(problems: BinaryProblems, cells: BinStatistics) -> np.ndarray:
-    """Triangular factor of the correlations of the cells' sums, estimated from some rows."""
-    n_samples, n_cells = problems.n_samples, len(cells.count)
-    n_rows = min(n_samples, int(np.clip(CORRELATION_SCORES // problems.n_claims, *CORRELATION_ROWS)))
-    chosen = np.random.default_rng(0).choice(n_samples, n_rows, replace=False)
-    place = np.full(n_samples, -1, dtype=np.int32)
+def _correlated_rows(n_samples: int, n_claims: int) -> np.ndarray:
+    """Return the rows from which correlations of sums are taken."""
+    n_rows = min(n_samples, int(np.clip(CORRELATION_SCORES // n_claims, *CORRELATION_ROWS)))
+    return np.random.default_rng(0).choice(n_samples, n_rows, replace=False)
+
+
+def _factor_of_problems(problems: BinaryProblems, cells: BinStatistics) -> np.ndarray:
+    chosen = _correlated_rows(problems.n_samples, problems.n_claims)
+    place = np.full(problems.n_samples, -1, dtype=np.int32)
     place[chosen] = np.arange(len(chosen))
     at = place[problems.rows]
     entries = np.flatnonzero(at >= 0)
-    cell = np.repeat(np.arange(n_cells), cells.count)[entries]
-    scores = problems.scores[entries].astype(np.float64)
-    scores /= np.maximum(np.bincount(at[entries], scores), 1.0)[at[entries]]
-    matrix = sparse.csr_array((scores, (at[entries], cell)), shape=(len(chosen), n_cells))
+    cell = np.repeat(np.arange(len(cells.count)), cells.count)[entries]
+    return _correlation_factor(at[entries], cell, problems.scores[entries], len(cells.count))
+
+
+def _correlation_factor(row: np.ndarray, cell: np.ndarray, scores: np.ndarray, n_cells: int) -> np.ndarray:
+    """Triangular factor of the correlations of the cells' sums, from all entries of some rows."""
+    scores = scores.astype(np.float64)
+    scores /= np.maximum(np.bincount(row, scores), 1.0)[row]
+    matrix = sparse.csr_array((scores, (row, cell)), shape=(int(row.max()) + 1, n_cells))
     covariance = np.diag(np.bincount(cell, scores, n_cells)) - _products_of_columns(matrix)
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     known = deviation > 1e-6
@@ -224,9 +252,9 @@ def are_many(scores: Any) -> bool:
 def column_sums(
     matrix: np.ndarray, true: np.ndarray, n_bins: int
 ) -> tuple[BinStatistics, tuple[Draw, int]] | None:
-    """Bin many class-wise problems, and do as `perfect_sums` with faint scores apart, without sorting.
+    """Bin many class-wise problems, and do as `perfect_sums` does, without sorting.
 
-    Faint scores of a class are drawn as `sums_of_cells` does.
+    Where it sets faint scores apart, those of a class are drawn as `sums_of_cells` does.
 
     Parameters
     ----------
@@ -240,15 +268,22 @@ def column_sums(
     Returns
     -------
     cells, (draw, width)
-        As of `bin_columns` and of `perfect_sums`; None where `perfect_sums` would not set faint scores apart,
-        or they share a bin with others.
+        As of `bin_columns` and of `perfect_sums`; None where `perfect_sums` would draw row by row, or faint
+        scores share a bin with others.
     """
     n_samples, n_columns = matrix.shape
     n_bins = check_count(n_bins, "n_bins")
-    few = n_columns * n_bins <= CELLS_TOGETHER or not are_many(matrix)
-    if few or n_bins * FAINT > 1.0 or true.ndim == 2 or row_sums(matrix).max() > 1.0 + JOINT_TOLERANCE:
+    shape = NotionShape("class-wise", n_columns)
+    together = n_columns * n_bins <= CELLS_TOGETHER
+    if not are_many(matrix) or true.ndim == 2 or n_columns == 1:
         return None
-    cells = bin_columns(matrix, true, NotionShape("class-wise", n_columns), n_bins)
+    if n_samples < ROWS_AS_SUMS if together else n_bins * FAINT > 1.0:
+        return None
+    if row_sums(matrix).max() > 1.0 + JOINT_TOLERANCE:
+        return None
+    if together:
+        return _correlated_columns(matrix, *bin_columns_with_squares(matrix, true, shape, n_bins))
+    cells = bin_columns(matrix, true, shape, n_bins)
     n_cells = len(cells.count)
     if n_cells <= CELLS_TOGETHER:
         return None
@@ -268,11 +303,29 @@ def column_sums(
     n_faint = n_samples - np.bincount(column, minlength=n_columns)
     has_faint = np.flatnonzero(n_faint)
     draw_faint, width = sums_of_cells(n_faint[has_faint], sums[has_faint], squares[has_faint])
-    cell_at = np.full(n_columns * n_bins, -1)
-    cell_at[cells.problem * n_bins + cells.bin] = np.arange(n_cells)
-    cell = cell_at[column * n_bins + BinFinder(uniform_edges(n_bins), matrix.dtype)(scores)]
+    cell_at, cell = _cells_at(cells, column, scores)
     draw_clear = _clear_sums(row, cell, scores, n_samples, n_cells)
     return cells, (_added(draw_clear, draw_faint, cell_at[has_faint * n_bins]), n_cells + width)
+
+
+def _correlated_columns(
+    matrix: np.ndarray, cells: BinStatistics, squares: np.ndarray
+) -> tuple[BinStatistics, tuple[Draw, int]]:
+    """Return what `column_sums` does, of cells that are few enough to be drawn together."""
+    chosen = _correlated_rows(*matrix.shape)
+    row, column = np.divmod(np.arange(len(chosen) * matrix.shape[1]), matrix.shape[1])
+    scores = matrix[chosen].ravel()
+    factor = _correlation_factor(row, _cells_at(cells, column, scores)[1], scores, len(cells.count))
+    matched = matched_of_sums(cells.count, cells.count * cells.mean_score, squares)
+    return cells, (_correlated(cells.count, matched, factor), len(cells.count))
+
+
+def _cells_at(cells: BinStatistics, column: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cell of each column and bin, column times B plus bin, -1 where empty, and that of scores."""
+    cell_at = np.full(cells.shape.n_problems * cells.n_bins, -1)
+    cell_at[cells.problem * cells.n_bins + cells.bin] = np.arange(len(cells.count))
+    find = BinFinder(uniform_edges(cells.n_bins), scores.dtype)
+    return cell_at, cell_at[column * cells.n_bins + find(scores)]
 
 
 def _clear_sums(row: np.ndarray, cell: np.ndarray, scores: np.ndarray, n_samples: int, n_cells: int) -> Draw:

@@ -210,16 +210,50 @@ def noise_floor(
     >>> round(floor.observed, 3), floor.p_value < 0.01
     (0.3, True)
     """
-    measure: dict[str, Any] = {"metric": metric, "norm": norm, "aggregate": aggregate}
+    measure = {"metric": metric, "norm": norm, "aggregate": aggregate}
+    found = noise_floors(
+        y_true,
+        scores,
+        {metric: measure},
+        notion=notion,
+        n_bins=n_bins,
+        strategy=strategy,
+        top_k=top_k,
+        sample_weight=sample_weight,
+        n_resamples=n_resamples,
+        random_state=random_state,
+        progress=progress,
+    )
+    return found[metric]
+
+
+def noise_floors(
+    y_true: Any,
+    scores: Any,
+    measures: Mapping[str, Mapping[str, Any]],
+    *,
+    notion: Notion = "top-label",
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    top_k: int | None = None,
+    sample_weight: Any = None,
+    n_resamples: int = 1000,
+    random_state: int | np.random.Generator | None = None,
+    progress: Progress | None = None,
+) -> dict[str, NoiseFloor]:
+    """Compute `noise_floor` of several errors of a notion from the same redraws.
+
+    `measures` gives metric, norm and aggregate of each by a name of its own; the floors are those that
+    `noise_floor` computes one by one from the same seed. The other parameters are as there.
+    """
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
     if are_many(scores):
         unsorted = unsorted_columns(y_true, scores, notion, strategy, top_k, sample_weight)
         if unsorted is not None and (binned := column_sums(*unsorted, n_bins)) is not None:
-            cells, drawing = binned
-            return floor_of_cells(cells, drawing, **measure, **options)
+            return _floors_of_measures(*binned, measures, **options)
     problems = as_problems(y_true, scores, notion, top_k, sample_weight)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
-    return floor_of_cells(cells, perfect_sums(problems, cells), **measure, **options)
+    return _floors_of_measures(cells, perfect_sums(problems, cells), measures, **options)
 
 
 def floor_of_cells(
@@ -285,26 +319,6 @@ def floor_of_claims(cells: BinStatistics, drawing: tuple[Draw, int], **options: 
 def noise_floor_of(problems: BinaryProblems, **options: Any) -> NoiseFloor:
     """Compute `noise_floor` of ready binary problems; the options are those of `noise_floor`."""
     return noise_floor(None, problems, **options)
-
-
-def noise_floors_of(
-    problems: BinaryProblems,
-    measures: Mapping[str, Mapping[str, Any]],
-    *,
-    n_bins: int = 15,
-    strategy: Strategy = "uniform",
-    n_resamples: int = 1000,
-    random_state: int | np.random.Generator | None = None,
-    progress: Progress | None = None,
-) -> dict[str, NoiseFloor]:
-    """Compute the noise floors of several errors of ready binary problems from the same redraws, by name.
-
-    `measures` gives metric, norm and aggregate of each, as for `noise_floor`; the floors are those that it
-    computes one by one from the same seed.
-    """
-    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
-    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
-    return _floors_of_measures(cells, perfect_sums(problems, cells), measures, **options)
 
 
 def problem_floors(

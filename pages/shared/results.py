@@ -28,7 +28,7 @@ from calib.kinds import kind_of, lacks
 from calib.metrics.catalogue import MEASURES, Measure
 from calib.noise import measure_interval
 from calib.noise.bands import ConsistencyBand, consistency_band
-from calib.noise.floor import ProblemFloors, noise_floors_of, problem_floors
+from calib.noise.floor import ProblemFloors, noise_floors, problem_floors
 from calib.notions import Notion
 from calib.reductions import event_scores, outcomes_of, top_label
 from calib.scale.summary import Summary
@@ -208,8 +208,8 @@ def _floors(method: Method, notion: Notion, n_bins: int) -> dict[str, calib.Nois
         if one.is_error and one.notion == notion and lacks(kind, f"measure:{one.key}") is None
     }
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy, "random_state": 0}
-    words, binary = "Redrawing outcomes for the noise floor", problems(method, notion)
-    return compute(words, noise_floors_of, binary, measures, **options)
+    arguments: tuple[Any, ...] = None, problems(method, notion), measures
+    return compute("Redrawing outcomes for the noise floor", noise_floors, *arguments, **options)
 
 
 def floors(method: Method, n_bins: int) -> dict[str, calib.NoiseFloor]:

@@ -21,7 +21,7 @@ from calib.isolation import computing
 from calib.isolation.computing import FUNCTIONS, Computer, Job, fit
 from calib.isolation.objects import Packer, n_bytes, unpack
 from calib.isolation.process import Pool
-from calib.noise.floor import noise_floors_of
+from calib.noise.floor import noise_floors
 from calib.report import ReportInput
 
 RNG = np.random.default_rng(0)
@@ -52,7 +52,7 @@ CALLS = {
     "ece_sweep": ((None, TOP), {"strategy": calib.binning.PerClass((1,))}),
     "fit": ((HISTOGRAM, CALIBRATION, EVALUATION), {}),
     "measure_interval": ((LABELS, TOP, "tl_ece"), {}),
-    "noise_floors_of": ((TOP, ERROR), {"n_resamples": 50, "random_state": 0}),
+    "noise_floors": ((None, TOP, ERROR), {"n_resamples": 50, "random_state": 0}),
     "paired_difference": ((LABELS, *TOPS), {}),
     "paired_interval": ((LABELS, *TOPS), {"n_resamples": 20, "random_state": 0}),
     "plan_bins": ((CALIBRATION, EVALUATION), {"points_per_bin": [20]}),
@@ -119,15 +119,15 @@ def test_calibrators_come_back_as_they_were(name):
 
 
 def test_a_refusal_is_that_of_the_function():
-    job = Job(noise_floors_of, (TOP, {"tl_ece": {"metric": "none"}}), {})
+    job = Job(noise_floors, (None, TOP, {"tl_ece": {"metric": "none"}}), {})
     with pytest.raises(InputError, match='metric must be "ece" or "mce"'):
         job.do_elsewhere()
 
 
 def test_size_decides_where():
-    assert Job(noise_floors_of, (TOP, ERROR), {}).is_short
+    assert Job(noise_floors, (None, TOP, ERROR), {}).is_short
     many = np.zeros(10_000_000)
-    assert not Job(noise_floors_of, (many, ERROR), {}).is_short
+    assert not Job(noise_floors, (None, many, ERROR), {}).is_short
     large = Predictions(np.full((20_000, 10), 0.1), np.zeros(20_000, dtype=int))
     assert Job(fit, (HISTOGRAM, large, large), {}).is_short
     assert not Job(fit, (calib.DirichletScaling(l2="cv"), large, large), {}).is_short
@@ -155,8 +155,8 @@ def wait_for(condition):
 def test_jobs_wait_in_turn_and_end_when_nobody_waits(pool):
     """A job stopped by its session frees the worker at once; one that waits leaves the queue."""
     big = Predictions(RNG.dirichlet(np.ones(10), 20_000), RNG.integers(10, size=20_000))
-    problems = calib.reduce_to_binary(big.labels, big, "class-wise")
-    head, arrays = Job(noise_floors_of, (problems, ERROR), {"n_resamples": 10**6, "random_state": 0}).message
+    endless = {"notion": "class-wise", "n_resamples": 10**6, "random_state": 0}
+    head, arrays = Job(noise_floors, (big.labels, big, ERROR), endless).message
     told: dict[str, list[str]] = {"first": [], "second": [], "third": []}
     stop = {name: threading.Event() for name in told}
 
@@ -212,10 +212,10 @@ def test_long_jobs_have_workers_of_their_own(monkeypatch):
             ask=lambda *job, name=name: asked.append(name) or ({"result": None}, [])
         )
         monkeypatch.setattr(computing, name, stand_in)
-    quick = {"noise_floors_of": (noise_floors_of, lambda *_, **__: seconds[len(asked)])}
+    quick = {"noise_floors": (noise_floors, lambda *_, **__: seconds[len(asked)])}
     monkeypatch.setattr(computing, "FUNCTIONS", FUNCTIONS | quick)
     for n_bytes_of_scores in (8, 8, computing.LARGE + 8):
-        Job(noise_floors_of, (np.zeros(n_bytes_of_scores // 8), ERROR), {}).do_elsewhere()
+        Job(noise_floors, (None, np.zeros(n_bytes_of_scores // 8), ERROR), {}).do_elsewhere()
     assert asked == ["pool", "long_pool", "long_pool"]
     assert computing.LongComputer.niceness > Computer.niceness > 0
 

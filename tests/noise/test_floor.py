@@ -27,7 +27,7 @@ from calib import (
 from calib.noise import NoiseFloor, canonical_noise_floor, exclusive
 from calib.noise.draws import independent_sums, sums_at_most
 from calib.noise.exclusive import exclusive_sums, perfect_sums, systematic
-from calib.noise.floor import noise_floors_of
+from calib.noise.floor import noise_floors
 from calib.reductions import unsorted_columns
 
 NOTIONS = ["confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"]
@@ -156,7 +156,7 @@ def test_floors_of_several_errors_are_those_of_each(notion):
         "cell": {"metric": "mce"},
     }
     options = {"n_bins": 7, "n_resamples": 300, "random_state": 3}
-    found = noise_floors_of(problems, measures, **options)
+    found = noise_floors(None, problems, measures, **options)
     for name, measure in measures.items():
         one = noise_floor_of(problems, **measure, **options)
         assert (found[name].observed, found[name].metric) == (one.observed, one.metric)
@@ -520,12 +520,32 @@ def test_floor_of_unsorted_columns_is_that_of_rows_drawn_one_by_one(monkeypatch,
     assert_same_floor(quick, slow)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_unsorted_columns_of_few_cells_are_drawn_as_their_sorted_problems(monkeypatch, dtype):
+    model = simulated(6000, 5, seed=0, sharpness=4.0)
+    proba = model.proba.astype(dtype)
+    options = {"n_resamples": 500, "random_state": 0}
+    one_by_one = noise_floor(model.labels, proba, notion="class-wise", **options)
+    monkeypatch.setattr(exclusive, "MANY_SCORES", 0)
+    sorted_ = noise_floor_of(reduce_to_binary(model.labels, proba, "class-wise"), **options)
+    monkeypatch.setattr("calib.noise.floor.as_problems", None)
+    unsorted = noise_floor(model.labels, proba, notion="class-wise", **options)
+    assert unsorted.observed == pytest.approx(sorted_.observed, abs=1e-12)
+    assert unsorted.samples == pytest.approx(sorted_.samples, abs=1e-12)
+    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(exclusive, "ROWS_AS_SUMS", 10**9)
+        assert_same_floor(unsorted, noise_floor(model.labels, proba, notion="class-wise", **options))
+    assert one_by_one.observed == pytest.approx(unsorted.observed, abs=1e-12)
+
+
 def test_columns_that_need_sorting_are_left_alone(monkeypatch):
     model = simulated(300, 6, seed=0)
     matrix, labels = unsorted_columns(model.labels, model, "class-wise", "uniform", None, None)
     assert exclusive.column_sums(matrix, labels, 15) is None, "few scores"
-    monkeypatch.setattr(exclusive, "CELLS_TOGETHER", 0)
     monkeypatch.setattr(exclusive, "MANY_SCORES", 0)
+    assert exclusive.column_sums(matrix, labels, 15) is None, "few rows, drawn one by one"
+    monkeypatch.setattr(exclusive, "CELLS_TOGETHER", 0)
     assert exclusive.column_sums(matrix, labels, 15) is not None
     assert exclusive.column_sums(matrix, labels, 65) is None, "faint scores in several bins"
     assert exclusive.column_sums(np.minimum(1.5 * matrix, 1.0), labels, 15) is None, "rows that sum to more"
