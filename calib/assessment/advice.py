@@ -54,6 +54,9 @@ POINTS_PER_BIN = (10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500)
 #: Most fits of histogram binning, and most (score, outcome) pairs, for the choice of points per bin: seconds.
 MOST_FITS, MOST_PAIRS = 25_000, 500_000
 
+#: Rows on which a first answer tries its candidates, where there are at least twice as many.
+QUICK_ROWS = 100_000
+
 #: Share of rows that must be in problems which can fill a bin inside a fold, or a k is not tried.
 FILLED = 0.9
 
@@ -77,6 +80,8 @@ class Recommendation(Result):
         how many numbers it fits.
     left_out : dict of str to str
         Candidates that were not tried, and why.
+    n_tried, n_samples : int
+        Calibration rows on which the candidates were tried, and all of them.
     """
 
     name: str
@@ -84,6 +89,8 @@ class Recommendation(Result):
     reason: str
     table: pd.DataFrame
     left_out: dict[str, str]
+    n_tried: int
+    n_samples: int
 
     @property
     def tried(self) -> list[str]:
@@ -97,6 +104,12 @@ class Recommendation(Result):
         other = self.table["log_loss" if deciding == "brier" else "brier"]
         base = other[self.table["method"] == NONE].iloc[0]
         return self.table["method"][(self.table["lower"] > 0.0) & (other <= base)].tolist()
+
+    def rows_words(self) -> str:
+        """Say on which rows the candidates were tried."""
+        if self.n_tried == self.n_samples:
+            return f"the {self.n_samples:,} calibration rows"
+        return f"{self.n_tried:,} of the {self.n_samples:,} calibration rows, drawn at random"
 
     def helps_words(self) -> str:
         """Say which candidates would help, in full names."""
@@ -182,6 +195,7 @@ def recommend(
     methods: Mapping[str, Any] | None = None,
     score: str = "brier",
     sample_weight: Any = None,
+    max_rows: int | None = None,
     random_state: int = 0,
     progress: Callable[[float, str], object] | None = None,
 ) -> Recommendation:
@@ -201,6 +215,8 @@ def recommend(
         The score of whole vectors that decides, see `calib.assessment.calibrated.vector_losses`.
     sample_weight : (n,) array_like of float, optional
         Weights of the rows, as for `calib.ece`. Candidates that cannot use them are left out.
+    max_rows : int, optional
+        Try the candidates on about so many rows, a stratified sample, where there are more.
     random_state : int
         Seed of the folds.
     progress : callable, optional
@@ -249,8 +265,10 @@ def recommend(
         )
     sample: Any = slice(None)
     size = rows.n_scores
-    if size > MOST_TRIED:
-        n_folds = -(-size // MOST_TRIED)
+    n_folds = -(-size // MOST_TRIED)
+    if max_rows is not None:
+        n_folds = max(n_folds, rows.n_samples // max(check_count(max_rows, "max_rows"), LEAST_ROWS))
+    if n_folds > 1:
         sample = np.flatnonzero(_folds(labels, n_folds, random_state) == 0)
     tried, codes = data[sample], labels[sample]
     of_tried = None if weights is None else weights[sample]
@@ -296,7 +314,7 @@ def recommend(
     reason = _reason(table, chosen, lowest, score, len(codes), rows.n_samples)
     table = table.sort_values(score, kind="stable", ignore_index=True)
     fitted = _fitted(candidates[names[chosen]], data, labels, weights) if chosen else None
-    return Recommendation(names[chosen], fitted, reason, table, left_out)
+    return Recommendation(names[chosen], fitted, reason, table, left_out, len(codes), rows.n_samples)
 
 
 def choose_points_per_bin(

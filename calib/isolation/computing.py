@@ -33,6 +33,7 @@ from calib.formats.source import Progress
 from calib.formats.writing import write_csv
 from calib.isolation.objects import Packer, n_bytes, unpack
 from calib.isolation.process import LOST, Pool, Worker
+from calib.metrics.catalogue import MEASURES
 from calib.metrics.debiased import smooth_ece, sweep_ece
 from calib.noise.bands import calibration_band
 from calib.noise.binless import calibration_slope, calibration_tests
@@ -105,9 +106,16 @@ def _by_root_of_rows(seconds: float) -> Callable[..., float]:
     return estimate
 
 
+def _seconds_to_bound(labels: np.ndarray, scores: Any, key: str, **options: Any) -> float:
+    """Estimate the time of `measure_interval`: of an error by its cells' entries, else by rows."""
+    megabytes = n_bytes(scores) / 1e6
+    return 0.005 * megabytes if MEASURES[key].is_error else 1.5e-7 * len(labels) + 3e-4 * megabytes
+
+
 def _seconds_to_recommend(rows: Announcement, labels: Any, **options: Any) -> float:
     """Estimate the time of `recommend`: of the whole catalogue minutes, of a few methods seconds."""
     megabytes = rows.n_bytes / 1e6
+    megabytes *= min((options.get("max_rows") or rows.n_samples) / rows.n_samples, 1.0)
     return 10.0 + 10.0 * megabytes if options.get("methods") is None else 0.2 + 2.0 * megabytes
 
 
@@ -129,7 +137,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (compare_schemes, 1.0),
         (ece_sweep, 0.01),
         (fit, _seconds_to_fit),
-        (measure_interval, 0.005),
+        (measure_interval, _seconds_to_bound),
         (noise_floors, 0.03),
         (problem_floors, 0.1),
         (paired_difference, 0.01),

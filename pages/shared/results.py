@@ -14,7 +14,7 @@ import pandas as pd
 
 import calib
 from calib import Predictions, diagrams
-from calib.assessment.advice import quick_methods
+from calib.assessment.advice import QUICK_ROWS, quick_methods
 from calib.assessment.calibrated import vector_losses
 from calib.assessment.change import Change, change
 from calib.assessment.leaderboard import binned_sweeps
@@ -263,6 +263,7 @@ def quick_advice(data: Dataset) -> calib.Recommendation:
     rows = data.calibration
     candidates = quick_methods(data.kind.name, getattr(rows, "n_classes", 1))
     options: dict[str, Any] = {"methods": candidates, "sample_weight": rows.sample_weight}
+    options |= {"max_rows": QUICK_ROWS}
     return compute("Trying a few calibrators", calib.recommend, rows, rows.labels, **options)
 
 

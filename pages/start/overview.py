@@ -88,7 +88,7 @@ def show_help() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
             f"**{escaped(advice.helps_words())}.**",
-            help=f"Tried in five folds of the {data.calibration.n_samples:,} calibration rows: "
+            help=f"Tried in five folds of {advice.rows_words()}: "
             f"{', '.join(advice.tried)}. A calibrator helps if its Brier score over all classes is "
             "distinguishably lower, with all of them tried at once, and its log loss is no higher. One "
             "notion alone, such as top-label, can still gain: Calibrate shows what changes on the "
