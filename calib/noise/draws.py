@@ -14,7 +14,8 @@ from scipy import sparse
 from calib.parallel import map_threads
 from calib.validation import check_count
 
-#: Cells with at most this many entries are drawn exactly; larger ones as a matched binomial.
+#: Cells with at most this many entries are drawn entry by entry; larger ones as a matched binomial.
+#: Fits int8, in which the small cells are summed.
 EXACT_UP_TO = 64
 
 #: Cells of weighted entries are drawn as a normal sum where its variance is at least this many times the
@@ -49,70 +50,42 @@ def independent_sums(
 
     Notes
     -----
-    The sum of a cell of at most `EXACT_UP_TO` entries is drawn from its exact distribution, by inversion of
-    a uniform float32 number, which meets a probability to 6e-8. A larger cell is drawn as a binomial of the
-    rarer outcome with the same mean and, up to rounding its number of trials, the same variance: exact where
-    its scores are equal. Scores of a cell lie within a bin, so the total variation error is small: Ehm
-    (1991), "Binomial approximation to the Poisson binomial distribution", bounds it without matching by
-    sum (s - mean)^2 / (count mean (1 - mean)). With weights, cells are drawn entry by entry, or as normal
-    sums where `NORMAL_FROM` allows.
+    Cells of at most `EXACT_UP_TO` entries are drawn entry by entry (as uniform float32 numbers, which meet a
+    probability to 6e-8), and cells of equal scores as binomials. A larger cell is drawn as a binomial of the
+    rarer outcome with the same mean and, up to rounding its number of trials, the same variance. Scores of a
+    cell lie within a bin, so the total variation error is small: Ehm (1991), "Binomial approximation to the
+    Poisson binomial distribution", bounds it without matching by sum (s - mean)^2 / (count mean (1 - mean)).
+    With weights, cells are drawn entry by entry, or as normal sums where `NORMAL_FROM` allows. There are few
+    steps, each on all entries: a thread that takes many waits as often for the others.
     """
     if weights is not None:
         return _weighted_sums(scores, start, count, weights)
-    small = np.flatnonzero(count <= EXACT_UP_TO)
-    small = small[np.argsort(-count[small], kind="stable")]
-    draw_small = _inverted(sums_at_most(scores, start[small], count[small]), count[small])
-    large = np.flatnonzero(count > EXACT_UP_TO)
+    ends = np.column_stack([start, start + count]).ravel()
+    ends = ends[: len(ends) - (ends[-1:] == len(scores)).sum()]
+    equal = np.minimum.reduceat(scores, ends)[::2] == np.maximum.reduceat(scores, ends)[::2]
+    equal &= count > 1  # one entry is a uniform number below its score, a tenth of the work of a binomial
+    small = ~equal & (count <= EXACT_UP_TO)
+    entries = _ranges(start[small], count[small])
+    thresholds = scores[entries].astype(np.float32)[:, None]
+    n_small = int(small.sum())
+    bounds = np.concatenate(([0], np.cumsum(count[small])))
+    adder = sparse.csr_array(
+        (np.ones(len(entries), dtype=np.int8), np.arange(len(entries)), bounds),
+        shape=(n_small, len(entries)),
+    )
+    large = np.flatnonzero(~small)
     trials, chance, of_failures = matched_binomials(scores, start[large], count[large])
 
     def draw(generator: np.random.Generator, size: int) -> np.ndarray:
         sums = np.empty((len(count), size), dtype=np.int64)
-        sums[small] = draw_small(generator, size)
+        hits = generator.random((len(entries), size), dtype=np.float32) < thresholds
+        sums[small] = adder @ hits.view(np.int8)
         drawn = generator.binomial(trials[:, None], chance[:, None], size=(len(large), size))
         drawn[of_failures] = count[large[of_failures], None] - drawn[of_failures]
         sums[large] = drawn
         return sums
 
-    return draw, 4 * len(count)
-
-
-def sums_at_most(scores: np.ndarray, start: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """Return the chance that so many or fewer of the outcomes of a cell are 1.
-
-    Parameters are those of `independent_sums`, with cells in descending order of `count`. Returns a (k, C)
-    float64 array, k the largest count, for sums of 0 to k - 1; the distribution is built up entry by entry.
-    """
-    most = int(count[0]) if len(count) else 0
-    chance = np.zeros((most + 1, len(count)))
-    chance[0] = 1.0
-    for entry, reach in enumerate(_longer_than(count, most)):
-        cells = slice(int(reach))
-        score = scores[start[cells] + entry].astype(np.float64)
-        hit = chance[: entry + 1, cells] * score
-        chance[: entry + 1, cells] -= hit
-        chance[1 : entry + 2, cells] += hit
-    return np.cumsum(chance[:-1], axis=0)
-
-
-def _inverted(at_most: np.ndarray, count: np.ndarray) -> Draw:
-    """Return a function that draws sums of cells, given the chances of `sums_at_most`."""
-    thresholds = at_most.astype(np.float32)
-    reach = _longer_than(count, len(at_most))
-
-    def draw(generator: np.random.Generator, size: int) -> np.ndarray:
-        uniform = generator.random((len(count), size), dtype=np.float32)
-        sums, beyond = np.zeros((2, *uniform.shape), dtype=np.uint8)
-        for threshold, cells in zip(thresholds, reach, strict=True):
-            np.greater_equal(uniform[:cells], threshold[:cells, None], out=beyond[:cells].view(bool))
-            sums[:cells] += beyond[:cells]
-        return sums
-
-    return draw
-
-
-def _longer_than(count: np.ndarray, most: int) -> np.ndarray:
-    """Return how many of the cells, in descending order, have more than 0, 1, ..., `most` - 1 entries."""
-    return np.searchsorted(-count, -np.arange(most))
+    return draw, len(entries) + len(count)
 
 
 def _weighted_sums(
