@@ -22,7 +22,7 @@ from calib.announcements import (
     read_only,
 )
 from calib.exceptions import InputError
-from calib.parallel import busy_slices, map_row_blocks, map_threads, row_slices
+from calib.parallel import busy_slices, cached_slices, map_row_blocks, map_threads, row_slices
 from calib.validation import (
     as_class_scores,
     as_finite,
@@ -44,8 +44,8 @@ __all__ = ["Predictions"]
 #: `calib.examine` explains and repairs those.
 ROW_SUM_TOLERANCE = 1e-3
 
-#: In rows of up to so many bytes, the highest is found column by column: they are too short for a loop each.
-NARROW = 80
+#: In rows of up to so many classes, too short for a loop each, the highest is found from columns.
+NARROW = 32
 
 
 class Predictions(Announcement):
@@ -383,14 +383,7 @@ def score_matrix(scores: Any, what: str = "scores") -> np.ndarray:
 
 def highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Column of the highest score of each row of an (n, L) matrix, ties to the lowest, and that score."""
-    label = np.empty(len(scores), dtype=np.int64)
-    top = np.empty(len(scores), dtype=scores.dtype)
-
-    def look(rows: slice) -> None:
-        _find_highest(scores[rows], label[rows], top[rows])
-
-    map_threads(look, busy_slices(len(scores), scores.shape[1], scores.itemsize))
-    return label, top
+    return _highest(scores)[:2]
 
 
 def highest_checked(scores: Any, what: str = "scores") -> tuple[np.ndarray, np.ndarray]:
@@ -398,40 +391,45 @@ def highest_checked(scores: Any, what: str = "scores") -> tuple[np.ndarray, np.n
     if isinstance(scores, (Predictions, MultilabelPrediction)):
         return highest(scores.proba)
     array = as_floats(scores, ndim=2, what=what)
-    label = np.empty(len(array), dtype=np.int64)
-    top = np.empty(len(array), dtype=array.dtype)
-
-    def look(rows: slice) -> tuple[float, float]:
-        _find_highest(array[rows], label[rows], top[rows])
-        return array[rows].min(), top[rows].max()  # NaN if any is: it counts as highest
-
-    extremes = map_threads(look, busy_slices(len(array), array.shape[1], array.itemsize))
-    if np.min(extremes) >= 0.0 and np.max(extremes) <= 1.0:
+    label, top, checked = _highest(array)
+    if checked:
         return label, top
     return highest(as_scores(array, ndim=2, what=what))
 
 
-def _find_highest(block: np.ndarray, label: np.ndarray, top: np.ndarray) -> None:
-    """Fill in the place of the highest score of each row, NaN if there is one, and that score."""
-    if block[:1].nbytes <= NARROW:
-        _find_by_columns(block, label, top)
-        if not np.isnan(top).any():
-            return
-    np.argmax(block, axis=1, out=label)
-    top[:] = block[np.arange(len(block)), label]
+def _highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Return `highest`, and whether all scores were seen to be in [0, 1]."""
+    label = np.empty(len(scores), dtype=np.int64)
+    top = np.empty(len(scores), dtype=scores.dtype)
+
+    def look(rows: slice) -> bool:
+        block, of, best = scores[rows], label[rows], top[rows]
+        if scores.shape[1] <= NARROW and _find_by_columns(block, of, best):
+            return True
+        np.argmax(block, axis=1, out=of)  # NaN if any is: it counts as highest
+        best[:] = block[np.arange(len(block)), of]
+        return bool(block.min() >= 0.0 and best.max() <= 1.0)
+
+    seen = map_threads(look, busy_slices(len(scores), scores.shape[1], scores.itemsize))
+    return label, top, all(seen)
 
 
-def _find_by_columns(block: np.ndarray, label: np.ndarray, top: np.ndarray) -> None:
-    """Do as `argmax` of the rows does, column by column, where no score is NaN."""
-    columns = np.ascontiguousarray(block.T)
-    place, higher = np.zeros(len(block), dtype=np.uint8), np.empty(len(block), dtype=bool)
-    top[:] = columns[0]
-    for code, column in enumerate(columns[1:], start=1):
-        np.greater(column, top, out=higher)
-        np.multiply(higher.view(np.uint8), np.uint8(code), out=higher.view(np.uint8))
-        np.maximum(place, higher.view(np.uint8), out=place)  # later codes are larger
-        np.maximum(top, column, out=top)
-    label[:] = place
+def _find_by_columns(block: np.ndarray, label: np.ndarray, top: np.ndarray) -> bool:
+    """Fill in `highest` of rows from their columns, laid one after the other; False if it is not surely that.
+
+    Floats of [0, 1] order like their bits; those of negative ones, -0.0 among them, and NaN are larger.
+    """
+    n_rows, n_columns = block.shape
+    columns = np.empty((n_columns, n_rows), dtype=block.dtype)
+    for rows in cached_slices(n_rows, n_columns):
+        columns[:, rows] = block[rows].T
+    whole = np.dtype(f"u{block.itemsize}")
+    bits = columns.view(whole)
+    best = bits.max(axis=0, out=top.view(whole))
+    place = (bits == best).view(np.uint8)
+    place *= np.arange(n_columns, 0, -1, dtype=np.uint8)[:, np.newaxis]  # earlier columns count more
+    np.subtract(n_columns, place.max(axis=0), out=label, dtype=np.int64)
+    return bool(best.max() <= np.ones(1, dtype=block.dtype).view(whole)[0])
 
 
 def row_sums(matrix: np.ndarray) -> np.ndarray:

@@ -293,6 +293,33 @@ def fit_classes(
     return _each_class(fit, _class_labels(y_true, scores, matrix), matrix)
 
 
+def top_problems(
+    y_true: Any, scores: Any, shape: NotionShape
+) -> tuple[np.ndarray, Callable[[int], tuple[np.ndarray, np.ndarray]]]:
+    """Return the sizes of the problems of the highest score, of rows that count alike, and what gives one.
+
+    Each is sorted when it is asked for, in any thread: its scores, ascending, and its outcomes, (m,) bool.
+
+    Parameters
+    ----------
+    y_true, scores : array_like or predictions
+        As for `reduce_to_binary`.
+    shape : NotionShape
+        The problems of "confidence" or "top-label".
+    """
+    y_true, scores = with_codes(y_true, scores)
+    label, confidence = top_label(scores, "proba")
+    happened = label == as_labels(y_true, len(label), shape.n_classes)
+    if shape.n_problems == 1:
+        return np.array([len(label)]), lambda problem: _sorted_scores(confidence, happened)
+    ends = np.cumsum(np.bincount(label, minlength=shape.n_classes))
+    by_class = np.argsort(label.astype(np.min_scalar_type(shape.n_classes)), kind="stable")
+    rows = np.split(by_class, ends[:-1])
+    return np.diff(ends, prepend=0), lambda problem: _sorted_scores(
+        confidence[rows[problem]], happened[rows[problem]]
+    )
+
+
 def _has_columns(scores: Any) -> bool:
     """Whether there is a score for every class."""
     if isinstance(scores, Announcement):
@@ -300,7 +327,7 @@ def _has_columns(scores: Any) -> bool:
     return np.ndim(scores) == 2
 
 
-def top_label(scores: Any) -> tuple[np.ndarray, np.ndarray]:
+def top_label(scores: Any, what: str = "scores") -> tuple[np.ndarray, np.ndarray]:
     """Predicted class c(x) and its score h(x), both (n,), of whatever `reduce_to_binary` takes.
 
     Of P(Y = 1) these are 1 where it is above 0.5 and else 0, and the larger of p and 1 - p.
@@ -311,7 +338,7 @@ def top_label(scores: Any) -> tuple[np.ndarray, np.ndarray]:
         return (event > 0.5).astype(np.int64), np.maximum(event, 1 - event)
     if isinstance(scores, (Predictions, TopLabelPrediction, TopKPrediction)):
         return scores.label, scores.confidence
-    return highest_checked(scores)
+    return highest_checked(scores, what)
 
 
 def ranked_classes(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

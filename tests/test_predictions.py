@@ -213,11 +213,15 @@ def test_copies_are_equal_and_frozen(copied, cached):
             array[0] = 0
 
 
-@given(seeds, st.integers(2, 20), st.sampled_from([np.float32, np.float64]))
-def test_highest_is_the_first_of_the_highest_of_any_numbers(seed, n_columns, dtype):
+@given(
+    seeds,
+    st.integers(2, 40),
+    st.sampled_from([np.float32, np.float64]),
+    st.sampled_from([(0.0, 0.25, 0.5, 1.0), (0.0, -0.0, 0.25), (0.5, -1.0, -np.inf, np.inf), (0.5, np.nan)]),
+)
+def test_highest_is_the_first_of_the_highest_of_any_numbers(seed, n_columns, dtype, numbers):
     random = np.random.default_rng(seed)
-    matrix = random.choice([0.0, -0.0, 0.25, 0.5, -1.0, -np.inf, np.inf], (50, n_columns)).astype(dtype)
-    matrix[random.random(matrix.shape) < random.choice([0.0, 0.01])] = np.nan
+    matrix = random.choice([*numbers, *(100 * numbers[:1])], (50, n_columns)).astype(dtype)
     label, top = highest(matrix)
     assert label.tolist() == matrix.argmax(axis=1).tolist()
     assert np.array_equal(top, matrix[np.arange(50), label], equal_nan=True)

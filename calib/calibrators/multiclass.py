@@ -26,7 +26,14 @@ from calib.exceptions import InputError, LongFitWarning
 from calib.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
 from calib.parallel import cached_slices, map_threads
 from calib.predictions import Predictions, highest, highest_checked, score_matrix, weights_of, with_codes
-from calib.reductions import fit_classes, grouped_problems, ranked_classes, reduce_to_binary, top_label
+from calib.reductions import (
+    fit_classes,
+    grouped_problems,
+    ranked_classes,
+    reduce_to_binary,
+    top_label,
+    top_problems,
+)
 from calib.validation import as_floats, as_groups, check_choice, check_columns, check_count
 
 
@@ -326,7 +333,15 @@ class MulticlassToBinary(BaseEstimator):
             Before starting, if the fit takes more than a minute, with an estimate and advice.
         """
         y, proba = with_codes(y, proba)
-        scores: Any = proba if isinstance(proba, _WITH_CLASSES) else score_matrix(proba, "proba")
+        binary = self.binary_calibrator
+        by_counts = type(binary) is HistogramBinning and binary.ties == "group"
+        by_counts &= weights_of(proba, sample_weight) is None
+        by_columns = by_counts and self.notion == "class-wise"
+        by_rows = by_counts and self._each_by_itself and isinstance(proba, (Predictions, np.ndarray))
+        if isinstance(proba, _WITH_CLASSES):
+            scores: Any = proba
+        else:  # the highest scores are checked when they are found
+            scores = as_floats(proba, ndim=2, what="proba") if by_rows else score_matrix(proba, "proba")
         n_classes = scores.n_classes if isinstance(scores, _WITH_CLASSES) else scores.shape[1]
         shape = self.shape_for(n_classes)
         if isinstance(scores, MultilabelPrediction) and self.normalize:
@@ -343,11 +358,10 @@ class MulticlassToBinary(BaseEstimator):
             top_k = shape.n_ranks
         for name in ("groups_", "by_class_", "everyone_", "shrunk_"):
             self.__dict__.pop(name, None)
-        binary, needed = self.binary_calibrator, self.least_points
-        by_counts = type(binary) is HistogramBinning and binary.ties == "group"
-        if by_counts and self.notion == "class-wise" and weights_of(scores, sample_weight) is None:
+        needed = self.least_points
+        if by_columns or by_rows:
             self._grouped(groups, len(scores))
-            return self._fit_columns(y, scores, shape, binary)
+            return self._fit_by_counts(y, scores, shape, binary)
         if self.has_groups:
             code, self.groups_ = self._grouped(groups, len(scores))
             shape = self.shape_for(n_classes, len(self.groups_))
@@ -362,7 +376,7 @@ class MulticlassToBinary(BaseEstimator):
 
         def fit_entries(of: BinaryProblems, index: int) -> Any:
             fitted = clone(binary)
-            if by_counts and of.weights is None:
+            if by_counts:
                 return fitted.fit_sorted(*of.problem(index))
             return fit_rows(fitted, *of.problem(index), of.weights_of(index))
 
@@ -387,14 +401,25 @@ class MulticlassToBinary(BaseEstimator):
             self.fallbacks_ = find_fallbacks(shape, sizes, needed, self.calibrators_, (), True)
         return self
 
-    def _fit_columns(self, y: Any, scores: Any, shape: NotionShape, binary: Any) -> MulticlassToBinary:
-        """Fit class-wise histogram binning, of which no more than a few columns are sorted at a time."""
-        sizes = np.full(shape.n_classes, len(scores))
+    @property
+    def _each_by_itself(self) -> bool:
+        """Whether the problems are of the highest score, and no rows are needed beyond those of a problem."""
+        return _gives_top(self) and self.fallback == "identity" and not self.has_groups
+
+    def _fit_by_counts(self, y: Any, scores: Any, shape: NotionShape, binary: Any) -> MulticlassToBinary:
+        """Fit histogram binning of rows that count alike, no more than a few problems sorted at a time."""
         unfitted = clone(binary)  # once: scikit-learn reads the signature again for every clone
-        fitted = fit_classes(lambda *problem: copy(unfitted).fit_sorted(*problem), y, scores)
-        return self.fit_problems(
-            shape, sizes, fitted.__getitem__, lambda claim: None, sizes, fitted.__getitem__
-        )
+
+        def fit(*problem: np.ndarray) -> Any:
+            return copy(unfitted).fit_sorted(*problem)
+
+        if self.notion == "class-wise":
+            sizes, fitted = np.full(shape.n_classes, len(scores)), fit_classes(fit, y, scores)
+            fit_problem: Callable[[int], Any] = fitted.__getitem__
+        else:
+            sizes, problem = top_problems(y, scores, shape)
+            fit_problem = lambda index: fit(*problem(index))  # noqa: E731
+        return self.fit_problems(shape, sizes, fit_problem, lambda claim: None, sizes, fit_problem)
 
     def fit_problems(
         self,
