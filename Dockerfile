@@ -13,7 +13,7 @@ COPY app.py serve.py ./
 RUN python -m compileall -q calib pages app.py serve.py
 
 USER calib
-ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 HOME=/tmp MALLOC_ARENA_MAX=2 MALLOC_TRIM_THRESHOLD_=131072
+ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 HOME=/tmp
 EXPOSE 8501
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s CMD ["python", "-c", \
     "import urllib.request as r; r.urlopen('http://127.0.0.1:8501/_stcore/health', timeout=4)"]

@@ -200,7 +200,14 @@ def check(rows: int, classes: int) -> Calls:
     import calib
 
     proba, y = simulated(rows, classes)
-    return {"calib": lambda: calib.Predictions(proba, y), "one read": lambda: float(proba.max())}
+    shared = proba.copy()
+    shared.flags.writeable = False
+    return {
+        "calib": lambda: calib.Predictions(proba, y),
+        "calib, read-only": lambda: calib.Predictions(shared, y),
+        "one read": lambda: float(proba.max()),
+        "one copy": proba.copy,
+    }
 
 
 def fingerprint(rows: int, classes: int) -> Calls:
@@ -243,7 +250,9 @@ ROWS: dict[str, tuple[str, tuple[int, int], Callable[[int, int], Calls]]] = {
     "cw-hb": ("class-wise histogram binning, fit", (1_000_000, 10), histogram_fit("class-wise")),
     "cw-hb-wide": ("class-wise histogram binning, fit", (50_000, 1_000), histogram_fit("class-wise")),
     "temperature": ("temperature scaling, fit", (1_000_000, 10), temperature),
+    "temperature-wide": ("temperature scaling, fit", (50_000, 1_000), temperature),
     "vector": ("vector scaling, fit", (50_000, 200), vector),
+    "vector-wide": ("vector scaling, fit", (50_000, 1_000), vector),
     "row": ("100 single rows through a calibrator", (50_000, 10), one_row),
     "row-wide": ("100 single rows through a calibrator", (20_000, 1_000), one_row),
     "check": ("check the input: `Predictions(...)`", (50_000, 1_000), check),
@@ -313,9 +322,9 @@ def page(results: dict[str, Any]) -> str:
         "| --- | --- | --: | --- | --: |",
         *(_line(name, results["rows"][name]) for name in ROWS if name in results["rows"]),
         "",
-        "*One read* is a maximum over the matrix. Temperature scaling ends at a log loss of "
-        + _losses(results["rows"])
-        + ".",
+        "*One read* is a maximum over the matrix, *one copy* copies it: `Predictions` keeps a copy of an",
+        "array that could still be changed, and shares one that is read-only. Temperature scaling ends at",
+        "a log loss of " + _losses(results["rows"]) + ".",
         "",
     ]
     return "\n".join(lines)

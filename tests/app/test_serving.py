@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 import tomllib
 import weakref
 
@@ -50,6 +51,18 @@ def test_a_foreign_origin_is_refused_without_a_request(monkeypatch):
     serve.prepare()
     assert not is_url_from_allowed_origins("http://evil.example")
     assert is_url_from_allowed_origins("http://localhost:8501")
+
+
+def test_threads_of_the_server_wait_little_for_each_other(monkeypatch):
+    monkeypatch.setattr(net_util, "_external_ip", None)
+    monkeypatch.setattr(net_util, "_internal_ip", None)
+    before = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(0.005)
+        serve.prepare()
+        assert sys.getswitchinterval() < 0.001
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_streamlit_run_imports_the_protected_app():
