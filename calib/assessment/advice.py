@@ -55,7 +55,7 @@ POINTS_PER_BIN = (10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500)
 MOST_FITS, MOST_PAIRS = 25_000, 500_000
 
 #: Rows on which a first answer tries its candidates, where there are at least twice as many.
-QUICK_ROWS = 100_000
+QUICK_ROWS = 50_000
 
 #: Share of rows that must be in problems which can fill a bin inside a fold, or a k is not tried.
 FILLED = 0.9
@@ -277,14 +277,8 @@ def recommend(
     candidates, left_out = _candidates(methods, len(codes), size // rows.n_samples)
     fold = _folds(codes, N_FOLDS, random_state)
     losses = {NONE: vector_losses(codes, tried, tried)}
-    numbers = {NONE: 0}
-    for position, (name, calibrator) in enumerate(candidates.items()):
-        if progress:
-            progress(position / len(candidates), name)
-        try:
-            losses[name], numbers[name] = _cross_validated(calibrator, tried, codes, fold, of_tried)
-        except InputError as refusal:
-            left_out[name] = str(refusal)
+    of_candidates, numbers = _cross_validated(candidates, tried, codes, fold, of_tried, left_out, progress)
+    losses |= of_candidates
     if len(losses) == 1:
         raise InputError(f"no candidate can be tried: {'; '.join(left_out.values())}")
     names = list(losses)
@@ -517,18 +511,38 @@ def _folds(labels: np.ndarray, n_folds: int, random_state: int) -> np.ndarray:
 
 
 def _cross_validated(
-    calibrator: Any, data: Any, labels: np.ndarray, fold: np.ndarray, weights: np.ndarray | None
-) -> tuple[dict[str, np.ndarray], int]:
-    """Losses of each row by a fit on the other folds, and how many numbers a fit has."""
-    losses = {metric: np.empty(len(labels)) for metric in ("brier", "log_loss")}
+    candidates: Mapping[str, Any],
+    data: Any,
+    labels: np.ndarray,
+    fold: np.ndarray,
+    weights: np.ndarray | None,
+    left_out: dict[str, str],
+    progress: Callable[[float, str], object] | None,
+) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, int]]:
+    """Losses of each row by fits on the other folds, and how many numbers a fit has, by candidate.
+
+    Candidates that refuse the rows are put into `left_out`, with what they say.
+    """
+    losses = {name: {metric: np.empty(len(labels)) for metric in _WORDS} for name in candidates}
+    numbers = {NONE: 0}
     for number in range(N_FOLDS):
         out = fold == number
+        rows, codes, outside = data[~out], labels[~out], data[out]
         of_rows = None if weights is None else weights[~out]
-        fitted = _fitted(calibrator, data[~out], labels[~out], of_rows)
-        scores = calibrated_scores(fitted, data[out])
-        for metric, values in vector_losses(labels[out], scores, data[out]).items():
-            losses[metric][out] = values
-    return losses, fitted_numbers(fitted)
+        for position, name in enumerate(list(losses)):
+            if progress:
+                progress((number + position / len(losses)) / N_FOLDS, name)
+            try:
+                fitted = _fitted(candidates[name], rows, codes, of_rows)
+                scores = calibrated_scores(fitted, outside)
+            except InputError as refusal:
+                left_out[name] = str(refusal)
+                del losses[name]
+                continue
+            for metric, values in vector_losses(labels[out], scores, outside).items():
+                losses[name][metric][out] = values
+            numbers[name] = fitted_numbers(fitted)
+    return losses, numbers
 
 
 def _mean_and_error(values: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
