@@ -215,7 +215,8 @@ def mean_limits(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarra
     mean, spread = values.mean(axis=1), values.std(axis=1)
     if n == 1:
         return np.full(len(mean), -np.inf), np.full(len(mean), np.inf)
-    third = ((values - mean[:, None]) ** 3).mean(axis=1)
+    away = values - mean[:, None]
+    third = (away * away * away).mean(axis=1)  # a power takes fifty times as long
     skewness = np.divide(third, spread**3, out=np.zeros_like(third), where=spread**3 > 0.0)
     bend, quantile = skewness / np.sqrt(n), stdtrit(n - 1, (1.0 + level) / 2.0)
 

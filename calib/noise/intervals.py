@@ -12,6 +12,7 @@ equal weight as are effective, (sum w)^2 / sum w^2 (Kish 1965).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from calib.metrics.errors import row_values, weighted_mean
 from calib.noise.bootstrap import bootstrap_interval
 from calib.noise.floor import CellMetric
 from calib.notions import Notion
+from calib.parallel import SMALL, WORKERS, map_threads
 from calib.predictions import weighted_rows
 from calib.reductions import as_problems, event_scores, top_label
 from calib.results import Result
@@ -400,12 +402,26 @@ def _folded_inverse(mean: float) -> float:
 
 def _between_claims(problems: BinaryProblems, cells: BinStatistics, weight: np.ndarray) -> float:
     """Sum over rows of the products, between claims, of weighted residuals of the outcomes."""
-    cell = np.repeat(np.arange(len(cells.count)), cells.count)
-    residual = weight[cell] * (problems.outcomes - cells.mean_outcome[cell])
-    if problems.weights is not None:
-        residual *= problems.weights
-    by_row = np.bincount(problems.rows, weights=residual, minlength=cells.n_samples)
-    return float(by_row @ by_row - residual @ residual) / (cells.n_samples * cells.n_claims) ** 2
+    n_samples = cells.n_samples
+    first = np.searchsorted(cells.start, np.arange(0, cells.stop[-1], max(n_samples, SMALL)))
+    pieces = list(pairwise(np.unique([*first, len(cells.start)]).tolist()))
+
+    def of_pieces(chosen: list[tuple[int, int]]) -> tuple[np.ndarray, float]:
+        by_row, squares = np.zeros(n_samples), 0.0
+        for low, high in chosen:
+            entries, count = slice(cells.start[low], cells.stop[high - 1]), cells.count[low:high]
+            residual = problems.outcomes[entries] - np.repeat(cells.mean_outcome[low:high], count)
+            residual *= np.repeat(weight[low:high], count)
+            if problems.weights is not None:
+                residual *= problems.weights[entries]
+            by_row += np.bincount(problems.rows[entries], weights=residual, minlength=n_samples)
+            squares += float(residual @ residual)
+        return by_row, squares
+
+    found = map_threads(of_pieces, [pieces[one::WORKERS] for one in range(WORKERS)])
+    by_row = np.sum([one for one, _ in found], axis=0)
+    own = sum(one for _, one in found)
+    return float(by_row @ by_row - own) / (n_samples * cells.n_claims) ** 2
 
 
 def _l2_limits(problems: BinaryProblems, cells: BinStatistics, z: float) -> tuple[float, float, float, float]:
