@@ -1,4 +1,4 @@
-"""What crosses between the app and its reader: JSON, bytes of files, and Arrow tensors; never a pickle."""
+"""What crosses between the app and its reader: JSON, bytes of files, and Arrow arrays; never a pickle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calib.formats.tables import Table, frozen, packed_table
 
 #: Bytes of the longest JSON part of a message: names, and the distinct texts of columns.
 MOST_JSON = 1 << 30
-#: Types that no tensor has, and what they travel as.
+#: Types that no array of Arrow shares with NumPy, and what they travel as.
 CARRIERS = {"bool": "uint8"}
 
 
@@ -34,14 +34,18 @@ class Channel:
     ) -> None:
         """Send a head in JSON types, the bytes of files, and arrays of numbers."""
         sizes = [memoryview(blob).nbytes for blob in blobs]
-        kinds = [array.dtype.name for array in arrays]
+        kinds = [(array.dtype.name, array.shape) for array in arrays]
         text = json.dumps({**head, "blobs": sizes, "arrays": kinds}).encode()
         self.outgoing.write(len(text).to_bytes(8, "little") + text)
         for blob in blobs:
             self.outgoing.write(blob)
-        for array, kind in zip(arrays, kinds, strict=True):
-            contiguous = np.ascontiguousarray(array).astype(CARRIERS.get(kind, kind), copy=False)
-            pa.ipc.write_tensor(pa.Tensor.from_numpy(contiguous), self.sink)
+        for array, (kind, _) in zip(arrays, kinds, strict=True):
+            numbers = np.ascontiguousarray(array).reshape(-1).astype(CARRIERS.get(kind, kind), copy=False)
+            batch = pa.record_batch(
+                [pa.array(numbers)], [""]
+            )  # a tensor would be copied while all threads wait
+            with pa.ipc.new_stream(self.sink, batch.schema) as stream:
+                stream.write_batch(batch)
         self.outgoing.flush()
 
     def receive(self) -> tuple[dict[str, Any], list[bytes], list[np.ndarray]]:
@@ -59,12 +63,18 @@ class Channel:
             head = json.loads(self._read(size))
             blobs = [self._read(n_bytes) for n_bytes in head.pop("blobs")]
             arrays = [
-                pa.ipc.read_tensor(self.source).to_numpy().astype(kind, copy=False)
-                for kind in head.pop("arrays")
+                self._numbers().astype(kind, copy=False).reshape(shape) for kind, shape in head.pop("arrays")
             ]
-        except (ValueError, KeyError, pa.ArrowException, OSError) as error:
+        except (ValueError, TypeError, LookupError, pa.ArrowException, OSError) as error:
             raise EOFError from error
         return head, blobs, arrays
+
+    def _numbers(self) -> np.ndarray:
+        with pa.ipc.open_stream(self.source) as stream:
+            (batch,) = stream
+        batch.validate()
+        numbers: np.ndarray = batch.column(0).to_numpy()
+        return numbers
 
     def _read(self, n_bytes: int) -> bytes:
         data = self.incoming.read(n_bytes)
