@@ -49,7 +49,10 @@ new MutationObserver(() => {
     clock.state = state;
 }).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
 """
-ANSWERED = f"""runs => clock.runs > runs && clock.state === "notRunning"
+#: A run can begin and end between two drawings of the page: after so many ms, what has changed is the answer.
+UNSEEN = 5_000
+ANSWERED = f"""runs => (clock.runs > runs || (clock.begin && performance.now() - clock.begin > {UNSEEN}))
+    && clock.state === "notRunning"
     && performance.now() - clock.last > {CALM}
     && [...document.querySelectorAll("[data-testid=stPlotlyChart]")].every(
         chart => chart.querySelector(".main-svg") !== null)"""
