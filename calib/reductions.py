@@ -293,7 +293,7 @@ def fit_classes(
     return _each_class(fit, _class_labels(y_true, scores, matrix), matrix)
 
 
-def top_problems(
+def separate_problems(
     y_true: Any, scores: Any, shape: NotionShape
 ) -> tuple[np.ndarray, Callable[[int], tuple[np.ndarray, np.ndarray]]]:
     """Return the sizes of the problems of the highest score, of rows that count alike, and what gives one.

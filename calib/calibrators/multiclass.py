@@ -31,8 +31,8 @@ from calib.reductions import (
     grouped_problems,
     ranked_classes,
     reduce_to_binary,
+    separate_problems,
     top_label,
-    top_problems,
 )
 from calib.validation import as_floats, as_groups, check_choice, check_columns, check_count
 
@@ -417,7 +417,7 @@ class MulticlassToBinary(BaseEstimator):
             sizes, fitted = np.full(shape.n_classes, len(scores)), fit_classes(fit, y, scores)
             fit_problem: Callable[[int], Any] = fitted.__getitem__
         else:
-            sizes, problem = top_problems(y, scores, shape)
+            sizes, problem = separate_problems(y, scores, shape)
             fit_problem = lambda index: fit(*problem(index))  # noqa: E731
         return self.fit_problems(shape, sizes, fit_problem, lambda claim: None, sizes, fit_problem)
 
