@@ -82,6 +82,8 @@ class Browser:
         runs, self.received = self.page.evaluate("clock.runs"), 0
         act()
         self.page.wait_for_function(ANSWERED, arg=runs, polling=50)
+        if self.page.evaluate("clock.runs") == runs:
+            print(f"no run was seen within {UNSEEN} ms; what changed is taken for the answer", flush=True)
         return self.page.evaluate("clock.last - clock.begin") / 1e3, self.received
 
     def report(self, what: str, answers: list[tuple[float, int]]) -> None:

@@ -41,9 +41,8 @@ class Channel:
             self.outgoing.write(blob)
         for array, (kind, _) in zip(arrays, kinds, strict=True):
             numbers = np.ascontiguousarray(array).reshape(-1).astype(CARRIERS.get(kind, kind), copy=False)
-            batch = pa.record_batch(
-                [pa.array(numbers)], [""]
-            )  # a tensor would be copied while all threads wait
+            # Not as a tensor, which would be copied while all threads wait.
+            batch = pa.record_batch([pa.array(numbers)], [""])
             with pa.ipc.new_stream(self.sink, batch.schema) as stream:
                 stream.write_batch(batch)
         self.outgoing.flush()
