@@ -2,17 +2,19 @@
 
     python -m benchmarks.scale_speed --rows 10_000_000 --folder DIR
 
-Rows are drawn part by part (float32, 10 classes) and kept in the folder for the next run. Every measurement
-runs in a process of its own. Its address space is capped at `--cap` MiB beyond what its imports take, except
-that of the plain scan, which reads further ahead.
+Rows are drawn part by part (float32, 10 classes) and kept in the folder for the next run. Measurements are
+made by turns, each in a process of its own, and their medians told. The address space of a process is capped
+at `--cap` MiB beyond what its imports take, except that of the plain scan, which reads further ahead.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import time
@@ -127,7 +129,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--folder", default="test-output")
     parser.add_argument("--cap", type=int, default=2048)
-    parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--runs", default=",".join(RUNS))
     parser.add_argument("--one", nargs=3, metavar=("WHAT", "PATTERN", "WORKERS"))
     options = parser.parse_args()
@@ -136,24 +138,33 @@ def main() -> None:
         measure(what, pattern, int(workers), options.cap)
         return
     pattern = written(options.folder, options.rows)
-    print(f"{'':<12}{'workers':>8}{'seconds':>10}{'rows/s':>14}{'cpu s':>8}{'peak MiB':>10}")
-    for workers in (1, 2):
-        for what in options.runs.split(","):
-            command = [sys.executable, "-m", "benchmarks.scale_speed", "--cap", str(options.cap)]
-            runs = []
-            for _ in range(options.repeat):
-                done = subprocess.run(
-                    [*command, "--one", what, pattern, str(workers)],
-                    capture_output=True,
-                    text=True,
-                    check=True,
-                )
-                runs.append(json.loads(done.stdout))
-            best = min(runs, key=lambda run: run["seconds"])
-            print(
-                f"{what:<12}{workers:>8}{best['seconds']:>10.2f}{best['rows'] / best['seconds']:>14,.0f}"
-                f"{best['processor']:>8.1f}{max(run['peak_mib'] for run in runs):>10.0f}"
-            )
+    kinds, runs = options.runs.split(","), {}
+    for turn in range(options.repeat):
+        for workers, what in itertools.product((1, 2), kinds if turn % 2 == 0 else kinds[::-1]):
+            runs.setdefault((workers, what), []).append(alone(what, pattern, workers, options.cap))
+    first = {workers: median(runs[workers, kinds[0]], "seconds") for workers in (1, 2)}
+    titles = f"{'workers':>8}{'seconds':>10}{'rows/s':>14}{'cpu s':>8}{'peak MiB':>10}"
+    print(f"{'':<12}{titles}{'x ' + kinds[0]:>15}")
+    for (workers, what), found in runs.items():
+        seconds = median(found, "seconds")
+        print(
+            f"{what:<12}{workers:>8}{seconds:>10.2f}{found[0]['rows'] / seconds:>14,.0f}"
+            f"{median(found, 'processor'):>8.1f}{max(run['peak_mib'] for run in found):>10.0f}"
+            f"{seconds / first[workers]:>15.2f}"
+        )
+
+
+def alone(what: str, pattern: str, workers: int, cap: int) -> dict[str, float]:
+    """Run one of `RUNS` in a process of its own, and return what it took."""
+    command = [sys.executable, "-m", "benchmarks.scale_speed", "--cap", str(cap)]
+    done = subprocess.run(
+        [*command, "--one", what, pattern, str(workers)], capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def median(runs: list[dict[str, float]], what: str) -> float:
+    return statistics.median(run[what] for run in runs)
 
 
 if __name__ == "__main__":

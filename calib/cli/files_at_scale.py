@@ -153,7 +153,7 @@ def _outcome(summary: Summary, options: Namespace) -> Outcome:
         lines.append(f"{sums.n_abstained:,} rows hold no answer; they are set apart")
     if sums.n_faulty:
         lines.append(f"{sums.n_faulty:,} rows cannot be used; they are left out")
-    lines += [f"  {line}" for line in (*summary.findings[:20], *summary.remarks)]
+    lines += [f"  {line}" for line in (*summary.findings, *summary.remarks)]
     lines.append("")
     for name, value, lower, upper in table.itertuples(index=False):
         ends = "" if math.isnan(lower) else f"  [{lower:.4f}, {upper:.4f}]"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,16 +29,16 @@ LOSSES = ("brier", "log_loss", "event_log_loss", "accuracy")
 #: Most groups that a column of `by` may have: ids of rows are no groups.
 MOST_GROUPS = 10_000
 
-#: Rows at the start of each file that the doctor examines, and which of its findings are kept: those that are
-#: about neither single rows, which are all checked, nor how many rows there are.
-EXAMINED = 4_000
-OF_FIRST_ROWS = (
+#: Rows that the doctor examines at the start of each file and of every so many rows of it, and which of its
+#: findings are kept: those that are about neither single rows, which are all checked, nor how many there are.
+EXAMINED, EVERY = 4_000, 1_000_000
+OF_SOME_ROWS = (
     *("class_wise_scores", "sigmoid_scores", "double_softmax", "one_hot", "saturated", "few_distinct"),
     *("top_ties", "labels_one_based", "correct_disagrees", "column_order", "labels_shuffled"),
 )
 
-#: Most findings that are kept of one part, and of all.
-MOST_FINDINGS = 100
+#: Findings of one code whose places are told; of further ones it is told how many there are.
+MOST_ALIKE = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -301,7 +302,36 @@ def refuse_faults(part: Part, faults: Sequence[Fault], first: int) -> None:
         raise InputError(f"{placed_fault(part, fault, first)}. Correct the rows, or have them left out")
 
 
-def sum_part(part: Part, layout: Layout, faults: str = "stop") -> tuple[PartialSums, list[str]]:
+class Findings:
+    """Lines of what was found, and of what code: the first few of each, and how many there are."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, list[str]] = {}
+        self.counts: Counter[str] = Counter()
+
+    def add(self, code: str, line: str) -> None:
+        """Add one."""
+        self.counts[code] += 1
+        if self.counts[code] <= MOST_ALIKE:
+            self.lines.setdefault(code, []).append(line)
+
+    def include(self, other: Findings) -> None:
+        """Add those of the next part."""
+        self.counts += other.counts
+        for code, lines in other.lines.items():
+            self.lines[code] = [*self.lines.get(code, []), *lines][:MOST_ALIKE]
+
+    def told(self) -> tuple[str, ...]:
+        """Return all lines, those of a code one after the other."""
+        found = []
+        for code, lines in self.lines.items():
+            found += lines
+            if self.counts[code] > MOST_ALIKE:
+                found.append(f"and {self.counts[code] - MOST_ALIKE:,} more findings of this kind ({code})")
+        return tuple(found)
+
+
+def sum_part(part: Part, layout: Layout, faults: str = "stop") -> tuple[PartialSums, Findings]:
     """Return the sums over the rows of a part, and what was wrong with rows that were left out.
 
     Raises
@@ -309,35 +339,41 @@ def sum_part(part: Part, layout: Layout, faults: str = "stop") -> tuple[PartialS
     InputError
         If a row cannot be used and `faults` is "stop"; names file, row group and row.
     """
-    sums, found, row = Accumulator(layout), [], part.first
-    if part.first == 0:
-        found += first_rows_findings(part)
+    sums, found, row = Accumulator(layout), Findings(), part.first
     for batch in part.batches(layout.columns):
         wrong = sums.add(batch)
         if faults == "stop":
             refuse_faults(part, wrong, row)
-        found += [str(placed_fault(part, fault, row)) for fault in wrong]
+        for fault in wrong:
+            found.add(fault.code, str(placed_fault(part, fault, row)))
+        if -row % EVERY < batch.num_rows:
+            for code, line in examined(batch, part.name, row, -row % EVERY):
+                found.add(code, line)
         row += batch.num_rows
     total = sums.sums()
-    if not any(line.endswith("(labels_shuffled)") for line in found):
-        found += shuffled(total, part.name)
-    return total, found[:MOST_FINDINGS]
+    if "labels_shuffled" not in found.counts:
+        for line in shuffled(total, part.name):
+            found.add("labels_shuffled", line)
+    return total, found
 
 
-def first_rows_findings(part: Part) -> list[str]:
-    """Return what the doctor finds in the first rows of a file, of what is no matter of single rows."""
-    return next((examined(batch, part.name) for batch in part.batches(None)), [])
+def examined(batch: pa.RecordBatch, where: str, first: int = 0, start: int = 0) -> list[tuple[str, str]]:
+    """Return what the doctor finds in some rows of a batch, of what is no matter of single rows.
 
-
-def examined(batch: pa.RecordBatch, where: str) -> list[str]:
-    """Return what the doctor finds in the first rows of a batch, of what is no matter of single rows."""
-    first = batch.slice(0, EXAMINED)
-    return [
-        f"{where}, row {int(found.rows[0]) if len(found.rows) else 0}, of the first {first.num_rows:,} rows: "
-        f"{found.message} ({found.code})"
-        for found in examine(table_of_batch(first)).findings
-        if found.code in OF_FIRST_ROWS
-    ]
+    The rows from `start` on, or the last ones; `first` is the row of the file with which the batch begins.
+    Each finding is its code and a line.
+    """
+    start = max(min(start, batch.num_rows - EXAMINED), 0)
+    some, first = batch.slice(start, EXAMINED), first + start
+    which = (
+        f"the first {some.num_rows:,} rows" if first == 0 else f"{some.num_rows:,} rows from row {first:,}"
+    )
+    lines = []
+    for found in examine(table_of_batch(some)).findings:
+        if found.code in OF_SOME_ROWS:
+            row = first + (int(found.rows[0]) if len(found.rows) else 0)
+            lines.append((found.code, f"{where}, row {row}, of {which}: {found.message} ({found.code})"))
+    return lines
 
 
 def shuffled(sums: PartialSums, where: str) -> list[str]:

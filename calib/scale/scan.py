@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from calib.exceptions import InputError
 from calib.parallel import WORKERS
-from calib.scale.engines import Engine, Threads
+from calib.scale.engines import Engine, Found, Threads
 from calib.scale.layout import Layout, layout_of
-from calib.scale.partial import MOST_FINDINGS, PartialSums, combined, sum_part
+from calib.scale.partial import Findings, PartialSums, combined, sum_part
 from calib.scale.parts import Part, Paths, find_files, find_parts, first_batch
 from calib.scale.summary import Summary
 from calib.validation import check_choice, check_count
@@ -135,17 +135,17 @@ def summarize(
         scores=scores,
         class_names=class_names,
     )
-    digests, findings, kept = [], [], _Pairwise()
+    digests, findings, kept = [], Findings(), _Pairwise()
     work = partial(sum_part, layout=scan.layout, faults=faults)
     for sums, found in timed((engine or Threads(workers)).map(work, scan.parts), scan.parts, progress):
         digests.append(sums.digest)
-        findings += found
+        findings.include(found)
         kept.add(sums)
     total = kept.sums()
     if not total.n_samples:
         raise InputError(NO_ROWS)
     source = ", ".join(dict.fromkeys(one.path for one in scan.parts))[:1000]
-    return Summary(total, tuple(sorted(digests)), tuple(findings[:MOST_FINDINGS]), source)
+    return Summary(total, tuple(sorted(digests)), findings.told(), source)
 
 
 class _Pairwise:
@@ -165,9 +165,7 @@ class _Pairwise:
         return combined(self.kept)
 
 
-def timed(
-    results: Iterator[tuple[PartialSums, list[str]]], parts: Sequence[Part], progress: Progress | None
-) -> Iterator[tuple[PartialSums, list[str]]]:
+def timed(results: Iterator[Found], parts: Sequence[Part], progress: Progress | None) -> Iterator[Found]:
     """Pass results on, and tell how many rows are done."""
     total, done, start = sum(part.n_rows for part in parts), 0, time.monotonic()
     for part, result in zip(parts, results, strict=True):

@@ -73,5 +73,5 @@ def summarize_spark(
         raise InputError("no row can be used: all are of another part, or without an answer")
     summaries = [load(bytes(one["sums"])) for one in parts]
     digests = sorted(part for one in summaries for part in one.parts)
-    found = tuple(examined(first[0], "the data frame"))
+    found = tuple(line for _, line in examined(first[0], "the data frame"))
     return Summary(combined([one.sums for one in summaries]), tuple(digests), found, "a Spark data frame")

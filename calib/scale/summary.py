@@ -71,7 +71,7 @@ class Summary(Result):
         Digest of the sums of each part of the data that is covered (a row group of a file), ascending.
     findings : tuple of str
         What was found while streaming, with file, row group and row: what was wrong with rows that were left
-        out, and what the doctor says of the first rows of each file.
+        out, and what the doctor says of some rows of each file.
     source : str
         Where the rows come from, for people.
 

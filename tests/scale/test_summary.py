@@ -375,6 +375,29 @@ def test_faults_name_file_row_group_and_row(rows, tmp_path, code):
     assert "row group 2, row 777" in left.findings[0]
 
 
+def test_doctor_examines_rows_in_the_middle_of_a_file(rows, tmp_path, monkeypatch):
+    monkeypatch.setattr("calib.scale.partial.EVERY", 500)
+    monkeypatch.setattr("calib.scale.partial.EXAMINED", 200)
+    proba, labels = rows[0][:2_000].copy(), rows[1][:2_000]
+    proba[900:1_300] = proba[900:1_300] == proba[900:1_300].max(axis=1, keepdims=True)
+    file = tmp_path / "rows.parquet"
+    pq.write_table(vectors(proba, labels), file, row_group_size=900)
+    (line,) = scale.summarize(file).findings
+    assert "rows.parquet, row group 1, row 1000, of 200 rows from row 1,000: " in line
+    assert line.endswith("(one_hot)")
+
+
+def test_many_findings_of_one_kind_are_counted(rows, tmp_path):
+    proba, labels = rows[0][:1_000].copy(), rows[1][:1_000]
+    proba[::40, 0] = np.nan
+    file = tmp_path / "rows.parquet"
+    pq.write_table(vectors(proba, labels), file, row_group_size=40)
+    found = scale.summarize(file, faults="drop").findings
+    assert len(found) == 11
+    assert "row group 9, row 360: " in found[9]
+    assert found[10] == "and 15 more findings of this kind (not_finite)"
+
+
 def test_doctor_examines_the_first_rows_of_each_file_and_the_classes_of_all(rows, tmp_path):
     proba, labels = rows[0][:2_000], rows[1][:2_000]
     pq.write_table(vectors(proba, labels), tmp_path / "a.parquet", row_group_size=500)
