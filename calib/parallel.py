@@ -18,8 +18,8 @@ Result = TypeVar("Result")
 #: Arrays below this many elements are not divided: waking threads would cost more.
 SMALL = 200_000
 
-#: Elements of a block that is gone over many times, so that it stays in a processor's cache: half a megabyte.
-CACHED = 65_536
+#: Elements of a block that is gone over many times, so that it stays in a processor's cache: a megabyte.
+CACHED = 131_072
 
 #: Bytes of a block on which each step of NumPy takes long against the hand-over between threads.
 BUSY = 2**21

@@ -44,10 +44,14 @@ LEAST_EXPONENT = {np.float64: 500.0, np.float32: 50.0}
 #: Of many rows, one block in so many gives the temperature from which the fit to all of them starts.
 SHARE = 16
 
-#: Relative step in 1 / T at which the search in single precision ends, whose noise is less.
-COARSE = 1e-4
+#: Relative steps in 1 / T after which the search ends: what is left is about their cube. In single precision
+#: it only says where the search in double precision starts.
+FINE, COARSE = 1e-5, 2e-2
 
 Precision = type[np.float64] | type[np.float32]
+
+#: First, second and third derivative.
+Slopes = tuple[float, float, float]
 
 #: Temperatures are looked for between these when the objective is log loss.
 TEMPERATURE_RANGE = (0.01, 100.0)
@@ -102,11 +106,8 @@ class LogScaling(BaseEstimator):
         long = effort_words(self, n_samples, n_classes)
         if long:
             warnings.warn(long, LongFitWarning, stacklevel=2)
-        smallest = map_threads(
-            lambda rows: np.where(matrix[rows] > 0, matrix[rows], 1).min(), cached_slices(*matrix.shape)
-        )
-        floor = np.clip(float(min(smallest)) / 2.0, LEAST_FLOOR, MOST_FLOOR / n_classes)
-        self.n_classes_, self.floor_ = n_classes, float(floor)
+        least = min(map_threads(lambda rows: least_positive(matrix[rows]), cached_slices(*matrix.shape)))
+        self.n_classes_, self.floor_ = n_classes, floor_of(least, n_classes)
         self._fit(matrix, codes, weights)
         return self
 
@@ -432,6 +433,17 @@ def _log_odds(log_p: np.ndarray) -> np.ndarray:
     return log_p[:, :-1] - log_p[:, -1:]
 
 
+def least_positive(proba: np.ndarray) -> float:
+    """Return the smallest positive of some probabilities, 1 where there is none."""
+    least = float(proba.min())
+    return least if least > 0.0 else float(np.where(proba > 0, proba, 1).min())
+
+
+def floor_of(least: float, n_classes: int) -> float:
+    """Return what lower probabilities are raised to, of the smallest positive one."""
+    return float(np.clip(least / 2.0, LEAST_FLOOR, MOST_FLOOR / n_classes))
+
+
 def log_floored(proba: np.ndarray, floor: float, dtype: Precision = np.float64) -> np.ndarray:
     """Logarithm of probabilities raised to `floor`."""
     log_p = proba.astype(dtype)
@@ -442,32 +454,33 @@ def log_floored(proba: np.ndarray, floor: float, dtype: Precision = np.float64) 
 def log_loss_temperature(
     proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray | None = None
 ) -> float:
-    """Minimise the log loss, convex in b = 1 / T, by Newton steps that stay between known signs of slope.
+    """Minimise the log loss, convex in b = 1 / T, by Halley's steps that stay between known signs of slope.
 
     Logarithms are taken anew at each step: to keep those of all rows takes longer, and much memory. Of many
     rows the first steps are those of a share, and all but the last ones are in single precision: they only
-    say where the last ones begin.
+    say where the last ones begin, and how these bend.
     """
 
-    def slope_over(
-        slices: list[slice], dtype: Precision = np.float64
-    ) -> Callable[[float], tuple[float, float]]:
-        def slope(b: float) -> tuple[float, float]:
-            def of_rows(rows: slice) -> tuple[float, float]:
+    def slopes_over(
+        slices: list[slice], dtype: Precision = np.float64, third: float | None = None
+    ) -> Callable[[float], Slopes]:
+        def slopes(b: float) -> Slopes:
+            def of_rows(rows: slice) -> Slopes:
                 of_these = None if weights is None else weights[rows]
-                return log_loss_slopes(proba[rows], codes[rows], floor, b, of_these, dtype)
+                return log_loss_slopes(proba[rows], codes[rows], floor, b, of_these, dtype, third is None)
 
-            first, second = np.sum(map_threads(of_rows, slices), axis=0)
-            return float(first), float(second)
+            first, second, of_these = np.sum(map_threads(of_rows, slices), axis=0).tolist()
+            return first, second, of_these if third is None else third
 
-        return slope
+        return slopes
 
-    slices, start = cached_slices(*proba.shape), 1.0
+    slices = cached_slices(*proba.shape)
+    start, third = 1.0, None
     if len(slices) >= 8 * SHARE:
-        start = temperature_of_slope(slope_over(slices[::SHARE], np.float32), start, COARSE)
+        start, _ = temperature_of_slopes(slopes_over(slices[::SHARE], np.float32), start, COARSE)
     if len(slices) >= 4:
-        start = temperature_of_slope(slope_over(slices, np.float32), start, COARSE)
-    return temperature_of_slope(slope_over(slices), start)
+        start, third = temperature_of_slopes(slopes_over(slices, np.float32), start, COARSE)
+    return temperature_of_slopes(slopes_over(slices, third=third), start)[0]
 
 
 def log_loss_slopes(
@@ -477,8 +490,13 @@ def log_loss_slopes(
     b: float,
     weights: np.ndarray | None = None,
     dtype: Precision = np.float64,
-) -> tuple[float, float]:
-    """Return the first and second derivative in b = 1 / T of the log loss, summed over a block of rows."""
+    with_third: bool = True,
+) -> Slopes:
+    """Return the first three derivatives in b = 1 / T of the log loss, summed over a block of rows.
+
+    They are the mean, the variance and the third central moment of the row's log-probabilities under
+    softmax(b log p), the mean less what the true class has. Without `with_third` the third is 0.
+    """
     n_classes = proba.shape[1]
     # The highest log-probability of a row is at least -log L.
     small = b * np.log(n_classes) < LEAST_EXPONENT[dtype]
@@ -489,36 +507,46 @@ def log_loss_slopes(
     p *= log_p
     mean = (p @ one) / total
     p *= log_p
-    variance = (p @ one) / total - mean**2
+    variance = (p @ one) / total - mean * mean
+    each = [mean, variance]
+    if with_third:
+        p *= log_p
+        each.append((p @ one) / total - mean * (3.0 * variance + mean * mean))
     mean -= log_p[np.arange(len(codes)), codes]
     if weights is None:
-        return float(mean.sum(dtype=np.float64)), float(variance.sum(dtype=np.float64))
-    return float(mean @ weights), float(variance @ weights)
+        sums = [float(of_rows.sum(dtype=np.float64)) for of_rows in each]
+    else:
+        sums = [float(of_rows @ weights) for of_rows in each]
+    return sums[0], sums[1], sums[2] if with_third else 0.0
 
 
-def temperature_of_slope(
-    slope: Callable[[float], tuple[float, float]], start: float = 1.0, step: float = 1e-6
-) -> float:
-    """Return T where a convex loss of b = 1 / T is least, of its first and second derivative in b.
+def temperature_of_slopes(
+    slopes: Callable[[float], Slopes], start: float = 1.0, step: float = FINE
+) -> tuple[float, float]:
+    """Return T where a convex loss of b = 1 / T is least, and its third derivative in b near there.
 
-    A relative step of `step` is the last: what is left is about its square.
+    `slopes` gives the first three derivatives at b. Steps are Halley's: a relative step of `step` is the
+    last, and what is left is about its cube. The third derivative only bends them, and need not be exact.
     """
     low, high = 1.0 / TEMPERATURE_RANGE[1], 1.0 / TEMPERATURE_RANGE[0]
     b, tested = 1.0 / start, set()
     for _ in range(100):
-        first, second = slope(b)
+        first, second, third = slopes(b)
         tested.add(b)
         if first == 0.0:
             break
         low, high = (low, b) if first > 0.0 else (b, high)
-        far = low if first > 0.0 else high
-        target = min(max(b - first / second, low), high) if second > 0.0 else far
+        target = low if first > 0.0 else high
+        if second > 0.0:
+            newton = first / second
+            bend = 1.0 - newton * third / (2.0 * second)
+            target = min(max(b - newton / max(bend, 0.5), low), high)
         last, b = b, target
         if abs(b - last) <= step * last:
             break
         if b in tested:
             b = float(np.sqrt(low * high))
-    return float(1.0 / b)
+    return float(1.0 / b), third
 
 
 def _conf_ece_temperature(

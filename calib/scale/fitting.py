@@ -20,13 +20,14 @@ from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.likelihood import LEAST_RIDGE, newton, warn_early
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.scaling import (
-    LEAST_FLOOR,
-    MOST_FLOOR,
+    Slopes,
     TemperatureScaling,
     VectorScaling,
+    floor_of,
+    least_positive,
     log_floored,
     log_loss_slopes,
-    temperature_of_slope,
+    temperature_of_slopes,
 )
 from calib.exceptions import InputError
 from calib.notions import NotionShape
@@ -472,7 +473,7 @@ def _least_positive(part: Part, layout: Layout) -> tuple[int, float]:
     for rows in _rows_of(part, layout):
         matrix, _ = _matrix(rows)
         n_rows += len(matrix)
-        least = min(least, float(np.where(matrix > 0, matrix, 1).min()))
+        least = min(least, least_positive(matrix))
     return n_rows, least
 
 
@@ -485,19 +486,18 @@ def _begin_scaling(calibrator: Any, passes: _Passes) -> int:
     n_rows = sum(count for count, _ in each)
     if not n_rows:
         raise InputError(NO_ROWS)
-    floor = np.clip(min(least for _, least in each) / 2.0, LEAST_FLOOR, MOST_FLOOR / n_classes)
-    calibrator.n_classes_, calibrator.floor_ = n_classes, float(floor)
+    floor = floor_of(min(least for _, least in each), n_classes)
+    calibrator.n_classes_, calibrator.floor_ = n_classes, floor
     return n_rows
 
 
-def _slopes(part: Part, layout: Layout, floor: float, b: float) -> tuple[float, float]:
-    """Return the first and second derivative in b = 1 / T of the log loss of a part."""
-    first = second = 0.0
+def _slopes(part: Part, layout: Layout, floor: float, b: float) -> Slopes:
+    """Return the first three derivatives in b = 1 / T of the log loss of a part."""
+    total = np.zeros(3)
     for rows in _rows_of(part, layout):
-        matrix, codes = _matrix(rows)
-        slopes = log_loss_slopes(matrix, codes, floor, b)
-        first, second = first + slopes[0], second + slopes[1]
-    return first, second
+        total += log_loss_slopes(*_matrix(rows), floor, b)
+    first, second, third = total.tolist()
+    return first, second, third
 
 
 def _fit_temperature(calibrator: TemperatureScaling, passes: _Passes) -> int:
@@ -505,11 +505,13 @@ def _fit_temperature(calibrator: TemperatureScaling, passes: _Passes) -> int:
         raise InputError(f'temperature at scale has the objective "log_loss"; got {calibrator.objective!r}')
     n_rows = _begin_scaling(calibrator, passes)
 
-    def slope(b: float) -> tuple[float, float]:
-        each = list(passes.over(_slopes, floor=calibrator.floor_, b=b))
-        return math.fsum(first for first, _ in each), math.fsum(second for _, second in each)
+    def slopes(b: float) -> Slopes:
+        first, second, third = map(
+            math.fsum, zip(*passes.over(_slopes, floor=calibrator.floor_, b=b), strict=True)
+        )
+        return first, second, third
 
-    calibrator.temperature_ = temperature_of_slope(slope)
+    calibrator.temperature_, _ = temperature_of_slopes(slopes)
     return n_rows
 
 

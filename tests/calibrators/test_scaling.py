@@ -518,7 +518,7 @@ def test_a_share_and_single_precision_only_say_where_to_start(monkeypatch, sharp
     types, slopes = [], scaling.log_loss_slopes
 
     def watched(*given):
-        types.append(given[-1])
+        types.append(given[5])
         return slopes(*given)
 
     monkeypatch.setattr(scaling, "log_loss_slopes", watched)
@@ -526,6 +526,21 @@ def test_a_share_and_single_precision_only_say_where_to_start(monkeypatch, sharp
     of_all = len(parallel.cached_slices(*proba.shape))
     assert types.count(np.float32) >= of_all
     assert of_all <= types.count(np.float64) <= 2 * of_all
+
+
+def test_slopes_are_the_derivatives_of_the_log_loss():
+    random = np.random.default_rng(3)
+    proba, codes, weights = random.dirichlet(np.ones(4), 60), random.integers(0, 4, 60), random.random(60)
+
+    def loss(b):
+        return float((np.log((proba**b).sum(axis=1)) - b * np.log(proba)[range(60), codes]) @ weights)
+
+    step = 1e-3
+    at = np.array([loss(1.7 + k * step) for k in (-2, -1, 0, 1, 2)])
+    slopes = scaling.log_loss_slopes(proba, codes, 1e-30, 1.7, weights)
+    assert slopes[0] == pytest.approx((at[3] - at[1]) / (2 * step), rel=1e-5)
+    assert slopes[1] == pytest.approx((at[3] - 2 * at[2] + at[1]) / step**2, rel=1e-5)
+    assert slopes[2] == pytest.approx((at[4] - 2 * at[3] + 2 * at[1] - at[0]) / (2 * step**3), rel=1e-4)
 
 
 def test_slopes_do_not_depend_on_what_logarithms_are_counted_from(monkeypatch):
