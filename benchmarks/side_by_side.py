@@ -382,7 +382,8 @@ def main() -> None:
             results["rows"][name] = row
             results["machine"] = machine()
             options.json.write_text(json.dumps(results, indent=1) + "\n")
-    PAGE.write_text(page(results))
+    if options.json == RESULTS:
+        PAGE.write_text(page(results))
 
 
 if __name__ == "__main__":

@@ -152,7 +152,7 @@ def to_log_ratios(vectors: np.ndarray, smallest: float = 1e-4) -> np.ndarray:
     return logs @ contrasts.T / (-np.sqrt(2.0) * np.log(smallest)) + np.array([0.5, np.sqrt(1.0 / 12.0)])
 
 
-def sample_rows(n_samples: int, most: int = 4000, random_state: int = 0) -> np.ndarray:
+def sample_rows(n_samples: int, most: int = 1000, random_state: int = 0) -> np.ndarray:
     """Rows to draw as points: all of them, or `most` chosen at random without replacement, ascending."""
     if n_samples <= most:
         return np.arange(n_samples)
