@@ -316,7 +316,7 @@ def page(results: dict[str, Any]) -> str:
         "`python -m benchmarks.side_by_side` measures calib and other libraries on the same arrays",
         "(float32, scores of a softmax with labels drawn from them), by turns, in a process of its own",
         "for each row, and writes this page. Given is the fastest call. Milliseconds belong to the",
-        "machine, which also did other work; what carries over is the ratio.",
+        "machine, which also does other work at times; what carries over is the ratio.",
         "",
         f"{told['date']}, {told['processors']} processors, Python {told['python']}; {versions}.",
         "",
