@@ -12,7 +12,7 @@ import pandas as pd
 from calib.doctor.findings import Finding, Repair, counted, some
 from calib.doctor.order import STANDARD_ERRORS, count_pairs, find_order_fault, minus_one, whole_numbers
 from calib.formats.column_names import normalised
-from calib.formats.raw_predictions import RawPredictions, missing_labels
+from calib.formats.raw_predictions import RawPredictions, label_text, missing_labels
 from calib.formats.tables import some_names
 from calib.predictions import highest
 
@@ -91,8 +91,8 @@ def _unknown_labels(raw: RawPredictions, unknown: np.ndarray) -> Finding:
             rows,
             repair=minus_one,
         )
-    values = pd.unique(numbers[rows])
-    listed = ", ".join(f"{value:.15g}" for value in values[:5]) + (", ..." if len(values) > 5 else "")
+    values = pd.unique(raw.labels[rows])
+    listed = ", ".join(map(label_text, values[:5])) + (", ..." if len(values) > 5 else "")
     drop = None if len(rows) == raw.n_samples else lambda data: data.take(~_unknown(data))
     of_all = f"{len(rows):,} of {counted(raw.n_samples, 'label')}"
     be = "is" if len(rows) == 1 else "are"

@@ -614,12 +614,16 @@ class RawPredictions:
         _check_one_per_row(self.labels, self.n_samples)
         if codes is not None and len(unknown := np.flatnonzero(codes < 0)):
             label = self.labels[unknown[0]]
-            text = f"{label:.15g}" if isinstance(label, np.floating) else str(label)[:60]
             raise InputError(
-                f"label {text!r} in row {unknown[0]} names no class; the classes are "
+                f"label {label_text(label)!r} in row {unknown[0]} names no class; the classes are "
                 f"{some_names(self.names)} ({len(unknown):,} such row{'s' * (len(unknown) != 1)})"
             )
         return codes
+
+
+def label_text(label: Any) -> str:
+    """Return a label as messages name it: a whole number with all its digits."""
+    return f"{label:.15g}" if isinstance(label, (float, np.floating)) else str(label)[:60]
 
 
 def raw_announcement(rows: Any) -> RawPredictions:

@@ -159,6 +159,12 @@ def test_label_out_of_range():
     assert report.fix("label_out_of_range").predictions().n_samples == 1998
 
 
+def test_labels_of_many_digits_are_written_out():
+    labels = Y.astype(object)
+    labels[5] = 2**53 + 1
+    assert "9007199254740993" in examine(P, labels)["label_out_of_range"].message
+
+
 @pytest.mark.parametrize(
     "change", [str.upper, str.title, lambda t: f" {t} ", lambda t: t.replace(" ", "_")], ids=range(4)
 )

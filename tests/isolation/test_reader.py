@@ -22,7 +22,7 @@ RNG = np.random.default_rng(0)
 PROBA = RNG.dirichlet(np.ones(3), 60)
 FRAME = pd.DataFrame(100 * PROBA, columns=["cat", "dog", "cow"]).assign(label=PROBA.argmax(axis=1))
 CSV = FRAME.to_csv(index=False).encode()
-SLOW = gzip.compress(b"[" + b"{}," * (2 << 20) + b"{}]")
+SLOW = gzip.compress(b"[" + b"{}," * (8 << 20) + b"{}]")
 LARGE = CSV + CSV[CSV.index(b"\n") + 1 :] * 3_000
 LOST = "Nothing you had loaded is lost"
 
