@@ -18,6 +18,10 @@ from plotly.subplots import make_subplots
 
 #: Names of properties that contain "_"; elsewhere it stands between a property and one inside it.
 WITH_UNDERSCORE = ("error_x", "error_y", "paper_bgcolor", "plot_bgcolor")
+#: Defaults of a template that apply to each axis, shape and annotation.
+PER_ELEMENT = ("xaxis", "yaxis", "shapedefaults", "annotationdefaults")
+#: Elements up to which an array is written as a list: plotly takes two typed arrays for different.
+LISTED = 20_000
 
 
 class Drawing(go.Figure):
@@ -60,8 +64,26 @@ class Drawing(go.Figure):
         return "_drawn" in self.__dict__
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figure in JSON types, arrays in plotly's base64 form."""
+        """Return the figure in JSON types, large arrays in plotly's base64 form."""
         return _plain(self._drawn) if self.gathers else super().to_dict()
+
+    def comparable(self) -> Drawing:
+        """Return the figure such that plotly takes a copy of it for the same, and need not draw it again.
+
+        Streamlit hands plotly every figure twice, the second time as a copy. To plotly a template is always
+        another one, and so is an array, unless it is a list and the layout has a `datarevision`.
+
+        Raises
+        ------
+        ValueError
+            If the template has defaults of traces, which `template` in `calib.figures.style` has not.
+        """
+        drawn = self.to_dict()
+        defaults = drawn["layout"].get("template", {})
+        if defaults.get("data"):
+            raise ValueError(f"expected a template of the layout alone, got one of {list(defaults['data'])}")
+        layout = _templated(drawn, defaults.get("layout", {})) | {"datarevision": 0}
+        return Drawing({**drawn, "layout": layout})
 
     def keep_unselected(self) -> Drawing:
         """Draw marks and bars that were not clicked as before: plotly fades them until the next drawing."""
@@ -200,6 +222,27 @@ def _merge(target: dict[str, Any], changes: dict[str, Any]) -> None:
             target[name] = value
 
 
+def _templated(drawn: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """Return the layout of a figure in JSON types, a template's defaults written where they apply."""
+    layout = {name: value for name, value in drawn["layout"].items() if name != "template"}
+    written = {name: value for name, value in defaults.items() if name not in PER_ELEMENT}
+    for kind in ("xaxis", "yaxis"):
+        used = {kind, *(name for name in layout if name.startswith(kind))}
+        used |= {kind + trace[kind][1:] for trace in drawn["data"] if kind in trace}
+        written |= {name: dict(defaults.get(kind, {})) for name in used}
+    for trace in drawn["data"]:
+        if trace["type"] == "bar":  # plotly draws no grid across bars, unless a figure gives its colour
+            kind = "yaxis" if trace.get("orientation") == "h" else "xaxis"
+            written[kind + trace.get(kind, "x")[1:]]["showgrid"] = False
+    _merge(written, layout)
+    for elements, default in (("shapes", "shapedefaults"), ("annotations", "annotationdefaults")):
+        if elements in layout:
+            written[elements] = [dict(defaults.get(default, {})) for _ in layout[elements]]
+            for element, given in zip(written[elements], layout[elements], strict=True):
+                _merge(element, given)
+    return written
+
+
 def _plain(value: Any) -> Any:
     """Return a value in JSON types."""
     if isinstance(value, dict):
@@ -214,12 +257,17 @@ def _plain(value: Any) -> Any:
 
 
 def _array(array: np.ndarray) -> Any:
-    """Return an array as plotly.js reads it: numbers of 4 or 8 bytes in base64, others as a list."""
-    if array.dtype.kind in "iu" and array.size and array.min() >= -(2**31) and array.max() < 2**31:
+    """Return an array as plotly.js reads it: as a list, and many numbers of 4 or 8 bytes in base64."""
+    if array.size <= LISTED or array.dtype.kind not in "iuf":
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            gaps, array = ~np.isfinite(array), array.astype(object)
+            array[gaps] = None
+        return _plain(array.tolist())
+    if array.dtype.kind in "iu" and array.min() >= -(2**31) and array.max() < 2**31:
         array = array.astype("<i4")
     elif array.dtype in (np.float32, np.float64):
         array = array.astype(array.dtype.newbyteorder("<"), copy=False)
     else:
-        return _plain(array.tolist())
+        return array.tolist()
     written = {"dtype": array.dtype.str[1:], "bdata": base64.b64encode(array.tobytes()).decode("ascii")}
     return written | ({"shape": ", ".join(map(str, array.shape))} if array.ndim > 1 else {})

@@ -174,8 +174,11 @@ def chart(
         usual = figure.layout.font.size or figure.layout.template.layout.font.size
         figure.update_layout(font_size=PRESENTED * usual)
     file = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
+    shown = figure.comparable() if isinstance(figure, Drawing) else figure
+    if on_select != "ignore":  # Streamlit would set this after the first drawing, and draw the figure again
+        shown.update_layout(clickmode="event+select", dragmode="pan", hovermode="closest")
     st.plotly_chart(
-        figure,
+        shown,
         key=key,
         theme=None,
         on_select=on_select,

@@ -18,7 +18,7 @@ def layout(app, at: int = 0) -> dict:
 
 def test_title_caption_and_theme_are_drawn_as_text():
     app = open_page("pages/diagnose/reliability.py", example="digits")
-    paper = layout(app)["template"]["layout"]["paper_bgcolor"]
+    paper = layout(app)["paper_bgcolor"]
     app.session_state["reliability-picture-title"] = "<b>Digits</b>"
     app.session_state["reliability-picture-caption"] = "A caption. " * 12
     app.session_state["reliability-picture-theme"] = "dark"
@@ -27,7 +27,7 @@ def test_title_caption_and_theme_are_drawn_as_text():
     drawn = layout(app)
     assert drawn["title"]["text"] == "&lt;b&gt;Digits&lt;/b&gt;"
     assert drawn["title"]["subtitle"]["text"].count("<br>") == 1
-    assert drawn["template"]["layout"]["paper_bgcolor"] != paper
+    assert drawn["paper_bgcolor"] != paper
     assert "title" not in layout(app, 1)
 
 

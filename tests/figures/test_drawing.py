@@ -13,11 +13,11 @@ import pytest
 from plotly.subplots import make_subplots
 
 from calib.figures import template
-from calib.figures.drawing import Drawing
+from calib.figures.drawing import LISTED, Drawing
 
 
 def written(figure):
-    """What is sent to the browser, arrays as lists, missing numbers as text."""
+    """What is sent to the browser, arrays as lists, missing numbers as None."""
     return json.loads(plotly.io.to_json(figure.to_dict(), validate=False), object_hook=read)
 
 
@@ -26,7 +26,7 @@ def read(found):
         return found
     array = np.frombuffer(base64.b64decode(found["bdata"]), dtype=found["dtype"])
     shape = [int(n) for n in found["shape"].split(",")] if "shape" in found else -1
-    return [str(one) for one in array.reshape(shape).tolist()]
+    return np.where(np.isnan(array), None, array).reshape(shape).tolist()
 
 
 def draw(figure, **place):
@@ -56,6 +56,7 @@ def test_it_is_the_figure_of_plotly():
     drawn = draw(Drawing())
     gathered = written(drawn)
     assert drawn.gathers
+    assert "bdata" not in str(drawn.to_dict())
     expected = written(draw(go.Figure()))
     assert gathered["layout"] == expected["layout"]
     assert gathered["data"] == expected["data"]
@@ -87,6 +88,37 @@ def test_plotlys_objects_are_made_when_they_are_asked_for():
         Drawing().update_layout(nonsense=1).data  # noqa: B018
     with pytest.raises(AttributeError, match="nothing"):
         _ = drawn.nothing
+
+
+def test_many_numbers_are_written_in_base64():
+    many = np.arange(LISTED + 1.0).reshape(-1, 1)
+    figure = Drawing().add_scatter(x=many, y=many.astype(int), text=many.astype(str))
+    (trace,) = figure.to_dict()["data"]
+    assert (trace["x"]["dtype"], trace["y"]["dtype"]) == ("f8", "i4")
+    (read_back,) = written(figure)["data"]
+    assert read_back["x"] == read_back["y"] == many.tolist()
+    assert read_back["text"] == many.astype(str).tolist()
+
+
+def test_a_comparable_figure_has_the_defaults_of_its_template_where_they_apply():
+    drawn = draw(Drawing.grid(1, 2, ("a", "b")), row=1, col=2)
+    given, found = drawn.to_dict()["layout"], drawn.comparable().to_dict()["layout"]
+    defaults = given.pop("template")["layout"]
+    assert found["datarevision"] == 0
+    assert found["font"] == {**defaults["font"], "size": 18}
+    assert found["legend"] == {**defaults["legend"], "y": 1.1, "x": 0.2}
+    assert found["yaxis2"]["title"] == {"text": "Right", "standoff": 3}
+    assert found["xaxis"]["gridcolor"] == found["xaxis2"]["gridcolor"] == defaults["xaxis"]["gridcolor"]
+    assert not found["xaxis2"]["showgrid"]  # across its bars
+    assert found["shapes"] == [{**defaults["shapedefaults"], **given["shapes"][0]}]
+    assert found["annotations"][-1]["font"] == {
+        "size": 16,
+        "color": defaults["annotationdefaults"]["font"]["color"],
+    }
+    assert {"template", "shapedefaults", "annotationdefaults"}.isdisjoint(found)
+    assert drawn.to_dict()["layout"]["template"]["layout"] == defaults
+    with pytest.raises(ValueError, match="layout alone"):
+        Drawing({"layout": {"template": {"data": {"bar": [{"opacity": 0.5}]}}}}).comparable()
 
 
 def test_marks_that_are_not_clicked_stay_as_they_are():
