@@ -6,7 +6,8 @@ Binned calibration errors depend only on the sums in the cells, so sums are draw
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
@@ -24,6 +25,9 @@ NORMAL_FROM = 400.0
 
 #: Elements one block of draws may hold; bounds the memory of each thread.
 BLOCK_ELEMENTS = 4_000_000
+
+#: Entries of small cells that are drawn at once: arrays beyond 4 MB would be new memory each time.
+PART = 4096
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 Progress = Callable[[float], object]
@@ -66,26 +70,36 @@ def independent_sums(
     equal &= count > 1  # one entry is a uniform number below its score, a tenth of the work of a binomial
     small = ~equal & (count <= EXACT_UP_TO)
     entries = _ranges(start[small], count[small])
-    thresholds = scores[entries].astype(np.float32)[:, None]
-    n_small = int(small.sum())
-    bounds = np.concatenate(([0], np.cumsum(count[small])))
-    adder = sparse.csr_array(
-        (np.ones(len(entries), dtype=np.int8), np.arange(len(entries)), bounds),
-        shape=(n_small, len(entries)),
-    )
+    parts = list(_small_sums(np.flatnonzero(small), scores[entries].astype(np.float32), count[small]))
     large = np.flatnonzero(~small)
     trials, chance, of_failures = matched_binomials(scores, start[large], count[large])
 
     def draw(generator: np.random.Generator, size: int) -> np.ndarray:
         sums = np.empty((len(count), size), dtype=np.int64)
-        hits = generator.random((len(entries), size), dtype=np.float32) < thresholds
-        sums[small] = adder @ hits.view(np.int8)
+        for cells, thresholds, ones in parts:
+            hits = generator.random((len(thresholds), size), dtype=np.float32) < thresholds
+            sums[cells] = ones @ hits.view(np.int8)
         drawn = generator.binomial(trials[:, None], chance[:, None], size=(len(large), size))
         drawn[of_failures] = count[large[of_failures], None] - drawn[of_failures]
         sums[large] = drawn
         return sums
 
     return draw, len(entries) + len(count)
+
+
+def _small_sums(
+    cells: np.ndarray, scores: np.ndarray, count: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray, sparse.csr_array]]:
+    """Give runs of cells of about `PART` entries, the scores of these, and what adds them up, as int8."""
+    bounds = np.concatenate(([0], np.cumsum(count)))
+    cuts = np.append(np.unique(np.searchsorted(bounds, np.arange(0, len(scores), PART))), len(cells))
+    for low, high in pairwise(cuts.tolist()):
+        first, width = bounds[low], int(bounds[high] - bounds[low])
+        ones = sparse.csr_array(
+            (np.ones(width, dtype=np.int8), np.arange(width), bounds[low : high + 1] - first),
+            shape=(high - low, width),
+        )
+        yield cells[low:high], scores[first:][:width, None], ones
 
 
 def _weighted_sums(

@@ -435,7 +435,9 @@ def _redrawn(
     expected, weight = (cells.weight * cells.mean_score)[:, None], cells.weight[:, None]
 
     def block(generator: np.random.Generator, size: int) -> np.ndarray:
-        return measure(np.abs(draw(generator, size) - expected) / weight)
+        gaps = draw(generator, size) - expected
+        np.abs(gaps, out=gaps)
+        return measure(np.divide(gaps, weight, out=gaps))
 
     return np.concatenate(resample(block, width, **options), axis=-1)
 

@@ -24,7 +24,7 @@ from calib import (
     reduce_to_binary,
     verdict,
 )
-from calib.noise import NoiseFloor, canonical_noise_floor, exclusive
+from calib.noise import NoiseFloor, canonical_noise_floor, draws, exclusive
 from calib.noise.draws import independent_sums
 from calib.noise.exclusive import exclusive_sums, perfect_sums, systematic
 from calib.noise.floor import noise_floors
@@ -160,6 +160,17 @@ def test_exact_and_matched_cells_side_by_side():
     draw, _ = independent_sums(scores, start, count)
     means = draw(np.random.default_rng(0), 20_000).mean(axis=1)
     assert means == pytest.approx(np.add.reduceat(scores, start), rel=0.01)
+
+
+def test_small_cells_drawn_in_parts_are_those_drawn_at_once(monkeypatch):
+    count = np.random.default_rng(0).integers(1, 9, 300)
+    scores = np.random.default_rng(1).random(count.sum())
+    start = np.cumsum(count) - count
+    expected = independent_sums(scores, start, count)[0](np.random.default_rng(2), 7)
+    for part in (1, 10, 100):
+        monkeypatch.setattr(draws, "PART", part)
+        found = independent_sums(scores, start, count)[0](np.random.default_rng(2), 7)
+        assert np.array_equal(found, expected)
 
 
 @pytest.mark.parametrize("n_classes", [3, 40])
