@@ -63,6 +63,11 @@ class Drawing(go.Figure):
         """Whether plotly's objects are still to be made."""
         return "_drawn" in self.__dict__
 
+    @property
+    def legend_entries(self) -> int:
+        """Traces that the legend names."""
+        return sum(bool(trace.get("showlegend", True)) for trace in self.to_dict()["data"])
+
     def to_dict(self) -> dict[str, Any]:
         """Return the figure in JSON types, large arrays in plotly's base64 form."""
         return _plain(self._drawn) if self.gathers else super().to_dict()

@@ -18,6 +18,7 @@ from calib.figures.style import (
     faint,
     interval,
     mark_span,
+    names_above,
     share_bars,
     shorten,
     unit_axes,
@@ -277,7 +278,9 @@ def zoom(diagram: BinZoom, class_names: Sequence[str], *, chosen: int | None = N
     if chosen is not None and chosen in label:
         line = int(lines[np.argmax(label == chosen)])
         mark_span(figure, line - 0.5, line + 0.5, across=True)
-    figure.update_layout(template=TEMPLATE, height=150 + 30 * (len(label) + 1), margin={"r": 48}, bargap=0.35)
+    left = max(86, 24 + round(7.4 * max(map(len, names), default=0)))
+    figure.update_layout(template=TEMPLATE, margin={"l": left, "r": 48}, bargap=0.35)
+    names_above(figure, 150 + 30 * (len(label) + 1))
     figure.update_yaxes(
         tickvals=[0, *lines], ticktext=["all classes", *names], range=[len(label) + 0.6, -0.6], showgrid=False
     )

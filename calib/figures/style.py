@@ -15,6 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from calib.diagrams.reliability import FEW_ROWS
+from calib.figures.drawing import Drawing
 
 #: Okabe & Ito (2008), safe for colour-blind readers.
 OKABE_ITO = {
@@ -48,6 +49,7 @@ def template(dark: bool = False) -> go.layout.Template:
         "ticks": "outside",
         "ticklen": 4,
         "automargin": True,
+        "ticklabeloverflow": "allow",  # there is room for them: plotly need not look for each
         "title": {"standoff": 10},
     }
     return go.layout.Template(
@@ -59,7 +61,7 @@ def template(dark: bool = False) -> go.layout.Template:
             "yaxis": axes,
             "colorway": [OKABE_ITO[name] for name in METHOD_COLOURS],
             # Room for numbers and a title: where plotly has to find more, it draws a figure twice.
-            "margin": {"l": 72, "r": 16, "t": 12, "b": 60},
+            "margin": {"l": 72, "r": 16, "t": 12, "b": 62},
             "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "xanchor": "left"},
             "hoverlabel": {"font": {"family": FONT, "size": 13}, "align": "left"},
             "shapedefaults": {"line": {"color": axis, "width": 1.5, "dash": "dash"}},
@@ -77,12 +79,23 @@ def escape(name: str) -> str:
     return html.escape(str(name), quote=False).replace("%{", "%\u200b{")
 
 
-def unit_axes(figure: go.Figure, x_title: str, y_title: str, height: int = 480) -> go.Figure:
+def names_above(figure: Drawing, height: int) -> None:
+    """List the names of a figure's traces above it, each on a line of its own, with room for all.
+
+    Side by side they would take as many lines as the width asks for, and plotly find out by drawing twice.
+    """
+    lines = figure.legend_entries
+    room = 25 + 21 * lines + round(0.02 * height) if lines > 1 else 12
+    figure.update_layout(legend_orientation="v", margin_t=room, height=height)
+
+
+def unit_axes(figure: Drawing, x_title: str, y_title: str, height: int = 480) -> Drawing:
     """Set both axes to [0, 1], draw the diagonal where prediction equals truth, and set the titles."""
     figure.add_shape(type="line", x0=0, y0=0, x1=1, y1=1, layer="below")
     figure.update_xaxes(title_text=x_title, range=[-0.01, 1.01], dtick=0.2, constrain="domain")
     figure.update_yaxes(title_text=y_title, range=[-0.02, 1.04], dtick=0.2)
-    figure.update_layout(template=TEMPLATE, height=height)
+    figure.update_layout(template=TEMPLATE)
+    names_above(figure, height)
     return figure
 
 

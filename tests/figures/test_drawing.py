@@ -14,6 +14,7 @@ from plotly.subplots import make_subplots
 
 from calib.figures import template
 from calib.figures.drawing import LISTED, Drawing
+from calib.figures.style import names_above
 
 
 def written(figure):
@@ -119,6 +120,19 @@ def test_a_comparable_figure_has_the_defaults_of_its_template_where_they_apply()
     assert drawn.to_dict()["layout"]["template"]["layout"] == defaults
     with pytest.raises(ValueError, match="layout alone"):
         Drawing({"layout": {"template": {"data": {"bar": [{"opacity": 0.5}]}}}}).comparable()
+
+
+def test_names_above_a_figure_have_room():
+    figure = Drawing()
+    for name in "abc":
+        figure.add_scatter(x=[0], y=[0], name=name)
+    figure.add_bar(x=[0], y=[1], showlegend=False)
+    assert figure.legend_entries == 3
+    names_above(figure, 500)
+    few = Drawing().add_scatter(x=[0], y=[0], name="a")
+    names_above(few, 500)
+    assert figure.layout.margin.t == 25 + 3 * 21 + 10
+    assert few.layout.margin.t == 12
 
 
 def test_marks_that_are_not_clicked_stay_as_they_are():

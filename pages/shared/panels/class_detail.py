@@ -83,7 +83,7 @@ def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
                     diagram,
                     chosen=(at and at[1]) if notion == "top-label" else scored_bin(n_bins),
                     n_bins=n_bins,
-                ).update_layout(height=280),
+                ).update_layout(height=300),
                 f"class-{notion}",
                 table=diagram.frame(),
                 alt=f"Reliability diagram of one class, {notion}",
