@@ -38,20 +38,18 @@ ROOM = """
 }
 [data-testid=stElementContainer]:has(> .stHtml > [data-calib-tab]), .st-key-other-theme { display: none; }"""
 #: What is behind a mark stands beside it: it stays on the screen while the figures beside it scroll, and has
-#: a scroll of its own. Where a screen has no room for two columns it follows below.
+#: a scroll of its own. Where a screen has no room for two columns it follows below. No rule asks what is inside
+#: a column: browsers would look through it each time something is drawn there.
 BESIDE = """
 @media (min-width: 1100px) {
-    [data-testid=stColumn]:has(> [data-testid=stVerticalBlock] [class*=st-key-beside-])
+    [class*=st-key-beside-] > * > [data-testid=stHorizontalBlock] > [data-testid=stColumn]:last-child
         > [data-testid=stVerticalBlock] {
         position: sticky; top: 4rem; max-height: calc(100vh - 4.5rem); overflow: hidden auto;
     }
 }
 @media (max-width: 1099px) {
-    [data-testid=stHorizontalBlock]:has(> [data-testid=stColumn] [class*=st-key-beside-]) {
-        flex-direction: column;
-    }
-    [data-testid=stHorizontalBlock]:has(> [data-testid=stColumn] [class*=st-key-beside-])
-        > [data-testid=stColumn] {
+    [class*=st-key-beside-] > * > [data-testid=stHorizontalBlock] { flex-direction: column; }
+    [class*=st-key-beside-] > * > [data-testid=stHorizontalBlock] > [data-testid=stColumn] {
         width: 100%; flex: 1 1 100%;
     }
 }"""

@@ -304,8 +304,8 @@ def beside(key: str, shares: Sequence[int] = (3, 2)) -> tuple[DeltaGenerator, De
 
     The second stays on the screen while the first is scrolled; on a narrow screen it follows below.
     """
-    left, right = st.columns(shares, gap="medium")
-    return left, right.container(key=f"beside-{key}")
+    left, right = st.container(key=f"beside-{key}").columns(shares, gap="medium")
+    return left, right
 
 
 def bins_and_model() -> tuple[int, Method]:
