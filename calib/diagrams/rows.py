@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.binning import BinaryProblems, Strategy, bin_statistics
+from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.exceptions import InputError
 from calib.reductions import event_scores, outcomes_of, top_label
 
@@ -52,7 +52,13 @@ def rows_behind(
     >>> rows_behind(problems, label=1, bin=2, n_bins=4).tolist()
     [1, 3]
     """
-    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    return rows_of_cells(problems, bin_statistics(problems, n_bins=n_bins, strategy=strategy), label, bin)
+
+
+def rows_of_cells(
+    problems: BinaryProblems, cells: BinStatistics, label: int | None = None, bin: int | None = None
+) -> np.ndarray:
+    """Do what `rows_behind` does, given the cells of the problems."""
     chosen = np.ones(len(cells.count), dtype=bool)
     if label is not None:
         chosen &= cells.label == label

@@ -99,7 +99,7 @@ with main:
         placeholder="\u2013",
     )
     st.caption("A click on a row, or the arrow keys inside the table, open the class beside it.")
-    download(table, "classes", key="classes-csv")
+    file = st.container()
     if method.strategy != "uniform":
         st.caption(
             "Classes that this calibrator binned are assessed with one bin per distinct score, as in the "
@@ -131,3 +131,5 @@ with main:
         st.markdown("No predicted class matches the search.")
 with side:
     show_class(method, by_class, n_bins)
+with file:  # last: it takes as long to write as two figures
+    download(table, "classes", key="classes-csv")

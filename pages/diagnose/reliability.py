@@ -12,7 +12,7 @@ from calib.diagrams import FEW_ROWS
 from calib.kinds import lacks, needs_equal_rows
 from calib.metrics.catalogue import MEASURES, ece_of
 from calib.metrics.decompositions import corp_curve
-from calib.noise import verdict
+from calib.noise import NoiseFloor, verdict
 from calib.notions import Notion
 from calib.reductions import top_label
 from pages.shared.address import keep_in_address
@@ -86,10 +86,6 @@ with st.container(horizontal=True):
 if not say_rows_needed("A diagram or a band without bins") and method.weighted:
     st.caption(escaped(needs_equal_rows("The band of the true curve")))
 diagram = reliability(method, n_bins)
-# As the method is assessed, which for histogram binning is not in the bins drawn.
-errors = {
-    key: floor(method, key, n_bins) for key in ("conf_ece", "tl_ece", "ece") if key in ece_of(data.kind)
-}
 truth = diagram.means(top_label(method.scores)[1], data.truth) if show_truth else None
 curve = corp_curve(problems(method, "confidence")).steps() if show_curve else None
 bounds = bounds_of(method) if show_bounds else None
@@ -99,22 +95,7 @@ if show_band:
     band = (perfect.lower, perfect.upper)
 
 event = data.evaluation.positive if data.kind.name == "binary" else None
-if event is not None:
-    st.markdown(
-        f"The score is the probability of {literal(event)}, from 0 to 1; the mean gap between it and how "
-        f"often it comes true is **{next(iter(errors.values())).observed:.4f}**."
-    )
-elif diagram.one_event:
-    st.markdown(
-        "The mean gap between the confidence and how often it is right is "
-        f"**{next(iter(errors.values())).observed:.4f}** "
-        "(conf-ECE)."
-    )
-else:
-    st.markdown(
-        f"Pooled over classes, the error is **{errors['conf_ece'].observed:.4f}** (conf-ECE); per predicted "
-        f"class it is **{errors['tl_ece'].observed:.4f}** (TL-ECE). Click a bin to see its classes."
-    )
+said = st.container()  # filled last: the figures need no redraws
 farthest = int(diagram.bin[np.argmax(diagram.delta * (diagram.count >= FEW_ROWS))])
 keep_in_address("bin", diagram.bin.tolist(), farthest)
 options: dict[str, Any] = {"truth": truth, "band": band, "curve": curve, "bounds": bounds, "event": event}
@@ -123,7 +104,15 @@ if other is not None:
 
 
 def show_assessment() -> None:
-    """Say what the band holds, and whether the errors are above noise."""
+    """Say how large the errors are, what the band holds, and whether the errors are above noise."""
+    with said:
+        # As the method is assessed, which for histogram binning is not in the bins drawn.
+        errors = {
+            key: floor(method, key, n_bins)
+            for key in ("conf_ece", "tl_ece", "ece")
+            if key in ece_of(data.kind)
+        }
+        st.markdown(error_words(errors))
     if bounds is not None:
         above = st.number_input("Within what is it calibrated above", 0.0, 1.0, 0.5, 0.05, key="above")
         try:
@@ -144,6 +133,25 @@ def show_assessment() -> None:
             "TL-ECE assesses the binned classes of this calibrator at each distinct score, not in the bins "
             "drawn."
         )
+
+
+def error_words(errors: dict[str, NoiseFloor]) -> str:
+    """Return a sentence on the errors, as Markdown."""
+    observed = {key: f"**{noise.observed:.4f}**" for key, noise in errors.items()}
+    if event is not None:
+        return (
+            f"The score is the probability of {literal(event)}, from 0 to 1; the mean gap between it and how "
+            f"often it comes true is {next(iter(observed.values()))}."
+        )
+    if diagram.one_event:
+        return (
+            "The mean gap between the confidence and how often it is right is "
+            f"{next(iter(observed.values()))} (conf-ECE)."
+        )
+    return (
+        f"Pooled over classes, the error is {observed['conf_ece']} (conf-ECE); per predicted class it is "
+        f"{observed['tl_ece']} (TL-ECE). Click a bin to see its classes."
+    )
 
 
 edges = {b: f"{b / n_bins:.3g} to {(b + 1) / n_bins:.3g}" for b in diagram.bin.tolist()}
@@ -173,14 +181,17 @@ if diagram.one_event:
     with main:
         show_diagram()
         st.caption(shortfall(data.kind, "notion:top-label"))
-        show_assessment()
     with side:
         chosen = choose_bin()
         event_rows = rows_of(method, method.notions[0], n_bins, bin_=chosen)
         rows_panel(method, event_rows, f"Scores of {edges[chosen]}", "bin-rows")
+    with main:
+        show_assessment()
     st.stop()
 names = data.evaluation.class_names
 main, side = beside("bin", (1, 1))
+with main:
+    show_diagram()
 with side:
     chosen = choose_bin()
     zoom = diagram.zoom(chosen)
@@ -221,7 +232,6 @@ with side:
         f"{zoom.strength:,.0f} rows."
     )
 with main:
-    show_diagram()
     show_assessment()
     if other is not None:
         show_difference(method, other, n_bins)

@@ -21,7 +21,7 @@ from calib.assessment.leaderboard import binned_sweeps
 from calib.binning import PerClass, Strategy
 from calib.calibrators.canonical import SimplexScheme
 from calib.decisions.curves import ActionCounts, action_counts
-from calib.diagrams.rows import cell_order
+from calib.diagrams.rows import cell_order, rows_of_cells
 from calib.diagrams.three_class_views import rows_of_classes
 from calib.isolation import computing
 from calib.kinds import kind_of, lacks
@@ -69,6 +69,7 @@ def problems(method: Method, notion: Notion) -> calib.BinaryProblems:
     return calib.reduce_to_binary(method.labels, method.scores, notion, **method.of_rows)
 
 
+@kept()
 def cells(method: Method, notion: Notion, n_bins: int) -> calib.BinStatistics:
     """Return the statistics of the cells (problem, equal-width bin) of a method."""
     if method.sums is not None:
@@ -146,7 +147,7 @@ def rows_of(
     """Return the evaluation rows in the cells of a class, of a bin, or of both; None of a summary."""
     if method.sums is not None:
         return None
-    return diagrams.rows_behind(problems(method, notion), label=label, bin=bin_, n_bins=n_bins)
+    return rows_of_cells(problems(method, notion), cells(method, notion, n_bins), label, bin_)
 
 
 @kept(rows=True)
