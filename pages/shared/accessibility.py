@@ -38,8 +38,8 @@ ROOM = """
 }
 [data-testid=stElementContainer]:has(> .stHtml > [data-calib-tab]), .st-key-other-theme { display: none; }"""
 #: What is behind a mark stands beside it: it stays on the screen while the figures beside it scroll, and has
-#: a scroll of its own. Where a screen has no room for two columns it follows below. No rule asks what is inside
-#: a column: browsers would look through it each time something is drawn there.
+#: a scroll of its own. Where a screen has no room for two columns it follows below. No rule asks what is in a
+#: column: browsers would look through it each time something is drawn there.
 BESIDE = """
 @media (min-width: 1100px) {
     [class*=st-key-beside-] > * > [data-testid=stHorizontalBlock] > [data-testid=stColumn]:last-child
