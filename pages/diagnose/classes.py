@@ -132,4 +132,4 @@ with main:
 with side:
     show_class(method, by_class, n_bins)
 with file:  # last: it takes as long to write as two figures
-    download(table, "classes", key="classes-csv")
+    download(table, "classes", key="classes-csv", of=(method, n_bins, names))

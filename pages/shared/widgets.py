@@ -21,6 +21,7 @@ from calib.kinds import COUNTS_ROWS, READS_ROWS, Kind, lacks, needs_equal_rows, 
 from calib.predictions import effective_words, weight_words
 from calib.report.html import page, paragraph, text
 from pages.shared.address import SHARED, keep_in_address, presenting
+from pages.shared.kept import kept
 from pages.shared.pictures import offer_picture, picture_of
 from pages.shared.session import DEFAULT_BINS, Dataset, Method, dataset, lost, methods
 from pages.shared.texts import PAGE_TERMS
@@ -222,16 +223,26 @@ def with_log(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(input_fixes=["; ".join(log), *[""] * (len(table) - 1)])
 
 
-def download(table: pd.DataFrame, file: str, *, label: str = "Table (CSV)", key: str) -> None:
-    """Offer a table as CSV; cells that a spreadsheet would run as formulas are neutralised."""
+def download(
+    table: pd.DataFrame, file: str, *, label: str = "Table (CSV)", key: str, of: tuple[Any, ...] = ()
+) -> None:
+    """Offer a table as CSV; cells that a spreadsheet would run as formulas are neutralised.
+
+    `of` is what tells the table from others of this file, if it is to be written once only.
+    """
     logged = with_log(table)
 
     def content() -> bytes:
         if logged.size <= MADE_AT_ONCE:
-            return write_csv(logged)
+            return _written(file, of, st.session_state.get("fixes", ()), logged) if of else write_csv(logged)
         return compute("Writing the file", write_table, logged).tobytes()
 
     offer(label, made(content, logged), f"{file}.csv", "text/csv", key=key)
+
+
+@kept()
+def _written(file: str, of: tuple[Any, ...], log: tuple[str, ...], _table: pd.DataFrame) -> bytes:
+    return write_csv(_table)
 
 
 def made(make: Callable[[], bytes], table: pd.DataFrame) -> bytes | Callable[[], bytes]:
