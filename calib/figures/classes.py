@@ -60,16 +60,15 @@ def heat(
             x=middles,
             y=np.arange(n_rows),
             z=np.where(shown, diagram.gap, np.nan),
-            colorscale=GAP_COLOURS,
-            zmin=-limit,
-            zmax=limit,
+            coloraxis="coloraxis",
             opacity=opacity,
-            showscale=False,
             hoverinfo="skip",
             xgap=2,
             ygap=2,
         )
     row, bin_ = np.nonzero(diagram.count)
+    code, at = chosen or (None, None)
+    is_chosen = (diagram.label[row] == code) & (bin_ == at)
     names = [escape(class_names[code]) for code in diagram.label]
     if columns:
         of_column = [f"predicted {escape(columns[b])}" for b in bin_.tolist()]
@@ -80,37 +79,18 @@ def heat(
         x=middles[bin_],
         y=row,
         mode="markers",
+        # A click shows the frame of its cell: no figure is drawn again for it.
         marker={
-            "symbol": "square",
-            "size": 18,
+            "symbol": "square-open",
+            "size": 21,
             "opacity": 0,
-            # The scale is that of these squares: a map of which all cells are small has no other values.
-            "color": diagram.gap[row, bin_],
-            "colorscale": GAP_COLOURS,
-            "cmin": -limit,
-            "cmax": limit,
-            "showscale": True,
-            "colorbar": {
-                # Below the map, so that the map has the width also on a telephone.
-                "orientation": "h",
-                "x": 0.02,  # its title, on the left, begins at the edge
-                "xref": "container",
-                "xanchor": "left",
-                "y": 0,
-                "yref": "container",
-                "yanchor": "bottom",
-                "len": SCALE_LENGTH,
-                "lenmode": "pixels",
-                "ypad": 4,
-                "title": {"text": "right \u2212 says", "side": "right"},
-                "thickness": 12,
-                "outlinewidth": 0,
-                "tickvals": [-limit, 0, limit],
-                "ticktext": [f"\u2212{limit:.1f}", "0", f"+{limit:.1f}"],
-            },
+            "color": OKABE_ITO["orange"],
+            "line": {"width": 3},
         },
-        selected={"marker": {"opacity": 0}},
+        selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 0}},
+        selectedpoints=np.flatnonzero(is_chosen).tolist(),
+        hoverlabel={"bgcolor": OKABE_ITO["grey"]},
         customdata=[
             [int(diagram.label[r]), int(b), names[r], *values]
             for r, b, *values in zip(
@@ -134,22 +114,36 @@ def heat(
         ),
         showlegend=False,
     )
+    figure.update_layout(
+        coloraxis={
+            "colorscale": GAP_COLOURS,
+            "cmin": -limit,
+            "cmax": limit,
+            "colorbar": {
+                # Below the map, so that the map has the width also on a telephone.
+                "orientation": "h",
+                "x": 0.02,  # its title, on the left, begins at the edge
+                "xref": "container",
+                "xanchor": "left",
+                "y": 0,
+                "yref": "container",
+                "yanchor": "bottom",
+                "len": SCALE_LENGTH,
+                "lenmode": "pixels",
+                "ypad": 4,
+                "title": {"text": "right \u2212 says", "side": "right"},
+                "thickness": 12,
+                "outlinewidth": 0,
+                "tickvals": [-limit, 0, limit],
+                "ticktext": [f"\u2212{limit:.1f}", "0", f"+{limit:.1f}"],
+            },
+        }
+    )
     height = 72 + SCALE_HEIGHT + 24 * max(n_rows, 3)
     figure.update_layout(template=TEMPLATE, height=height, hoverdistance=40, margin={"b": 60 + SCALE_HEIGHT})
     named_rows(
         figure, [shorten(class_names[code]) for code in diagram.label], range=[n_rows - 0.5, -0.5], ticks=""
     )
-    if chosen and chosen[0] in diagram.label:
-        place = int(np.argmax(diagram.label == chosen[0]))
-        half = 0.5 if columns else (diagram.edges[1] - diagram.edges[0]) / 2
-        figure.add_scatter(
-            x=middles[chosen[1]] + half * np.array([-1, 1, 1, -1, -1]),
-            y=place + 0.5 * np.array([-1, -1, 1, 1, -1]),
-            mode="lines",
-            line={"color": OKABE_ITO["orange"], "width": 3},
-            hoverinfo="skip",
-            showlegend=False,
-        )
     if columns:
         figure.update_xaxes(
             title_text="Predicted class",

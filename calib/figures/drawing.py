@@ -33,10 +33,12 @@ class Drawing(go.Figure):
         `data` and `layout` to start with.
     columns : int
         Columns of its grid of axes.
+    written : bool
+        Whether `drawn` is in JSON types already, and stays so.
     """
 
-    def __init__(self, drawn: dict[str, Any] | None = None, columns: int = 1) -> None:
-        drawn = drawn or {}
+    def __init__(self, drawn: dict[str, Any] | None = None, columns: int = 1, written: bool = False) -> None:
+        drawn, self._written = drawn or {}, written
         self._drawn = {"data": drawn.get("data", []), "layout": drawn.get("layout", {})}
         self._columns = columns
 
@@ -70,7 +72,9 @@ class Drawing(go.Figure):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figure in JSON types, large arrays in plotly's base64 form."""
-        return _plain(self._drawn) if self.gathers else super().to_dict()
+        if not self.gathers:
+            return super().to_dict()
+        return {**self._drawn} if self._written else _plain(self._drawn)
 
     def comparable(self) -> Drawing:
         """Return the figure such that plotly takes a copy of it for the same, and need not draw it again.
@@ -88,7 +92,23 @@ class Drawing(go.Figure):
         if defaults.get("data"):
             raise ValueError(f"expected a template of the layout alone, got one of {list(defaults['data'])}")
         layout = _templated(drawn, defaults.get("layout", {})) | {"datarevision": 0}
-        return Drawing({**drawn, "layout": layout})
+        return Drawing({**drawn, "layout": layout}, written=True)
+
+    @property
+    def marked(self) -> tuple[int, list[int]] | None:
+        """The trace whose marked points a click changes, and these; None without such a trace."""
+        for number, trace in enumerate(self.to_dict()["data"]):
+            if "selectedpoints" in trace:
+                return number, trace["selectedpoints"]
+        return None
+
+    def with_marked(self, points: list[int], revision: int) -> Drawing:
+        """Return the figure with other marked points; plotly draws it again where `revision` is another."""
+        drawn = self.to_dict()
+        data = [
+            {**one, "selectedpoints": points} if "selectedpoints" in one else one for one in drawn["data"]
+        ]
+        return Drawing({"data": data, "layout": drawn["layout"] | {"datarevision": revision}}, written=True)
 
     def keep_unselected(self) -> Drawing:
         """Draw marks and bars that were not clicked as before: plotly fades them until the next drawing."""

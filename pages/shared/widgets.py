@@ -156,7 +156,7 @@ def need_calibration(task: str) -> None:
 
 
 def chart(
-    figure: go.Figure,
+    figure: Drawing,
     key: str,
     *,
     table: pd.DataFrame | None = None,
@@ -169,15 +169,17 @@ def chart(
     """
     wanted = picture_of(key, st.context.theme.type == "dark")
     figure.update_layout(template=template(wanted.dark), **wanted.layout)
-    if on_select != "ignore" and isinstance(figure, Drawing):
+    if on_select != "ignore":
         figure.keep_unselected()
     if presenting():
         usual = figure.layout.font.size or figure.layout.template.layout.font.size
         figure.update_layout(font_size=PRESENTED * usual)
     file = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
-    shown = figure.comparable() if isinstance(figure, Drawing) else figure
+    shown = figure.comparable()
     if on_select != "ignore":  # Streamlit would set this after the first drawing, and draw the figure again
         shown.update_layout(clickmode="event+select", dragmode="pan", hovermode="closest")
+    if shown.marked is not None:
+        shown = as_clicked(shown, key)
     st.plotly_chart(
         shown,
         key=key,
@@ -207,6 +209,25 @@ def chart(
             help_="Makes a self-contained page to save.",
         )
         offer_picture(key)
+
+
+def as_clicked(figure: Drawing, key: str) -> Drawing:
+    """Return a figure such that it is not drawn again, if only a click has changed it since.
+
+    The browser has marked the point that was clicked. So the figure keeps the points that were marked when it
+    was drawn, unless other points are to be marked than the browser shows.
+    """
+    trace, wanted = figure.marked or (0, [])
+    state = st.session_state.get(key)
+    points = [] if state is None else state.selection.points
+    clicked = [point.get("point_index") for point in points if point.get("curve_number") == trace]
+    bare = hash(figure.with_marked([], 0).to_json())
+    before, revision, marked, was_clicked = st.session_state.get(f"{key}-drawn", (None, 0, [], False))
+    shown = clicked or marked
+    if bare != before or wanted != shown or (was_clicked and not clicked):
+        revision, marked, clicked = revision + 1, wanted, []
+    st.session_state[f"{key}-drawn"] = bare, revision, marked, bool(clicked)
+    return figure.with_marked(marked, revision)
 
 
 def figure_page(figure: go.Figure, key: str, alt: str, log: tuple[str, ...]) -> bytes:

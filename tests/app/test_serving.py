@@ -131,6 +131,9 @@ def test_results_of_all_sessions_hold_no_rows():
     shared = [one for key, one in kept._of_all_sessions.results.items() if rows.fingerprint in str(key)]
     assert len(shared) > 10
     for result, _ in shared:
+        if isinstance(result, bytes):
+            assert result.count(b"\n") < rows.n_samples
+            continue
         arrays = Packer()
         arrays.pack(result)
         assert all(array.size < rows.n_samples for array in arrays.arrays)

@@ -9,6 +9,10 @@ from playwright.sync_api import expect
 from tests.browser.screen import settled
 
 
+def opacity(mark):
+    return float(mark.evaluate("one => getComputedStyle(one).opacity"))
+
+
 def test_cell_and_row_open_their_class(open_page):
     page = open_page("classes?example=many-classes")
     panel = page.get_by_text(re.compile("is predicted for .* rows: says"))
@@ -21,9 +25,13 @@ def test_cell_and_row_open_their_class(open_page):
     x, y = box["x"] + 0.55 * box["width"], box["y"] + 2.5 / len(names) * box["height"]
     page.mouse.move(x - 5, y)
     page.mouse.move(x, y)
+    page.evaluate("map = document.querySelector('.st-key-class-heat .main-svg')")
     page.mouse.click(x, y)
     settled(page)
     expect(panel).to_contain_text(names[2])
+    framed = page.locator(".st-key-class-heat .point").filter(visible=True)
+    assert [one for one in framed.all() if opacity(one) == 1] != []
+    assert page.evaluate("map.isConnected")  # the map is not drawn again, so that it stays zoomed
 
     table = page.locator(".st-key-class-table").first
     table.scroll_into_view_if_needed()
@@ -31,3 +39,6 @@ def test_cell_and_row_open_their_class(open_page):
     page.mouse.click(box["x"] + 20, box["y"] + 35 * 5.5)  # the fifth row's check box, below the heads
     settled(page)
     expect(panel).to_contain_text(names[4])
+    assert not page.evaluate("map.isConnected")  # its frame is no longer of the class on the screen
+    framed = page.locator(".st-key-class-heat .point")
+    assert [one for one in framed.all() if opacity(one) == 1] == []

@@ -18,15 +18,20 @@ def covtype():
 def test_heat_shows_every_cell_once_and_answers_clicks(rows):
     heat = class_heat(bin_statistics(reduce_to_binary(rows.labels, rows, "top-label"), n_bins=10))
     names = ["<b>%{x}</b>", *rows.class_names[1:]]
-    sure, sparse, squares = figures.heat(heat, names).data
+    figure = figures.heat(heat, names)
+    sure, sparse, squares = figure.data
     shown = np.nan_to_num(np.asarray(sure.z)) + np.nan_to_num(np.asarray(sparse.z))
     np.testing.assert_allclose(shown, np.nan_to_num(heat.gap))
     assert sparse.opacity < sure.opacity
     assert (~np.isnan(sparse.z) <= (heat.count < 20)).all()
-    assert sure.zmax == -sure.zmin == squares.marker.cmax == -squares.marker.cmin == heat.limit
-    assert squares.marker.showscale  # also where all cells are small
-    assert figures.heat(heat, names, limit=0.7).data[0].zmax == 0.7
+    assert figure.layout.coloraxis.cmax == -figure.layout.coloraxis.cmin == heat.limit
+    assert sure.coloraxis == sparse.coloraxis == "coloraxis"
+    assert figures.heat(heat, names, limit=0.7).layout.coloraxis.cmax == 0.7
     assert len(squares.x) == np.count_nonzero(heat.count)
+    assert squares.selectedpoints == ()
+    code, bin_ = squares.customdata[7][:2]
+    assert figures.heat(heat, names, chosen=(code, bin_)).data[2].selectedpoints == (7,)
+    assert (squares.marker.opacity, squares.selected.marker.opacity) == (0, 1)
     first = squares.customdata[0]
     row = heat.label.tolist().index(first[0])
     assert squares.y[0] == row

@@ -122,6 +122,19 @@ def test_a_comparable_figure_has_the_defaults_of_its_template_where_they_apply()
         Drawing({"layout": {"template": {"data": {"bar": [{"opacity": 0.5}]}}}}).comparable()
 
 
+def test_marked_points_are_found_and_changed():
+    figure = Drawing()
+    figure.add_bar(x=[1, 2], y=[1, 2])
+    assert figure.marked is None
+    figure.add_scatter(x=[1, 2], y=[1, 2], selectedpoints=[1])
+    assert figure.marked == (1, [1])
+    changed = figure.with_marked([0], 7).to_dict()
+    assert changed["data"][1]["selectedpoints"] == [0]
+    assert changed["data"][0] == figure.to_dict()["data"][0]
+    assert changed["layout"]["datarevision"] == 7
+    assert figure.marked == (1, [1])
+
+
 def test_names_above_a_figure_have_room():
     figure = Drawing()
     for name in "abc":
