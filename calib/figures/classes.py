@@ -90,7 +90,7 @@ def heat(
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 0}},
         selectedpoints=np.flatnonzero(is_chosen).tolist(),
-        hoverlabel={"bgcolor": OKABE_ITO["grey"]},
+        hoverlabel={"bgcolor": "#5B6670"},  # white text on the orange of the frame would be hard to read
         customdata=[
             [int(diagram.label[r]), int(b), names[r], *values]
             for r, b, *values in zip(
