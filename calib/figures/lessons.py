@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from calib.binning import BinStatistics
 from calib.diagrams.reliability import ReliabilityDiagram
@@ -374,7 +373,7 @@ def binned_curve(
 
 def trade_off(table: pd.DataFrame, points_per_bin: int) -> go.Figure:
     """Draw guarantee and error (above) and sharpness (below) against points per bin."""
-    figure = make_subplots(rows=2, shared_xaxes=True, vertical_spacing=0.08, row_heights=[0.6, 0.4])
+    figure = Drawing.grid(2, 1, shared_xaxes=True, vertical_spacing=0.08, row_heights=(0.6, 0.4))
     x = table["points_per_bin"].to_numpy()
     for column, name, colour, dash, row in (
         ("marginal", "guarantee \u03b5\u2081", "sky", "solid", 1),
@@ -392,9 +391,16 @@ def trade_off(table: pd.DataFrame, points_per_bin: int) -> go.Figure:
             row=row,
             col=1,
         )
-    for row in (1, 2):
-        figure.add_vline(
-            x=points_per_bin, line={"color": OKABE_ITO["orange"], "width": 3, "dash": "dot"}, row=row, col=1
+    for number in ("", "2"):
+        figure.add_shape(
+            type="line",
+            x0=points_per_bin,
+            x1=points_per_bin,
+            y0=0,
+            y1=1,
+            xref=f"x{number}",
+            yref=f"y{number} domain",
+            line={"color": OKABE_ITO["orange"], "width": 3, "dash": "dot"},
         )
     ticks = [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000]
     figure.update_layout(template=TEMPLATE, height=480, font_size=TEXT)
