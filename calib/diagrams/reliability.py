@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import betainc, ndtri
 
 from calib.binning import BinStatistics, assign_bins, bin_statistics, uniform_edges
-from calib.calibrators.shrinkage import shrunken
+from calib.calibrators.shrinkage import MOST_STRENGTH, shrunken
 from calib.exceptions import InputError
 from calib.noise.intervals import outcome_limits
 from calib.notions import TOP_NOTIONS
@@ -208,6 +208,11 @@ class BinZoom(Drawn):
     class_shrunken: np.ndarray
     strength: float
     beyond_noise: np.ndarray
+
+    @property
+    def alike(self) -> bool:
+        """Whether classes differ no more than chance lets them: then all get the accuracy of the bin."""
+        return self.strength > MOST_STRENGTH / 2
 
     def words(self, class_names: Sequence[str], strong: str = "{}") -> str:
         """Describe the class with the clearest evidence, if any is beyond noise, and the bin.

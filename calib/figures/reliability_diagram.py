@@ -22,6 +22,7 @@ from calib.figures.style import (
     share_bars,
     shorten,
     unit_axes,
+    width_of,
 )
 from calib.noise.bands import CalibrationBand
 
@@ -278,9 +279,9 @@ def zoom(diagram: BinZoom, class_names: Sequence[str], *, chosen: int | None = N
     if chosen is not None and chosen in label:
         line = int(lines[np.argmax(label == chosen)])
         mark_span(figure, line - 0.5, line + 0.5, across=True)
-    left = max(86, 24 + round(7.4 * max(map(len, names), default=0)))
-    figure.update_layout(template=TEMPLATE, margin={"l": left, "r": 48}, bargap=0.35)
-    names_above(figure, 150 + 30 * (len(label) + 1))
+    margin = {"l": width_of(["all classes", *names]), "r": 48}
+    figure.update_layout(template=TEMPLATE, margin=margin, bargap=0.35)
+    names_above(figure, 190 + 30 * (len(label) + 1))
     figure.update_yaxes(
         tickvals=[0, *lines], ticktext=["all classes", *names], range=[len(label) + 0.6, -0.6], showgrid=False
     )

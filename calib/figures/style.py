@@ -99,10 +99,15 @@ def unit_axes(figure: Drawing, x_title: str, y_title: str, height: int = 480) ->
     return figure
 
 
+def width_of(names: Iterable[str]) -> int:
+    """Pixels that the names of rows take to the left of a figure."""
+    return 24 + round(7.4 * max(map(len, names), default=0))
+
+
 def named_rows(figure: go.Figure, names: Iterable[str], **options: Any) -> None:
     """Write a name at 0, 1, ... of the vertical axis; `options` are more of `update_yaxes`."""
     written = [escape(name) for name in names]
-    figure.update_layout(margin_l=24 + round(7.4 * max((len(name) for name in written), default=0)))
+    figure.update_layout(margin_l=width_of(written))
     figure.update_yaxes(tickvals=list(range(len(written))), ticktext=written, showgrid=False, **options)
 
 

@@ -228,8 +228,13 @@ with side:
     st.caption(
         "Classes with the clearest evidence come first. Whiskers are 95 % Wilson intervals. Markers of fewer "
         "than 20 rows are lighter. A diamond estimates the accuracy of a class from its own rows and, "
-        "the more the fewer these are, from those of all classes in the bin, which count as "
-        f"{zoom.strength:,.0f} rows."
+        "the more the fewer these are, from those of all classes in the bin"
+        + (
+            ". Here the classes show no difference beyond chance, so that all diamonds lie at the accuracy "
+            "of all classes."
+            if zoom.alike
+            else f", which count as {zoom.strength:,.0f} rows."
+        )
     )
 with main:
     show_assessment()

@@ -56,9 +56,18 @@ def test_shrunken_estimates_are_nearer_to_the_truth():
     truth = chance[zoom.label]
     raw, shrunken = (np.mean((one - truth) ** 2) for one in (zoom.class_accuracy, zoom.class_shrunken))
     assert shrunken < 0.5 * raw
+    assert not zoom.alike
     drawn = figures.zoom(zoom, NAMES)
     diamonds = next(trace for trace in drawn.data if trace.name and trace.name.startswith("shrunk"))
     np.testing.assert_allclose(diamonds.x, zoom.class_shrunken[:30])
+
+
+def test_classes_that_differ_no_more_than_chance_get_the_accuracy_of_the_bin():
+    label = np.repeat(np.arange(3), 20)
+    y = np.where(np.arange(60) % 20 < 12, label, (label + 1) % 3)  # 12 of 20 in each
+    zoom = reliability_diagram(y, TopLabelPrediction(label, np.full(60, 0.62)), n_bins=15).zoom(9)
+    assert zoom.alike
+    np.testing.assert_allclose(zoom.class_shrunken, 0.6, atol=1e-4)
 
 
 @pytest.mark.parametrize(("right", "count", "score"), [(0, 5, 0.5), (3, 3, 0.4), (7, 20, 0.6), (2, 4, 0.5)])
