@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from calib.exceptions import InputError
+from calib.parallel import map_row_blocks
 from calib.predictions import Predictions
 
 
@@ -77,7 +78,13 @@ def merge_classes(predictions: Predictions, first: int, second: int) -> Predicti
     """
     chosen = _chosen(predictions, (first, second), 2)
     rest = np.setdiff1d(np.arange(predictions.n_classes), chosen)
-    other = predictions.proba[:, rest].sum(axis=1, dtype=np.float64)
+
+    def sum_others(block: np.ndarray) -> np.ndarray:
+        exact = block.astype(np.float64)
+        exact[:, chosen] = 0.0
+        return exact.sum(axis=1)
+
+    other = map_row_blocks(sum_others, predictions.proba)
     merged = np.column_stack([predictions.proba[:, chosen], np.minimum(other, 1.0)])
     codes = np.full(predictions.n_classes, 2)
     codes[chosen] = (0, 1)

@@ -33,6 +33,7 @@ from calib.formats.source import Progress
 from calib.formats.writing import write_csv
 from calib.isolation.objects import Packer, n_bytes, unpack
 from calib.isolation.process import LOST, Pool, Worker
+from calib.kinds import kind_of
 from calib.metrics.catalogue import MEASURES
 from calib.metrics.debiased import smooth_ece, sweep_ece
 from calib.noise.bands import calibration_band
@@ -112,6 +113,18 @@ def _seconds_to_bound(labels: np.ndarray, scores: Any, key: str, **options: Any)
     return 0.005 * megabytes if MEASURES[key].is_error else 1.5e-7 * len(labels) + 3e-4 * megabytes
 
 
+def _seconds_to_summarize(labels: Any, scores: Any, **options: Any) -> float:
+    """Estimate the time of `summarize`: of rows, which are sorted, and of scores, which are read.
+
+    Where several classes can be true, the scores of all are sorted.
+    """
+    megabytes = n_bytes(scores) / 1e6
+    if kind_of(scores).name == "multilabel":
+        return 0.03 * megabytes
+    passes = 2 if options.get("class_wise", True) else 1
+    return 1.5e-7 * len(labels) + 7e-4 * passes * megabytes
+
+
 def _seconds_to_recommend(rows: Announcement, labels: Any, **options: Any) -> float:
     """Estimate the time of `recommend`: of the whole catalogue minutes, of a few methods seconds."""
     megabytes = rows.n_bytes / 1e6
@@ -147,11 +160,11 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (slice_gaps, 0.5),
         (slices, _seconds_to_slice),
         (smooth_ece, 0.01),
-        (summarize, 0.03),
+        (summarize, _seconds_to_summarize),
         (summary_intervals, 0.3),
         (sweep_ece, 0.01),
         (validity_curve, 0.005),
-        (vector_losses, 0.01),
+        (vector_losses, 0.001),
         (write_report, 5.0),
         (write_table, 0.3),
     )

@@ -126,6 +126,9 @@ def test_a_refusal_is_that_of_the_function():
 
 def test_size_decides_where():
     assert Job(noise_floors, (None, TOP, ERROR), {}).is_short
+    wide = LABELS[:1].repeat(50_000), np.broadcast_to(np.float32(0.001), (50_000, 1_000))
+    assert Job(calib.summarize, wide, {"class_wise": False}).is_short
+    assert not Job(calib.summarize, wide, {"class_wise": True}).is_short
     many = np.zeros(10_000_000)
     assert not Job(noise_floors, (None, many, ERROR), {}).is_short
     large = Predictions(np.full((20_000, 10), 0.1), np.zeros(20_000, dtype=int))

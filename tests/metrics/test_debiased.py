@@ -164,3 +164,16 @@ def test_class_wise_is_the_root_of_the_mean_of_squares():
         for code in range(3)
     ]
     assert debiased_l2(y, proba, notion="class-wise") ** 2 == pytest.approx(np.mean(squares), abs=1e-12)
+
+
+@pytest.mark.parametrize("digits", [1, 2, 8])
+def test_the_sweep_of_many_classes_is_that_of_each_alone(digits):
+    generator = np.random.default_rng(digits)
+    label, score = generator.integers(0, 60, 3000), np.round(generator.random(3000), digits)
+    y = np.where(generator.random(3000) < score**1.5, label, 60)
+    y[label == 7], y[label == 8] = 7, 60  # always right, never right
+    together = sweep_ece(y, TopLabelPrediction(label, score))
+    for problem, n_bins, error in zip(together.problem, together.n_bins, together.ece, strict=True):
+        of_class = label == problem
+        alone = sweep_ece(y[of_class], TopLabelPrediction(label[of_class], score[of_class]))
+        assert (alone.n_bins[0], alone.ece[0]) == (n_bins, pytest.approx(error, abs=1e-12))
