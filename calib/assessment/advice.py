@@ -54,8 +54,8 @@ POINTS_PER_BIN = (10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500)
 #: Most fits of histogram binning, and most (score, outcome) pairs, for the choice of points per bin: seconds.
 MOST_FITS, MOST_PAIRS = 25_000, 500_000
 
-#: Rows on which a first answer tries its candidates, where there are at least twice as many.
-QUICK_ROWS = 50_000
+#: Rows, and scores, on which a first answer tries its candidates, where there are at least twice as many.
+QUICK_ROWS, QUICK_SCORES = 50_000, 5_000_000
 
 #: Share of rows that must be in problems which can fill a bin inside a fold, or a k is not tried.
 FILLED = 0.9
@@ -263,13 +263,8 @@ def recommend(
         raise InputError(
             f"a recommendation needs at least {LEAST_ROWS} calibration rows; got {rows.n_samples}"
         )
-    sample: Any = slice(None)
     size = rows.n_scores
-    n_folds = -(-size // MOST_TRIED)
-    if max_rows is not None:
-        n_folds = max(n_folds, rows.n_samples // max(check_count(max_rows, "max_rows"), LEAST_ROWS))
-    if n_folds > 1:
-        sample = np.flatnonzero(_folds(labels, n_folds, random_state) == 0)
+    sample = tried_rows(labels, size, max_rows, random_state)
     tried, codes = data[sample], labels[sample]
     of_tried = None if weights is None else weights[sample]
     if methods is None and not isinstance(rows, Predictions):
@@ -445,6 +440,22 @@ def _fitted(calibrator: Any, data: Any, labels: np.ndarray, weights: np.ndarray 
     if isinstance(data, Announcement):
         return fit_on(unfitted, data, sample_weight=weights)
     return fit_rows(unfitted, data, labels, weights)
+
+
+def tried_rows(
+    labels: np.ndarray, n_scores: int, max_rows: int | None = None, random_state: int = 0
+) -> np.ndarray | slice:
+    """Return the rows on which `recommend` tries its candidates: all, or a stratified sample."""
+    n_folds = -(-n_scores // MOST_TRIED)
+    if max_rows is not None:
+        n_folds = max(n_folds, len(labels) // max(check_count(max_rows, "max_rows"), LEAST_ROWS))
+    return np.flatnonzero(_folds(labels, n_folds, random_state) == 0) if n_folds > 1 else slice(None)
+
+
+def quick_rows(rows: Announcement) -> Announcement:
+    """Return the rows on which a first answer tries its candidates: all, or a stratified sample."""
+    most = min(QUICK_ROWS, QUICK_SCORES * rows.n_samples // rows.n_scores)
+    return rows[tried_rows(rows.labels, rows.n_scores, most)]
 
 
 def quick_methods(kind: str, n_classes: int) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import pandas as pd
 
 import calib
 from calib import Predictions, diagrams
-from calib.assessment.advice import QUICK_ROWS, quick_methods
+from calib.assessment.advice import quick_methods, quick_rows
 from calib.assessment.calibrated import vector_losses
 from calib.assessment.change import Change, change
 from calib.assessment.leaderboard import binned_sweeps
@@ -260,12 +260,16 @@ def conclusion(method: Method, n_bins: int) -> calib.Conclusion:
 
 @kept()
 def quick_advice(data: Dataset) -> calib.Recommendation:
-    """Return which of a few calibrators, tried on the calibration rows alone, would help."""
-    rows = data.calibration
+    """Return which of a few calibrators would help, tried on a sample of the calibration rows alone.
+
+    The one recommended is fitted on that sample, not on all rows.
+    """
+    assert data.calibration is not None
+    rows = quick_rows(data.calibration)
     candidates = quick_methods(data.kind.name, getattr(rows, "n_classes", 1))
     options: dict[str, Any] = {"methods": candidates, "sample_weight": rows.sample_weight}
-    options |= {"max_rows": QUICK_ROWS}
-    return compute("Trying a few calibrators", calib.recommend, rows, rows.labels, **options)
+    advice = compute("Trying a few calibrators", calib.recommend, rows, rows.labels, **options)
+    return replace(advice, n_samples=data.calibration.n_samples)
 
 
 @kept()
