@@ -37,7 +37,7 @@ from calib.kinds import kind_of
 from calib.metrics.catalogue import MEASURES
 from calib.metrics.debiased import smooth_ece, sweep_ece
 from calib.noise.bands import calibration_band
-from calib.noise.binless import calibration_slope, calibration_tests
+from calib.noise.binless import calibration_slope, calibration_tests, kernel_test
 from calib.noise.bootstrap import paired_interval
 from calib.noise.differences import paired_difference
 from calib.noise.floor import canonical_noise_floor, noise_floors, problem_floors
@@ -125,6 +125,11 @@ def _seconds_to_summarize(labels: Any, scores: Any, **options: Any) -> float:
     return 1.5e-7 * len(labels) + 7e-4 * passes * megabytes
 
 
+def _seconds_to_compare(labels: np.ndarray, proba: np.ndarray, n_samples: int, **options: Any) -> float:
+    """Estimate the time of `kernel_test`: of the pairs of rows, and of the scores."""
+    return 5e-5 * len(labels) + 0.01 * n_bytes(proba) / 1e6
+
+
 def _seconds_to_recommend(rows: Announcement, labels: Any, **options: Any) -> float:
     """Estimate the time of `recommend`: of the whole catalogue minutes, of a few methods seconds."""
     megabytes = rows.n_bytes / 1e6
@@ -150,6 +155,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (compare_schemes, 1.0),
         (ece_sweep, 0.01),
         (fit, _seconds_to_fit),
+        (kernel_test, _seconds_to_compare),
         (measure_interval, _seconds_to_bound),
         (noise_floors, 0.03),
         (problem_floors, 0.1),

@@ -278,13 +278,12 @@ def calibration_tests(
 
     "skce" is left out where `scores` are not whole vectors of probabilities, of one row only, or weighted.
     """
-    pairs = np.size(y_true) > 1 and weights_of(scores, sample_weight) is None and _whole_vectors(scores)
     results: dict[Test, CalibrationTest] = {}
     sums: list[Test] = [check_choice(test, get_args(Test), "test") for test in tests if test != "skce"]
     if sums:
         problems = _top_problems(y_true, scores, "top-label", sample_weight)
         results = _redrawn_tests(problems, sums, None, random_state)
-    if "skce" in tests and pairs:
+    if "skce" in tests and _has_pairs(y_true, scores, sample_weight):
         results["skce"] = calibration_test(y_true, scores, test="skce", random_state=random_state)
     return [results[test] for test in tests if test in results]
 
@@ -516,6 +515,11 @@ def _newton(design: np.ndarray, offset: np.ndarray, outcomes: np.ndarray, weight
     return _Fit(theta, covariance, min(loss, reached), converged)
 
 
+def _has_pairs(y_true: Any, scores: Any, sample_weight: Any) -> bool:
+    """Whether "skce" applies."""
+    return np.size(y_true) > 1 and weights_of(scores, sample_weight) is None and _whole_vectors(scores)
+
+
 def _whole_vectors(scores: Any) -> bool:
     if isinstance(scores, (Announcement, BinaryProblems)) and not isinstance(scores, Predictions):
         return False
@@ -537,6 +541,37 @@ def _kernel_test(
     labels = as_labels(y_true, n_samples, n_classes)
     generator = np.random.default_rng(random_state)
     order = generator.permutation(n_samples)[:MOST_KERNEL_ROWS]
+    return _test_of_pairs(labels, proba, order, n_samples, n_resamples, generator)
+
+
+def compared_rows(
+    y_true: Any, scores: Any, *, sample_weight: Any = None, random_state: int = 0
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return labels and vectors of the rows that "skce" compares, in its order; None if it does not apply."""
+    if not _has_pairs(y_true, scores, sample_weight):
+        return None
+    proba = score_matrix(scores)
+    order = np.random.default_rng(random_state).permutation(len(proba))[:MOST_KERNEL_ROWS]
+    return as_labels(y_true, *proba.shape)[order], proba[order]
+
+
+def kernel_test(
+    labels: np.ndarray, proba: np.ndarray, n_samples: int, *, n_resamples: int = 199, random_state: int = 0
+) -> CalibrationTest:
+    """Compute "skce" of `calibration_test` from the `compared_rows` of `n_samples` rows and the same seed."""
+    generator = np.random.default_rng(random_state)
+    generator.permutation(n_samples)  # by which the rows were chosen
+    return _test_of_pairs(labels, proba, np.arange(len(labels)), n_samples, n_resamples, generator)
+
+
+def _test_of_pairs(
+    labels: np.ndarray,
+    proba: np.ndarray,
+    order: np.ndarray,
+    n_samples: int,
+    n_resamples: int,
+    generator: np.random.Generator,
+) -> CalibrationTest:
     width = _kernel_width(proba[order[:WIDTH_ROWS]].astype(np.float64))
     size = int(np.clip(2 * KERNEL_WORK // (len(order) * n_resamples), 16, len(order)))
     blocks = order[: len(order) // size * size].reshape(-1, size)

@@ -28,6 +28,7 @@ from calib.kinds import kind_of, lacks
 from calib.metrics.catalogue import MEASURES, Measure
 from calib.noise import measure_interval
 from calib.noise.bands import ConsistencyBand, consistency_band
+from calib.noise.binless import compared_rows, kernel_test
 from calib.noise.floor import ProblemFloors, noise_floors, problem_floors
 from calib.notions import Notion
 from calib.reductions import event_scores, outcomes_of, top_label
@@ -275,9 +276,14 @@ def quick_advice(data: Dataset) -> calib.Recommendation:
 @kept()
 def binless(method: Method) -> tuple[list[calib.CalibrationTest], calib.CalibrationSlope]:
     """Return the tests that need no bins, and slope and intercept of the confidence."""
+    words = "Testing without bins"
     line = compute("Fitting a line", calib.calibration_slope, None, problems(method, "confidence"))
-    arguments = (method.labels, method.scores)
-    return compute("Testing without bins", calib.calibration_tests, *arguments, **method.of_rows), line
+    top = "confidence" if kind_of(method.scores).name == "confidence" else "top-label"
+    tests = compute(words, calib.calibration_tests, None, problems(method, top))
+    rows = compared_rows(method.labels, method.scores, **method.of_rows)
+    if rows is not None:
+        tests.append(compute(words, kernel_test, *rows, len(method.labels)))
+    return tests, line
 
 
 @kept()

@@ -18,6 +18,7 @@ from calib import (
     calibration_test,
     reduce_to_binary,
 )
+from calib.noise import binless
 from calib.noise.binless import calibration_frame, calibration_tests, largest_tail, range_tail
 from tests.populations import population
 
@@ -172,6 +173,16 @@ def test_many_distinct_scores_take_the_limit():
     assert found.p_value == pytest.approx(calibration_test(y, top, n_resamples=300).p_value, abs=0.1)
     z = calibration_test(y, top, test="spiegelhalter")
     assert z.p_value == pytest.approx(2 * stats.norm.sf(abs(z.statistic)))
+
+
+def test_the_rows_that_are_compared_are_enough(monkeypatch):
+    monkeypatch.setattr(binless, "MOST_KERNEL_ROWS", 200)
+    proba, y = population(500, 1)
+    few = binless.compared_rows(y, proba)
+    assert [len(one) for one in few] == [200, 200]
+    assert binless.kernel_test(*few, 500) == calibration_test(y, proba, test="skce")
+    assert binless.compared_rows(y, proba, sample_weight=np.ones(500)) is None
+    assert binless.compared_rows(y, TopLabelPrediction(proba.argmax(axis=1), proba.max(axis=1))) is None
 
 
 def test_all_tests_at_once():
