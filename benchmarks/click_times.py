@@ -1,6 +1,6 @@
-"""Time the app's answers in a real Chromium, with files of three sizes uploaded.
+"""Time the app's answers in a real Chromium, with files of several sizes uploaded, or an example opened.
 
-    python -m benchmarks.click_times [ROWSxCLASSES ...] [--repeats 20] [--json benchmarks/click_times.json]
+    python -m benchmarks.click_times [ROWSxCLASSES or EXAMPLE ...] [--repeats 20] [--json FILE]
 
 Starts the app on a free port, uploads a simulated file and times each answer inside the browser: from the
 user's key or click to the last change of the page before it stays as it is for `CALM` ms. What is inside a
@@ -28,13 +28,14 @@ from playwright.sync_api import Page, WebSocket, sync_playwright
 
 from benchmarks.load.visitor import resident, served
 from benchmarks.side_by_side import HERE, machine, simulated
+from calib.datasets.example import EXAMPLE_TITLES
 from tests.browser.chromium import find
 from tests.browser.conftest import FLAGS
 from tests.browser.steps import upload_file
 
 RESULTS = HERE / "click_times.json"
 PAGE = HERE.parent / "docs" / "answers.md"
-SIZES = ("10000x10", "174000x3", "1000000x10", "50000x1000")
+SIZES = ("10000x10", "174000x3", "1000000x10", "50000x1000", "many-classes")
 #: Milliseconds without any change after which an answer is taken to be complete.
 CALM = 350
 #: Runs of the page that have ended, when the user last did something, and when the page last changed.
@@ -158,12 +159,25 @@ def cells_with_rows(page: Page, chart: str, repeats: int) -> list[tuple[float, f
     return [inside[order[index % len(order)]] for index in range(repeats)]
 
 
+def open_data(browser: Browser, url: str, example: str = "") -> None:
+    """Open the app at its Data page, and there an example."""
+    browser.page.goto(f"{url}/data" + (f"?example={example}" if example else ""))
+    browser.page.get_by_test_id("stSidebarNav").wait_for()
+    browser.page.wait_for_function(ANSWERED, arg=0, polling=50)
+
+
+def measure_example(browser: Browser, url: str, example: str) -> None:
+    """Open an example and visit the pages that have a goal."""
+    open_data(browser, url, example)
+    browser.page.wait_for_timeout(3000)
+    for name in ("Overview", "Noise", "Simplex"):
+        browser.report(f"{name}, first visit", [browser.wait(turn(browser.page, name))])
+
+
 def measure(browser: Browser, url: str, file: Path, repeats: int) -> None:
     """Upload a file, visit the pages, and answer some keys and clicks."""
     page = browser.page
-    page.goto(f"{url}/data")
-    page.get_by_test_id("stSidebarNav").wait_for()
-    page.wait_for_function(ANSWERED, arg=0, polling=50)
+    open_data(browser, url)
     page.get_by_text("Upload your own").first.click()
     upload_file(page, "Predictions (with labels", file)
     browser.wait(lambda: page.get_by_role("button", name="Use these files").click())
@@ -197,7 +211,6 @@ def measured(sizes: list[str], repeats: int) -> dict[str, Any]:
     """Measure every size with a server and a browser of its own."""
     results: dict[str, Any] = {"machine": machine(), "sizes": {}}
     for size in sizes:
-        rows, classes = map(int, size.split("x"))
         with (
             tempfile.TemporaryDirectory() as folder,
             served() as (url, pid),
@@ -205,16 +218,28 @@ def measured(sizes: list[str], repeats: int) -> dict[str, Any]:
         ):
             file = Path(folder) / "simulated.npz"
             time.sleep(5)  # the server loads what its pages need
-            proba, labels = simulated(rows, classes)
-            np.savez(file, proba=proba, labels=labels)
-            del proba, labels
+            if size not in EXAMPLE_TITLES:
+                rows, classes = map(int, size.split("x"))
+                proba, labels = simulated(rows, classes)
+                np.savez(file, proba=proba, labels=labels)
+                del proba, labels
             chromium = playwright.chromium.launch(executable_path=find(), args=FLAGS)
             browser = Browser(chromium.new_page(viewport={"width": 1280, "height": 900}))
             print(size, flush=True)
-            measure(browser, url, file, repeats)
+            if size in EXAMPLE_TITLES:
+                measure_example(browser, url, size)
+            else:
+                measure(browser, url, file, repeats)
             chromium.close()
             results["sizes"][size] = {"answers": browser.found, "server": 1e6 * resident(pid)}
     return results
+
+
+def size_words(size: str) -> str:
+    """Name a size, or an example by its title, for the page."""
+    if size in EXAMPLE_TITLES:
+        return EXAMPLE_TITLES[size]
+    return " x ".join(f"{int(number):,}" for number in size.split("x"))
 
 
 def page(results: dict[str, Any]) -> str:
@@ -223,31 +248,30 @@ def page(results: dict[str, Any]) -> str:
     lines = [
         "# Answers",
         "",
-        "`python -m benchmarks.click_times` uploads simulated files to the app and times its answers in",
-        "Chromium, from a key or a click to the last change on the page that can be seen, and makes this",
-        "page. Server and browser share the processors.",
+        "`python -m benchmarks.click_times` uploads simulated files to the app, or opens an example of it,",
+        "and times its answers in Chromium, from a key or a click to the last change on the page that can be",
+        "seen, and makes this page. Server and browser share the processors.",
         f"{told['date']}, {told['processors']} processors, Python {told['python']}.",
         "",
         "| rows x classes | answer | median, ms | worst, ms | of | most sent, kB |",
         "| --- | --- | --: | --: | --: | --: |",
     ]
     for size, of_size in results["sizes"].items():
-        rows, classes = map(int, size.split("x"))
         for one in of_size["answers"]:
             numbers = [1e3 * one["median"], 1e3 * one["worst"], one["times"], one["bytes"] / 1e3]
             lines.append(
-                f"| {rows:,} x {classes:,} | {one['what']} | "
+                f"| {size_words(size)} | {one['what']} | "
                 + " | ".join(f"{number:,.0f}" for number in numbers)
                 + " |"
             )
-    held = [f"{of_size['server'] / 1e6:,.0f} MB ({size})" for size, of_size in results["sizes"].items()]
-    lines += ["", f"The server's memory at the end: {', '.join(held).replace('x', ' x ')}.", ""]
+    held = [f"{one['server'] / 1e6:,.0f} MB ({size_words(size)})" for size, one in results["sizes"].items()]
+    lines += ["", f"The server's memory at the end: {', '.join(held)}.", ""]
     return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("sizes", nargs="*", default=list(SIZES), metavar="ROWSxCLASSES")
+    parser.add_argument("sizes", nargs="*", default=list(SIZES), metavar="ROWSxCLASSES or EXAMPLE")
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--json", type=Path, default=RESULTS)
     parser.add_argument("--page", action="store_true", help="write the page alone")

@@ -22,6 +22,7 @@ from calib.assessment.calibrated import calibrated_scores, fit_on, vector_losses
 from calib.assessment.change import change
 from calib.assessment.leaderboard import binned_sweeps
 from calib.assessment.summary import summarize, summary_intervals
+from calib.binning import BinaryProblems
 from calib.calibrators.effort import fit_seconds
 from calib.diagrams.bin_sweep import ece_sweep
 from calib.diagrams.classes import class_table
@@ -37,7 +38,7 @@ from calib.kinds import kind_of
 from calib.metrics.catalogue import MEASURES
 from calib.metrics.debiased import smooth_ece, sweep_ece
 from calib.noise.bands import calibration_band
-from calib.noise.binless import calibration_slope, calibration_tests, kernel_test
+from calib.noise.binless import MOST_REDRAWN, calibration_slope, calibration_tests, kernel_test
 from calib.noise.bootstrap import paired_interval
 from calib.noise.differences import paired_difference
 from calib.noise.floor import canonical_noise_floor, noise_floors, problem_floors
@@ -125,6 +126,14 @@ def _seconds_to_summarize(labels: Any, scores: Any, **options: Any) -> float:
     return 1.5e-7 * len(labels) + 7e-4 * passes * megabytes
 
 
+def _seconds_to_test(labels: Any, scores: Any, **options: Any) -> float:
+    """Estimate the time of `calibration_tests`: by the redraws of problems, or the pairs of rows."""
+    if isinstance(scores, BinaryProblems):
+        distinct = len(scores.tie_starts)
+        return 1.5e-5 * distinct if distinct <= MOST_REDRAWN else 5e-8 * scores.n_samples
+    return _by_root_of_rows(0.7)(scores)
+
+
 def _seconds_to_compare(labels: np.ndarray, proba: np.ndarray, n_samples: int, **options: Any) -> float:
     """Estimate the time of `kernel_test`: of the pairs of rows, and of the scores."""
     return 5e-5 * len(labels) + 0.01 * n_bytes(proba) / 1e6
@@ -146,7 +155,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (calibrated_scores, 0.01),
         (calibration_band, 0.02),
         (calibration_slope, 0.03),
-        (calibration_tests, _by_root_of_rows(0.7)),
+        (calibration_tests, _seconds_to_test),
         (canonical_noise_floor, 0.05),
         (change, 0.4),
         (choose_points_per_bin, _by_root_of_rows(0.8)),

@@ -6,7 +6,7 @@ import pytest
 
 from calib import InputError, calibration_tests
 from calib.isolation import computing
-from calib.noise.binless import calibration_frame
+from calib.noise.binless import calibration_frame, compared_rows, kernel_test
 from pages.shared import kept, work
 from tests.app.running import open_page, press, words
 
@@ -24,10 +24,11 @@ def long(monkeypatch):
 
 
 def test_a_cancelled_job_is_offered_again_and_done_elsewhere(long):
-    long(calibration_tests)
+    long(kernel_test)
     app = open_page("pages/start/overview.py", example="two-patients")
     rows = app.session_state["dataset"].evaluation
-    job = computing.Job(calibration_tests, (rows.labels, rows), {"sample_weight": None})
+    compared = compared_rows(rows.labels, rows)
+    job = computing.Job(kernel_test, (*compared, rows.n_samples), {})
     app.session_state["cancelled"] = work._number(job)
     app.switch_page("pages/diagnose/noise.py").run()
     assert "Cancelled: Testing without bins." in words(app)
