@@ -540,7 +540,7 @@ def _kernel_test(
         raise InputError('test="skce" compares pairs of rows; got 1 row')
     labels = as_labels(y_true, n_samples, n_classes)
     generator = np.random.default_rng(random_state)
-    order = generator.permutation(n_samples)[:MOST_KERNEL_ROWS]
+    order = _drawn_rows(n_samples, generator)
     return _test_of_pairs(labels, proba, order, n_samples, n_resamples, generator)
 
 
@@ -551,7 +551,7 @@ def compared_rows(
     if not _has_pairs(y_true, scores, sample_weight):
         return None
     proba = score_matrix(scores)
-    order = np.random.default_rng(random_state).permutation(len(proba))[:MOST_KERNEL_ROWS]
+    order = _drawn_rows(len(proba), np.random.default_rng(random_state))
     return as_labels(y_true, *proba.shape)[order], proba[order]
 
 
@@ -560,8 +560,12 @@ def kernel_test(
 ) -> CalibrationTest:
     """Compute "skce" of `calibration_test` from the `compared_rows` of `n_samples` rows and the same seed."""
     generator = np.random.default_rng(random_state)
-    generator.permutation(n_samples)  # by which the rows were chosen
+    _drawn_rows(n_samples, generator)  # as they were drawn: what is drawn next is then the same, too
     return _test_of_pairs(labels, proba, np.arange(len(labels)), n_samples, n_resamples, generator)
+
+
+def _drawn_rows(n_samples: int, generator: np.random.Generator) -> np.ndarray:
+    return generator.permutation(n_samples)[:MOST_KERNEL_ROWS]
 
 
 def _test_of_pairs(

@@ -85,6 +85,7 @@ def show_help() -> None:
     except InputError as error:
         st.caption(f"What would help cannot be said: {escaped(error)}.")
         return
+    sampled = advice.n_tried < advice.n_samples
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
             f"**{escaped(advice.helps_words())}.**",
@@ -92,7 +93,8 @@ def show_help() -> None:
             f"{', '.join(advice.tried)}. A calibrator helps if its Brier score over all classes is "
             "distinguishably lower, with all of them tried at once, and its log loss is no higher. One "
             "notion alone, such as top-label, can still gain: Calibrate shows what changes on the "
-            "evaluation rows.",
+            "evaluation rows."
+            + (" With all rows, calibrators of each class can do better than here." if sampled else ""),
         )
         if advice.calibrator is not None and st.button(
             f"Fit and take away {name_of(advice.calibrator)}", icon=":material/download:"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from calib import conclude, noise_floor
+from calib.assessment import advice
+from pages.shared import kept
 from tests.app.running import open_page, press, words
 
 
@@ -61,3 +63,13 @@ def test_own_predictions_are_one_click_away():
     assert not app.exception
     assert [title.value for title in app.title] == ["Data"]
     assert "own-data" in app.session_state
+
+
+def test_a_first_answer_on_a_sample_says_so(monkeypatch):
+    monkeypatch.setattr(kept, "_of_all_sessions", kept.Kept())
+    monkeypatch.setattr(advice, "QUICK_ROWS", 100)
+    app = open_page("pages/start/overview.py", example="digits")
+    (tried,) = (text.help for text in app.markdown if text.help and text.help.startswith("Tried in five"))
+    n_samples = app.session_state["dataset"].calibration.n_samples
+    assert f" of the {n_samples:,} calibration rows, drawn at random" in tried
+    assert "With all rows" in tried
