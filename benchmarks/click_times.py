@@ -181,7 +181,7 @@ def measure(browser: Browser, url: str, file: Path, repeats: int) -> None:
     page.get_by_text("Upload your own").first.click()
     upload_file(page, "Predictions (with labels", file)
     browser.wait(lambda: page.get_by_role("button", name="Use these files").click())
-    for name in ("Overview", "Reliability", "Classes", "Noise", "Simplex"):
+    for name in ("Overview", "Reliability", "Classes", "Noise", "Compare", "Simplex"):
         browser.report(f"{name}, first visit", [browser.wait(turn(page, name))])
     browser.wait(turn(page, "Reliability"))
     browser.report(

@@ -132,9 +132,9 @@ class ReliabilityDiagram(Drawn):
         count, rate, says = (
             a[inside] for a in (self.cells.count, self.cells.mean_outcome, self.cells.mean_score)
         )
-        lower, upper = wilson_interval(rate, self.cells.effective[inside])
-        low, high = (ends[inside] for ends in outcome_limits(self.cells, 0.05 / len(inside)))
         effective = self.cells.effective[inside]
+        lower, upper = wilson_interval(rate, effective)
+        low, high = outcome_limits(self.cells, 0.05 / len(inside), inside)
         shrunk, strength = shrunken(rate * effective, effective, np.full(len(inside), self.accuracy[first]))
         return BinZoom(
             bin=bin_,
@@ -356,8 +356,9 @@ def worst_cells_words(
     been chosen taken together at 5 % (`outcome_limits`); else the gap is within noise.
     """
     worst = worst_cells(cells, n_cells)
-    low, high = outcome_limits(cells, 0.05 / max(int(np.sum(cells.count >= FEW_ROWS)), 1))
-    rows: list[dict[Any, Any]] = worst.assign(low=low[worst.index], high=high[worst.index]).to_dict("records")
+    choosable = max(int(np.sum(cells.count >= FEW_ROWS)), 1)
+    low, high = outcome_limits(cells, 0.05 / choosable, worst.index.to_numpy())
+    rows: list[dict[Any, Any]] = worst.assign(low=low, high=high).to_dict("records")
 
     def direction(cell: dict[Any, Any]) -> str:
         if cell["low"] <= cell["mean_score"] <= cell["high"]:

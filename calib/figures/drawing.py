@@ -68,7 +68,8 @@ class Drawing(go.Figure):
     @property
     def legend_entries(self) -> int:
         """Traces that the legend names."""
-        return sum(bool(trace.get("showlegend", True)) for trace in self.to_dict()["data"])
+        traces = self._drawn["data"] if self.gathers else self.to_dict()["data"]
+        return sum(bool(trace.get("showlegend", True)) for trace in traces)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figure in JSON types, large arrays in plotly's base64 form."""

@@ -316,13 +316,16 @@ def rows_behind(share: float, weight: float, square_of_ones: float, square_of_ot
     return share * (1.0 - share) / variance if variance > 0.0 else kish
 
 
-def outcome_limits(cells: BinStatistics, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+def outcome_limits(
+    cells: BinStatistics, alpha: float, at: np.ndarray | slice = slice(None)
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of intervals of each cell's mean chance, each missing with a chance of at most `alpha`.
 
     They are those of Clopper & Pearson; where rows have weights, those of Hoeffding (1963) for weighted sums.
+    `at` are the cells in question, by default all.
     """
-    effective = cells.effective if cells.is_weighted else None
-    return mean_limits(cells.mean_outcome, cells.count, effective, alpha)
+    effective = cells.effective[at] if cells.is_weighted else None
+    return mean_limits(cells.mean_outcome[at], cells.count[at], effective, alpha)
 
 
 def mean_limits(

@@ -21,6 +21,7 @@ from calib.assessment.leaderboard import binned_sweeps
 from calib.binning import PerClass, Strategy
 from calib.calibrators.canonical import SimplexScheme
 from calib.decisions.curves import ActionCounts, action_counts
+from calib.diagrams.reliability import diagram_of_cells
 from calib.diagrams.rows import cell_order, rows_of_cells
 from calib.diagrams.three_class_views import rows_of_classes
 from calib.isolation import computing
@@ -104,7 +105,8 @@ def reliability(method: Method, n_bins: int) -> diagrams.ReliabilityDiagram:
     """Return the reliability diagram of a method on the evaluation rows."""
     if method.sums is not None:
         return method.sums.reliability(n_bins)
-    return calib.reliability_diagram(method.labels, method.scores, n_bins=n_bins, **method.of_rows)
+    by_class: Notion = "confidence" if method.one_event else "top-label"
+    return diagram_of_cells(cells(method, "confidence", n_bins), cells(method, by_class, n_bins))
 
 
 @kept()
