@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -38,7 +40,7 @@ class _Pool:
 
     def forget(self) -> None:
         """Start over without threads."""
-        self.lock = threading.Lock()
+        self.lock, self.blas = threading.Lock(), threading.Lock()
         self.executor: ThreadPoolExecutor | None = None
         self.inside = threading.local()
 
@@ -93,6 +95,25 @@ def map_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> li
     for helper in started:
         helper.result()
     return results
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS to one thread while slices of rows have threads of their own.
+
+    Its threads wait for each other by spinning: on a busy machine a fit of 0.1 s took 10 s. The lock is
+    there because the setting belongs to the process.
+    """
+    with _pool.blas, _blas().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _blas() -> Any:
+    """Return the BLAS libraries of the process: looking for them takes longer than many a fit."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def row_slices(n_rows: int, row_width: int = 1) -> list[slice]:

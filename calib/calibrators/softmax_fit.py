@@ -8,18 +8,14 @@ block in one piece of memory, its scratch.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
-from threadpoolctl import ThreadpoolController
 
 from calib.calibrators.likelihood import newton, newton_step, warn_early
-from calib.parallel import WORKERS, busy_slices, map_threads, row_slices
+from calib.parallel import WORKERS, busy_slices, map_threads, one_blas_thread, row_slices
 
 #: Numbers in the blocks of all classes of a full map above which classes share one block.
 MOST_IN_BLOCKS = 20_000_000
@@ -33,8 +29,6 @@ _ROUNDING = {np.dtype(np.float64): 1e-15, np.dtype(np.float32): 1e-9}
 #: Least logit below the highest, by the precision: what is smaller counts as this, for products of numbers
 #: too small for their type take a hundred times as long.
 _LEAST_LOGIT = {np.dtype(np.float64): -300.0, np.dtype(np.float32): -40.0}
-
-_blas_lock = threading.Lock()
 
 
 class SoftmaxFit(NamedTuple):
@@ -397,20 +391,3 @@ class _SoftmaxLoss:
         scaled = mass[:, None] / max(float(mass.mean()), 1e-300) * np.maximum(values, 0.0)
         scaled += self.ridge.mean(axis=1, keepdims=True)
         return lambda gradient: ((gradient.reshape(self.kind.shape) @ vectors / scaled) @ vectors.T).ravel()
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS to one thread while slices of rows have threads of their own.
-
-    Its threads wait for each other by spinning: on a busy machine a fit of 0.1 s took 10 s. The lock is
-    there because the setting belongs to the process.
-    """
-    with _blas_lock, _blas().limit(limits=1, user_api="blas"):
-        yield
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """Return the BLAS libraries of the process: looking for them takes longer than many a fit."""
-    return ThreadpoolController()

@@ -136,7 +136,7 @@ def _seconds_to_test(labels: Any, scores: Any, **options: Any) -> float:
 
 def _seconds_to_compare(labels: np.ndarray, proba: np.ndarray, n_samples: int, **options: Any) -> float:
     """Estimate the time of `kernel_test`: of the pairs of rows, and of the scores."""
-    return 5e-5 * len(labels) + 0.01 * n_bytes(proba) / 1e6
+    return 2.5e-5 * len(labels) + 0.002 * n_bytes(proba) / 1e6
 
 
 def _seconds_to_recommend(rows: Announcement, labels: Any, **options: Any) -> float:

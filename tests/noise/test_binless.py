@@ -99,6 +99,36 @@ def test_kernel_estimate_is_the_mean_over_pairs():
     assert (found.notion, found.n_resamples) == ("canonical", 199)
 
 
+@pytest.mark.parametrize("n_classes", [2, 40, 900])
+def test_pairs_of_equal_labels_are_summed(n_classes):
+    """Of labels that are frequent, rare, or both, in single precision."""
+    random = np.random.default_rng(n_classes)
+    kernel = random.random((120, 120))
+    kernel += kernel.T
+    drawn = np.where(random.random((120, 7)) < 0.3, 1, random.integers(0, n_classes, (120, 7)))
+    pairs = [
+        sum(kernel[i, j] for i, j in itertools.combinations(range(120), 2) if column[i] == column[j])
+        for column in drawn.T
+    ]
+    assert binless._alike(kernel, drawn) == pytest.approx(pairs, rel=1e-6)
+
+
+def test_sums_of_redrawn_labels_are_those_of_their_pairs():
+    """Blocks are redrawn in single precision; the labels given are summed in double precision."""
+    proba, y = population(30, 3)
+    proba, y = np.tile(proba, (2, 1)), np.tile(y, 2)  # of rows that are equal, the distance is 1e-8
+    sure = np.eye(3)[proba.argmax(axis=1)]  # whose redrawn labels are known
+    for rows, labels in ((proba, y), (sure, sure.argmax(axis=1))):
+        distance = np.linalg.norm(rows[:, None] - rows[None], axis=2)
+        kernel = np.exp(-distance / 0.5) * (1.0 - np.eye(60))
+        residual = np.eye(3)[labels] - rows
+        sums = binless._kernel_sums(rows, labels, 0.5, 5, np.random.default_rng(0))
+        assert sums[0] == pytest.approx(np.sum(kernel * (residual @ residual.T)), abs=1e-6)
+        assert sums[-1] == pytest.approx(np.sum(kernel * (labels[:, None] == labels)), rel=1e-8)
+        if rows is sure:
+            assert sums[1:-1] == pytest.approx(np.zeros(5), abs=1e-3)
+
+
 @pytest.mark.parametrize("scores", ["sure", "five values"])
 def test_redrawn_p_values_reject_as_often_as_they_say(scores):
     """200 draws of 100 rows: 5 % has a standard error of 1.5 %; equal scores may make p too large."""
