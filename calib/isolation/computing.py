@@ -141,9 +141,11 @@ def _seconds_to_compare(labels: np.ndarray, proba: np.ndarray, n_samples: int, *
 
 def _seconds_to_recommend(rows: Announcement, labels: Any, **options: Any) -> float:
     """Estimate the time of `recommend`: of the whole catalogue minutes, of a few methods seconds."""
-    megabytes = rows.n_bytes / 1e6
-    megabytes *= min((options.get("max_rows") or rows.n_samples) / rows.n_samples, 1.0)
-    return 10.0 + 10.0 * megabytes if options.get("methods") is None else 0.2 + 2.0 * megabytes
+    tried = min(options.get("max_rows") or rows.n_samples, rows.n_samples)
+    megabytes = rows.n_bytes / 1e6 * tried / rows.n_samples
+    if options.get("methods") is None:
+        return 10.0 + 10.0 * megabytes
+    return 0.1 + 6e-6 * tried + 0.01 * megabytes
 
 
 #: What can be computed, and about how many seconds of one processor a megabyte of arguments takes, or a

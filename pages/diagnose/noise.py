@@ -12,6 +12,7 @@ from calib.kinds import without_weights
 from calib.metrics.catalogue import MEASURES
 from calib.noise import verdict
 from calib.noise.binless import calibration_frame, recalibration_words
+from pages.shared.kept import ahead
 from pages.shared.panels.leaderboard import HOW_COMPARED, difference_sentence, rows_apart
 from pages.shared.panels.rows import CELLS_FIRST, WRONG_FIRST, list_most
 from pages.shared.results import (
@@ -21,6 +22,7 @@ from pages.shared.results import (
     how_wrong,
     interval,
     judged,
+    pairs,
     rows_adding_most,
     score_terms,
     summary,
@@ -97,6 +99,8 @@ heading("Noise", "How much of each error is miscalibration, and how much would a
 need_kind("Noise")
 data, models = dataset(), methods()
 n_bins, method = bins_and_model()
+if data.sums is None:
+    ahead(pairs, method)  # shown last, and computed elsewhere
 
 by_error = {MEASURES[key].title: floor for key, floor in floors(method, n_bins).items()}
 st.markdown(

@@ -7,6 +7,7 @@ its digest. Results with rows belong to a session and end with it; those of all 
 from __future__ import annotations
 
 import inspect
+import logging
 import os
 import threading
 import time
@@ -18,6 +19,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from calib import InputError
 from calib.announcements import Announcement
 from calib.isolation.objects import n_bytes
 
@@ -25,6 +27,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: Megabytes of results that all sessions together keep; what is dropped is computed again when needed.
 MOST_MB = float(os.environ.get("CALIB_RESULTS_MB", "1024"))
+#: Seconds between two looks at how far a result is that another thread computes.
+PAUSE = 0.2
+LOG = logging.getLogger("calib.app")
 
 
 class Kept:
@@ -62,8 +67,32 @@ class Kept:
 _lock = threading.RLock()
 _all: weakref.WeakSet[Kept] = weakref.WeakSet()
 _of_all_sessions = Kept()
-#: Results that some session computes now, so that others wait instead of computing them too.
-_turns: dict[Any, threading.Lock] = {}
+
+
+class _Turn:
+    """Whoever holds the lock computes a result, for all who wait for it, and says how far it is."""
+
+    def __init__(self) -> None:
+        self.lock, self.said = threading.Lock(), (0.0, "")
+
+
+#: Results that are computed now.
+_turns: dict[Any, _Turn] = {}
+
+
+class TooLong(Exception):
+    """What was begun ahead of a page would take long."""
+
+
+class _Thread(threading.local):
+    """What the current thread computes, and whether it does so ahead of a page."""
+
+    def __init__(self) -> None:
+        self.turns: list[_Turn] = []
+        self.ahead = False
+
+
+_thread = _Thread()
 
 
 def kept(*, rows: bool = False) -> Callable[[Function], Function]:
@@ -75,13 +104,16 @@ def kept(*, rows: bool = False) -> Callable[[Function], Function]:
     def decorate(function: Function) -> Function:
         names = list(inspect.signature(function).parameters)
 
-        @wraps(function)
-        def called(*arguments: Any, **options: Any) -> Any:
-            named = dict(zip(names, arguments, strict=False)) | options
-            key = (
+        def key_of(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+            named = {**dict(zip(names, arguments, strict=False)), **options}
+            return (
                 f"{function.__module__}.{function.__qualname__}",
                 *((name, digest(value)) for name, value in named.items() if not name.startswith("_")),
             )
+
+        @wraps(function)
+        def called(*arguments: Any, **options: Any) -> Any:
+            key = key_of(arguments, options)
             owner = _of_session() if rows else _of_all_sessions
             try:
                 return owner.get(key)
@@ -94,9 +126,40 @@ def kept(*, rows: bool = False) -> Callable[[Function], Function]:
             return _once(key, lambda: function(*arguments, **options))
 
         called.rows = rows  # type: ignore[attr-defined]
+        called.key_of = key_of  # type: ignore[attr-defined]
         return called  # type: ignore[return-value]
 
     return decorate
+
+
+def ahead(function: Callable[..., Any], *arguments: Any) -> None:
+    """Begin to compute what a kept function returns, while the page shows what it needs first.
+
+    The function returns a result of all sessions and asks neither Streamlit nor for results of a session. It
+    goes on when the user leaves the page, so what takes long is left to the page, which can end it.
+    """
+    key = function.key_of(arguments, {})  # type: ignore[attr-defined]
+    if key not in _of_all_sessions.results and key not in _turns:
+        threading.Thread(target=_begin, args=(function, *arguments), daemon=True).start()
+
+
+def _begin(function: Callable[..., Any], *arguments: Any) -> None:
+    _thread.ahead = True
+    try:
+        function(*arguments)
+    except (InputError, TooLong) as error:  # the page asks for it again, and shows why there is none
+        LOG.info("left to the page function=%s why=%s", function.__name__, type(error).__name__)
+
+
+def is_ahead() -> bool:
+    """Whether this thread computes ahead of a page, and can show nothing."""
+    return _thread.ahead
+
+
+def tell(share: float, words: str) -> None:
+    """Say how far the result is that this thread computes, to all who wait for it."""
+    for turn in _thread.turns:
+        turn.said = share, words
 
 
 def _of_session() -> Kept:
@@ -107,10 +170,14 @@ def _of_session() -> Kept:
 
 
 def _once(key: Any, compute: Callable[[], Any]) -> Any:
-    """Compute a result of all sessions, unless another session is at it."""
-    turn = _turns.setdefault(key, threading.Lock())
-    while not turn.acquire(timeout=0.2):
-        st.empty()  # where Streamlit ends a run that nobody waits for
+    """Compute a result of all sessions, unless another thread is at it: then show how far that is."""
+    turn = _turns.setdefault(key, _Turn())
+    if not turn.lock.acquire(timeout=PAUSE):
+        place = st.empty()
+        while not turn.lock.acquire(timeout=PAUSE):
+            place.progress(*turn.said)  # here Streamlit ends a run that nobody waits for
+        place.empty()
+    _thread.turns.append(turn)
     try:
         try:
             return _of_all_sessions.get(key)
@@ -119,8 +186,9 @@ def _once(key: Any, compute: Callable[[], Any]) -> Any:
             _of_all_sessions.put(key, result)
             return result
     finally:
+        _thread.turns.pop()
         _turns.pop(key, None)
-        turn.release()
+        turn.lock.release()
 
 
 def digest(value: Any) -> Any:

@@ -282,10 +282,17 @@ def binless(method: Method) -> tuple[list[calib.CalibrationTest], calib.Calibrat
     line = compute("Fitting a line", calib.calibration_slope, None, problems(method, "confidence"))
     top = "confidence" if kind_of(method.scores).name == "confidence" else "top-label"
     tests = compute(words, calib.calibration_tests, None, problems(method, top))
+    compared = pairs(method)
+    return tests if compared is None else [*tests, compared], line
+
+
+@kept()
+def pairs(method: Method) -> calib.CalibrationTest | None:
+    """Return the test of calibration that compares pairs of rows; None where it does not apply."""
     rows = compared_rows(method.labels, method.scores, **method.of_rows)
-    if rows is not None:
-        tests.append(compute(words, kernel_test, *rows, len(method.labels)))
-    return tests, line
+    if rows is None:
+        return None
+    return compute("Comparing pairs of rows", kernel_test, *rows, len(method.labels))
 
 
 @kept()

@@ -9,7 +9,8 @@ from typing import ParamSpec, TypeVar
 import numpy as np
 import streamlit as st
 
-from calib.isolation.computing import Job
+from calib.isolation.computing import LONG, Job
+from pages.shared.kept import TooLong, is_ahead, tell
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -35,6 +36,11 @@ def compute(
     job = Job(function, arguments, options)
     if job.is_short:
         return job.do_here()
+    tell(0.0, words)
+    if is_ahead():
+        if job.seconds > LONG:
+            raise TooLong
+        return job.do_elsewhere(lambda share, step: tell(share, _said(words, step)))
     number = _number(job)
     if st.session_state.get("cancelled") == number:
         st.info(f"Cancelled: {words}.")
@@ -46,12 +52,17 @@ def compute(
         st.button("Cancel", key=f"cancel-{number}", on_click=_cancel, args=(number,), icon=":material/close:")
 
     def show(share: float, step: str) -> None:
-        bar.progress(share, f"{words}: {step}" if step else words)
+        bar.progress(share, _said(words, step))
+        tell(share, _said(words, step))
 
     try:
         return job.do_elsewhere(show)
     finally:
         place.empty()
+
+
+def _said(words: str, step: str) -> str:
+    return f"{words}: {step}" if step else words
 
 
 def asked() -> None:

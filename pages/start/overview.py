@@ -16,6 +16,7 @@ from calib.kinds import lacks, needs_rows
 from calib.metrics.catalogue import MEASURES, ece_of
 from calib.noise import verdict
 from calib.notions import Notion
+from pages.shared.kept import ahead
 from pages.shared.panels.report import offer_report
 from pages.shared.panels.rows import rows_panel
 from pages.shared.panels.several_true import show_several_true
@@ -285,6 +286,8 @@ heading(
 data, base = dataset(), methods()[BASE]
 n_bins = int(st.session_state.get("bins", DEFAULT_BINS))
 by_class = lacks(data.kind, "notion:top-label") is None
+if data.kind.name != "multilabel" and data.sums is None and data.calibration is not None:
+    ahead(quick_advice, data)  # shown last, and computed elsewhere
 with st.container(horizontal=True, vertical_alignment="center"):
     if st.button(
         "Use your own predictions", type="primary", icon=":material/upload_file:", on_click=open_upload

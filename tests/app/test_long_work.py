@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
+from streamlit.delta_generator import DeltaGenerator
 
 from calib import InputError, calibration_tests
 from calib.isolation import computing
@@ -31,7 +34,7 @@ def test_a_cancelled_job_is_offered_again_and_done_elsewhere(long):
     job = computing.Job(kernel_test, (*compared, rows.n_samples), {})
     app.session_state["cancelled"] = work._number(job)
     app.switch_page("pages/diagnose/noise.py").run()
-    assert "Cancelled: Testing without bins." in words(app)
+    assert "Cancelled: Comparing pairs of rows." in words(app)
     assert "Recalibration of the confidence by a line" not in words(app)
     press(app, "Compute it")
     assert "Recalibration of the confidence by a line" in words(app)
@@ -39,6 +42,40 @@ def test_a_cancelled_job_is_offered_again_and_done_elsewhere(long):
     shown = next(table.value for table in app.dataframe if "Statistic" in table.value.columns)
     wanted = calibration_frame(calibration_tests(rows.labels, rows))
     assert shown["p"].tolist() == wanted["p"].tolist()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_is_shown_last_is_begun_first(long, monkeypatch, fails):
+    """The page waits for what a thread has begun, shows how far it is, and meets its errors itself."""
+    monkeypatch.setitem(computing.FUNCTIONS, "kernel_test", (kernel_test, lambda *_, **__: 1.0))
+    begun, shown = threading.Event(), threading.Event()
+    elsewhere, progress = computing.Job.do_elsewhere, DeltaGenerator.progress
+
+    def slow(job, say=None):
+        if job.function is kernel_test and not begun.is_set():
+            begun.set()
+            assert kept.is_ahead()
+            say(0.5, "half of it")
+            assert shown.wait(20.0)
+            if fails:
+                raise InputError("ended")
+        return elsewhere(job, say)
+
+    def watched(place, share, text=None):
+        if text == "Comparing pairs of rows: half of it":
+            shown.set()
+        return progress(place, share, text)
+
+    monkeypatch.setattr(computing.Job, "do_elsewhere", slow)
+    monkeypatch.setattr(DeltaGenerator, "progress", watched)
+    app = open_page("pages/diagnose/noise.py", example="two-patients")
+    assert begun.is_set()
+    assert shown.is_set()
+    assert not app.exception
+    assert not app.error
+    table = next(table.value for table in app.dataframe if "Statistic" in table.value.columns)
+    rows = app.session_state["dataset"].evaluation
+    assert table["p"].tolist() == calibration_frame(calibration_tests(rows.labels, rows))["p"].tolist()
 
 
 def test_a_death_is_one_sentence_of_one_session(long, monkeypatch):
