@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 import calib.calibrators.simplex_cells as simplex_cells
 from calib.exceptions import InputError
 from calib.kinds import check_equal_rows
+from calib.metrics.canonical import occupied_cells
 from calib.parallel import map_row_blocks
 from calib.predictions import Predictions, TopLabelPrediction
 from calib.validation import as_finite, check_choice, check_columns, check_count, check_labelled
@@ -328,7 +329,7 @@ class CanonicalBinning(BaseEstimator):
         self.n_classes_, self.n_bins_ = data.n_classes, self.scheme_.n_bins_
         inside = self.scheme_.interior(data.proba)
         self.n_boundary_ = int(data.n_samples - np.count_nonzero(inside))
-        self.cells_, index = np.unique(self.scheme_.assign(data.proba)[inside], return_inverse=True)
+        self.cells_, index, _ = occupied_cells(self.scheme_.assign(data.proba)[inside])
         entries = index * self.n_classes_ + labels[inside]
         table = np.bincount(entries, minlength=len(self.cells_) * self.n_classes_)
         table = table.reshape(-1, self.n_classes_)

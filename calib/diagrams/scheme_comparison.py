@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from calib.calibrators.canonical import CanonicalBinning, SimplexScheme
-from calib.diagrams.validity import canonical_validity
+from calib.diagrams.validity import CanonicalValidity
 from calib.exceptions import InputError
 from calib.kinds import check_equal_rows
-from calib.metrics.canonical import canonical_ece
+from calib.metrics.canonical import cell_means
 from calib.metrics.errors import accuracy, brier_score, log_loss
 from calib.predictions import Predictions
 from calib.results import Result
@@ -34,6 +34,8 @@ class SchemeComparison(Result):
         Distance at which V is reported.
     table : DataFrame
         One row per scheme of `names`; see `frame`.
+    curves : dict of str to CanonicalValidity
+        V(eps) of the recalibrated vectors, by scheme.
     left_out : dict of str to str
         Schemes that could not be fitted, for example on too few rows, with the reason.
     """
@@ -42,6 +44,7 @@ class SchemeComparison(Result):
     calibrators: tuple[CanonicalBinning, ...]
     epsilon: float
     table: pd.DataFrame
+    curves: dict[str, CanonicalValidity]
     left_out: dict[str, str]
 
     def frame(self) -> pd.DataFrame:
@@ -74,11 +77,13 @@ def compare_schemes(
         If labels are missing.
     """
     calibrators: dict[str, CanonicalBinning] = {}
+    curves: dict[str, CanonicalValidity] = {}
     left_out: dict[str, str] = {}
     rows = []
     check_equal_rows(evaluation, "Simplex")
     labels = check_labelled(evaluation.labels, "comparing schemes")
     fitting_labels = check_labelled(calibration.labels, "comparing schemes")
+    scores_before = _scores(labels, evaluation.proba)
     for name, scheme in schemes.items():
         try:
             calibrator = CanonicalBinning(scheme).fit(calibration.proba, fitting_labels)
@@ -95,14 +100,26 @@ def compare_schemes(
             "evaluation rows in empty bins": int((calibrator.count_of(cells) == 0).sum()),
             "zero probability": int((np.take_along_axis(after, labels[:, None], axis=1) == 0).sum()),
         }
-        for when, proba in (("before", evaluation.proba), ("after", after)):
-            row[f"V({epsilon:g}) {when}"] = float(canonical_validity(labels, proba, cells).at(epsilon))
-            row[f"canonical-ECE {when}"] = canonical_ece(labels, proba, cells)
-            row[f"log loss {when}"] = log_loss(labels, proba)
-            row[f"Brier {when}"] = brier_score(labels, proba)
-            row[f"accuracy {when}"] = accuracy(labels, proba)
+        for when, proba, of_rows in (
+            ("before", evaluation.proba, scores_before),
+            ("after", after, _scores(labels, after)),
+        ):
+            means = cell_means(labels, proba, cells)
+            curves[name] = CanonicalValidity.of_cells(means)  # the last one is that of after
+            row[f"V({epsilon:g}) {when}"] = float(curves[name].at(epsilon))
+            row[f"canonical-ECE {when}"] = means.error()
+            row |= {f"{name} {when}": value for name, value in of_rows.items()}
         calibrators[name] = calibrator
         rows.append(row)
     return SchemeComparison(
-        tuple(calibrators), tuple(calibrators.values()), epsilon, pd.DataFrame(rows), left_out
+        tuple(calibrators), tuple(calibrators.values()), epsilon, pd.DataFrame(rows), curves, left_out
     )
+
+
+def _scores(labels: np.ndarray, proba: np.ndarray) -> dict[str, float]:
+    """Return the scores of rows that do not depend on cells."""
+    return {
+        "log loss": log_loss(labels, proba),
+        "Brier": brier_score(labels, proba),
+        "accuracy": accuracy(labels, proba),
+    }

@@ -12,7 +12,7 @@ import pandas as pd
 from calib.binning import BinaryProblems, PerClass, Strategy, bin_statistics
 from calib.exceptions import InputError
 from calib.guarantees.card import guarantee_card
-from calib.metrics.canonical import cell_means
+from calib.metrics.canonical import CellMeans, cell_means
 from calib.noise.draws import Draw, independent_sums, resample
 from calib.notions import POOLED_NOTIONS, Notion
 from calib.reductions import as_problems, event_scores, top_label
@@ -236,6 +236,13 @@ class CanonicalValidity(Drawn):
     epsilon: np.ndarray
     share: np.ndarray
 
+    @classmethod
+    def of_cells(cls, means: CellMeans) -> CanonicalValidity:
+        """Return the curve of cells whose mean predictions and label frequencies are known."""
+        distance = means.distance(1)
+        order = np.argsort(distance)
+        return cls(distance[order], np.cumsum(means.weight[order]) / means.weight.sum())
+
     def at(self, epsilon: Any) -> np.ndarray:
         """Return V at the given distances."""
         steps = np.searchsorted(self.epsilon, epsilon, side="right")
@@ -325,10 +332,7 @@ def canonical_validity(
 
     The base model and the recalibrated one are both judged on the cells of the recalibrated one.
     """
-    means = cell_means(y_true, proba, cells, sample_weight)
-    distance = means.distance(1)
-    order = np.argsort(distance)
-    return CanonicalValidity(distance[order], np.cumsum(means.weight[order]) / means.weight.sum())
+    return CanonicalValidity.of_cells(cell_means(y_true, proba, cells, sample_weight))
 
 
 def _in_order_of(cut: BinaryProblems, problems: BinaryProblems) -> np.ndarray:

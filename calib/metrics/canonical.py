@@ -12,6 +12,9 @@ from calib.predictions import weighted_rows
 from calib.results import Result
 from calib.validation import as_labels, as_scores
 
+#: Numbers of cells per row, above which rows are sorted to find the cells that occur.
+MOST_UNUSED = 4
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CellMeans(Result):
@@ -56,6 +59,25 @@ class CellMeans(Result):
             raise InputError(f"norm must be 1 (L1) or 2 (Euclidean); got {norm!r}")
         return np.linalg.norm(self.observed - self.predicted, ord=norm, axis=1)
 
+    def error(self, norm: int = 1) -> float:
+        """Return the mean distance over rows: the canonical calibration error."""
+        return float(self.distance(norm) @ self.weight / self.weight.sum())
+
+
+def occupied_cells(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the cells that occur, ascending, the place of each row's cell among them, and rows in each.
+
+    >>> [array.tolist() for array in occupied_cells(np.array([7, 2, 7]))]
+    [[2, 7], [1, 0, 1], [1, 2]]
+    """
+    if len(numbers) and numbers.max() > MOST_UNUSED * len(numbers):
+        return np.unique(numbers, return_inverse=True, return_counts=True)
+    count = np.bincount(numbers)
+    cell = np.flatnonzero(count)
+    place = np.zeros(len(count), dtype=np.int64)
+    place[cell] = np.arange(len(cell))
+    return cell, place[numbers], count[cell]
+
 
 def cell_means(y_true: Any, proba: Any, cells: Any, sample_weight: Any = None) -> CellMeans:
     """Average predictions and labels over the rows of each cell.
@@ -81,7 +103,7 @@ def cell_means(y_true: Any, proba: Any, cells: Any, sample_weight: Any = None) -
     numbers, matrix, weights = weighted_rows(numbers, matrix, sample_weight)
     if y_true is not None:
         y_true = weighted_rows(y_true, y_true, sample_weight)[0]
-    cell, position, count = np.unique(numbers, return_inverse=True, return_counts=True)
+    cell, position, count = occupied_cells(numbers)
     weight, weighted = count, matrix
     if weights is not None:
         weight, weighted = np.bincount(position, weights), matrix * weights[:, None]
@@ -110,5 +132,4 @@ def canonical_ece(y_true: Any, proba: Any, cells: Any, *, norm: int = 1, sample_
     >>> canonical_ece([0, 1], [[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]], [0, 0])
     0.5
     """
-    means = cell_means(y_true, proba, cells, sample_weight)
-    return float(means.distance(norm) @ means.weight / means.weight.sum())
+    return cell_means(y_true, proba, cells, sample_weight).error(norm)

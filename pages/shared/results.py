@@ -728,16 +728,8 @@ def apply_scheme(view: ThreeClasses, scheme: SimplexScheme) -> SchemeResult:
     )
 
 
-@kept(rows=True)
-def compare(
-    view: ThreeClasses, schemes: Mapping[str, SimplexScheme]
-) -> tuple[diagrams.SchemeComparison, dict[str, diagrams.CanonicalValidity]]:
-    """Return the comparison of all schemes, and V(eps) of each one's recalibrated vectors."""
-    rows = view.evaluation
-    arguments = (view.calibration, rows, schemes)
-    comparison = compute("Comparing the schemes", calib.compare_schemes, *arguments, epsilon=EPSILON)
-    curves = {}
-    for name, calibrator in zip(comparison.names, comparison.calibrators, strict=True):
-        cells = calibrator.assign(rows.proba)
-        curves[name] = calib.canonical_validity(rows.labels, calibrator.value_of(cells), cells)
-    return comparison, curves
+@kept()
+def scheme_comparison(view: ThreeClasses, schemes: Mapping[str, SimplexScheme]) -> diagrams.SchemeComparison:
+    """Return the comparison of all schemes."""
+    arguments = (view.calibration, view.evaluation, schemes)
+    return compute("Comparing the schemes", calib.compare_schemes, *arguments, epsilon=EPSILON)

@@ -12,11 +12,12 @@ from streamlit.column_config import TextColumn
 from calib import InputError, cell_outlines, figures, multinomial_bound
 from calib.diagrams.simplex import sample_rows
 from calib.noise import verdict
+from pages.shared.kept import ahead
 from pages.shared.panels.covtype import covtype_panel
 from pages.shared.panels.rows import rows_panel
 from pages.shared.panels.simplex import SCHEMES, bins_table, choose_view, comparison_table, refusal
 from pages.shared.panels.take_away import offer_file
-from pages.shared.results import EPSILON, apply_scheme, compare
+from pages.shared.results import EPSILON, apply_scheme, scheme_comparison
 from pages.shared.session import BASE, methods
 from pages.shared.widgets import chart, download, glossary_link, literal, stacked
 
@@ -79,6 +80,8 @@ if name == "Projection, rotating":
             st.stop()
 min_rows = right.slider("Leave out arrows of fewer rows than", 0, 500, 20, 5, key="few", bind="query-params")
 scheme = make(size, **options)
+schemes = {other: make_other(paper) for other, (make_other, *_, paper) in SCHEMES.items()} | {name: scheme}
+ahead(scheme_comparison, view, schemes)  # shown last, and computed elsewhere
 try:
     result = apply_scheme(view, scheme)
 except InputError as error:
@@ -179,8 +182,7 @@ st.dataframe(
 download(bounded.frame(), "bins", key="bins-csv")
 
 st.header("The schemes side by side", anchor=False)
-schemes = {other: make_other(paper) for other, (make_other, *_, paper) in SCHEMES.items()} | {name: scheme}
-comparison, by_scheme = compare(view, schemes)
+comparison = scheme_comparison(view, schemes)
 st.markdown("The scheme above uses its settings, the others the paper's. All use the same rows.")
 formatted = comparison_table(comparison)
 alignment = dict.fromkeys(formatted.columns[1:], TextColumn(alignment="right"))
@@ -189,9 +191,9 @@ for other, reason in comparison.left_out.items():
     st.caption(f"{other}: not compared. {refusal(schemes[other], view.calibration.n_samples, reason)}.")
 download(comparison.frame(), "schemes", key="schemes-csv")
 chart(
-    figures.canonical_validity(by_scheme),
+    figures.canonical_validity(comparison.curves),
     "schemes-validity",
-    table=stacked(by_scheme, "scheme"),
+    table=stacked(comparison.curves, "scheme"),
     alt="Validity curves of the recalibrated vectors, by scheme",
 )
 

@@ -113,7 +113,7 @@ def test_expired_sessions_are_swept_without_a_visitor(seconds, left):
 
 
 @pytest.mark.parametrize(
-    "name", ["problems", "losses", "risk_curve", "three_class_view", "apply_scheme", "compare", "binning"]
+    "name", ["problems", "losses", "risk_curve", "three_class_view", "apply_scheme", "binning"]
 )
 def test_results_with_rows_belong_to_a_session(name):
     assert getattr(results, name).rows
