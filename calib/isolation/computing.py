@@ -109,9 +109,10 @@ def _by_root_of_rows(seconds: float) -> Callable[..., float]:
 
 
 def _seconds_to_bound(labels: np.ndarray, scores: Any, key: str, **options: Any) -> float:
-    """Estimate the time of `measure_interval`: of an error by its cells' entries, else by rows."""
-    megabytes = n_bytes(scores) / 1e6
-    return 0.005 * megabytes if MEASURES[key].is_error else 1.5e-7 * len(labels) + 3e-4 * megabytes
+    """Estimate the time of `measure_interval`: of an error by its entries, else by rows and scores."""
+    if MEASURES[key].is_error:
+        return 4e-8 * len(scores.scores)
+    return 1.5e-7 * len(labels) + 3e-4 * n_bytes(scores) / 1e6
 
 
 def _seconds_to_summarize(labels: Any, scores: Any, **options: Any) -> float:
@@ -134,6 +135,30 @@ def _seconds_to_test(labels: Any, scores: Any, **options: Any) -> float:
     return _by_root_of_rows(0.7)(scores)
 
 
+def _seconds_to_redraw(
+    y_true: Any,
+    problems: BinaryProblems,
+    measures: Any,
+    *,
+    n_bins: int = 15,
+    strategy: Any = "uniform",
+    **options: Any,
+) -> float:
+    """Estimate the time of `noise_floors`: of all entries, and of those that are drawn, in small cells."""
+    entries = len(problems.scores)
+    cells = len(problems.tie_starts) if strategy == "discrete" else problems.n_problems * n_bins
+    return 2e-6 * min(entries, 250 * cells) + 1.5e-8 * entries
+
+
+def _by_problems(seconds: float, of_entries: float) -> Callable[..., float]:
+    """Estimate the time of what takes so many seconds for each binary problem, and for each entry."""
+
+    def estimate(y_true: Any, problems: BinaryProblems, **options: Any) -> float:
+        return seconds * problems.n_problems + of_entries * len(problems.scores)
+
+    return estimate
+
+
 def _seconds_to_compare(labels: np.ndarray, proba: np.ndarray, n_samples: int, **options: Any) -> float:
     """Estimate the time of `kernel_test`: of the pairs of rows, and of the scores."""
     return 2.5e-5 * len(labels) + 0.002 * n_bytes(proba) / 1e6
@@ -145,7 +170,8 @@ def _seconds_to_recommend(rows: Announcement, labels: Any, **options: Any) -> fl
     megabytes = rows.n_bytes / 1e6 * tried / rows.n_samples
     if options.get("methods") is None:
         return 10.0 + 10.0 * megabytes
-    return 0.1 + 6e-6 * tried + 0.01 * megabytes
+    n_classes = rows.n_scores / rows.n_samples
+    return 0.1 + len(options["methods"]) * tried * (1e-6 + 1e-7 * n_classes)
 
 
 #: What can be computed, and about how many seconds of one processor a megabyte of arguments takes, or a
@@ -156,9 +182,9 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (binned_sweeps, 0.3),
         (calibrated_scores, 0.01),
         (calibration_band, 0.02),
-        (calibration_slope, 0.03),
+        (calibration_slope, _by_problems(0.0, 2.5e-7)),
         (calibration_tests, _seconds_to_test),
-        (canonical_noise_floor, 0.05),
+        (canonical_noise_floor, 0.008),
         (change, 0.4),
         (choose_points_per_bin, _by_root_of_rows(0.8)),
         (class_binning, 0.02),
@@ -168,7 +194,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (fit, _seconds_to_fit),
         (kernel_test, _seconds_to_compare),
         (measure_interval, _seconds_to_bound),
-        (noise_floors, 0.03),
+        (noise_floors, _seconds_to_redraw),
         (problem_floors, 0.1),
         (paired_difference, 0.01),
         (paired_interval, 0.4),
@@ -176,10 +202,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (recommend, _seconds_to_recommend),
         (slice_gaps, 0.5),
         (slices, _seconds_to_slice),
-        (smooth_ece, 0.01),
+        (smooth_ece, _by_problems(1e-4, 1.3e-8)),
         (summarize, _seconds_to_summarize),
         (summary_intervals, 0.3),
-        (sweep_ece, 0.01),
+        (sweep_ece, _by_problems(6e-5, 1e-8)),
         (validity_curve, 0.005),
         (vector_losses, 0.001),
         (write_report, 5.0),

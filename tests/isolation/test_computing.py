@@ -130,8 +130,10 @@ def test_size_decides_where():
     wide = LABELS[:1].repeat(50_000), np.broadcast_to(np.float32(0.001), (50_000, 1_000))
     assert Job(calib.summarize, wide, {"class_wise": False}).is_short
     assert not Job(calib.summarize, wide, {"class_wise": True}).is_short
-    many = np.zeros(10_000_000)
-    assert not Job(noise_floors, (None, many, ERROR), {}).is_short
+    rare = calib.reduce_to_binary(np.zeros(3_000, dtype=int), np.full((3_000, 100), 0.01), "class-wise")
+    assert not Job(noise_floors, (None, rare, ERROR), {}).is_short
+    assert Job(calib.sweep_ece, (None, rare), {}).is_short
+    many = np.zeros(10_000)
     large = Predictions(np.full((20_000, 10), 0.1), np.zeros(20_000, dtype=int))
     assert Job(fit, (HISTOGRAM, large, large), {}).is_short
     assert not Job(fit, (calib.DirichletScaling(l2="cv"), large, large), {}).is_short
