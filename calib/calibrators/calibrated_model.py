@@ -10,7 +10,6 @@ from scipy.special import expit, softmax
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
@@ -367,6 +366,8 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return iter([(nothing, np.arange(len(labels)))])
         if self.cv is None:
             return iter([self._divide(labels)])
+        from sklearn.model_selection import check_cv  # and with it half of scikit-learn
+
         return check_cv(self.cv, labels, classifier=True).split(X, labels, **params)
 
     def _divide(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,13 +16,6 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 import sklearn
-from sklearn.datasets import fetch_covtype, get_data_home, load_digits
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_test_split
-from sklearn.naive_bayes import BernoulliNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from calib.datasets.example import COVER_TYPES, EXAMPLE_TITLES, Example
 from calib.exceptions import InputError
@@ -59,6 +52,10 @@ def digits(*, random_state: int = 0) -> Example:
     Naive Bayes counts correlated pixels as independent evidence, so it is overconfident, most of all
     where it predicts 1, 8 or 9.
     """
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+    from sklearn.naive_bayes import BernoulliNB
+
     images, labels = load_digits(return_X_y=True)
     folds = StratifiedKFold(5, shuffle=True, random_state=random_state)
     proba = cross_val_predict(BernoulliNB(), images, labels, cv=folds, method="predict_proba")
@@ -142,6 +139,8 @@ def covtype(
             f"COVTYPE needs at least 100 rows and 2 cover types to fit a model; got {len(labels)} rows and "
             f"{len(np.unique(labels))} cover type(s)"
         )
+    from sklearn.datasets import get_data_home
+
     key = hashlib.blake2b(digest_size=12)
     key.update(repr((features.shape, model, random_state, sklearn.__version__)).encode())
     for array in (features, labels):
@@ -171,6 +170,8 @@ def covtype(
 
 
 def _fetch(data_home: str | Path | None) -> tuple[np.ndarray, np.ndarray]:
+    from sklearn.datasets import fetch_covtype
+
     home = None if data_home is None else str(data_home)
     try:
         bunch: Any = fetch_covtype(data_home=home, n_retries=1)
@@ -239,6 +240,8 @@ def _predict(
     stop: Callable[[], bool],
 ) -> Arrays:
     """Split, fit and predict: return probabilities (n, L) float64 and labels (n,) of both sets of rows."""
+    from sklearn.model_selection import train_test_split
+
     n_classes = len(COVER_TYPES)
     if model == "logistic":
         n_classes = len(COVER_TYPES_3)
@@ -268,6 +271,8 @@ def _predict(
 def _grow_forest(
     features: np.ndarray, labels: np.ndarray, random_state: int, report: Progress, stop: Callable[[], bool]
 ) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
     forest = RandomForestClassifier(n_jobs=-1, random_state=random_state)
     n_trees, step = forest.n_estimators, 2 * (os.cpu_count() or 1)
     forest.set_params(warm_start=True)
@@ -281,6 +286,10 @@ def _grow_forest(
 def _fit_logistic(
     features: np.ndarray, labels: np.ndarray, random_state: int, report: Progress, stop: Callable[[], bool]
 ) -> Any:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     _check(stop)
     report(0.1, "Fitting the logistic regression")
     return make_pipeline(StandardScaler(), LogisticRegression(solver="newton-cholesky")).fit(features, labels)

@@ -143,7 +143,7 @@ def test_without_network_one_sentence_says_what_to_do(monkeypatch, tmp_path):
     def fail(**_):
         raise urllib.error.URLError("Name or service not known")
 
-    monkeypatch.setattr(real, "fetch_covtype", fail)
+    monkeypatch.setattr("sklearn.datasets.fetch_covtype", fail)
     with pytest.raises(InputError, match="could not be downloaded.*pass covtype.data.*https") as caught:
         datasets.covtype(data_home=tmp_path)
     assert "Name or service not known" in str(caught.value)
