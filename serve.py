@@ -28,10 +28,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import net_util, runtime
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
-#: Settings of the GNU C library: few arenas, and arrays up to 4 MB in memory that was used before, since new
+#: Settings of the GNU C library: one arena, and arrays up to 4 MB in memory that was used before, since new
 #: pages take as long as most work on them. Housekeeping gives back what is free.
 MEMORY = {
-    "MALLOC_ARENA_MAX": "2",
+    "MALLOC_ARENA_MAX": "1",
     "MALLOC_MMAP_THRESHOLD_": str(4 << 20),
     "MALLOC_TRIM_THRESHOLD_": str(32 << 20),
 }
