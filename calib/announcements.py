@@ -761,10 +761,15 @@ def _block_digests(data: memoryview) -> list[bytes]:
     return map_threads(lambda start: hashlib.blake2b(data[start : start + DIGESTED]).digest(), starts)
 
 
+def may_change(array: np.ndarray) -> bool:
+    """Whether somebody can still write to an array, or to the one that it is a view of."""
+    base = array.base
+    return array.flags.writeable or (isinstance(base, np.ndarray) and base.flags.writeable)
+
+
 def owned(array: np.ndarray) -> np.ndarray:
     """Return the array itself if nobody can write to it any more, else a copy; C-contiguous."""
-    base = array.base
-    if array.flags.writeable or (isinstance(base, np.ndarray) and base.flags.writeable):
+    if may_change(array):
         copy = np.empty(array.shape, array.dtype)
         map_threads(lambda rows: np.copyto(copy[rows], array[rows]), row_slices(len(array), copy[:1].size))
         return copy

@@ -18,11 +18,12 @@ from calib.announcements import (
     TopLabelPrediction,
     check_metadata,
     columns_in_order,
+    may_change,
     owned,
     read_only,
 )
 from calib.exceptions import InputError
-from calib.parallel import busy_slices, cached_slices, map_row_blocks, map_threads, row_slices
+from calib.parallel import busy_slices, cached_slices, map_row_blocks, map_threads
 from calib.validation import (
     as_class_scores,
     as_finite,
@@ -43,6 +44,9 @@ __all__ = ["Predictions"]
 #: classes misses by about 5e-4; probabilities printed with two or three digits miss by more, and
 #: `calib.examine` explains and repairs those.
 ROW_SUM_TOLERANCE = 1e-3
+
+#: Columns up to which single precision sums a row well enough to compare it with 1.
+MOST_SUMMED = 4_000
 
 #: In rows of up to so many classes, too short for a loop each, the highest is found from columns.
 NARROW = 32
@@ -107,18 +111,18 @@ class Predictions(Announcement):
         if check_choice(missing, ("error", "drop"), "missing") == "drop" and labels is not None:
             proba, labels, metadata, sample_weight = _labelled(proba, labels, metadata, sample_weight)
         class_names = column_names(proba) if class_names is None else class_names
-        matrix = as_class_scores(proba, "proba")
-        n_samples, n_classes = matrix.shape
-        if not _surely_sum_to_one(matrix):
+        matrix, sound = _taken_over(as_floats(proba, ndim=2, what="proba"))
+        if not sound:
+            matrix = as_class_scores(matrix, "proba")
             _check_sums(matrix)
+        n_samples, n_classes = matrix.shape
         names = as_names(class_names, n_classes)
         codes = None if labels is None else as_labels(label_codes(labels, names), n_samples, n_classes)
         check_metadata(metadata, n_samples)
         weights = None if sample_weight is None else as_weights(sample_weight, n_samples)
-        arrays = {"proba": matrix, "labels": codes, "sample_weight": weights}
-        self._set(
-            {name: None if a is None else owned(a) for name, a in arrays.items()}, names, metadata, coverage
-        )
+        own = {"labels": codes, "sample_weight": weights}
+        arrays = {name: None if array is None else owned(array) for name, array in own.items()}
+        self._set({"proba": matrix, **arrays}, names, metadata, coverage)
 
     def _set(
         self,
@@ -442,16 +446,27 @@ def row_sums(matrix: np.ndarray) -> np.ndarray:
     return map_row_blocks(sums, matrix)
 
 
-def _surely_sum_to_one(matrix: np.ndarray) -> bool:
-    """Whether a sum in the type of the scores, whose rounding half the tolerance covers, shows it."""
-    if matrix.shape[1] > 4_000:
-        return False
+def _taken_over(array: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Return the array as `owned` does, and whether all its rows are seen to be probabilities of classes.
 
-    def off(rows: slice) -> float:
-        sums = np.einsum("ij->i", matrix[rows])
-        return max(float(sums.max()) - 1.0, 1.0 - float(sums.min()))
+    Blocks are copied, and looked at while they are in the cache. Sums are taken in the type of the scores,
+    whose rounding half the tolerance covers.
+    """
+    n_rows, n_columns = array.shape
+    shared = array.flags.c_contiguous and not may_change(array)
+    matrix = array if shared else np.empty(array.shape, array.dtype)
+    summed = 2 <= n_columns <= MOST_SUMMED
 
-    return max(map_threads(off, row_slices(*matrix.shape))) <= ROW_SUM_TOLERANCE / 2
+    def look(rows: slice) -> bool:
+        block = matrix[rows]
+        if not shared:
+            np.copyto(block, array[rows])
+        if not summed or not (block.min() >= 0.0 and block.max() <= 1.0):  # NaN is neither
+            return False
+        sums = np.einsum("ij->i", block)
+        return bool(max(sums.max() - 1.0, 1.0 - sums.min()) <= ROW_SUM_TOLERANCE / 2)
+
+    return matrix, all(map_threads(look, busy_slices(n_rows, n_columns, array.itemsize)))
 
 
 def _check_sums(matrix: np.ndarray) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.exceptions import InputError
-from calib.parallel import map_threads, row_slices
+from calib.parallel import busy_slices, map_threads
 
 #: Words before a class name in names of columns.
 _PREFIXED = re.compile(
@@ -41,7 +41,8 @@ def column_names(values: Any) -> tuple[str, ...] | None:
 def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
     """Return a finite float32 or float64 array with values in [0, 1], or raise `InputError`."""
     array = as_floats(values, ndim=ndim, what=what)
-    extremes = map_threads(lambda rows: (array[rows].min(), array[rows].max()), row_slices(*array.shape))
+    blocks = busy_slices(len(array), array[:1].size, array.itemsize)
+    extremes = map_threads(lambda rows: (array[rows].min(), array[rows].max()), blocks)
     low, high = extremes[0] if len(extremes) == 1 else (np.min(extremes), np.max(extremes))  # NaN if any is
     if low >= 0.0 and high <= 1.0:
         return array

@@ -318,3 +318,20 @@ def test_columns_are_put_in_the_order_of_other_names():
         mine.in_order_of(["a", "c", "d"])
     with pytest.raises(InputError, match="3 classes where 2 were expected"):
         mine.in_order_of(["a", "b"])
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(300, 3), (400, 1_000), (12, 4_001)])
+def test_a_matrix_is_taken_over_block_by_block(n_rows, n_columns):
+    """Of any order and width; in the last row, a sum and a value are seen."""
+    proba = np.asfortranarray(np.random.default_rng(0).dirichlet(np.ones(n_columns), n_rows))
+    proba.flags.writeable = False
+    taken = Predictions(proba)
+    np.testing.assert_array_equal(taken.proba, proba)
+    assert taken.proba.flags.c_contiguous
+    for last, message in ((0.5, "do not sum to 1"), (-0.5, r"must lie in \[0, 1\]"), (np.nan, "finite")):
+        wrong = proba.copy()
+        wrong[-1] = last / n_columns
+        with pytest.raises(InputError, match=message):
+            Predictions(wrong)
+    with pytest.raises(InputError, match="at least 2 columns"):
+        Predictions(np.ones((n_rows, 1)))

@@ -55,7 +55,7 @@ def main() -> int:
         time.sleep(12)  # the server gives back what is free every 10 s
         held = resident(pid)
         print(
-            f"{sessions} sessions, matrices of {matrices:.0f} MB: {held:.0f} MB held, {largest(pid):.0f} at most"
+            f"{sessions} sessions, matrices of {matrices:.0f} MB: {held:.0f} MB, at most {largest(pid):.0f}"
         )
         print(f"twice the matrices and {ALLOWED:.0f} MB: {most:.0f} MB")
         for visitor in visitors:
