@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 
 import streamlit
@@ -147,6 +148,7 @@ async def _run_once() -> None:
 async def _warm() -> None:
     begin = time.monotonic()
     await _run_once()
+    await asyncio.to_thread(import_module, "pandas.io.formats.style")  # what writes tables: 0.2 s
     LOG.info("ready seconds=%.1f", time.monotonic() - begin)
     gc.collect()
     gc.freeze()  # what is imported stays: later searches for garbage, during which all wait, leave it out

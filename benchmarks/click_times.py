@@ -35,7 +35,7 @@ from tests.browser.steps import upload_file
 
 RESULTS = HERE / "click_times.json"
 PAGE = HERE.parent / "docs" / "answers.md"
-SIZES = ("10000x10", "174000x3", "1000000x10", "50000x1000", "many-classes")
+SIZES = ("10000x10", "174000x3", "1000000x10", "50000x1000", "three-classes", "many-classes")
 #: Milliseconds without any change after which an answer is taken to be complete.
 CALM = 350
 #: Runs of the page that have ended, when the user last did something, and when the page last changed.
@@ -170,7 +170,7 @@ def measure_example(browser: Browser, url: str, example: str) -> None:
     """Open an example and visit the pages that have a goal."""
     open_data(browser, url, example)
     browser.page.wait_for_timeout(3000)
-    for name in ("Overview", "Noise", "Simplex"):
+    for name in ("Overview", "Noise", "Compare", "Simplex"):
         browser.report(f"{name}, first visit", [browser.wait(turn(browser.page, name))])
 
 
