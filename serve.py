@@ -149,6 +149,9 @@ async def _warm() -> None:
     begin = time.monotonic()
     await _run_once()
     await asyncio.to_thread(import_module, "pandas.io.formats.style")  # what writes tables: 0.2 s
+    from calib.isolation import computing
+
+    await asyncio.to_thread(computing.pool.start)  # goes on for seconds in a process of its own
     LOG.info("ready seconds=%.1f", time.monotonic() - begin)
     gc.collect()
     gc.freeze()  # what is imported stays: later searches for garbage, during which all wait, leave it out

@@ -217,7 +217,7 @@ def measured(sizes: list[str], repeats: int) -> dict[str, Any]:
             sync_playwright() as playwright,
         ):
             file = Path(folder) / "simulated.npz"
-            time.sleep(5)  # the server loads what its pages need
+            time.sleep(12)  # the server and its workers load what pages need
             if size not in EXAMPLE_TITLES:
                 rows, classes = map(int, size.split("x"))
                 proba, labels = simulated(rows, classes)

@@ -23,6 +23,7 @@ from calib.metrics.errors import TINY, weighted_mean
 from calib.noise.bootstrap import paired_intervals_of
 from calib.noise.many import best_set
 from calib.notions import Notion
+from calib.parallel import map_threads
 from calib.predictions import Predictions, weighted_rows, weights_of
 from calib.reductions import reduce_to_binary
 from calib.results import Result
@@ -133,6 +134,10 @@ class Leaderboard(Result):
 
         "Brier" and "Log loss" are those of whole vectors as in `calib.assessment.calibrated.vector_losses`.
         """
+        return self._table.copy()
+
+    @cached_property
+    def _table(self) -> pd.DataFrame:
         rows = []
         for entry in self.ranked:
             values: dict[str, Any] = {"Method": entry.method}
@@ -156,6 +161,10 @@ class Leaderboard(Result):
         what happened no probability has an infinite log loss. Where no method is distinguishably worse than
         another one, none is marked.
         """
+        return self._marks.copy()
+
+    @cached_property
+    def _marks(self) -> pd.DataFrame:
         marks = {}
         for metric, head in RANKING.items():
             finite = np.array([_is_finite(one, metric) for one in self.ranked], dtype=bool)
@@ -345,21 +354,24 @@ def binned_sweeps(
     changed. `notions` and `metric` are those of `ece_sweep`; "class-wise" needs a score for every class.
     """
     counts = np.array(list(n_bins), dtype=np.int64)
-    swept: dict[Notion, list[float]] = {notion: [] for notion in notions}
-    for count in counts:
-        refitted = clone(calibrator).set_params(binary__n_bins=int(count))
+
+    def errors_of(count: int) -> list[float]:
+        refitted = clone(calibrator).set_params(binary__n_bins=count)
         fit_rows(refitted, calibration.proba, calibration.labels, calibration.sample_weight)
         scores = calibrated_scores(refitted, evaluation)
-        strategy = assessment_strategy(refitted)
-        for notion, errors in swept.items():
+        options: dict[str, Any] = {"strategy": assessment_strategy(refitted), "metric": metric}
+        errors = []
+        for notion in notions:
             problems = reduce_to_binary(
                 evaluation.labels, scores, notion, sample_weight=evaluation.sample_weight
             )
-            one = ece_sweep(None, problems, n_bins=[int(count)], strategy=strategy, metric=metric)
-            errors.append(float(one.ece[0]))
+            errors.append(float(ece_sweep(None, problems, n_bins=[count], **options).ece[0]))
+        return errors
+
+    swept = np.array(map_threads(errors_of, counts.tolist())).reshape(len(counts), len(notions))
     return {
-        notion: EceSweep(notion, "discrete", counts, np.array(errors), metric)
-        for notion, errors in swept.items()
+        notion: EceSweep(notion, "discrete", counts, swept[:, position], metric)
+        for position, notion in enumerate(notions)
     }
 
 

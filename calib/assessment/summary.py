@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from calib.announcements import TopLabelPrediction
-from calib.binning import PerClass, Strategy, bin_statistics
+from calib.binning import BinaryProblems, PerClass, Strategy, bin_statistics
 from calib.kinds import Kind, kind_of, lacks
 from calib.metrics.catalogue import MEASURES
 from calib.metrics.errors import accuracy, brier_score, ece, log_loss
 from calib.noise.intervals import measure_interval
+from calib.notions import Notion
 from calib.predictions import score_matrix, weighted_rows
 from calib.reductions import event_scores, reduce_to_binary, top_label
 from calib.results import Result
@@ -118,6 +119,7 @@ def summarize(
     strategy: Strategy = "uniform",
     class_wise: bool = True,
     sample_weight: Any = None,
+    problems: Mapping[Notion, BinaryProblems] | None = None,
 ) -> Summary:
     """Compute every metric of one method.
 
@@ -137,6 +139,8 @@ def summarize(
         Whether to compute CW-ECE, the only metric for which all n * L scores are sorted.
     sample_weight : (n,) array_like of float, optional
         As for `calib.ece`, for every metric.
+    problems : mapping of notions to BinaryProblems, optional
+        What `reduce_to_binary` gives for these arguments, where it is there already.
 
     Raises
     ------
@@ -146,15 +150,18 @@ def summarize(
     kind = kind_of(scores)
     y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
     of_rows: dict[str, Any] = {"sample_weight": weights}
-    problems = reduce_to_binary(y_true, scores, kind.notion, **of_rows)
-    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+
+    def reduced(notion: Notion) -> BinaryProblems:
+        ready = None if problems is None else problems.get(notion)
+        return reduce_to_binary(y_true, scores, notion, **of_rows) if ready is None else ready
+
+    binary = reduced(kind.notion)
+    cells = bin_statistics(binary, n_bins=n_bins, strategy=strategy)
     event = cells if kind.name == "binary" else None
     by_class = cells if kind.notion == "top-label" else None
     pooled = cells if kind.notion == "confidence" else None
     if by_class is not None:
-        pooled = bin_statistics(
-            reduce_to_binary(y_true, scores, "confidence", **of_rows), n_bins=n_bins, strategy=strategy
-        )
+        pooled = bin_statistics(reduced("confidence"), n_bins=n_bins, strategy=strategy)
     several = kind.name == "multilabel"
     top = None
     if not several:
@@ -164,7 +171,7 @@ def summarize(
     whole: Any = scores if several else matrix
     return Summary(
         method=method,
-        n_samples=problems.n_samples,
+        n_samples=binary.n_samples,
         n_bins=n_bins,
         strategy=strategy,
         accuracy=None if top is None else accuracy(y_true, top, **of_rows),
@@ -179,7 +186,7 @@ def summarize(
         top_log_loss=None if pooled is None else log_loss(y_true, top, **of_rows),
         brier=None if matrix is None and event is None else brier_score(y_true, scores, **of_rows),
         log_loss=log_loss(y_true, scores, **of_rows) if sums_to_one or several or event is not None else None,
-        n_distinct=len(problems.tie_starts),
+        n_distinct=len(binary.tie_starts),
         ece=None if event is None else event.ece(),
         mce=None if event is None else event.mce(),
         kind=kind.name,

@@ -159,6 +159,15 @@ def _by_problems(seconds: float, of_entries: float) -> Callable[..., float]:
     return estimate
 
 
+def _seconds_to_refit(
+    calibrator: Any, calibration: Any, evaluation: Announcement, *, notions: Any = TOP_NOTIONS, **options: Any
+) -> float:
+    """Estimate the time of `binned_sweeps`, by the entries of the problems of each notion."""
+    n_classes = evaluation.n_scores / evaluation.n_samples
+    claims = sum(1.0 if notion in TOP_NOTIONS else n_classes for notion in notions)
+    return 2e-6 * (evaluation.n_samples + calibration.n_samples) * claims
+
+
 def _seconds_to_compare(labels: np.ndarray, proba: np.ndarray, n_samples: int, **options: Any) -> float:
     """Estimate the time of `kernel_test`: of the pairs of rows, and of the scores."""
     return 2.5e-5 * len(labels) + 0.002 * n_bytes(proba) / 1e6
@@ -179,7 +188,7 @@ def _seconds_to_recommend(rows: Announcement, labels: Any, **options: Any) -> fl
 FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = {
     function.__name__: (function, seconds)
     for function, seconds in (
-        (binned_sweeps, 0.3),
+        (binned_sweeps, _seconds_to_refit),
         (calibrated_scores, 0.01),
         (calibration_band, 0.02),
         (calibration_slope, _by_problems(0.0, 2.5e-7)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -13,12 +15,13 @@ from calib.diagrams.bin_sweep import sweep_words
 from calib.kinds import lacks, notions_of
 from calib.metrics.catalogue import ECES
 from calib.notions import Notion
+from pages.shared.kept import ahead
 from pages.shared.panels.add_model import offer_model_upload
 from pages.shared.panels.leaderboard import show_leaderboard, show_pair
 from pages.shared.panels.recommendation import show_recommendation
 from pages.shared.panels.rows import CELLS_FIRST, list_most
 from pages.shared.panels.take_away import show_take_away
-from pages.shared.results import losses, rows_adding_most, summary, sweeps
+from pages.shared.results import losses, refits, refitted, rows_adding_most, summary, sweeps
 from pages.shared.session import BASE, Method, dataset, fit, methods
 from pages.shared.widgets import bins_slider, chart, heading, literal, need_calibration, need_kind, shortfall
 
@@ -81,6 +84,14 @@ def entry(method: Method) -> Entry:
     return Entry(method.name, summary(method, n_bins), losses=losses(method))
 
 
+def fitted_entry(name: str, calibrator: Any) -> Entry:
+    """Fit a method and return its line; what is drawn last of it is begun."""
+    method = fit(name, calibrator, unasked=True)
+    if name in st.session_state.get("curves", FIGURE_2) and refits(method, data):
+        ahead(refitted, method, data, *AGAINST_BINS[st.session_state.get("against-bins", PAIR)])
+    return entry(method)
+
+
 if not small and not st.toggle("Fit and compare now", key="go"):
     st.info(f"{n_rows:,} x {n_classes:,} calibration probabilities: choose the methods, then switch this on.")
     st.stop()
@@ -94,7 +105,7 @@ leaderboard = compare(
     data.evaluation,
     {name: available[name] for name in selected},
     base=[entry(model) for model in models],
-    assess=lambda name, calibrator: entry(fit(name, calibrator, unasked=True)),
+    assess=fitted_entry,
     progress=lambda share, name: bar.progress(share, f"Fitting {name}"),
 )
 bar.empty()

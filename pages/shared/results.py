@@ -88,6 +88,7 @@ def summary(method: Method, n_bins: int) -> calib.Summary:
 
 @kept()
 def _summary(method: Method, n_bins: int, with_classes: bool) -> calib.Summary:
+    ready = {notion: problems(method, notion) for notion in method.notions if notion != "class-wise"}
     return compute(
         "Computing metrics",
         calib.summarize,
@@ -96,6 +97,7 @@ def _summary(method: Method, n_bins: int, with_classes: bool) -> calib.Summary:
         n_bins=n_bins,
         strategy=method.strategy,
         class_wise=with_classes,
+        problems=ready,
         **method.of_rows,
     )
 
@@ -633,18 +635,23 @@ def sweeps(
     method: Method, data: Dataset, notions: tuple[Notion, ...], metric: str
 ) -> Mapping[Notion, diagrams.EceSweep]:
     """Return errors for B = 5 to 25 by notion; histogram binning by bins is refitted for each B."""
-    binary = getattr(method.calibrator, "binary", None)
-    refits = method.strategy != "uniform" and getattr(binary, "n_bins", None) is not None
-    refits = refits and data.kind.name == "vectors"
-    if refits and data.calibration is not None:
-        return _refitted(method, data, notions, metric)
+    if refits(method, data):
+        return refitted(method, data, notions, metric)
     return {notion: _sweep(method, notion, metric) for notion in notions}
 
 
+def refits(method: Method, data: Dataset) -> bool:
+    """Whether a method is fitted again for each number of bins: histogram binning by bins."""
+    binary = getattr(method.calibrator, "binary", None)
+    by_bins = method.strategy != "uniform" and getattr(binary, "n_bins", None) is not None
+    return by_bins and data.kind.name == "vectors" and data.calibration is not None
+
+
 @kept()
-def _refitted(
+def refitted(
     method: Method, data: Dataset, notions: tuple[Notion, ...], metric: str
 ) -> Mapping[Notion, diagrams.EceSweep]:
+    """Return the errors of a method that `refits`."""
     return compute(
         "Refitting for each number of bins",
         binned_sweeps,
