@@ -111,7 +111,7 @@ def test_many_classes_are_merged_or_renormalised(open_page):
     page.add_init_script("window.print = () => { top.printed = document.documentElement.outerHTML; }")
     page.get_by_text("Print to PDF").click()
     printed = page.locator("iframe[title='recalibration.svg']").content_frame
-    page.wait_for_function("window.printed?.includes('@page')")
+    page.wait_for_function("() => window.printed?.includes('@page')")
     width = printed.locator("img").evaluate("picture => picture.naturalWidth")
     assert f"@page {{ size: {width // 2}px" in page.evaluate("printed")
     page.keyboard.press("Escape")
