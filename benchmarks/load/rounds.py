@@ -37,13 +37,9 @@ def upload() -> bytes:
 def visit(url: str, content: bytes) -> Visitor:
     """Open a session, use the upload and look at pages; the session stays open."""
     visitor = Visitor(url, "data")
-    visitor.upload("Predictions", "rows.npz", content)
-    visitor.press("Use these files")
+    visitor.use("rows.npz", content)
     for page in PAGES:
-        visitor.page, visitor.widgets = page, {}
-        visitor.run()
-        if visitor.errors():
-            raise RuntimeError(f"{page}: {visitor.errors()}")
+        visitor.look_at(page)
     return visitor
 
 

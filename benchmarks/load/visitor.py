@@ -105,6 +105,18 @@ class Visitor:
                     return
                 self.elements = []
 
+    def use(self, name: str, content: bytes) -> None:
+        """Upload a file on the Data page, and put it to use."""
+        self.upload("Predictions", name, content)
+        self.press("Use these files")
+
+    def look_at(self, page: str) -> None:
+        """Open a page; raise RuntimeError if it shows an exception."""
+        self.page, self.widgets = page, {}
+        self.run()
+        if self.errors():
+            raise RuntimeError(f"{page}: {self.errors()}")
+
     def send(self, message: BackMsg) -> None:
         """Send one message."""
         self.socket.send(message.SerializeToString())

@@ -42,13 +42,9 @@ def main() -> int:
             file = io.BytesIO()
             np.savez(file, proba=proba, labels=labels)
             visitor = Visitor(url, "data")
-            visitor.upload("Predictions", f"{number}.npz", file.getvalue())
-            visitor.press("Use these files")
+            visitor.use(f"{number}.npz", file.getvalue())
             for page in PAGES:
-                visitor.page, visitor.widgets = page, {}
-                visitor.run()
-                if visitor.errors():
-                    raise RuntimeError(f"{page}: {visitor.errors()}")
+                visitor.look_at(page)
                 print(f"session {number + 1}, {page}: {resident(pid):.0f} MB", flush=True)
             visitors.append(visitor)
         most = 2 * matrices + ALLOWED

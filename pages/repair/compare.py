@@ -88,7 +88,8 @@ def fitted_entry(name: str, calibrator: Any) -> Entry:
     """Fit a method and return its line; what is drawn last of it is begun."""
     method = fit(name, calibrator, unasked=True)
     if name in st.session_state.get("curves", FIGURE_2) and refits(method, data):
-        ahead(refitted, method, data, *AGAINST_BINS[st.session_state.get("against-bins", PAIR)])
+        chosen = st.session_state.get("against-bins")  # of other data it may be another error
+        ahead(refitted, method, data, *AGAINST_BINS.get(chosen, AGAINST_BINS[PAIR]))
     return entry(method)
 
 
