@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from time import perf_counter
@@ -10,22 +10,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
 from calib.assessment.calibrated import assessment_strategy, calibrated_scores, vector_losses
 from calib.assessment.summary import SUMMARY_COLUMNS, Summary, summarize
 from calib.calibrators.foreign import ForeignCalibrator, is_foreign
 from calib.calibrators.multiclass import fit_rows
-from calib.diagrams.bin_sweep import EceSweep, ece_sweep
 from calib.exceptions import InputError
 from calib.kinds import lacks
 from calib.metrics.errors import TINY, weighted_mean
 from calib.noise.bootstrap import paired_intervals_of
 from calib.noise.many import best_set
-from calib.notions import Notion
-from calib.parallel import map_threads
 from calib.predictions import Predictions, weighted_rows, weights_of
-from calib.reductions import reduce_to_binary
 from calib.results import Result
 
 #: The scores that rank, and the heads of the improvements over the base model.
@@ -336,43 +331,6 @@ def compare(
         except InputError as error:
             entries.append(Entry(name, failure=str(error)))
     return Leaderboard(tuple(entries), weights)
-
-
-def binned_sweeps(
-    calibrator: Any,
-    calibration: Predictions,
-    evaluation: Predictions,
-    n_bins: Iterable[int] = range(5, 26),
-    *,
-    notions: Sequence[Notion] = ("top-label", "confidence"),
-    metric: str = "ece",
-) -> dict[Notion, EceSweep]:
-    """Return errors of a histogram-binning calibrator refitted with every number of bins, by notion.
-
-    Figure 2 of the paper and its Appendix E vary B for histogram binning in this way: B is the number of bins
-    of the calibrator, and its scores are assessed as `assessment_strategy` says. `calibrator` itself is not
-    changed. `notions` and `metric` are those of `ece_sweep`; "class-wise" needs a score for every class.
-    """
-    counts = np.array(list(n_bins), dtype=np.int64)
-
-    def errors_of(count: int) -> list[float]:
-        refitted = clone(calibrator).set_params(binary__n_bins=count)
-        fit_rows(refitted, calibration.proba, calibration.labels, calibration.sample_weight)
-        scores = calibrated_scores(refitted, evaluation)
-        options: dict[str, Any] = {"strategy": assessment_strategy(refitted), "metric": metric}
-        errors = []
-        for notion in notions:
-            problems = reduce_to_binary(
-                evaluation.labels, scores, notion, sample_weight=evaluation.sample_weight
-            )
-            errors.append(float(ece_sweep(None, problems, n_bins=[count], **options).ece[0]))
-        return errors
-
-    swept = np.array(map_threads(errors_of, counts.tolist())).reshape(len(counts), len(notions))
-    return {
-        notion: EceSweep(notion, "discrete", counts, swept[:, position], metric)
-        for position, notion in enumerate(notions)
-    }
 
 
 def _escape_markdown(text: str) -> str:

@@ -202,6 +202,11 @@ def with_values(binning: HistogramBinning, values: np.ndarray) -> HistogramBinni
 _WITH_CLASSES = (Predictions, TopLabelPrediction, TopKPrediction, MultilabelPrediction)
 
 
+def _bins_distinct(binary: Any) -> bool:
+    """Whether a binary calibrator is histogram binning that keeps equal scores together."""
+    return type(binary) is HistogramBinning and binary.ties == "group"
+
+
 def _gives_top(calibrator: MulticlassToBinary) -> bool:
     return calibrator.notion in TOP_NOTIONS
 
@@ -334,10 +339,9 @@ class MulticlassToBinary(BaseEstimator):
         """
         y, proba = with_codes(y, proba)
         binary = self.binary_calibrator
-        by_counts = type(binary) is HistogramBinning and binary.ties == "group"
-        by_counts &= weights_of(proba, sample_weight) is None
+        by_counts = _bins_distinct(binary) and weights_of(proba, sample_weight) is None
         by_columns = by_counts and self.notion == "class-wise"
-        by_rows = by_counts and self._each_by_itself and isinstance(proba, (Predictions, np.ndarray))
+        by_rows = by_counts and self.bins_top_alone and isinstance(proba, (Predictions, np.ndarray))
         if isinstance(proba, _WITH_CLASSES):
             scores: Any = proba
         else:  # the highest scores are checked when they are found
@@ -402,24 +406,47 @@ class MulticlassToBinary(BaseEstimator):
         return self
 
     @property
-    def _each_by_itself(self) -> bool:
-        """Whether the problems are of the highest score, and no rows are needed beyond those of a problem."""
-        return _gives_top(self) and self.fallback == "identity" and not self.has_groups
+    def bins_top_alone(self) -> bool:
+        """Whether it bins problems of the highest score, each from the rows of that problem only."""
+        alone = _gives_top(self) and self.fallback == "identity" and not self.has_groups
+        return alone and _bins_distinct(self.binary_calibrator)
 
     def _fit_by_counts(self, y: Any, scores: Any, shape: NotionShape, binary: Any) -> MulticlassToBinary:
         """Fit histogram binning of rows that count alike, no more than a few problems sorted at a time."""
-        unfitted = clone(binary)  # once: scikit-learn reads the signature again for every clone
+        if self.notion != "class-wise":
+            return self.fit_sorted(shape, *separate_problems(y, scores, shape))
+        unfitted = clone(binary)
+        fitted = fit_classes(lambda *problem: copy(unfitted).fit_sorted(*problem), y, scores)
+        sizes = np.full(shape.n_classes, len(scores))
+        return self.fit_problems(
+            shape, sizes, fitted.__getitem__, lambda claim: None, sizes, fitted.__getitem__
+        )
 
-        def fit(*problem: np.ndarray) -> Any:
-            return copy(unfitted).fit_sorted(*problem)
+    def fit_sorted(
+        self,
+        shape: NotionShape,
+        sizes: np.ndarray,
+        problem: Callable[[int], tuple[np.ndarray, np.ndarray]],
+    ) -> MulticlassToBinary:
+        """Fit histogram binning to sorted problems of rows that count alike, without groups.
 
-        if self.notion == "class-wise":
-            sizes, fitted = np.full(shape.n_classes, len(scores)), fit_classes(fit, y, scores)
-            fit_problem: Callable[[int], Any] = fitted.__getitem__
-        else:
-            sizes, problem = separate_problems(y, scores, shape)
-            fit_problem = lambda index: fit(*problem(index))  # noqa: E731
-        return self.fit_problems(shape, sizes, fit_problem, lambda claim: None, sizes, fit_problem)
+        Problems with too few rows leave their scores as they are, whatever `fallback` says.
+
+        Parameters
+        ----------
+        shape : NotionShape
+            The problems.
+        sizes : (P,) int64 array
+            Calibration rows of each.
+        problem : callable
+            Returns a problem, in any thread: scores, ascending, and outcomes, (m,) bool.
+        """
+        unfitted = clone(self.binary_calibrator)  # once: scikit-learn reads the signature for every clone
+
+        def fit(index: int) -> Any:
+            return copy(unfitted).fit_sorted(*problem(index))
+
+        return self.fit_problems(shape, sizes, fit, lambda claim: None, sizes, fit)
 
     def fit_problems(
         self,

@@ -17,7 +17,7 @@ from calib import Predictions, diagrams
 from calib.assessment.advice import quick_methods, quick_rows
 from calib.assessment.calibrated import vector_losses
 from calib.assessment.change import Change, change
-from calib.assessment.leaderboard import binned_sweeps
+from calib.assessment.refits import binned_sweeps
 from calib.binning import PerClass, Strategy
 from calib.calibrators.canonical import SimplexScheme
 from calib.decisions.curves import ActionCounts, action_counts
