@@ -293,10 +293,14 @@ def _limits(a: _Side, b: _Side, z: float) -> tuple[float, float]:
 
 def _degenerate_covariance(a: _Side, b: _Side, covariance: np.ndarray) -> float:
     """Covariance of the two degenerate terms: pairs of rows that share a cell in a and one in b."""
-    key = a.cell.astype(np.int64) * len(b.table.count) + b.cell
-    keys, joint = np.unique(key, return_inverse=True)
+    joint = a.cell.astype(np.int64) * len(b.table.count) + b.cell
+    keys = np.arange(len(a.table.count) * len(b.table.count))
+    if len(keys) > len(joint):
+        keys, joint = np.unique(joint, return_inverse=True)
     weighted = covariance * a.weight**2
-    total, squares = np.bincount(joint, weights=weighted), np.bincount(joint, weights=weighted**2)
+    total, squares = (
+        np.bincount(joint, weights=each, minlength=len(keys)) for each in (weighted, weighted**2)
+    )
     # Products of pairs over weight: count - 1 where rows count alike. A cell with 0 has no pairs.
     (pairs_a, paired_a), (pairs_b, paired_b) = (
         ((side.table.pairs / side.table.weight)[cell], side.table.share[cell] > 0)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from calib.exceptions import InputError
+from calib.parallel import map_threads
 from calib.predictions import weighted_rows
 from calib.results import Result
 from calib.validation import as_finite, check_level
@@ -128,7 +129,15 @@ def _differences(losses: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarra
     values = (values - mean[:, None]) / np.sqrt(n_samples * (n_samples - 1.0))
     if weights is not None:  # what each row adds to the error of a ratio of sums
         values = values * weights
-    error = np.array([np.sqrt(((values - one) ** 2).sum(axis=1)) for one in values])
+
+    def squared_distance(pair: tuple[int, int]) -> float:
+        apart = values[pair[0]] - values[pair[1]]
+        return np.einsum("i,i", apart, apart)
+
+    above = np.triu_indices(len(values), 1)
+    error = np.zeros((len(values), len(values)))
+    error[above] = np.sqrt(map_threads(squared_distance, zip(*above, strict=True)))
+    error += error.T
     error[error <= ROUNDING * np.abs(mean).max()] = 0.0
     return values, mean, error
 
