@@ -24,15 +24,15 @@ _FEWER = 'fit the predicted class alone (notion "top-label"), or fewer rows'
 
 #: By type, seconds per score: rows x classes, and x classes once more for a matrix.
 EFFORTS: dict[str, Effort] = {
-    "DirichletScaling": Effort(7e-7, "StructuredVectorScaling has two numbers for each class", matrix=True),
+    "DirichletScaling": Effort(1.5e-7, "StructuredVectorScaling has two numbers for each class", matrix=True),
     "StructuredMatrixScaling": Effort(
-        2e-7, "StructuredVectorScaling has two numbers for each class", matrix=True
+        6e-8, "StructuredVectorScaling has two numbers for each class", matrix=True
     ),
     "VectorScaling": Effort(2e-7, "TemperatureScaling has one number, and fewer rows may do"),
-    "StructuredVectorScaling": Effort(6e-7, "TemperatureScaling has one number, and fewer rows may do"),
-    "TopVersusAllScaling": Effort(1.6e-6, "VectorScaling takes a tenth of that, and fewer rows may do"),
-    "VennAbersCalibration": Effort(5e-6, f"IsotonicCalibration takes a twentieth of that; or {_FEWER}"),
-    "SplineCalibration": Effort(1e-6, f"IsotonicCalibration takes a quarter of that; or {_FEWER}"),
+    "StructuredVectorScaling": Effort(2.5e-7, "TemperatureScaling has one number, and fewer rows may do"),
+    "TopVersusAllScaling": Effort(2.5e-6, "VectorScaling takes a tenth of that, and fewer rows may do"),
+    "VennAbersCalibration": Effort(2e-6, f"IsotonicCalibration takes a twentieth of that; or {_FEWER}"),
+    "SplineCalibration": Effort(7e-7, f"IsotonicCalibration takes a quarter of that; or {_FEWER}"),
 }
 
 #: Seconds beyond which a fit is announced as long.
@@ -43,18 +43,21 @@ def fit_seconds(calibrator: Any, n_samples: int, n_classes: int) -> float:
     """Estimate the processor time of a fit; 0.0 where it is short at any size that can be read.
 
     >>> from calib import DirichletScaling
-    >>> fit_seconds(DirichletScaling(), 1_000, 10)
-    0.07
+    >>> round(fit_seconds(DirichletScaling(), 1_000, 10), 3)
+    0.015
     """
     binary = getattr(calibrator, "binary_calibrator", None)
+    options = calibrator.get_params(deep=False)
     effort = EFFORTS.get(type(calibrator if binary is None else binary).__name__)
+    if options.get("objective") == "top_versus_all":
+        effort = EFFORTS["TopVersusAllScaling"]
     if effort is None:
         return 0.0
     claims = n_classes
     if binary is not None and calibrator.notion != "class-wise":
         claims = NotionShape.of(calibrator.notion, n_classes, calibrator.top_k).n_claims
     seconds = effort.seconds * n_samples * claims * (n_classes if effort.matrix else 1)
-    searched = CROSS_VALIDATED in calibrator.get_params(deep=False).values()
+    searched = CROSS_VALIDATED in options.values()
     return seconds * (N_FOLDS * len(STRENGTHS) if searched else 1)
 
 

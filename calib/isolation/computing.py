@@ -89,7 +89,8 @@ def _seconds_to_fit(
     megabytes = (calibration.n_bytes + evaluation.n_bytes) / 1e6
     n_classes = calibration.n_scores // calibration.n_samples
     return (
-        fit_seconds(calibrator, calibration.n_samples, n_classes) + (0.0004 if top_only else 0.03) * megabytes
+        fit_seconds(calibrator, calibration.n_samples, n_classes)
+        + (0.0004 if top_only else 0.007) * megabytes
     )
 
 
