@@ -15,13 +15,12 @@ from calib.diagrams.bin_sweep import sweep_words
 from calib.kinds import lacks, notions_of
 from calib.metrics.catalogue import ECES
 from calib.notions import Notion
-from pages.shared.kept import ahead
 from pages.shared.panels.add_model import offer_model_upload
 from pages.shared.panels.leaderboard import show_leaderboard, show_pair
 from pages.shared.panels.recommendation import show_recommendation
 from pages.shared.panels.rows import CELLS_FIRST, list_most
 from pages.shared.panels.take_away import show_take_away
-from pages.shared.results import losses, refits, refitted, rows_adding_most, summary, sweeps
+from pages.shared.results import losses, rows_adding_most, summary, sweeps
 from pages.shared.session import BASE, Method, dataset, fit, methods
 from pages.shared.widgets import bins_slider, chart, heading, literal, need_calibration, need_kind, shortfall
 
@@ -85,12 +84,8 @@ def entry(method: Method) -> Entry:
 
 
 def fitted_entry(name: str, calibrator: Any) -> Entry:
-    """Fit a method and return its line; what is drawn last of it is begun."""
-    method = fit(name, calibrator, unasked=True)
-    if name in st.session_state.get("curves", FIGURE_2) and refits(method, data):
-        chosen = st.session_state.get("against-bins")  # of other data it may be another error
-        ahead(refitted, method, data, *AGAINST_BINS.get(chosen, AGAINST_BINS[PAIR]))
-    return entry(method)
+    """Fit a method and return its line."""
+    return entry(fit(name, calibrator, unasked=True))
 
 
 if not small and not st.toggle("Fit and compare now", key="go"):
