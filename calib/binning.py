@@ -28,6 +28,8 @@ __all__ = ["BinStatistics", "BinaryProblems", "PerClass", "bin_statistics"]
 
 #: Entries for each that is tied, from which cuts are first placed as if none were.
 FEW_TIES = 32
+#: Columns up to which every score is counted: of more, most are low, and these are summed instead.
+FEW_COLUMNS = 10
 
 
 @dataclass(frozen=True)
@@ -396,16 +398,24 @@ def _binned_columns(
     second = edges_for(matrix.dtype, np.append(uniform_edges(n_bins), 2.0))[0]
     size = n_columns * n_bins
     powers = (1, 2) if with_squares else (1,)
+    of_column = np.arange(0, size, n_bins)
 
     def sums(rows: slice) -> list[np.ndarray]:
         block = np.ascontiguousarray(matrix[rows])
+        true_at = _true_places(true[rows], n_columns)
+        if n_columns <= FEW_COLUMNS:
+            cell, values = (find(block) + of_column).ravel(), block.ravel()
+            return [
+                np.bincount(cell, minlength=size),
+                np.bincount(cell[true_at], minlength=size),
+                *(np.bincount(cell, values if power == 1 else values**power, size) for power in powers),
+            ]
         high = block >= second
         low = np.where(high, block.dtype.type(0), block)
         at = np.flatnonzero(high)
         values = block.ravel()[at]
         cell = (at % n_columns) * n_bins + find(values)
-        row, column = np.nonzero(true[rows]) if true.ndim == 2 else (np.arange(len(block)), true[rows])
-        true_cell = column * n_bins + find(block[row, column])
+        true_cell = true_at % n_columns * n_bins + find(block.ravel()[true_at])
         found = [np.bincount(cell, minlength=size), np.bincount(true_cell, minlength=size)]
         for power in powers:
             of_high, of_low = (
@@ -423,6 +433,11 @@ def _binned_columns(
     by_column[:, 0] = n_samples - by_column[:, 1:].sum(axis=1)
     cells = _cells_of_sums(counts, score_sums[0], happened, shape, n_bins, n_samples)
     return cells, score_sums[-1][np.flatnonzero(counts)]
+
+
+def _true_places(true: np.ndarray, n_columns: int) -> np.ndarray:
+    """Return where, in rows laid one after the other, an event happened that (n,) or (n, L) `true` tells."""
+    return np.flatnonzero(true) if true.ndim == 2 else np.arange(0, len(true) * n_columns, n_columns) + true
 
 
 def bin_entries(

@@ -28,7 +28,7 @@ from calib.binning import (
 )
 from calib.exceptions import InputError
 from calib.kinds import lacks
-from calib.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
+from calib.notions import POOLED_NOTIONS, TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
 from calib.parallel import WORKERS, map_row_blocks, map_threads, row_slices
 from calib.predictions import (
     Predictions,
@@ -104,8 +104,7 @@ def reduce_to_binary(
             return _ranked_problems(y_true, scores, notion, top_k, weights)
         scores = scores.top
     if isinstance(scores, TopLabelPrediction):
-        labels = as_labels(y_true, len(scores), None)
-        n_classes = max(scores.n_classes, int(labels.max()) + 1)
+        labels, n_classes = _labels_of_tops(y_true, scores)
         shape = NotionShape.of(notion, n_classes, top_k)
         return _top_problems(shape, labels, scores.label, scores.confidence, weights)
     matrix = score_matrix(scores)
@@ -118,6 +117,12 @@ def reduce_to_binary(
         top = top_label(scores) if isinstance(scores, Predictions) else highest(matrix)
         return _top_problems(shape, labels, *top, weights)
     return _problems_of_ranks(shape, labels, *ranked_classes(matrix, shape.n_ranks), weights)
+
+
+def _labels_of_tops(y_true: Any, tops: TopLabelPrediction) -> tuple[np.ndarray, int]:
+    """Return the codes of the true classes, (n,), and the number of classes among them and the predicted."""
+    labels = as_labels(y_true, len(tops), None)
+    return labels, max(tops.n_classes, int(labels.max()) + 1)
 
 
 def _ranked_problems(
@@ -222,17 +227,23 @@ def cell_statistics(
     sorted and binned one class at a time, so that 1,000 classes of 50,000 rows need no more memory than one.
     """
     _check_serves(scores, notion)
+    if isinstance(strategy, PerClass) and notion in POOLED_NOTIONS:
+        strategy = strategy.of_class(-1)
     if (unsorted := unsorted_columns(y_true, scores, notion, strategy, top_k, sample_weight)) is not None:
         return bin_columns(*unsorted, NotionShape(notion, unsorted[0].shape[1]), n_bins)
     given = y_true, scores, sample_weight
     columns = top_k is None and _has_columns(scores)
-    if columns:
+    has_top = columns or (top_k is None and isinstance(scores, TopLabelPrediction))
+    if has_top:
         y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
-    if columns and notion in TOP_NOTIONS and strategy == "uniform" and weights is None:
+    if has_top and notion in TOP_NOTIONS and strategy == "uniform" and weights is None:
         predicted, confidence = top_label(scores)
-        n_classes = scores.n_classes if isinstance(scores, Predictions) else np.shape(scores)[1]
-        shape = NotionShape.of(notion, n_classes)
-        happened = predicted == as_labels(y_true, len(predicted), n_classes)
+        if isinstance(scores, TopLabelPrediction):
+            labels, n_classes = _labels_of_tops(y_true, scores)
+        else:
+            n_classes = scores.n_classes if isinstance(scores, Predictions) else np.shape(scores)[1]
+            labels = as_labels(y_true, len(predicted), n_classes)
+        shape, happened = NotionShape.of(notion, n_classes), predicted == labels
         owner = shape.problems_of(predicted) if shape.n_problems > 1 else None
         return bin_entries(owner, confidence, happened, shape, n_bins)
     if not columns or notion != "class-wise":

@@ -22,7 +22,7 @@ from calib.calibrators.completed_rows import completed, normalised
 from calib.calibrators.multiclass import fit_rows
 from calib.exceptions import InputError
 from calib.kinds import kind_of, lacks
-from calib.metrics.errors import row_values
+from calib.metrics.errors import row_values, vector_values
 from calib.notions import POOLED_NOTIONS
 from calib.parallel import map_threads, row_slices
 from calib.predictions import Predictions, weights_of
@@ -176,8 +176,8 @@ def vector_losses(y_true: Any, scores: Any, proba: Any) -> dict[str, np.ndarray]
             whole = completed(matrix[rows], scores.label[rows], scores.confidence[rows])
         else:
             whole = normalised(np.asarray(vectors[rows], dtype=np.float64))
-        for metric, values in losses.items():
-            values[rows] = row_values(labels[rows], whole, metric)
+        for metric, values in vector_values(labels[rows], whole, losses).items():
+            losses[metric][rows] = values
 
     map_threads(fill, row_slices(n_samples, n_classes))
     return losses

@@ -13,12 +13,13 @@ from calib.announcements import TopLabelPrediction
 from calib.binning import BinaryProblems, PerClass, Strategy, bin_statistics
 from calib.kinds import Kind, kind_of, lacks
 from calib.metrics.catalogue import MEASURES
-from calib.metrics.errors import accuracy, brier_score, ece, log_loss
+from calib.metrics.errors import accuracy, brier_score, ece, log_loss, vector_values, weighted_mean
 from calib.noise.intervals import measure_interval
-from calib.notions import Notion
+from calib.parallel import map_row_blocks
 from calib.predictions import score_matrix, weighted_rows
-from calib.reductions import event_scores, reduce_to_binary, top_label
+from calib.reductions import cell_statistics, event_scores, reduce_to_binary, top_label
 from calib.results import Result
+from calib.validation import as_labels
 
 #: Ends of the intervals of a summary's numbers, by their key in `calib.metrics.catalogue.MEASURES`.
 Intervals = Mapping[str, tuple[float, float]]
@@ -119,7 +120,7 @@ def summarize(
     strategy: Strategy = "uniform",
     class_wise: bool = True,
     sample_weight: Any = None,
-    problems: Mapping[Notion, BinaryProblems] | None = None,
+    problems: BinaryProblems | None = None,
 ) -> Summary:
     """Compute every metric of one method.
 
@@ -139,8 +140,9 @@ def summarize(
         Whether to compute CW-ECE, the only metric for which all n * L scores are sorted.
     sample_weight : (n,) array_like of float, optional
         As for `calib.ece`, for every metric.
-    problems : mapping of notions to BinaryProblems, optional
-        What `reduce_to_binary` gives for these arguments, where it is there already.
+    problems : BinaryProblems, optional
+        What `reduce_to_binary` gives for these arguments and the notion of the kind of `scores`, where it is
+        there already.
 
     Raises
     ------
@@ -151,27 +153,30 @@ def summarize(
     y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
     of_rows: dict[str, Any] = {"sample_weight": weights}
 
-    def reduced(notion: Notion) -> BinaryProblems:
-        ready = None if problems is None else problems.get(notion)
-        return reduce_to_binary(y_true, scores, notion, **of_rows) if ready is None else ready
-
-    binary = reduced(kind.notion)
-    cells = bin_statistics(binary, n_bins=n_bins, strategy=strategy)
+    options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
+    if problems is None:
+        problems = reduce_to_binary(y_true, scores, kind.notion, **of_rows)
+    cells = bin_statistics(problems, **options)
     event = cells if kind.name == "binary" else None
     by_class = cells if kind.notion == "top-label" else None
     pooled = cells if kind.notion == "confidence" else None
-    if by_class is not None:
-        pooled = bin_statistics(reduced("confidence"), n_bins=n_bins, strategy=strategy)
     several = kind.name == "multilabel"
-    top = None
+    top: Any = None
     if not several:
         top = scores if event_scores(scores) is not None else TopLabelPrediction(*top_label(scores))
+    if by_class is not None:
+        pooled = cell_statistics(y_true, top, "confidence", **options, **of_rows)
     matrix = score_matrix(scores) if kind.name in ("vectors", "multilabel") else None
-    sums_to_one = matrix is not None and bool(np.allclose(np.sum(matrix, axis=1), 1.0, atol=1e-3))
-    whole: Any = scores if several else matrix
+    brier = log = None
+    if kind.name == "vectors" and matrix is not None:
+        losses = vector_values(as_labels(y_true, *matrix.shape), matrix, ("brier", "log_loss"))
+        brier = weighted_mean(losses["brier"], weights)
+        log = weighted_mean(losses["log_loss"], weights) if _sum_to_one(matrix) else None
+    elif several or event is not None:
+        brier, log = brier_score(y_true, scores, **of_rows), log_loss(y_true, scores, **of_rows)
     return Summary(
         method=method,
-        n_samples=binary.n_samples,
+        n_samples=problems.n_samples,
         n_bins=n_bins,
         strategy=strategy,
         accuracy=None if top is None else accuracy(y_true, top, **of_rows),
@@ -181,17 +186,23 @@ def summarize(
         tl_mce_bin=None if by_class is None else by_class.mce("bin"),
         cw_ece=None
         if matrix is None or not class_wise
-        else ece(y_true, whole, notion="class-wise", n_bins=n_bins, strategy=strategy, **of_rows),
+        else ece(y_true, scores if several else matrix, notion="class-wise", **options, **of_rows),
         top_brier=None if pooled is None else brier_score(y_true, top, **of_rows),
         top_log_loss=None if pooled is None else log_loss(y_true, top, **of_rows),
-        brier=None if matrix is None and event is None else brier_score(y_true, scores, **of_rows),
-        log_loss=log_loss(y_true, scores, **of_rows) if sums_to_one or several or event is not None else None,
-        n_distinct=len(binary.tie_starts),
+        brier=brier,
+        log_loss=log,
+        n_distinct=len(problems.tie_starts),
         ece=None if event is None else event.ece(),
         mce=None if event is None else event.mce(),
         kind=kind.name,
         weighted=weights is not None,
     )
+
+
+def _sum_to_one(matrix: np.ndarray) -> bool:
+    """Whether the scores of each row sum to 1, about."""
+    sums = map_row_blocks(lambda block: np.einsum("ij->i", block, dtype=np.float64), matrix)
+    return bool(np.abs(sums - 1.0).max() <= 1e-3)
 
 
 def how_assessed(n_bins: int, kind: Kind | str = "vectors") -> str:

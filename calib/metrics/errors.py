@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from calib.binning import Strategy
 from calib.exceptions import InputError
 from calib.kinds import lacks
 from calib.notions import Notion
-from calib.parallel import map_row_blocks
+from calib.parallel import busy_slices, map_threads
 from calib.predictions import score_matrix, weighted_rows
 from calib.reductions import cell_statistics, event_scores, outcomes_of, top_label
 from calib.validation import as_labels, as_outcomes, check_choice, check_norm, plain
@@ -245,13 +246,34 @@ def row_values(y_true: Any, scores: Any, metric: str) -> np.ndarray:
             return (p - happened) ** 2
         return -np.log(np.maximum(np.where(happened, p, 1.0 - p), TINY))
     matrix = score_matrix(scores)
-    labels = as_labels(y_true, *matrix.shape)
-    at_true = np.take_along_axis(matrix, labels[:, None], axis=1)[:, 0].astype(np.float64)
-    if metric == "log_loss":
-        return -np.log(np.maximum(at_true, TINY))
-    # sum_l (h_l - y_l)^2 = sum_l h_l^2 - 2 h_Y + 1
-    squares = map_row_blocks(lambda block: np.einsum("ij,ij->i", block, block, dtype=np.float64), matrix)
-    return squares - 2.0 * at_true + 1.0
+    return vector_values(as_labels(y_true, *matrix.shape), matrix, (metric,))[metric]
+
+
+def vector_values(labels: np.ndarray, matrix: np.ndarray, metrics: Iterable[str]) -> dict[str, np.ndarray]:
+    """Return the `row_values` of "brier" or "log_loss", or of both, of whole vectors in one pass.
+
+    Parameters
+    ----------
+    labels : (n,) int64 array
+        True class codes.
+    matrix : (n, L) float32 or float64 array
+        Scores in [0, 1].
+    metrics : iterable of str
+        Which.
+    """
+    values = {metric: np.empty(len(matrix)) for metric in metrics}
+
+    def fill(rows: slice) -> None:
+        block = matrix[rows]
+        at_true = block[np.arange(len(block)), labels[rows]].astype(np.float64)
+        if "log_loss" in values:
+            values["log_loss"][rows] = -np.log(np.maximum(at_true, TINY))
+        if "brier" in values:  # sum_l (h_l - y_l)^2 = sum_l h_l^2 - 2 h_Y + 1
+            squares = np.einsum("ij,ij->i", block, block, dtype=np.float64)
+            values["brier"][rows] = squares - 2.0 * at_true + 1.0
+
+    map_threads(fill, busy_slices(len(matrix), matrix.shape[1], matrix.itemsize))
+    return values
 
 
 def _mean_over_classes(y_true: Any, rows: MultilabelPrediction, metric: str) -> np.ndarray:

@@ -130,7 +130,7 @@ def _differences(losses: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarra
     if weights is not None:  # what each row adds to the error of a ratio of sums
         values = values * weights
 
-    def squared_distance(pair: tuple[int, int]) -> float:
+    def squared_distance(pair: tuple[Any, Any]) -> float:
         apart = values[pair[0]] - values[pair[1]]
         return np.einsum("i,i", apart, apart)
 

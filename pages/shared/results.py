@@ -88,7 +88,7 @@ def summary(method: Method, n_bins: int) -> calib.Summary:
 
 @kept()
 def _summary(method: Method, n_bins: int, with_classes: bool) -> calib.Summary:
-    ready = {notion: problems(method, notion) for notion in method.notions if notion != "class-wise"}
+    notion = kind_of(method.scores).notion
     return compute(
         "Computing metrics",
         calib.summarize,
@@ -97,7 +97,7 @@ def _summary(method: Method, n_bins: int, with_classes: bool) -> calib.Summary:
         n_bins=n_bins,
         strategy=method.strategy,
         class_wise=with_classes,
-        problems=ready,
+        problems=None if notion == "class-wise" else problems(method, notion),
         **method.of_rows,
     )
 
