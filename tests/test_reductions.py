@@ -207,7 +207,14 @@ def test_what_cannot_be_reduced_is_named(y, scores, notion, options, message):
 
 @pytest.mark.parametrize(
     ("n_samples", "n_classes", "n_bins", "dtype"),
-    [(500, 3, 15, "f8"), (2000, 10, 1, "f4"), (2000, 10, 7, "f4"), (900, 100, 50, "f8"), (1, 2, 15, "f8")],
+    [
+        (500, 3, 15, "f8"),
+        (2000, 10, 1, "f4"),
+        (2000, 10, 7, "f4"),
+        (2000, 12, 7, "f4"),
+        (900, 100, 50, "f8"),
+        (1, 2, 15, "f8"),
+    ],
 )
 def test_columns_are_binned_without_sorting_as_sorted_ones(n_samples, n_classes, n_bins, dtype):
     """Also scores on the edges, of either type."""
@@ -245,6 +252,8 @@ def test_cells_of_highest_scores_need_no_sorting(seed, n_bins, notion, dtype):
     nearby = np.nextafter(edge, random.choice([0, 1, 2], edge.shape).astype(dtype)).clip(0, 1)
     y = random.integers(0, 3, 90)
     found = cell_statistics(y, nearby, notion, n_bins=n_bins)
+    tops = TopLabelPrediction(*top_label(nearby))
+    assert cell_statistics(y, tops, notion, n_bins=n_bins).ece() == found.ece()
     sorted_first = bin_statistics(reduce_to_binary(y, nearby, notion), n_bins=n_bins)
     for name in ("problem", "bin", "label", "claim", "start", "stop", "count", "lower", "upper"):
         np.testing.assert_array_equal(getattr(found, name), getattr(sorted_first, name), name)
