@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
@@ -26,6 +26,7 @@ from sklearn.utils.validation import (
 
 from calib.calibrators.completed_rows import completed
 from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
+from calib.calibrators.softmax import softmax
 from calib.exceptions import InputError
 from calib.predictions import TopLabelPrediction, highest
 from calib.validation import check_choice, check_share
@@ -90,7 +91,7 @@ class FittedPair:
             return values
         scaled = values / self.scale
         one = scaled.ndim == 1
-        return np.column_stack([expit(-scaled), expit(scaled)]) if one else softmax(scaled, axis=1)
+        return np.column_stack([expit(-scaled), expit(scaled)]) if one else softmax(scaled)
 
     def fit_calibrator(
         self, unfitted: Any, values: np.ndarray, codes: np.ndarray, weights: Any

@@ -13,10 +13,12 @@ NOTHING = 1e-9
 
 def normalised(scores: np.ndarray) -> np.ndarray:
     """Divide each row of (n, L) scores by its sum; rows of zeros become 1/L."""
-    n_classes = scores.shape[1]
-    sums = scores.sum(axis=1, keepdims=True)
-    even = np.full_like(scores, 1.0 / n_classes)
-    return np.divide(scores, sums, out=even, where=sums > NOTHING * n_classes)
+    sums = _sums(scores)
+    empty = sums <= NOTHING * scores.shape[1]
+    if empty.any():
+        scores = np.where(empty[:, None], scores.dtype.type(1.0), scores)
+        sums[empty] = scores.shape[1]
+    return scores / sums[:, None]
 
 
 def completed(proba: np.ndarray, label: np.ndarray, confidence: np.ndarray) -> np.ndarray:
@@ -24,7 +26,7 @@ def completed(proba: np.ndarray, label: np.ndarray, confidence: np.ndarray) -> n
     rows = np.arange(len(proba))
     rest = proba.astype(np.float64)
     rest[rows, label] = 0.0
-    sums = rest.sum(axis=1)
+    sums = _sums(rest)
     empty = sums < 1e-300  # the base model gave everything to one class
     rest[empty] = 1.0
     rest[rows[empty], label[empty]] = 0.0
@@ -32,3 +34,8 @@ def completed(proba: np.ndarray, label: np.ndarray, confidence: np.ndarray) -> n
     rest *= ((1.0 - confidence) / sums)[:, None]
     rest[rows, label] = confidence
     return rest
+
+
+def _sums(rows: np.ndarray) -> np.ndarray:
+    """Sum the rows of an (n, L) array: `sum` takes ten times as long where there are few columns."""
+    return np.einsum("ij->i", rows, dtype=np.float64).astype(rows.dtype)

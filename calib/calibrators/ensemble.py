@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import softmax
 
 from calib.calibrators.scaling import TEMPERATURE_RANGE, LogScaling, log_floored, log_loss_temperature
+from calib.calibrators.softmax import softmax
 from calib.parallel import cached_slices, map_row_blocks, map_threads
 from calib.predictions import TopLabelPrediction
 from calib.validation import check_choice
@@ -73,11 +73,11 @@ class EnsembleTemperatureScaling(LogScaling):
 
     def _components(self, log_p: np.ndarray) -> np.ndarray:
         """Return the temperature-scaled, given and uniform probabilities, (n, L, 3)."""
-        scaled, original = softmax(log_p / self.temperature_, axis=1), softmax(log_p, axis=1)
+        scaled, original = softmax(log_p / self.temperature_), softmax(log_p)
         return np.stack([scaled, original, np.full(log_p.shape, 1.0 / self.n_classes_)], axis=2)
 
     def _probabilities(self, log_p: np.ndarray) -> np.ndarray:
-        scaled, original = softmax(log_p / self.temperature_, axis=1), softmax(log_p, axis=1)
+        scaled, original = softmax(log_p / self.temperature_), softmax(log_p)
         first, second, uniform = self.mixture_
         return np.minimum(first * scaled + second * original + uniform / self.n_classes_, 1.0)
 
@@ -99,7 +99,7 @@ def _brier_temperature(
 
         def of_rows(rows: slice) -> np.ndarray:
             z = log_floored(proba[rows], floor) / np.exp(log_t)
-            q = softmax(z, axis=1)
+            q = softmax(z)
             falls = q * (z - (q * z).sum(axis=1, keepdims=True))
             truth = codes[rows, None]
             each: Any = 1.0 if weights is None else weights[rows, None]

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit, log_softmax, logsumexp, softmax
+from scipy.special import expit, log_softmax, logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,6 +21,7 @@ from calib.binning import assign_bins, uniform_edges
 from calib.calibrators.effort import effort_words
 from calib.calibrators.likelihood import LEAST_RIDGE
 from calib.calibrators.ridge_choice import CROSS_VALIDATED, best_strength, folds, search_strength
+from calib.calibrators.softmax import softmax
 from calib.calibrators.softmax_fit import DiagonalMap, FullMap, Map, SoftmaxFit, softmax_fit
 from calib.exceptions import InputError, LongFitWarning, TooManyParametersWarning
 from calib.parallel import cached_slices, map_row_blocks, map_threads
@@ -153,7 +154,7 @@ class LogScaling(BaseEstimator):
         raise NotImplementedError
 
     def _probabilities(self, log_p: np.ndarray) -> np.ndarray:
-        return softmax(self._logits(log_p), axis=1)
+        return softmax(self._logits(log_p))
 
     def _logits(self, log_p: np.ndarray) -> np.ndarray:
         raise NotImplementedError

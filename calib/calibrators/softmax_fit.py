@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from calib.calibrators.likelihood import newton, newton_step, warn_early
+from calib.calibrators.softmax import highest_of_rows
 from calib.parallel import WORKERS, busy_slices, map_threads, one_blas_thread, row_slices
 
 #: Numbers in the blocks of all classes of a full map above which classes share one block.
@@ -303,7 +304,7 @@ class _SoftmaxLoss:
 
         def of_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
             x, z = self.x[rows], self.kind.logits(shaped, self.x[rows], self.p[rows])
-            z -= z.max(axis=1, keepdims=True)
+            z -= highest_of_rows(z)[:, None]
             of_truth = self._weighed(z[np.arange(len(z)), self.codes[rows]], rows)
             loss = -float(of_truth.sum(dtype=np.float64))
             if z.min() < _LEAST_LOGIT[z.dtype]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import softmax
 
 from calib.calibrators.likelihood import LEAST_RIDGE
 from calib.calibrators.scaling import LogScaling, log_floored, log_loss_temperature
+from calib.calibrators.softmax import softmax
 from calib.calibrators.softmax_fit import DiagonalMap, FullMap, softmax_fit
 from calib.parallel import map_row_blocks
 from calib.validation import check_not_negative
@@ -47,7 +47,7 @@ class StructuredScaling(LogScaling):
         self.weights_, self.biases_, self.loss_gap_, self.gradient_norm_ = fitted
 
     def _smoothed(self, log_p: np.ndarray) -> np.ndarray:
-        q = softmax(log_p / self.temperature_, axis=1)
+        q = softmax(log_p / self.temperature_)
         return np.log((self.n_samples_ * q + 1.0 / self.n_classes_) / (self.n_samples_ + 1.0))
 
     def _penalty(self, n_classes: int) -> tuple[DiagonalMap | FullMap, np.ndarray]:

@@ -100,7 +100,7 @@ need_kind("Noise")
 data, models = dataset(), methods()
 n_bins, method = bins_and_model()
 if data.sums is None:
-    ahead(pairs, method)  # shown last, and computed elsewhere
+    ahead((pairs, method))  # shown last, and computed elsewhere
 
 by_error = {MEASURES[key].title: floor for key, floor in floors(method, n_bins).items()}
 st.markdown(

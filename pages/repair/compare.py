@@ -21,7 +21,7 @@ from pages.shared.panels.recommendation import show_recommendation
 from pages.shared.panels.rows import CELLS_FIRST, list_most
 from pages.shared.panels.take_away import show_take_away
 from pages.shared.results import losses, rows_adding_most, summary, sweeps
-from pages.shared.session import BASE, Method, dataset, fit, methods
+from pages.shared.session import BASE, Method, begin_fits, dataset, fit, methods
 from pages.shared.widgets import bins_slider, chart, heading, literal, need_calibration, need_kind, shortfall
 
 #: Above this many calibration probabilities nothing is fitted until the user asks for it.
@@ -94,12 +94,15 @@ if not small and not st.toggle("Fit and compare now", key="go"):
 if not selected:
     st.info("Choose at least one method to compare with the base model.")
     st.stop()
+wanted = {name: available[name] for name in selected}
+if small:  # of larger data, one after the other is enough to hold
+    begin_fits(wanted)
 models = [model for model in methods().values() if model.calibrator is None]
 bar = st.progress(0.0)
 leaderboard = compare(
     data.calibration,
     data.evaluation,
-    {name: available[name] for name in selected},
+    wanted,
     base=[entry(model) for model in models],
     assess=fitted_entry,
     progress=lambda share, name: bar.progress(share, f"Fitting {name}"),

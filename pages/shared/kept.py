@@ -85,11 +85,11 @@ class TooLong(Exception):
 
 
 class _Thread(threading.local):
-    """What the current thread computes, and whether it does so ahead of a page."""
+    """What the current thread computes, and if it does so ahead of a page, the results of the session."""
 
     def __init__(self) -> None:
         self.turns: list[_Turn] = []
-        self.ahead = False
+        self.mine: Kept | None = None
 
 
 _thread = _Thread()
@@ -118,12 +118,7 @@ def kept(*, rows: bool = False) -> Callable[[Function], Function]:
             try:
                 return owner.get(key)
             except KeyError:
-                pass
-            if rows:
-                result = function(*arguments, **options)
-                owner.put(key, result)
-                return result
-            return _once(key, lambda: function(*arguments, **options))
+                return _once(owner, key, lambda: function(*arguments, **options))
 
         called.rows = rows  # type: ignore[attr-defined]
         called.key_of = key_of  # type: ignore[attr-defined]
@@ -132,28 +127,37 @@ def kept(*, rows: bool = False) -> Callable[[Function], Function]:
     return decorate
 
 
-def ahead(function: Callable[..., Any], *arguments: Any) -> None:
-    """Begin to compute what a kept function returns, while the page shows what it needs first.
+def ahead(*calls: tuple[Any, ...]) -> None:
+    """Begin to compute what kept functions return, while the page shows what it needs first.
 
-    The function returns a result of all sessions and asks neither Streamlit nor for results of a session. It
-    goes on when the user leaves the page, so what takes long is left to the page, which can end it.
+    Each call is a function with its arguments; they are done one after the other. They may ask for results of
+    this session, but not Streamlit. They go on when the user leaves the page, so what takes long is left to
+    the page, which can end it.
     """
-    key = function.key_of(arguments, {})  # type: ignore[attr-defined]
-    if key not in _of_all_sessions.results and key not in _turns:
-        threading.Thread(target=_begin, args=(function, *arguments), daemon=True).start()
+    mine = _of_session()
+    due = [call for call in calls if not _is_there(mine, *call)]
+    if due:
+        threading.Thread(target=_begin, args=(mine, due), daemon=True).start()
 
 
-def _begin(function: Callable[..., Any], *arguments: Any) -> None:
-    _thread.ahead = True
-    try:
-        function(*arguments)
-    except (InputError, TooLong) as error:  # the page asks for it again, and shows why there is none
-        LOG.info("left to the page function=%s why=%s", function.__name__, type(error).__name__)
+def _is_there(mine: Kept, function: Any, *arguments: Any) -> bool:
+    """Whether a result of the session, or of all, is kept or computed now."""
+    owner, key = mine if function.rows else _of_all_sessions, function.key_of(arguments, {})
+    return key in owner.results or (owner, key) in _turns
+
+
+def _begin(mine: Kept, calls: list[tuple[Any, ...]]) -> None:
+    _thread.mine = mine
+    for function, *arguments in calls:
+        try:
+            function(*arguments)
+        except (InputError, TooLong) as error:  # the page asks for it again, and shows why there is none
+            LOG.info("left to the page function=%s why=%s", function.__name__, type(error).__name__)
 
 
 def is_ahead() -> bool:
     """Whether this thread computes ahead of a page, and can show nothing."""
-    return _thread.ahead
+    return _thread.mine is not None
 
 
 def tell(share: float, words: str) -> None:
@@ -163,15 +167,17 @@ def tell(share: float, words: str) -> None:
 
 
 def _of_session() -> Kept:
+    if _thread.mine is not None:
+        return _thread.mine
     if "kept" not in st.session_state:
         st.session_state["kept"] = Kept()
     mine: Kept = st.session_state["kept"]
     return mine
 
 
-def _once(key: Any, compute: Callable[[], Any]) -> Any:
-    """Compute a result of all sessions, unless another thread is at it: then show how far that is."""
-    turn = _turns.setdefault(key, _Turn())
+def _once(owner: Kept, key: Any, compute: Callable[[], Any]) -> Any:
+    """Compute a result, unless another thread is at it: then show how far that is."""
+    turn = _turns.setdefault((owner, key), _Turn())
     if not turn.lock.acquire(timeout=PAUSE):
         place = st.empty()
         while not turn.lock.acquire(timeout=PAUSE):
@@ -180,14 +186,14 @@ def _once(key: Any, compute: Callable[[], Any]) -> Any:
     _thread.turns.append(turn)
     try:
         try:
-            return _of_all_sessions.get(key)
+            return owner.get(key)
         except KeyError:
             result = compute()
-            _of_all_sessions.put(key, result)
+            owner.put(key, result)
             return result
     finally:
         _thread.turns.pop()
-        _turns.pop(key, None)
+        _turns.pop((owner, key), None)
         turn.lock.release()
 
 

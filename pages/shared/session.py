@@ -36,7 +36,7 @@ from calib.slicing import cut_column
 from calib.validation import group_name
 from pages.shared import limits
 from pages.shared.address import ABOUT_DATA, SHARED
-from pages.shared.kept import digest, kept
+from pages.shared.kept import ahead, digest, kept
 from pages.shared.work import compute
 
 #: Key of the session under which the Slices page leaves a column, and where it is cut, to calibrate by.
@@ -510,6 +510,21 @@ def fit(
     return store(method)
 
 
+def begin_fits(calibrators: Mapping[str, Any]) -> None:
+    """Begin to fit these, one after the other: the page can assess each while the next is fitted."""
+    data, fitted = dataset(), {method.key for method in methods().values()}
+    calls = [_call_to_fit(data, name, calibrator) for name, calibrator in calibrators.items()]
+    ahead(*(call for call in calls if call[1] not in fitted))
+
+
+def _call_to_fit(
+    data: Dataset, name: str, calibrator: Any, by: By | None = None, groups: tuple[Any, Any] = (None, None)
+) -> tuple[Any, ...]:
+    """Return the kept function that fits, and its arguments."""
+    key = f"{data.key}/{calibrator!r}/{by!r}"
+    return _fitted, key, name, calibrator, data.calibration, data.evaluation, groups
+
+
 def _chosen() -> None:
     """Note that the session now holds what the user asked for, so that its loss can be told."""
     st.session_state["fits"] = True
@@ -519,12 +534,12 @@ def _chosen() -> None:
 def _fit(name: str, calibrator: Any, by: By | None = None) -> Method:
     data: Dataset = st.session_state["dataset"]
     assert data.calibration is not None, "pages ask for calibration rows before they offer to fit"
-    key = f"{data.key}/{calibrator!r}/{by!r}"
     groups = (None, None) if by is None else groups_of(data, by)
     if by is not None and by[0] in data.evaluation.metadata:
         data = _with_groups(data, by[0], groups)
+    call, key, *arguments = _call_to_fit(data, name, calibrator, by, groups)
     begin = time.perf_counter()
-    fitted, scores = _fitted(key, name, calibrator, data.calibration, data.evaluation, groups)
+    fitted, scores = call(key, *arguments)
     LOG.info("fit rows=%d seconds=%.2f", data.calibration.n_samples, time.perf_counter() - begin)
     rows, strategy = data.evaluation, assessment_strategy(fitted)
     further: dict[str, Any] = {"weights": rows.sample_weight, "groups": groups[1]}

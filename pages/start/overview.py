@@ -287,7 +287,7 @@ data, base = dataset(), methods()[BASE]
 n_bins = int(st.session_state.get("bins", DEFAULT_BINS))
 by_class = lacks(data.kind, "notion:top-label") is None
 if data.kind.name != "multilabel" and data.sums is None and data.calibration is not None:
-    ahead(quick_advice, data)  # shown last, and computed elsewhere
+    ahead((quick_advice, data))  # shown last, and computed elsewhere
 with st.container(horizontal=True, vertical_alignment="center"):
     if st.button(
         "Use your own predictions", type="primary", icon=":material/upload_file:", on_click=open_upload

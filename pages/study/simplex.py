@@ -81,7 +81,7 @@ if name == "Projection, rotating":
 min_rows = right.slider("Leave out arrows of fewer rows than", 0, 500, 20, 5, key="few", bind="query-params")
 scheme = make(size, **options)
 schemes = {other: make_other(paper) for other, (make_other, *_, paper) in SCHEMES.items()} | {name: scheme}
-ahead(scheme_comparison, view, schemes)  # shown last, and computed elsewhere
+ahead((scheme_comparison, view, schemes))  # shown last, and computed elsewhere
 try:
     result = apply_scheme(view, scheme)
 except InputError as error:

@@ -14,7 +14,7 @@ from calib.kinds import lacks
 from calib.metrics.catalogue import MEASURES, ece_of
 from calib.noise.floor import ABOVE_NOISE
 from calib.notions import TOP_NOTIONS
-from pages.shared.panels.rows import BEHIND, MOST_ROWS, rows_panel
+from pages.shared.panels.rows import BEHIND, highest_rows, rows_panel
 from pages.shared.results import error_difference, floor, interval, losses, score_difference
 from pages.shared.session import BASE, Method, dataset, methods
 from pages.shared.widgets import download, in_order, literal, offer
@@ -140,7 +140,7 @@ def rows_apart(first: Method, second: Method, key: str, panel: str, title: str =
     """List the rows behind a difference of two methods: those whose scores differ most, up to `MOST_ROWS`."""
     score = "log_loss" if "log_loss" in key else "brier"
     apart = losses(first)[score] - losses(second)[score]
-    most = np.argsort(-np.abs(apart), kind="stable")[:MOST_ROWS]
+    most = highest_rows(np.abs(apart))
     what = (
         f"Where the {MEASURES[score].title} of {literal(first.name)} and {literal(second.name)} differ most"
     )

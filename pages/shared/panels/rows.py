@@ -93,11 +93,18 @@ def rows_panel(
     download(found, key, label="Rows (CSV)", key=f"{key}-csv")
 
 
+def highest_rows(by: np.ndarray) -> np.ndarray:
+    """Return which of (n,) numbers are highest, the highest first, up to `MOST_ROWS`."""
+    which = np.arange(len(by))
+    if len(by) > MOST_ROWS:
+        which = np.flatnonzero(by >= np.partition(by, -MOST_ROWS)[-MOST_ROWS])
+    return which[np.argsort(-by[which], kind="stable")[:MOST_ROWS]]
+
+
 def list_most(method: Method, by: np.ndarray, of: str, key: str, order: str) -> None:
     """List the rows that come first by `by`, up to `MOST_ROWS`."""
-    most = np.argsort(-by, kind="stable")[:MOST_ROWS]
     what = f"Behind the {of} of {literal(method.name)}"
-    rows_panel(method, most, what, key, by, (method,), order, title="")
+    rows_panel(method, highest_rows(by), what, key, by, (method,), order, title="")
 
 
 def _table(
