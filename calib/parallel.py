@@ -104,12 +104,12 @@ def one_blas_thread() -> Iterator[None]:
     Its threads wait for each other by spinning: on a busy machine a fit of 0.1 s took 10 s. The lock is
     there because the setting belongs to the process.
     """
-    with _pool.blas, _blas().limit(limits=1, user_api="blas"):
+    with _pool.blas, blas_libraries().limit(limits=1, user_api="blas"):
         yield
 
 
 @cache
-def _blas() -> Any:
+def blas_libraries() -> Any:
     """Return the BLAS libraries of the process: looking for them takes longer than many a fit."""
     from threadpoolctl import ThreadpoolController
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 import pandas as pd
@@ -98,16 +99,24 @@ wanted = {name: available[name] for name in selected}
 if small:  # of larger data, one after the other is enough to hold
     begin_fits(wanted)
 models = [model for model in methods().values() if model.calibrator is None]
-bar = st.progress(0.0)
+place, begin = st.empty(), perf_counter()
+
+
+def say(share: float, name: str) -> None:
+    """Show which method is fitted, if all will take more than a second."""
+    if share and (perf_counter() - begin) / share > 1.0:
+        place.progress(share, f"Fitting {name}")
+
+
 leaderboard = compare(
     data.calibration,
     data.evaluation,
     wanted,
     base=[entry(model) for model in models],
     assess=fitted_entry,
-    progress=lambda share, name: bar.progress(share, f"Fitting {name}"),
+    progress=say,
 )
-bar.empty()
+place.empty()
 st.header("Ranking on the evaluation rows", anchor=False)
 accuracy = leaderboard.frame().set_index("Method")["Accuracy"]
 changed = accuracy[[name for name in selected if abs(accuracy[name] - accuracy[BASE]) > 1e-12]]
