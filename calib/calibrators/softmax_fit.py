@@ -152,7 +152,7 @@ class FullMap:
 
     def logits(self, theta: np.ndarray, x: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Write (n, L) logits to `out`."""
-        return np.matmul(x, theta.T.astype(x.dtype), out=out)
+        return np.matmul(x, np.ascontiguousarray(theta.T, x.dtype), out=out)
 
     def observed(self, codes: np.ndarray, x: np.ndarray, row_weights: np.ndarray | None) -> np.ndarray:
         """Return the weighted sum over rows of the derivative of the true class's logit."""
@@ -176,8 +176,8 @@ class FullMap:
         scratch: np.ndarray,
     ) -> np.ndarray:
         """Return the Hessian of the weighted sum of log losses times a direction."""
-        u = np.matmul(x, direction.T.astype(x.dtype), out=scratch)
-        u -= np.vecdot(p, u)[:, None]
+        u = np.matmul(x, np.ascontiguousarray(direction.T, x.dtype), out=scratch)
+        u -= np.einsum("ij,ij->i", p, u)[:, None]
         u *= p
         if row_weights is not None:
             u *= row_weights[:, None]
