@@ -41,7 +41,7 @@ from calib.noise.bands import calibration_band
 from calib.noise.binless import MOST_REDRAWN, calibration_slope, calibration_tests, kernel_test
 from calib.noise.bootstrap import paired_interval
 from calib.noise.differences import paired_difference
-from calib.noise.floor import canonical_noise_floor, noise_floors, problem_floors
+from calib.noise.floor import canonical_noise_floors, noise_floors, problem_floors
 from calib.noise.intervals import measure_interval
 from calib.notions import TOP_NOTIONS
 from calib.parallel import WORKERS
@@ -199,7 +199,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (calibration_band, 0.02),
         (calibration_slope, _by_problems(0.0, 2.5e-7)),
         (calibration_tests, _seconds_to_test),
-        (canonical_noise_floor, 0.008),
+        (canonical_noise_floors, 0.008),
         (change, 0.4),
         (choose_points_per_bin, _by_root_of_rows(0.8)),
         (class_binning, 0.02),

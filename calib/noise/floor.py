@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -464,9 +464,23 @@ def canonical_noise_floor(
     n_resamples, random_state
         As for `noise_floor`.
     """
+    options: dict[str, Any] = {"sample_weight": sample_weight, "n_resamples": n_resamples}
+    return canonical_noise_floors(y_true, proba, cells, (norm,), random_state=random_state, **options)[norm]
+
+
+def canonical_noise_floors(
+    y_true: Any,
+    proba: Any,
+    cells: Any,
+    norms: Sequence[int] = (1, 2),
+    *,
+    sample_weight: Any = None,
+    n_resamples: int = 1000,
+    random_state: int | np.random.Generator | None = None,
+) -> dict[int, NoiseFloor]:
+    """Return the `canonical_noise_floor` of each norm, of the same redrawn labels."""
     matrix = as_scores(proba, ndim=2, what="proba")
     means = cell_means(y_true, matrix, cells, sample_weight)
-    observed, shares = means.distance(norm), means.share
     matrix = weighted_rows(matrix, matrix, sample_weight)[0]
     n_cells, n_classes = means.predicted.shape
     places = means.position[:, None] * n_classes + np.arange(n_classes)
@@ -475,18 +489,22 @@ def canonical_noise_floor(
     def block(generator: np.random.Generator, size: int) -> np.ndarray:
         labels = draw(generator, size).reshape(n_cells, n_classes, size)
         gaps = labels / means.weight[:, None, None] - means.predicted[:, :, None]
-        return shares @ np.linalg.norm(gaps, ord=norm, axis=1)
+        return np.array([means.share @ np.linalg.norm(gaps, ord=norm, axis=1) for norm in norms])
 
     drawn = resample(block, means.predicted.size, n_resamples=n_resamples, random_state=random_state)
-    return NoiseFloor(
-        metric="ece",
-        notion=f"canonical, L{norm}",
-        strategy="cells of the simplex",
-        n_bins=n_cells,
-        n_samples=len(matrix),
-        observed=float(observed @ shares),
-        samples=np.sort(np.concatenate(drawn)),
-    )
+    samples = np.sort(np.concatenate(drawn, axis=1), axis=1)
+    return {
+        norm: NoiseFloor(
+            metric="ece",
+            notion=f"canonical, L{norm}",
+            strategy="cells of the simplex",
+            n_bins=n_cells,
+            n_samples=len(matrix),
+            observed=float(means.distance(norm) @ means.share),
+            samples=of_norm,
+        )
+        for norm, of_norm in zip(norms, samples, strict=True)
+    }
 
 
 def verdict(floor: NoiseFloor, name: str) -> str:

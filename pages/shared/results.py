@@ -30,7 +30,7 @@ from calib.metrics.catalogue import MEASURES, Measure
 from calib.noise import measure_interval
 from calib.noise.bands import ConsistencyBand, consistency_band
 from calib.noise.binless import compared_rows, kernel_test
-from calib.noise.floor import ProblemFloors, noise_floors, problem_floors
+from calib.noise.floor import ProblemFloors, canonical_noise_floors, noise_floors, problem_floors
 from calib.notions import Notion
 from calib.reductions import event_scores, outcomes_of, top_label
 from calib.scale.summary import Summary
@@ -723,15 +723,18 @@ def apply_scheme(view: ThreeClasses, scheme: SimplexScheme) -> SchemeResult:
     vectors = {BASE: rows.proba, "Recalibrated": calibrator.value_of(cells)}
     options: dict[str, Any] = {"n_resamples": SIMPLEX_REDRAWS, "random_state": 0}
 
-    def redraw(proba: np.ndarray, norm: int) -> calib.NoiseFloor:
-        arguments = (rows.labels, proba, cells)
-        return compute("Redrawing labels", calib.canonical_noise_floor, *arguments, norm=norm, **options)
-
+    floors = {
+        (name, norm): floor
+        for name, proba in vectors.items()
+        for norm, floor in compute(
+            "Redrawing labels", canonical_noise_floors, rows.labels, proba, cells, **options
+        ).items()
+    }
     return SchemeResult(
         calibrator,
         calib.recalibration_map(calibrator, rows),
         {name: calib.canonical_validity(rows.labels, proba, cells) for name, proba in vectors.items()},
-        {(name, norm): redraw(proba, norm) for name, proba in vectors.items() for norm in (1, 2)},
+        floors,
     )
 
 

@@ -44,7 +44,7 @@ CALLS = {
     "calibration_slope": ((None, calib.reduce_to_binary(LABELS, ROWS, "confidence")), {}),
     "calibration_tests": ((LABELS, ROWS), {"tests": ("kuiper", "spiegelhalter")}),
     "kernel_test": ((LABELS, PROBA, len(LABELS)), {"n_resamples": 20}),
-    "canonical_noise_floor": ((LABELS, PROBA, ROWS.label), {"n_resamples": 20, "random_state": 0}),
+    "canonical_noise_floors": ((LABELS, PROBA, ROWS.label), {"n_resamples": 20, "random_state": 0}),
     "change": ((LABELS, *TOPS), {}),
     "choose_points_per_bin": ((ROWS, LABELS), {"candidates": [10, 20]}),
     "class_binning": ((CALIBRATION, EVALUATION), {"n_bins": 3, "n_resamples": 20}),
