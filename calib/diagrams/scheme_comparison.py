@@ -14,7 +14,7 @@ from calib.diagrams.validity import CanonicalValidity
 from calib.exceptions import InputError
 from calib.kinds import check_equal_rows
 from calib.metrics.canonical import cell_means
-from calib.metrics.errors import accuracy, brier_score, log_loss
+from calib.metrics.errors import accuracy, vector_values
 from calib.predictions import Predictions
 from calib.results import Result
 from calib.validation import check_labelled
@@ -118,8 +118,9 @@ def compare_schemes(
 
 def _scores(labels: np.ndarray, proba: np.ndarray) -> dict[str, float]:
     """Return the scores of rows that do not depend on cells."""
+    losses = vector_values(labels, proba, ("log_loss", "brier"))
     return {
-        "log loss": log_loss(labels, proba),
-        "Brier": brier_score(labels, proba),
+        "log loss": float(losses["log_loss"].mean()),
+        "Brier": float(losses["brier"].mean()),
         "accuracy": accuracy(labels, proba),
     }

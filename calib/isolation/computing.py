@@ -204,7 +204,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (choose_points_per_bin, _by_root_of_rows(0.8)),
         (class_binning, 0.02),
         (class_table, 0.03),
-        (compare_schemes, 0.1),
+        (compare_schemes, 0.013),
         (ece_sweep, 0.01),
         (fit, _seconds_to_fit),
         (kernel_test, _seconds_to_compare),
