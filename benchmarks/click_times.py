@@ -86,6 +86,8 @@ class Browser:
         runs, self.received = self.page.evaluate("clock.runs"), 0
         act()
         self.page.wait_for_function(ANSWERED, arg=runs, polling=50)
+        if self.page.get_by_test_id("stException").count():
+            raise RuntimeError(f"{self.page.url} shows an error of Python")
         if self.page.evaluate("clock.runs") == runs:
             print(f"no run was seen within {UNSEEN} ms; what changed is taken for the answer", flush=True)
         return self.page.evaluate("clock.last - clock.begin") / 1e3, self.received

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import http.client
+import json
 import socket
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
 
@@ -27,6 +29,12 @@ def answer(app_url, path, headers):
     response.close()
     connection.close()
     return response
+
+
+def test_pages_of_other_sites_command_nothing(app_url):
+    """Around a frame they could stop or run the script with Streamlit's list of sites."""
+    with urlopen(f"{app_url}/_stcore/host-config") as told:
+        assert json.load(told)["allowedOrigins"] == []
 
 
 @pytest.mark.parametrize("path", ["/", "/data", "/_stcore/health", "/media/none", "/static/none.js"])
