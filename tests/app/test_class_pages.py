@@ -37,6 +37,21 @@ def test_classes_are_ranked_searched_and_opened():
     assert "`` deer `` is predicted for" in words(app)
 
 
+def test_one_chart_shows_how_a_class_is_confused():
+    app = open_page("pages/diagnose/classes.py")
+    evaluation, code = app.session_state["dataset"].evaluation, app.session_state["class"]
+    wrong = (evaluation.label == code) & (evaluation.labels != code)
+    missed = (evaluation.label != code) & (evaluation.labels == code)
+    assert 0 < wrong.sum() != missed.sum() > 0
+    choice = app.segmented_control(key="confused-by")
+    assert choice.options == [f"Wrongly predicted ({wrong.sum():,})", f"Missed ({missed.sum():,})"]
+    name = f"`` {evaluation.class_names[code]} ``"
+    assert f"Predicted {name}, true class ..." in words(app)
+    choice.set_value("class-missed").run()
+    assert f"True class {name}, predicted ..." in words(app)
+    assert f"Predicted {name}, true class ..." not in words(app)
+
+
 def test_class_without_a_score_of_its_own_is_explained():
     app = open_page("pages/diagnose/classes.py")
     top_label = next(option for option in app.selectbox(key="model").options if option.startswith("TL-HB"))

@@ -145,20 +145,31 @@ def show_confused(method: Method) -> None:
     pair = confusions(labels, top_label(method.scores)[0], code, n_classes=len(names))
     confused = st.session_state.get("class-confused", (None, None, None))
     other = confused[2] if confused[0] == code else None
-    parts = (
-        ("class-wrong", "Predicted {}, true class", pair.truth_when_predicted, pair.count_when_predicted),
-        ("class-missed", "True class {}, predicted", pair.announced_when_true, pair.count_when_true),
+    directions = {
+        "class-wrong": ("Wrongly predicted", "Predicted {}, true class", pair.truth_when_predicted),
+        "class-missed": ("Missed", "True class {}, predicted", pair.announced_when_true),
+    }
+    rows = {"class-wrong": pair.count_when_predicted, "class-missed": pair.count_when_true}
+    key = st.segmented_control(
+        "Confused with",
+        list(directions),
+        default="class-wrong",
+        required=True,
+        key="confused-by",
+        format_func=lambda one: f"{directions[one][0]} ({rows[one].sum():,})",
     )
-    for key, title, others, counts in parts:
-        st.markdown(f"{title.format(literal(names[code]))} ... ({counts.sum():,} rows)")
-        if len(others):
-            chart(
-                figures.confused(others, counts, names, chosen=other if confused[1] == key else None),
-                key,
-                table=pair.frame(names),
-                alt=f"Rows by class: {title.format('the chosen class')} another",
-                on_select=partial(pick_confused, key),
-            )
+    _, title, others = directions[key]
+    st.markdown(f"{title.format(literal(names[code]))} ...")
+    if not len(others):
+        st.caption("No row.")
+        return
+    chart(
+        figures.confused(others, rows[key], names, chosen=other if confused[1] == key else None),
+        key,
+        table=pair.frame(names),
+        alt=f"Rows by class: {title.format('the chosen class')} another",
+        on_select=partial(pick_confused, key),
+    )
 
 
 def forget_confused() -> None:
