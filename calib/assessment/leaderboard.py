@@ -193,11 +193,12 @@ class Leaderboard(Result):
         sentence = f"Lowest Brier score: {name(self.ranked[0].method)}"
         if self.ranked[0] is not base:
             sentence += (
-                f", {gain:.4f} below that of {name(base.method)} (95 % interval {lower:+.4f} to {upper:+.4f})"
+                f", {gain:.4f} below that of {name(base.method)} (95 % interval of this comparison alone "
+                f"{lower:+.4f} to {upper:+.4f})"
             )
         if len(best) > 1:
             listed = f"{', '.join(map(name, best[:-1]))} or {name(best[-1])}"
-            sentence += f". No method is distinguishably better than {listed}"
+            sentence += f". All comparisons taken together, no method is distinguishably better than {listed}"
         return sentence + "."
 
     def markdown(self, decimals: int = 4) -> str:

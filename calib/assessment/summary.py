@@ -137,7 +137,7 @@ def summarize(
     strategy : {"uniform", "discrete"} or PerClass
         As `calib.assessment.calibrated.assessment_strategy` chooses it for a calibrator.
     class_wise : bool
-        Whether to compute CW-ECE, the only metric for which all n * L scores are sorted.
+        Whether to compute CW-ECE, the only metric for which all n * L scores are binned.
     sample_weight : (n,) array_like of float, optional
         As for `calib.ece`, for every metric.
     problems : BinaryProblems, optional

@@ -434,10 +434,8 @@ class MulticlassToBinary(BaseEstimator):
 
         Parameters
         ----------
-        shape : NotionShape
-            The problems.
-        sizes : (P,) int64 array
-            Calibration rows of each.
+        shape, sizes
+            As for `fit_problems`.
         problem : callable
             Returns a problem, in any thread: scores, ascending, and outcomes, (m,) bool.
         """

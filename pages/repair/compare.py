@@ -96,7 +96,7 @@ if not selected:
     st.info("Choose at least one method to compare with the base model.")
     st.stop()
 wanted = {name: available[name] for name in selected}
-if small:  # of larger data, one after the other is enough to hold
+if small:  # scores of larger data might be more than a session may hold: `fit` says so before the next
     begin_fits(wanted)
 models = [model for model in methods().values() if model.calibrator is None]
 place, begin = st.empty(), perf_counter()

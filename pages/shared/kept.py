@@ -178,7 +178,7 @@ def _of_session() -> Kept:
 def _once(owner: Kept, key: Any, compute: Callable[[], Any]) -> Any:
     """Compute a result, unless another thread is at it: then show how far that is."""
     turn = _turns.setdefault((owner, key), _Turn())
-    if not turn.lock.acquire(timeout=PAUSE):
+    if not turn.lock.acquire(timeout=-1 if is_ahead() else PAUSE):
         place = st.empty()
         while not turn.lock.acquire(timeout=PAUSE):
             place.progress(*turn.said)  # here Streamlit ends a run that nobody waits for

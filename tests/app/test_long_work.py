@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from sklearn.base import clone
 from streamlit.delta_generator import DeltaGenerator
 
 from calib import InputError, calibration_tests
@@ -76,6 +77,24 @@ def test_what_is_shown_last_is_begun_first(long, monkeypatch, fails):
     table = next(table.value for table in app.dataframe if "Statistic" in table.value.columns)
     rows = app.session_state["dataset"].evaluation
     assert table["p"].tolist() == calibration_frame(calibration_tests(rows.labels, rows))["p"].tolist()
+
+
+def test_compare_fits_each_method_once_and_some_ahead_of_the_page(long, monkeypatch):
+    """Two threads fit for one session: whoever comes second takes what the first has made."""
+    fits, do_here = [], computing.Job.do_here
+
+    def counted(job):
+        if job.function is computing.fit:
+            fits.append((repr(job.arguments[0]), kept.is_ahead()))
+        return do_here(job)
+
+    monkeypatch.setattr(computing.Job, "do_here", counted)
+    app = open_page("pages/repair/compare.py", example="two-patients")
+    assert not app.exception
+    fitted = {repr(clone(one.calibrator)) for one in app.session_state["methods"].values() if one.calibrator}
+    assert len(fitted) > 2
+    assert sorted(name for name, _ in fits) == sorted(fitted)
+    assert any(is_ahead for _, is_ahead in fits)
 
 
 def test_a_death_is_one_sentence_of_one_session(long, monkeypatch):

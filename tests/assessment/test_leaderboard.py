@@ -133,3 +133,21 @@ def test_names_from_users_are_escaped_in_tables():
     markdown, latex = leaderboard.markdown(), leaderboard.latex()
     assert r"a\|b \!\[x\]\(http" in markdown
     assert r"\textbackslash{}input\{x\} \$y\$ \& \%" in latex
+
+
+def test_words_tell_an_interval_of_one_comparison_from_what_all_of_them_show():
+    """Of the best of several, its own interval can leave 0 out where all together show nothing."""
+    random = np.random.default_rng(0)
+    base = random.normal(size=500) ** 2
+    changes = random.normal(size=(6, 500))
+    changes -= changes.mean(axis=1, keepdims=True)
+    changes += np.array([-0.1, 0.0, 0.0, 0.0, 0.0, 1.0])[:, None]  # the first 2.2 standard errors below
+    leaderboard = Leaderboard(
+        (entry("Base", base), *(entry(f"m{i}", base + c) for i, c in enumerate(changes)))
+    )
+    assert leaderboard.improvements["m0"]["brier"][1] > 0.0
+    told = leaderboard.words()
+    assert "(95 % interval of this comparison alone +" in told
+    assert leaderboard.best()["Brier improvement"].tolist() == [True] * 6 + [False]
+    assert "All comparisons taken together, no method is distinguishably better than" in told
+    assert "Base" in told.partition("taken together")[2]
