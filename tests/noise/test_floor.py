@@ -25,7 +25,7 @@ from calib import (
     verdict,
 )
 from calib.noise import NoiseFloor, canonical_noise_floor, draws, exclusive
-from calib.noise.draws import independent_sums
+from calib.noise.draws import hits, independent_sums
 from calib.noise.exclusive import exclusive_sums, perfect_sums, systematic
 from calib.noise.floor import noise_floors
 from calib.reductions import unsorted_columns
@@ -158,19 +158,39 @@ def test_exact_and_matched_cells_side_by_side():
     count = np.array([5, 10, 500, 1])
     start = np.concatenate(([0], np.cumsum(count)[:-1]))
     draw, _ = independent_sums(scores, start, count)
-    means = draw(np.random.default_rng(0), 20_000).mean(axis=1)
-    assert means == pytest.approx(np.add.reduceat(scores, start), rel=0.01)
+    have_means(draw(np.random.default_rng(0), 20_000), scores, start)
 
 
-def test_small_cells_drawn_in_parts_are_those_drawn_at_once(monkeypatch):
+def have_means(sums, scores, start):
+    """Means of drawn sums are those of their scores, within 4.5 of their standard errors."""
+    off = sums.mean(axis=1) - np.add.reduceat(scores, start)
+    variance = np.add.reduceat(scores * (1.0 - scores), start)
+    assert np.all(np.abs(off) <= 4.5 * np.sqrt(variance / sums.shape[1]))
+
+
+@pytest.mark.parametrize("part", [1, 10, 100, 10_000])
+def test_small_cells_are_drawn_in_parts(monkeypatch, part):
     count = np.random.default_rng(0).integers(1, 9, 300)
     scores = np.random.default_rng(1).random(count.sum())
     start = np.cumsum(count) - count
-    expected = independent_sums(scores, start, count)[0](np.random.default_rng(2), 7)
-    for part in (1, 10, 100):
-        monkeypatch.setattr(draws, "PART", part)
-        found = independent_sums(scores, start, count)[0](np.random.default_rng(2), 7)
-        assert np.array_equal(found, expected)
+    monkeypatch.setattr(draws, "PART", part)
+    sums = independent_sums(scores, start, count)[0](np.random.default_rng(2), 4_000)
+    assert np.all((sums >= 0) & (sums <= count[:, None]))
+    have_means(sums, scores, start)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_events_happen_as_often_as_their_chances_say(dtype):
+    """Chances between two multiples of 2^-16 too, and 0 and 1 never and always."""
+    step = 1.0 / draws.SIXTEEN_BITS
+    chance = np.array([0.0, 1.0, 1.0 - 0.01 * step, 0.3 * step, 2.5 * step, 0.2, 0.5], dtype=dtype)
+    generator, size, calls = np.random.default_rng(3), 501, 4_000
+    happened = sum(hits(generator, chance, size).sum(axis=1) for _ in range(calls))
+    assert happened[0] == 0
+    assert happened[1] == size * calls
+    # Redraws of one call share how their chance was rounded, which varies by less than a step.
+    error = np.sqrt(chance * (1.0 - chance) / (size * calls)) + step / np.sqrt(calls)
+    assert np.all(np.abs(happened / (size * calls) - chance) <= 4.5 * error)
 
 
 @pytest.mark.parametrize("n_classes", [3, 40])
