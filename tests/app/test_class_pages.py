@@ -46,6 +46,8 @@ def test_one_chart_shows_how_a_class_is_confused():
     choice = app.segmented_control(key="confused-by")
     assert choice.options == [f"Wrongly predicted ({wrong.sum():,})", f"Missed ({missed.sum():,})"]
     name = f"`` {evaluation.class_names[code]} ``"
+    assert f"Predicted {name}, true class ..." not in words(app)
+    choice.set_value("class-wrong").run()
     assert f"Predicted {name}, true class ..." in words(app)
     choice.set_value("class-missed").run()
     assert f"True class {name}, predicted ..." in words(app)

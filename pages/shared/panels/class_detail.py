@@ -139,7 +139,7 @@ def show_behind(method: Method, n_bins: int) -> None:
 
 
 def show_confused(method: Method) -> None:
-    """Show which classes the chosen one is confused with."""
+    """Show, when asked for, which classes the chosen one is confused with."""
     names, labels = dataset().evaluation.class_names, dataset().evaluation.labels
     code = st.session_state["class"]
     pair = confusions(labels, top_label(method.scores)[0], code, n_classes=len(names))
@@ -151,13 +151,13 @@ def show_confused(method: Method) -> None:
     }
     rows = {"class-wrong": pair.count_when_predicted, "class-missed": pair.count_when_true}
     key = st.segmented_control(
-        "Confused with",
+        "Rows confused with other classes",
         list(directions),
-        default="class-wrong",
-        required=True,
         key="confused-by",
         format_func=lambda one: f"{directions[one][0]} ({rows[one].sum():,})",
     )
+    if key is None:  # the chart is below the screen, and takes as long to draw as a diagram
+        return
     _, title, others = directions[key]
     st.markdown(f"{title.format(literal(names[code]))} ...")
     if not len(others):
