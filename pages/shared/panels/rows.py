@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.column_config import NumberColumn
 
 from calib.diagrams.rows import row_table
 from calib.kinds import needs_rows
@@ -83,9 +84,10 @@ def rows_panel(
         page = right.number_input(f"Page (of {pages:,})", 1, pages, key=f"{key}-page")
     shown = found.iloc[(page - 1) * PAGE : page * PAGE]
     st.dataframe(
-        shown.style.format(precision=4, subset=list(shown.select_dtypes("float").columns)),
+        shown,
         hide_index=True,
         height=35 * (min(len(shown), PAGE) + 1) + 2,
+        column_config={str(name): NumberColumn(format="%.4f") for name in shown.select_dtypes("float")},
         placeholder="\u2013",
     )
     if search:
