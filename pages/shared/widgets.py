@@ -191,10 +191,9 @@ def chart(
     )
     if presenting():
         return
-    with st.container(horizontal=True, horizontal_alignment="right"):
-        menu = st.popover(
-            "Save", key=f"{key}-files", type="tertiary", icon=":material/download:", on_change="rerun"
-        )
+    menu = st.popover(
+        "Save", key=f"{key}-files", type="tertiary", icon=":material/download:", on_change="rerun"
+    )
     if not menu.open:  # what is in it is made only then
         return
     log = st.session_state.get("fixes", ())
