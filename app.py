@@ -4,14 +4,15 @@ from pathlib import Path
 
 import streamlit as st
 
-from calib import InputError, __version__
+from calib import __version__
 from pages.shared.accessibility import style
-from pages.shared.address import drop_unusable, restore_settings
+from pages.shared.address import drop_unusable, restore_settings, settled
 from pages.shared.housekeeping import keep_house
 from pages.shared.login import ask_for_login
-from pages.shared.resuming import remember, resume, script
-from pages.shared.session import previous, remember_address, settings_of, undo
-from pages.shared.widgets import escaped, literal
+from pages.shared.parts import told_and_remembered
+from pages.shared.resuming import resume, script
+from pages.shared.session import previous, settings_of, undo
+from pages.shared.widgets import literal
 from serve import ADDRESSES_ONLY, first_session, log_error, prepare, protection
 
 #: By section: file and icon of each page; the file's name is the page's title and address.
@@ -77,13 +78,10 @@ def show() -> None:
         )
     st.sidebar.caption(f"calib {__version__}")
     try:
-        chosen.run()
-    except InputError as error:  # what a page could not foresee: a computation that ended its process
-        log_error(error)
-        st.error(f"Not shown: {escaped(error)}")
+        with told_and_remembered():
+            chosen.run()
     finally:
-        remember_address(chosen.title)
-        remember()
+        settled()
 
 
 if __name__ == "__main__":  # a session runs this file

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import numpy as np
 import streamlit as st
 from streamlit.column_config import Column, NumberColumn
 
 from calib import figures
-from calib.diagrams.classes import CLASS_COLUMNS, class_heat
+from calib.diagrams.classes import CLASS_COLUMNS, ClassTable, class_heat
 from calib.diagrams.reliability import cell_words
 from pages.shared.panels.class_detail import chosen_cell, forget_confused, show_class
+from pages.shared.parts import part
 from pages.shared.results import cells, classes
-from pages.shared.session import dataset
+from pages.shared.session import Method, dataset
 from pages.shared.widgets import (
     beside,
     bins_and_model,
@@ -36,14 +40,14 @@ COLUMNS = {
 FIRST = ("class", "class_ece", "floor", "flagged", "confidence", "accuracy", "predicted")
 
 
-def pick_row() -> None:
+def pick_row(labels: np.ndarray) -> None:
     """Open the class of the table row that was ticked, or of whose cells one was reached."""
     selection = st.session_state["class-table"].selection
     rows = [*(row for row, _ in selection.cells), *selection.rows]
     if rows:
         st.session_state["class-rows-open"] = True
         forget_confused()
-        st.session_state["class"] = int(shown["label"].iloc[rows[0]])
+        st.session_state["class"] = int(labels[rows[0]])
         st.session_state["class-bin"] = None
 
 
@@ -56,80 +60,95 @@ def pick_cell() -> None:
         st.session_state["class"], st.session_state["class-bin"] = map(int, points[0]["customdata"][:2])
 
 
+def show() -> None:
+    """Show the page below its heading."""
+    names = dataset().evaluation.class_names
+    n_bins, method = bins_and_model()
+    by_class = classes(method, n_bins)
+    worst = [
+        f"predicted {literal(names[code])} "
+        + cell_words(by_class.confidence[code], by_class.accuracy[code], by_class.predicted[code])
+        + f" ({100 * by_class.share[code]:.2g} % of it)"
+        for code in by_class.clearest[:3].tolist()
+    ]
+    st.markdown(
+        f"{by_class.words('**{}**')}. "
+        + (
+            "The evidence is clearest for these, with their part of the TL-ECE of "
+            f"**{by_class.tl_ece:.4f}**: {'; '.join(worst)}."
+            if worst
+            else f"The TL-ECE is **{by_class.tl_ece:.4f}**; no single class can be blamed for it."
+        )
+    )
+    show_classes(method, by_class, n_bins)
+
+
+@part
+def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
+    """Show table and map of the classes, and beside them the class that was chosen there."""
+    names = dataset().evaluation.class_names
+    main, side = beside("class")
+    with main:
+        left, right = st.columns([2, 1], vertical_alignment="bottom")
+        search = left.text_input("Search class names", key="class-search", placeholder="part of a name")
+        above_noise = right.toggle("Only above noise", key="only-flagged")
+        table = by_class.frame(names)
+        matches = table["class"].str.contains(search, case=False, regex=False)
+        if above_noise:
+            matches &= table["flagged"]
+        shown = table[matches].reset_index(drop=True)
+        st.dataframe(
+            shown[list(COLUMNS)],
+            key="class-table",
+            hide_index=True,
+            height=35 * min(len(shown) + 1, 11) + 2,
+            column_order=in_order(COLUMNS, FIRST),
+            column_config=COLUMNS,
+            on_select=partial(pick_row, shown["label"].to_numpy()),
+            selection_mode=["single-row", "single-cell"],
+            placeholder="\u2013",
+        )
+        st.caption("A click on a row, or the arrow keys inside the table, open the class beside it.")
+        file = st.container()
+        if method.strategy != "uniform":
+            st.caption(
+                "Classes that this calibrator binned are assessed with one bin per distinct score, as in the "
+                "paper (Remark 1)."
+            )
+
+        st.header("Where the confidence of each class is wrong", anchor=False)
+        codes = shown["label"][shown["predicted"] > 0].to_numpy()
+        pages = max(-(-len(codes) // HEAT_ROWS), 1)
+        page = 1
+        if pages > 1:
+            page = st.number_input(
+                f"Page (of {pages:,}, {HEAT_ROWS} classes each)", 1, pages, key="heat-page"
+            )
+        if len(codes):
+            by_cell = cells(method, "top-label", n_bins)  # equal-width bins for every method
+            diagram = class_heat(by_cell, codes[(page - 1) * HEAT_ROWS : page * HEAT_ROWS])
+            limit = class_heat(
+                by_cell
+            ).limit  # of all classes: a colour keeps its meaning when they are searched
+            st.markdown(
+                "Orange-red: right less often than the confidence says. Blue: more often. Paler cells have "
+                "fewer than 20 rows. Click a cell to open its class and list its rows."
+            )
+            chart(
+                figures.heat(diagram, names, chosen=chosen_cell(n_bins), limit=limit),
+                "class-heat",
+                table=diagram.frame(names),
+                alt="Accuracy minus confidence for every predicted class and confidence bin",
+                on_select=pick_cell,
+            )
+        else:
+            st.markdown("No predicted class matches the search.")
+    with side:
+        show_class(method, by_class, n_bins)
+    with file:  # last: it takes as long to write as two figures
+        download(table, "classes", key="classes-csv", of=(method, n_bins, names))
+
+
 heading("Classes", "Which predicted classes are miscalibrated by more than noise explains?")
 need_kind("Classes")
-names = dataset().evaluation.class_names
-n_bins, method = bins_and_model()
-by_class = classes(method, n_bins)
-worst = [
-    f"predicted {literal(names[code])} "
-    + cell_words(by_class.confidence[code], by_class.accuracy[code], by_class.predicted[code])
-    + f" ({100 * by_class.share[code]:.2g} % of it)"
-    for code in by_class.clearest[:3].tolist()
-]
-st.markdown(
-    f"{by_class.words('**{}**')}. "
-    + (
-        f"The evidence is clearest for these, with their part of the TL-ECE of **{by_class.tl_ece:.4f}**: "
-        f"{'; '.join(worst)}."
-        if worst
-        else f"The TL-ECE is **{by_class.tl_ece:.4f}**; no single class can be blamed for it."
-    )
-)
-
-main, side = beside("class")
-with main:
-    left, right = st.columns([2, 1], vertical_alignment="bottom")
-    search = left.text_input("Search class names", key="class-search", placeholder="part of a name")
-    above_noise = right.toggle("Only above noise", key="only-flagged")
-    table = by_class.frame(names)
-    matches = table["class"].str.contains(search, case=False, regex=False)
-    if above_noise:
-        matches &= table["flagged"]
-    shown = table[matches].reset_index(drop=True)
-    st.dataframe(
-        shown[list(COLUMNS)],
-        key="class-table",
-        hide_index=True,
-        height=35 * min(len(shown) + 1, 11) + 2,
-        column_order=in_order(COLUMNS, FIRST),
-        column_config=COLUMNS,
-        on_select=pick_row,
-        selection_mode=["single-row", "single-cell"],
-        placeholder="\u2013",
-    )
-    st.caption("A click on a row, or the arrow keys inside the table, open the class beside it.")
-    file = st.container()
-    if method.strategy != "uniform":
-        st.caption(
-            "Classes that this calibrator binned are assessed with one bin per distinct score, as in the "
-            "paper (Remark 1)."
-        )
-
-    st.header("Where the confidence of each class is wrong", anchor=False)
-    codes = shown["label"][shown["predicted"] > 0].to_numpy()
-    pages = max(-(-len(codes) // HEAT_ROWS), 1)
-    page = 1
-    if pages > 1:
-        page = st.number_input(f"Page (of {pages:,}, {HEAT_ROWS} classes each)", 1, pages, key="heat-page")
-    if len(codes):
-        by_cell = cells(method, "top-label", n_bins)  # equal-width bins for every method
-        diagram = class_heat(by_cell, codes[(page - 1) * HEAT_ROWS : page * HEAT_ROWS])
-        limit = class_heat(by_cell).limit  # of all classes: a colour keeps its meaning when they are searched
-        st.markdown(
-            "Orange-red: right less often than the confidence says. Blue: more often. Paler cells have fewer "
-            "than 20 rows. Click a cell to open its class and list its rows."
-        )
-        chart(
-            figures.heat(diagram, names, chosen=chosen_cell(n_bins), limit=limit),
-            "class-heat",
-            table=diagram.frame(names),
-            alt="Accuracy minus confidence for every predicted class and confidence bin",
-            on_select=pick_cell,
-        )
-    else:
-        st.markdown("No predicted class matches the search.")
-with side:
-    show_class(method, by_class, n_bins)
-with file:  # last: it takes as long to write as two figures
-    download(table, "classes", key="classes-csv", of=(method, n_bins, names))
+show()

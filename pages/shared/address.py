@@ -52,6 +52,11 @@ def restore_settings(page: str, settings: Mapping[str, str]) -> None:
         parameters.set_initial_query_params_from_current()
 
 
+def settled() -> None:
+    """Say that the page that was opened has been shown: parts of it run alone from now on."""
+    st.session_state["arrived"] = False
+
+
 def keep_in_address(name: str, values: Collection[Any], default: Any) -> None:
     """Give the control with this key the value that the address names, and the address the control's value.
 

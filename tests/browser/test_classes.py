@@ -4,17 +4,37 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.screen import settled
+from tests.browser.steps import go
 
 
 def opacity(mark):
     return float(mark.evaluate("one => getComputedStyle(one).opacity"))
 
 
-def test_cell_and_row_open_their_class(open_page):
+@pytest.fixture
+def answers(context):
+    """What the server sends to a page that is opened, as bytes."""
+    found = []
+
+    def keep(answer):
+        found.append(answer)
+
+    def listen(page):
+        page.on("websocket", lambda socket: socket.on("framereceived", keep))
+
+    context.on("page", listen)
+    yield found
+    context.remove_listener("page", listen)
+
+
+def test_cell_and_row_open_their_class(answers, open_page):
     page = open_page("classes?example=many-classes")
+    assert any(b"Which predicted classes are" in answer for answer in answers)
+    answers.clear()
     panel = page.get_by_text(re.compile("is predicted for .* rows: says"))
     expect(panel).to_contain_text("class 006")
 
@@ -32,6 +52,8 @@ def test_cell_and_row_open_their_class(open_page):
     framed = page.locator(".st-key-class-heat .point").filter(visible=True)
     assert [one for one in framed.all() if opacity(one) == 1] != []
     assert page.evaluate("map.isConnected")  # the map is not drawn again, so that it stays zoomed
+    assert any(b"is predicted for" in answer for answer in answers)
+    assert not any(b"Which predicted classes are" in answer for answer in answers)  # a part ran alone
 
     table = page.locator(".st-key-class-table").first
     table.scroll_into_view_if_needed()
@@ -42,3 +64,7 @@ def test_cell_and_row_open_their_class(open_page):
     assert not page.evaluate("map.isConnected")  # its frame is no longer of the class on the screen
     framed = page.locator(".st-key-class-heat .point")
     assert [one for one in framed.all() if opacity(one) == 1] == []
+
+    go(page, "Noise")
+    go(page, "Classes")
+    expect(panel).to_contain_text(names[4])  # the address that a part has changed is remembered

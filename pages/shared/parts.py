@@ -1,0 +1,48 @@
+"""A run of a page or of a part of it: what stopped it is told, and what it leaves is remembered.
+
+A control in a part runs that part alone: the server sends less, and the browser draws less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import ParamSpec
+
+import streamlit as st
+
+from calib import InputError
+from pages.shared.resuming import remember
+from pages.shared.session import remember_address
+from pages.shared.widgets import escaped
+from serve import log_error
+
+Arguments = ParamSpec("Arguments")
+
+
+def part(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """Make a function a part of its page: controls in it run it again, with the arguments it had.
+
+    It draws all that changes with them. A part in a part runs alone, too.
+    """
+
+    @wraps(function)
+    def run(*arguments: Arguments.args, **options: Arguments.kwargs) -> None:
+        with told_and_remembered():
+            function(*arguments, **options)
+
+    return st.fragment(run)
+
+
+@contextmanager
+def told_and_remembered() -> Iterator[None]:
+    """Show an error that the page could not foresee; remember the settings, and what the session holds."""
+    try:
+        yield
+    except InputError as error:  # a computation that ended its process, for example
+        log_error(error)
+        st.error(f"Not shown: {escaped(error)}")
+    finally:
+        remember_address(st.session_state["page-shown"])
+        remember()
