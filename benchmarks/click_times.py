@@ -90,7 +90,10 @@ class Browser:
             raise RuntimeError(f"{self.page.url} shows an error of Python")
         if self.page.evaluate("clock.runs") == runs:
             print(f"no run was seen within {UNSEEN} ms; what changed is taken for the answer", flush=True)
-        return self.page.evaluate("clock.last - clock.begin") / 1e3, self.received
+        seconds = self.page.evaluate("clock.last - clock.begin") / 1e3
+        if seconds < 0:
+            raise RuntimeError(f"nothing that can be seen changed on {self.page.url}")
+        return seconds, self.received
 
     def report(self, what: str, answers: list[tuple[float, int]]) -> None:
         """Keep the median and the worst of some answers, and the bytes of the largest."""

@@ -30,6 +30,8 @@ GAP_COLOURS = [[0.0, OKABE_ITO["vermillion"]], [0.5, "rgba(138,144,153,0.16)"], 
 
 #: Pixels of the colour bar: its length, and the height it takes with title and ticks.
 SCALE_LENGTH, SCALE_HEIGHT = 260, 44
+#: Pixels above a map for plotly's tools, which would lie on its cells and take their clicks.
+TOOLS_HEIGHT = 30
 #: More columns than this have their names from top to bottom.
 SIDE_BY_SIDE = 6
 
@@ -139,8 +141,9 @@ def heat(
             },
         }
     )
-    height = 72 + SCALE_HEIGHT + 24 * max(n_rows, 3)
-    figure.update_layout(template=TEMPLATE, height=height, hoverdistance=40, margin={"b": 60 + SCALE_HEIGHT})
+    height = TOOLS_HEIGHT + 60 + SCALE_HEIGHT + 24 * max(n_rows, 3)
+    margin = {"t": TOOLS_HEIGHT, "b": 60 + SCALE_HEIGHT}
+    figure.update_layout(template=TEMPLATE, height=height, hoverdistance=40, margin=margin)
     named_rows(
         figure, [shorten(class_names[code]) for code in diagram.label], range=[n_rows - 0.5, -0.5], ticks=""
     )

@@ -45,6 +45,8 @@ def test_cell_and_row_open_their_class(answers, open_page):
     x, y = box["x"] + 0.55 * box["width"], box["y"] + 2.5 / len(names) * box["height"]
     page.mouse.move(x - 5, y)
     page.mouse.move(x, y)
+    tools = page.locator(".st-key-class-heat .modebar-group").first.bounding_box()
+    assert tools["y"] + tools["height"] <= box["y"]  # they would take the clicks on the cells below
     page.evaluate("map = document.querySelector('.st-key-class-heat .main-svg')")
     page.mouse.click(x, y)
     settled(page)
