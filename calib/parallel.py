@@ -26,6 +26,9 @@ CACHED = 131_072
 #: Bytes of a block on which each step of NumPy takes long against the hand-over between threads.
 BUSY = 2**21
 
+#: Bytes of a block that is copied into new memory.
+COPIED = 2**24
+
 #: Threads at a time, one per processor that this process may run on.
 WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -129,13 +132,13 @@ def cached_slices(n_rows: int, row_width: int = 1) -> list[slice]:
     return _slices(n_rows, max(1, CACHED // row_width))
 
 
-def busy_slices(n_rows: int, row_width: int, itemsize: int = 8) -> list[slice]:
+def busy_slices(n_rows: int, row_width: int, itemsize: int = 8, most: int = BUSY) -> list[slice]:
     """Cut `n_rows` for work of few short steps on each block, over which threads would wait for each other.
 
-    Blocks have `BUSY` bytes, or less if there would be too few for all threads, or one row.
+    Blocks have `most` bytes, or less if there would be too few for all threads, or one row.
     """
     elements = max(n_rows * row_width // (4 * WORKERS), CACHED)
-    return _slices(n_rows, max(1, min(elements, BUSY // itemsize) // row_width))
+    return _slices(n_rows, max(1, min(elements, most // itemsize) // row_width))
 
 
 def _slices(n_rows: int, step: int) -> list[slice]:

@@ -23,7 +23,7 @@ from calib.announcements import (
     read_only,
 )
 from calib.exceptions import InputError
-from calib.parallel import busy_slices, cached_slices, map_row_blocks, map_threads
+from calib.parallel import BUSY, COPIED, busy_slices, cached_slices, map_row_blocks, map_threads
 from calib.validation import (
     as_class_scores,
     as_finite,
@@ -449,24 +449,30 @@ def row_sums(matrix: np.ndarray) -> np.ndarray:
 def _taken_over(array: np.ndarray) -> tuple[np.ndarray, bool]:
     """Return the array as `owned` does, and whether all its rows are seen to be probabilities of classes.
 
-    Blocks are copied, and looked at while they are in the cache. Sums are taken in the type of the scores,
-    whose rounding half the tolerance covers.
+    What is copied at a time is more than processors keep in their caches, past which large copies go; it is
+    looked at in parts that they keep. Sums are taken in the type of the scores, whose rounding half the
+    tolerance covers.
     """
     n_rows, n_columns = array.shape
     shared = array.flags.c_contiguous and not may_change(array)
     matrix = array if shared else np.empty(array.shape, array.dtype)
     summed = 2 <= n_columns <= MOST_SUMMED
 
-    def look(rows: slice) -> bool:
+    def take(rows: slice) -> bool:
         block = matrix[rows]
-        if not shared:
-            np.copyto(block, array[rows])
+        if shared:
+            return look(block)
+        np.copyto(block, array[rows])
+        return all([look(block[part]) for part in busy_slices(len(block), n_columns, array.itemsize)])
+
+    def look(block: np.ndarray) -> bool:
         if not summed or not (block.min() >= 0.0 and block.max() <= 1.0):  # NaN is neither
             return False
         sums = np.einsum("ij->i", block)
         return bool(max(sums.max() - 1.0, 1.0 - sums.min()) <= ROW_SUM_TOLERANCE / 2)
 
-    return matrix, all(map_threads(look, busy_slices(n_rows, n_columns, array.itemsize)))
+    together = BUSY if shared else COPIED
+    return matrix, all(map_threads(take, busy_slices(n_rows, n_columns, array.itemsize, together)))
 
 
 def _check_sums(matrix: np.ndarray) -> None:
