@@ -408,7 +408,8 @@ def _highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
 
     def look(rows: slice) -> bool:
         block, of, best = scores[rows], label[rows], top[rows]
-        if scores.shape[1] <= NARROW and _find_by_columns(block, of, best):
+        find = _find_by_columns if scores.shape[1] <= NARROW else _find_in_rows
+        if find(block, of, best):
             return True
         np.argmax(block, axis=1, out=of)  # NaN if any is: it counts as highest
         best[:] = block[np.arange(len(block)), of]
@@ -418,11 +419,21 @@ def _highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
     return label, top, all(seen)
 
 
-def _find_by_columns(block: np.ndarray, label: np.ndarray, top: np.ndarray) -> bool:
-    """Fill in `highest` of rows from their columns, laid one after the other; False if it is not surely that.
+def _find_in_rows(block: np.ndarray, label: np.ndarray, top: np.ndarray) -> bool:
+    """Fill in `highest` of rows; False if it is not surely that, or not all scores are in [0, 1].
 
-    Floats of [0, 1] order like their bits; those of negative ones, -0.0 among them, and NaN are larger.
+    Floats of [0, 1] order like their bits; those of negative ones, -0.0 among them, and NaN are larger. So
+    the highest bits of a row tell whether all its scores are in [0, 1].
     """
+    bits = np.ascontiguousarray(block).view(f"u{block.itemsize}")  # columns of a table lie one after another
+    np.argmax(bits, axis=1, out=label)
+    best = bits[np.arange(len(block)), label]
+    top[:] = best.view(block.dtype)
+    return bool(best.max() <= np.ones(1, dtype=block.dtype).view(bits.dtype)[0])
+
+
+def _find_by_columns(block: np.ndarray, label: np.ndarray, top: np.ndarray) -> bool:
+    """Do what `_find_in_rows` does, from columns that are laid one after the other."""
     n_rows, n_columns = block.shape
     columns = np.empty((n_columns, n_rows), dtype=block.dtype)
     for rows in cached_slices(n_rows, n_columns):

@@ -215,7 +215,7 @@ def test_copies_are_equal_and_frozen(copied, cached):
 
 @given(
     seeds,
-    st.integers(2, 40),
+    st.integers(2, 70),
     st.sampled_from([np.float32, np.float64]),
     st.sampled_from([(0.0, 0.25, 0.5, 1.0), (0.0, -0.0, 0.25), (0.5, -1.0, -np.inf, np.inf), (0.5, np.nan)]),
 )
@@ -225,6 +225,10 @@ def test_highest_is_the_first_of_the_highest_of_any_numbers(seed, n_columns, dty
     label, top = highest(matrix)
     assert label.tolist() == matrix.argmax(axis=1).tolist()
     assert np.array_equal(top, matrix[np.arange(50), label], equal_nan=True)
+    assert [found.tobytes() for found in highest(np.asfortranarray(matrix))] == [
+        label.tobytes(),
+        top.tobytes(),
+    ]
 
 
 @pytest.mark.parametrize("digested", [2**24, 16])  # bytes: as one block, and as blocks of two numbers
