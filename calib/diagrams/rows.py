@@ -64,9 +64,10 @@ def rows_of_cells(
         chosen &= cells.label == label
     if bin is not None:
         chosen &= cells.bin == bin
-    spans = zip(cells.start[chosen], cells.stop[chosen], strict=True)
-    parts = [problems.rows[start:stop] for start, stop in spans]
-    return np.unique(np.concatenate(parts).astype(np.int64)) if parts else np.zeros(0, dtype=np.int64)
+    inside = np.zeros(problems.n_samples, dtype=bool)
+    for start, stop in zip(cells.start[chosen], cells.stop[chosen], strict=True):
+        inside[problems.rows[start:stop]] = True
+    return np.flatnonzero(inside)
 
 
 def cell_order(problems: BinaryProblems, *, n_bins: int = 15, strategy: Strategy = "uniform") -> np.ndarray:
