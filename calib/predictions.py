@@ -420,16 +420,21 @@ def _highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
 
 
 def _find_in_rows(block: np.ndarray, label: np.ndarray, top: np.ndarray) -> bool:
-    """Fill in `highest` of rows; False if it is not surely that, or not all scores are in [0, 1].
-
-    Floats of [0, 1] order like their bits; those of negative ones, -0.0 among them, and NaN are larger. So
-    the highest bits of a row tell whether all its scores are in [0, 1].
-    """
-    bits = np.ascontiguousarray(block).view(f"u{block.itemsize}")  # columns of a table lie one after another
+    """Fill in `highest` of rows; False if it is not surely that, or not all scores are in [0, 1]."""
+    bits = _bits(np.ascontiguousarray(block))  # the columns of a table lie one after another
     np.argmax(bits, axis=1, out=label)
     best = bits[np.arange(len(block)), label]
     top[:] = best.view(block.dtype)
-    return bool(best.max() <= np.ones(1, dtype=block.dtype).view(bits.dtype)[0])
+    return bool(best.max() <= _bits(np.ones(1, block.dtype)))
+
+
+def _bits(scores: np.ndarray) -> np.ndarray:
+    """Return floats as whole numbers of the same bits.
+
+    Floats of [0, 1] order like their bits; those of negative ones, -0.0 among them, and NaN are larger. So
+    the highest bits tell whether all scores are in [0, 1].
+    """
+    return scores.view(f"u{scores.itemsize}")
 
 
 def _find_by_columns(block: np.ndarray, label: np.ndarray, top: np.ndarray) -> bool:
@@ -438,13 +443,12 @@ def _find_by_columns(block: np.ndarray, label: np.ndarray, top: np.ndarray) -> b
     columns = np.empty((n_columns, n_rows), dtype=block.dtype)
     for rows in cached_slices(n_rows, n_columns):
         columns[:, rows] = block[rows].T
-    whole = np.dtype(f"u{block.itemsize}")
-    bits = columns.view(whole)
-    best = bits.max(axis=0, out=top.view(whole))
+    bits = _bits(columns)
+    best = bits.max(axis=0, out=_bits(top))
     place = (bits == best).view(np.uint8)
     place *= np.arange(n_columns, 0, -1, dtype=np.uint8)[:, np.newaxis]  # earlier columns count more
     np.subtract(n_columns, place.max(axis=0), out=label, dtype=np.int64)
-    return bool(best.max() <= np.ones(1, dtype=block.dtype).view(whole)[0])
+    return bool(best.max() <= _bits(np.ones(1, block.dtype)))
 
 
 def row_sums(matrix: np.ndarray) -> np.ndarray:
@@ -477,7 +481,7 @@ def _taken_over(array: np.ndarray) -> tuple[np.ndarray, bool]:
         return all([look(block[part]) for part in busy_slices(len(block), n_columns, array.itemsize)])
 
     def look(block: np.ndarray) -> bool:
-        if not summed or not (block.min() >= 0.0 and block.max() <= 1.0):  # NaN is neither
+        if not summed or _bits(block).max() > _bits(np.ones(1, block.dtype)):
             return False
         sums = np.einsum("ij->i", block)
         return bool(max(sums.max() - 1.0, 1.0 - sums.min()) <= ROW_SUM_TOLERANCE / 2)
