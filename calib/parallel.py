@@ -26,9 +26,6 @@ CACHED = 131_072
 #: Bytes of a block on which each step of NumPy takes long against the hand-over between threads.
 BUSY = 2**21
 
-#: Bytes of a block that is copied into new memory.
-COPIED = 2**24
-
 #: Threads at a time, one per processor that this process may run on.
 WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

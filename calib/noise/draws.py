@@ -109,7 +109,8 @@ def hits(generator: np.random.Generator, chance: np.ndarray, size: int) -> np.nd
     """Draw whether events of (m,) chances happen, (m, size) bool.
 
     A chance is compared with 16 random bits, which take a third of the time of a number. For that it is
-    rounded to a multiple of 2^-16, up or down at random: an event happens as often as its chance says.
+    rounded to a multiple of 2^-16, up or down at random: an event happens as often as its chance says. All
+    draws of a call share this rounding.
     """
     threshold = (chance * SIXTEEN_BITS + generator.random(len(chance))).astype(np.int64)
     words = -(-len(chance) * size // 4)

@@ -127,9 +127,8 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
         if len(codes):
             by_cell = cells(method, "top-label", n_bins)  # equal-width bins for every method
             diagram = class_heat(by_cell, codes[(page - 1) * HEAT_ROWS : page * HEAT_ROWS])
-            limit = class_heat(
-                by_cell
-            ).limit  # of all classes: a colour keeps its meaning when they are searched
+            # The scale is of all classes: a colour keeps its meaning when they are searched.
+            limit = class_heat(by_cell).limit
             st.markdown(
                 "Orange-red: right less often than the confidence says. Blue: more often. Paler cells have "
                 "fewer than 20 rows. Click a cell to open its class and list its rows."

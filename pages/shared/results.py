@@ -138,6 +138,14 @@ def class_diagram(method: Method, label: int, notion: Notion, n_bins: int) -> di
 
 
 @kept()
+def class_floor(method: Method, label: int, n_bins: int) -> calib.NoiseFloor:
+    """Return the noise floor of the class-wise ECE of one class, in the bins of its diagram."""
+    score = np.asarray(getattr(method.scores, "proba", method.scores))[:, label]
+    options: dict[str, Any] = {"notion": "confidence", "n_bins": n_bins, "random_state": 0, **method.of_rows}
+    return calib.noise_floor(method.labels == label, calib.ConfidencePrediction(score), **options)
+
+
+@kept()
 def band(method: Method, n_bins: int) -> ConsistencyBand:
     """Return where the points of a perfect model would fall on the reliability diagram."""
     if method.sums is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import time
 from itertools import islice
 
@@ -52,6 +53,26 @@ def test_one_chart_shows_how_a_class_is_confused():
     choice.set_value("class-missed").run()
     assert f"True class {name}, predicted ..." in words(app)
     assert f"Predicted {name}, true class ..." not in words(app)
+
+
+def test_the_class_wise_error_of_a_class_stands_beside_its_floor():
+    app = open_page("pages/diagnose/classes.py")
+    data, code = app.session_state["dataset"].evaluation, app.session_state["class"]
+    score, n_bins = np.asarray(data.proba[:, code], dtype=np.float64), app.session_state["bins"]
+    cell = np.searchsorted(np.arange(1, n_bins) / n_bins, score, side="right")
+
+    def error(happened):
+        sums = np.bincount(cell, weights=happened - score, minlength=n_bins)
+        return np.abs(sums).sum() / len(score)
+
+    random = np.random.default_rng(1)
+    redrawn = [error(random.random(len(score)) < score) for _ in range(400)]
+    said = r"Class-wise\*\*, ECE (\S+) \(a perfect model of this size shows (\S+), at most (\S+) in 95"
+    found = re.search(said, words(app))
+    observed, mean, upper = map(float, found.groups())
+    assert observed == pytest.approx(error(data.labels == code), abs=5e-5)
+    assert mean == pytest.approx(np.mean(redrawn), rel=0.06)
+    assert upper == pytest.approx(np.quantile(redrawn, 0.95), rel=0.1)
 
 
 def test_class_without_a_score_of_its_own_is_explained():

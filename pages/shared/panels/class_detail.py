@@ -9,11 +9,12 @@ import streamlit as st
 
 from calib import figures
 from calib.diagrams import ClassTable, confusions
+from calib.noise.floor import perfect_words
 from calib.notions import Notion
 from calib.reductions import top_label
 from pages.shared.address import keep_in_address
 from pages.shared.panels.rows import rows_panel
-from pages.shared.results import cells, class_diagram, rows_of
+from pages.shared.results import cells, class_diagram, class_floor, rows_of
 from pages.shared.session import Method, dataset
 from pages.shared.widgets import chart, literal, say_rows_needed
 
@@ -77,7 +78,11 @@ def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
             st.info(f"No class-wise diagram: {whose} only the predicted class.")
         else:
             diagram = class_diagram(method, code, notion, n_bins)
-            st.markdown(f"**{notion.capitalize()}**, ECE {diagram.ece:.4f}")
+            floor = ""
+            if notion == "class-wise" and method.sums is None:  # that of the other is in the sentence above
+                perfect = class_floor(method, code, n_bins)
+                floor = f" ({perfect_words(perfect.mean, perfect.quantile(0.95))})"
+            st.markdown(f"**{notion.capitalize()}**, ECE {diagram.ece:.4f}{floor}")
             chart(
                 figures.class_reliability(
                     diagram,
