@@ -156,7 +156,7 @@ def show_confused(method: Method) -> None:
     }
     rows = {"class-wrong": pair.count_when_predicted, "class-missed": pair.count_when_true}
     key = st.segmented_control(
-        "Rows confused with other classes",
+        "Choose rows to see which classes it is confused with",
         list(directions),
         key="confused-by",
         format_func=lambda one: f"{directions[one][0]} ({rows[one].sum():,})",
