@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,8 @@ from calib.validation import check_choice, check_share
 
 #: Decision values beyond this are scaled down to it: log-odds of 16 are where calibrators clip scores.
 LARGEST_DECISION = 16.0
+#: Calibration rows of a fold with its own calibrator: a sigmoid through two rows fits any two.
+MIN_FOLD_ROWS = 3
 RESPONSES = ("auto", "predict_proba", "decision_function")
 
 
@@ -127,7 +129,9 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     random_state : int, RandomState or None
         Seed of that split.
     cv : int, splitter or iterable of (train, test), optional
-        Folds in place of the one split, as in `sklearn.model_selection.check_cv`. None splits once.
+        Folds in place of the one split, as in `sklearn.model_selection.check_cv`. None splits once. Every
+        class needs as many rows as there are folds, and with `ensemble` each fold at least 3 rows of at least
+        2 classes.
     ensemble : bool, default True
         With True, each split gives an estimator and a calibrator, and probabilities are averaged over them.
         With False, the scores of all splits together fit one calibrator, and the estimator is fitted on all
@@ -210,8 +214,8 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         y : (n,) array_like
             Class labels.
         sample_weight : (n,) array_like of float, optional
-            Weights of the rows: of the calibrator, and of the estimator where its `fit` takes weights (with
-            metadata routing, where it requests them).
+            Weights of the rows: of the calibrator, and of the estimator if its `fit` takes weights (with
+            metadata routing, if it requests them).
         **fit_params
             Handed on to the estimator's `fit`, those with an entry per row by row. With metadata routing, to
             whatever requests them, the splitter of `cv` included.
@@ -220,8 +224,13 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         ------
         InputError
             If the estimator has neither predict_proba nor decision_function, no rows are left for the
-            calibrator, `y` has a class that a frozen estimator does not know, or the calibrator cannot use
-            weights or gives no probabilities that could be averaged.
+            calibrator, folds are too small, `y` has a class that a frozen estimator does not know, or the
+            calibrator cannot use weights or gives no probabilities that could be averaged.
+
+        Warns
+        -----
+        UserWarning
+            If the estimator's `fit` takes no weights: it is then fitted without them.
         """
         response = self._response()
         X, y, sample_weight = indexable(X, y, sample_weight)
@@ -241,7 +250,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             pair = FittedPair(self.estimator if frozen else fitted(train), response, self.classes_)
             return pair, pair.values(_safe_indexing(X, test))
 
-        splits = list(self._splits(X, labels, to_splitter))
+        splits = self._splits(X, labels, to_splitter)
         several = Parallel(n_jobs=self.n_jobs)(
             delayed(pair_and_values)(np.asarray(train), np.asarray(test)) for train, test in splits
         )
@@ -356,20 +365,48 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
             return routed.estimator.fit, routed.splitter.split if "splitter" in routed else {}
-        if sample_weight is not None and has_fit_parameter(self.estimator, "sample_weight"):
-            params = {**params, "sample_weight": sample_weight}
+        if sample_weight is None or isinstance(self.estimator, FrozenEstimator):
+            return params, {}
+        if has_fit_parameter(self.estimator, "sample_weight"):
+            return {**params, "sample_weight": sample_weight}, {}
+        if not any(name.endswith("__sample_weight") for name in params):  # of a step of a pipeline
+            warnings.warn(
+                f"sample_weight is used by the calibrator alone: {type(self.estimator).__name__}.fit has no "
+                "such argument. For a pipeline, also pass the weights to its last step, as "
+                "step__sample_weight.",
+                UserWarning,
+                stacklevel=3,
+            )
         return params, {}
 
-    def _splits(self, X: Any, labels: np.ndarray, params: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
+    def _splits(self, X: Any, labels: np.ndarray, params: dict[str, Any]) -> list[tuple[Any, Any]]:
         """Rows for the estimator and rows for the calibrator, of each split."""
         if isinstance(self.estimator, FrozenEstimator):
             nothing = np.empty(0, dtype=np.intp)
-            return iter([(nothing, np.arange(len(labels)))])
+            return [(nothing, np.arange(len(labels)))]
         if self.cv is None:
-            return iter([self._divide(labels)])
-        from sklearn.model_selection import check_cv  # and with it half of scikit-learn
+            return [self._divide(labels)]
+        from sklearn.model_selection import LeaveOneOut, check_cv  # and with it half of scikit-learn
 
-        return check_cv(self.cv, labels, classifier=True).split(X, labels, **params)
+        cv = check_cv(self.cv, labels, classifier=True)
+        n_folds = len(labels) if isinstance(cv, LeaveOneOut) else getattr(cv, "n_splits", 0)
+        classes, counts = np.unique(labels, return_counts=True)
+        rarest = counts.argmin()
+        if counts[rarest] < n_folds:
+            raise InputError(
+                f"cv makes {n_folds} folds of n_samples={len(labels)}, and class {str(classes[rarest])!r} "
+                f"has {counts[rarest]} rows; every class needs at least a row in each fold. Use fewer folds"
+            )
+        splits = list(cv.split(X, labels, **params))
+        for number, (_, test) in enumerate(splits if self.ensemble else ()):
+            n_rows, n_classes = len(labels[test]), len(np.unique(labels[test]))
+            if n_rows < MIN_FOLD_ROWS or n_classes < min(2, len(classes)):
+                raise InputError(
+                    f"fold {number} of cv has {n_rows} rows of {n_classes} of {len(classes)} classes for its "
+                    f"calibrator; with ensemble=True it needs at least {MIN_FOLD_ROWS} rows, of at least 2 "
+                    "classes. Use fewer folds, shuffled or stratified folds, or ensemble=False"
+                )
+        return splits
 
     def _divide(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows for the estimator and for the calibrator, both ascending, stratified by class."""

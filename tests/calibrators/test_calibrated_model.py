@@ -17,11 +17,14 @@ from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
+    KFold,
+    LeaveOneOut,
     StratifiedKFold,
     cross_val_predict,
     cross_val_score,
 )
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -291,6 +294,51 @@ def test_weights_reach_estimator_and_calibrator(three_classes):
     assert np.allclose(model.predict_proba(X)[0], count / count.sum(), atol=0.01)
     with pytest.raises(InputError, match="cannot use sample_weight"):
         CalibratedModel(Recorder(), Unweighted()).fit(X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("cv", "ensemble", "refused"),
+    [
+        (LeaveOneOut(), True, True),
+        (LeaveOneOut(), False, True),
+        (21, True, True),  # 21 folds of a class of 20 rows
+        (KFold(30, shuffle=True, random_state=0), False, True),
+        ([(np.arange(2, 60), np.arange(2)), (np.arange(58), [58, 59])], True, True),  # rows of both classes
+        ([(np.arange(20, 60), np.arange(20)), (np.arange(40), np.arange(40, 60))], True, False),
+        ([(np.arange(1, 60), [0]), (np.arange(59), [59])], False, False),  # one calibrator for both rows
+        ([(np.arange(20, 60), np.arange(0, 20, 3)), (np.arange(40), np.arange(40, 60))], True, True),
+        (20, True, False),
+    ],
+)
+def test_folds_too_small_to_calibrate_on_are_refused(cv, ensemble, refused):
+    """Rows 0, 3, 6, ... are of class "a" alone."""
+    y = np.array(["a", "b", "b"] * 20)
+    X = np.random.default_rng(0).normal(size=(60, 2)) + (y == "a")[:, None]
+    model = CalibratedModel(LogisticRegression(), SMOOTH, cv=cv, ensemble=ensemble)
+    if not refused:
+        assert model.fit(X, y).predict_proba(X).std() > 0.05
+        return
+    with pytest.raises(InputError, match="Use fewer folds"):
+        model.fit(X, y)
+    if not isinstance(cv, list):  # scikit-learn trusts folds that are given row by row
+        with pytest.raises(ValueError, match="fold|LeaveOneOut"):
+            CalibratedClassifierCV(LogisticRegression(), cv=cv, ensemble=ensemble).fit(X, y)
+
+
+def test_weights_that_the_estimator_cannot_use_are_told(three_classes):
+    X, y = three_classes
+    weight = np.where(y == "bee", 3.0, 1.0)
+    neighbours = CalibratedModel(KNeighborsClassifier(), SMOOTH)
+    with pytest.warns(UserWarning, match="KNeighborsClassifier.fit has no such argument"):
+        model = neighbours.fit(X, y, sample_weight=weight)
+    assert not np.array_equal(model.predict_proba(X), clone(neighbours).fit(X, y).predict_proba(X))
+    pipeline = make_pipeline(StandardScaler(), Recorder())
+    with pytest.warns(UserWarning, match="as step__sample_weight"):
+        CalibratedModel(pipeline, SMOOTH).fit(X, y, sample_weight=weight)
+    # Neither a frozen estimator nor a pipeline whose step gets the weights misses them: no warning.
+    CalibratedModel(FrozenEstimator(KNeighborsClassifier().fit(X, y)), SMOOTH).fit(X, y, sample_weight=weight)
+    both = {"sample_weight": weight, "recorder__sample_weight": weight}
+    assert CalibratedModel(pipeline, SMOOTH).fit(X, y, **both).estimator_[-1].weight_ is not None
 
 
 class Unweighted(TemperatureScaling):
