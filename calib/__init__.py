@@ -14,6 +14,7 @@ from calib.interrupts import *  # first of all
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from calib.delegates import DELEGATES
 from calib.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -68,6 +69,12 @@ PACKAGES = (
 
 #: Packages whose names are not names of calib too: `calib.figures.reliability`; `calib.report` is called.
 APART = ("export", "figures", "report", "scale")
+
+
+DELEGATES["plot"] = lambda result, **options: import_module("calib.figures").drawn(result, **options)
+DELEGATES["read"] = lambda source, **options: import_module("calib.formats").read_predictions(
+    source, **options
+)
 
 
 def __getattr__(name: str) -> object:

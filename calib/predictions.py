@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from importlib import import_module
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,6 +21,7 @@ from calib.announcements import (
     owned,
     read_only,
 )
+from calib.delegates import DELEGATES
 from calib.exceptions import InputError
 from calib.parallel import BUSY, busy_slices, cached_slices, map_row_blocks, map_threads
 from calib.validation import (
@@ -170,8 +170,7 @@ class Predictions(Announcement):
     @classmethod
     def read(cls, source: Any, **options: Any) -> Predictions:
         """Read a file with a probability for every class; see `calib.read_predictions`."""
-        readers = import_module("calib.formats")  # which stands above this module, and takes what it gives
-        rows: Predictions = readers.read_predictions(source, **options)
+        rows: Predictions = DELEGATES["read"](source, **options)
         return rows
 
     def __repr__(self) -> str:

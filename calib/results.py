@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from importlib import import_module
 from typing import Any
 
 import numpy as np
+
+from calib.delegates import DELEGATES
 
 #: Characters of the text of one field, and fields that are written.
 LONGEST_FIELD, MOST_FIELDS = 70, 20
@@ -40,7 +41,7 @@ class Drawn(Result):
 
     def plot(self, **options: Any) -> Any:
         """Return its plotly figure; options are those of the function in `calib.figures` that draws it."""
-        return import_module("calib.figures").drawn(self, **options)
+        return DELEGATES["plot"](self, **options)
 
 
 def _short(value: Any) -> str:

@@ -33,8 +33,8 @@ LOOK = """
 
 
 def imported(path: Path) -> set[str]:
-    """Every module named by an import statement of a file, wherever in the file it stands."""
-    names = set()
+    """Every module that a file imports, by a statement or a call with its name, wherever it stands."""
+    names = {name for name in called_imports(path) if name is not None}
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
@@ -42,6 +42,19 @@ def imported(path: Path) -> set[str]:
             assert node.level == 0, f"{path}: imports are absolute"
             names.add(str(node.module))
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return names
+
+
+def called_imports(path: Path) -> list[str | None]:
+    """Return the module named by each call of `import_module` or `__import__`, None where it is computed."""
+    names: list[str | None] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call):
+            continue
+        function = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
+        if function in ("import_module", "__import__"):
+            name = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
+            names.append(str(name) if name is not None else None)
     return names
 
 
