@@ -74,13 +74,14 @@ def _accepted(graph: Graph, data: dict[str, Any], label: str, confidence: str) -
 
 def _scaled(graph: Graph, data: dict[str, Any], proba: str) -> str:
     log_p = graph.op("Log", graph.op("Max", proba, graph.number(data["floor"])))
-    kind, uniform = data["kind"], graph.number(1.0 / data["n_classes"])
+    kind = data["kind"]
     if "temperature" in data:
         logits = graph.op("Div", log_p, graph.number(data["temperature"]))
         tempered = graph.op("Softmax", logits, axis=1)
     if kind == "temperature":
         return tempered
     if kind == "ensemble-temperature":
+        uniform = graph.number(1.0 / data["n_classes"])
         components = tempered, graph.op("Softmax", log_p, axis=1), uniform
         first, second, third = (
             graph.op("Mul", component, graph.number(weight))
@@ -88,7 +89,8 @@ def _scaled(graph: Graph, data: dict[str, Any], proba: str) -> str:
         )
         return graph.op("Min", graph.op("Add", graph.op("Add", first, second), third), graph.number(1.0))
     if kind in ("structured-vector", "structured-matrix"):
-        smoothed = graph.op("Add", graph.op("Mul", tempered, graph.number(data["n_samples"])), uniform)
+        weighted = graph.op("Mul", tempered, graph.number(data["n_samples"]))
+        smoothed = graph.op("Add", weighted, graph.number(1.0 / data["n_classes"]))
         log_p = graph.op("Log", graph.op("Div", smoothed, graph.number(data["n_samples"] + 1.0)))
     if kind == "top-versus-all":
         logits = graph.op("Mul", log_p, graph.array(np.array(data["weights"])))
@@ -180,10 +182,10 @@ def _completed(graph: Graph, proba: str, label: str, confidence: str) -> str:
 def _calibrated(graph: Graph, data: dict[str, Any], problem: str, scores: str) -> str:
     """Send each score through the calibrator of its binary problem; shapes are kept."""
     table = np.array(data["calibrators"])
-    index = graph.op("Gather", graph.array(table), problem)
-    fitted_index = graph.op("Max", index, graph.array(np.int64(0)))
     if not (table >= 0).any():
         return graph.op("Identity", scores)
+    index = graph.op("Gather", graph.array(table), problem)
+    fitted_index = graph.op("Max", index, graph.array(np.int64(0)))
     if data["curve"] == "logistic":
         calibrated = _logistic(graph, np.array(data["weights"]), fitted_index, scores)
     else:

@@ -32,6 +32,26 @@ def test_binary_calibrators_have_graphs(name):
     assert verify_onnx(to_onnx(calibrator), calibrator, np.linspace(0, 1, 1001)) < 1e-9
 
 
+def assert_all_is_used(model: bytes) -> None:
+    """Check that nodes read each stored constant: onnxruntime warns of one that none reads at every load."""
+    graph = onnx.load_from_string(model).graph
+    read = {name for node in graph.node for name in node.input}
+    assert {one.name for one in graph.initializer} <= read
+
+
+@pytest.mark.parametrize("opset", [13, None])
+@pytest.mark.parametrize("logits", [False, True])
+@pytest.mark.parametrize("name", MULTICLASS)
+def test_every_constant_of_a_graph_is_used(name, logits, opset):
+    assert_all_is_used(to_onnx(fitted(name), logits=logits, opset=opset))
+
+
+@pytest.mark.parametrize("logits", [False, True])
+@pytest.mark.parametrize("name", ALONE)
+def test_every_constant_of_the_graph_of_a_binary_calibrator_is_used(name, logits):
+    assert_all_is_used(to_onnx(fitted_binary(name), logits=logits))
+
+
 def test_scores_on_an_edge_fall_in_the_same_bin():
     scores = np.array([0.1, 0.3, 0.6, 0.9], dtype=np.float32)
     calibrator = HistogramBinning(n_bins=4).fit(scores, [0, 1, 0, 1])
