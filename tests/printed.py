@@ -3,6 +3,7 @@
 A page is Markdown. A block of Python with prompts is a doctest, one without is executed; both share the names
 of the page. In a block of `sh` every line is a command; in a block of `console` commands follow a "$", and
 their output is compared, "..." standing for anything. In a block of `yaml`, commands of calib are run, too.
+`python -m tests.printed PAGE ...` runs pages and writes what they print today into them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -28,8 +31,11 @@ from tests import ROOT
 FENCE = re.compile(r"^( *)```+ *\{?([\w-]*)\}?[^\n]*\n(.*?)^\1```+ *$", re.MULTILINE | re.DOTALL)
 RUN = ("python", "sh", "console", "yaml")
 CHECKER, COMPARED = doctest.OutputChecker(), doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-#: What only a shell understands.
-SHELL = re.compile(r"[|<>;&$`]")
+CONTINUED = re.compile(r"\\\n *")
+#: What only a shell understands, and what needs none: output into a file.
+SHELL, INTO_FILE = re.compile(r"[|<>;&$`]"), re.compile(r"([^|<>;&$`]+) > ([\w.-]+)")
+#: Sections that are run elsewhere, for their packages: tests/scale/test_dask.py, test_spark.py.
+APART = {"scale.md": ("Dask", "Spark")}
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
@@ -57,18 +63,32 @@ def blocks(page: str) -> list[Block]:
     return found
 
 
-def commands(block: Block) -> list[tuple[str, str | None]]:
-    """Return the commands of a block, each with the output that it must print, None where none is shown."""
-    text = re.sub(r"\\\n *", "", block.text)
+@dataclass(frozen=True)
+class Command:
+    """A command of a block; the output that must follow it, None if none is shown, and the line of that."""
+
+    text: str
+    output: str | None = None
+    line: int = 0
+
+
+def commands(block: Block) -> list[Command]:
+    """Return the commands of a block."""
     if block.language == "console":
-        parts = re.split(r"^\$ ", text, flags=re.MULTILINE)
-        assert not parts[0].strip(), f"line {block.line}: a block of console begins with '$ '"
-        return [(one.partition("\n")[0], one.partition("\n")[2]) for one in parts[1:]]
-    lines = [line.strip() for line in text.splitlines()]
+        before, *parts = re.split(r"^\$ ", block.text, flags=re.MULTILINE)
+        assert not before.strip(), f"line {block.line}: a block of console begins with '$ '"
+        found, line = [], block.line
+        for part in parts:
+            typed = re.match(r"(?:.*\\\n)*.*\n", part)[0]
+            text = CONTINUED.sub("", typed).strip()
+            found.append(Command(text, part[len(typed) :], line + typed.count("\n")))
+            line += part.count("\n")
+        return found
+    lines = [line.strip() for line in CONTINUED.sub("", block.text).splitlines()]
     if block.language == "yaml":
         lines = [line.removeprefix("- ").removeprefix("run: ") for line in lines]
         lines = [line for line in lines if of_calib(line.split()) is not None]
-    return [(line, None) for line in lines if line and not line.startswith("#")]
+    return [Command(line) for line in lines if line and not line.startswith("#")]
 
 
 def of_calib(words: list[str]) -> list[str] | None:
@@ -79,21 +99,55 @@ def of_calib(words: list[str]) -> list[str] | None:
     return None
 
 
+@dataclass(frozen=True)
+class Difference:
+    """What a page shows from a line on, and what is printed instead."""
+
+    where: str
+    line: int
+    shown: str
+    printed: str
+
+
+class Comparison(doctest.DocTestRunner):
+    """Runs a doctest and keeps what differs; an error ends it."""
+
+    def __init__(self) -> None:
+        super().__init__(optionflags=COMPARED, verbose=False)
+        self.differences: list[Difference] = []
+
+    def report_failure(self, out, test, example, got) -> None:
+        line = test.lineno + 1 + example.lineno + example.source.count("\n")
+        printed = (
+            re.sub(r"^$", "<BLANKLINE>", got.removesuffix("\n"), flags=re.MULTILINE) + "\n" if got else ""
+        )
+        self.differences.append(Difference(f"{test.name}: {example.source}", line, example.want, printed))
+
+    def report_unexpected_exception(self, out, test, example, exc_info) -> None:
+        raise exc_info[1]
+
+
 def run_page(
-    path: Path,
-    folder: Path,
-    *,
-    shell: bool = False,
-    only: Sequence[str] | None = None,
-    without: Sequence[str] = (),
+    path: Path, folder: Path, *, only: Sequence[str] | None = None, without: Sequence[str] = ()
 ) -> int:
     """Run the blocks of a page in the current folder; return how many examples and commands were run.
 
-    Commands that need a shell are run where `shell`, and otherwise only looked at. `only` names sections to
-    run, "" what stands before the first; `without` names sections to leave out.
+    `only` names sections to run, "" what stands before the first; `without` names sections to leave out.
     """
+    done, differences = compare_page(path, folder, only=only, without=without)
+    assert not differences, (
+        "\n".join(f"{one.where}\nThe page shows\n{one.shown}Printed is\n{one.printed}" for one in differences)
+        + f"If this is meant, run `python -m tests.printed {path}`."
+    )
+    return done
+
+
+def compare_page(
+    path: Path, folder: Path, *, only: Sequence[str] | None = None, without: Sequence[str] = ()
+) -> tuple[int, list[Difference]]:
+    """Run the blocks as `run_page` does; return also what differs from the page."""
     names: dict[str, object] = {"__name__": "__main__"}
-    done = 0
+    done, differences = 0, []
     every = blocks(path.read_text(encoding="utf-8"))
     assert {*(only or ()), *without} <= {block.section for block in every}, f"{path.name} has other sections"
     for block in every:
@@ -101,23 +155,36 @@ def run_page(
         if block.section in without or (only is not None and block.section not in only):
             continue
         if block.language != "python":
-            done += sum(run_command(*one, folder, where, shell=shell) for one in commands(block))
+            for command in commands(block):
+                printed = run_command(command.text, folder, where)
+                done += printed is not None
+                if None not in (printed, command.output) and not CHECKER.check_output(
+                    command.output, printed, COMPARED
+                ):
+                    differences.append(
+                        Difference(f"{where}: {command.text}", command.line, command.output, printed)
+                    )
         elif ">>>" in block.text:
-            parser, runner = (
-                doctest.DocTestParser(),
-                doctest.DocTestRunner(optionflags=COMPARED, verbose=False),
-            )
-            examples = parser.get_doctest(block.text, names, where, str(path), block.line - 1)
-            said = io.StringIO()
-            result = runner.run(examples, out=said.write, clear_globs=False)
-            names = examples.globs
-            assert result.failed == 0, said.getvalue()
-            done += result.attempted
+            test = doctest.DocTestParser().get_doctest(block.text, names, where, str(path), block.line - 1)
+            comparison = Comparison()
+            done += comparison.run(test, out=lambda text: None, clear_globs=False).attempted
+            names = test.globs
+            differences += comparison.differences
         else:
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(block.text, where, "exec"), names)
             done += 1
-    return done
+    return done, differences
+
+
+def rewritten(page: str, differences: Sequence[Difference]) -> str:
+    """Return a page that shows what is printed."""
+    lines = page.splitlines(keepends=True)
+    for one in sorted(differences, key=lambda one: one.line, reverse=True):
+        place = slice(one.line - 1, one.line - 1 + one.shown.count("\n"))
+        indent = re.match(" *", lines[one.line - 2])[0]
+        lines[place] = [textwrap.indent(one.printed, indent)]
+    return "".join(lines)
 
 
 def run_notebook(path: Path) -> int:
@@ -151,21 +218,23 @@ def look_at_page(path: Path) -> None:
             if ">>>" not in block.text:
                 compile(block.text, where, "exec")
         else:
-            for command, _ in commands(block):
-                look_at_command(command, where)
+            for command in commands(block):
+                look_at_command(command.text, where)
 
 
-def run_command(command: str, output: str | None, folder: Path, where: str, *, shell: bool) -> int:
-    """Run a command, or look at one that would install, build or serve; return 1 if it was run."""
+def run_command(command: str, folder: Path, where: str) -> str | None:
+    """Run a command and return what it prints; what installs, builds or serves is only looked at: None."""
     command, _, comment = command.partition("  #")
     expected = int(match[1]) if (match := re.search(r"exits with (\d)", comment)) else 0
     where = f"{where}: {command}"
     look_at_command(command, where)
-    needs_shell = SHELL.search(command) is not None
     arguments = of_calib(shlex.split(command))
-    if arguments is None or arguments[0] == "app" or (needs_shell and not shell):
-        return 0
-    if needs_shell:
+    if arguments is None or arguments[0] == "app":
+        return None
+    if into := INTO_FILE.fullmatch(command):
+        with (folder / into[2]).open("w", encoding="utf-8") as file, contextlib.redirect_stdout(file):
+            code, printed = main(of_calib(shlex.split(into[1]))), ""
+    elif SHELL.search(command):
         program = f'calib() {{ {shlex.quote(sys.executable)} -m calib "$@"; }}\nset -o pipefail\n{command}\n'
         ran = subprocess.run(
             ["bash", "-c", program],
@@ -173,17 +242,15 @@ def run_command(command: str, output: str | None, folder: Path, where: str, *, s
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
+            encoding="utf-8",
         )
-        code, said = ran.returncode, ran.stdout
+        code, printed = ran.returncode, ran.stdout
     else:
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
+        with contextlib.redirect_stdout(io.StringIO()) as said:
             code = main(arguments)
-        said = printed.getvalue()
+        printed = said.getvalue()
     assert code == expected, f"{where}: exit code {code}"
-    if output is not None:
-        assert CHECKER.check_output(output, said, COMPARED), f"{where} prints\n{said}"
-    return 1
+    return printed
 
 
 def has_command(name: str) -> bool:
@@ -218,3 +285,18 @@ def look_at_command(command: str, where: str) -> None:
             assert (ROOT / "compose.yaml").is_file(), where
         case _:
             raise AssertionError(f"{where}: no test knows this command")
+
+
+def write_pages(pages: Sequence[str]) -> None:
+    """Run each page in a folder of its own, and write into it what it prints."""
+    for page in pages:
+        path = Path(page).resolve()
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            _, differences = compare_page(path, Path(folder), without=APART.get(path.name, ()))
+        text = path.read_text(encoding="utf-8")
+        path.write_text(rewritten(text, differences), encoding="utf-8")
+        print(f"{page}: {len(differences)} outputs written again")
+
+
+if __name__ == "__main__":
+    write_pages(sys.argv[1:])

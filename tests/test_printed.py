@@ -11,12 +11,15 @@ import pytest
 
 from tests import ROOT
 from tests.printed import (
+    APART,
     FENCE,
     RUN,
     Block,
     blocks,
     commands,
+    compare_page,
     look_at_page,
+    rewritten,
     run_command,
     run_notebook,
     run_page,
@@ -26,13 +29,8 @@ DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [*sorted(ROOT.glob("*.md")), *DOCS]
 #: Run elsewhere, section by section where their packages are installed: tests/test_production.py.
 ELSEWHERE = ("production.md",)
-#: Sections that are run elsewhere, for their packages: tests/scale/test_dask.py, test_spark.py.
-APART = {"scale.md": ("Dask", "Spark")}
 WITH_BLOCKS = [path for path in PAGES if blocks(path.read_text(encoding="utf-8"))]
 PRINTED = [path for path in WITH_BLOCKS if path.name not in ELSEWHERE]
-
-#: Pages that take seconds, or need matplotlib: run in the thorough profile, as are commands in a shell.
-SLOW = ("command_line.md", "gallery.md", "gate.md", "many_classes.md", "one_file.md", "paper.md", "scale.md")
 
 
 def name(path: Path) -> str:
@@ -40,23 +38,16 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("path", [one for one in PRINTED if one.name not in SLOW], ids=name)
+@pytest.mark.parametrize("path", PRINTED, ids=name)
 def test_what_a_page_prints_runs(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run_page(path, tmp_path)
+    run_page(path, tmp_path, without=APART.get(path.name, ()))
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.ipynb")), ids=name)
 def test_a_notebook_runs(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run_notebook(path) > 5
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("path", PRINTED, ids=name)
-def test_all_that_a_page_prints_runs(path, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    run_page(path, tmp_path, shell=True, without=APART.get(path.name, ()))
 
 
 def test_what_pages_name_is_there():
@@ -109,21 +100,55 @@ def test_every_page_is_reached_from_the_first_one():
     assert {*DOCS, *(ROOT / "docs").rglob("*.ipynb")} == set(reached)
 
 
-def test_commands_that_lie_are_found(tmp_path, monkeypatch):
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """A file of predictions, a.csv, in the current folder."""
     monkeypatch.chdir(tmp_path)
     proba = np.random.default_rng(0).dirichlet(np.ones(3), 60)
     frame = pd.DataFrame(proba, columns=["cat", "dog", "hen"])
     frame.assign(label=np.tile(["cat", "dog", "hen"], 20)).to_csv("a.csv", index=False)
-    block = Block("console", "$ calib check \\\n    a.csv\nfine\n", 1)
-    assert commands(block) == [("calib check a.csv", "fine\n")]
-    assert run_command("calib check a.csv", None, tmp_path, "page", shell=False) == 1
-    for command, output in [
-        ("calib check a.csv", "other words\n"),
-        ("calib check missing.csv", None),
-        ("calib chekc a.csv | head", None),
-        ("make coffee", None),
-        ('pip install "calib-diagnostics[coffee]"', None),
-        ("rm -r /", None),
-    ]:
-        with pytest.raises((AssertionError, SystemExit)):
-            run_command(command, output, tmp_path, "page", shell=False)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "calib check missing.csv",
+        "calib check missing.csv > out.txt",
+        "calib chekc a.csv | head",
+        "make coffee",
+        'pip install "calib-diagnostics[coffee]"',
+        "rm -r /",
+    ],
+)
+def test_commands_that_lie_are_found(command, table, tmp_path):
+    with pytest.raises((AssertionError, SystemExit)):
+        run_command(command, tmp_path, "page")
+
+
+def test_commands_run_with_what_follows_them(table, tmp_path):
+    block = Block("console", "$ calib check \\\n    a.csv\nfine\n\n$ calib check a.csv\nmore\n", 1)
+    one, other = commands(block)
+    assert (one.text, one.output, one.line) == ("calib check a.csv", "fine\n\n", 3)
+    assert (other.text, other.output, other.line) == ("calib check a.csv", "more\n", 6)
+    printed = run_command(one.text, tmp_path, "page")
+    assert printed.startswith("evaluation: 60 rows")
+    assert run_command("calib check a.csv | cat", tmp_path, "page") == printed
+    assert run_command("calib check a.csv > out.txt", tmp_path, "page") == ""
+    assert (tmp_path / "out.txt").read_text(encoding="utf-8") == printed
+    assert run_command("make test", tmp_path, "page") is None
+
+
+def test_pages_that_lie_are_found_and_written_again(table, tmp_path):
+    page = tmp_path / "page.md"
+    lines = [">>> 1 + 1", "3", ">>> for i in range(2):", "...     print(i)", "1", ">>> print()"]
+    text = "\n".join(["```python", *lines, "```", "", "```console", "$ calib check a.csv", "fine", "```", ""])
+    page.write_text(text, encoding="utf-8")
+    with pytest.raises(AssertionError, match="The page shows"):
+        run_page(page, tmp_path)
+    done, differences = compare_page(page, tmp_path)
+    assert (done, [one.line for one in differences]) == (4, [3, 6, 12])
+    page.write_text(rewritten(text, differences), encoding="utf-8")
+    assert run_page(page, tmp_path) == 4
+    assert page.read_text(encoding="utf-8").startswith(
+        "\n".join(["```python", lines[0], "2", *lines[2:4], "0", "1", lines[5], "```", ""])
+    )
