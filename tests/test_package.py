@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -57,32 +58,47 @@ def test_wheel_is_named_versioned_and_described(wheel):
     assert not [name for name in names if "__pycache__" in name]
 
 
+def files(folder: str) -> set[str]:
+    """Files in a folder of the repository, without what Python compiles."""
+    found = (path for path in (ROOT / folder).rglob("*") if path.is_file())
+    return {path.relative_to(ROOT).as_posix() for path in found if path.parent.name != "__pycache__"}
+
+
 def test_wheel_holds_every_file_of_library_and_app(wheel):
-    """Files that Git knows or would take; `app.py`, pages and assets stand in a folder of the package."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-    )
-    if listed.returncode:
-        pytest.skip("not a git checkout")
-    files = set(filter(None, listed.stdout.decode().split("\0")))
-    library = {name for name in files if name.startswith("calib/")}
-    app = {name for name in files if name.startswith(("pages/", "assets/"))}
-    app |= {"app.py", "serve.py", ".streamlit/config.toml"}
+    """`app.py`, pages and assets stand in a folder of the package."""
+    app = files("pages") | files("assets") | {"app.py", "serve.py", ".streamlit/config.toml"}
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if name.startswith("calib/")}
-    assert held == library | {f"calib/app/{name}" for name in app}
+    assert held == files("calib") | {f"calib/app/{name}" for name in app}
 
 
-def test_source_archive_gives_the_same_wheel(wheel, tmp_path):
-    archive = build("sdist", ROOT, tmp_path)
-    with tarfile.open(archive) as file:
-        file.extractall(tmp_path / "source", filter="data")
-    (source,) = (tmp_path / "source").iterdir()
+@pytest.fixture(scope="module")
+def source(tmp_path_factory) -> Path:
+    """The folder that the source archive holds."""
+    folder = tmp_path_factory.mktemp("sdist")
+    with tarfile.open(build("sdist", ROOT, folder)) as archive:
+        archive.extraction_filter = lambda member, path: member  # `filter=` came with 3.11.4
+        archive.extractall(folder / "source")
+    (source,) = (folder / "source").iterdir()
+    return source
+
+
+def test_source_archive_gives_the_same_wheel(source, wheel, tmp_path):
     assert (source / "tests/test_package.py").is_file()
     assert build("wheel", source, tmp_path).read_bytes() == wheel.read_bytes()
+
+
+def test_no_published_file_names_a_place_on_one_machine(source):
+    place = re.compile(
+        r"(?<![\w.])/(?:" + "|".join(["work", "farm", "root", "tmp", r"home/\w+", r"Users/\w+"]) + ")/"
+    )
+    found, read = [], 0
+    for path in source.rglob("*"):
+        if path.is_file() and b"\0" not in (data := path.read_bytes())[:4096]:
+            read += 1
+            found += [f"{path}: {hit[0]}" for hit in place.finditer(data.decode("utf-8", "replace"))]
+    assert read > 100
+    assert not found
 
 
 @pytest.mark.parametrize("part", ["base", pytest.param("app", marks=pytest.mark.thorough)])

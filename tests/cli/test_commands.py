@@ -447,7 +447,9 @@ def test_apply_corrects_for_label_shift(capsys, table, tmp_path):
     shift = LabelShiftCorrection().fit(calibrator.predict_proba(proba), y)
     shift = shift.adapt(calibrator.predict_proba(new[list(NAMES)].to_numpy()))
     assert code == 0
-    np.testing.assert_allclose([row["estimated share"] for row in data["class_shares"]], shift.target)
+    # EM ends when no share changes by more than 1e-10: smaller shares are known to no relative accuracy
+    shares = [row["estimated share"] for row in data["class_shares"]]
+    np.testing.assert_allclose(shares, shift.target, atol=1e-10)
     written = read_csv(tmp_path / "out.csv").filter(like="p(").to_numpy()
     np.testing.assert_allclose(
         written, shift.correct(calibrator.predict_proba(new[list(NAMES)].to_numpy())), rtol=1e-6
