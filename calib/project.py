@@ -29,7 +29,8 @@ from calib.announcements import (
     TopLabelPrediction,
 )
 from calib.exceptions import InputError
-from calib.formats.numpy import DAMAGED, damaged, read_array
+from calib.formats.archives import open_archive, refuse_damage
+from calib.formats.numpy import read_array
 from calib.formats.roles import Roles
 from calib.formats.source import Limits, Source, open_source
 from calib.formats.tables import Table, check_distinct, packed_table
@@ -219,11 +220,8 @@ class Project:
                 f"{opened.name!r} is not a project file: it is no archive with a {MANIFEST!r}; give the file "
                 "that calib wrote when the project was saved"
             )
-        try:
-            with opened.open() as file, zipfile.ZipFile(file) as archive:
-                return _Reading(archive, opened, limits).project()
-        except DAMAGED as error:
-            raise damaged("project file", error) from None
+        with opened.open() as file, open_archive(file, "project file") as archive:
+            return _Reading(archive, opened, limits).project()
 
     def frame(self) -> pd.DataFrame:
         """Return what the project holds: a row per thing, with the columns "what" and "holds"."""
@@ -289,11 +287,12 @@ def is_project(head: bytes, opened: Callable[[], BinaryIO]) -> bool:
     """Return whether a file with these first bytes, which `opened` opens, is a project file."""
     if not head.startswith(b"PK"):
         return False
-    try:
-        with opened() as file, zipfile.ZipFile(file) as archive:
-            return MANIFEST in archive.namelist()
-    except (*DAMAGED, ValueError):
-        return False
+    with opened() as file:
+        try:
+            with refuse_damage("project file"), zipfile.ZipFile(file) as archive:
+                return MANIFEST in archive.namelist()
+        except InputError:
+            return False
 
 
 def _in_words(settings: Mapping[str, str]) -> str:
@@ -395,7 +394,8 @@ class _Reading:
             raise InputError(
                 f"the project file: {name} has more than {most:,} bytes; it is too large to load"
             )
-        return self.archive.read(info)
+        with refuse_damage("project file"):
+            return self.archive.read(info)
 
     def project(self) -> Project:
         """Return the project."""
@@ -503,7 +503,7 @@ class _Reading:
         if info is None:
             raise InputError(f"the project file lacks the array {str(name)[:60]!r}; save it again")
         if name not in self.arrays:
-            with self.archive.open(info) as member:
+            with refuse_damage("project file"), self.archive.open(info) as member:
                 array = read_array(member, info.file_size, self.limits, f"array {name!r}")  # type: ignore[arg-type]
             array.flags.writeable = False
             self.arrays[name] = array

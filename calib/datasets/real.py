@@ -6,8 +6,6 @@ import gzip
 import hashlib
 import os
 import warnings
-import zipfile
-import zlib
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -19,6 +17,7 @@ import sklearn
 
 from calib.datasets.example import COVER_TYPES, EXAMPLE_TITLES, Example
 from calib.exceptions import InputError
+from calib.formats.archives import DAMAGED
 from calib.outputs import write_whole
 from calib.predictions import Predictions
 from calib.validation import check_choice
@@ -224,7 +223,7 @@ def read_covtype(source: str | Path | bytes | IO[bytes]) -> tuple[np.ndarray, np
 def _unpack(raw: bytes) -> bytes:
     try:
         unpacked = gzip.GzipFile(fileobj=BytesIO(raw)).read(MAX_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
+    except DAMAGED as error:
         raise InputError(f"the gzip file is damaged or cut short ({error}); download it again") from None
     if len(unpacked) > MAX_BYTES:
         raise InputError(f"the gzip file unpacks to more than {MAX_BYTES // 1_000_000} MB; COVTYPE has 75 MB")
@@ -308,7 +307,7 @@ def _load(file: Path) -> Arrays | None:
     try:
         with file.open("rb") as handle, np.load(handle, allow_pickle=False) as stored:
             return {name: stored[name] for name in names}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (*DAMAGED, KeyError) as error:
         warnings.warn(f"cached predictions {file.name} are damaged and computed again: {error}", stacklevel=3)
         return None
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import struct
 import zipfile
-import zlib
 from typing import BinaryIO
 
 import numpy as np
 
 from calib.exceptions import InputError
+from calib.formats.archives import open_archive, refuse_damage
 from calib.formats.nested import ranked_matrices
 from calib.formats.source import Limits, Progress, Source, open_source, whole
 from calib.formats.tables import Table, as_numbers, check_distinct
 
 #: The last code point of Unicode.
 MOST_CODE_POINT = 0x10FFFF
-
-#: What reading a damaged archive raises; RuntimeError for members with a password or an unknown compression.
-DAMAGED = (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, struct.error)
 
 
 def read_npy(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
@@ -77,26 +73,16 @@ def read_npz(source: Source, limits: Limits, progress: Progress | None = None) -
     if source.head(2) == b"\x1f\x8b":
         source = open_source(whole(source, limits), limits)
     arrays: dict[str, np.ndarray] = {}
-    with source.open() as file:
-        try:
-            with zipfile.ZipFile(file) as archive:
-                members = archive.infolist()
-                _check_members(members, source, limits)
-                for done, member in enumerate(members, 1):
-                    name = member.filename.removesuffix(".npy")
-                    with archive.open(member) as content:
-                        arrays[name] = read_array(content, member.file_size, limits, f"array {name!r}")  # type: ignore[arg-type]
-                    if progress is not None:
-                        progress(done / len(members), "reading")
-        except DAMAGED as error:
-            raise damaged("NPZ archive", error) from None
+    with source.open() as file, open_archive(file, "NPZ archive") as archive:
+        members = archive.infolist()
+        _check_members(members, source, limits)
+        for done, member in enumerate(members, 1):
+            name = member.filename.removesuffix(".npy")
+            with refuse_damage("NPZ archive"), archive.open(member) as content:
+                arrays[name] = read_array(content, member.file_size, limits, f"array {name!r}")  # type: ignore[arg-type]
+            if progress is not None:
+                progress(done / len(members), "reading")
     return _table_of_arrays(arrays, "npz")
-
-
-def damaged(what: str, error: Exception) -> InputError:
-    """Return the refusal of an archive in which reading met one of `DAMAGED`."""
-    reason = " ".join(str(error).split())[:120]
-    return InputError(f"the {what} is damaged or cut short ({reason}); copy it again")
 
 
 def _check_members(members: list[zipfile.ZipInfo], source: Source, limits: Limits) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from calib.exceptions import InputError
+from calib.formats.archives import refuse_damage
 
 #: Called with the share done (0..1) and a few words about the step.
 Progress = Callable[[float, str], None]
@@ -187,10 +188,8 @@ class Expander:
                 if self._waiting[:2] != b"\x1f\x8b":
                     break
                 self._inflate = zlib.decompressobj(31)
-            try:
+            with refuse_damage("gzip file"):
                 chunk = self._inflate.decompress(self._waiting, missing)
-            except zlib.error as error:
-                raise InputError(f"the gzip file is damaged ({error}); copy it again") from None
             self._waiting = self._inflate.unconsumed_tail or self._inflate.unused_data
             chunks.append(chunk)
             missing -= len(chunk)

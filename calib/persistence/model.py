@@ -6,7 +6,6 @@ import io
 import json
 import os
 import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calib.calibrators.calibrated_model import RESPONSES, CalibratedModel, FittedPair
 from calib.exceptions import CalibratorFileError, InputError, not_installed
+from calib.formats.archives import DAMAGED, open_archive
 from calib.outputs import write_whole
 from calib.persistence.document import MAX_BYTES, dumps, loads
 
@@ -25,18 +25,6 @@ FORMAT, VERSION = "calib-model", 1
 MAX_MODEL_BYTES = 4 * 2**30
 #: Parameters of the model that are kept; folds are not, because the pairs are what came of them.
 PARAMETERS = ("calibration", "random_state", "ensemble", "response")
-
-
-#: What archives raise that are damaged, encrypted (RuntimeError) or packed otherwise (NotImplementedError,
-#: one of these), and what JSON raises that is none or too deep (RecursionError, one of these).
-UNREADABLE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    RuntimeError,
-    UnicodeDecodeError,
-    json.JSONDecodeError,
-)
 
 
 def save_model(model: CalibratedModel, file: str | os.PathLike[str] | BinaryIO) -> None:
@@ -111,7 +99,7 @@ def load_model(file: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[str
     """
     content = Path(file).read_bytes() if isinstance(file, (str, os.PathLike)) else file.read()
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        with open_archive(io.BytesIO(content), "archive") as archive:
             if sum(member.file_size for member in archive.infolist()) > MAX_MODEL_BYTES:
                 raise CalibratorFileError(
                     "model file: it expands to more than 4 GiB; it is too large to load"
@@ -123,7 +111,9 @@ def load_model(file: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[str
                 loads(_member(archive, f"calibrator-{number}.json", MAX_BYTES))
                 for number in range(len(pairs))
             ]
-    except UNREADABLE as error:
+    except CalibratorFileError:
+        raise
+    except DAMAGED as error:  # also what JSON raises that is none, or too deep
         raise CalibratorFileError(f"this is not a model file: {error}") from None
     skops = _skops()
     unknown = sorted(set(skops.get_untrusted_types(data=written)) - set(trusted))
