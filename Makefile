@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 # Modules are compiled when they are first imported: compiling all that is installed takes longer.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: run test pytest browser thorough docs links pictures lint chromium package lowest newest heavy hashes audit clean
+.PHONY: run test pytest browser elsewhere thorough docs links pictures lint chromium package lowest newest heavy hashes audit clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/app.stamp
@@ -30,7 +30,12 @@ pytest: $(VENV)/dev.stamp
 browser: chromium
 	$(TESTS) -n 0 tests/browser
 
-# The same with what is slow, and the coverage of the library and the pages.
+# What reads files, packaging and documentation, once more: in an empty folder, without .git, git and a browser, by
+# another user and the system's own Python if possible.
+elsewhere: $(VENV)/dev.stamp
+	@nice -n 14 $(BIN)/python -m tests.elsewhere
+
+# `make test` with what is slow, and the coverage of the library and the pages.
 thorough: export PYTEST := --cov
 thorough: export HYPOTHESIS_PROFILE := thorough
 thorough: test

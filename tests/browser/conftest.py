@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
 from tests import ROOT
-from tests.browser.chromium import HOW_TO, find
+from tests.browser.chromium import HOW_TO, find_or_skip
 from tests.browser.screen import OUTPUT, settled
 from tests.installed import free_port
 
@@ -42,6 +42,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent) and not isinstance(item, pytest.DoctestItem):
             item.add_marker("browser")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Say once, not of each test, that there is no Chromium."""
+    report = yield
+    if report.skipped and HOW_TO in str(report.longrepr):
+        report.longrepr = (__file__, 0, f"Skipped: {HOW_TO}")
+    return report
 
 
 def answers(url: str) -> bool:
@@ -82,9 +91,7 @@ def app_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    program = find()
-    if program is None:
-        pytest.fail(f'{HOW_TO}. To leave these tests out: -m "not browser"')
+    program = find_or_skip()
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=program, args=FLAGS)
         yield chromium
@@ -92,7 +99,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def context(app_url: str, browser: Browser) -> Iterator[BrowserContext]:
+def context(browser: Browser, app_url: str) -> Iterator[BrowserContext]:
     """One context with a tab that stays open: tabs of a site share a process, which compiles scripts once."""
     context = browser.new_context(reduced_motion="reduce", accept_downloads=True)
     context.set_default_timeout(60_000)
@@ -103,7 +110,7 @@ def context(app_url: str, browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def open_page(
-    app_url: str, context: BrowserContext, request: pytest.FixtureRequest
+    context: BrowserContext, app_url: str, request: pytest.FixtureRequest
 ) -> Iterator[Callable[..., Page]]:
     """Open a page of the app by its path: `open_page("reliability", width=390, scheme="dark")`.
 
