@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from calib.exceptions import InputError
 from calib.notions import NOTIONS, Notion
+from calib.validation import n_axes
 
 
 @dataclass(frozen=True)
@@ -141,11 +140,10 @@ EVERYWHERE = "everywhere"
 
 
 def kind_of(rows: Any) -> Kind:
-    """Return the kind of predictions; a matrix counts as vectors, 1-D scores as binary."""
+    """Return the kind of predictions; a matrix counts as vectors, one score per row as binary."""
     name = getattr(rows, "kind", None)
     if name is None:
-        dimensions = getattr(rows, "ndim", None)
-        name = "binary" if (np.ndim(rows) if dimensions is None else dimensions) == 1 else "vectors"
+        name = "binary" if n_axes(rows) == 1 else "vectors"
     return KINDS[name]
 
 

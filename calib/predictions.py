@@ -33,8 +33,10 @@ from calib.validation import (
     as_scores,
     as_weights,
     check_choice,
+    check_order,
     column_names,
     label_codes,
+    n_axes,
     plain,
 )
 
@@ -305,12 +307,18 @@ def with_codes(values: Any, scores: Any) -> tuple[Any, Any]:
 
     Names are those of predictions, or of the columns of a frame. True classes that were never predicted are
     classes beyond those that a predicted class or a ranked list can have.
+
+    Raises
+    ------
+    InputError
+        If the two are swapped, or a name is no class.
     """
+    check_order(values, scores)
     if isinstance(scores, Announcement):
         names = scores.class_names if scores.kind in ("vectors", "top-label", "top-k") else None  # type: ignore[attr-defined]
     else:
         names, scores = column_names(scores), plain(scores)
-    of_matrix = names is None and not isinstance(scores, Announcement) and np.ndim(scores) == 2
+    of_matrix = names is None and not isinstance(scores, Announcement) and n_axes(scores) == 2
     if values is None or (names is None and not of_matrix):
         return values, scores
     given = np.asarray(plain(values))
@@ -384,7 +392,7 @@ def score_matrix(scores: Any, what: str = "scores") -> np.ndarray:
     """Return the (n, L) scores of predictions with one per class, or of a matrix; rows need not sum to 1."""
     if isinstance(scores, (Predictions, MultilabelPrediction)):
         return scores.proba
-    return as_scores(scores, ndim=2, what=what)
+    return as_class_scores(scores, what)
 
 
 def highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -39,7 +39,7 @@ from calib.predictions import (
     weights_of,
     with_codes,
 )
-from calib.validation import as_labels, as_outcomes, as_scores, binary_outcomes, label_codes
+from calib.validation import as_labels, as_outcomes, as_scores, binary_outcomes, label_codes, n_axes
 
 __all__ = ["reduce_to_binary"]
 
@@ -67,7 +67,8 @@ def reduce_to_binary(
         True class codes; for 1-D scores, whether the event happened: 0 and 1, or two labels of which the
         greater one is the event; for a `MultilabelPrediction`, (n, L), whether each class is true.
     scores : (n, L) or (n,) array_like, or predictions of any kind
-        Scores in [0, 1]; rows need not sum to 1 (class-wise calibrators do not normalise).
+        Scores in [0, 1]; rows need not sum to 1 (class-wise calibrators do not normalise). A column (n, 1)
+        counts as (n,).
         A `TopLabelPrediction` serves "confidence" and "top-label" only. 1-D scores and a `BinaryPrediction`
         are one binary problem for every notion but the top-K ones: P(Y = 1) with a 0/1 label, or confidence
         with correct or not. A `ConfidencePrediction` serves "confidence" only, a `MultilabelPrediction`
@@ -186,7 +187,7 @@ def event_scores(scores: Any) -> np.ndarray | None:
         return scores.score
     if isinstance(scores, ConfidencePrediction):
         return scores.confidence
-    if isinstance(scores, (Announcement, BinaryProblems)) or np.ndim(scores) != 1:
+    if isinstance(scores, (Announcement, BinaryProblems)) or n_axes(scores) != 1:
         return None
     return as_scores(scores, ndim=1, what="scores")
 
@@ -335,7 +336,7 @@ def _has_columns(scores: Any) -> bool:
     """Whether there is a score for every class."""
     if isinstance(scores, Announcement):
         return isinstance(scores, (Predictions, MultilabelPrediction))
-    return np.ndim(scores) == 2
+    return n_axes(scores) == 2
 
 
 def top_label(scores: Any, what: str = "scores") -> tuple[np.ndarray, np.ndarray]:

@@ -38,9 +38,44 @@ def column_names(values: Any) -> tuple[str, ...] | None:
     return tuple(names)
 
 
+def n_axes(values: Any) -> int:
+    """Return 1 for one value per row, (n,) or a column (n, 1), else the number of dimensions."""
+    shape = np.shape(values)
+    return 1 if len(shape) == 2 and shape[1] == 1 else len(shape)
+
+
+def check_order(labels: Any, scores: Any) -> None:
+    """Raise `InputError` if labels and scores are swapped.
+
+    They are if the labels are predictions, or hold a fraction, while the scores are names or whole numbers.
+    """
+    if labels is None or hasattr(scores, "n_samples"):
+        return
+    if hasattr(labels, "n_samples"):
+        seen = f"are a {type(labels).__name__}"
+    else:
+        given = np.asarray(plain(labels))
+        if given.dtype.kind != "f" or n_axes(scores) != 1:
+            return
+        fractions = np.isfinite(given) & (given != np.round(given))
+        found = np.asarray(plain(scores))
+        whole = found.dtype.kind != "f" or bool((found == np.round(found)).all())
+        if not whole or not fractions.any():
+            return
+        at = np.unravel_index(int(fractions.argmax()), given.shape)
+        seen = f"hold {given[at]:.6g} in {_position(at)}"
+    raise InputError(
+        f"labels and scores are swapped: the labels {seen}, and the scores are names or whole numbers. "
+        "Labels come first in ece(y_true, scores), scores come first in fit(scores, y)"
+    )
+
+
 def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
-    """Return a finite float32 or float64 array with values in [0, 1], or raise `InputError`."""
-    array = as_floats(values, ndim=ndim, what=what)
+    """Return a finite float32 or float64 array with values in [0, 1], or raise `InputError`.
+
+    A column (n, 1) counts as (n,).
+    """
+    array = as_floats(values, ndim=ndim, what=what, column=True)
     blocks = busy_slices(len(array), array[:1].size, array.itemsize)
     extremes = map_threads(lambda rows: (array[rows].min(), array[rows].max()), blocks)
     low, high = extremes[0] if len(extremes) == 1 else (np.min(extremes), np.max(extremes))  # NaN if any is
@@ -59,7 +94,11 @@ def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
 
 def as_class_scores(values: Any, what: str) -> np.ndarray:
     """Return an (n, L) matrix of scores of at least 2 classes, or raise `InputError`."""
-    matrix = as_scores(values, ndim=2, what=what)
+    return check_class_columns(as_scores(values, ndim=2, what=what), what)
+
+
+def check_class_columns(matrix: np.ndarray, what: str) -> np.ndarray:
+    """Return an (n, L) matrix of at least 2 columns, or raise `InputError`."""
     if matrix.shape[1] < 2:
         raise InputError(
             f"{what} needs at least 2 columns, one per class; got {matrix.shape[1]}. "
@@ -78,8 +117,11 @@ def check_columns(matrix: np.ndarray, n_classes: int) -> np.ndarray:
     return matrix
 
 
-def as_floats(values: Any, *, ndim: int | None, what: str) -> np.ndarray:
-    """Return a float32 or float64 array with at least one value, of any shape if `ndim` is None, or raise."""
+def as_floats(values: Any, *, ndim: int | None, what: str, column: bool = False) -> np.ndarray:
+    """Return a float32 or float64 array with at least one value, of any shape if `ndim` is None, or raise.
+
+    With `column`, (n, 1) counts as (n,).
+    """
     try:
         array = np.asarray(plain(values))
         if array.dtype not in (np.float32, np.float64):
@@ -87,7 +129,10 @@ def as_floats(values: Any, *, ndim: int | None, what: str) -> np.ndarray:
                 raise ValueError("complex numbers")
             array = array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{what} must be numbers; {error}") from None
+        received = f"got a {type(values).__name__}" if hasattr(values, "n_samples") else error
+        raise InputError(f"{what} must be numbers; {received}") from None
+    if column and ndim == n_axes(array) == 1:
+        array = array.reshape(-1)
     if ndim is not None and array.ndim != ndim:
         shape = "(n, L) matrix" if ndim == 2 else "(n,) vector"
         raise InputError(f"{what} must be an {shape}; got shape {array.shape}")
@@ -282,6 +327,7 @@ def check_choice(value: Any, allowed: Sequence[Any], name: str) -> Any:
 
 def check_binary(scores: Any, outcomes: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return (n,) float64 scores in [0, 1] and (n,) bool outcomes, or raise `InputError`."""
+    check_order(outcomes, scores)
     checked = as_scores(scores, ndim=1, what="scores").astype(np.float64)
     return checked, as_outcomes(outcomes, len(checked))
 

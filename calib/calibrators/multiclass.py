@@ -34,7 +34,14 @@ from calib.reductions import (
     separate_problems,
     top_label,
 )
-from calib.validation import as_floats, as_groups, check_choice, check_columns, check_count
+from calib.validation import (
+    as_floats,
+    as_groups,
+    check_choice,
+    check_class_columns,
+    check_columns,
+    check_count,
+)
 
 
 @dataclass(frozen=True)
@@ -346,6 +353,7 @@ class MulticlassToBinary(BaseEstimator):
             scores: Any = proba
         else:  # the highest scores are checked when they are found
             scores = as_floats(proba, ndim=2, what="proba") if by_rows else score_matrix(proba, "proba")
+            check_class_columns(scores, "proba")
         n_classes = scores.n_classes if isinstance(scores, _WITH_CLASSES) else scores.shape[1]
         shape = self.shape_for(n_classes)
         if isinstance(scores, MultilabelPrediction) and self.normalize:

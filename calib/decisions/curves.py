@@ -14,6 +14,7 @@ from calib.exceptions import InputError
 from calib.predictions import weighted_rows, weights_of
 from calib.reductions import as_problems, event_scores, outcomes_of
 from calib.results import Drawn, Result
+from calib.validation import check_order
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -163,6 +164,7 @@ def decision_curve(
     >>> decision_curve([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1], thresholds=[0.5]).model.tolist()
     [0.0]
     """
+    check_order(y_true, scores)
     event = event_scores(scores)
     if event is None:
         raise InputError("a decision curve needs one score per row, P(Y = 1); these predictions have more")
@@ -248,6 +250,7 @@ def action_counts(y_true: Any, scores: Any, threshold: float, *, sample_weight: 
     >>> counts.hits, counts.missed, counts.needless, counts.left, counts.cost(9.0)
     (1, 1, 1, 1, 2.5)
     """
+    check_order(y_true, scores)
     event = event_scores(scores)
     if event is None:
         raise InputError("actions need one score per row, P(Y = 1); these predictions have more")

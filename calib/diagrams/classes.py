@@ -11,6 +11,7 @@ import pandas as pd
 from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.diagrams.reliability import FEW_ROWS, wilson_interval, with_class_names
 from calib.exceptions import InputError
+from calib.kinds import kind_of, lacks
 from calib.noise.floor import (
     ABOVE_NOISE,
     WITHIN_NOISE,
@@ -226,6 +227,8 @@ def class_table(
     check_share(fdr, "fdr", 0.05)
     if not isinstance(scores, BinaryProblems):
         y_true, scores, sample_weight = weighted_rows(y_true, scores, sample_weight)
+        if (missing := lacks(kind_of(scores), "notion:top-label")) is not None:
+            raise InputError(missing)
     problems = as_problems(y_true, scores, "top-label", None, sample_weight)
     if problems.notion != "top-label":
         raise InputError(f'class_table needs top-label problems; got notion "{problems.notion}"')

@@ -13,7 +13,7 @@ from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.diagrams.validity import ValidityCurve
 from calib.exceptions import InputError
-from calib.kinds import check_equal_rows
+from calib.kinds import check_equal_rows, kind_of, lacks
 from calib.metrics.errors import ece
 from calib.noise.draws import independent_sums, resample
 from calib.noise.floor import noise_floor_of
@@ -304,6 +304,8 @@ def _labels(predictions: Predictions) -> np.ndarray:
 
 def _fit(calibration: Predictions, binary: HistogramBinning) -> tuple[MulticlassToBinary, np.ndarray]:
     """Fit top-label calibration (Algorithm 2 of the paper), and count the bins of each class, (L,)."""
+    if (missing := lacks(kind_of(calibration), "notion:top-label")) is not None:
+        raise InputError(missing)
     fitted = MulticlassToBinary(binary).fit(calibration, _labels(calibration))
     bins = [0 if binned is None else len(binned.values_) for binned in fitted.calibrators_]
     return fitted, np.array(bins, dtype=np.int64)

@@ -17,6 +17,7 @@ from calib.noise.intervals import outcome_limits
 from calib.notions import TOP_NOTIONS
 from calib.reductions import event_scores, reduce_to_binary
 from calib.results import Drawn
+from calib.validation import check_order
 
 #: Cells with fewer rows than this are drawn lighter: their 95 % interval is wider than +-0.2.
 FEW_ROWS = 20
@@ -281,6 +282,7 @@ def reliability_diagram(
     InputError
         If an argument cannot be used.
     """
+    check_order(y_true, scores)
     notions = ("confidence", "confidence") if event_scores(scores) is not None else TOP_NOTIONS
     pooled, cells = (
         bin_statistics(reduce_to_binary(y_true, scores, notion, sample_weight=sample_weight), n_bins=n_bins)

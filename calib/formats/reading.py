@@ -19,6 +19,7 @@ from calib.formats.numpy import numbers_of, read_npy, read_npz
 from calib.formats.source import Limits, Progress, Source, open_source
 from calib.formats.tables import Table, as_numbers, frozen, table_from_columns, table_from_frame
 from calib.formats.text import read_delimited
+from calib.validation import n_axes
 
 NPY_MAGIC = b"\x93NUMPY"
 #: First bytes of files that people pass by mistake, and what to do instead.
@@ -101,8 +102,8 @@ def table_from(data: Any, limits: Limits | None = None, progress: Progress | Non
             return wide(table_of_lists(lists, "frame", limits or Limits()))
         arrays = {str(name): np.asarray(values) for name, values in data.items()}
         text = {name: a.astype(object) for name, a in arrays.items() if a.dtype.kind in "USO"}
-        columns = {name: text.get(name, a) for name, a in arrays.items() if a.ndim == 1}
-        matrices = {name: text.get(name, a) for name, a in arrays.items() if a.ndim == 2}
+        columns = {name: text.get(name, a).reshape(-1) for name, a in arrays.items() if n_axes(a) == 1}
+        matrices = {name: text.get(name, a) for name, a in arrays.items() if n_axes(a) == 2}
         columns, matrices = numbers_of(*ranked_matrices(columns, matrices))
         if matrices:
             return Table("npz", columns, {name: as_numbers(a) for name, a in matrices.items()})

@@ -10,7 +10,7 @@ import numpy as np
 from calib.exceptions import InputError
 from calib.predictions import weighted_rows
 from calib.results import Result
-from calib.validation import as_labels, as_scores
+from calib.validation import as_class_scores, as_labels, check_order
 
 #: Numbers of cells per row, above which rows are sorted to find the cells that occur.
 MOST_UNUSED = 4
@@ -98,7 +98,8 @@ def cell_means(y_true: Any, proba: Any, cells: Any, sample_weight: Any = None) -
     InputError
         If shapes disagree or values are out of range.
     """
-    matrix = as_scores(proba, ndim=2, what="proba")
+    check_order(y_true, proba)
+    matrix = as_class_scores(proba, "proba")
     numbers = as_labels(cells, len(matrix), None)
     numbers, matrix, weights = weighted_rows(numbers, matrix, sample_weight)
     if y_true is not None:

@@ -22,7 +22,7 @@ from calib.notions import Notion
 from calib.parallel import busy_slices, map_threads
 from calib.predictions import score_matrix, weighted_rows
 from calib.reductions import cell_statistics, event_scores, outcomes_of, top_label
-from calib.validation import as_labels, as_outcomes, check_choice, check_norm, plain
+from calib.validation import as_labels, as_outcomes, check_choice, check_norm, n_axes, plain
 
 #: Probabilities are clipped below at this in a logarithm.
 TINY = float(np.finfo(np.float64).eps)
@@ -297,7 +297,7 @@ def _are_texts(values: Any) -> bool:
 
 def _predicted(predicted: Any) -> np.ndarray | None:
     """Class codes of what `accuracy` takes; None for the scores of one event."""
-    if isinstance(predicted, Announcement) or np.ndim(predicted) != 1:
+    if isinstance(predicted, Announcement) or n_axes(predicted) != 1:
         return None if isinstance(predicted, BinaryPrediction) else top_label(predicted)[0]
     given = np.asarray(plain(predicted))
     if given.dtype.kind == "f" and ((given > 0) & (given < 1)).any():

@@ -20,7 +20,7 @@ from calib.parallel import map_threads, one_blas_thread
 from calib.predictions import Predictions, score_matrix, weights_of
 from calib.reductions import as_problems
 from calib.results import Result
-from calib.validation import as_labels, check_choice, check_count, check_level
+from calib.validation import as_labels, check_choice, check_count, check_level, n_axes
 
 Test = Literal["kuiper", "ks", "spiegelhalter", "skce"]
 
@@ -526,7 +526,7 @@ def _whole_vectors(scores: Any) -> bool:
     if isinstance(scores, (Announcement, BinaryProblems)) and not isinstance(scores, Predictions):
         return False
     matrix = scores.proba if isinstance(scores, Predictions) else np.asarray(scores)
-    return matrix.ndim == 2 and bool(np.allclose(matrix.sum(axis=1), 1.0, atol=1e-3))
+    return n_axes(matrix) == 2 and bool(np.allclose(matrix.sum(axis=1), 1.0, atol=1e-3))
 
 
 def _kernel_test(

@@ -19,7 +19,7 @@ from calib.notions import Notion
 from calib.predictions import weighted_rows
 from calib.reductions import as_problems, reduce_to_binary, unsorted_columns
 from calib.results import Drawn, Result
-from calib.validation import as_scores, check_choice, check_level, check_norm
+from calib.validation import as_class_scores, check_choice, check_level, check_norm
 
 #: p-values up to this level are called "above noise".
 LEVEL = 0.05
@@ -479,8 +479,8 @@ def canonical_noise_floors(
     random_state: int | np.random.Generator | None = None,
 ) -> dict[int, NoiseFloor]:
     """Return the `canonical_noise_floor` of each norm, of the same redrawn labels."""
-    matrix = as_scores(proba, ndim=2, what="proba")
-    means = cell_means(y_true, matrix, cells, sample_weight)
+    means = cell_means(y_true, proba, cells, sample_weight)
+    matrix = as_class_scores(proba, "proba")
     matrix = weighted_rows(matrix, matrix, sample_weight)[0]
     n_cells, n_classes = means.predicted.shape
     places = means.position[:, None] * n_classes + np.arange(n_classes)

@@ -188,7 +188,7 @@ def test_bad_parameters_are_named(options, message):
     ("scores", "outcomes", "message"),
     [
         ([], [], "scores is empty"),
-        ([[0.1]], [[1]], "scores must be an"),
+        ([[0.1, 0.9]], [[0, 1]], "scores must be an"),
         ([0.1, 0.2], [1], r"outcomes must hold one value per score: expected shape \(2,\), got \(1,\)"),
         ([0.1], [2], "outcomes must be 0 or 1"),
         ([0.1], [np.nan], "outcomes must be 0 or 1"),

@@ -207,7 +207,7 @@ def test_many_distinct_scores_take_the_limit():
 
 def test_the_rows_that_are_compared_are_enough(monkeypatch):
     monkeypatch.setattr(binless, "MOST_KERNEL_ROWS", 200)
-    proba, y = population(500, 1)
+    proba, y = population(500, 3)
     few = binless.compared_rows(y, proba)
     assert [len(one) for one in few] == [200, 200]
     assert binless.kernel_test(*few, 500) == calibration_test(y, proba, test="skce")

@@ -1,0 +1,174 @@
+"""Arguments as people confuse them: scores with an axis too many, and labels in the place of scores."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calib
+from calib import (
+    BinaryPrediction,
+    ConfidencePrediction,
+    InputError,
+    MulticlassToBinary,
+    Predictions,
+    TemperatureScaling,
+    ece,
+    read,
+)
+from calib.calibrators.catalogue import BINARY, VECTOR, Method
+from calib.cli.parser import main
+from calib.diagrams.imbalance import class_binning, plan_bins
+from tests.populations import population
+
+N = 200
+PROBA, LABELS = population(N, 3, seed=0)
+EVENT = PROBA[:, 1]
+HAPPENED = (LABELS == 1).astype(np.int64)
+#: What functions need beside labels and scores.
+NEEDED = {"bin": 3, "cells": np.arange(N) % 4, "groups": np.arange(N) % 2, "label": 1, "notion": "confidence"}
+OPTIONS = {"decide": {"accuracy": 0.9}}
+
+
+def functions_of_scores() -> list[str]:
+    """Names of the public functions whose first two arguments are labels and scores."""
+    found = []
+    for name in calib.__all__:
+        public = getattr(calib, name)
+        if inspect.isfunction(public):
+            first = list(inspect.signature(public).parameters)[:2]
+            if first[:1] == ["y_true"] and first[1:] in (["scores"], ["proba"], ["predicted"], ["scores_a"]):
+                found.append(name)
+    return found
+
+
+FUNCTIONS = functions_of_scores()
+
+
+def call(name: str, y_true, scores):
+    """Call a public function with labels and scores, whatever else it needs, and a seed if it takes one."""
+    public = getattr(calib, name)
+    parameters = inspect.signature(public).parameters
+    further = {
+        one: NEEDED[one]
+        for one in parameters
+        if one in NEEDED and parameters[one].default is inspect.Parameter.empty
+    }
+    if "scores_b" in parameters:
+        further["scores_b"] = scores
+    if "random_state" in parameters:
+        further["random_state"] = 0
+    return public(y_true, scores, **further, **OPTIONS.get(name, {}))
+
+
+def test_there_are_functions_of_scores():
+    assert {"accuracy", "canonical_ece", "ece", "paired_interval", "slices"} < set(FUNCTIONS)
+
+
+@pytest.mark.filterwarnings("ignore:use debiased_l2")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_swapped_arguments_are_told(name):
+    swapped = [(PROBA, LABELS), (PROBA, LABELS[:, None]), (Predictions(PROBA, LABELS), LABELS)]
+    swapped += [(EVENT, HAPPENED), (EVENT.tolist(), HAPPENED.astype(float).tolist())]
+    swapped += [(EVENT, np.array(["no", "yes"])[HAPPENED])]
+    for y_true, scores in swapped:
+        with pytest.raises(InputError, match="swapped"):
+            call(name, y_true, scores)
+
+
+@pytest.mark.parametrize("name", [*BINARY, *VECTOR, "reduction"])
+def test_calibrators_tell_swapped_arguments(name):
+    calibrator = (BINARY | VECTOR | {"reduction": Method(MulticlassToBinary, "", "")})[name].make()
+    with pytest.raises(InputError, match="swapped"):
+        calibrator.fit(*((HAPPENED, EVENT) if name in BINARY else (LABELS, PROBA)))
+
+
+def test_hard_scores_are_not_taken_for_labels():
+    assert ece(HAPPENED, HAPPENED.astype(float)) == 0.0
+    assert ece(HAPPENED.astype(float), EVENT) == ece(HAPPENED, EVENT)
+
+
+@pytest.mark.filterwarnings("ignore:use debiased_l2")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_column_of_scores_is_one_score_per_row(name):
+    """Keras gives the sigmoid of its last layer as (n, 1)."""
+
+    def outcome(scores) -> object:
+        try:
+            return call(name, HAPPENED, scores)
+        except InputError as error:
+            return error
+
+    expected = outcome(EVENT)
+    for column in (EVENT[:, None], EVENT[:, None].tolist(), pd.DataFrame({"score": EVENT})):
+        found = outcome(column)
+        assert isinstance(found, InputError) == isinstance(expected, InputError)
+        if isinstance(expected, InputError):
+            assert "count from 1" not in str(found)
+        else:
+            assert repr(found) == repr(expected)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_calibrators_of_one_score_take_a_column(name):
+    expected, found = (BINARY[name].make().fit(scores, HAPPENED) for scores in (EVENT, EVENT[:, None]))
+    assert np.array_equal(found.predict(EVENT[:, None]), expected.predict(EVENT))
+
+
+def test_predictions_of_one_score_take_a_column():
+    for kind, field in ((BinaryPrediction, "score"), (ConfidencePrediction, "confidence")):
+        rows = kind(EVENT[:, None], HAPPENED[:, None])
+        assert np.array_equal(getattr(rows, field), EVENT)
+        assert rows.fingerprint == kind(EVENT, HAPPENED).fingerprint
+
+
+@pytest.mark.parametrize("use", [Predictions, TemperatureScaling().fit, MulticlassToBinary().fit])
+def test_what_needs_a_vector_says_what_to_make_of_a_column(use):
+    with pytest.raises(InputError, match="pass the two columns"):
+        use(EVENT[:, None], HAPPENED)
+
+
+def npz(scores: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, probs=scores, labels=HAPPENED)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        npz,
+        lambda scores: {"probs": scores, "labels": HAPPENED},
+        lambda scores: json.dumps({"probs": scores.tolist(), "labels": HAPPENED.tolist()}).encode(),
+    ],
+)
+def test_files_read_a_column_as_one_score_per_row(source):
+    rows = read(source(EVENT[:, None]))
+    assert rows.kind == "binary"
+    assert np.array_equal(rows.score, EVENT)
+    assert np.array_equal(rows.labels, HAPPENED)
+
+
+def test_command_line_reads_a_column_as_one_score_per_row(tmp_path, capsys):
+    file = tmp_path / "keras.npz"
+    file.write_bytes(npz(EVENT[:, None]))
+    assert main(["metrics", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["methods"][0]["ece"] == ece(HAPPENED, EVENT)
+
+
+@pytest.mark.parametrize("rows", [BinaryPrediction(EVENT, HAPPENED), ConfidencePrediction(EVENT, HAPPENED)])
+def test_bins_of_classes_say_that_they_need_classes(rows):
+    for compare in (lambda: class_binning(rows, rows, n_bins=5), lambda: plan_bins(rows, rows)):
+        with pytest.raises(InputError, match="needs the predicted class of each row"):
+            compare()
+
+
+def test_a_column_of_ones_is_no_vector_of_a_single_class():
+    """Its rows sum to 1, as vectors do: the kernel test of vectors must not be among the tests."""
+    tests = calib.calibration_tests(HAPPENED, np.ones((N, 1)))
+    assert [one.test for one in tests] == ["kuiper", "ks", "spiegelhalter"]
