@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
+import io
 import os
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +17,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calib import load, save
+from calib import load, save, scale
 from calib.calibrators import TemperatureScaling
 from calib.cli.parser import main
-from calib.outputs import write_whole
+from calib.outputs import MINE, write_whole
 from tests import ROOT
 
 
@@ -116,6 +120,131 @@ def test_two_commands_on_one_output_leave_one_whole_file(tmp_path):
         writer.join()
     assert (tmp_path / "cal.json").read_bytes() in contents
     assert names_in(tmp_path) == {"cal.json"}
+
+
+WRITER = """
+import sys
+from calib.outputs import whole_file
+with whole_file(sys.argv[1]) as stream:
+    stream.write(b"half ")
+    stream.flush()
+    print("begun", flush=True)
+    stream.write(sys.stdin.buffer.read())
+"""
+
+APPLY = """
+import sys
+from calib import load, scale
+def wait(*progress):
+    print("begun", flush=True)
+    sys.stdin.read()
+scale.apply(load(sys.argv[1]), sys.argv[2], sys.argv[3], progress=wait)
+"""
+
+
+@contextlib.contextmanager
+def begun(program: str, *arguments: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program until it says that it has begun to write; it is killed when the block ends."""
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        try:
+            assert writer.stdout.readline() == b"begun\n"
+            yield writer
+        finally:
+            writer.kill()
+
+
+def partial_files(folder: Path) -> set[str]:
+    return {name for name in names_in(folder) if name.endswith(".partial")}
+
+
+needs_locks = pytest.mark.skipif(sys.platform == "win32", reason="files are not locked on Windows")
+
+
+@needs_locks
+def test_what_a_killed_writer_left_is_removed_by_the_next_write_beside_it(tmp_path):
+    with begun(WRITER, tmp_path / "first"):
+        assert len(partial_files(tmp_path)) == 1
+    assert len(partial_files(tmp_path)) == 1
+    write_whole(tmp_path / "second", b"whole")
+    assert names_in(tmp_path) == {"second"}
+
+
+@needs_locks
+def test_what_a_live_writer_has_begun_stays(tmp_path):
+    foreign = {".calib-0.partial", "notes.partial", f"{MINE}notes"}
+    for name in foreign:
+        (tmp_path / name).touch()
+    with begun(WRITER, tmp_path / "first") as live, begun(WRITER, tmp_path / "second"):
+        assert len(partial_files(tmp_path) - foreign) == 2
+        write_whole(tmp_path / "third", b"whole")
+        assert len(partial_files(tmp_path) - foreign) == 2
+        live.communicate(b"and half")
+        assert live.returncode == 0
+    write_whole(tmp_path / "third", b"again")
+    assert names_in(tmp_path) == {"first", "third", *foreign}
+    assert (tmp_path / "first").read_bytes() == b"half and half"
+
+
+@needs_locks
+def test_a_run_after_a_killed_apply_leaves_only_the_outputs(capsys, table):
+    rows, out, cal = table.with_name("rows"), table.with_name("out"), table.with_name("cal.json")
+    rows.mkdir()
+    out.mkdir()
+    pd.read_csv(table).to_parquet(rows / "a.parquet", row_group_size=500)
+    assert main(["fit", str(table), "-o", str(cal)]) == 0
+    with begun(APPLY, cal, rows, out):
+        pass
+    assert names_in(out) == partial_files(out) != set()
+    assert main(["apply", str(cal), str(rows), "-o", str(out)]) == 0
+    assert names_in(out) == {"a.parquet"}
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="needs /dev/stdout")
+def test_output_to_the_name_of_standard_output_is_piped(table):
+    cal = table.with_name("cal.json")
+    command = [sys.executable, "-m", "calib", "fit", str(table), "-o", "/dev/stdout"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    assert b"wrote" in done.stderr
+    cal.write_bytes(done.stdout)
+    assert load(cal).n_classes_ == 3
+    write = f"from calib import load, save; save(load({str(cal)!r}), '/dev/stdout')"
+    done = subprocess.run([sys.executable, "-c", write], cwd=ROOT, capture_output=True, check=True)
+    assert done.stdout == cal.read_bytes()
+
+
+@pytest.mark.parametrize("output", ["-", "/dev/stdout"])
+def test_what_is_piped_out_is_the_output_alone(capfdbinary, monkeypatch, table, output):
+    if output != "-" and not os.path.exists(output):
+        pytest.skip(f"needs {output}")
+    monkeypatch.chdir(table.parent)
+    pd.read_csv(table).to_parquet("rows.parquet")
+    assert main(["summarize", "rows.parquet", "-o", output]) == 0
+    assert scale.load(capfdbinary.readouterr().out).n_samples == 2_000
+    assert main(["fit", "rows.csv", "-o", "cal.json"]) == 0
+    capfdbinary.readouterr()
+    assert main(["apply", "cal.json", "rows.csv", "-o", output]) == 0
+    assert len(pd.read_csv(io.BytesIO(capfdbinary.readouterr().out))) == 2_000
+    assert names_in(table.parent) == {"cal.json", "rows.csv", "rows.parquet"}
+
+
+def test_many_files_are_not_piped(capsys, table):
+    assert main(["apply", "cal.json", str(table.parent), "-o", "-"]) == 2
+    assert "give -o a folder" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_named_pipe_gets_a_whole_parquet_file(table):
+    """Parquet notes where its parts begin, which a pipe cannot tell."""
+    rows, pipe, cal = table.with_name("rows.parquet"), table.with_name("pipe"), table.with_name("cal.json")
+    frame = pd.read_csv(table)
+    frame.to_parquet(rows)
+    save(TemperatureScaling().fit(frame[["a", "b", "c"]].to_numpy(), frame["label"]), cal)
+    os.mkfifo(pipe)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        content = pool.submit(pipe.read_bytes)
+        scale.apply(load(cal), rows, pipe)
+    assert len(pd.read_parquet(io.BytesIO(content.result()))) == 2_000
 
 
 @pytest.mark.parametrize("way", ["name", "symbolic link", "hard link", "other spelling"])

@@ -41,7 +41,7 @@ from calib.cli.input import (
     size_words,
 )
 from calib.cli.light import serve
-from calib.cli.streams import PIPE, deliver, progress_line
+from calib.cli.streams import deliver, is_piped, progress_line
 from calib.decisions.rules import decide as choose_rule
 from calib.exceptions import InputError
 from calib.formats.tables import some_names
@@ -213,7 +213,7 @@ def apply(options: Namespace) -> Outcome:
         )
     frame = applied_frame(calibrator, rows)
     target = options.output
-    wanted = options.output_format or ("csv" if target == PIPE else Path(target).suffix.lower()[1:])
+    wanted = options.output_format or ("csv" if is_piped(target) else Path(target).suffix.lower()[1:])
     if wanted not in ("csv", "parquet"):
         name = Path(target).name
         raise InputError(f"--output must end in .csv or .parquet, or use --output-format; got {name!r}")

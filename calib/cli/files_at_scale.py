@@ -12,16 +12,16 @@ from typing import Any
 from calib.calibrators.catalogue import make_calibrator, name_of
 from calib.calibrators.multiclass import fallback_records
 from calib.cli.input import CALIBRATOR_OPTIONS, Outcome
-from calib.cli.streams import progress_line, show
+from calib.cli.streams import deliver, is_piped, progress_line, show
 from calib.doctor.findings import counted
 from calib.exceptions import InputError
 from calib.formats.reading import read_table
-from calib.outputs import write_whole
 from calib.persistence.document import dumps
 from calib.persistence.document import load as load_calibrator
 from calib.scale.applying import apply as apply_files
 from calib.scale.engines import DaskCluster, Engine, engine_of
-from calib.scale.files import load, save
+from calib.scale.files import dumps as summary_bytes
+from calib.scale.files import load
 from calib.scale.fitting import fit as fit_files
 from calib.scale.scan import Progress
 from calib.scale.scan import summarize as summarize_files
@@ -47,7 +47,7 @@ def summarize(options: Namespace) -> Outcome:
             engine=engine,
             progress=progress,
         )
-    save(summary, options.output)
+    deliver(options.output, summary_bytes(summary))
     return _outcome(summary, options)
 
 
@@ -56,7 +56,7 @@ def merge(options: Namespace) -> Outcome:
     total = load(options.files[0])
     for file in options.files[1:]:
         total = total.merge(load(file))
-    save(total, options.output)
+    deliver(options.output, summary_bytes(total))
     return _outcome(total, options)
 
 
@@ -75,7 +75,7 @@ def sql(options: Namespace) -> Outcome:
         raise InputError("--result needs -o OUT, the summary to write")
     table = read_table(options.result)
     summary = summary_of_counts({name: table.columns[name] for name in table.columns}, str(options.result))
-    save(summary, options.output)
+    deliver(options.output, summary_bytes(summary))
     return _outcome(summary, options)
 
 
@@ -92,7 +92,7 @@ def fit(options: Namespace) -> Outcome:
     given |= {"workers": options.workers, "engine": _engine(options)}
     with _told() as progress:
         fitted = fit_files(options.file, calibrator, **given, progress=progress)
-    write_whole(options.output, dumps(fitted))
+    deliver(options.output, dumps(fitted))
     n_rows = fitted.fitted_on_.n_samples
     lines = [f"{name_of(fitted)} fitted on {n_rows:,} rows", f"wrote {options.output}"]
     data = {"calibrator": str(options.output), "method": name_of(fitted), "n_calibration": n_rows}
@@ -101,6 +101,8 @@ def fit(options: Namespace) -> Outcome:
 
 def apply(options: Namespace) -> Outcome:
     """Calibrate files with a calibrator file, and write files."""
+    if is_piped(options.output):
+        raise InputError("files that are read batch by batch are written to a folder; give -o a folder")
     calibrator = load_calibrator(options.calibrator)
     with _told() as progress:
         done = apply_files(calibrator, options.file, options.output, scores=options.scores, progress=progress)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calib.announcements import in_common_classes
-from calib.cli.streams import PIPE, is_piped, progress_line
+from calib.cli.streams import PIPE, progress_line
 from calib.doctor.examination import Examination, check
 from calib.exceptions import InputError
 from calib.formats.raw_predictions import read, read_parts
@@ -114,7 +114,7 @@ def is_of_many(paths: Any) -> bool:
 
 def check_files(options: Namespace) -> None:
     """Check before the work starts that the output of a command can be written and is none of its inputs."""
-    if getattr(options, "output", None) and not is_piped(options.output):
+    if getattr(options, "output", None) and options.output != PIPE:
         calibrators = getattr(options, "calibrator", None) or []
         named = ("file", "labels", "evaluate", "calibration")
         inputs = [*getattr(options, "files", []), *(getattr(options, name, None) for name in named)]

@@ -53,8 +53,16 @@ def read_piped(options: Namespace) -> None:
 
 
 def is_piped(output: Any) -> bool:
-    """Whether an output goes to standard output; what the command says then goes to standard error."""
-    return bool(output == PIPE)
+    """Whether an output goes to standard output; what the command says then goes to standard error.
+
+    Its name is `-`, or any that leads there, such as /dev/stdout.
+    """
+    if output == PIPE:
+        return True
+    try:
+        return output is not None and os.path.samestat(os.stat(output), os.fstat(sys.stdout.fileno()))
+    except (OSError, ValueError, AttributeError):  # no such file or name; no standard output, or no file
+        return False
 
 
 def deliver(output: str | os.PathLike[str], content: bytes) -> None:
