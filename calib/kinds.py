@@ -129,6 +129,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "tests without bins": ("confidence", "event"),
     **{f"page:{page}": ("confidence", "event") for page in ("Reliability", "Slices", "Noise", "Validity")},
     "page:Classes": ("class",),
+    "page:Imbalance": ("class",),
     "page:Simplex": ("vector",),
     "page:Decide": ("confidence", "event"),
     "page:Compare": ("confidence", "event"),

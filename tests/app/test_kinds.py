@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from calib import ece, read
-from tests.app.running import open_page, press, words
+from calib.kinds import KINDS
+from tests.app.running import PAGES, open_page, press, words
 
 _random = np.random.default_rng(0)
 H = _random.uniform(0.3, 1.0, 900).round(3)
@@ -19,7 +20,7 @@ FILES = {
         "predicted": np.where(np.arange(900) % 10 == 0, "IDK", np.array(["cat", "dog"])[CODE]),
         "confidence": H,
         "label": np.where(RIGHT, np.array(["cat", "dog"])[CODE], "emu"),
-        "text": "a text",
+        "text": ["a text"] * 900,
     },
     "confidence": {"confidence": H, "correct": RIGHT},
     "top-k": {
@@ -37,8 +38,8 @@ FILES = {
     },
     "binary": {"p(yes)": H, "label": np.where(RIGHT, "yes", "no")},
 }
-PAGES = ("start/overview", "diagnose/reliability", "diagnose/classes", "diagnose/noise", "diagnose/validity")
-PAGES += ("repair/calibrate", "repair/compare", "repair/apply", "repair/decide", "study/simplex")
+#: Vectors are the built-in examples, and those of `test_weights.py`.
+assert {*FILES, "vectors"} == set(KINDS)
 
 
 @pytest.fixture(scope="module", params=FILES)
@@ -59,11 +60,14 @@ def test_every_page_works_or_says_what_it_would_need(uploaded):
     kind, app, content = uploaded
     rows = read(content).split(0.5, 0)[1]
     said = {}
-    for page in {"multilabel": PAGES[:2], "top-k": (*PAGES[:3], *PAGES[5:7])}.get(kind, PAGES):
-        shown = app.switch_page(f"pages/{page}.py").run()
-        said[page] = "\n".join([words(shown), *(head.value for head in shown.header)])
+    for page in PAGES:
+        shown = app.switch_page(page).run()
+        name = page.removeprefix("pages/").removesuffix(".py")
+        said[name] = "\n".join([words(shown), *(head.value for head in shown.header)])
         assert not app.error, (kind, page)
-    assert "Nothing to decide" not in said.get("repair/decide", "")
+    assert "Nothing to decide" not in said["repair/decide"]
+    without_class = kind in ("confidence", "binary", "multilabel")
+    assert ("Imbalance needs the predicted class of each row" in said["study/imbalance"]) == without_class
     if kind == "multilabel":
         value = ece(rows.labels, rows, notion="class-wise")
         assert f"CW-ECE {value:.3f}" in said["start/overview"]

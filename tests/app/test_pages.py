@@ -19,16 +19,7 @@ def test_navigation_lists_every_page_file():
     assert [page for page in PAGES if f'"{page}"' not in listing] == []
 
 
-#: The smallest and a real one; all others in the thorough run.
-QUICK = {"two-patients", "digits"}
-
-
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(name, marks=[] if name in QUICK else pytest.mark.thorough) for name in EXAMPLE_TITLES
-    ],
-)
+@pytest.fixture(scope="module", params=EXAMPLE_TITLES)
 def visit(request):
     """One session on a built-in example: its data are made, and its calibrator fitted, once for all pages."""
     app = open_page("pages/start/overview.py", example=request.param)

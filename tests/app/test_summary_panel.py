@@ -14,7 +14,9 @@ from calib import scale
 from calib.kinds import READS_ROWS
 from calib.metrics.catalogue import MEASURES
 from calib.scale.files import dumps
+from calib.scale.layout import STREAMED
 from tests.app.running import PAGES, open_page, press, words
+from tests.app.test_kinds import FILES
 from tests.app.test_pages_upload import metric, shown_text, upload
 from tests.populations import population
 
@@ -56,6 +58,20 @@ def test_page_shows_sums_or_says_what_needs_rows(summarized, page):
     assert not app.error
     if name in READS_ROWS:
         assert f"{name} needs the rows, and a summary holds sums of them: {READS_ROWS[name]}." in said
+
+
+@pytest.mark.parametrize("kind", sorted({*STREAMED} - {"vectors"}))
+def test_every_page_shows_a_summary_of_less_than_vectors(kind, tmp_path):
+    pq.write_table(
+        pa.table({name: np.asarray(values) for name, values in FILES[kind].items()}),
+        tmp_path / "rows.parquet",
+    )
+    summary = scale.summarize(tmp_path)
+    assert summary.kind == kind
+    app = put_on_screen(summary)
+    for page in PAGES:
+        words(app.switch_page(page).run())
+        assert not app.error, page
 
 
 def test_numbers_are_those_of_the_rows(rows, summarized):
