@@ -96,7 +96,13 @@ def make_environment(place: Path) -> dict[str, str]:
 def can_import(python: Path, environment: dict[str, str], who: dict[str, object]) -> bool:
     """Whether a user may start this Python and read its packages."""
     try:
-        done = subprocess.run([python, "-B", "-c", "import calib, pytest"], env=environment, cwd="/", **who)
+        done = subprocess.run(
+            [python, "-B", "-c", "import calib, pytest"],
+            env=environment,
+            cwd="/",
+            capture_output=True,
+            **who,
+        )
     except (LookupError, PermissionError):
         return False
     return done.returncode == 0
