@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from scipy.linalg.lapack import dpstrf
 from scipy.special import bdtr, ndtr
 
 from calib.binning import (
@@ -93,9 +94,9 @@ def perfect_sums(problems: BinaryProblems, cells: BinStatistics) -> tuple[Draw, 
     With one claim ("confidence", "top-label") entries are independent. With several, the outcomes of a
     row exclude each other: where the scores of every row sum to at most 1, one class (or none) is drawn
     per row, which is exact. From `ROWS_AS_SUMS` rows on sums are drawn instead of rows, each with the
-    distribution that it has without the others (normal, or a matched binomial where its variance is below
-    `NORMAL_FROM`), and with the correlations of exclusion (a Gaussian copula). With too many cells for that,
-    scores below `FAINT` are drawn independently, the others row by row.
+    distribution that it has without the others (a rounded normal, or a matched binomial if its variance is
+    below `NORMAL_FROM`), and with the correlations of exclusion (a Gaussian copula). With too many cells for
+    that, scores below `FAINT` are drawn independently, the others row by row.
     Scores of class-wise calibrators can sum to more, and no single class then has these scores as its
     chances: such rows are drawn systematically (`systematic`), so that every class has its score as its
     chance, and a row as many classes as its scores sum to, up to rounding. The mean of every l_1 error is
@@ -172,8 +173,9 @@ def _correlated(
     mean, deviation = np.where(of_failures, count - mean, mean)[:, None], np.sqrt(variance)[:, None]
 
     def draw(generator: np.random.Generator, size: int) -> np.ndarray:
-        normal = factor @ generator.standard_normal((len(factor), size))
+        normal = factor @ generator.standard_normal((factor.shape[1], size))
         sums = mean + deviation * normal
+        np.rint(sums, out=sums)
         level = ndtr(sign[small, None] * normal[small]) + np.arange(len(most))[:, None]
         drawn = np.searchsorted(reach, level) - begins[:, None]
         failures = of_failures[small]
@@ -201,18 +203,36 @@ def _factor_of_problems(problems: BinaryProblems, cells: BinStatistics) -> np.nd
 
 
 def _correlation_factor(row: np.ndarray, cell: np.ndarray, scores: np.ndarray, n_cells: int) -> np.ndarray:
-    """Triangular factor of the correlations of the cells' sums, from all entries of some rows."""
+    """Factor of the correlations of the cells' sums, from all entries of some rows."""
     scores = scores.astype(np.float64)
     scores /= np.maximum(np.bincount(row, scores), 1.0)[row]
     matrix = sparse.csr_array((scores, (row, cell)), shape=(int(row.max()) + 1, n_cells))
-    covariance = np.diag(np.bincount(cell, scores, n_cells)) - _products_of_columns(matrix)
-    deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    known = deviation > 1e-6
-    correlation = np.eye(n_cells)
-    inner = np.ix_(known, known)
-    correlation[inner] = covariance[inner] / np.outer(deviation[known], deviation[known])
-    np.fill_diagonal(correlation, 1.0 + 1e-6)  # sums that add up to the number of rows make it singular
-    factor: np.ndarray = np.linalg.cholesky(correlation)
+    deviation = np.sqrt(np.bincount(cell, scores * (1.0 - scores), n_cells))
+    deviation[deviation == 0.0] = 1.0
+    correlation = -_products_of_columns(matrix) / deviation[:, None] / deviation
+    np.fill_diagonal(correlation, 1.0)
+    return semidefinite_factor(correlation)
+
+
+def semidefinite_factor(correlation: np.ndarray) -> np.ndarray:
+    """Factor a correlation matrix of any rank by Cholesky's method with pivots (Higham 1990).
+
+    What is left of a variance at the rounding of the matrix is 0, so that rows and columns that depend on
+    each other, and eigenvalues that rounding made negative, are no error.
+
+    Parameters
+    ----------
+    correlation : (C, C) float64 array
+        Symmetric, with 1 on the diagonal.
+
+    Returns
+    -------
+    (C, r) float64 array
+        Rows of length 1, whose products are the correlations; r is the rank.
+    """
+    packed, pivot, rank, _ = dpstrf(correlation, lower=1)
+    factor = np.empty((len(packed), rank))
+    factor[pivot - 1] = np.tril(packed)[:, :rank]
     return factor / np.linalg.norm(factor, axis=1, keepdims=True)
 
 
@@ -224,7 +244,7 @@ def _products_of_columns(matrix: sparse.csr_array) -> np.ndarray:
     total = np.zeros((n_columns, n_columns))
     step = max(BLOCK // n_columns, 1)
     for first in range(0, n_rows, step):
-        block = matrix[first : first + step].toarray().astype(np.float32)
+        block = matrix[first : first + step].toarray()
         total += block.T @ block
     return total
 

@@ -579,6 +579,16 @@ def test_gate_keeps_breaks_and_doubts(capsys, reference):
     assert (code, data["answer"]) == (1, "broken")
 
 
+def test_gate_of_a_tree_with_four_leaves(capsys, tmp_path):
+    """Sums of both classes determine each other: their covariance has half its rank."""
+    random = np.random.default_rng(0)
+    leaf = np.array([0.03, 0.2, 0.55, 0.9])[random.integers(0, 4, 6_000)]
+    labels = (random.random(6_000) < leaf).astype(int)
+    pd.DataFrame({"p_0": 1.0 - leaf, "p_1": leaf, "label": labels}).to_csv(tmp_path / "t.csv", index=False)
+    code, data, _ = run(capsys, "gate", tmp_path / "t.csv", "--max", "cw_ece=0.05", "--above-noise")
+    assert (code, data["answer"]) == (0, "kept")
+
+
 def test_gate_of_a_calibrator(capsys, reference, tmp_path):
     cal = tmp_path / "cal.json"
     run(capsys, "fit", reference, "--n-bins", 15, "-o", cal)
