@@ -36,7 +36,7 @@ TIE = 1e-12
 #: Redraws that tie with the observed value count half up to this share of all, and whole above it.
 HALF_TIES = 0.03
 
-#: A calibration error this low in the floor's lower tail is suspicious: were the rows used for fitting?
+#: Lower-tail p-values up to this level are suspicious: were the rows used for fitting?
 TOO_LOW = 0.005
 
 
@@ -90,6 +90,14 @@ class NoiseFloor(Drawn):
     def verdict(self) -> str:
         """`ABOVE_NOISE` where the p-value is at most `LEVEL`, else `WITHIN_NOISE`."""
         return ABOVE_NOISE if self.p_value <= LEVEL else WITHIN_NOISE
+
+    @property
+    def is_too_low(self) -> bool:
+        """Whether a perfect model shows an error as low as the observed in at most `TOO_LOW` of all cases.
+
+        By the p-value of the lower tail, (1 + redraws at or below the observed) / (1 + redraws).
+        """
+        return bool(p_values(np.array([-self.observed]), -self.samples[None])[0] <= TOO_LOW)
 
     @property
     def words(self) -> str:
@@ -523,11 +531,11 @@ def verdict(floor: NoiseFloor, name: str) -> str:
         "above noise" where the p-value is at most 0.05, else "not distinguishable from noise", with the
         mean and the 95 % quantile of a perfect model of this size, the latter rounded up. Digits are added
         until the printed numbers agree with the words. An error so low that a perfect model would show it
-        in fewer than 1 of 200 cases raises the question whether the rows were used for fitting.
+        in at most 1 of 200 cases raises the question whether the rows were used for fitting.
     """
     name += " (weighted)" if floor.weighted else ""
     sentence = f"{name} {floor.observed:.{_printed_upper(floor)[1]}f}, {floor.words}"
-    if len(floor.samples) >= 1 / TOO_LOW and floor.observed < floor.quantile(TOO_LOW):
+    if floor.is_too_low:
         sentence += "; lower than chance allows: were these rows used for fitting?"
     return sentence
 
