@@ -267,7 +267,7 @@ def _limits(a: _Side, b: _Side, z: float) -> tuple[float, float]:
         """Return the ends where these shares of the variances of a and b lie in the outcome of each row."""
         left = max(left_a, left_b)
         noise = max(observed * left - degenerate / a.table.excess * left**2, degenerate * left**2)
-        variance = max(noise + between, 1e-300)
+        variance = max(noise + between, 1e-200)  # its power 1.5 is above 0
         skewness = float(np.clip(bend * left**2 / variance**1.5, -2.0, 2.0))
         correction = (z * z - 1.0) / 6.0 * skewness  # Cornish & Fisher (1938)
 

@@ -377,7 +377,7 @@ def largest_gap_interval(
 
 def binomial_deviation(count: np.ndarray, mean: np.ndarray) -> np.ndarray:
     """Mean of |Y/n - p| of a binomial Y, De Moivre's 2 p (1 - p) P(Bin(n - 1, p) = floor(n p))."""
-    mean = np.clip(mean, 0.0, 1.0)
+    count, mean = np.maximum(count, 1.0), np.clip(mean, 0.0, 1.0)
     k = np.minimum(np.floor(count * mean), count - 1.0)
     log_chance = gammaln(count) - gammaln(k + 1.0) - gammaln(count - k)
     log_chance += xlogy(k, mean) + xlogy(count - 1.0 - k, 1.0 - mean)

@@ -46,6 +46,14 @@ def test_swapping_the_models_turns_the_interval_round(notion, seed, n_samples, n
     assert opposite.get(one.verdict, one.verdict) == other.verdict
 
 
+def test_models_whose_rows_change_places_do_not_differ():
+    """Two rows of a cell swap their scores: the errors are equal and their difference has no variance."""
+    proba = np.array([[0.75, 0.25], [0.7, 0.3]])
+    result = paired_difference([0, 0], proba, proba[::-1])
+    assert result.lower <= 0.0 <= result.upper
+    assert np.isfinite([result.lower, result.upper]).all()
+
+
 def pair(kind: str, n_samples: int) -> Pair:
     """A base model and its calibrated form."""
     fitted_on, base = scores(901, 1_000, 10), scores(101, n_samples, 10)

@@ -39,6 +39,12 @@ def test_deviation_of_a_binomial_is_the_sum_over_its_values(count):
         )
 
 
+@pytest.mark.parametrize("mean", [0.0, 0.3, 1.0])
+def test_deviation_of_a_weighted_row_whose_effective_count_is_rounded(mean):
+    count = np.nextafter(1.0, 0.0)
+    assert binomial_deviation(np.array([count]), np.array([mean])) == pytest.approx(2 * mean * (1 - mean))
+
+
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=6), st.floats(0.0, 1.0))
 def test_noise_adds_no_more_to_a_gap_than_the_binomial_deviation(chances, score):
     """E|Y/n - s| <= |mean chance - s| + binomial deviation at s, whatever the chances of the rows."""
