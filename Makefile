@@ -81,8 +81,8 @@ package: $(VENV)/uv.stamp
 	done
 
 # The tests that meet other packages, with the lowest versions that pyproject.toml accepts, or the newest there are.
-MEETING := tests/calibrators tests/cli tests/datasets tests/export tests/figures tests/formats tests/isolation \
-	tests/persistence tests/report tests/test_predictions.py tests/test_project.py tests/test_package.py
+MEETING := tests/calibrators tests/cli tests/datasets tests/export tests/diagrams/figures tests/files/readers tests/app/isolation \
+	tests/files/calibrators tests/report tests/data/test_predictions.py tests/files/test_project.py tests/test_package.py
 lowest: RESOLUTION := lowest-direct
 newest: RESOLUTION := highest
 lowest newest: $(VENV)/uv.stamp

@@ -149,8 +149,8 @@ async def _warm() -> None:
     begin = time.monotonic()
     await _run_once()
     await asyncio.to_thread(import_module, "pandas.io.formats.style")  # what writes tables: 0.2 s
-    from calib.isolation import computing
-    from calib.parallel import blas_libraries
+    from calib.base.parallel import blas_libraries
+    from pages.shared.isolation import computing
 
     await asyncio.to_thread(blas_libraries)  # 20 ms of the first fit
     await asyncio.to_thread(computing.pool.start)  # goes on for seconds in a process of its own

@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from calib.noise.bands import calibration_band
-from calib.predictions import TopLabelPrediction
+from calib.data.predictions import TopLabelPrediction
+from calib.stats.bands import calibration_band
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 Curve = Callable[[np.ndarray], np.ndarray]

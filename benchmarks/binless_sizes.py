@@ -15,8 +15,8 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.populations import draw_labels
-from calib.noise.binless import Test, calibration_slope, calibration_test
-from calib.predictions import TopLabelPrediction
+from calib.data.predictions import TopLabelPrediction
+from calib.stats.binless import Test, calibration_slope, calibration_test
 
 #: Confidences of one class: even, sure, rare, and of five values.
 SCORES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {

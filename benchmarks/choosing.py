@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmarks.populations import biased, draw_labels, one_class, overconfident, scores
-from calib.assessment.advice import recommend
-from calib.assessment.calibrated import calibrated_scores
+from calib.answers.advice import recommend
+from calib.answers.calibrated import calibrated_scores
 from calib.calibrators.completed_rows import completed, normalised
-from calib.noise.many import best_set
-from calib.predictions import TopLabelPrediction
+from calib.data.predictions import TopLabelPrediction
+from calib.stats.many import best_set
 
 Truth = Callable[[np.ndarray], np.ndarray]
 

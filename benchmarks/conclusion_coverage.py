@@ -28,8 +28,8 @@ from benchmarks.populations import (
     scores,
 )
 from calib import BinaryPrediction, conclude, noise_floor, reduce_to_binary
-from calib.assessment.conclusion import Gap
-from calib.noise.floor import ABOVE_NOISE
+from calib.answers.conclusion import Gap
+from calib.stats.floors import ABOVE_NOISE
 
 #: Rounding of a mean of chances that is an end of its interval.
 ROUNDING = 1e-12

@@ -21,7 +21,7 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import log_loss as sklearn_log_loss
 
 import calib
-from calib.reductions import ranked_classes
+from calib.evidence.reductions import ranked_classes
 
 NUMPY = "NumPy, digitize and bincount"
 

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.populations import Population, decided, draw_labels, overconfident, scores, softmax
-from calib.binning import Strategy
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.scaling import TemperatureScaling
-from calib.noise.differences import paired_difference
-from calib.notions import Notion
+from calib.data.notions import Notion
+from calib.evidence.binning import Strategy
+from calib.stats.differences import paired_difference
 
 
 @dataclass(frozen=True, eq=False)

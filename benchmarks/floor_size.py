@@ -18,11 +18,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from benchmarks.populations import draw_labels
-from calib.announcements import MultilabelPrediction
-from calib.binning import Strategy
-from calib.metrics import ece
-from calib.noise import noise_floor
-from calib.noise.floor import LEVEL
+from calib.data.announcements import MultilabelPrediction
+from calib.evidence.binning import Strategy
+from calib.stats import ece, noise_floor
+from calib.stats.floors import LEVEL
 
 Make = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
 

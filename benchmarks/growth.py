@@ -108,7 +108,7 @@ def draw(results: dict[str, Any]) -> None:
     import matplotlib.pyplot as plt
     from matplotlib.axes import Axes
 
-    import calib.figures.style as style
+    import calib.diagrams.figures.style as style
 
     figure, panels = plt.subplots(2, 2, figsize=(9, 7), layout="constrained", sharex="col")
     colours = list(style.OKABE_ITO.values())

@@ -17,10 +17,10 @@ from functools import cached_property
 
 import numpy as np
 
-from calib.announcements import TopLabelPrediction
+from calib.answers.guarantee_cards import guarantee_card
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
-from calib.guarantees.card import guarantee_card
+from calib.data.announcements import TopLabelPrediction
 
 ALPHA = 0.1
 

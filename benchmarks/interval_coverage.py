@@ -25,8 +25,8 @@ from benchmarks.populations import (
     overconfident,
     scores,
 )
-from calib.noise.intervals import error_interval
-from calib.notions import NOTIONS
+from calib.data.notions import NOTIONS
+from calib.stats.intervals import error_interval
 
 #: Coverage below which a row is drawn more often.
 DOUBTFUL = 0.95

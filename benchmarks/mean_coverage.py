@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.mean_coverage``: confidences that are mostly sure, with outcomes drawn from them; the
 mean is that of the log loss, of the Brier score, or of how much the log loss rises where confidences are
-sharpened. Beside `calib.noise.bootstrap.mean_limits` stands Student's interval. ``--draws`` sets the draws
+sharpened. Beside `calib.stats.bootstrap.mean_limits` stands Student's interval. ``--draws`` sets the draws
 (default 1,000).
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import expit, logit
 from scipy.stats import t as student
 
-from calib.noise.bootstrap import mean_limits
+from calib.stats.bootstrap import mean_limits
 
 #: Draws from which the true mean is taken, in rows.
 TRUTH_ROWS = 4_000_000

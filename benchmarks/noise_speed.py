@@ -11,9 +11,9 @@ import time
 
 import numpy as np
 
-from calib.noise import noise_floor_of, problem_floors
-from calib.noise.intervals import error_interval_of
-from calib.reductions import reduce_to_binary
+from calib.evidence.reductions import reduce_to_binary
+from calib.stats import noise_floor_of, problem_floors
+from calib.stats.intervals import error_interval_of
 
 SIZES = [(10_000, 10), (100_000, 100)]
 LARGE = [(50_000, 1_000)]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
-from calib.notions import Notion
-from calib.reductions import reduce_to_binary
+from calib.data.notions import Notion
+from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
+from calib.evidence.reductions import reduce_to_binary
 
 
 def scores(seed: int, n_samples: int, n_classes: int) -> np.ndarray:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from calib import examine
-from calib.formats import read_raw
+from calib.files.readers import read_raw
 
 
 def write(path, n_rows, n_classes):

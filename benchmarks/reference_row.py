@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 
 import calib
-from calib.assessment.calibrated import assessment_strategy, calibrated_scores
-from calib.assessment.summary import summarize
+from calib.answers.calibrated import assessment_strategy, calibrated_scores
+from calib.answers.summary import summarize
 
 N_BINS = 15
 

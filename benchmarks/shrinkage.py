@@ -11,9 +11,9 @@ import argparse
 
 import numpy as np
 
-from calib.announcements import TopLabelPrediction
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
+from calib.data.announcements import TopLabelPrediction
 
 FALLBACKS = ("identity", "pooled", "shrink")
 POINTS = 50

@@ -12,7 +12,7 @@ import argparse
 import numpy as np
 
 from benchmarks.populations import Population, draw_labels, overconfident, scores
-from calib.slicing.gaps import slice_gaps
+from calib.answers.gaps import slice_gaps
 
 
 def population(

@@ -14,10 +14,10 @@ import argparse
 import numpy as np
 
 from benchmarks.populations import Population, at_error, draw_labels, one_class, overconfident, scores
-from calib.noise.binless import calibration_test
-from calib.noise.differences import paired_difference
-from calib.noise.floor import noise_floor
-from calib.noise.intervals import error_interval, measure_interval
+from calib.stats.binless import calibration_test
+from calib.stats.differences import paired_difference
+from calib.stats.floors import noise_floor
+from calib.stats.intervals import error_interval, measure_interval
 
 
 def kinds_of_weights(proba: np.ndarray) -> dict[str, np.ndarray]:

@@ -6,8 +6,8 @@ import os
 import sys
 from typing import NoReturn
 
+from calib.base.interrupts import handle_interrupts
 from calib.cli.parser import main
-from calib.interrupts import handle_interrupts
 
 
 def run() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from calib.version import __version__  # noqa: E402
+from calib.base.version import __version__  # noqa: E402
 
 project = "calib"
 author = "the authors of calib"

@@ -23,17 +23,17 @@ PART = (
     "tests/browser/test_keyboard.py",
     "tests/cli",
     "tests/datasets",
-    "tests/formats/test_formats.py",
-    "tests/persistence",
+    "tests/files/readers/test_formats.py",
+    "tests/files/calibrators",
     "tests/report",
     "tests/test_architecture.py",
     "tests/test_docs.py",
     "tests/test_links.py",
-    "tests/test_outputs.py",
+    "tests/base/test_outputs.py",
     "tests/test_package.py",
     "tests/test_printed.py",
     "tests/test_production.py",
-    "tests/test_project.py",
+    "tests/files/test_project.py",
 )
 #: All that the tests find on their path.
 PROGRAMS = ("bash", "cat", "head", "sh", "tee", "true")

@@ -24,7 +24,7 @@ from calib import (
 )
 from calib.calibrators import catalogue
 from calib.calibrators.curves import Logistic, Spline
-from calib.notions import NOTIONS
+from calib.data.notions import NOTIONS
 from tests.populations import rows
 
 #: Names of the binary calibrators besides histogram binning.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from calib.version import __version__
+from calib.base.version import __version__
 from tests import ROOT
 
 pytest.importorskip("hatchling", reason="the package that builds the wheel is not installed")

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calib.announcements import BinaryPrediction, TopLabelPrediction
-from calib.exceptions import InputError
-from calib.reductions import event_scores, top_label
-from calib.results import Result
+from calib.base.exceptions import InputError
+from calib.base.results import Result
+from calib.data.announcements import BinaryPrediction, TopLabelPrediction
+from calib.evidence.reductions import event_scores, top_label
 
 #: How a threshold that accepts nothing is written where infinity cannot be: no confidence reaches it.
 NEVER = 2.0

@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from calib.calibrators.curves import SCORE_CLIP, Curve, Lines, Logistic, clipped_logs
 from calib.calibrators.likelihood import logistic_fit
-from calib.predictions import weighted_rows
-from calib.validation import as_scores, check_binary
+from calib.data.predictions import weighted_rows
+from calib.data.validation import as_scores, check_binary
 
 
 class BinaryCalibrator(BaseEstimator):

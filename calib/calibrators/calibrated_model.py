@@ -24,12 +24,12 @@ from sklearn.utils.validation import (
     indexable,
 )
 
+from calib.base.exceptions import InputError
 from calib.calibrators.completed_rows import completed
 from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
 from calib.calibrators.softmax import softmax
-from calib.exceptions import InputError
-from calib.predictions import TopLabelPrediction, highest
-from calib.validation import check_choice, check_share
+from calib.data.predictions import TopLabelPrediction, highest
+from calib.data.validation import check_choice, check_share
 
 #: Decision values beyond this are scaled down to it: log-odds of 16 are where calibrators clip scores.
 LARGEST_DECISION = 16.0

@@ -11,12 +11,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 import calib.calibrators.simplex_cells as simplex_cells
-from calib.exceptions import InputError
-from calib.kinds import check_equal_rows
-from calib.metrics.canonical import occupied_cells
-from calib.parallel import map_row_blocks
-from calib.predictions import Predictions, TopLabelPrediction
-from calib.validation import as_finite, check_choice, check_columns, check_count, check_labelled
+from calib.base.exceptions import InputError
+from calib.base.parallel import map_row_blocks
+from calib.data.kinds import check_equal_rows
+from calib.data.predictions import Predictions, TopLabelPrediction
+from calib.data.validation import as_finite, check_choice, check_columns, check_count, check_labelled
+from calib.stats.simplex_errors import occupied_cells
 
 #: Cells are numbered in int64; schemes with more cells than this are refused.
 MOST_CELLS = 2**62

@@ -1,7 +1,7 @@
 """The catalogue of calibrators: what each is called on the command line, in tables and in menus.
 
 Command line, pages, leaderboard, report, calibrator files and scorers read these tables. A new binary
-calibrator is a `BinaryCalibrator` with one line in `BINARY`, and one in `calib.persistence.types`.
+calibrator is a `BinaryCalibrator` with one line in `BINARY`, and one in `calib.files.calibrators.types`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from functools import cache
 from inspect import signature
 from typing import Any, NamedTuple
 
+from calib.base.exceptions import InputError
 from calib.calibrators.binary import BetaCalibration, BinaryCalibrator, IsotonicCalibration, PlattScaling
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.ensemble import EnsembleTemperatureScaling
@@ -22,9 +23,8 @@ from calib.calibrators.spline import SplineCalibration
 from calib.calibrators.structured import StructuredMatrixScaling, StructuredVectorScaling
 from calib.calibrators.top_versus_all import TopVersusAllScaling
 from calib.calibrators.venn_abers import VennAbersCalibration
-from calib.exceptions import InputError
-from calib.kinds import KINDS, Kind, lacks
-from calib.notions import TOP_NOTIONS, Notion
+from calib.data.kinds import KINDS, Kind, lacks
+from calib.data.notions import TOP_NOTIONS, Notion
 
 
 class Method(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from calib.binning import assign_bins
+from calib.evidence.binning import assign_bins
 
 #: Scores are taken this far inside (0, 1) before their log-odds: half the gap between 1 and the float32
 #: number below it, so that a saturated score means the same in float32 and in float64.

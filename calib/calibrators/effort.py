@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from calib.calibrators.ridge_choice import CROSS_VALIDATED, N_FOLDS, STRENGTHS
-from calib.notions import NotionShape
+from calib.data.notions import NotionShape
 
 
 class Effort(NamedTuple):

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from calib.base.parallel import cached_slices, map_row_blocks, map_threads
 from calib.calibrators.scaling import TEMPERATURE_RANGE, LogScaling, log_floored, log_loss_temperature
 from calib.calibrators.softmax import softmax
-from calib.parallel import cached_slices, map_row_blocks, map_threads
-from calib.predictions import TopLabelPrediction
-from calib.validation import check_choice
+from calib.data.predictions import TopLabelPrediction
+from calib.data.validation import check_choice
 
 
 class EnsembleTemperatureScaling(LogScaling):

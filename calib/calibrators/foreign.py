@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from calib.announcements import TopLabelPrediction
-from calib.exceptions import InputError
-from calib.predictions import highest, score_matrix, weighted_rows, weights_of, with_codes
-from calib.validation import as_class_scores, as_labels, check_columns, plain
+from calib.base.exceptions import InputError
+from calib.data.announcements import TopLabelPrediction
+from calib.data.predictions import highest, score_matrix, weighted_rows, weights_of, with_codes
+from calib.data.validation import as_class_scores, as_labels, check_columns, plain
 
 #: What a calibrator of another package gives its probabilities by, in the order in which they are looked for.
 METHODS = ("predict_proba", "transform")
@@ -29,7 +29,7 @@ class ForeignCalibrator(BaseEstimator):
     """A calibrator of another package, as one of calib's calibrators of the whole vector.
 
     It is copied for every fit, given float64 probabilities and int64 codes of the true classes, and what it
-    returns is checked. `calib.assessment.leaderboard.compare`, `calib.summarize` and figures take it; a
+    returns is checked. `calib.answers.leaderboard.compare`, `calib.summarize` and figures take it; a
     calibrator file cannot hold it, because calib cannot know what is inside.
 
     Parameters

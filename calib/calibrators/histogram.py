@@ -6,10 +6,10 @@ from typing import Self
 
 import numpy as np
 
-from calib.binning import assign_bins, equal_mass_cuts, sorted_cuts
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.curves import Steps
-from calib.validation import check_choice, check_count, check_share
+from calib.data.validation import check_choice, check_count, check_share
+from calib.evidence.binning import assign_bins, equal_mass_cuts, sorted_cuts
 
 
 class HistogramBinning(BinaryCalibrator):

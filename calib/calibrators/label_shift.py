@@ -11,10 +11,10 @@ from scipy.optimize import nnls
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from calib.exceptions import InputError
-from calib.predictions import highest
-from calib.results import Result
-from calib.validation import as_class_scores, as_labels, as_names, check_choice, check_columns
+from calib.base.exceptions import InputError
+from calib.base.results import Result
+from calib.data.predictions import highest
+from calib.data.validation import as_class_scores, as_labels, as_names, check_choice, check_columns
 
 #: EM ends when no share changes by more than this, or after so many rounds.
 CLOSE, ROUNDS = 1e-10, 2_000

@@ -14,33 +14,33 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from calib.announcements import MultilabelPrediction, TopKPrediction, TopLabelPrediction
-from calib.binning import BinaryProblems, assign_bins
+from calib.base.exceptions import InputError, LongFitWarning
+from calib.base.parallel import cached_slices, map_threads
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.completed_rows import completed, normalised
 from calib.calibrators.curves import CurveSet
 from calib.calibrators.effort import effort_words
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.shrinkage import moved_to, shrunken
-from calib.exceptions import InputError, LongFitWarning
-from calib.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
-from calib.parallel import cached_slices, map_threads
-from calib.predictions import Predictions, highest, highest_checked, score_matrix, weights_of, with_codes
-from calib.reductions import (
-    fit_classes,
-    grouped_problems,
-    ranked_classes,
-    reduce_to_binary,
-    separate_problems,
-    top_label,
-)
-from calib.validation import (
+from calib.data.announcements import MultilabelPrediction, TopKPrediction, TopLabelPrediction
+from calib.data.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
+from calib.data.predictions import Predictions, highest, highest_checked, score_matrix, weights_of, with_codes
+from calib.data.validation import (
     as_floats,
     as_groups,
     check_choice,
     check_class_columns,
     check_columns,
     check_count,
+)
+from calib.evidence.binning import BinaryProblems, assign_bins
+from calib.evidence.reductions import (
+    fit_classes,
+    grouped_problems,
+    ranked_classes,
+    reduce_to_binary,
+    separate_problems,
+    top_label,
 )
 
 

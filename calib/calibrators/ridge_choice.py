@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from calib.base.parallel import map_row_blocks
 from calib.calibrators.softmax_fit import SoftmaxFit
-from calib.metrics.errors import weighted_mean
-from calib.parallel import map_row_blocks
+from calib.stats.errors import weighted_mean
 
 #: What a strength is set to if it shall be chosen.
 CROSS_VALIDATED = "cv"

@@ -17,15 +17,14 @@ from scipy.special import expit, log_softmax, logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from calib.binning import assign_bins, uniform_edges
+from calib.base.exceptions import InputError, LongFitWarning, TooManyParametersWarning
+from calib.base.parallel import cached_slices, map_row_blocks, map_threads
 from calib.calibrators.effort import effort_words
 from calib.calibrators.likelihood import LEAST_RIDGE
 from calib.calibrators.ridge_choice import CROSS_VALIDATED, best_strength, folds, search_strength
 from calib.calibrators.softmax import softmax
 from calib.calibrators.softmax_fit import DiagonalMap, FullMap, Map, SoftmaxFit, softmax_fit
-from calib.exceptions import InputError, LongFitWarning, TooManyParametersWarning
-from calib.parallel import cached_slices, map_row_blocks, map_threads
-from calib.predictions import (
+from calib.data.predictions import (
     TopLabelPrediction,
     highest,
     score_matrix,
@@ -33,7 +32,8 @@ from calib.predictions import (
     weights_of,
     with_codes,
 )
-from calib.validation import as_class_scores, as_labels, check_choice, check_columns, check_not_negative
+from calib.data.validation import as_class_scores, as_labels, check_choice, check_columns, check_not_negative
+from calib.evidence.binning import assign_bins, uniform_edges
 
 #: Lowest and highest `floor_`: the smallest normal float32, so that zeros mean the same in float32 and in
 #: float64, and, divided by the number of classes, so that zeros never take more than this of a row.

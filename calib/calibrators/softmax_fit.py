@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from calib.base.parallel import WORKERS, busy_slices, map_threads, one_blas_thread, row_slices
 from calib.calibrators.likelihood import newton, newton_step, warn_early
 from calib.calibrators.softmax import highest_of_rows
-from calib.parallel import WORKERS, busy_slices, map_threads, one_blas_thread, row_slices
 
 #: Numbers in the blocks of all classes of a full map above which classes share one block.
 MOST_IN_BLOCKS = 20_000_000

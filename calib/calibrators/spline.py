@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from calib.binning import equal_mass_cuts
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.curves import Spline, log_odds
+from calib.evidence.binning import equal_mass_cuts
 
 #: Knots, at quantiles of the log-odds of which the first and last leave out `MARGIN` of the rows.
 KNOTS, MARGIN = 8, 0.02

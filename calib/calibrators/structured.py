@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from calib.base.parallel import map_row_blocks
 from calib.calibrators.likelihood import LEAST_RIDGE
 from calib.calibrators.scaling import LogScaling, log_floored, log_loss_temperature
 from calib.calibrators.softmax import softmax
 from calib.calibrators.softmax_fit import DiagonalMap, FullMap, softmax_fit
-from calib.parallel import map_row_blocks
-from calib.validation import check_not_negative
+from calib.data.validation import check_not_negative
 
 
 class StructuredScaling(LogScaling):

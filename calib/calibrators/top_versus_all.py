@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from calib.base.parallel import busy_slices, map_row_blocks, map_threads, one_blas_thread
 from calib.calibrators.likelihood import LEAST_RIDGE, newton, newton_step, warn_early
 from calib.calibrators.scaling import LogScaling, log_floored, top_versus_all_temperature
 from calib.calibrators.softmax_fit import GAP
-from calib.parallel import busy_slices, map_row_blocks, map_threads, one_blas_thread
-from calib.validation import check_not_negative
+from calib.data.validation import check_not_negative
 
 #: Least logit below the highest of the others: what is smaller counts as this, for numbers too small for
 #: their type take a hundred times as long.

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from calib.base.exceptions import InputError
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.curves import Steps
-from calib.exceptions import InputError
-from calib.validation import as_scores
+from calib.data.validation import as_scores
 
 
 class VennAbersCalibration(BinaryCalibrator):

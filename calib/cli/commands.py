@@ -13,21 +13,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.announcements import Announcement, in_common_classes
-from calib.assessment.advice import recommend as recommend_calibrator
-from calib.assessment.calibrated import (
+from calib.answers.advice import recommend as recommend_calibrator
+from calib.answers.calibrated import (
     applied_frame,
     assessment_strategy,
     calibrated_scores,
     fit_on,
     vector_losses,
 )
-from calib.assessment.conclusion import conclude
-from calib.assessment.gate import gate as compare_with_limits
-from calib.assessment.gate import parse_limits
-from calib.assessment.leaderboard import Entry, Leaderboard
-from calib.assessment.summary import BASE, HOW_SURE, interval_texts, summarize, summary_intervals
-from calib.binning import Strategy
+from calib.answers.conclusion import conclude
+from calib.answers.cuts import MOST_CODES, Cut, cut_column, parse_cuts
+from calib.answers.decision_rules import decide as choose_rule
+from calib.answers.gaps import slice_gaps
+from calib.answers.gate import gate as compare_with_limits
+from calib.answers.gate import parse_limits
+from calib.answers.leaderboard import Entry, Leaderboard
+from calib.answers.slice_tables import SLICE_COLUMNS
+from calib.answers.slice_tables import slices as assess_slices
+from calib.answers.summary import BASE, HOW_SURE, interval_texts, summarize, summary_intervals
+from calib.base.exceptions import InputError
 from calib.calibrators.catalogue import BINARY, REPORTED, for_kind, make_calibrator, methods_of_kind, name_of
 from calib.calibrators.label_shift import CorrectedCalibrator, LabelShiftCorrection
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
@@ -42,24 +46,20 @@ from calib.cli.input import (
 )
 from calib.cli.light import serve
 from calib.cli.streams import deliver, is_piped, progress_line
-from calib.decisions.rules import decide as choose_rule
-from calib.exceptions import InputError
-from calib.formats.tables import some_names
-from calib.formats.writing import write_csv
-from calib.kinds import check_equal_rows, kind_of, lacks, without_weights
-from calib.metrics.catalogue import Measure, ece_of
-from calib.noise.binless import calibration_slope, calibration_tests
-from calib.noise.floor import NoiseFloor, noise_floor, verdict
-from calib.notions import TOP_NOTIONS
-from calib.persistence.document import aligned, dumps, load, loads
-from calib.predictions import weight_words
-from calib.project import Project
-from calib.reductions import top_label
+from calib.data.announcements import Announcement, in_common_classes
+from calib.data.kinds import check_equal_rows, kind_of, lacks, without_weights
+from calib.data.notions import TOP_NOTIONS
+from calib.data.predictions import weight_words
+from calib.evidence.binning import Strategy
+from calib.evidence.reductions import top_label
+from calib.files.calibrators.document import aligned, dumps, load, loads
+from calib.files.project import Project
+from calib.files.readers.tables import some_names
+from calib.files.readers.writing import write_csv
 from calib.report.sections import ReportInput, report_html
-from calib.slicing.cuts import MOST_CODES, Cut, cut_column, parse_cuts
-from calib.slicing.gaps import slice_gaps
-from calib.slicing.table import SLICE_COLUMNS
-from calib.slicing.table import slices as assess_slices
+from calib.stats.binless import calibration_slope, calibration_tests
+from calib.stats.floors import NoiseFloor, noise_floor, verdict
+from calib.stats.measures import Measure, ece_of
 
 
 def metrics(options: Namespace) -> Outcome:

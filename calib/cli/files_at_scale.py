@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from calib.base.exceptions import InputError
 from calib.calibrators.catalogue import make_calibrator, name_of
 from calib.calibrators.multiclass import fallback_records
 from calib.cli.input import CALIBRATOR_OPTIONS, Outcome
 from calib.cli.streams import deliver, is_piped, progress_line, show
-from calib.doctor.findings import counted
-from calib.exceptions import InputError
-from calib.formats.reading import read_table
-from calib.persistence.document import dumps
-from calib.persistence.document import load as load_calibrator
+from calib.files.calibrators.document import dumps
+from calib.files.calibrators.document import load as load_calibrator
+from calib.files.findings.codes import counted
+from calib.files.readers.reading import read_table
 from calib.scale.applying import apply as apply_files
 from calib.scale.engines import DaskCluster, Engine, engine_of
 from calib.scale.files import dumps as summary_bytes

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from calib.announcements import in_common_classes
+from calib.base.exceptions import InputError
+from calib.base.outputs import check_output
 from calib.cli.streams import PIPE, progress_line
-from calib.doctor.examination import Examination, check
-from calib.exceptions import InputError
-from calib.formats.raw_predictions import read, read_parts
-from calib.formats.reading import read_table
-from calib.kinds import kind_of
-from calib.outputs import check_output
-from calib.predictions import rows_that_count, weight_words
+from calib.data.announcements import in_common_classes
+from calib.data.kinds import kind_of
+from calib.data.predictions import rows_that_count, weight_words
+from calib.files.findings.examination import Examination, check
+from calib.files.readers.raw_predictions import read, read_parts
+from calib.files.readers.reading import read_table
 
 #: Options of `fit` that go to the calibrator as they are.
 CALIBRATOR_OPTIONS = (
@@ -66,7 +66,7 @@ class FileRows:
         None if the file names no calibration rows.
     evaluation : predictions of any kind
         The rows to use.
-    examinations : mapping of str to calib.doctor.Examination
+    examinations : mapping of str to calib.files.findings.Examination
         Findings about the calibration and evaluation rows; empty if the file was not examined.
     """
 
@@ -198,7 +198,10 @@ def rows_to_assess(options: Namespace) -> Any:
 
 def calibrator_for(file: str, rows: Any, notes: list[str]) -> tuple[Any, Any]:
     """Load a calibrator file and put the columns of the rows in its order; add a note if they moved."""
-    from calib.persistence.document import aligned, load  # scikit-learn, which reading rows does without
+    from calib.files.calibrators.document import (  # scikit-learn, which reading rows does without
+        aligned,
+        load,
+    )
 
     calibrator = load(file)
     reordered = aligned(rows, calibrator)

@@ -10,11 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
+from calib.base.exceptions import InputError, not_installed
 from calib.cli.input import Outcome, choices, fix_codes
-from calib.doctor.examination import check as check_file
-from calib.doctor.findings import counted
-from calib.exceptions import InputError, not_installed
-from calib.kinds import KINDS
+from calib.data.kinds import KINDS
+from calib.files.findings.codes import counted
+from calib.files.findings.examination import check as check_file
 
 #: What options that take a file show in its place.
 _FILES = ("FILE", "CAL.JSON", "OUT", "OUT.HTML")

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
+from calib.base.exceptions import InputError
+from calib.base.version import __version__
 from calib.cli.input import check_files, check_numbers, is_of_many
 from calib.cli.streams import is_piped, read_piped, show
-from calib.exceptions import InputError
-from calib.formats.raw_predictions import SCALES, RemedyError
-from calib.notions import NOTIONS
-from calib.version import __version__
+from calib.data.notions import NOTIONS
+from calib.files.readers.raw_predictions import SCALES, RemedyError
 
 #: The option that passes an argument of the library, for errors that it remedies.
 OPTION_OF = {"fix": "--fix", "scores": "--scores", "split": "--part"}
@@ -340,8 +340,8 @@ def _dialects() -> Iterable[str]:
 
 
 def _gate_examples() -> str:
-    from calib.assessment.gate import METRICS as LIMITS
-    from calib.assessment.gate import RULED
+    from calib.answers.gate import METRICS as LIMITS
+    from calib.answers.gate import RULED
 
     return GATE.format(metrics=", ".join(LIMITS), ruled=" and ".join(RULED))
 

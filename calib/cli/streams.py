@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from calib.exceptions import InputError
-from calib.formats.source import Limits
-from calib.outputs import write_whole
+from calib.base.exceptions import InputError
+from calib.base.outputs import write_whole
+from calib.files.readers.source import Limits
 
 #: In place of a file: what is piped in, or out.
 PIPE = "-"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import calib.datasets.simulated as simulated
+from calib.base.exceptions import InputError
 from calib.datasets.example import EXAMPLE_TITLES, Example
 from calib.datasets.real import digits
-from calib.exceptions import InputError
 
 
 def load_example(name: str) -> Example:

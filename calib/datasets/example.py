@@ -9,8 +9,8 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
-from calib.predictions import Predictions
-from calib.validation import as_scores
+from calib.data.predictions import Predictions
+from calib.data.validation import as_scores
 
 #: Cover types in the order of their codes 1..7.
 COVER_TYPES = (

@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 import sklearn
 
+from calib.base.exceptions import InputError
+from calib.base.outputs import write_whole
+from calib.data.predictions import Predictions
+from calib.data.validation import check_choice
 from calib.datasets.example import COVER_TYPES, EXAMPLE_TITLES, Example
-from calib.exceptions import InputError
-from calib.formats.archives import DAMAGED
-from calib.outputs import write_whole
-from calib.predictions import Predictions
-from calib.validation import check_choice
+from calib.files.readers.archives import DAMAGED
 
 #: The three classes of Appendix G: the two frequent ones and the rest.
 COVER_TYPES_3 = (*COVER_TYPES[:2], "other")

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import expit, logit, softmax
 
+from calib.base.parallel import map_threads
+from calib.data.predictions import Predictions
 from calib.datasets.example import COVER_TYPES, EXAMPLE_TITLES, Example
-from calib.parallel import map_threads
-from calib.predictions import Predictions
 
 #: Rows drawn from one random stream; fixed, so that a seed gives the same rows on every machine.
 BLOCK = 5_000

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.binning import Strategy, bin_statistics
-from calib.notions import Notion
-from calib.reductions import as_problems
-from calib.results import Drawn
-from calib.validation import check_choice
+from calib.base.results import Drawn
+from calib.data.notions import Notion
+from calib.data.validation import check_choice
+from calib.evidence.binning import Strategy, bin_statistics
+from calib.evidence.reductions import as_problems
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
+from calib.base.exceptions import InputError
+from calib.base.results import Drawn, Result
+from calib.data.kinds import kind_of, lacks
+from calib.data.predictions import TopLabelPrediction, weighted_rows
+from calib.data.validation import as_labels, check_share
 from calib.diagrams.reliability import FEW_ROWS, wilson_interval, with_class_names
-from calib.exceptions import InputError
-from calib.kinds import kind_of, lacks
-from calib.noise.floor import (
+from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
+from calib.evidence.reductions import as_problems, reduce_to_binary, top_label
+from calib.stats.floors import (
     ABOVE_NOISE,
     WITHIN_NOISE,
     ProblemFloors,
@@ -21,10 +25,6 @@ from calib.noise.floor import (
     problem_floors,
     refined_p_values,
 )
-from calib.predictions import TopLabelPrediction, weighted_rows
-from calib.reductions import as_problems, reduce_to_binary, top_label
-from calib.results import Drawn, Result
-from calib.validation import as_labels, check_share
 
 #: Columns of `ClassTable.frame` with the head and the meaning that tables print.
 CLASS_COLUMNS = {

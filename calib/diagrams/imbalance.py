@@ -8,19 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from calib.binning import assign_bins, uniform_edges
+from calib.base.exceptions import InputError
+from calib.base.results import Drawn, Result
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
+from calib.data.kinds import check_equal_rows, kind_of, lacks
+from calib.data.predictions import Predictions
+from calib.data.validation import check_labelled
 from calib.diagrams.validity import ValidityCurve
-from calib.exceptions import InputError
-from calib.kinds import check_equal_rows, kind_of, lacks
-from calib.metrics.errors import ece
-from calib.noise.draws import independent_sums, resample
-from calib.noise.floor import noise_floor_of
-from calib.predictions import Predictions
-from calib.reductions import reduce_to_binary
-from calib.results import Drawn, Result
-from calib.validation import check_labelled
+from calib.evidence.binning import assign_bins, uniform_edges
+from calib.evidence.draws import independent_sums, resample
+from calib.evidence.reductions import reduce_to_binary
+from calib.stats.errors import ece
+from calib.stats.floors import noise_floor_of
 
 #: Equal-width bins for classes that the calibrator has no bins for, and for `plan_bins`.
 N_BINS = 15

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 from scipy.special import betainc, ndtri
 
-from calib.binning import BinStatistics, assign_bins, bin_statistics, uniform_edges
+from calib.base.exceptions import InputError
+from calib.base.results import Drawn
 from calib.calibrators.shrinkage import MOST_STRENGTH, shrunken
-from calib.exceptions import InputError
-from calib.noise.intervals import outcome_limits
-from calib.notions import TOP_NOTIONS
-from calib.reductions import event_scores, reduce_to_binary
-from calib.results import Drawn
-from calib.validation import check_order
+from calib.data.notions import TOP_NOTIONS
+from calib.data.validation import check_order
+from calib.evidence.binning import BinStatistics, assign_bins, bin_statistics, uniform_edges
+from calib.evidence.reductions import event_scores, reduce_to_binary
+from calib.stats.intervals import outcome_limits
 
 #: Cells with fewer rows than this are drawn lighter: their 95 % interval is wider than +-0.2.
 FEW_ROWS = 20

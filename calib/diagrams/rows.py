@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
-from calib.exceptions import InputError
-from calib.reductions import event_scores, outcomes_of, top_label
+from calib.base.exceptions import InputError
+from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
+from calib.evidence.reductions import event_scores, outcomes_of, top_label
 
 
 def rows_behind(

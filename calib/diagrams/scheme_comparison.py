@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.base.exceptions import InputError
+from calib.base.results import Result
 from calib.calibrators.canonical import CanonicalBinning, SimplexScheme
+from calib.data.kinds import check_equal_rows
+from calib.data.predictions import Predictions
+from calib.data.validation import check_labelled
 from calib.diagrams.validity import CanonicalValidity
-from calib.exceptions import InputError
-from calib.kinds import check_equal_rows
-from calib.metrics.canonical import cell_means
-from calib.metrics.errors import accuracy, vector_values
-from calib.predictions import Predictions
-from calib.results import Result
-from calib.validation import check_labelled
+from calib.stats.errors import accuracy, vector_values
+from calib.stats.simplex_errors import cell_means
 
 
 @dataclass(frozen=True, eq=False, repr=False)

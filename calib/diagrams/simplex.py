@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from calib.answers.theorems import multinomial_bound
+from calib.base.exceptions import InputError
+from calib.base.results import Result
 from calib.calibrators.canonical import (
     CanonicalBinning,
     GridScheme,
@@ -14,11 +17,8 @@ from calib.calibrators.canonical import (
     SierpinskiScheme,
     SimplexScheme,
 )
-from calib.exceptions import InputError
-from calib.guarantees.theorems import multinomial_bound
-from calib.metrics.canonical import cell_means
-from calib.predictions import Predictions
-from calib.results import Result
+from calib.data.predictions import Predictions
+from calib.stats.simplex_errors import cell_means
 
 
 @dataclass(frozen=True, eq=False, repr=False)

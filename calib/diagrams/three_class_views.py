@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from calib.exceptions import InputError
-from calib.parallel import map_row_blocks
-from calib.predictions import Predictions
+from calib.base.exceptions import InputError
+from calib.base.parallel import map_row_blocks
+from calib.data.predictions import Predictions
 
 
 def most_mistaken(predictions: Predictions, n_classes: int = 3) -> list[int]:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.binning import BinaryProblems, PerClass, Strategy, bin_statistics
-from calib.exceptions import InputError
-from calib.guarantees.card import guarantee_card
-from calib.metrics.canonical import CellMeans, cell_means
-from calib.noise.draws import Draw, independent_sums, resample
-from calib.notions import POOLED_NOTIONS, Notion
-from calib.reductions import as_problems, event_scores, top_label
-from calib.results import Drawn
+from calib.answers.guarantee_cards import guarantee_card
+from calib.base.exceptions import InputError
+from calib.base.results import Drawn
+from calib.data.notions import POOLED_NOTIONS, Notion
+from calib.evidence.binning import BinaryProblems, PerClass, Strategy, bin_statistics
+from calib.evidence.draws import Draw, independent_sums, resample
+from calib.evidence.reductions import as_problems, event_scores, top_label
+from calib.stats.simplex_errors import CellMeans, cell_means
 
 #: A gap counts as equal to an epsilon within this: 0.4 - 0.3 is 0.1 to a reader, not 0.10000000000000003.
 ROUNDING = 1e-12

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from calib.calibrators.completed_rows import NOTHING
+from calib.data.notions import TOP_K_NOTIONS
 from calib.export.numbers import plain_data
-from calib.notions import TOP_K_NOTIONS
 
 #: A graph under construction: `calib.export.onnx_graph.Graph`, or `calib.export.torch_graph.TorchGraph`.
 Graph = Any

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from calib.base.exceptions import InputError
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
 from calib.calibrators.catalogue import BINARY, VECTOR, method_of
 from calib.calibrators.curves import Logistic, Spline, Steps
 from calib.calibrators.multiclass import MulticlassToBinary
-from calib.exceptions import InputError
 
 
 def plain_data(calibrator: Any) -> dict[str, Any]:

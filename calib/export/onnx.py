@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calib.exceptions import InputError, not_installed
+from calib.base.exceptions import InputError, not_installed
 from calib.export.lowering import write
 from calib.export.onnx_graph import BEHIND, Graph, as_model, dtype_of, to_go_before
 from calib.export.replay import replay

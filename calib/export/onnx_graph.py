@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calib.exceptions import InputError, not_installed
+from calib.base.exceptions import InputError, not_installed
 
 #: Oldest operator set that models can be written in, and the newest that every onnxruntime of the range in
 #: `pyproject.toml` runs.

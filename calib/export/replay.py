@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, softmax
 
-from calib.announcements import TopLabelPrediction
 from calib.calibrators.binary import BinaryCalibrator
-from calib.notions import TOP_NOTIONS
+from calib.data.announcements import TopLabelPrediction
+from calib.data.notions import TOP_NOTIONS
 
 #: Rows replayed at a time.
 BLOCK = 10_000

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from calib.base.exceptions import InputError
 from calib.calibrators import completed_rows, simplex_cells
-from calib.exceptions import InputError
 from calib.export.numbers import plain_data
 from calib.export.replay import replay
 

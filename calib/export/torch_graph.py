@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from calib.exceptions import not_installed
+from calib.base.exceptions import not_installed
 from calib.export.lowering import write
 from calib.export.replay import replay
 

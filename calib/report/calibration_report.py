@@ -10,20 +10,20 @@ from typing import Any
 
 import pandas as pd
 
-from calib.announcements import Announcement, BinaryPrediction, ConfidencePrediction
-from calib.assessment.conclusion import conclude
-from calib.assessment.summary import summary_frame
+from calib.answers.conclusion import conclude
+from calib.answers.summary import summary_frame
+from calib.base.exceptions import InputError
+from calib.base.outputs import check_output, write_whole
+from calib.base.results import Result
 from calib.calibrators.catalogue import name_of
+from calib.data.announcements import Announcement, BinaryPrediction, ConfidencePrediction
+from calib.data.kinds import lacks
+from calib.data.predictions import Predictions, weights_of
+from calib.data.validation import check_labelled, check_order
 from calib.diagrams.reliability import reliability_diagram
-from calib.exceptions import InputError
-from calib.kinds import lacks
-from calib.outputs import check_output, write_whole
-from calib.predictions import Predictions, weights_of
-from calib.reductions import event_scores
+from calib.evidence.reductions import event_scores
 from calib.report.html import paragraph, text
 from calib.report.sections import ReportInput, report_html
-from calib.results import Result
-from calib.validation import check_labelled
 
 
 class CalibrationReport(Result):
@@ -52,7 +52,7 @@ class CalibrationReport(Result):
         return summary_frame([summary for summary, _ in self.about.methods.values()])
 
     def plot(self, **options: Any) -> Any:
-        """Return the base model's reliability diagram; options are those of `calib.figures.reliability`."""
+        """Return the reliability diagram of the base model; options: `calib.diagrams.figures.reliability`."""
         rows = self.about.evaluation
         return reliability_diagram(rows.labels, rows, n_bins=self.about.n_bins).plot(**options)
 
@@ -159,6 +159,7 @@ def _labelled(y_true: Any, scores: Any, sample_weight: Any) -> Any:
                 f"a report needs labels and scores, or labelled predictions; got one {type(y_true).__name__}"
             )
         scores, y_true = y_true, check_labelled(y_true.labels, "a report")
+    check_order(y_true, scores)
     weights = weights_of(scores, sample_weight)
     if isinstance(scores, Predictions):
         return Predictions(

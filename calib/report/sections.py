@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import calib.figures as figures
-from calib.announcements import TopLabelPrediction
-from calib.assessment.calibrated import assessment_strategy, calibrated_scores, vector_losses
-from calib.assessment.conclusion import conclude
-from calib.assessment.leaderboard import HOW_RANKED, Entry, Leaderboard
-from calib.assessment.summary import (
+import calib.diagrams.figures as figures
+from calib.answers.calibrated import assessment_strategy, calibrated_scores, vector_losses
+from calib.answers.conclusion import conclude
+from calib.answers.guarantee_cards import GuaranteeCard, guarantee_card
+from calib.answers.leaderboard import HOW_RANKED, Entry, Leaderboard
+from calib.answers.summary import (
     BASE,
     HOW_SURE,
     Summary,
@@ -30,28 +30,28 @@ from calib.assessment.summary import (
     summarize,
     summary_intervals,
 )
-from calib.binning import BinStatistics, Strategy
+from calib.base.version import __version__
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.multiclass import MulticlassToBinary, of_one_score
+from calib.data.announcements import TopLabelPrediction
+from calib.data.kinds import Kind, kind_of, lacks, notions_of, without_weights
+from calib.data.notions import TOP_NOTIONS, Notion
+from calib.data.predictions import weight_words
+from calib.data.validation import check_labelled
 from calib.diagrams.bin_sweep import ece_sweep, sweep_words
 from calib.diagrams.classes import CLASS_COLUMNS, class_heat, class_table
+from calib.diagrams.figures.html import figure_html, plotly_script
 from calib.diagrams.reliability import reliability_diagram, worst_cells_words
 from calib.diagrams.validity import validity_cells, validity_curve, validity_words
-from calib.doctor.examination import Examination
-from calib.figures.html import figure_html, plotly_script
-from calib.guarantees.card import GuaranteeCard, guarantee_card
-from calib.kinds import Kind, kind_of, lacks, notions_of, without_weights
-from calib.metrics.catalogue import ece_of
-from calib.metrics.errors import accuracy
-from calib.noise.bands import consistency_band
-from calib.noise.binless import calibration_frame, calibration_slope, calibration_tests, recalibration_words
-from calib.noise.floor import WITHIN_NOISE, noise_floor, verdict
-from calib.notions import TOP_NOTIONS, Notion
-from calib.predictions import weight_words
-from calib.reductions import cell_statistics, event_scores, reduce_to_binary, top_label
+from calib.evidence.binning import BinStatistics, Strategy
+from calib.evidence.reductions import cell_statistics, event_scores, reduce_to_binary, top_label
+from calib.files.findings.examination import Examination
 from calib.report.html import bullets, page, paragraph, section, table, text
-from calib.validation import check_labelled
-from calib.version import __version__
+from calib.stats.bands import consistency_band
+from calib.stats.binless import calibration_frame, calibration_slope, calibration_tests, recalibration_words
+from calib.stats.errors import accuracy
+from calib.stats.floors import WITHIN_NOISE, noise_floor, verdict
+from calib.stats.measures import ece_of
 
 #: Most classes in a table; the most important come first.
 MOST_CLASSES = 1_000
@@ -85,7 +85,7 @@ class ReportInput:
         Heading, for example the file's name.
     simulated : bool
         Whether the data are simulated; if so, the report says so at the top.
-    examinations : mapping of str to `calib.doctor.Examination`
+    examinations : mapping of str to `calib.files.findings.Examination`
         Findings about calibration and evaluation rows, by the name of the rows.
     log : sequence of str
         Fixes that were applied before `examinations`, one line each.

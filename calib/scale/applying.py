@@ -15,13 +15,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from calib.announcements import BinaryPrediction, ConfidencePrediction, TopLabelPrediction
-from calib.assessment.calibrated import applied_frame, groups_in
-from calib.exceptions import InputError
-from calib.formats.arrow import table_of_batch
-from calib.outputs import check_output, whole_file
-from calib.persistence.document import aligned, dumps
-from calib.predictions import Predictions
+from calib.answers.calibrated import applied_frame, groups_in
+from calib.base.exceptions import InputError
+from calib.base.outputs import check_output, whole_file
+from calib.data.announcements import BinaryPrediction, ConfidencePrediction, TopLabelPrediction
+from calib.data.predictions import Predictions
+from calib.files.calibrators.document import aligned, dumps
+from calib.files.readers.arrow import table_of_batch
 from calib.scale.layout import SAMPLE, Layout, Rows, layout_of, read_batch
 from calib.scale.partial import refuse_faults
 from calib.scale.parts import Part, Paths, find_files, find_parts, first_batch

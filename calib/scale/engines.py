@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from calib.exceptions import InputError, not_installed
+from calib.base.exceptions import InputError, not_installed
 from calib.scale.parts import Part
 
 Found = TypeVar("Found")

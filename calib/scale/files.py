@@ -8,18 +8,18 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from calib.exceptions import CalibratorFileError, InputError
-from calib.formats.source import Limits, Source, open_source, whole
-from calib.outputs import write_whole
-from calib.persistence.document import MAX_VALUES, read_document, write_document
-from calib.persistence.fields import Array, Field, Record, choice, closed, mismatch, text
-from calib.persistence.fields import whole as whole_number
-from calib.persistence.origin import today
-from calib.scale.cells import CELLS, MOST_BINS, PLAIN, WEIGHTED, CellSums
+from calib.base.exceptions import CalibratorFileError, InputError
+from calib.base.outputs import write_whole
+from calib.base.version import __version__
+from calib.evidence.cell_sums import CELLS, MOST_BINS, PLAIN, WEIGHTED, CellSums
+from calib.files.calibrators.document import MAX_VALUES, read_document, write_document
+from calib.files.calibrators.fields import Array, Field, Record, choice, closed, mismatch, text
+from calib.files.calibrators.fields import whole as whole_number
+from calib.files.calibrators.origin import today
+from calib.files.readers.source import Limits, Source, open_source, whole
 from calib.scale.layout import STREAMED
 from calib.scale.partial import LOSSES, MOST_GROUPS, PartialSums
 from calib.scale.summary import Summary
-from calib.version import __version__
 
 FORMAT = "calib-summary"
 VERSION = 1

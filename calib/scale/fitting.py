@@ -16,6 +16,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from calib.base.exceptions import InputError
+from calib.base.parallel import WORKERS
+from calib.base.version import __version__
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.likelihood import LEAST_RIDGE, newton, warn_early
 from calib.calibrators.multiclass import MulticlassToBinary
@@ -29,17 +32,14 @@ from calib.calibrators.scaling import (
     log_loss_slopes,
     temperature_of_slopes,
 )
-from calib.exceptions import InputError
-from calib.notions import NotionShape
-from calib.parallel import WORKERS
-from calib.persistence.origin import FittedOn, today
+from calib.data.notions import NotionShape
+from calib.data.validation import check_count
+from calib.files.calibrators.origin import FittedOn, today
 from calib.scale.engines import Engine, Threads
 from calib.scale.layout import Layout, Rows, in_order, read_batch
 from calib.scale.partial import refuse_faults
 from calib.scale.parts import Part, Paths
 from calib.scale.scan import NO_ROWS, Progress, Scan, timed
-from calib.validation import check_count
-from calib.version import __version__
 
 #: Distinct scores that are collected in one pass; with more, cells are counted first.
 MOST_DISTINCT = 4_000_000

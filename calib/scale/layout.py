@@ -1,7 +1,7 @@
 """What each column of a batch is, decided once on the first rows, and the checked rows of a batch.
 
-Roles are guessed as for any file (`calib.formats.roles`); every batch is then read by them without a Python
-loop over rows. What the doctor would refuse is found batch by batch, with the row.
+Roles are guessed as for any file (`calib.files.readers.roles`); every batch is then read by them without a
+Python loop over rows. What the doctor would refuse is found batch by batch, with the row.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from calib.exceptions import InputError
-from calib.formats.answers import (
+from calib.base.exceptions import InputError
+from calib.data.kinds import KINDS
+from calib.data.predictions import ROW_SUM_TOLERANCE, Predictions
+from calib.data.validation import MISSING as NO_VALUE
+from calib.files.readers.answers import (
     ABSTENTIONS,
     abstaining,
     as_outcomes,
@@ -23,14 +26,11 @@ from calib.formats.answers import (
     missing_cells,
     no_attempt,
 )
-from calib.formats.arrow import column_values, table_of_batch
-from calib.formats.raw_predictions import RawPredictions, from_log_odds, raw_of
-from calib.formats.roles import guess_roles, part_of
-from calib.formats.tables import words_in
-from calib.kinds import KINDS
-from calib.predictions import ROW_SUM_TOLERANCE, Predictions
+from calib.files.readers.arrow import column_values, table_of_batch
+from calib.files.readers.raw_predictions import RawPredictions, from_log_odds, raw_of
+from calib.files.readers.roles import guess_roles, part_of
+from calib.files.readers.tables import words_in
 from calib.scale.parts import BLOCK
-from calib.validation import MISSING as NO_VALUE
 
 #: Kinds of predictions that one pass of sums can describe.
 STREAMED = ("vectors", "top-label", "confidence", "binary")
@@ -38,7 +38,7 @@ STREAMED = ("vectors", "top-label", "confidence", "binary")
 #: Rows of the first batch from which roles are guessed.
 SAMPLE = 20_000
 
-#: A probability may be above 1 by this much, by rounding; it then counts as 1 (as `calib.validation` has it).
+#: A probability may be above 1 by this much, by rounding; it then counts as 1 (see `calib.data.validation`).
 ABOVE_ONE = 1e-6
 
 
@@ -218,7 +218,7 @@ class Fault:
     Attributes
     ----------
     code : str
-        As the doctor calls it (`calib.doctor.findings.CODES`).
+        As the doctor calls it (`calib.files.findings.codes.CODES`).
     message : str
         What is wrong in the first of them.
     row : int

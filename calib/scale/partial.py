@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from calib.doctor.examination import examine
-from calib.doctor.order import shuffled_words
-from calib.exceptions import InputError
-from calib.formats.arrow import table_of_batch
-from calib.metrics.errors import TINY
-from calib.results import Result
-from calib.scale.cells import UNITS, CellAdder, CellSums, added, exact_units, of_integer, two_sum
+from calib.base.exceptions import InputError
+from calib.base.results import Result
+from calib.evidence.cell_sums import UNITS, CellAdder, CellSums, added, exact_units, of_integer, two_sum
+from calib.files.findings.examination import examine
+from calib.files.findings.order import shuffled_words
+from calib.files.readers.arrow import table_of_batch
 from calib.scale.layout import Fault, Layout, Rows, in_order, read_batch
 from calib.scale.parts import BLOCK, Part
+from calib.stats.errors import TINY
 
 #: Means over rows that no cell holds: the scores of the whole prediction, and the log loss of the event that
 #: the predicted class is right (of one score, its own).
@@ -48,7 +48,7 @@ class PartialSums(Result):
     Attributes
     ----------
     kind : str
-        Kind of the predictions, see `calib.kinds`.
+        Kind of the predictions, see `calib.data.kinds`.
     class_names : tuple of str
         Names of the classes: those of the columns ("vectors", "binary"), or those that rows name
         ("top-label"); none of a confidence.

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as pads
 
-from calib.exceptions import InputError
+from calib.base.exceptions import InputError
 
 #: Rows of a batch that is read, and of a block of it that is computed with. In blocks of a quarter of this,
 #: steps are so short that two threads mostly wait for each other to start the next; in larger ones, columns

@@ -9,14 +9,14 @@ from functools import partial
 
 import pyarrow as pa
 
-from calib.exceptions import InputError
-from calib.parallel import WORKERS
+from calib.base.exceptions import InputError
+from calib.base.parallel import WORKERS
+from calib.data.validation import check_choice, check_count
 from calib.scale.engines import Engine, Found, Threads
 from calib.scale.layout import Layout, layout_of
 from calib.scale.partial import Findings, PartialSums, combined, sum_part
 from calib.scale.parts import Part, Paths, find_files, find_parts, first_batch
 from calib.scale.summary import Summary
-from calib.validation import check_choice, check_count
 
 #: Called with the rows that are done, all rows, and the seconds since the start.
 Progress = Callable[[int, int, float], None]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from calib.exceptions import InputError
+from calib.base.exceptions import InputError
 from calib.scale.files import dumps, load
 from calib.scale.layout import SAMPLE, layout_of
 from calib.scale.partial import Accumulator, combined, examined

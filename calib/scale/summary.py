@@ -11,10 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.assessment.conclusion import Conclusion, conclusion_of_cells
-from calib.assessment.summary import BASE
-from calib.assessment.summary import Summary as Metrics
-from calib.binning import BinStatistics, assign_bins, uniform_cells, uniform_edges
+from calib.answers.conclusion import Conclusion, conclusion_of_cells
+from calib.answers.gaps import Side, SliceGaps, gaps_of_sides
+from calib.answers.slice_tables import SliceTable, ranked_groups
+from calib.answers.summary import BASE
+from calib.answers.summary import Summary as Metrics
+from calib.base.exceptions import InputError
+from calib.base.results import Result
+from calib.data.kinds import KINDS, lacks
+from calib.data.notions import Notion, NotionShape
+from calib.data.validation import check_choice, check_count, check_level, check_share
 from calib.diagrams.classes import (
     ClassDiagram,
     ClassHeat,
@@ -25,14 +31,14 @@ from calib.diagrams.classes import (
 )
 from calib.diagrams.reliability import ReliabilityDiagram, diagram_of_cells
 from calib.diagrams.validity import ValidityCurve, perfect_curve
-from calib.doctor.sample import class_faults
-from calib.exceptions import InputError
-from calib.kinds import KINDS, lacks
-from calib.metrics.catalogue import MEASURES
-from calib.metrics.decompositions import Decomposition, decomposition_of_cells
-from calib.noise.bands import ConsistencyBand, band_of_cells
-from calib.noise.draws import Draw, Progress, sums_of_cells, weighted_sums_of_cells
-from calib.noise.floor import (
+from calib.evidence.binning import BinStatistics, assign_bins, uniform_cells, uniform_edges
+from calib.evidence.cell_sums import EDGES, MOST_BINS, CellSums
+from calib.evidence.draws import Draw, Progress, sums_of_cells, weighted_sums_of_cells
+from calib.files.findings.sample import class_faults
+from calib.scale.partial import PartialSums, combined
+from calib.stats.bands import ConsistencyBand, band_of_cells
+from calib.stats.decompositions import Decomposition, decomposition_of_cells
+from calib.stats.floors import (
     NoiseFloor,
     ProblemFloors,
     decided_p_values,
@@ -40,20 +46,14 @@ from calib.noise.floor import (
     floor_of_claims,
     floors_of_cells,
 )
-from calib.noise.intervals import (
+from calib.stats.intervals import (
     ErrorInterval,
     binomial_limits,
     error_interval_of_cells,
     largest_gap_interval,
     rows_behind,
 )
-from calib.notions import Notion, NotionShape
-from calib.results import Result
-from calib.scale.cells import EDGES, MOST_BINS, CellSums
-from calib.scale.partial import PartialSums, combined
-from calib.slicing.gaps import Side, SliceGaps, gaps_of_sides
-from calib.slicing.table import SliceTable, ranked_groups
-from calib.validation import check_choice, check_count, check_level, check_share
+from calib.stats.measures import MEASURES
 
 #: Lower edge of each cell.
 _LOWER = np.append(0.0, EDGES)
@@ -79,8 +79,8 @@ class Summary(Result):
     -----
     The sums are those of 774 cells, whose edges are all fractions j/B, B = 2..50: an equal-width binning of
     up to 50 bins is made of whole cells, and what follows from one is what follows from the rows. Sums of
-    rows that count alike are exact (see `calib.scale.cells`), so that they are equal for every division of
-    the rows into parts and every order of these; those of weighted rows agree to the last digits of float64.
+    unweighted rows are exact (see `calib.evidence.cell_sums`): they are equal for every division of the rows
+    into parts and every order of the parts. Sums of weighted rows agree to the last digits of float64.
 
     Two summaries overlap if a part of one is a part of the other. The same rows, divided into other row
     groups, are not recognised.
@@ -93,7 +93,7 @@ class Summary(Result):
 
     @property
     def kind(self) -> str:
-        """Kind of the predictions, see `calib.kinds`."""
+        """Kind of the predictions, see `calib.data.kinds`."""
         return self.sums.kind
 
     @property
@@ -269,9 +269,9 @@ class Summary(Result):
         """Compare an error with that of a perfect model of this size; see `calib.noise_floor`.
 
         Outcomes are redrawn cell by cell from the sums of the scores and of their squares
-        (`calib.noise.draws.sums_of_cells`, with weights `weighted_sums_of_cells`). Of notion "class-wise",
+        (`calib.evidence.draws.sums_of_cells`, with weights `weighted_sums_of_cells`). Of notion "class-wise",
         the mean is that from the rows, and p of an error above it is too large rather than too small
-        (`calib.noise.floor.floor_of_claims`).
+        (`calib.stats.floors.floor_of_claims`).
 
         Raises
         ------
@@ -297,11 +297,11 @@ class Summary(Result):
     def largest_gap_interval(
         self, notion: Notion | None = None, n_bins: int = 15, *, level: float = 0.95
     ) -> tuple[float, float]:
-        """Return the ends of an interval of the MCE; see `calib.noise.intervals.largest_gap_interval`."""
+        """Return the ends of an interval of the MCE; see `calib.stats.intervals.largest_gap_interval`."""
         return largest_gap_interval(self.cells(notion, n_bins), level=level)
 
     def accuracy_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the ends of the interval of the accuracy; see `calib.noise.measure_interval`.
+        """Return the ends of the interval of the accuracy; see `calib.stats.measure_interval`.
 
         Raises
         ------
@@ -316,7 +316,7 @@ class Summary(Result):
         return _limits(self.accuracy, float(self.n_samples), alpha)
 
     def interval(self, key: str, n_bins: int = 15) -> tuple[float, float] | None:
-        """Return the ends of the 95 % interval of a number of `calib.metrics.MEASURES`, if sums give one."""
+        """Return the ends of the 95 % interval of a number of `calib.stats.MEASURES`, if sums give one."""
         measure = MEASURES[key]
         if measure.metric == "accuracy":
             return None if self.kind == "binary" and self.weighted else self.accuracy_interval()
@@ -370,7 +370,7 @@ class Summary(Result):
         return diagram_of_cells(pooled, self.cells("top-label", n_bins) if self._by_class else pooled)
 
     def band(self, n_bins: int = 10, *, random_state: int | None = None) -> ConsistencyBand:
-        """Return where the points of a perfect model would fall; see `calib.noise.consistency_band`."""
+        """Return where the points of a perfect model would fall; see `calib.stats.consistency_band`."""
         moments = self._moments("confidence", n_bins)
         return band_of_cells(moments.cells, moments.drawing(), random_state=random_state)
 
@@ -483,7 +483,7 @@ class Summary(Result):
         return ranked_groups(tables, notion="confidence", n_bins=n_bins, fdr=fdr)
 
     def slice_heat(self, by: str, n_bins: int = 15, groups: Any = None) -> ClassHeat:
-        """Arrange the cells of group and bin; see `calib.slicing.slice_heat`.
+        """Arrange the cells of group and bin; see `calib.answers.slice_heat`.
 
         Raises
         ------

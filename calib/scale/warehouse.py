@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.exceptions import InputError
-from calib.metrics.errors import TINY
-from calib.scale.cells import CELLS, UNITS, CellSums, finder, of_integer
+from calib.base.exceptions import InputError
+from calib.data.validation import check_choice
+from calib.evidence.cell_sums import CELLS, UNITS, CellSums, finder, of_integer
 from calib.scale.layout import in_order
 from calib.scale.partial import LOSSES, PartialSums, sorted_names
 from calib.scale.summary import Summary
-from calib.validation import check_choice
+from calib.stats.errors import TINY
 
 #: Columns of the result of the query.
 COLUMNS = ("predicted", "true_class", "cell", "outcome", "n", "score_units", "square_units", "log_loss")
@@ -65,9 +65,9 @@ def sql(
 
     Notes
     -----
-    The cell of a confidence is found as everywhere in calib (`calib.binning.BinFinder`): times 2^k its whole
-    part names a step, whose first cell and inner edge are in the table `steps`. Scores are summed as whole
-    numbers of units of 2^-37. Rows without a predicted class, a confidence in [0, 1] or a label are left out.
+    The cell of a confidence is found by `calib.evidence.binning.BinFinder`: times 2^k its whole part names a
+    step, whose first cell and inner edge are in the table `steps`. Scores are summed as whole numbers of
+    units of 2^-37. Rows without a predicted class, a confidence in [0, 1] or a label are left out.
     """
     real, whole = _TYPES[check_choice(dialect, DIALECTS, "dialect")]
     n_steps, first, edge = finder(np.dtype(np.float64)).table

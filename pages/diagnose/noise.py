@@ -8,10 +8,10 @@ import pandas as pd
 import streamlit as st
 
 from calib import figures
-from calib.kinds import without_weights
-from calib.metrics.catalogue import MEASURES
-from calib.noise import verdict
-from calib.noise.binless import calibration_frame, recalibration_words
+from calib.data.kinds import without_weights
+from calib.stats import verdict
+from calib.stats.binless import calibration_frame, recalibration_words
+from calib.stats.measures import MEASURES
 from pages.shared.kept import ahead
 from pages.shared.panels.leaderboard import HOW_COMPARED, difference_sentence, rows_apart
 from pages.shared.panels.rows import CELLS_FIRST, WRONG_FIRST, list_most

@@ -9,13 +9,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from calib import InputError, figures
+from calib.data.kinds import lacks, needs_equal_rows
+from calib.data.notions import Notion
 from calib.diagrams import FEW_ROWS, BinZoom, ReliabilityDiagram
-from calib.kinds import lacks, needs_equal_rows
-from calib.metrics.catalogue import MEASURES, ece_of
-from calib.metrics.decompositions import corp_curve
-from calib.noise import NoiseFloor, verdict
-from calib.notions import Notion
-from calib.reductions import top_label
+from calib.evidence.reductions import top_label
+from calib.stats import NoiseFloor, verdict
+from calib.stats.decompositions import corp_curve
+from calib.stats.measures import MEASURES, ece_of
 from pages.shared.address import keep_in_address
 from pages.shared.panels.model_difference import show_difference
 from pages.shared.panels.rows import rows_panel

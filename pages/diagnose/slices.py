@@ -10,11 +10,11 @@ import streamlit as st
 from streamlit.column_config import Column, NumberColumn
 
 from calib import InputError, figures
+from calib.answers import Cut
+from calib.answers.cuts import DATE_PARTS, QUANTILES, parse_cuts
+from calib.answers.slice_tables import SLICE_COLUMNS
 from calib.diagrams.reliability import cell_words
-from calib.reductions import top_label
-from calib.slicing import Cut
-from calib.slicing.cuts import DATE_PARTS, QUANTILES, parse_cuts
-from calib.slicing.table import SLICE_COLUMNS
+from calib.evidence.reductions import top_label
 from pages.shared.panels.rows import rows_panel
 from pages.shared.results import (
     CutsAt,

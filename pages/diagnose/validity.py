@@ -6,9 +6,9 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, figures
+from calib.answers.guarantee_cards import guarantee_card
 from calib.diagrams.reliability import cell_words
 from calib.diagrams.validity import ValidityCurve, validity_words
-from calib.guarantees.card import guarantee_card
 from pages.shared.results import cells_of, validity
 from pages.shared.session import Method, dataset, described_calibrator, methods
 from pages.shared.widgets import chart, download, escaped, heading, literal, need_kind, stacked

@@ -8,20 +8,20 @@ import numpy as np
 import streamlit as st
 
 from calib import HistogramBinning, InputError, MulticlassToBinary, summarize
-from calib.assessment.calibrated import (
+from calib.answers.calibrated import (
     applied_frame,
     assessment_strategy,
     beside_input,
     calibrated_scores,
 )
-from calib.assessment.summary import summary_intervals
+from calib.answers.guarantee_cards import guarantee_card
+from calib.answers.summary import summary_intervals
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.catalogue import full_name, name_of
 from calib.calibrators.multiclass import of_one_score
-from calib.guarantees.card import guarantee_card
-from calib.isolation.reader import check_calibrator, start
-from calib.persistence import aligned, loads
-from calib.persistence.document import matched_by_position
+from calib.files.calibrators import aligned, loads
+from calib.files.calibrators.document import matched_by_position
+from pages.shared.isolation.reader import check_calibrator, start
 from pages.shared.panels.findings import show_faults
 from pages.shared.panels.label_shift import corrected
 from pages.shared.session import dataset, methods

@@ -9,16 +9,16 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, figures
-from calib.assessment.summary import how_assessed
-from calib.binning import PerClass
+from calib.answers.summary import how_assessed
 from calib.calibrators.catalogue import full_name, name_of
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
-from calib.kinds import lacks, needs_equal_rows
-from calib.metrics.catalogue import MEASURES, ece_of
-from calib.noise import verdict
-from calib.notions import TOP_K_NOTIONS
-from calib.reductions import top_label
+from calib.data.kinds import lacks, needs_equal_rows
+from calib.data.notions import TOP_K_NOTIONS
+from calib.evidence.binning import PerClass
+from calib.evidence.reductions import top_label
+from calib.stats import verdict
+from calib.stats.measures import MEASURES, ece_of
 from pages.shared.panels.bin_planner import planner
 from pages.shared.panels.choose_calibrator import choose_calibrator
 from pages.shared.panels.guarantee import show_base_beside, show_guarantee

@@ -9,13 +9,13 @@ import pandas as pd
 import streamlit as st
 
 from calib import figures
-from calib.assessment.leaderboard import Entry, compare
+from calib.answers.leaderboard import Entry, compare
 from calib.calibrators.catalogue import METHODS, PAPER, VECTOR, full_name, method_of, methods_of_kind
 from calib.calibrators.effort import effort_words
+from calib.data.kinds import lacks, notions_of
+from calib.data.notions import Notion
 from calib.diagrams.bin_sweep import sweep_words
-from calib.kinds import lacks, notions_of
-from calib.metrics.catalogue import ECES
-from calib.notions import Notion
+from calib.stats.measures import ECES
 from pages.shared.panels.add_model import offer_model_upload
 from pages.shared.panels.leaderboard import show_leaderboard, show_pair
 from pages.shared.panels.recommendation import show_recommendation

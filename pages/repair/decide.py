@@ -9,10 +9,10 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, figures
-from calib.decisions import DecisionRule
-from calib.decisions.rules import Outcome
-from calib.kinds import lacks, needs_equal_rows
-from calib.reductions import top_label
+from calib.answers import DecisionRule
+from calib.answers.decision_rules import Outcome
+from calib.data.kinds import lacks, needs_equal_rows
+from calib.evidence.reductions import top_label
 from pages.shared.panels.take_away import show_take_away
 from pages.shared.results import actions, benefit, checking_rows, decision, halves, risk_curve
 from pages.shared.session import BASE, dataset, methods

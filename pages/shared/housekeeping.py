@@ -13,7 +13,7 @@ import pyarrow as pa
 import streamlit as st
 from streamlit import runtime
 
-from calib.isolation import computing, reader
+from pages.shared.isolation import computing, reader
 
 #: Seconds between two rounds.
 INTERVAL = 10.0

@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from calib import InputError
-from calib.announcements import Announcement
-from calib.isolation.objects import n_bytes
+from calib.data.announcements import Announcement
+from pages.shared.isolation.objects import n_bytes
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

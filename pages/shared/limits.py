@@ -16,7 +16,7 @@ from streamlit.runtime.stats import CacheStat
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from calib import InputError
-from calib.isolation.objects import n_bytes
+from pages.shared.isolation.objects import n_bytes
 
 #: Without settings: shares of the memory that this server may use. Work takes as much again, and more.
 SHARES = {"CALIB_SESSION_MB": 0.2, "CALIB_SERVER_MB": 0.4}

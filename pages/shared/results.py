@@ -14,28 +14,28 @@ import pandas as pd
 
 import calib
 from calib import Predictions, diagrams
-from calib.assessment.advice import quick_methods, quick_rows
-from calib.assessment.calibrated import vector_losses
-from calib.assessment.change import Change, change
-from calib.assessment.refits import binned_sweeps
-from calib.binning import PerClass, Strategy
+from calib.answers import Cut, SliceGaps, SliceTable, cut_column, slice_gaps, slices
+from calib.answers.advice import quick_methods, quick_rows
+from calib.answers.calibrated import vector_losses
+from calib.answers.change import Change, change
+from calib.answers.decision_curves import ActionCounts, action_counts
 from calib.calibrators.canonical import SimplexScheme
-from calib.decisions.curves import ActionCounts, action_counts
+from calib.data.kinds import kind_of, lacks
+from calib.data.notions import Notion
+from calib.diagrams.refits import binned_sweeps
 from calib.diagrams.reliability import diagram_of_cells
 from calib.diagrams.rows import cell_order, rows_of_cells
+from calib.diagrams.slice_maps import slice_class_heat, slice_heat
 from calib.diagrams.three_class_views import rows_of_classes
-from calib.isolation import computing
-from calib.kinds import kind_of, lacks
-from calib.metrics.catalogue import MEASURES, Measure
-from calib.noise import measure_interval
-from calib.noise.bands import ConsistencyBand, consistency_band
-from calib.noise.binless import compared_rows, kernel_test
-from calib.noise.floor import ProblemFloors, canonical_noise_floors, noise_floors, problem_floors
-from calib.notions import Notion
-from calib.reductions import event_scores, outcomes_of, top_label
+from calib.evidence.binning import PerClass, Strategy
+from calib.evidence.reductions import event_scores, outcomes_of, top_label
 from calib.scale.summary import Summary
-from calib.slicing import Cut, SliceGaps, SliceTable, cut_column, slice_gaps, slices
-from calib.slicing.maps import slice_class_heat, slice_heat
+from calib.stats import measure_interval
+from calib.stats.bands import ConsistencyBand, consistency_band
+from calib.stats.binless import compared_rows, kernel_test
+from calib.stats.floors import ProblemFloors, canonical_noise_floors, noise_floors, problem_floors
+from calib.stats.measures import MEASURES, Measure
+from pages.shared.isolation import computing
 from pages.shared.kept import kept
 from pages.shared.session import BASE, Dataset, Method, class_wise, methods
 from pages.shared.work import compute

@@ -16,32 +16,32 @@ import streamlit as st
 from sklearn.base import clone
 
 from calib import HistogramBinning, InputError, PointsPerBinChoice, choose_points_per_bin
-from calib.assessment.calibrated import assessment_strategy, calibrated_scores, groups_in
-from calib.assessment.summary import BASE
-from calib.binning import Strategy
+from calib.answers import cut_column
+from calib.answers.calibrated import assessment_strategy, calibrated_scores, groups_in
+from calib.answers.summary import BASE
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.catalogue import default_calibrator, name_of
 from calib.calibrators.multiclass import of_one_score
+from calib.data.kinds import Kind, kind_of, lacks
+from calib.data.notions import Notion
+from calib.data.validation import group_name
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
 from calib.datasets.example import simulated_columns
-from calib.formats.roles import Roles
-from calib.isolation import computing
-from calib.kinds import Kind, kind_of, lacks
-from calib.notions import Notion
-from calib.persistence import dumps
-from calib.project import Project, Settings, Upload
-from calib.reductions import event_scores
+from calib.evidence.binning import Strategy
+from calib.evidence.reductions import event_scores
+from calib.files.calibrators import dumps
+from calib.files.project import Project, Settings, Upload
+from calib.files.readers.roles import Roles
 from calib.scale.summary import Summary
-from calib.slicing import cut_column
-from calib.validation import group_name
 from pages.shared import limits
 from pages.shared.address import ABOUT_DATA, SHARED
+from pages.shared.isolation import computing
 from pages.shared.kept import ahead, digest, kept
 from pages.shared.work import compute
 
 #: Key of the session under which the Slices page leaves a column, and where it is cut, to calibrate by.
 BY = "calibrate-by"
-#: A column of the metadata, and where it is cut (`at` of `calib.slicing.cut_column`).
+#: A column of the metadata, and where it is cut (`at` of `calib.answers.cut_column`).
 By = tuple[str, Any]
 #: One line per upload, fit and error: sizes and durations, never names or contents.
 LOG = logging.getLogger("calib.app")

@@ -11,15 +11,15 @@ from typing import Any
 import streamlit as st
 
 from calib import InputError
-from calib.announcements import in_common_classes
-from calib.doctor import Examination
-from calib.doctor.findings import LABEL_CODES, AcceptedFix
-from calib.formats.roles import Roles
-from calib.formats.tables import Table
-from calib.isolation.reader import read_files
-from calib.predictions import rows_that_count
-from calib.project import Upload
+from calib.data.announcements import in_common_classes
+from calib.data.predictions import rows_that_count
+from calib.files.findings import Examination
+from calib.files.findings.codes import LABEL_CODES, AcceptedFix
+from calib.files.project import Upload
+from calib.files.readers.roles import Roles
+from calib.files.readers.tables import Table
 from pages.shared import limits
+from pages.shared.isolation.reader import read_files
 from pages.shared.session import LOG, READINGS, Dataset, held
 from pages.shared.widgets import escaped
 

@@ -11,16 +11,16 @@ import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from calib.assessment.summary import HOW_SURE, Intervals, Summary, interval_frame, interval_texts
-from calib.figures import template
-from calib.figures.drawing import Drawing
-from calib.figures.html import CONFIG, figure_html, plotly_script
-from calib.formats import write_csv
-from calib.isolation.computing import write_table
-from calib.kinds import COUNTS_ROWS, READS_ROWS, Kind, lacks, needs_equal_rows, needs_rows
-from calib.predictions import effective_words, weight_words
+from calib.answers.summary import HOW_SURE, Intervals, Summary, interval_frame, interval_texts
+from calib.data.kinds import COUNTS_ROWS, READS_ROWS, Kind, lacks, needs_equal_rows, needs_rows
+from calib.data.predictions import effective_words, weight_words
+from calib.diagrams.figures import template
+from calib.diagrams.figures.drawing import Drawing
+from calib.diagrams.figures.html import CONFIG, figure_html, plotly_script
+from calib.files.readers import write_csv
 from calib.report.html import page, paragraph, text
 from pages.shared.address import SHARED, keep_in_address, presenting
+from pages.shared.isolation.computing import write_table
 from pages.shared.kept import kept
 from pages.shared.pictures import offer_picture, picture_of
 from pages.shared.session import DEFAULT_BINS, Dataset, Method, dataset, lost, methods

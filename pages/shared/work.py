@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 import numpy as np
 import streamlit as st
 
-from calib.isolation.computing import LONG, Job
+from pages.shared.isolation.computing import LONG, Job
 from pages.shared.kept import TooLong, is_ahead, tell
 
 Parameters = ParamSpec("Parameters")

@@ -10,10 +10,10 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, accuracy
+from calib.data.kinds import lacks
 from calib.datasets import EXAMPLE_TITLES
-from calib.figures import class_shares
-from calib.isolation.reader import start
-from calib.kinds import lacks
+from calib.diagrams.figures import class_shares
+from pages.shared.isolation.reader import start
 from pages.shared.limits import release
 from pages.shared.panels.class_names import offer_class_names
 from pages.shared.panels.findings import show_findings, show_roles

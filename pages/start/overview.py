@@ -8,14 +8,14 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from calib import InputError, figures
-from calib.assessment.conclusion import Gap
-from calib.assessment.summary import HOW_SURE, how_assessed, interval_frame, interval_texts
+from calib.answers.conclusion import Gap
+from calib.answers.summary import HOW_SURE, how_assessed, interval_frame, interval_texts
 from calib.calibrators.catalogue import name_of
+from calib.data.kinds import lacks, needs_rows
+from calib.data.notions import Notion
 from calib.diagrams.classes import class_heat
-from calib.kinds import lacks, needs_rows
-from calib.metrics.catalogue import MEASURES, ece_of
-from calib.noise import verdict
-from calib.notions import Notion
+from calib.stats import verdict
+from calib.stats.measures import MEASURES, ece_of
 from pages.shared.kept import ahead
 from pages.shared.panels.report import offer_report
 from pages.shared.panels.rows import rows_panel

@@ -11,7 +11,7 @@ from streamlit.column_config import TextColumn
 
 from calib import InputError, cell_outlines, figures, multinomial_bound
 from calib.diagrams.simplex import sample_rows
-from calib.noise import verdict
+from calib.stats import verdict
 from pages.shared.kept import ahead
 from pages.shared.panels.covtype import covtype_panel
 from pages.shared.panels.rows import rows_panel

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from calib import ece, read
-from calib.kinds import KINDS
+from calib.data.kinds import KINDS
 from tests.app.running import PAGES, open_page, press, words
 
 _random = np.random.default_rng(0)

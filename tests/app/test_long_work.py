@@ -9,9 +9,9 @@ from sklearn.base import clone
 from streamlit.delta_generator import DeltaGenerator
 
 from calib import InputError, calibration_tests
-from calib.isolation import computing
-from calib.noise.binless import calibration_frame, compared_rows, kernel_test
+from calib.stats.binless import calibration_frame, compared_rows, kernel_test
 from pages.shared import kept, work
+from pages.shared.isolation import computing
 from tests.app.running import open_page, press, words
 
 

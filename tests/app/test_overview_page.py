@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calib import conclude, noise_floor
-from calib.assessment import advice
+from calib.answers import advice
 from pages.shared import kept
 from tests.app.running import open_page, press, words
 

@@ -11,9 +11,9 @@ import pandas as pd
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from calib import HistogramBinning, MulticlassToBinary, Predictions
+from calib.answers.guarantee_cards import guarantee_card
 from calib.calibrators.multiclass import of_one_score
-from calib.guarantees.card import guarantee_card
-from calib.persistence import dumps
+from calib.files.calibrators import dumps
 from tests.app.running import open_page, press
 
 RNG = np.random.default_rng(0)

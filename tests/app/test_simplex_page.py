@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from calib import CanonicalBinning, GridScheme, Predictions, ProjectionScheme, SierpinskiScheme
-from calib.persistence import dumps, loads
+from calib.files.calibrators import dumps, loads
 from pages.shared.session import Dataset
 from tests import ROOT
 from tests.app.running import open_page, words

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from calib import read, slices
-from calib.assessment.calibrated import calibrated_scores
+from calib.answers.calibrated import calibrated_scores
 from tests.app.running import open_page, press, words
 
 

@@ -11,10 +11,10 @@ import pytest
 
 import calib
 from calib import scale
-from calib.kinds import READS_ROWS
-from calib.metrics.catalogue import MEASURES
+from calib.data.kinds import READS_ROWS
 from calib.scale.files import dumps
 from calib.scale.layout import STREAMED
+from calib.stats.measures import MEASURES
 from tests.app.running import PAGES, open_page, press, words
 from tests.app.test_kinds import FILES
 from tests.app.test_pages_upload import metric, shown_text, upload

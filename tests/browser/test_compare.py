@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from calib import ece, recommend
-from calib.assessment.leaderboard import compare
+from calib.answers.leaderboard import compare
 from calib.calibrators.catalogue import PAPER, name_of, named_methods
 from calib.datasets import load_example
 from tests.browser.screen import keep_picture, settled

@@ -9,8 +9,8 @@ import numpy as np
 import plotly.io
 from plotly.offline import get_plotlyjs
 
-from calib.figures import template
-from calib.figures.drawing import Drawing
+from calib.diagrams.figures import template
+from calib.diagrams.figures.drawing import Drawing
 from tests.browser.test_gallery import GALLERY
 from tests.printed import blocks
 

@@ -7,7 +7,7 @@ import pytest
 from calib.calibrators.catalogue import named_methods
 from calib.datasets import load_example
 from calib.diagrams import reliability_diagram
-from calib.figures import reliability
+from calib.diagrams.figures import reliability
 from calib.report import ReportInput, report_html
 from pages.shared.widgets import figure_page
 from tests.browser.screen import OUTPUT

@@ -11,11 +11,11 @@ from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from calib.base.exceptions import InputError
 from calib.calibrators.binary import BetaCalibration, IsotonicCalibration, PlattScaling
 from calib.calibrators.curves import SCORE_CLIP
 from calib.calibrators.spline import SplineCalibration
 from calib.calibrators.venn_abers import VennAbersCalibration
-from calib.exceptions import InputError
 
 ALL = [IsotonicCalibration, PlattScaling, BetaCalibration, VennAbersCalibration, SplineCalibration]
 EVERYWHERE = np.concatenate([[0.0, 1e-12], np.linspace(0.01, 0.99, 50), [1.0 - 1e-12, 1.0]])

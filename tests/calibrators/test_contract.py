@@ -15,7 +15,7 @@ from sklearn.utils import estimator_checks
 
 import calib
 from calib.calibrators import catalogue
-from calib.notions import NOTIONS, Notion
+from calib.data.notions import NOTIONS, Notion
 
 L = 4
 BINARY = {method.short: method.make() for method in catalogue.BINARY.values()}

@@ -16,11 +16,11 @@ from calib import (
     VectorScaling,
     VennAbersCalibration,
 )
-from calib.assessment.advice import recommend
+from calib.answers.advice import recommend
+from calib.base.exceptions import LongFitWarning
 from calib.calibrators import effort
 from calib.calibrators.catalogue import METHODS, named_methods
 from calib.calibrators.effort import EFFORTS, effort_words, fit_seconds
-from calib.exceptions import LongFitWarning
 
 
 def venn_abers(notion, **options):

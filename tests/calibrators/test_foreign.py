@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from calib import CalibratorFileError, ForeignCalibrator, InputError, TemperatureScaling, save
-from calib.assessment.leaderboard import compare
+from calib.answers.leaderboard import compare
 from calib.calibrators.catalogue import name_of
 from calib.datasets import load_example
 

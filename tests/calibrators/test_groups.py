@@ -7,14 +7,14 @@ import pytest
 from sklearn.base import clone
 
 from calib import CalibratorFileError, HistogramBinning, InputError, MulticlassToBinary, PlattScaling
-from calib.assessment.calibrated import assessment_strategy, calibrated_scores
-from calib.binning import PerClass
+from calib.answers import guarantee_card
+from calib.answers.calibrated import assessment_strategy, calibrated_scores
 from calib.calibrators.catalogue import name_of
 from calib.calibrators.multiclass import fallback_records
+from calib.evidence.binning import PerClass
 from calib.export.onnx import to_onnx, verify_onnx
 from calib.export.scorer_file import scorer, verify_scorer
-from calib.guarantees import guarantee_card
-from calib.persistence import checksum, dumps, loads
+from calib.files.calibrators import checksum, dumps, loads
 
 N, L = 900, 3
 RANDOM = np.random.default_rng(0)

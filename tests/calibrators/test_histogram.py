@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from calib import HistogramBinning, InputError
-from calib.validation import check_binary
+from calib.data.validation import check_binary
 from tests import oracles
 
 seeds = st.integers(0, 2**32 - 1)

@@ -16,14 +16,14 @@ from sklearn.linear_model import LogisticRegression
 
 import calib.calibrators.likelihood
 import calib.calibrators.scaling
-from calib import parallel
+from calib.base import parallel
+from calib.base.exceptions import InputError, TooManyParametersWarning
 from calib.calibrators import scaling
 from calib.calibrators.ensemble import EnsembleTemperatureScaling
 from calib.calibrators.ridge_choice import STRENGTHS, folds
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
 from calib.calibrators.structured import StructuredMatrixScaling, StructuredVectorScaling
-from calib.exceptions import InputError, TooManyParametersWarning
-from calib.predictions import Predictions
+from calib.data.predictions import Predictions
 
 ALL = [
     TemperatureScaling(),

@@ -5,11 +5,11 @@ import pytest
 from scipy.stats import betabinom
 
 from calib import CalibratorFileError, HistogramBinning, InputError, MulticlassToBinary, PlattScaling
+from calib.answers import guarantee_card
 from calib.calibrators.catalogue import name_of
 from calib.calibrators.shrinkage import shrunken
 from calib.export.scorer_file import scorer, verify_scorer
-from calib.guarantees import guarantee_card
-from calib.persistence import dumps, loads
+from calib.files.calibrators import dumps, loads
 
 
 def rows(n_classes, per_class, spread, seed):

@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, clone
 
 import calib
 from calib import HistogramBinning, InputError, MulticlassToBinary
-from calib.guarantees import guarantee_card
-from calib.persistence import dumps, loads
+from calib.answers import guarantee_card
+from calib.files.calibrators import dumps, loads
 
 N, L = 300, 3
 RANDOM = np.random.default_rng(4)

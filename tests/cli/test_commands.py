@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 
 import calib
-import calib.assessment.gate
+import calib.answers.gate
 import calib.cli.commands
-import calib.doctor.examination
-import calib.formats.reading
+import calib.files.findings.examination
+import calib.files.readers.reading
 from calib import (
     LabelShiftCorrection,
     MulticlassToBinary,
@@ -740,8 +740,8 @@ def test_file_is_read_once_and_examined_once(
 
         monkeypatch.setattr(module, name, counted)
 
-    count(calib.formats.reading, "open_source")
-    count(calib.doctor.examination, "_examine")
+    count(calib.files.readers.reading, "open_source")
+    count(calib.files.findings.examination, "_examine")
     rest = ["--labels", labels, "-o", tmp_path / "out", *(["--resamples", 20] if "report" in command else [])]
     code, _, err = run(capsys, command.split()[0], file, *command.split()[1:], *rest)
     assert (code, err) == (0, "")
@@ -777,11 +777,9 @@ def test_every_number_has_its_interval(capsys, table, tmp_path):
     base, scaled = data["methods"]
     interval = calib.error_interval(rows.labels, rows)
     assert base["intervals"]["tl_ece"] == [interval.lower, interval.upper]
-    applying = {key for key in calib.assessment.gate.METRICS if base.get(key) is not None}
+    applying = {key for key in calib.answers.gate.METRICS if base.get(key) is not None}
     no_vectors = {"ece", "mce"}  # and conf-MCE has a limit, but no line in the table
-    assert (
-        set(base["intervals"]) == applying == set(calib.assessment.gate.METRICS) - no_vectors - {"conf_mce"}
-    )
+    assert set(base["intervals"]) == applying == set(calib.answers.gate.METRICS) - no_vectors - {"conf_mce"}
     assert base["improvement"] == {}
     vectors = load(tmp_path / "ts.json").predict_proba(rows)
     change = calib.paired_interval(rows.labels, rows, vectors, metric="brier", random_state=0)

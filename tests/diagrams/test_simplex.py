@@ -14,8 +14,8 @@ from calib.diagrams import (
 )
 from calib.diagrams.simplex import to_log_ratios, to_plane
 from calib.diagrams.three_class_views import most_mistaken
-from calib.metrics import log_loss
-from calib.metrics.canonical import cell_means
+from calib.stats import log_loss
+from calib.stats.simplex_errors import cell_means
 from tests.populations import dirichlet
 
 SCHEMES = [

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from calib import HistogramBinning, InputError, MulticlassToBinary, export
+from calib import HistogramBinning, InputError, MulticlassToBinary
 from calib.export import scorer, verify_scorer
 from calib.export.replay import largest_difference, outputs
-from calib.persistence import dumps, loads
+from calib.files.calibrators import dumps, loads
 from tests.populations import rows
 from tests.sample_calibrators import ALONE, MULTICLASS, fitted, fitted_binary, is_smooth
 
@@ -131,10 +130,3 @@ def test_other_objects_are_refused():
         scorer(Homemade().fit([0.5], [1]))
     with pytest.raises(InputError, match="Homemade cannot be written as a scorer"):
         scorer(MulticlassToBinary(Homemade()).fit(*rows(1)))
-
-
-def test_former_paths_lead_here():
-    former = importlib.import_module("calib.scorer"), importlib.import_module("calib.onnx_export")
-    assert former[0].scorer is scorer
-    assert former[0].verify_scorer is verify_scorer
-    assert (former[1].to_onnx, former[1].verify_onnx) == (export.to_onnx, export.verify_onnx)

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from calib import InputError, check, read_pair, read_predictions
-from calib.exceptions import LONGEST
-from calib.formats.source import Limits
-from tests.files import bytes_of
-from tests.formats.test_hostile import FILES, mutated
+from calib.base.exceptions import LONGEST
+from calib.files.readers.source import Limits
+from tests.files.readers.test_hostile import FILES, mutated
+from tests.written import bytes_of
 
 LIMITS = Limits(expanded_bytes=64 << 20, free_bytes=1 << 20)
 SCORES = pd.DataFrame(np.full((60, 4), 0.25), columns=["cat", "dog", "=cow()", "é"]).assign(id=np.arange(60))

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.files import bytes_of
 from tests.fuzz.cases import MAKERS, make, use
+from tests.written import bytes_of
 
 #: Files of each kind; `python -m tests.fuzz --minutes 60` makes as many as it is told.
 COUNT = int(os.environ.get("CALIB_FUZZ", "25"))

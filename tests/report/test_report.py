@@ -11,8 +11,8 @@ import pytest
 
 from calib import InputError, MulticlassToBinary, Predictions, TemperatureScaling, ece
 from calib.datasets import load_example
-from calib.doctor import examine
-from calib.figures.html import plotly_script
+from calib.diagrams.figures.html import plotly_script
+from calib.files.findings import examine
 from calib.report import ReportInput, report_html
 
 EVIL = ['</script><script>alert("1")</script>', '<img src=x onerror="alert(2)">', "%{x}&amp;'\"", "ok"]

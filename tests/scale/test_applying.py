@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from calib import HistogramBinning, InputError, MulticlassToBinary, TemperatureScaling, read, scale
-from calib.assessment.calibrated import applied_frame
+from calib.answers.calibrated import applied_frame
 from calib.cli.parser import main
 from tests.populations import population
 

@@ -17,7 +17,7 @@ from calib import (
     read,
     scale,
 )
-from calib.assessment.calibrated import fit_on
+from calib.answers.calibrated import fit_on
 from calib.scale import fitting
 from calib.scale.engines import Threads
 from calib.scale.fitting import FIRST_CELLS, ScoreCounts

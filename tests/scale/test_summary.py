@@ -16,19 +16,19 @@ import pytest
 
 import calib
 from calib import InputError, TopLabelPrediction, scale
-from calib.binning import assign_bins
-from calib.metrics.catalogue import MEASURES
-from calib.noise import consistency_band
-from calib.noise.draws import sums_of_cells, weighted_sums_of_cells
-from calib.noise.intervals import measure_interval
-from calib.scale.cells import EDGES, CellAdder, added, finder
+from calib.answers import cut_column
+from calib.diagrams.slice_maps import slice_heat
+from calib.evidence.binning import assign_bins
+from calib.evidence.cell_sums import EDGES, CellAdder, added, finder
+from calib.evidence.draws import sums_of_cells, weighted_sums_of_cells
 from calib.scale.engines import Threads
 from calib.scale.files import HEAD, MOST_VALUES, dumps
 from calib.scale.layout import layout_of
 from calib.scale.partial import combined, partial_sums
 from calib.scale.scan import Scan
-from calib.slicing import cut_column
-from calib.slicing.maps import slice_heat
+from calib.stats import consistency_band
+from calib.stats.intervals import measure_interval
+from calib.stats.measures import MEASURES
 from tests import ROOT
 from tests.populations import population
 from tests.scale.ending import end_of_worker
@@ -456,7 +456,7 @@ def changed(whole, change):
     document = json.loads(gzip.decompress(dumps(whole)))
     change(document)
     document.pop("checksum")
-    from calib.persistence.document import write_document
+    from calib.files.calibrators.document import write_document
 
     return gzip.compress(write_document(document))
 

@@ -11,7 +11,7 @@ import pytest
 import calib
 from calib import InputError, TopLabelPrediction, scale
 from calib.cli.parser import main
-from calib.scale.cells import EDGES, finder
+from calib.evidence.cell_sums import EDGES, finder
 from calib.scale.warehouse import COLUMNS, DIALECTS
 from tests.populations import population
 

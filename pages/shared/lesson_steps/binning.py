@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calib.figures.lessons import binned_curve, trade_off
-from calib.lessons.binning import BinnedCurve, Curve, bent_curve, bin_curve, true_curve
-from calib.lessons.binning import trade_off as trade_off_table
 from pages.shared.kept import kept
+from pages.shared.lessons.binning import BinnedCurve, Curve, bent_curve, bin_curve, true_curve
+from pages.shared.lessons.binning import trade_off as trade_off_table
+from pages.shared.lessons.figures import binned_curve, trade_off
 from pages.shared.widgets import ARROW, chart
 
 ROWS = (200, 500, 1_000, 2_000, 5_000)

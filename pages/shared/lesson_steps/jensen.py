@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from calib.figures.lessons import jensen, signed_bars
-from calib.lessons import two_patients_population
+from pages.shared.lessons.figures import jensen, signed_bars
+from pages.shared.lessons.two_patients import two_patients_population
 from pages.shared.widgets import chart
 
 #: Both classes are predicted with this confidence: it leaves room for gaps of up to 1/2 of either sign.

@@ -7,8 +7,11 @@ import pandas as pd
 import streamlit as st
 
 from calib import figures, reliability_diagram
-from calib.figures.lessons import TEXT, perfect_curves
-from calib.lessons.noise import (
+from calib.stats import NoiseFloor, noise_floor, verdict
+from calib.stats.floors import ABOVE_NOISE, perfect_words
+from pages.shared.kept import kept
+from pages.shared.lessons.figures import TEXT, perfect_curves
+from pages.shared.lessons.noise import (
     CLASS_COUNTS,
     ROW_COUNTS,
     STRENGTHS,
@@ -18,9 +21,6 @@ from calib.lessons.noise import (
     perfect_curve,
     redraws,
 )
-from calib.noise import NoiseFloor, noise_floor, verdict
-from calib.noise.floor import ABOVE_NOISE, perfect_words
-from pages.shared.kept import kept
 from pages.shared.widgets import ARROW, chart
 
 N_BINS = 10

@@ -6,9 +6,9 @@ import pandas as pd
 import streamlit as st
 
 from calib import ece
-from calib.figures.lessons import one_row
-from calib.lessons.normalising import NormalisationComparison, compare_normalisation
 from pages.shared.kept import kept
+from pages.shared.lessons.figures import one_row
+from pages.shared.lessons.normalising import NormalisationComparison, compare_normalisation
 from pages.shared.session import from_example
 from pages.shared.widgets import ARROW, chart, literal
 

@@ -6,8 +6,8 @@ import numpy as np
 import streamlit as st
 
 from calib.diagrams import FEW_ROWS, reliability_diagram
-from calib.figures import zoom
-from calib.figures.lessons import TEXT, question
+from calib.diagrams.figures import zoom
+from pages.shared.lessons.figures import TEXT, question
 from pages.shared.session import from_example
 from pages.shared.widgets import ARROW, chart, literal
 

@@ -7,8 +7,8 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, Predictions
-from calib.figures.lessons import cell_table
-from calib.lessons import POINTS, SIX_POINTS, binary_tables, rows_off, used_cells
+from pages.shared.lessons.figures import cell_table
+from pages.shared.lessons.six_points import POINTS, SIX_POINTS, binary_tables, rows_off, used_cells
 from pages.shared.widgets import chart, escaped
 
 NOTIONS = {

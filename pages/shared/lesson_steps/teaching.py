@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from calib.lessons.exercises import EXERCISES
+from pages.shared.lessons.exercises import EXERCISES
 from pages.shared.texts import NOTES
 
 

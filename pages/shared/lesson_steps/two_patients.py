@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calib.figures.lessons import patients
-from calib.lessons import TwoPatients, two_patients_population, worst_accuracies
+from pages.shared.lessons.figures import patients
+from pages.shared.lessons.two_patients import TwoPatients, two_patients_population, worst_accuracies
 from pages.shared.widgets import chart
 
 PAPER = {"share": 0.5, "told_a": 0.6, "told_b": 0.6, "right_a": 0.2, "right_b": 1.0}

@@ -8,12 +8,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from calib import HistogramBinning, MulticlassToBinary, figures
+from calib.answers import Cut
 from calib.calibrators.catalogue import BINARY, REDUCTIONS, VECTOR
 from calib.calibrators.effort import effort_words
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
-from calib.kinds import lacks
-from calib.notions import TOP_K_NOTIONS, Notion
-from calib.slicing import Cut
+from calib.data.kinds import lacks
+from calib.data.notions import TOP_K_NOTIONS, Notion
 from pages.shared.results import cuts
 from pages.shared.session import BY, By, dataset, points_per_bin
 from pages.shared.widgets import chart, shortfall

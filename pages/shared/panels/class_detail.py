@@ -8,10 +8,10 @@ import numpy as np
 import streamlit as st
 
 from calib import figures
+from calib.data.notions import Notion
 from calib.diagrams import ClassTable, confusions
-from calib.noise.floor import perfect_words
-from calib.notions import Notion
-from calib.reductions import top_label
+from calib.evidence.reductions import top_label
+from calib.stats.floors import perfect_words
 from pages.shared.address import keep_in_address
 from pages.shared.panels.rows import rows_panel
 from pages.shared.results import cells, class_diagram, class_floor, rows_of

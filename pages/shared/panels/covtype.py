@@ -10,7 +10,7 @@ import streamlit as st
 
 from calib import InputError
 from calib.datasets import EXAMPLE_TITLES, Example, Stopped, covtype
-from calib.isolation.reader import read_covtype
+from pages.shared.isolation.reader import read_covtype
 from pages.shared.session import as_dataset, dataset, from_example, use
 from pages.shared.uploads import logged
 from pages.shared.widgets import escaped, literal

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import streamlit as st
 
-from calib.doctor import Finding
-from calib.doctor.findings import LABEL_CODES
-from calib.formats.roles import Roles
-from calib.formats.tables import words_in
-from calib.kinds import KINDS
+from calib.data.kinds import KINDS
+from calib.files.findings import Finding
+from calib.files.findings.codes import LABEL_CODES
+from calib.files.readers.roles import Roles
+from calib.files.readers.tables import words_in
 from pages.shared.panels.preview import show_label_column
 from pages.shared.uploads import PENDING, Reading, examine_again, in_words
 from pages.shared.widgets import escaped

@@ -8,9 +8,9 @@ import numpy as np
 import streamlit as st
 
 from calib import MulticlassToBinary
-from calib.guarantees import points_sentence
-from calib.guarantees.card import guarantee_card
-from calib.metrics.catalogue import MEASURES, ece_of
+from calib.answers import points_sentence
+from calib.answers.guarantee_cards import guarantee_card
+from calib.stats.measures import MEASURES, ece_of
 from pages.shared.results import interval
 from pages.shared.session import BASE, class_wise, dataset, methods
 from pages.shared.widgets import download

@@ -8,7 +8,7 @@ import streamlit as st
 
 from calib import InputError, LabelShiftCorrection, Predictions
 from calib.calibrators import CorrectedCalibrator
-from calib.kinds import check_equal_rows
+from calib.data.kinds import check_equal_rows
 from pages.shared.widgets import download, escaped
 
 AS_BEFORE = "As in calibration"

@@ -8,12 +8,12 @@ import numpy as np
 import streamlit as st
 from streamlit.column_config import Column
 
-from calib.assessment.leaderboard import HOW_RANKED, RANKING, Leaderboard
-from calib.assessment.summary import how_assessed
-from calib.kinds import lacks
-from calib.metrics.catalogue import MEASURES, ece_of
-from calib.noise.floor import ABOVE_NOISE
-from calib.notions import TOP_NOTIONS
+from calib.answers.leaderboard import HOW_RANKED, RANKING, Leaderboard
+from calib.answers.summary import how_assessed
+from calib.data.kinds import lacks
+from calib.data.notions import TOP_NOTIONS
+from calib.stats.floors import ABOVE_NOISE
+from calib.stats.measures import MEASURES, ece_of
 from pages.shared.panels.rows import BEHIND, highest_rows, rows_panel
 from pages.shared.results import error_difference, floor, interval, losses, score_difference
 from pages.shared.session import BASE, Method, dataset, methods

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calib.reductions import top_label
+from calib.evidence.reductions import top_label
 from pages.shared.results import classes
 from pages.shared.session import Method, dataset
 from pages.shared.widgets import download, literal

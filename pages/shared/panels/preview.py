@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from calib.formats.roles import Roles, label_reason
+from calib.files.readers.roles import Roles, label_reason
 from pages.shared.session import Dataset
 from pages.shared.uploads import Reading
 from pages.shared.widgets import escaped, literal

@@ -11,8 +11,8 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, Project
-from calib.formats.roles import Roles
-from calib.isolation.reader import check_project
+from calib.files.readers.roles import Roles
+from pages.shared.isolation.reader import check_project
 from pages.shared.session import Dataset, as_project, dataset, open_project, saved_settings
 from pages.shared.uploads import logged
 from pages.shared.widgets import ARROW, escaped, literal, offer, say_rows_needed

@@ -6,7 +6,7 @@ import streamlit as st
 
 from calib import InputError, Recommendation, recommend
 from calib.calibrators.catalogue import name_of
-from calib.kinds import lacks
+from calib.data.kinds import lacks
 from pages.shared.session import Dataset, dataset, fit
 from pages.shared.widgets import download, escaped
 from pages.shared.work import asked, compute

@@ -6,8 +6,8 @@ import re
 
 import streamlit as st
 
-from calib.isolation.computing import write_report
 from calib.report import ReportInput
+from pages.shared.isolation.computing import write_report
 from pages.shared.kept import kept
 from pages.shared.session import dataset, methods
 from pages.shared.widgets import offer, say_rows_needed

@@ -10,8 +10,8 @@ import pandas as pd
 import streamlit as st
 from streamlit.column_config import NumberColumn
 
+from calib.data.kinds import needs_rows
 from calib.diagrams.rows import row_table
-from calib.kinds import needs_rows
 from pages.shared.session import BASE, Method, dataset, methods
 from pages.shared.widgets import download, escaped, literal
 

@@ -7,8 +7,8 @@ from typing import Any
 import streamlit as st
 
 from calib import InputError, scale
-from calib.isolation.reader import check_summary
 from calib.scale.summary import Summary
+from pages.shared.isolation.reader import check_summary
 from pages.shared.session import Dataset, dataset, use
 from pages.shared.uploads import logged
 from pages.shared.widgets import escaped

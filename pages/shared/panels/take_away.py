@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from calib.base.exceptions import not_installed
 from calib.calibrators.binary import BinaryCalibrator
-from calib.exceptions import not_installed
+from calib.data.kinds import lacks
+from calib.evidence.reductions import event_scores
 from calib.export import scorer, to_onnx, verify_onnx, verify_scorer
 from calib.export.onnx_graph import EVERYWHERE
-from calib.kinds import lacks
-from calib.persistence import dumps
-from calib.reductions import event_scores
+from calib.files.calibrators import dumps
 from pages.shared.kept import kept
 from pages.shared.session import Method, dataset
 from pages.shared.widgets import ARROW, escaped, offer

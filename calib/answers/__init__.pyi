@@ -1,0 +1,23 @@
+# fmt: off
+from .advice import (
+    PointsPerBinChoice as PointsPerBinChoice, Recommendation as Recommendation,
+    choose_points_per_bin as choose_points_per_bin, recommend as recommend,
+)
+from .calibrated import calibrated_scores as calibrated_scores
+from .conclusion import Conclusion as Conclusion, Gap as Gap, conclude as conclude
+from .cuts import Cut as Cut, cut_column as cut_column
+from .decision_curves import (
+    DecisionCurve as DecisionCurve, RiskCoverage as RiskCoverage, decision_curve as decision_curve,
+    risk_coverage as risk_coverage,
+)
+from .decision_rules import DecisionRule as DecisionRule, Outcome as Outcome, decide as decide
+from .gaps import SliceGaps as SliceGaps, slice_gaps as slice_gaps
+from .guarantee_cards import GuaranteeCard as GuaranteeCard, guarantee_card as guarantee_card
+from .slice_tables import SliceTable as SliceTable, slices as slices
+from .summary import Summary as Summary, summarize as summarize
+from .theorems import (
+    ClassWiseGuarantee as ClassWiseGuarantee, Guarantee as Guarantee, deviation as deviation,
+    guarantee as guarantee, guarantee_class_wise as guarantee_class_wise,
+    multinomial_bound as multinomial_bound, points_needed as points_needed,
+    points_sentence as points_sentence,
+)

@@ -1,0 +1,619 @@
+"""Advice from cross-validation inside the calibration rows: which calibrator, and how many points per bin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from calib.answers.calibrated import calibrated_scores, fit_on, vector_losses
+from calib.base.exceptions import InputError
+from calib.base.results import Drawn, Result
+from calib.calibrators.catalogue import BINARY, full_name, methods_of_kind, named_methods
+from calib.calibrators.curves import Logistic
+from calib.calibrators.effort import LONG, fit_seconds
+from calib.calibrators.histogram import HistogramBinning
+from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
+from calib.calibrators.ridge_choice import CROSS_VALIDATED
+from calib.data.announcements import Announcement, BinaryPrediction, ConfidencePrediction
+from calib.data.notions import TOP_NOTIONS, Notion
+from calib.data.predictions import Predictions, score_matrix, weighted_rows
+from calib.data.validation import as_labels, binary_outcomes, check_choice, check_count
+from calib.evidence.reductions import event_scores, reduce_to_binary
+from calib.stats.errors import weighted_mean
+from calib.stats.many import improvements
+
+#: Name of the recommendation to leave the scores as they are.
+NONE = "none"
+
+#: Candidates of a first answer.
+QUICK = ("TS", "TL-HB", "TL-Platt", "TL-isotonic", "TL-beta")
+
+#: With more classes, only the first two of these: a curve for each of 1,000 classes takes minutes.
+MANY_CLASSES = 100
+
+#: Folds of every cross-validation here.
+N_FOLDS = 5
+
+#: Fewest calibration rows for a recommendation: fewer give folds of less than 10 rows.
+LEAST_ROWS = 50
+
+#: Most scores (rows x classes) for which calibrators of every class are tried.
+MOST_SCORES = 1_000_000
+
+#: Most scores for which all rows are used to try calibrators; of more rows, a sample.
+MOST_TRIED = 10_000_000
+
+#: The points per bin that are tried.
+POINTS_PER_BIN = (10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500)
+
+#: Most fits of histogram binning, and most (score, outcome) pairs, for the choice of points per bin: seconds.
+MOST_FITS, MOST_PAIRS = 25_000, 500_000
+
+#: Rows, and scores, on which a first answer tries its candidates, where there are at least twice as many.
+QUICK_ROWS, QUICK_SCORES = 50_000, 5_000_000
+
+#: Share of rows that must be in problems which can fill a bin inside a fold, or a k is not tried.
+FILLED = 0.9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recommendation(Result):
+    """The calibrator to use for some data, chosen on their calibration rows.
+
+    Attributes
+    ----------
+    name : str
+        Name of the calibrator in the catalogue, or "none": leave the scores as they are.
+    calibrator : fitted calibrator or None
+        Fitted on all calibration rows; None where the name is "none".
+    reason : str
+        Why, in one sentence with numbers.
+    table : DataFrame
+        One row per candidate, the lowest score first: "method"; the cross-validated "brier" and "log_loss" of
+        whole vectors; "improvement", by how much the score that decides is below that of "none", with the
+        ends "lower" and "upper" of its 95 % interval, which hold for all candidates at once; and "numbers",
+        how many numbers it fits.
+    left_out : dict of str to str
+        Candidates that were not tried, and why.
+    n_tried, n_samples : int
+        Calibration rows on which the candidates were tried, and all of them.
+    """
+
+    name: str
+    calibrator: Any
+    reason: str
+    table: pd.DataFrame
+    left_out: dict[str, str]
+    n_tried: int
+    n_samples: int
+
+    @property
+    def tried(self) -> list[str]:
+        """Names of the candidates that were tried; `choices=len(tried)` belongs to the file of the chosen."""
+        return [name for name in self.table["method"] if name != NONE]
+
+    @property
+    def helpful(self) -> list[str]:
+        """Names of the candidates that help, the one with the lowest score first."""
+        deciding = "brier" if self.table["brier"].is_monotonic_increasing else "log_loss"
+        other = self.table["log_loss" if deciding == "brier" else "brier"]
+        base = other[self.table["method"] == NONE].iloc[0]
+        return self.table["method"][(self.table["lower"] > 0.0) & (other <= base)].tolist()
+
+    def rows_words(self) -> str:
+        """Say on which rows the candidates were tried."""
+        if self.n_tried == self.n_samples:
+            return f"the {self.n_samples:,} calibration rows"
+        return f"{self.n_tried:,} of the {self.n_samples:,} calibration rows, drawn at random"
+
+    def helps_words(self) -> str:
+        """Say which candidates would help, in full names."""
+        titles = {method.short: method.title for method in BINARY.values()}
+        titles |= {name: full_name(one) for name, one in named_methods().items()}
+        named = [titles.get(name, name) for name in self.helpful[:2]]
+        if not named:
+            return "No calibrator tried distinguishably lowers the Brier score of the calibration rows"
+        return " or ".join([named[0], *(name[:1].lower() + name[1:] for name in named[1:])]) + " would help"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PointsPerBinChoice(Drawn):
+    """Cross-validated Brier score of histogram binning for several numbers of points per bin.
+
+    Attributes
+    ----------
+    notion : str
+        The notion of the binary problems.
+    n_samples : int
+        Calibration rows.
+    n_problems, n_tried : int
+        Binary problems with rows, and how many of them were tried: a sample where there are many.
+    points_per_bin : (c,) int64 array
+        The k that were tried, increasing.
+    brier : (c,) float64 array
+        Cross-validated Brier score of the binary problems, averaged over their rows.
+    standard_error : (c,) float64 array
+        Standard error of its difference from the lowest, on the same rows.
+    base_brier : float
+        Brier score of the base model's scores on these rows.
+    best : int
+        The k with the lowest score.
+    chosen : int
+        The largest k within one standard error of the lowest.
+    """
+
+    notion: str
+    n_samples: int
+    n_problems: int
+    n_tried: int
+    points_per_bin: np.ndarray
+    brier: np.ndarray
+    standard_error: np.ndarray
+    base_brier: float
+    best: int
+    chosen: int
+
+    def words(self) -> str:
+        """Say which k is proposed, and why."""
+        at = dict(zip(self.points_per_bin.tolist(), self.brier, strict=True))
+        lowest = f"k = {self.best} has the lowest cross-validated Brier score, {at[self.best]:.4f}"
+        if self.chosen == self.best:
+            why = f"{lowest}, and no larger k is within one standard error of it"
+        else:
+            why = (
+                f"{lowest}; k = {self.chosen} ({at[self.chosen]:.4f}) is the largest within one standard "
+                "error of it, and more points per bin give a stronger guarantee"
+            )
+        how = f"{N_FOLDS} folds of the {self.n_samples:,} calibration rows"
+        if self.n_tried < self.n_problems:
+            how += f", {self.n_tried:,} of {self.n_problems:,} binary problems drawn at random"
+        return f"{why}. The base model has {self.base_brier:.4f} ({how})."
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per k with its score, and what was chosen."""
+        return pd.DataFrame(
+            {
+                "points_per_bin": self.points_per_bin,
+                "brier": self.brier,
+                "standard_error": self.standard_error,
+                "base_brier": self.base_brier,
+                "best": self.points_per_bin == self.best,
+                "chosen": self.points_per_bin == self.chosen,
+            }
+        )
+
+
+def recommend(
+    proba: Any,
+    y: Any,
+    *,
+    methods: Mapping[str, Any] | None = None,
+    score: str = "brier",
+    sample_weight: Any = None,
+    max_rows: int | None = None,
+    random_state: int = 0,
+    progress: Callable[[float, str], object] | None = None,
+) -> Recommendation:
+    """Recommend one calibrator for a model, or none, from its calibration rows alone.
+
+    Parameters
+    ----------
+    proba : (n, L) or (n,) array_like, or predictions of any kind
+        Predictions of the base model for calibration rows: rows it was not trained on. Of one score per row,
+        the losses are those of its event.
+    y : (n,) array_like of int
+        True class codes, or whether the event happened.
+    methods : mapping of str to unfitted calibrator, optional
+        The candidates. By default those of the catalogue, histogram binning with 50 points per bin and
+        class-wise calibrators normalised, so that all give probabilities.
+    score : {"brier", "log_loss"}
+        The score of whole vectors that decides, see `calib.answers.calibrated.vector_losses`.
+    sample_weight : (n,) array_like of float, optional
+        Weights of the rows, as for `calib.ece`. Candidates that cannot use them are left out.
+    max_rows : int, optional
+        Try the candidates on about so many rows, a stratified sample, where there are more.
+    random_state : int
+        Seed of the folds.
+    progress : callable, optional
+        Called with the share that is done and the name of the candidate being tried.
+
+    Returns
+    -------
+    Recommendation
+        `name`, `calibrator` (fitted on all rows), `reason`, `table` and `left_out`.
+
+    Raises
+    ------
+    InputError
+        If the data cannot be used, there are fewer than 50 rows, or every candidate is left out.
+
+    Notes
+    -----
+    Each candidate is fitted and scored in 5 folds, stratified by class. A candidate helps if its score is
+    distinguishably below that of the base model (95 % interval for all candidates at once) and its other
+    score is no higher than the base model's. If none helps, the recommendation is to leave the scores as they
+    are. Else it is, among the candidates that help and are within one standard error of the lowest score of
+    these, the one that fits the fewest numbers (Breiman, Friedman, Olshen & Stone 1984, section 3.4.3).
+
+    The intervals treat rows as independent given the fits, which leaves out that folds share fitting rows.
+    ``benchmarks/choosing.py`` prints how often the choice is worse than the base model on fresh rows.
+
+    For more than `MOST_SCORES` scores, only candidates that fit a few numbers or one event are tried: the
+    others would take minutes. Above `MOST_TRIED` scores they are tried on a stratified sample of the rows.
+    Candidates with more parameters than rows in a fold are never tried.
+
+    Examples
+    --------
+    >>> from calib.calibrators import PlattScaling, TemperatureScaling
+    >>> from calib.datasets import load_example
+    >>> rows = load_example("two-patients").calibration
+    >>> methods = {"TS": TemperatureScaling(), "TL-Platt": MulticlassToBinary(PlattScaling())}
+    >>> recommend(rows, rows.labels, methods=methods).name
+    'TL-Platt'
+    """
+    check_choice(score, ("brier", "log_loss"), "score")
+    rows, labels, weights = _labelled(proba, y, sample_weight)
+    data = rows.proba if isinstance(rows, Predictions) else rows
+    if rows.n_samples < LEAST_ROWS:
+        raise InputError(
+            f"a recommendation needs at least {LEAST_ROWS} calibration rows; got {rows.n_samples}"
+        )
+    size = rows.n_scores
+    sample = tried_rows(labels, size, max_rows, random_state)
+    tried, codes = data[sample], labels[sample]
+    of_tried = None if weights is None else weights[sample]
+    if methods is None and not isinstance(rows, Predictions):
+        methods = methods_of_kind(rows.kind, None)
+    candidates, left_out = _candidates(methods, len(codes), size // rows.n_samples)
+    fold = _folds(codes, N_FOLDS, random_state)
+    losses = {NONE: vector_losses(codes, tried, tried)}
+    of_candidates, numbers = _cross_validated(candidates, tried, codes, fold, of_tried, left_out, progress)
+    losses |= of_candidates
+    if len(losses) == 1:
+        raise InputError(f"no candidate can be tried: {'; '.join(left_out.values())}")
+    names = list(losses)
+    deciding = np.array([losses[name][score] for name in names])
+    result = improvements(deciding, sample_weight=of_tried)
+    means = {
+        metric: [weighted_mean(values[metric], of_tried) for values in losses.values()] for metric in _WORDS
+    }
+    table = pd.DataFrame(
+        {
+            "method": names,
+            **means,
+            "improvement": result.improvement,
+            "lower": result.lower,
+            "upper": result.upper,
+            "numbers": [numbers[name] for name in names],
+        }
+    )
+    other = table["log_loss" if score == "brier" else "brier"]
+    helps = np.flatnonzero((result.lower > 0.0) & (other <= other[0]))
+    chosen = lowest = 0
+    if len(helps):
+        lowest = int(helps[result.mean[helps].argmin()])
+        mean, error = _mean_and_error(deciding[helps] - deciding[lowest], of_tried)
+        tied = helps[mean <= error]
+        chosen = int(min(tied, key=lambda one: (numbers[names[one]], result.mean[one])))
+    reason = _reason(table, chosen, lowest, score, len(codes), rows.n_samples)
+    table = table.sort_values(score, kind="stable", ignore_index=True)
+    fitted = _fitted(candidates[names[chosen]], data, labels, weights) if chosen else None
+    return Recommendation(names[chosen], fitted, reason, table, left_out, len(codes), rows.n_samples)
+
+
+def choose_points_per_bin(
+    proba: Any,
+    y: Any,
+    *,
+    notion: Notion = "top-label",
+    top_k: int | None = None,
+    candidates: Iterable[int] = POINTS_PER_BIN,
+    sample_weight: Any = None,
+    random_state: int = 0,
+) -> PointsPerBinChoice:
+    """Choose the points per bin k of histogram binning by the Brier score, on the calibration rows alone.
+
+    Parameters
+    ----------
+    proba : (n, L) array_like or Predictions
+        Probabilities of the base model for calibration rows.
+    y : (n,) array_like of int
+        True class codes.
+    notion, top_k
+        As for `calib.MulticlassToBinary`.
+    candidates : iterable of int
+        The k to try.
+    sample_weight : (n,) array_like of float, optional
+        Weights of the rows, as for `calib.ece`; bins hold k rows whatever their weights.
+    random_state : int
+        Seed of the folds.
+
+    Raises
+    ------
+    InputError
+        If the data cannot be used, or a candidate is not a whole number of at least 1.
+
+    Notes
+    -----
+    The rows of each binary problem are divided into 5 folds, twice. A fold keeps k as it is, with fewer bins,
+    so that the noise of a bin's value is that of the final fit. A k that too many problems cannot fill inside
+    a fold would be judged by scores left as they are: at least 90 % of the rows must be in problems that can
+    fill it. For many rows folds are drawn once; for many problems fewer k are tried, and where the problems
+    have more than `MOST_PAIRS` pairs of score and outcome, a random sample of the problems is used.
+
+    The k proposed is the largest within one standard error of the lowest score (Breiman, Friedman, Olshen &
+    Stone 1984, section 3.4.3): a convention in favour of fewer bins and the stronger guarantee, not a test.
+
+    Examples
+    --------
+    >>> from calib.datasets import load_example
+    >>> rows = load_example("digits").calibration
+    >>> choose_points_per_bin(rows, rows.labels, notion="confidence").chosen in POINTS_PER_BIN
+    True
+    """
+    tried = np.unique([check_count(k, "candidates") for k in candidates])
+    if not len(tried):
+        raise InputError("candidates must name at least one number of points per bin; got none")
+    problems = reduce_to_binary(y, proba, notion, top_k=top_k, sample_weight=sample_weight)
+    sizes = np.diff(problems.offsets)
+    generator = np.random.default_rng(random_state)
+    drawn = generator.permutation(np.flatnonzero(sizes))
+    drawn = np.sort(drawn[: max(int(np.searchsorted(sizes[drawn].cumsum(), MOST_PAIRS, "right")), 1)])
+    inside = sizes[drawn] * (1.0 - 1.0 / N_FOLDS)
+    filled = np.array([inside[inside >= k].sum() for k in tried]) >= FILLED * inside.sum()
+    tried = tried[filled] if filled.any() else tried[:1]
+    fits = np.array([N_FOLDS * (inside >= k).sum() for k in tried])
+    repeats = 2 if 2 * fits.sum() <= MOST_FITS and 4 * sizes[drawn].sum() <= MOST_PAIRS else 1
+    while repeats * fits.sum() > MOST_FITS and len(tried) > 2:
+        tried, fits = tried[::2], fits[::2]
+    pairs = np.concatenate([np.arange(problems.offsets[one], problems.offsets[one + 1]) for one in drawn])
+    scores, outcomes = problems.scores[pairs].astype(np.float64), problems.outcomes[pairs]
+    weights = None if problems.weights is None else problems.weights[pairs]
+    losses = np.zeros((len(tried), len(pairs)))
+    ends = sizes[drawn].cumsum()
+    for first, last in zip(ends - sizes[drawn], ends, strict=True):
+        for _ in range(repeats):
+            fold = generator.permutation(last - first) % N_FOLDS
+            for held_out in (fold == number for number in range(N_FOLDS)):
+                fit_on, at = first + np.flatnonzero(~held_out), first + np.flatnonzero(held_out)
+                points = scores[fit_on], outcomes[fit_on]  # ascending, as problems are
+                of_bins: dict[int, np.ndarray] = {}  # several k can give a small problem the same bins
+                for position, k in enumerate(tried):
+                    if len(fit_on) < k or not len(at):
+                        losses[position, at] += (scores[at] - outcomes[at]) ** 2 / repeats
+                        continue
+                    binning = HistogramBinning(points_per_bin=int(k))
+                    n_bins = binning.bins_for(len(fit_on))
+                    if n_bins not in of_bins:
+                        if weights is None:
+                            binning.fit_sorted(*points)
+                        else:
+                            binning.fit(*points, weights[fit_on])
+                        of_bins[n_bins] = (binning.curve_(scores[at]) - outcomes[at]) ** 2 / repeats
+                    losses[position, at] += of_bins[n_bins]
+    n_samples = problems.n_samples
+    by_row = np.array([np.bincount(problems.rows[pairs], one, n_samples) for one in losses])
+    by_row *= n_samples / len(pairs)  # a row can be in several problems, or, if they are a sample, in none
+    mean = _mean_and_error(by_row, problems.row_weights)[0]
+    best = int(mean.argmin())
+    error = _mean_and_error(by_row - by_row[best], problems.row_weights)[1]
+    chosen = int(np.flatnonzero(mean <= mean[best] + error).max())
+    return PointsPerBinChoice(
+        notion=notion,
+        n_samples=n_samples,
+        n_problems=int((sizes > 0).sum()),
+        n_tried=len(drawn),
+        points_per_bin=tried,
+        brier=mean,
+        standard_error=error,
+        base_brier=weighted_mean((scores - outcomes) ** 2, weights),
+        best=int(tried[best]),
+        chosen=int(tried[chosen]),
+    )
+
+
+def _labelled(proba: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Return labelled predictions, their labels, and the weights of the rows that count."""
+    rows: Any = proba
+    if isinstance(proba, ConfidencePrediction):
+        rows = replace(proba, correct=y)
+    elif isinstance(proba, Announcement) and not isinstance(proba, Predictions):
+        rows = replace(rows, labels=y)
+    elif not isinstance(proba, Predictions) and event_scores(proba) is not None:
+        rows = BinaryPrediction(proba, binary_outcomes(y, len(proba)))
+    else:
+        rows = proba if isinstance(proba, Predictions) else Predictions(score_matrix(proba, "proba"))
+        labels = as_labels(y, rows.n_samples, rows.n_classes)
+        labels, rows, weights = weighted_rows(labels, rows, sample_weight)
+        return rows, labels, weights
+    labels, rows, weights = weighted_rows(rows.labels, rows, sample_weight)
+    return rows, labels, weights
+
+
+def _fitted(calibrator: Any, data: Any, labels: np.ndarray, weights: np.ndarray | None) -> Any:
+    unfitted = clone(calibrator)
+    if isinstance(data, Announcement):
+        return fit_on(unfitted, data, sample_weight=weights)
+    return fit_rows(unfitted, data, labels, weights)
+
+
+def tried_rows(
+    labels: np.ndarray, n_scores: int, max_rows: int | None = None, random_state: int = 0
+) -> np.ndarray | slice:
+    """Return the rows on which `recommend` tries its candidates: all, or a stratified sample."""
+    n_folds = -(-n_scores // MOST_TRIED)
+    if max_rows is not None:
+        n_folds = max(n_folds, len(labels) // max(check_count(max_rows, "max_rows"), LEAST_ROWS))
+    return np.flatnonzero(_folds(labels, n_folds, random_state) == 0) if n_folds > 1 else slice(None)
+
+
+def quick_rows(rows: Announcement) -> Announcement:
+    """Return the rows on which a first answer tries its candidates: all, or a stratified sample."""
+    most = min(QUICK_ROWS, QUICK_SCORES * rows.n_samples // rows.n_scores)
+    return rows[tried_rows(rows.labels, rows.n_scores, most)]
+
+
+def quick_methods(kind: str, n_classes: int) -> dict[str, Any]:
+    """Return a few candidates for predictions of a kind that are tried in seconds, by name."""
+    candidates = methods_of_kind(kind, None)
+    names = QUICK if n_classes <= MANY_CLASSES else QUICK[:2]
+    quick = {name: one for name, one in candidates.items() if name in names}
+    if quick:
+        return quick
+    kinds = tuple(name.removeprefix("TL-") for name in QUICK)
+    return {name: one for name, one in candidates.items() if name.removeprefix("Conf-").endswith(kinds)}
+
+
+def _candidates(
+    methods: Mapping[str, Any] | None, n_samples: int, n_classes: int
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Candidates that can be tried on so many scores, and why others are left out."""
+    candidates: dict[str, Any] = {}
+    left_out: dict[str, str] = {}
+    if methods is None:
+        methods = {name: one for name, one in named_methods(None).items() if _gives_probabilities(one)}
+        for name, calibrator in methods.items():
+            if CROSS_VALIDATED in calibrator.get_params(deep=False).values():
+                left_out[name] = "choosing its ridge anew in every fold would take long; pass it to try it"
+        methods = {name: one for name, one in methods.items() if name not in left_out}
+    rows_of_fold = n_samples * (N_FOLDS - 1) // N_FOLDS
+    for name, calibrator in methods.items():
+        parameters = getattr(calibrator, "n_parameters", lambda n_classes: 0)(n_classes)
+        if parameters > rows_of_fold and calibrator.overfit_words(rows_of_fold, n_classes):
+            left_out[name] = f"it has {parameters:,} parameters for {rows_of_fold:,} rows of a fold"
+        elif (n_samples * n_classes > MOST_SCORES and not _is_light(calibrator, parameters, n_classes)) or (
+            fit_seconds(calibrator, n_samples, n_classes) > LONG
+        ):
+            left_out[name] = (
+                f"fitting it {N_FOLDS} times to {n_samples:,} x {n_classes:,} scores would take too long"
+            )
+        else:
+            candidates[name] = calibrator
+    return candidates, left_out
+
+
+def _gives_probabilities(calibrator: Any) -> bool:
+    """Whether it is a candidate: class-wise scores are, normalised; a temperature is, by a proper score."""
+    if isinstance(calibrator, MulticlassToBinary):
+        return calibrator.notion != "class-wise" or calibrator.normalize
+    return getattr(calibrator, "objective", None) != "conf_ece"
+
+
+def _is_light(calibrator: Any, parameters: int, n_classes: int) -> bool:
+    """Whether a fit sorts one event per row, or has fewer parameters than classes."""
+    if isinstance(calibrator, MulticlassToBinary):
+        return calibrator.notion in TOP_NOTIONS
+    return 0 < parameters < n_classes
+
+
+def _folds(labels: np.ndarray, n_folds: int, random_state: int) -> np.ndarray:
+    """Fold of each row, at random and stratified: folds differ by at most one row in every class."""
+    order = np.random.default_rng(random_state).permutation(len(labels))
+    strata = labels if labels.ndim == 1 else labels.sum(axis=1)
+    order = order[np.argsort(strata[order], kind="stable")]
+    fold = np.empty(len(labels), dtype=np.int64)
+    fold[order] = np.arange(len(labels)) % n_folds
+    return fold
+
+
+def _cross_validated(
+    candidates: Mapping[str, Any],
+    data: Any,
+    labels: np.ndarray,
+    fold: np.ndarray,
+    weights: np.ndarray | None,
+    left_out: dict[str, str],
+    progress: Callable[[float, str], object] | None,
+) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, int]]:
+    """Losses of each row by fits on the other folds, and how many numbers a fit has, by candidate.
+
+    Candidates that refuse the rows are put into `left_out`, with what they say.
+    """
+    losses = {name: {metric: np.empty(len(labels)) for metric in _WORDS} for name in candidates}
+    numbers = {NONE: 0}
+    for number in range(N_FOLDS):
+        out = fold == number
+        rows, codes, outside = data[~out], labels[~out], data[out]
+        of_rows = None if weights is None else weights[~out]
+        for position, name in enumerate(list(losses)):
+            if progress:
+                progress((number + position / len(losses)) / N_FOLDS, name)
+            try:
+                fitted = _fitted(candidates[name], rows, codes, of_rows)
+                scores = calibrated_scores(fitted, outside)
+            except InputError as refusal:
+                left_out[name] = str(refusal)
+                del losses[name]
+                continue
+            for metric, values in vector_losses(labels[out], scores, outside).items():
+                losses[name][metric][out] = values
+            numbers[name] = fitted_numbers(fitted)
+    return losses, numbers
+
+
+def _mean_and_error(values: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over the columns of (m, n) values and its standard error, with (n,) weights of mean 1 or None."""
+    mean = values.mean(axis=1) if weights is None else values @ weights / weights.sum()
+    if weights is not None:
+        values = weights * (values - mean[:, None])
+    return mean, values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
+
+
+def fitted_numbers(calibrator: Any) -> int:
+    """Count the numbers that a fitted calibrator has learned: the fewer, the simpler it is.
+
+    A map of all classes has its `n_parameters`; a curve has its knots and values, or, if it is logistic, its
+    different coefficients; the binary calibrators of all problems are added up.
+
+    >>> from calib import PlattScaling
+    >>> fitted_numbers(PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]))
+    2
+    """
+    if isinstance(calibrator, MulticlassToBinary):
+        distinct = {id(one): one for one in calibrator.calibrators_ if one is not None}
+        return sum(fitted_numbers(one) for one in distinct.values())
+    if hasattr(calibrator, "n_parameters"):
+        return int(calibrator.n_parameters(calibrator.n_classes_))
+    curve = getattr(calibrator, "curve_", None)
+    if isinstance(curve, Logistic):
+        return len({float(curve.a), float(curve.b)}) + 1
+    fitted = vars(calibrator) if curve is None else curve._asdict()
+    arrays = [np.asarray(value) for name, value in fitted.items() if curve is not None or name.endswith("_")]
+    return sum(array.size for array in arrays if array.dtype.kind == "f")
+
+
+#: What a sentence calls the score that decides, and the other one.
+_WORDS = {"brier": ("Brier score", "log loss"), "log_loss": ("log loss", "Brier score")}
+
+
+def _reason(table: pd.DataFrame, chosen: int, lowest: int, score: str, n_tried: int, n_samples: int) -> str:
+    title, other = _WORDS[score]
+    base, count = table.iloc[0], len(table) - 1
+    rows = f"{n_tried:,}" if n_tried == n_samples else f"{n_tried:,} of {n_samples:,}"
+    how = f"in {N_FOLDS}-fold cross-validation on {rows} calibration rows"
+    if not chosen:
+        closest = table.iloc[1:].sort_values(score, kind="stable").iloc[0]
+        return (
+            f"Leave the scores as they are: {how}, none of {count} calibrators has a {title} "
+            f"distinguishably below the base model's {base[score]:.4f} without a higher {other} (lowest: "
+            f"{closest['method']}, {closest[score]:.4f}, improvement {closest['improvement']:+.4f}, 95 % "
+            f"interval for all at once {closest['lower']:+.4f} to {closest['upper']:+.4f})."
+        )
+    one, best = table.iloc[chosen], table.iloc[lowest]
+    sentence = (
+        f"{one['method']} is recommended: {how} its {title} is {one[score]:.4f} against the base model's "
+        f"{base[score]:.4f} (improvement {one['improvement']:.4f}, 95 % interval for all {count} "
+        f"calibrators at once {one['lower']:.4f} to {one['upper']:.4f})"
+    )
+    if chosen == lowest:
+        return f"{sentence}, and no simpler one that helps is within one standard error of it."
+    return (
+        f"{sentence}; it fits {one['numbers']:,} numbers and is the simplest of those that help and are "
+        f"within one standard error of the lowest ({best['method']}, {best[score]:.4f}, "
+        f"{best['numbers']:,} numbers)."
+    )

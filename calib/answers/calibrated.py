@@ -1,0 +1,333 @@
+"""Scores of a fitted calibrator, the binning that assesses them, and a table to save."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.base.exceptions import InputError
+from calib.base.parallel import map_threads, row_slices
+from calib.calibrators.binary import BinaryCalibrator
+from calib.calibrators.completed_rows import completed, normalised
+from calib.calibrators.multiclass import fit_rows
+from calib.data.announcements import (
+    BinaryPrediction,
+    ConfidencePrediction,
+    MultilabelPrediction,
+    TopKPrediction,
+    TopLabelPrediction,
+)
+from calib.data.kinds import kind_of, lacks
+from calib.data.notions import POOLED_NOTIONS
+from calib.data.predictions import Predictions, weights_of
+from calib.data.validation import as_groups, as_labels
+from calib.evidence.binning import PerClass, Strategy
+from calib.evidence.reductions import event_scores, outcomes_of, top_label
+from calib.stats.errors import row_values, vector_values
+
+
+def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any:
+    """Return the scores of a fitted calibrator for base predictions.
+
+    Of (n, L) base probabilities these are (n, L) scores if it gives one per class, else the predicted class
+    and its confidence (of rank 1 for the top-K notions). Of predictions of any other kind they are those of
+    the same kind, but the predicted class and its confidence where only the first of several ranks is
+    calibrated; of 1-D scores, 1-D scores. `groups` holds the group of each row, for a calibrator that
+    conditions on it; by default it is looked for among the further columns (`groups_in`).
+
+    Raises
+    ------
+    InputError
+        If the calibrator needs more than these predictions have.
+    """
+    if isinstance(calibrator, BinaryCalibrator):
+        if isinstance(proba, TopKPrediction):
+            proba = proba.top
+        if isinstance(proba, BinaryPrediction):
+            return replace(proba, score=calibrator.predict(proba.score))
+        if isinstance(proba, (ConfidencePrediction, TopLabelPrediction)):
+            return replace(proba, confidence=calibrator.predict(proba.confidence))
+        return calibrator.predict(proba)
+    check_calibrates(calibrator, proba)
+    matrix = getattr(proba, "proba", proba)
+    groups = groups_in(calibrator, proba) if groups is None else groups
+    given = {} if groups is None else {"groups": groups}
+    if isinstance(proba, TopKPrediction) and hasattr(calibrator, "predict_top_k"):
+        ranked, scores = calibrator.predict_top_k(proba)
+        return replace(proba, ranked=ranked, scores=scores)
+    if isinstance(proba, (TopLabelPrediction, TopKPrediction)):
+        return calibrator.predict_top(proba, **given)
+    if isinstance(proba, MultilabelPrediction):
+        return replace(proba, scores=calibrator.predict_proba(proba.scores))
+    if hasattr(calibrator, "predict_proba"):
+        return calibrator.predict_proba(matrix, **given)
+    if hasattr(calibrator, "predict_top"):
+        return calibrator.predict_top(matrix, **given)
+    labels, confidences = calibrator.predict_top_k(matrix)
+    return TopLabelPrediction(labels[:, 0], confidences[:, 0])
+
+
+def groups_in(calibrator: Any, rows: Any) -> Any:
+    """Return the further column of predictions that holds the groups a calibrator conditions on.
+
+    It is the column most of whose rows are of these groups; None where the calibrator has none, or the rows
+    have no further columns.
+
+    Raises
+    ------
+    InputError
+        If less than half of the rows of every column are of these groups.
+    """
+    table = getattr(rows, "metadata", None)
+    if not getattr(calibrator, "has_groups", False) or table is None:
+        return None
+    shares = {}
+    for name in table.columns:
+        code, texts = as_groups(table[name], len(table))
+        shares[name] = float(np.isin(texts, calibrator.groups_)[code].mean())
+    best = max(shares, key=lambda name: shares[name], default=None)
+    if best is None or shares[best] < 0.5:
+        listed = ", ".join(map(repr, calibrator.groups_[:3])) + ", ..." * (len(calibrator.groups_) > 3)
+        raise InputError(
+            f"the calibrator conditions on the groups {listed}, and no further column of rows has them; "
+            "add the column of the fit, or pass groups="
+        )
+    return table[best]
+
+
+def check_calibrates(calibrator: Any, rows: Any) -> None:
+    """Refuse a calibrator, fitted or not, that needs more than predictions of this kind have.
+
+    Raises
+    ------
+    InputError
+        With one sentence on what it needs.
+    """
+    kind = kind_of(rows)
+    notion = getattr(calibrator, "notion", None)
+    if isinstance(calibrator, BinaryCalibrator):
+        missing = lacks(kind, "calibrator:one score")
+    elif notion is None:
+        missing = lacks(kind, "calibrator:whole vector")
+    elif kind.name in ("binary", "confidence"):
+        missing = lacks(kind, "notion:top-label")
+    else:
+        missing = lacks(kind, f"notion:{notion}")
+        whole = getattr(calibrator, "complete", None) is not None or getattr(calibrator, "normalize", False)
+        if missing is None and whole:
+            missing = lacks(kind, "calibrator:whole vector")
+    if missing is not None:
+        raise InputError(missing)
+
+
+def fit_on(calibrator: Any, rows: Any, *, sample_weight: Any = None, groups: Any = None) -> Any:
+    """Fit a calibrator on labelled predictions of any kind and return it; raises as `check_calibrates`.
+
+    Weights are those given, else those that the predictions came with; `groups` as for `calibrated_scores`.
+    """
+    sample_weight = weights_of(rows, sample_weight)
+    if isinstance(calibrator, BinaryCalibrator):
+        score = event_scores(rows)
+        inputs = rows.confidence if score is None else score
+        return fit_rows(calibrator, inputs, outcomes_of(rows.labels, rows), sample_weight)
+    check_calibrates(calibrator, rows)
+    listed = isinstance(rows, (TopLabelPrediction, TopKPrediction, MultilabelPrediction))
+    inputs = rows if listed else rows.proba
+    if groups is not None:
+        return calibrator.fit(inputs, rows.labels, sample_weight, groups=groups)
+    return fit_rows(calibrator, inputs, rows.labels, sample_weight)
+
+
+def vector_losses(y_true: Any, scores: Any, proba: Any) -> dict[str, np.ndarray]:
+    """Return the values of each row whose means are the Brier score and the log loss of whole vectors.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of int
+        True class codes.
+    scores : (n, L) array_like, Predictions or TopLabelPrediction
+        Output of the base model or of `calibrated_scores`. Where it is a confidence only, the other classes
+        share the rest in proportion to `proba`; where rows do not sum to 1, they are divided by their sums.
+    proba : (n, L) array_like or predictions of any kind
+        Probabilities of the base model. Where these are no vectors, the losses are those of the event that
+        the predicted class is right, or of Y = 1, or the mean over the classes of those of each.
+
+    Returns
+    -------
+    dict of str to (n,) float64 array
+        "brier" and "log_loss". Every method has both, so that all can be compared. Where only the confidence
+        changes, the difference in log loss from the base model is that of the event that the predicted class
+        is right: the shares of the other classes cancel.
+    """
+    if kind_of(proba).name != "vectors":
+        return {metric: row_values(y_true, scores, metric) for metric in ("brier", "log_loss")}
+    matrix = getattr(proba, "proba", proba)
+    vectors = getattr(scores, "proba", scores)
+    n_samples, n_classes = np.shape(matrix)
+    labels = as_labels(y_true, n_samples, n_classes)
+    losses = {"brier": np.empty(n_samples), "log_loss": np.empty(n_samples)}
+
+    def fill(rows: slice) -> None:
+        if isinstance(scores, TopLabelPrediction):
+            whole = completed(matrix[rows], scores.label[rows], scores.confidence[rows])
+        else:
+            whole = normalised(np.asarray(vectors[rows], dtype=np.float64))
+        for metric, values in vector_values(labels[rows], whole, losses).items():
+            losses[metric][rows] = values
+
+    map_threads(fill, row_slices(n_samples, n_classes))
+    return losses
+
+
+def assessment_strategy(calibrator: Any) -> Strategy:
+    """Choose the bins in which scores of a fitted calibrator are assessed (Remark 1 of the paper).
+
+    Calibrators that predict one value per bin are assessed at each value: "discrete" where one curve serves
+    all classes, else `PerClass`, which keeps equal-width bins for classes that are not binned (a fallback to
+    scores as they were) and for what pools the classes (conf-ECE). All others, and normalised and completed
+    scores, which mix the values of several bins, are assessed with equal-width bins, as the paper does for
+    N-HB: "uniform".
+    """
+    if isinstance(calibrator, BinaryCalibrator):
+        return "discrete" if calibrator.is_binned else "uniform"
+    if not hasattr(calibrator, "notion"):
+        return PerClass() if hasattr(calibrator, "scheme") else "uniform"
+    if calibrator.normalize or calibrator.complete is not None:
+        return "uniform"
+    binned: list[bool] = [getattr(binary, "is_binned", False) for binary in calibrator.everyone_]
+    if calibrator.has_groups:  # a class is binned if it is in every group
+        shape = calibrator.shape_
+        if not shape.by_class:
+            return PerClass() if all(binned) else "uniform"
+        binned = [all(binned[label :: shape.n_classes]) for label in range(shape.n_classes)]
+    if calibrator.notion in POOLED_NOTIONS:
+        return "discrete" if binned[0] else "uniform"
+    others = tuple(label for label in range(calibrator.n_classes_) if not binned[label])
+    return PerClass(others) if len(others) < calibrator.n_classes_ else "uniform"
+
+
+def applied_frame(
+    calibrator: Any, predictions: Any, class_names: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """Return each row before and after calibration, as a table to save.
+
+    Columns: `predicted` and `confidence` of the base model, `true` if labels are known, then
+    `calibrated` (the calibrated confidence of the same class) for confidence and top-label calibrators;
+    `label_k` and `calibrated_k` for ranks k = 1..K; or `announced` (the class predicted after
+    calibration), `calibrated` and a column `p(class)` per class if the calibrator scores every class.
+    Of P(Y = 1): `score`, `true`, and `p(class)` of the positive class. Of a confidence: `confidence`,
+    `correct`, `calibrated`. Of multilabel scores: `p(class)` and `true(class)` per class. Weights and further
+    columns of these rows follow. `calib.read` reads the table back. Of a calibrator with a rule that accepts
+    predictions the last column is `accept`.
+
+    Raises
+    ------
+    InputError
+        If the numbers of classes of predictions and calibrator differ.
+    """
+    table = _applied(calibrator, predictions, class_names)
+    rule = getattr(calibrator, "rule_", None)
+    if rule is not None and not isinstance(predictions, MultilabelPrediction):
+        table["accept"] = rule.accept(calibrated_scores(calibrator, predictions))
+    return table
+
+
+def _applied(calibrator: Any, predictions: Any, class_names: Sequence[str] | None) -> pd.DataFrame:
+    if isinstance(predictions, MultilabelPrediction):
+        return _with_further(_applied_to_classes(calibrator, predictions), predictions)
+    of_ranks = hasattr(calibrator, "predict_top_k")
+    if not isinstance(predictions, Predictions) and not (
+        of_ranks and isinstance(predictions, TopKPrediction)
+    ):
+        return _applied_to_one_score(calibrator, predictions)
+    given = class_names or predictions.class_names or [str(code) for code in range(predictions.n_classes)]
+    names = np.asarray(given, dtype=object)
+    columns: dict[str, Any] = {"predicted": names[predictions.label], "confidence": predictions.confidence}
+    if predictions.labels is not None:
+        columns["true"] = names[predictions.labels]
+    if of_ranks:
+        base: Any = predictions if isinstance(predictions, TopKPrediction) else predictions.proba
+        labels, confidences = calibrator.predict_top_k(base)
+        for rank in range(labels.shape[1]):
+            columns[f"label_{rank + 1}"] = names[labels[:, rank]]
+            columns[f"calibrated_{rank + 1}"] = confidences[:, rank]
+        return _with_further(pd.DataFrame(columns), predictions)
+    scores = calibrated_scores(calibrator, predictions)
+    if isinstance(scores, TopLabelPrediction):
+        columns["calibrated"] = scores.confidence
+        return _with_further(pd.DataFrame(columns), predictions)
+    label, confidence = top_label(scores)
+    columns |= {"announced": names[label], "calibrated": confidence}
+    table = pd.DataFrame(scores, columns=[f"p({name})" for name in names])
+    return _with_further(pd.concat([pd.DataFrame(columns), table], axis=1), predictions)
+
+
+def beside_input(columns: Mapping[str, np.ndarray], applied: pd.DataFrame, kept: np.ndarray) -> pd.DataFrame:
+    """Return every column of a file, in its order, followed by what `applied_frame` adds to it.
+
+    Parameters
+    ----------
+    columns : mapping of str to (n,) array
+        Content of the file.
+    applied : DataFrame
+        From `applied_frame`, a row for each of the m rows of the file that are predictions.
+    kept : (n,) bool array
+        Which rows of the file these are; the others get empty cells.
+    """
+    table = pd.DataFrame(dict(columns))
+    rows = np.flatnonzero(kept)
+    for name in applied.columns:
+        if name in table and not name.startswith("p("):
+            continue  # read from this file
+        if name == "true":
+            continue
+        placed = applied[name].set_axis(rows).reindex(np.arange(len(table)))
+        table[name if name not in columns else f"{name}, calibrated"] = placed.to_numpy()
+    return table
+
+
+def _applied_to_classes(calibrator: Any, rows: MultilabelPrediction) -> pd.DataFrame:
+    """Return the calibrated score of every class as p(class), and whether it is true as true(class)."""
+    names = rows.class_names or ()
+    scores = calibrated_scores(calibrator, rows).scores
+    tables = [pd.DataFrame(scores, columns=[f"p({name})" for name in names])]
+    if rows.labels is not None:
+        tables.append(pd.DataFrame(rows.labels.astype(int), columns=[f"true({name})" for name in names]))
+    return pd.concat(tables, axis=1)
+
+
+def _applied_to_one_score(calibrator: Any, rows: Any) -> pd.DataFrame:
+    """Return the rows of predictions that are no vectors, before and after, with their further columns."""
+    scores = calibrated_scores(calibrator, rows)
+    columns: dict[str, Any]
+    if isinstance(rows, BinaryPrediction):
+        columns = {"score": rows.score}
+        if rows.labels is not None:
+            columns["true"] = np.asarray(rows.class_names, dtype=object)[rows.labels]
+        columns[f"p({rows.positive})"] = scores.score
+    elif isinstance(rows, ConfidencePrediction):
+        columns = {"confidence": rows.confidence}
+        if rows.correct is not None:
+            columns["correct"] = rows.correct
+        columns["calibrated"] = scores.confidence
+    else:
+        names = np.asarray(rows.class_names or [str(code) for code in range(rows.n_classes)], dtype=object)
+        columns = {"predicted": names[rows.label], "confidence": rows.confidence}
+        if rows.labels is not None:
+            columns["true"] = names[rows.labels]
+        columns["calibrated"] = scores.confidence
+    return _with_further(pd.DataFrame(columns), rows)
+
+
+def _with_further(table: pd.DataFrame, rows: Any) -> pd.DataFrame:
+    """Return a table with the further columns of its rows, and their weights."""
+    if rows.sample_weight is not None:
+        table = table.assign(sample_weight=rows.sample_weight)
+    if rows.metadata is None:
+        return table
+    further = rows.metadata.rename(columns={name: f"{name} (before)" for name in table.columns})
+    return pd.concat([table, further], axis=1)

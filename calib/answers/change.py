@@ -1,0 +1,101 @@
+"""What a calibrator changes: better, worse or not distinguishable, in cells that hold the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from calib.base.results import Result
+from calib.data.notions import Notion
+from calib.data.validation import check_level
+from calib.evidence.binning import Strategy
+from calib.stats.bootstrap import PairedInterval, paired_interval
+from calib.stats.differences import PairedDifference, paired_difference
+
+#: What `Change.verdict` can be, with how a sentence begins.
+VERDICTS = {
+    "better": "Better",
+    "worse": "Worse",
+    "mixed": "Better in one respect and worse in another",
+    "not distinguishable": "Not distinguishable from before",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Change(Result):
+    """The change of a calibration error and of a proper score between two methods on the same rows.
+
+    Attributes
+    ----------
+    error : PairedDifference
+        Debiased squared l2 error after, less before.
+    score : PairedInterval
+        Brier score after, less before.
+    level : float
+        Probability with which both intervals hold together.
+    """
+
+    error: PairedDifference
+    score: PairedInterval
+    level: float
+
+    @property
+    def verdict(self) -> str:
+        """One of `VERDICTS`: what either interval says, and "mixed" where they contradict each other."""
+        lower = self.error.upper < 0.0, self.score.upper < 0.0
+        higher = self.error.lower > 0.0, self.score.lower > 0.0
+        if any(lower) and any(higher):
+            return "mixed"
+        return "better" if any(lower) else "worse" if any(higher) else "not distinguishable"
+
+    def words(self, error: str, score: str, strong: str = "{}") -> str:
+        """Say the verdict and both intervals; `error` and `score` name them, `strong` formats the verdict."""
+        ends = ((self.error.lower, self.error.upper), (self.score.lower, self.score.upper))
+        named = []
+        for name, (low, high) in zip((f"squared l2 {error}", score), ends, strict=True):
+            word = "is lower" if high < 0.0 else "is higher" if low > 0.0 else "may be as before"
+            named.append(f"the {name} {word} (change {low:+.5f} to {high:+.5f})")
+        return (
+            f"{strong.format(VERDICTS[self.verdict])}: {' and '.join(named)}. Both intervals hold together "
+            f"with {100 * self.level:g} %."
+        )
+
+
+def change(
+    y_true: Any,
+    before: Any,
+    after: Any,
+    *,
+    notion: Notion = "top-label",
+    n_bins: int = 15,
+    strategy_before: Strategy = "uniform",
+    strategy_after: Strategy = "uniform",
+    sample_weight: Any = None,
+    level: float = 0.95,
+) -> Change:
+    """Say whether a calibrator makes predictions better, worse, or neither beyond doubt.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of int
+        True class codes.
+    before, after : (n, L) array_like, Predictions or TopLabelPrediction
+        Scores of the same rows.
+    notion, n_bins, sample_weight
+        As for `calib.ece`.
+    strategy_before, strategy_after : str
+        How either is binned.
+    level : float in (0, 1)
+        Probability with which both intervals hold: each has half of what is left (Bonferroni).
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used, or the two have different numbers of rows.
+    """
+    each = 1.0 - (1.0 - check_level(level)) / 2.0
+    options: dict[str, Any] = {"sample_weight": sample_weight, "level": each}
+    strategies: dict[str, Any] = {"strategy_a": strategy_after, "strategy_b": strategy_before}
+    error = paired_difference(y_true, after, before, notion=notion, n_bins=n_bins, **strategies, **options)
+    score = paired_interval(y_true, before, after, metric="brier", **options)
+    return Change(error, score, level)

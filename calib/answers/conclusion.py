@@ -1,0 +1,350 @@
+"""The conclusion: in which direction confidence is off, above or below which value, and for which classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from calib.base.results import Result
+from calib.data.kinds import kind_of, lacks
+from calib.data.predictions import weighted_rows
+from calib.data.validation import check_count, check_level
+from calib.evidence.binning import BinaryProblems, BinStatistics, bin_statistics
+from calib.evidence.reductions import as_problems
+from calib.stats.floors import ABOVE_NOISE, NoiseFloor
+from calib.stats.intervals import mean_limits
+
+Direction = Literal["overconfident", "underconfident"]
+
+#: Most predicted classes that a sentence names.
+MOST_NAMED = 2
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A range of scores in which the mean score is off in a known direction.
+
+    Attributes
+    ----------
+    label : int or None
+        The predicted class, or None where all are pooled.
+    lower, upper : float
+        Ends of the range of scores, edges of equal-width bins.
+    bin : int
+        The bin of the range that has most rows.
+    count : int
+        Rows in the range.
+    says, right : float
+        Mean score, and how often the outcome happened, weighted where rows are.
+    least, most : float
+        Ends of the interval of the mean score minus the mean chance; both have one sign.
+    """
+
+    label: int | None
+    lower: float
+    upper: float
+    bin: int
+    count: int
+    says: float
+    right: float
+    least: float
+    most: float
+
+    @property
+    def direction(self) -> Direction:
+        """Whether scores are higher than what they announce, or lower."""
+        return "overconfident" if self.least > 0.0 else "underconfident"
+
+    def range_words(self) -> str:
+        """Say which scores, such as "above 0.93"; nothing for all of them."""
+        if self.lower <= 0.0 and self.upper >= 1.0:
+            return ""
+        return f"above {self.lower:.2g}" if self.upper >= 1.0 else f"below {self.upper:.2g}"
+
+    def size_words(self) -> str:
+        """Say how large the gap is, in percentage points, with its interval.
+
+        With one decimal, or as many more as show that it is not 0, up to four.
+        """
+        sign = 1.0 if self.direction == "overconfident" else -1.0
+        size = sign * (self.says - self.right) * 100
+        ends = sorted(sign * end * 100 for end in (self.least, self.most))
+        digits = next((d for d in range(1, 4) if round(min(size, ends[0]), d) > 0), 4)
+        return f"by {size:.{digits}f} points ({ends[0]:.{digits}f} to {ends[1]:.{digits}f})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Conclusion(Result):
+    """What can be said of a model's confidence with a stated certainty, of all claims at once.
+
+    Attributes
+    ----------
+    kind : str
+        Kind of the predictions.
+    n_samples, n_ranges : int
+        Rows, and ranges of scores that were looked at.
+    level : float
+        Chance at which the intervals of all ranges hold together.
+    pooled : tuple of Gap
+        The range with the clearest gap over all predicted classes and, where there is one that does not
+        overlap it, the clearest of the other direction.
+    classes : tuple of Gap
+        For every predicted class with a known direction its clearest range, the clearest class first.
+    """
+
+    kind: str
+    n_samples: int
+    n_ranges: int
+    level: float
+    pooled: tuple[Gap, ...]
+    classes: tuple[Gap, ...]
+
+    @property
+    def direction(self) -> str:
+        """The direction of the clearest gap, or "not distinguishable"."""
+        found = self.pooled or self.classes
+        return found[0].direction if found else "not distinguishable"
+
+    def words(self, class_names: Sequence[str] | None = None, floor: NoiseFloor | None = None) -> str:
+        """Say it in one or two sentences.
+
+        Parameters
+        ----------
+        class_names : sequence of str, optional
+            Names of the classes as they are to be shown; by default, their codes.
+        floor : NoiseFloor, optional
+            Noise floor of the calibration error, for models of which no direction is known.
+        """
+        if self.pooled:
+            parts = [self.gap_words(gap) for gap in self.pooled]
+            text = "; ".join([_capital(parts[0]), *parts[1:]])
+            named, others = self.named(), self.named(other=True)
+            if named:
+                text += f", clearest where it predicts {_listed(named, class_names)}"
+            if others:
+                text += f"; {others[0].direction} where it predicts {_listed(others, class_names)}"
+            return text + "."
+        if self.classes:
+            parts = [
+                f"{gaps[0].direction} where it predicts {_listed(gaps, class_names, sizes=True)}"
+                for gaps in (self.named(), self.named(other=True))
+                if gaps
+            ]
+            return f"Over all predicted classes no direction stands out, but it is {'; '.join(parts)}."
+        what = "score" if self._event else "confidence"
+        nothing = f"No range of the {what} stands out among {self.n_samples:,} rows"
+        if floor is None:
+            return nothing + "."
+        if floor.verdict == ABOVE_NOISE:
+            return f"{nothing}, but the calibration error is above noise."
+        return f"{nothing}: these are not distinguishable from the predictions of a perfect model."
+
+    def gap_words(self, gap: Gap) -> str:
+        """Say direction, size and range of a gap."""
+        over = gap.direction == "overconfident"
+        what: str = gap.direction
+        if self._event:
+            what = "too high" if over else "too low"
+        return " ".join(filter(None, [what, gap.size_words(), gap.range_words()]))
+
+    def named(self, *, other: bool = False) -> list[Gap]:
+        """Return the classes that a sentence names: of the clearest direction, or of the `other` one."""
+        return [gap for gap in self.classes if (gap.direction != self.direction) == other][:MOST_NAMED]
+
+    @property
+    def _event(self) -> bool:
+        return self.kind == "binary"
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per gap; `label` is -1 where classes are pooled."""
+        names = ("lower", "upper", "count", "says", "right", "least", "most")
+        return pd.DataFrame(
+            [
+                {
+                    "label": -1 if gap.label is None else gap.label,
+                    "direction": gap.direction,
+                    **{name: getattr(gap, name) for name in names},
+                }
+                for gap in (*self.pooled, *self.classes)
+            ],
+            columns=["label", "direction", *names],
+        )
+
+
+def conclude(
+    y_true: Any,
+    scores: Any,
+    *,
+    n_bins: int = 15,
+    level: float = 0.95,
+    sample_weight: Any = None,
+    problems: BinaryProblems | None = None,
+) -> Conclusion:
+    """Say whether confidence is too high or too low, in which range, and for which predicted classes.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of int
+        True class codes, or whether the event happened.
+    scores : (n, L) or (n,) array_like, or predictions of any kind
+        Scores to judge.
+    n_bins : int
+        Ranges begin or end at edges of so many equal-width bins.
+    level : float in (0, 1)
+        Chance at which all intervals hold together.
+    sample_weight : (n,) array_like of float, optional
+        As for `calib.ece`.
+    problems : BinaryProblems, optional
+        The top-label problems of `scores`, or their one problem, where these are at hand; then `y_true` and
+        weights are not used.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+
+    Notes
+    -----
+    The ranges are all scores, those from an edge on, and those below an edge, of all rows together and of
+    each predicted class. Each gets an interval of its mean chance that misses with probability at most
+    (1 - level) / 2 divided by the number of ranges, pooled ranges and ranges of classes each taking one half;
+    for one score per row there are only pooled ones, which take all. The intervals are those of Clopper &
+    Pearson, which hold also where chances differ from row to row (Hoeffding 1956), and with weights those of
+    Hoeffding (1963). So with probability `level` all statements are right, whichever is picked afterwards.
+    Which ranges there are depends on the scores alone.
+
+    Examples
+    --------
+    >>> from calib.datasets import load_example
+    >>> rows = load_example("two-patients").evaluation
+    >>> print(conclude(rows.labels, rows).words(rows.class_names))
+    Over all predicted classes no direction stands out, but it is underconfident where it predicts disease 2 \
+(by 40.0 points, 39.0 to 40.0); overconfident where it predicts disease 1 (by 40.0 points, 35.2 to 44.3).
+    """
+    check_count(n_bins, "n_bins")
+    check_level(level)
+    kind = kind_of(scores)
+    if problems is None:
+        y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
+        notion = "top-label" if lacks(kind, "notion:top-label") is None else kind.notion
+        problems = as_problems(y_true, scores, notion, None, weights)
+    return conclusion_of_cells(bin_statistics(problems, n_bins=n_bins), kind.name, level=level)
+
+
+def conclusion_of_cells(cells: BinStatistics, kind: str, *, level: float = 0.95) -> Conclusion:
+    """Return `conclude` of the cells of a notion with one claim, of predictions of this kind."""
+    n_bins, by_class = cells.n_bins, cells.n_problems > 1
+    alpha = (1.0 - level) / (2.0 if by_class else 1.0)
+    pooled, n_pooled = _gaps(cells, np.zeros(len(cells.count), dtype=np.int64), n_bins, alpha)
+    classes: list[tuple[float, Gap]] = []
+    n_classes = 0
+    if by_class:
+        classes, n_classes = _gaps(cells, cells.label, n_bins, alpha)
+    chosen = [gap for _, gap in pooled[:1]]
+    if chosen:
+        first = chosen[0]
+        apart = [
+            gap
+            for _, gap in pooled
+            if gap.direction != first.direction and (gap.lower >= first.upper or gap.upper <= first.lower)
+        ]
+        chosen += apart[:1]
+    clearest: dict[int | None, Gap] = {}
+    for _, gap in classes:
+        clearest.setdefault(gap.label, gap)
+    return Conclusion(
+        kind=kind,
+        n_samples=cells.n_samples,
+        n_ranges=n_pooled + n_classes,
+        level=level,
+        pooled=tuple(_of_label(gap, None) for gap in chosen),
+        classes=tuple(clearest.values()),
+    )
+
+
+def _gaps(
+    cells: BinStatistics, group: np.ndarray, n_bins: int, alpha: float
+) -> tuple[list[tuple[float, Gap]], int]:
+    """Return the gaps of a known direction of every group of cells, those of most rows times gap first.
+
+    The number is how many ranges were looked at: `alpha` is what all of them may miss together.
+    """
+    n_groups = int(group.max()) + 1
+    at = group * n_bins + cells.bin
+
+    def table(values: np.ndarray) -> np.ndarray:
+        return np.bincount(at, weights=values, minlength=n_groups * n_bins).reshape(n_groups, n_bins)
+
+    parts = {
+        "count": table(cells.count),
+        "weight": table(cells.weight),
+        "square": table(cells.square),
+        "score": table(cells.weight * cells.mean_score),
+        "outcome": table(cells.weight * cells.mean_outcome),
+    }
+    held = parts["count"] > 0
+    from_on = {name: part[:, ::-1].cumsum(axis=1)[:, ::-1] for name, part in parts.items()}
+    below = {name: part.cumsum(axis=1) for name, part in parts.items()}
+    # A range begins, or ends, at a bin with rows; what ends at the last of these is the whole again.
+    owner_on, first = np.nonzero(held)
+    whole = below["count"][:, -1:]
+    owner_below, last = np.nonzero(held & (below["count"] < whole))
+    owner = np.concatenate([owner_on, owner_below])
+    sums = {
+        name: np.concatenate([from_on[name][owner_on, first], below[name][owner_below, last]])
+        for name in parts
+    }
+    lowest = held.argmax(axis=1)
+    begins = np.where(first == lowest[owner_on], 0, first)
+    lower = np.concatenate([begins, np.zeros(len(last), dtype=np.int64)])
+    upper = np.concatenate([np.full(len(first), n_bins), last + 1])
+    says, right = sums["score"] / sums["weight"], sums["outcome"] / sums["weight"]
+    effective = sums["weight"] ** 2 / sums["square"] if cells.is_weighted else None
+    low, high = mean_limits(right, sums["count"], effective, alpha / len(owner))
+    least, most = says - high, says - low
+    sure = np.maximum(np.maximum(least, -most), 0.0) * sums["weight"]
+    found = []
+    for i in np.argsort(-sure, kind="stable"):
+        if sure[i] <= 0.0:
+            break
+        inside = parts["count"][owner[i], lower[i] : upper[i]]
+        found.append(
+            (
+                float(sure[i]),
+                Gap(
+                    label=int(owner[i]),
+                    lower=float(lower[i] / n_bins),
+                    upper=float(upper[i] / n_bins),
+                    bin=int(lower[i] + inside.argmax()),
+                    count=int(sums["count"][i]),
+                    says=float(says[i]),
+                    right=float(right[i]),
+                    least=float(least[i]),
+                    most=float(most[i]),
+                ),
+            )
+        )
+    return found, len(owner)
+
+
+def _of_label(gap: Gap, label: int | None) -> Gap:
+    return Gap(**{**vars(gap), "label": label})
+
+
+def _listed(gaps: Sequence[Gap], class_names: Sequence[str] | None, *, sizes: bool = False) -> str:
+    """Return the names of the classes of gaps, with the size of each if asked for."""
+    names = []
+    for gap in gaps:
+        assert gap.label is not None
+        name = str(gap.label) if class_names is None else class_names[gap.label]
+        size = gap.size_words().replace(" (", ", ").rstrip(")")
+        names.append(f"{name} ({size})" if sizes else name)
+    return " and ".join(names)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,252 @@
+"""Further columns cut into groups of rows: categories, ranges of numbers, months."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.base.exceptions import InputError
+from calib.base.results import Result
+from calib.data.validation import MISSING, check_count, group_name
+
+#: A column of numbers with at most this many values is taken for categories.
+MOST_CODES = 10
+
+#: Quantiles that numbers are cut at, by default: quarters.
+QUANTILES = 4
+
+#: A text column whose values are mostly different has no groups; with fewer rows than this none is refused.
+LEAST_ROWS = 20
+
+#: How dates can be cut, the names of `at`, and how `pandas` writes each.
+DATE_PARTS = {
+    "year": "%Y",
+    "quarter": "",
+    "month": "%Y-%m",
+    "week": "%G-W%V",
+    "day": "%Y-%m-%d",
+    "weekday": "%u %a",
+    "hour": "%H:00",
+}
+
+#: Dates as text: 2024-03-05, 2024/3/5, 05.03.2024, 3/5/2024, each with or without a time.
+_TIME = r"(?:[T ,]+(?P<time>\d{1,2}:\d{2}.*))?"
+_YEAR_FIRST = re.compile(rf"(?P<year>\d{{4}})(?P<mark>[-/.])(?P<a>\d{{1,2}})(?P=mark)(?P<b>\d{{1,2}}){_TIME}")
+_YEAR_LAST = re.compile(rf"(?P<a>\d{{1,2}})(?P<mark>[./-])(?P<b>\d{{1,2}})(?P=mark)(?P<year>\d{{4}}){_TIME}")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cut(Result):
+    """A column cut into groups.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    how : {"values", "numbers", "dates"}
+        Whether each value is a group, numbers were cut into ranges, or dates into months and the like.
+    code : (n,) int64 array
+        Group of each row, 0..G-1.
+    groups : tuple of str
+        Names of the groups, those of ranges and months ascending.
+    edges : tuple of float
+        Where numbers were cut; a value on an edge is in the group above. Empty for the others.
+    """
+
+    name: str
+    how: str
+    code: np.ndarray
+    groups: tuple[str, ...]
+    edges: tuple[float, ...] = ()
+
+
+def cut_column(
+    values: Any, *, name: str = "group", at: int | Sequence[float] | str | None = None, codes: bool = False
+) -> Cut:
+    """Cut a column into groups.
+
+    Parameters
+    ----------
+    values : (n,) array_like
+        Text, categories, numbers, truth values or dates. Dates may be text such as "2024-03-05",
+        "05.03.2024" (day first) or "3/25/2024", where some value shows whether the day or the month is first.
+    name : str
+        Name of the column.
+    at : int, sequence of float or str, optional
+        Of numbers: how many groups of about equal size to cut them into, or the edges to cut at. By default
+        every value is a group where there are at most `MOST_CODES`, else they are cut at their quartiles.
+        Of dates: one of `DATE_PARTS`, "month" by default.
+    codes : bool
+        Whether whole numbers are codes of groups, however many: each is then a group, unless `at` is given.
+
+    Returns
+    -------
+    Cut
+        Rows without a value are a group of their own.
+
+    Raises
+    ------
+    InputError
+        If the column is not 1-D or empty, `at` cannot be used, or nearly every text is different.
+
+    Examples
+    --------
+    >>> cut_column([1.5, 2.0, 7.0, 9.0], name="age", at=[5]).groups
+    ('below 5', '5 and more')
+    >>> cut_column(["2024-03-05", "2024-03-31", "2024-04-01"]).groups
+    ('2024-03', '2024-04')
+    """
+    if np.ndim(values) != 1 or not len(values):
+        raise InputError(f"groups must hold one value per row; got shape {np.shape(values)}")
+    column = pd.Series(values).reset_index(drop=True)
+    if column.dtype == object or pd.api.types.is_string_dtype(column.dtype):
+        column = column.mask(column == "")
+    known = column.dropna()
+    if _are_numbers(known) and not isinstance(at, str):
+        few = known.nunique() <= MOST_CODES or (codes and bool((known == known.round()).all()))
+        if at is not None or not few:
+            return _cut_numbers(column, name, QUANTILES if at is None else at)
+    elif (times := _times(known)) is not None and (at is None or at in DATE_PARTS):
+        part = "month" if at is None else str(at)
+        quarters = times.strftime("%Y-Q") + times.quarter.astype(str)
+        texts = quarters if part == "quarter" else times.strftime(DATE_PARTS[part])
+        return _cut_values(texts.reindex(column.index), name, "dates")
+    elif at is not None:
+        raise InputError(
+            f"only numbers can be cut at edges or quantiles, and dates by {', '.join(DATE_PARTS)}; column "
+            f"{name!r} holds {known.dtype}, and at is {at!r}"
+        )
+    return _cut_values(column, name, "values")
+
+
+def parse_cuts(texts: Sequence[str], columns: Sequence[str]) -> dict[str, int | tuple[float, ...] | str]:
+    """Read where columns are cut: "age=30,50", "age==4" for 4 groups of equal size, "day=quarter".
+
+    Raises
+    ------
+    InputError
+        If a text is none of these, or names a column that is not one of `columns`.
+
+    Examples
+    --------
+    >>> parse_cuts(["age=30,50", "size==4", "day=month"], ["age", "size", "day"])
+    {'age': (30.0, 50.0), 'size': 4, 'day': 'month'}
+    """
+    found: dict[str, int | tuple[float, ...] | str] = {}
+    for text in texts:
+        name = next((one for one in columns if text.startswith(f"{one}=")), None)
+        if name is None:
+            raise InputError(f"write a cut as COLUMN=AT, of a column that is asked for; got {text!r}")
+        where = text[len(name) + 1 :]
+        try:
+            if where in DATE_PARTS:
+                found[name] = where
+            elif where.startswith("="):
+                found[name] = int(where[1:])
+            else:
+                found[name] = tuple(float(one) for one in where.split(","))
+        except ValueError:
+            raise InputError(
+                f"cut {name!r} at numbers such as 30,50, a number of groups such as =4, or by one of "
+                f"{', '.join(DATE_PARTS)}; got {where!r}"
+            ) from None
+    return found
+
+
+def _are_numbers(known: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(known) and not pd.api.types.is_bool_dtype(known) and len(known) > 0
+
+
+def _times(known: pd.Series) -> Any:
+    """Return the `dt` of a column of dates; None for anything else."""
+    if isinstance(known.dtype, pd.CategoricalDtype) or not len(known):
+        return None
+    texts: Any = known.astype(object)
+    if not pd.api.types.is_datetime64_any_dtype(known):
+        if not known.map(lambda value: isinstance(value, (str, date))).all():
+            return None
+        written = _iso_dates([str(value) for value in known.drop_duplicates()])
+        if written is None:
+            return None
+        texts = known.map(lambda value: written[str(value)])
+    with contextlib.suppress(ValueError):
+        return pd.to_datetime(texts, format="ISO8601", utc=True).dt
+    return None
+
+
+def _iso_dates(texts: list[str]) -> dict[str, str] | None:
+    """Return dates by their text, year, month and day in this order; None if one is none, or may be two."""
+    found = [_YEAR_FIRST.fullmatch(text.strip()) or _YEAR_LAST.fullmatch(text.strip()) for text in texts]
+    parts = [match.groupdict() for match in found if match is not None]
+    if len(parts) < len(texts):
+        return None
+    first, second = (max(int(one[part]) for one in parts) for part in "ab")
+    year_first = {match.re is _YEAR_FIRST for match in found if match is not None}
+    if len(year_first) > 1:
+        return None
+    if year_first == {True}:
+        order = "ab"
+    elif all(one["mark"] == "." for one in parts) or (first > 12 and second <= 12):
+        order = "ba"
+    elif second > 12:
+        order = "ab"
+    else:
+        return None
+    days = (f"{one['year']}-{int(one[order[0]]):02}-{int(one[order[1]]):02}" for one in parts)
+    times = ("" if one["time"] is None else f"T{one['time'].strip():0>5}" for one in parts)
+    return {text: day + time for text, day, time in zip(texts, days, times, strict=True)}
+
+
+def _cut_values(column: pd.Series, name: str, how: str) -> Cut:
+    texts = column.map(group_name, na_action="ignore").astype(object)
+    code, groups = pd.factorize(texts, sort=False)
+    order = _order(column, code, len(groups), [str(group) for group in groups])
+    place = np.empty(len(groups) + 1, dtype=np.int64)
+    place[order], place[-1] = np.arange(len(groups)), len(groups)
+    names = [str(groups[at]) for at in order]
+    if len(column) >= LEAST_ROWS and 2 * len(names) > len(column) and how == "values":
+        raise InputError(
+            f"column {name!r} has {len(names):,} values in {len(column):,} rows, so that most groups would "
+            "be one row; pass a column that repeats its values"
+        )
+    return Cut(name, how, place[code], (*names, MISSING) if (code < 0).any() else tuple(names))
+
+
+def _order(column: pd.Series, code: np.ndarray, n_groups: int, names: list[str]) -> list[int]:
+    """Order of the groups: that of numbers and categories, else of their names."""
+    first = np.unique(code, return_index=True)[1][len(np.unique(code)) - n_groups :]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        keys: Any = column.cat.codes.to_numpy()[first]
+    elif pd.api.types.is_numeric_dtype(column):
+        keys = column.to_numpy()[first]
+    else:
+        keys = names
+    return sorted(range(n_groups), key=lambda at: keys[at])
+
+
+def _cut_numbers(column: pd.Series, name: str, at: int | Sequence[float]) -> Cut:
+    numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    known = numbers[~np.isnan(numbers)]
+    if np.ndim(at) == 0:
+        parts = check_count(at, "the number of groups", 2)
+        edges = np.unique(np.quantile(known, np.arange(1, parts) / parts, method="higher"))
+        edges = edges[edges > known.min()]
+    else:
+        edges = np.asarray(at, dtype=np.float64)
+        if not len(edges) or not np.isfinite(edges).all() or (np.diff(edges) <= 0).any():
+            raise InputError(f"edges must be increasing numbers; got {at!r} for column {name!r}")
+    code = np.searchsorted(edges, numbers, side="right").astype(np.int64)
+    code[np.isnan(numbers)] = len(edges) + 1
+    texts = [f"{edge:.6g}" for edge in edges]
+    names = ["all"] if not texts else [f"below {texts[0]}"]
+    names += [f"{low} to {high}" for low, high in zip(texts, texts[1:], strict=False)]
+    names += [f"{texts[-1]} and more"] if texts else []
+    used, code = np.unique(code, return_inverse=True)
+    return Cut(name, "numbers", code, tuple([*names, MISSING][at] for at in used), tuple(edges.tolist()))

@@ -1,0 +1,262 @@
+"""What every threshold would do: risk against coverage, and the net benefit of acting on a binary score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.base.exceptions import InputError
+from calib.base.results import Drawn, Result
+from calib.calibrators.acceptance import predicted_classes
+from calib.data.predictions import weighted_rows, weights_of
+from calib.data.validation import check_order
+from calib.evidence.binning import BinaryProblems
+from calib.evidence.reductions import as_problems, event_scores, outcomes_of
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RiskCoverage(Drawn):
+    """Share of wrong predictions among those accepted, for every threshold on the confidence.
+
+    Attributes
+    ----------
+    threshold : (m,) float64 array
+        Distinct confidences, descending: predictions of at least this confidence are accepted.
+    coverage : (m,) float64 array
+        Share of rows, or of their weight, that is accepted, ascending to 1.
+    risk : (m,) float64 array
+        Share of wrong predictions among the accepted rows, or among their weight.
+    n_samples : int
+        Rows.
+    aurc : float
+        Area under the risk-coverage curve (Geifman & El-Yaniv 2017): the mean risk of the n most confident
+        rows, n = 1, 2, ...; rows of equal confidence count in the mean of all their orders. With weights the
+        risks are weighted means, and so is their mean; rows of equal confidence share their weight equally.
+    """
+
+    threshold: np.ndarray
+    coverage: np.ndarray
+    risk: np.ndarray
+    n_samples: int
+    aurc: float
+
+    def frame(self) -> pd.DataFrame:
+        """Return the curve as a table, one row per threshold."""
+        return pd.DataFrame({"threshold": self.threshold, "coverage": self.coverage, "risk": self.risk})
+
+
+def risk_coverage(
+    y_true: Any, scores: Any, *, label: int | None = None, sample_weight: Any = None
+) -> RiskCoverage:
+    """Return the risk-coverage curve of predictions accepted by their confidence.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like
+        True class codes; for 1-D scores whether the prediction is right.
+    scores : (n, L) or (n,) array_like, or predictions of any kind
+        Scores of the model or of a calibrator.
+    label : int, optional
+        Only rows with this predicted class.
+    sample_weight : (n,) array_like of float, optional
+        Weights of the rows, as for `reduce_to_binary`; only their ratios matter.
+
+    Raises
+    ------
+    InputError
+        If the scores have no confidence, or no row has this predicted class.
+
+    Examples
+    --------
+    >>> curve = risk_coverage([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6])
+    >>> curve.risk.tolist()
+    [0.0, 0.0, 0.3333333333333333, 0.25]
+    >>> round(curve.aurc, 4)
+    0.1458
+    """
+    scores = predicted_classes(scores)
+    problems = as_problems(y_true, scores, _notion(label), sample_weight=sample_weight)
+    confidence, weight, lost = _accepted_first(problems, label)
+    n = len(confidence)
+    ends = np.append(np.flatnonzero(np.diff(confidence)), n - 1)
+    rows = np.diff(np.append(-1, ends))
+    accepted, errors = np.cumsum(weight)[ends], np.cumsum(lost)[ends]
+    before, errors_before = np.append(0, accepted[:-1]), np.append(0, errors[:-1])
+    # Inside a tie every row has the same weight, and the expected errors grow by the same step per row.
+    position = np.arange(1, n + 1) - np.repeat(ends + 1 - rows, rows)
+    each, step = (accepted - before) / rows, (errors - errors_before) / rows
+    weight_so_far = np.repeat(before, rows) + np.repeat(each, rows) * position
+    expected = np.repeat(errors_before, rows) + np.repeat(step, rows) * position
+    return RiskCoverage(
+        confidence[ends].astype(np.float64),
+        accepted / accepted[-1],
+        errors / accepted,
+        n,
+        float(np.average(expected / weight_so_far, weights=np.repeat(each, rows))),
+    )
+
+
+def _notion(label: int | None) -> Any:
+    return "confidence" if label is None else "top-label"
+
+
+def _accepted_first(problems: BinaryProblems, label: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return confidence, weight, and the weight of what is wrong, the most confident first."""
+    if label is not None and not 0 <= label < problems.n_problems:
+        raise InputError(f"label must be a predicted class 0..{problems.n_problems - 1}; got {label}")
+    confidence, right = problems.problem(label or 0)
+    if not len(confidence):
+        raise InputError(f"no row has the predicted class {label}; choose another")
+    given = problems.weights_of(label or 0)
+    weight = np.ones(len(confidence), dtype=np.int64) if given is None else given
+    return confidence[::-1], weight[::-1], (weight * ~right)[::-1]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DecisionCurve(Drawn):
+    """Net benefit of acting where P(Y = 1) is at least a threshold (Vickers & Elkin 2006).
+
+    Attributes
+    ----------
+    threshold : (m,) float64 array
+        Thresholds t in (0, 1); t / (1 - t) needless actions are as bad as one that is missed.
+    model : (m,) float64 array
+        Net benefit TP / n - FP / n * t / (1 - t) of acting by the scores, per row.
+    everyone : (m,) float64 array
+        Net benefit of acting always; of acting never it is 0.
+    """
+
+    threshold: np.ndarray
+    model: np.ndarray
+    everyone: np.ndarray
+
+    def frame(self) -> pd.DataFrame:
+        """Return the curve as a table, one row per threshold."""
+        return pd.DataFrame({"threshold": self.threshold, "model": self.model, "everyone": self.everyone})
+
+
+def decision_curve(
+    y_true: Any, scores: Any, *, thresholds: Any = None, sample_weight: Any = None
+) -> DecisionCurve:
+    """Return the decision curve of binary scores.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like
+        Whether the event happened, 0 or 1.
+    scores : (n,) array_like, or binary predictions
+        P(Y = 1).
+    thresholds : (m,) array_like, optional
+        Thresholds in (0, 1); by default 0.01, 0.02, ..., 0.99.
+    sample_weight : (n,) array_like of float, optional
+        Weights of the rows: n, TP and FP are then sums of weights.
+
+    Raises
+    ------
+    InputError
+        If there is more than one score per row, or a threshold is not in (0, 1).
+
+    Examples
+    --------
+    >>> decision_curve([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1], thresholds=[0.5]).model.tolist()
+    [0.0]
+    """
+    check_order(y_true, scores)
+    event = event_scores(scores)
+    if event is None:
+        raise InputError("a decision curve needs one score per row, P(Y = 1); these predictions have more")
+    grid = np.arange(1, 100) / 100 if thresholds is None else np.asarray(thresholds, dtype=np.float64)
+    if grid.ndim != 1 or not len(grid) or not ((grid > 0) & (grid < 1)).all():
+        raise InputError(f"thresholds must lie in (0, 1); got {thresholds!r}")
+    happened, event, weight = _rows_of_event(y_true, scores, event, sample_weight)
+    order = np.argsort(event, kind="stable")
+    first = np.searchsorted(event[order], grid)  # rows from here on have a score of at least t
+    hits, acted = (_sums_to_the_end(one[order])[first] for one in (weight * happened, weight))
+    odds, total = grid / (1 - grid), weight.sum()
+    share = (weight * happened).sum() / total
+    return DecisionCurve(grid, (hits - (acted - hits) * odds) / total, share - (1 - share) * odds)
+
+
+def _rows_of_event(
+    y_true: Any, scores: Any, event: np.ndarray, sample_weight: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return whether the event happened, its score and the weight (1 without weights), of rows that count."""
+    happened, event, weight = weighted_rows(
+        outcomes_of(y_true, scores), event, weights_of(scores, sample_weight)
+    )
+    return happened, event, np.ones(len(event), dtype=np.int64) if weight is None else weight
+
+
+def _sums_to_the_end(values: np.ndarray) -> np.ndarray:
+    """Return the sum from each place on, and 0 for the place after the last, (n + 1,)."""
+    return np.append(np.cumsum(values[::-1])[::-1], 0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ActionCounts(Result):
+    """What acting where P(Y = 1) is at least a threshold does to labelled rows.
+
+    Attributes
+    ----------
+    threshold : float
+        Threshold t.
+    hits, missed, needless, left : int, or float where rows have weights
+        Rows with the event that are acted on, and that are not; rows without it that are acted on, and that
+        are not. Weights are divided by their mean, so that the four sum to the number of rows.
+    """
+
+    threshold: float
+    hits: float
+    missed: float
+    needless: float
+    left: float
+
+    def cost(self, of_missed: float) -> float:
+        """Mean cost per row in needless actions, where a missed event costs `of_missed` of them."""
+        rows = self.hits + self.missed + self.needless + self.left
+        return (of_missed * self.missed + self.needless) / rows
+
+    def frame(self) -> pd.DataFrame:
+        """Return the confusion matrix: a row for each action, a column for what happened."""
+        table = {"Y = 1": [self.hits, self.missed], "Y = 0": [self.needless, self.left]}
+        return pd.DataFrame(table, index=["acted on", "left alone"])
+
+
+def action_counts(y_true: Any, scores: Any, threshold: float, *, sample_weight: Any = None) -> ActionCounts:
+    """Count what acting where P(Y = 1) is at least a threshold does.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like
+        Whether the event happened, 0 or 1.
+    scores : (n,) array_like or BinaryPrediction
+        P(Y = 1).
+    threshold : float in [0, 1]
+        Threshold. Of a calibrated model 1 / (1 + c) is best, where a missed event costs c needless actions.
+    sample_weight : (n,) array_like of float, optional
+        Weights of the rows.
+
+    Raises
+    ------
+    InputError
+        If the scores are not of one event, or the threshold is not in [0, 1].
+
+    Examples
+    --------
+    >>> counts = action_counts([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1], 0.5)
+    >>> counts.hits, counts.missed, counts.needless, counts.left, counts.cost(9.0)
+    (1, 1, 1, 1, 2.5)
+    """
+    check_order(y_true, scores)
+    event = event_scores(scores)
+    if event is None:
+        raise InputError("actions need one score per row, P(Y = 1); these predictions have more")
+    if not 0.0 <= threshold <= 1.0:
+        raise InputError(f"threshold must be in [0, 1]; got {threshold!r}")
+    happened, event, weight = _rows_of_event(y_true, scores, event, sample_weight)
+    acted = event >= threshold
+    cells = (happened & acted, happened & ~acted, ~happened & acted, ~happened & ~acted)
+    return ActionCounts(float(threshold), *(weight[cell].sum().item() for cell in cells))

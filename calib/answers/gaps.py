@@ -1,0 +1,217 @@
+"""Gaps between groups: how much more a group is off than all other rows, with intervals that hold at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.answers.cuts import Cut
+from calib.answers.slice_tables import claims, cut_one
+from calib.base.exceptions import InputError
+from calib.base.results import Drawn
+from calib.data.announcements import TopLabelPrediction
+from calib.data.notions import TOP_NOTIONS, Notion
+from calib.data.predictions import weighted_rows, weights_of
+from calib.data.validation import check_choice, check_level
+from calib.evidence.binning import Strategy
+from calib.stats.intervals import error_interval, measure_interval
+
+#: Bias of some rows with the ends of its interval, and their error with those of its own.
+Side = tuple[float, float, float, float, float, float]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SliceGaps(Drawn):
+    """Groups against all other rows; one entry per group that was asked for.
+
+    Attributes
+    ----------
+    column : str
+        Column the groups are cut from.
+    level : float
+        Coverage of all intervals of one kind, of all groups of the column at once.
+    group : (G,) object array
+        Names of the groups.
+    count, rest : (G,) int64 arrays
+        Rows of the group, and all others.
+    bias, bias_of_rest : (G,) float64 arrays
+        How often the outcome happens minus the mean score: negative is overconfident.
+    bias_lower, bias_upper : (G,) float64 arrays
+        Interval of bias less bias_of_rest.
+    error, error_of_rest : (G,) float64 arrays
+        Calibration errors with noise taken off, `estimate` of `calib.error_interval`.
+    error_lower, error_upper : (G,) float64 arrays
+        Interval of the difference of the two true errors.
+    """
+
+    column: str
+    level: float
+    group: np.ndarray
+    count: np.ndarray
+    rest: np.ndarray
+    bias: np.ndarray
+    bias_of_rest: np.ndarray
+    bias_lower: np.ndarray
+    bias_upper: np.ndarray
+    error: np.ndarray
+    error_of_rest: np.ndarray
+    error_lower: np.ndarray
+    error_upper: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    @property
+    def direction(self) -> list[str]:
+        """Of each group: "more" or "less", "overconfident" or "underconfident"; or "not distinguishable".
+
+        A group is "less underconfident" where it is right more often than it says, and others are by more.
+        """
+
+        def words(own: float, low: float, high: float) -> str:
+            if high < 0:
+                return "more overconfident" if own < 0 else "less underconfident"
+            if low > 0:
+                return "more underconfident" if own > 0 else "less overconfident"
+            return "not distinguishable"
+
+        return list(map(words, self.bias, self.bias_lower, self.bias_upper))
+
+    @property
+    def verdict(self) -> list[str]:
+        """Of each group: whether its error is "higher", "lower" or "not distinguishable"."""
+        return [
+            "higher" if low > 0 else "lower" if high < 0 else "not distinguishable"
+            for low, high in zip(self.error_lower, self.error_upper, strict=True)
+        ]
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per group."""
+        names = [name for name in self.__dataclass_fields__ if name not in ("column", "level")]
+        table = pd.DataFrame({name: getattr(self, name) for name in names})
+        return table.assign(direction=self.direction, verdict=self.verdict)
+
+
+def slice_gaps(
+    y_true: Any,
+    scores: Any,
+    groups: Any,
+    *,
+    only: Sequence[str] | None = None,
+    notion: Notion = "top-label",
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    cuts: int | Sequence[float] | str | None = None,
+    sample_weight: Any = None,
+    level: float = 0.95,
+) -> SliceGaps:
+    """Compare each group with all other rows.
+
+    Parameters
+    ----------
+    y_true, scores, notion, n_bins, strategy, sample_weight
+        As for `calib.slices`.
+    groups : (n,) array_like, Series or Cut
+        One column, as for `calib.slices`.
+    only : sequence of str, optional
+        Names of the groups to compare; by default all. The intervals are as wide as for all of them, so that
+        the choice may be made after looking.
+    cuts : optional
+        Where the column is cut: `at` of `cut_column`.
+    level : float in (0, 1)
+        Coverage of all intervals of one kind at once.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used, or there is one group only.
+
+    Notes
+    -----
+    A group and all other rows have no row in common, and 1 - level is divided among the G groups. Errors:
+    `calib.error_interval` of each side at 1 - (1 - level) / (2 G), one end less the other (union bound).
+    Biases: the Clopper-Pearson intervals of the two accuracies at 1 - (1 - level) / G, scores taken as given,
+    combined as the distances of independent estimates (Zou & Donner 2008, after Newcombe 1998).
+    ``python -m benchmarks.slice_gaps`` draws populations whose truth is known.
+
+    Examples
+    --------
+    >>> top = TopLabelPrediction(np.zeros(800, int), np.full(800, 0.8))
+    >>> y = np.concatenate([np.repeat([0, 1], [320, 80]), np.repeat([0, 1], [200, 200])])
+    >>> gaps = slice_gaps(y, top, np.repeat(["north", "south"], 400), only=["south"])
+    >>> gaps.direction, gaps.verdict, gaps.bias.round(2).tolist(), gaps.bias_of_rest.round(2).tolist()
+    (['more overconfident'], ['higher'], [-0.3], [0.0])
+    """
+    check_choice(notion, TOP_NOTIONS, "notion")
+    cut = cut_one(groups, cuts, len(y_true))
+    sample_weight = weights_of(scores, sample_weight)
+    code = weighted_rows(cut.code, cut.code, sample_weight)[0]
+    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
+    label, score, right = claims(y_true, scores)
+    if notion == "confidence":
+        label = np.zeros_like(label)
+    present = np.unique(code)
+    if len(present) < 2:
+        raise InputError(f"column {cut.name!r} has one group only; gaps need at least two")
+    options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
+    alpha = (1.0 - check_level(level)) / len(present)
+    rows = []
+    for one in _chosen(cut, present, only):
+        inside = code == one
+        own, others = (
+            _side(mask, label, score, right, weights, alpha, options) for mask in (inside, ~inside)
+        )
+        rows.append((cut.groups[one], int(inside.sum()), int((~inside).sum()), own, others))
+    return gaps_of_sides(cut.name, level, rows)
+
+
+def gaps_of_sides(column: str, level: float, rows: Sequence[tuple[str, int, int, Side, Side]]) -> SliceGaps:
+    """Return the gaps of groups: of each its name, its rows, all others, and what is known of both sides."""
+    lines = [[group, count, rest, *_differences(*sides)] for group, count, rest, *sides in rows]
+    table = pd.DataFrame(lines, columns=list(SliceGaps.__dataclass_fields__)[2:])
+    return SliceGaps(column, level, *(table[name].to_numpy() for name in table.columns))
+
+
+def _chosen(cut: Cut, present: np.ndarray, only: Sequence[str] | None) -> list[int]:
+    if only is None:
+        return present.tolist()
+    names = {cut.groups[one]: int(one) for one in present}
+    unknown = [name for name in only if name not in names]
+    if unknown:
+        raise InputError(f"column {cut.name!r} has no group {unknown[0]!r} with rows")
+    return [names[name] for name in only]
+
+
+def _side(
+    rows: np.ndarray,
+    label: np.ndarray,
+    score: np.ndarray,
+    right: np.ndarray,
+    weights: np.ndarray | None,
+    alpha: float,
+    options: dict[str, Any],
+) -> Side:
+    """Bias and error of some rows, each with the ends of its interval."""
+    own: dict[str, Any] = {"sample_weight": None if weights is None else weights[rows]}
+    says = float(np.average(score[rows].astype(np.float64), weights=own["sample_weight"]))
+    happened = float(np.average(right[rows], weights=own["sample_weight"]))
+    truth = np.where(right, label, label + 1)[rows]
+    top = TopLabelPrediction(label[rows], score[rows])
+    low, high = measure_interval(truth, top, "accuracy", level=1.0 - alpha, **own)
+    error = error_interval(truth, top, notion="top-label", level=1.0 - alpha / 2, **options, **own)
+    return happened - says, low - says, high - says, error.estimate, error.lower, error.upper
+
+
+def _differences(group: Side, rest: Side) -> list[float]:
+    bias, low, high, error, least, most = group
+    bias_rest, low_rest, high_rest, error_rest, least_rest, most_rest = rest
+    between = bias - bias_rest
+    below, above = np.hypot(bias - low, high_rest - bias_rest), np.hypot(high - bias, bias_rest - low_rest)
+    return [
+        *(bias, bias_rest, between - below, between + above),
+        *(error, error_rest, least - most_rest, most - least_rest),
+    ]

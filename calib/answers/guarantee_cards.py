@@ -1,0 +1,434 @@
+"""What a fitted calibrator promises, class by class, and what the promise rests on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from calib.answers.theorems import deviation
+from calib.base.results import Result
+from calib.calibrators.histogram import HistogramBinning
+from calib.calibrators.multiclass import MulticlassToBinary
+from calib.calibrators.venn_abers import VennAbersCalibration
+from calib.data.notions import TOP_K_NOTIONS, NotionShape
+from calib.data.validation import check_alpha, check_count
+from calib.stats.intervals import binomial_limits
+
+#: What the theorems assume, for a reader who has not seen the paper; `chosen` is one of `CHOSEN`.
+ASSUMPTIONS = (
+    "The calibration rows and the rows to come are independent draws from one population.",
+    "The model was not trained, tuned or selected on the calibration rows.",
+    "Points per bin were chosen {chosen}, and every class has enough of them.",
+    "The theorems and the intervals are proved for bins cut at calibration scores. Bins here are cut halfway "
+    "between two scores and use all their rows; `python -m benchmarks.guarantee_coverage` simulates that.",
+)
+
+#: How points per bin were chosen: of one calibrator, and of one among several.
+CHOSEN = (
+    "before looking at the calibration rows",
+    "among as many calibrators as the chance of failure is divided among, and nothing else was chosen by the "
+    "calibration rows",
+)
+
+#: One more, by the rule for equal scores.
+GROUPED_TIES = (
+    "The theorems are stated for distinct scores. Here equal scores share a bin (ties='group'), so a bin may "
+    "hold more than its share of rows, never fewer."
+)
+RANDOMIZED_TIES = (
+    "Equal scores were not spread over several bins (ties='randomize' can do so): predict sends every "
+    "calibration row to the bin it was fitted in."
+)
+UNKNOWN_TIES = (
+    "No two calibration rows have equal scores. ties='randomize' spreads equal ones over several bins, "
+    "predict sends them all to one, and the file of this calibrator does not say whether that was so."
+)
+VOID = (
+    "ties='randomize' spread equal scores over several bins and predict sends them all to one, so the bound "
+    "is void for these data; fit with ties='group'"
+)
+
+WEIGHTED = (
+    "calibration rows have different weights, and the theorems are about means of rows that count alike; fit "
+    "without sample_weight"
+)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A theorem's promise about V(epsilon): at least `share` of the rows are within `epsilon` of the truth.
+
+    `name` says which epsilon it is, and its size.
+    """
+
+    name: str
+    epsilon: float
+    share: float
+
+
+@dataclass(frozen=True, eq=False)
+class BinIntervals:
+    """Clopper-Pearson intervals of the true probability of every bin with a guarantee; C bins.
+
+    Attributes
+    ----------
+    problem, label, rank : (C,) int64 arrays
+        Problem of the bin, its class code (-1 where classes are pooled), its claim.
+    count : (C,) int64 array
+        Calibration rows.
+    value, lower, upper : (C,) float64 arrays
+        Calibrated value, and the ends of the interval.
+    """
+
+    problem: np.ndarray
+    label: np.ndarray
+    rank: np.ndarray
+    count: np.ndarray
+    value: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+    @property
+    def reach(self) -> np.ndarray:
+        """Distance from the calibrated value to the farther end of the interval, (C,) float64."""
+        return np.maximum(self.value - self.lower, self.upper - self.value)
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per bin, for CSV downloads."""
+        return pd.DataFrame({name: getattr(self, name) for name in self.__dataclass_fields__})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GuaranteeCard(Result):
+    """The guarantee of a fitted calibrator, class by class; one entry per binary problem (P of them).
+
+    Attributes
+    ----------
+    notion : str
+        Notion of the calibrator.
+    alpha : float
+        Failure probability of every statement.
+    choices : int
+        Calibrators from which the labels chose this one, among which alpha is divided.
+    applies : bool
+        Whether the theorems cover this calibrator; if not, every bound is NaN.
+    why_not : str
+        The reason if they do not, else "".
+    problem, label, rank : (P,) int64 arrays
+        Problem, its class code (-1 where classes are pooled), its claim (0-based rank for top-K notions).
+    group : (P,) object array
+        Name of the group of each problem; "" where there are none.
+    n_points : (P,) int64 array
+        Calibration rows n_l.
+    n_bins : (P,) int64 array
+        Bins; 0 where the problem fell back on something that has no bins of its own.
+    points_per_bin : (P,) int64 array
+        Fewest points in a bin of the problem; 0 where it fell back.
+    marginal, conditional, expected_ece : (P,) float64 arrays
+        eps_1, eps_2 and the bound on the expected ECE of each problem; NaN without a guarantee.
+        `conditional` holds for all values and problems of a claim at once: for all predicted classes
+        (top-label), for one class ("class-wise", Theorem 2), for one rank (top-K notions).
+    bins : BinIntervals
+        Intervals of the true probability of each bin, which hold as `conditional` does.
+    void : (P,) bool array
+        Where ``ties="randomize"`` spread equal scores over several bins, or rows have different weights, so
+        that no bound holds.
+    void_because : str
+        The reason, for one of them; "" if there is none.
+    covered : float
+        Share of the calibration entries that belong to problems with a guarantee.
+    assumptions : tuple of str
+        What the numbers rest on, in words.
+    """
+
+    notion: str
+    alpha: float
+    choices: int
+    applies: bool
+    why_not: str
+    problem: np.ndarray
+    label: np.ndarray
+    rank: np.ndarray
+    group: np.ndarray
+    n_points: np.ndarray
+    n_bins: np.ndarray
+    points_per_bin: np.ndarray
+    marginal: np.ndarray
+    conditional: np.ndarray
+    expected_ece: np.ndarray
+    bins: BinIntervals
+    void: np.ndarray
+    void_because: str
+    covered: float
+    assumptions: tuple[str, ...]
+
+    @property
+    def worst_marginal(self) -> float:
+        """Largest eps_1 of the covered problems, NaN if there is none."""
+        return _largest(self.marginal)
+
+    @property
+    def worst_conditional(self) -> float:
+        """Largest eps_2 of the covered problems, NaN if there is none."""
+        return _largest(self.conditional)
+
+    @property
+    def worst_expected_ece(self) -> float:
+        """Bound on the expected ECE of the notion over the covered problems, NaN if there is none."""
+        return _largest(self.expected_ece)
+
+    @property
+    def reach(self) -> np.ndarray:
+        """Largest distance from a calibrated value to an end of its interval, (P,) float64; NaN if uncovered.
+
+        With probability 1 - `alpha` all values of a claim are that near to the truth at once: what
+        `conditional` says of any data, from the outcomes of these.
+        """
+        reach = np.where(np.isfinite(self.conditional), 0.0, np.nan)
+        np.maximum.at(reach, self.bins.problem, self.bins.reach)
+        return reach
+
+    @property
+    def worst_reach(self) -> float:
+        """Largest `reach` of the covered problems, NaN if there is none."""
+        return _largest(self.reach)
+
+    @property
+    def theorem(self) -> str:
+        """Theorem of the paper that the numbers come from."""
+        return "Theorem 2" if self.notion == "class-wise" else "Theorem 1"
+
+    def promises(self, label: int | None = None) -> list[Promise]:
+        """Return eps_1 and eps_2 of one class, by default the worst; without those that exclude nothing."""
+        of_class = label is not None and self.notion != "confidence"
+        first = float(self.marginal[label]) if of_class else self.worst_marginal
+        second = float(self.conditional[label]) if of_class else self.worst_conditional
+        promises = (
+            Promise(f"\u03b5\u2081 = {first:.3f}", first, 1.0 - self.alpha),
+            Promise(f"\u03b5\u2082 = {second:.3f}", second, 1.0),
+        )
+        return [promise for promise in promises if promise.epsilon < 1.0]
+
+    def words(self, strong: str = "{}") -> str:
+        """Say what is promised, or why nothing is; `strong` formats the bounds: "**{}**" for Markdown."""
+        if not self.applies:
+            return f"No guarantee: {self.why_not}."
+        first, second, reach, expected = (
+            strong.format(f"{bound:.3f}")
+            for bound in (
+                self.worst_marginal,
+                self.worst_conditional,
+                self.worst_reach,
+                self.worst_expected_ece,
+            )
+        )
+        at_once, together = self._scope()
+        fixed = "The expected error"
+        if self.choices > 1:
+            together += (
+                f" It was chosen by the same labels among {self.choices:,} calibrators; the chance of "
+                "failure is divided among them."
+            )
+            fixed += " of one chosen before the labels were seen"
+        void = (
+            f" For {int(self.void.sum()):,} of {len(self.void):,} problems {self.void_because}."
+            if self.void.any()
+            else ""
+        )
+        return (
+            f"With probability at least {1 - self.alpha:.0%}, whatever the distribution of the data, the "
+            f"calibrated score is within {first} (\u03b5\u2081) of the truth for a new row. With the "
+            f"same probability it is within {second} (\u03b5\u2082) for {at_once} at once, and within "
+            f"{reach} by the Clopper-Pearson intervals of the bins.{together} {fixed} is at most "
+            f"{expected} ({self.theorem}). This covers {self.covered:.1%} of the calibration rows.{void}"
+        )
+
+    def _scope(self) -> tuple[str, str]:
+        """Say which values a statement is about at once, and what holds for all claims together."""
+        if self.notion == "class-wise":
+            one, many = "every calibrated value of one class", "classes"
+        elif self.notion in TOP_K_NOTIONS:
+            one, many = "every calibrated value of one rank", "ranks"
+        else:
+            return "every calibrated value", ""
+        claims = len(np.unique(self.rank[np.isfinite(self.conditional)]))
+        failing = claims * self.alpha
+        if claims == 1:
+            return one, ""
+        says = "which promises nothing" if failing >= 1 else f"so it holds with at least {1 - failing:.0%}"
+        return (
+            one,
+            f" For all {claims:,} {many} at once the chances of failure add up to {failing:.0%}, {says}.",
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per problem, for tables and CSV downloads."""
+        return pd.DataFrame(
+            {
+                "problem": self.problem,
+                "label": self.label,
+                **({"group": self.group} if any(self.group) else {}),
+                "rank": self.rank,
+                "n_points": self.n_points,
+                "n_bins": self.n_bins,
+                "points_per_bin": self.points_per_bin,
+                "eps_marginal": self.marginal,
+                "eps_conditional": self.conditional,
+                "reach": self.reach,
+                "expected_ece_bound": self.expected_ece,
+            }
+        )
+
+
+def guarantee_card(
+    calibrator: MulticlassToBinary, alpha: float = 0.1, *, choices: int | None = None
+) -> GuaranteeCard:
+    """Compute what a fitted calibrator promises, class by class.
+
+    Parameters
+    ----------
+    calibrator : MulticlassToBinary
+        Fitted. Only histogram binning without normalisation has a guarantee.
+    alpha : float in (0, 1)
+        Failure probability of each statement.
+    choices : int, optional
+        Calibrators fitted on these rows from which this one was chosen by their labels, itself included: each
+        may fail with alpha / choices, so that the statements hold whichever was chosen. Default: what the
+        file says that the calibrator was loaded from, else 1.
+
+    Raises
+    ------
+    InputError
+        If `alpha` is outside (0, 1) or `choices` is below 1.
+
+    Notes
+    -----
+    k is the fewest points in a bin of the problem, counted in the fitted calibrator. Following the proof of
+    Theorem 1, eps_2 uses log(2 B / alpha) with B the bins of the claim's covered problems together (of the
+    class alone for "class-wise"), which n / k bounds from above: the card is never looser than `guarantee`.
+    The top-K notions apply the same binary bounds (Gupta & Ramdas 2021, Theorem 4) to each claim.
+
+    Given the calibration scores that bound a bin, its other k - 1 points are independent draws from it
+    (Gupta & Ramdas 2021, the argument of Theorem 4), so that the Clopper-Pearson interval of their outcomes
+    at alpha / B holds for all bins at once. Which outcome belongs to the bounding point is not kept: the
+    lower end takes it for a success, the upper end for a failure.
+    """
+    check_is_fitted(calibrator)
+    if choices is None:
+        origin = getattr(calibrator, "fitted_on_", None)
+        choices = 1 if origin is None else origin.choices
+    each = check_alpha(alpha) / check_count(choices, "choices")
+    why_not = _why_no_guarantee(calibrator)
+    shape = calibrator.shape_
+    n_problems = shape.n_problems
+    n_bins, points = np.zeros(n_problems, dtype=np.int64), np.zeros(n_problems, dtype=np.int64)
+    fell_back = {fallback.problem for fallback in calibrator.fallbacks_}
+    void = np.zeros(n_problems, dtype=bool)
+    binned: list[tuple[int, HistogramBinning]] = []
+    if not why_not:
+        for index, fitted in enumerate(calibrator.calibrators_):
+            if fitted is not None and index not in fell_back and fitted.counts_.min() >= 2:
+                n_bins[index], points[index] = len(fitted.counts_), fitted.counts_.min()
+                void[index] = bool(fitted.misplaced_) or fitted.effective_ is not None
+                binned.append((index, fitted))
+    covered = (points > 0) & ~void
+    void_because = ""
+    if void.any():
+        void_because = WEIGHTED if any(fitted.effective_ is not None for _, fitted in binned) else VOID
+    if not why_not and not covered.any():
+        why_not = void_because or "no class has enough calibration rows for one bin"
+    problem = np.arange(n_problems)
+    rank = shape.claims_of(problem)
+    together = np.bincount(rank, weights=np.where(covered, n_bins, 0))[rank]
+    k = np.where(covered, points, 2)
+    binary = calibrator.binary_calibrator
+    randomized = getattr(binary, "ties", "group") == "randomize"
+    delta = binary.delta if randomized else 0.0
+    entries = calibrator.n_points_
+    bounds = (
+        deviation(2.0 / each, k) + delta,
+        deviation(np.maximum(2.0 * together / each, 1.0), k) + delta,
+        np.sqrt(1.0 / (2.0 * k)) + delta,
+    )
+    marginal, conditional, expected = (np.where(covered, bound, np.nan) for bound in bounds)
+    ties = GROUPED_TIES
+    if randomized:
+        recorded = all(fitted.misplaced_ is not None for _, fitted in binned)
+        ties = RANDOMIZED_TIES if recorded else UNKNOWN_TIES
+    return GuaranteeCard(
+        notion=calibrator.notion,
+        alpha=float(alpha),
+        choices=choices,
+        applies=not why_not,
+        why_not=why_not,
+        problem=problem,
+        label=shape.labels_of(problem),
+        rank=rank,
+        group=_group_names(calibrator, shape.groups_of(problem)),
+        n_points=np.asarray(entries),
+        n_bins=n_bins,
+        points_per_bin=points,
+        marginal=marginal,
+        conditional=conditional,
+        expected_ece=expected,
+        bins=_bin_intervals(
+            [(index, fitted) for index, fitted in binned if covered[index]],
+            shape,
+            each / np.maximum(together, 1),
+            delta,
+        ),
+        void=void,
+        void_because=void_because,
+        covered=float(entries[covered].sum() / entries.sum()),
+        assumptions=(*(line.format(chosen=CHOSEN[choices > 1]) for line in ASSUMPTIONS), ties),
+    )
+
+
+def _bin_intervals(
+    binned: list[tuple[int, HistogramBinning]], shape: NotionShape, alpha: np.ndarray, delta: float
+) -> BinIntervals:
+    """Return the intervals of the bins of covered problems; `alpha` is the share of each problem's bins."""
+    counts = [fitted.counts_ for _, fitted in binned]
+    problem = np.repeat([index for index, _ in binned], [len(count) for count in counts]).astype(np.int64)
+    count = np.concatenate([np.empty(0, dtype=np.int64), *counts])
+    value = np.concatenate([np.empty(0), *(fitted.values_ for _, fitted in binned)])
+    # A randomized value is (mean + noise up to delta) / (1 + delta): take the most and the fewest successes.
+    most = np.floor(np.minimum(value * (1.0 + delta), 1.0) * count + 1e-6)
+    fewest = np.ceil(np.maximum(value * (1.0 + delta) - delta, 0.0) * count - 1e-6)
+    lower = binomial_limits(np.maximum(fewest - 1, 0), count - 1, alpha[problem])[0]
+    upper = binomial_limits(np.minimum(most, count - 1), count - 1, alpha[problem])[1]
+    return BinIntervals(
+        problem=problem,
+        label=shape.labels_of(problem),
+        rank=shape.claims_of(problem),
+        count=count,
+        value=value,
+        lower=lower,
+        upper=upper,
+    )
+
+
+def _why_no_guarantee(calibrator: MulticlassToBinary) -> str:
+    if isinstance(calibrator.binary_calibrator, VennAbersCalibration):
+        return (
+            "of the pair (p0, p1) of Venn-Abers one is calibrated whatever the distribution, but the "
+            "probability merged from the two has no guarantee; histogram binning has one"
+        )
+    if not isinstance(calibrator.binary_calibrator, HistogramBinning):
+        return f"{type(calibrator.binary).__name__} has no distribution-free guarantee; histogram binning has"
+    if calibrator.normalize:
+        return "normalising the class-wise scores voids the guarantee (paper, after Theorem 2)"
+    return ""
+
+
+def _group_names(calibrator: MulticlassToBinary, code: np.ndarray) -> np.ndarray:
+    names = np.array([*getattr(calibrator, "groups_", ()), ""], dtype=object)
+    return names[code]
+
+
+def _largest(values: np.ndarray) -> float:
+    return float(np.nanmax(values)) if np.isfinite(values).any() else math.nan

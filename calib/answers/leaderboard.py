@@ -1,0 +1,344 @@
+"""Leaderboard: methods side by side, ranked by proper scores; calibration errors are diagnostics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.answers.calibrated import assessment_strategy, calibrated_scores, vector_losses
+from calib.answers.summary import SUMMARY_COLUMNS, Summary, summarize
+from calib.base.exceptions import InputError
+from calib.base.results import Result
+from calib.calibrators.foreign import ForeignCalibrator, is_foreign
+from calib.calibrators.multiclass import fit_rows
+from calib.data.kinds import lacks
+from calib.data.predictions import Predictions, weighted_rows, weights_of
+from calib.stats.bootstrap import paired_intervals_of
+from calib.stats.errors import TINY, weighted_mean
+from calib.stats.many import best_set
+
+#: The scores that rank, and the heads of the improvements over the base model.
+RANKING = {"brier": "Brier improvement", "log_loss": "Log loss improvement"}
+
+#: Diagnostics, most telling first; none is marked, since none ranks.
+METRICS = (
+    "brier",
+    "log_loss",
+    "tl_ece",
+    "tl_mce_cell",
+    "n_distinct",
+    "accuracy",
+    "conf_ece",
+    "cw_ece",
+    "tl_mce_bin",
+    "top_brier",
+    "top_log_loss",
+    "ece",
+    "mce",
+)
+
+#: Why scores rank, and what is marked.
+HOW_RANKED = (
+    "Methods are ranked by the Brier score of whole vectors, a proper score, and not by calibration "
+    "error: one constant per class can be calibrated, and is useless (CalArena, arXiv 2605.30188). An "
+    "improvement is the base model's score less the method's, with a paired 95 % interval. Marked are the"
+    " methods than which no other one is distinguishably better, all comparisons taken together."
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Entry(Result):
+    """One method of a leaderboard.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method.
+    summary : Summary or None
+        Its metrics; None if it failed.
+    seconds : float or None
+        Time the fit took; None for a base model.
+    failure : str or None
+        Why it could not be fitted; None if it could.
+    losses : mapping of str to (n,) float64 array
+        Values of each row of the scores in `RANKING`, from `calib.answers.calibrated.vector_losses`; empty
+        if it failed.
+    """
+
+    method: str
+    summary: Summary | None = None
+    seconds: float | None = None
+    failure: str | None = None
+    losses: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Leaderboard(Result):
+    """Methods assessed on the same rows, ranked by their Brier score.
+
+    Attributes
+    ----------
+    entries : tuple of Entry
+        The base model, reference of all improvements, and the methods in any order.
+    weights : (n,) float64 array or None
+        Weights of the rows; None where they count alike.
+    """
+
+    entries: tuple[Entry, ...]
+    weights: np.ndarray | None = None
+
+    @cached_property
+    def ranked(self) -> tuple[Entry, ...]:
+        """The entries from the lowest Brier score on; those that failed come last."""
+        mean = [
+            weighted_mean(one.losses["brier"], self.weights) if one.losses else np.inf for one in self.entries
+        ]
+        return tuple(self.entries[position] for position in np.argsort(mean, kind="stable"))
+
+    @cached_property
+    def improvements(self) -> dict[str, dict[str, tuple[float, float, float]]]:
+        """By method and score of `RANKING`: base less method, and the ends of the interval.
+
+        The interval is that of `calib.paired_interval`. Methods that failed are absent.
+        """
+        scored = [one for one in self.ranked if one.losses]
+        ends_of: dict[str, dict[str, tuple[float, float, float]]] = {one.method: {} for one in scored}
+        for metric in RANKING if scored else ():
+            losses = np.array([one.losses[metric] for one in scored])
+            base = self.entries[0].losses[metric]
+            changes = paired_intervals_of(base, losses, metric, weights=self.weights)
+            for one, change in zip(scored, changes, strict=True):  # 0 -, so that the base model has 0, not -0
+                ends = (0.0 - change.difference, 0.0 - change.upper, 0.0 - change.lower)
+                ends_of[one.method][metric] = ends
+        return ends_of
+
+    @property
+    def shown(self) -> list[str]:
+        """Keys of the diagnostics that apply to the kind of the predictions."""
+        kind = next((one.summary.kind for one in self.entries if one.summary), "vectors")
+        return [key for key in METRICS if lacks(kind, f"measure:{key}") is None]
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per method, ranked: improvements, diagnostics, and why a method failed.
+
+        "Brier" and "Log loss" are those of whole vectors as in `calib.answers.calibrated.vector_losses`.
+        """
+        return self._table.copy()
+
+    @cached_property
+    def _table(self) -> pd.DataFrame:
+        rows = []
+        for entry in self.ranked:
+            values: dict[str, Any] = {"Method": entry.method}
+            for metric, head in RANKING.items():
+                ends = self.improvements.get(entry.method, {}).get(metric, (None,) * 3)
+                values |= dict(zip((head, f"{head}, lower", f"{head}, upper"), ends, strict=True))
+            row = asdict(entry.summary) if entry.summary else {}
+            row |= {metric: weighted_mean(losses, self.weights) for metric, losses in entry.losses.items()}
+            values |= {SUMMARY_COLUMNS[name]: row.get(name) for name in self.shown}
+            values |= {SUMMARY_COLUMNS["strategy"]: entry.summary.bins if entry.summary else None}
+            rows.append(values | {"Seconds": entry.seconds, "Failure": entry.failure})
+        table = pd.DataFrame(rows)
+        numbers = [head for head in table.columns if head not in ("Method", "Bins", "Failure")]
+        table[numbers] = table[numbers].astype(float)
+        return table
+
+    def best(self) -> pd.DataFrame:
+        """Return a boolean frame, ranked methods x improvements: the methods that may be the best.
+
+        The set holds the best method with a chance of 95 %, see `calib.stats.best_set`. A method that gave
+        what happened no probability has an infinite log loss. Where no method is distinguishably worse than
+        another one, none is marked.
+        """
+        return self._marks.copy()
+
+    @cached_property
+    def _marks(self) -> pd.DataFrame:
+        marks = {}
+        for metric, head in RANKING.items():
+            finite = np.array([_is_finite(one, metric) for one in self.ranked], dtype=bool)
+            marked = np.zeros(len(self.ranked), dtype=bool)
+            if finite.any():
+                marked[finite] = best_set(
+                    [one.losses[metric] for one in self.ranked if _is_finite(one, metric)],
+                    sample_weight=self.weights,
+                )
+            scored = sum(bool(one.losses) for one in self.ranked)
+            marks[head] = marked & (marked.sum() < scored)
+        return pd.DataFrame(marks)
+
+    def improvement_texts(self) -> pd.DataFrame:
+        """Return texts such as "+0.0006 (+0.0004 to +0.0008)": a row per score, a column per entry."""
+        texts: dict[str, dict[str, str]] = {entry.method: {} for entry in self.ranked}
+        for entry in self.ranked:
+            for metric, head in RANKING.items():
+                shown = entry.losses and entry is not self.entries[0]
+                change = self.improvements[entry.method][metric] if shown else ()
+                texts[entry.method][head] = _improvement(change) if change else "\u2013"
+        return pd.DataFrame(texts)
+
+    def words(self, name: Callable[[str], str] = str) -> str:
+        """Say which methods are best and by how much they improve on the base model, in one sentence."""
+        marked, base = self.best()[RANKING["brier"]], self.entries[0]
+        best = [one.method for one, is_best in zip(self.ranked, marked, strict=True) if is_best]
+        if not best:
+            return "No method has a Brier score that is distinguishably lower than that of another one."
+        gain, lower, upper = self.improvements[self.ranked[0].method]["brier"]
+        sentence = f"Lowest Brier score: {name(self.ranked[0].method)}"
+        if self.ranked[0] is not base:
+            sentence += (
+                f", {gain:.4f} below that of {name(base.method)} (95 % interval of this comparison alone "
+                f"{lower:+.4f} to {upper:+.4f})"
+            )
+        if len(best) > 1:
+            listed = f"{', '.join(map(name, best[:-1]))} or {name(best[-1])}"
+            sentence += f". All comparisons taken together, no method is distinguishably better than {listed}"
+        return sentence + "."
+
+    def markdown(self, decimals: int = 4) -> str:
+        """Return the leaderboard as a Markdown table, the best in bold."""
+        head, body = self._printed(decimals, bold="**{}**", escape=_escape_markdown)
+        lines = ["| " + " | ".join(row) + " |" for row in [head, *body]]
+        lines.insert(1, "|" + "|".join([":--", *["--:"] * (len(head) - 1)]) + "|")
+        return "\n".join(lines) + "\n"
+
+    def latex(self, decimals: int = 4) -> str:
+        """Return the leaderboard as a LaTeX tabular, the best in bold."""
+        head, body = self._printed(decimals, bold=r"\textbf{{{}}}", escape=_escape_latex)
+        lines = [r"\begin{tabular}{l" + "r" * (len(head) - 1) + "}", r"\hline"]
+        lines += [" & ".join(head) + r" \\ \hline"]
+        lines += [" & ".join(row) + r" \\" for row in body]
+        return "\n".join([*lines, r"\hline", r"\end{tabular}"]) + "\n"
+
+    def _printed(
+        self, decimals: int, *, bold: str, escape: Callable[[str], str]
+    ) -> tuple[list[str], list[list[str]]]:
+        table, best = self.frame(), self.best()
+        heads = [SUMMARY_COLUMNS[name] for name in self.shown]
+        body = []
+        for position, entry in enumerate(self.ranked):
+            row, line = [escape(entry.method)], table.iloc[position]
+            for head in RANKING.values():
+                if np.isnan(line[head]):
+                    row.append("failed" if head == RANKING["brier"] else "--")
+                    continue
+                text = _improvement(
+                    [line[name] for name in (head, f"{head}, lower", f"{head}, upper")], decimals
+                )
+                row.append(bold.format(text) if best[head].iloc[position] else text)
+            for name, head in zip(self.shown, heads, strict=True):
+                digits = 0 if name == "n_distinct" else decimals
+                row.append("--" if np.isnan(line[head]) else f"{line[head]:.{digits}f}")
+            body.append(row)
+        return [escape(head) for head in ("Method", *RANKING.values(), *heads)], body
+
+
+def improvement_words(what: str, improvement: tuple[float, float, float]) -> str:
+    """Say whether a score is lower than before, from the improvement and the ends of its interval.
+
+    >>> improvement_words("Brier score", (0.002, 0.001, 0.003))
+    'The Brier score is lower by 0.0020 (95 % interval 0.0010 to 0.0030).'
+    >>> improvement_words("log loss", (0.002, -0.001, 0.003))
+    'The log loss is not distinguishable from before (95 % interval of the improvement -0.0010 to +0.0030).'
+    """
+    gain, lower, upper = improvement
+    if lower <= 0.0 <= upper:
+        interval = f"95 % interval of the improvement {lower:+.4f} to {upper:+.4f}"
+        return f"The {what} is not distinguishable from before ({interval})."
+    near, far = sorted((abs(lower), abs(upper)))
+    direction = "lower" if gain > 0.0 else "higher"
+    return f"The {what} is {direction} by {abs(gain):.4f} (95 % interval {near:.4f} to {far:.4f})."
+
+
+def _improvement(ends: Iterable[float], decimals: int = 4) -> str:
+    """Return an improvement with its interval; one that rounds to 0 has no minus.
+
+    >>> _improvement((-0.00001, -0.0002, 0.0002))
+    '+0.0000 (-0.0002 to +0.0002)'
+    """
+    return "{} ({} to {})".format(*(f"{round(end, decimals) + 0.0:+.{decimals}f}" for end in ends))
+
+
+def _is_finite(entry: Entry, metric: str) -> bool:
+    """Whether the method has this score, and gave everything that happened some probability."""
+    return bool(entry.losses) and (metric == "brier" or bool(entry.losses[metric].max() < -np.log(TINY)))
+
+
+def compare(
+    calibration: Predictions,
+    evaluation: Predictions,
+    methods: Mapping[str, Any],
+    *,
+    n_bins: int = 15,
+    calibration_weight: Any = None,
+    evaluation_weight: Any = None,
+    base: Iterable[Entry] = (),
+    assess: Callable[[str, Any], Entry] | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> Leaderboard:
+    """Fit every method on the calibration rows and assess it on the evaluation rows.
+
+    Parameters
+    ----------
+    calibration, evaluation : Predictions
+        Labelled rows.
+    methods : mapping of str to unfitted calibrator
+        For example from `calib.calibrators.catalogue.named_methods`; any other object with `fit` and
+        `predict_proba` (or `transform`) takes part as `calib.ForeignCalibrator`.
+    n_bins : int
+        Equal-width bins for methods that are not histogram-binned.
+    calibration_weight, evaluation_weight : (n,) array_like of float, optional
+        Weights of the rows of each, as `sample_weight` of `calib.ece`; by default those they came with.
+    base : iterable of Entry
+        First entries, the base model at the top. Default: the evaluation rows as "Base".
+    assess : callable, optional
+        Fits a method, given its name and calibrator, and returns its entry; the app passes one that caches.
+    progress : callable, optional
+        Called with the share done and the name of the method being fitted.
+
+    Notes
+    -----
+    If a method raises `InputError`, its entry says why, and the other methods are still fitted.
+    """
+    _, evaluation, weights = weighted_rows(evaluation.labels, evaluation, evaluation_weight)
+    bins: dict[str, Any] = {"n_bins": n_bins, "sample_weight": weights}
+
+    def fitted(name: str, calibrator: Any) -> Entry:
+        if is_foreign(calibrator):
+            calibrator = ForeignCalibrator(calibrator, name=name)
+        started = perf_counter()
+        weight = weights_of(calibration, calibration_weight)
+        fit_rows(calibrator, calibration.proba, calibration.labels, weight)
+        seconds = perf_counter() - started
+        scores, strategy = calibrated_scores(calibrator, evaluation), assessment_strategy(calibrator)
+        summary = summarize(evaluation.labels, scores, method=name, strategy=strategy, **bins)
+        return Entry(name, summary, seconds, losses=vector_losses(evaluation.labels, scores, evaluation))
+
+    entries = list(base)
+    if not entries:
+        summary = summarize(evaluation.labels, evaluation, method="Base", **bins)
+        entries = [Entry("Base", summary, losses=vector_losses(evaluation.labels, evaluation, evaluation))]
+    for position, (name, calibrator) in enumerate(methods.items()):
+        if progress:
+            progress(position / len(methods), name)
+        try:
+            entries.append((assess or fitted)(name, calibrator))
+        except InputError as error:
+            entries.append(Entry(name, failure=str(error)))
+    return Leaderboard(tuple(entries), weights)
+
+
+def _escape_markdown(text: str) -> str:
+    return "".join("\\" + sign if sign in "\\`*_{}[]<>()#+!|~$" else sign for sign in text.replace("\n", " "))
+
+
+def _escape_latex(text: str) -> str:
+    signs = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    signs |= {sign: "\\" + sign for sign in "&%$#_{}"}
+    return "".join(signs.get(sign, sign) for sign in text.replace("\n", " "))

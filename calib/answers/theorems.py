@@ -1,0 +1,246 @@
+"""Distribution-free guarantees of binning: Theorems 1 and 2 of the paper, and a bound for whole vectors."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calib.base.exceptions import InputError
+from calib.base.results import Result
+from calib.data.validation import check_alpha, check_count, check_not_negative, check_share
+
+
+@dataclass(frozen=True, repr=False)
+class Guarantee(Result):
+    """What histogram binning promises whatever the data look like (Theorem 1).
+
+    Attributes
+    ----------
+    points_per_bin : int
+        k, the fewest calibration points in any bin.
+    n_samples : int
+        Calibration rows n.
+    alpha : float
+        Probability with which `marginal` and `conditional` may each fail.
+    delta : float
+        Tie-breaking noise.
+    marginal : float
+        eps_1: with probability 1 - alpha over calibration rows and one new row, the probability predicted
+        for that row is within eps_1 of the true one. Above 1 it promises nothing.
+    conditional : float
+        eps_2: with probability 1 - alpha over calibration rows, this holds within eps_2 for every predicted
+        class and every predicted probability at once; TL-ECE, TL-MCE and the l_p error of any p >= 1 are then
+        at most eps_2.
+    expected_ece : float
+        Bound on the expected TL-ECE, and on the expected l_p error for p <= 2 (remark at the end of App. H's
+        proof of Theorem 1): it bounds the root of the expected squared gap, and l_p grows with p.
+    """
+
+    points_per_bin: int
+    n_samples: int
+    alpha: float
+    delta: float
+    marginal: float
+    conditional: float
+    expected_ece: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassWiseGuarantee(Result):
+    """What class-wise histogram binning without normalisation promises (Theorem 2).
+
+    Attributes
+    ----------
+    points_per_bin : (L,) int64 array
+        k_l of each class.
+    n_samples : int
+        Calibration rows n; every class uses all of them.
+    alpha : (L,) float64 array
+        alpha_l of each class.
+    delta : float
+        Tie-breaking noise.
+    marginal, conditional : (L,) float64 arrays
+        eps_l of Theorem 2, as in `Guarantee`, each with probability 1 - alpha_l for its class alone.
+    ece_bound, ece_failure : float
+        CW-ECE is at most `ece_bound` with probability 1 - `ece_failure` (the sum of the alpha_l; at 1 or
+        more it promises nothing).
+    expected_ece : float
+        Bound on the expected CW-ECE.
+    """
+
+    points_per_bin: np.ndarray
+    n_samples: int
+    alpha: np.ndarray
+    delta: float
+    marginal: np.ndarray
+    conditional: np.ndarray
+    ece_bound: float
+    ece_failure: float
+    expected_ece: float
+
+
+def guarantee(*, points_per_bin: int, n_samples: int, alpha: float = 0.1, delta: float = 1e-10) -> Guarantee:
+    """Compute what top-label histogram binning promises (Theorem 1).
+
+    eps_1 = sqrt(log(2 / alpha) / (2 (k - 1))) + delta,
+    eps_2 = sqrt(log(2 n / (k alpha)) / (2 (k - 1))) + delta,
+    E[TL-ECE] <= sqrt(1 / (2 k)) + delta: what Theorem 2 promises of one class.
+
+    Parameters
+    ----------
+    points_per_bin : int
+        k, at least 2; every predicted class needs as many calibration rows.
+    n_samples : int
+        Calibration rows n, at least k.
+    alpha : float in (0, 1)
+        Failure probability.
+    delta : float
+        Tie-breaking noise, 0 or more.
+
+    Raises
+    ------
+    InputError
+        If an argument is outside its range.
+
+    Examples
+    --------
+    >>> promise = guarantee(points_per_bin=50, n_samples=5000)
+    >>> round(promise.marginal, 3), round(promise.conditional, 3), round(promise.expected_ece, 3)
+    (0.175, 0.278, 0.1)
+    """
+    one = guarantee_class_wise(
+        points_per_bin=points_per_bin, n_samples=n_samples, n_classes=1, alpha=alpha, delta=delta
+    )
+    return Guarantee(
+        points_per_bin=int(one.points_per_bin[0]),
+        n_samples=one.n_samples,
+        alpha=float(alpha),
+        delta=one.delta,
+        marginal=float(one.marginal[0]),
+        conditional=one.ece_bound,
+        expected_ece=one.expected_ece,
+    )
+
+
+def guarantee_class_wise(
+    *, points_per_bin: Any, n_samples: int, n_classes: int, alpha: Any = 0.1, delta: float = 1e-10
+) -> ClassWiseGuarantee:
+    """Compute what class-wise histogram binning promises (Theorem 2).
+
+    Parameters
+    ----------
+    points_per_bin : int or (L,) array_like of int
+        k_l, at least 2 each.
+    n_samples : int
+        Calibration rows n, at least every k_l.
+    n_classes : int
+        L.
+    alpha : float or (L,) array_like of float
+        alpha_l, in (0, 1) each. For a statement about all classes at once that fails with probability
+        alpha, pass alpha / L.
+    delta : float
+        Tie-breaking noise, 0 or more.
+
+    Raises
+    ------
+    InputError
+        If an argument is outside its range.
+    """
+    n_classes, n = check_count(n_classes, "n_classes"), check_count(n_samples, "n_samples")
+    each = np.broadcast_to(points_per_bin, n_classes).tolist()
+    points = np.array([check_count(k, "points_per_bin", 2) for k in each])
+    if n < points.max():
+        raise InputError(
+            f"n_samples must be at least points_per_bin; got {n} rows for bins of {points.max()}"
+        )
+    alphas = np.array([check_alpha(a) for a in np.broadcast_to(alpha, n_classes).tolist()])
+    check_not_negative(delta, "delta")
+    conditional = deviation(2.0 * n / (points * alphas), points) + delta
+    return ClassWiseGuarantee(
+        points_per_bin=points,
+        n_samples=n,
+        alpha=alphas,
+        delta=float(delta),
+        marginal=deviation(2.0 / alphas, points) + delta,
+        conditional=conditional,
+        ece_bound=float(conditional.max()),
+        ece_failure=float(alphas.sum()),
+        expected_ece=float(np.sqrt(1.0 / (2.0 * points.min())) + delta),
+    )
+
+
+def multinomial_bound(counts: Any, n_classes: int, *, alpha: float = 0.1, n_bins: int = 1) -> np.ndarray:
+    """L1 radius around label frequencies that holds with probability 1 - alpha.
+
+    The Bretagnolle-Huber-Carol inequality, P(||freq - p||_1 >= eps) <= 2^L exp(-n eps^2 / 2), solved for eps:
+    sqrt(2 (L log 2 + log(B / alpha)) / n). Capped at 2, the largest L1 distance there is.
+
+    Parameters
+    ----------
+    counts : (m,) array_like of int
+        Rows behind each vector of frequencies; 0 gives 2.
+    n_classes : int
+        L.
+    alpha : float in (0, 1)
+        Probability that the bound fails.
+    n_bins : int
+        B: 1 for each bin alone, the number of bins for all of them at once (Bonferroni, as in Podkopaev &
+        Ramdas 2021, Theorem 3).
+
+    Raises
+    ------
+    InputError
+        If `alpha` is not inside (0, 1).
+    """
+    check_alpha(alpha)
+    rows = np.asarray(counts, dtype=np.float64)
+    log_terms = n_classes * np.log(2.0) + np.log(n_bins / alpha)
+    radius = np.full(rows.shape, 2.0)
+    np.divide(2.0 * log_terms, rows, out=radius, where=rows > 0)
+    return np.minimum(np.sqrt(radius, out=radius, where=rows > 0), 2.0)
+
+
+def points_needed(expected_ece: float) -> int:
+    """Find how many points per bin suffice for an expected TL-ECE (or CW-ECE) of at most `expected_ece`.
+
+    Fewer may do, as the bound holds for every distribution. The smallest k with
+    sqrt(1 / (2 k)) <= `expected_ece`; delta, which can be as small as one likes, is left out.
+
+    Raises
+    ------
+    InputError
+        If `expected_ece` is not inside (0, 1).
+
+    Examples
+    --------
+    >>> points_needed(0.05)
+    200
+    """
+    check_share(expected_ece, "expected_ece", 0.05)
+    return max(math.ceil(1.0 / (2.0 * expected_ece**2) * (1.0 - 1e-12)), 2)
+
+
+def points_sentence(
+    expected_ece: float, *, n_bins: int = 10, name: str = "TL-ECE", pooled: bool = False
+) -> str:
+    """Say in words how many rows a bound on the expected error takes, per class or (`pooled`) in all.
+
+    Examples
+    --------
+    >>> points_sentence(0.05)
+    'For expected TL-ECE of at most 0.05, k = 200 points per bin suffice: 2,000 rows per class for 10 bins.'
+    """
+    k, n_bins = points_needed(expected_ece), check_count(n_bins, "n_bins")
+    bins = "1 bin" if n_bins == 1 else f"{n_bins:,} bins"
+    return (
+        f"For expected {name} of at most {expected_ece:g}, k = {k:,} points per bin suffice: "
+        f"{k * n_bins:,} rows{'' if pooled else ' per class'} for {bins}."
+    )
+
+
+def deviation(argument: Any, points: Any) -> np.ndarray:
+    """Hoeffding deviation sqrt(log(argument) / (2 (k - 1)))."""
+    return np.sqrt(np.log(argument) / (2.0 * (np.asarray(points) - 1)))

@@ -1,0 +1,141 @@
+"""Files that calib writes: a reader finds the former file or the new one, never something between."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import platform
+import secrets
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from calib.base.exceptions import InputError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+#: Start and end of the names of partial files; locks may be unknown to other machines that share the folder.
+MINE, ENDING = f".calib-{zlib.crc32(platform.node().encode()):08x}-", ".partial"
+
+
+def write_whole(file: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file as `whole_file` does.
+
+    Raises
+    ------
+    OSError
+        As for `whole_file`.
+    """
+    with whole_file(file) as stream:
+        stream.write(content)
+
+
+@contextlib.contextmanager
+def whole_file(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file to write that appears under its name when the block ends, and not at all if it fails.
+
+    It is written under a temporary name in its folder and put in place when all of it is stored. Temporary
+    files there whose writers were killed are removed. A symbolic link stays, and the file it leads to is
+    replaced. What is no regular file, such as a pipe or a terminal, gets the content when the block ends.
+
+    Raises
+    ------
+    OSError
+        If the content cannot be stored, for example because the disk is full. The former file is unchanged.
+    """
+    if os.path.exists(file) and not os.path.isfile(file) and not os.path.isdir(file):
+        with tempfile.TemporaryFile() as stream:
+            yield stream
+            stream.seek(0)
+            try:
+                with open(file, "wb") as opened:
+                    shutil.copyfileobj(stream, opened)
+            except OSError as error:
+                raise type(error)(error.errno, error.strerror, os.fspath(file)) from error
+        return
+    target = os.path.realpath(file)
+    try:
+        _remove_abandoned(os.path.dirname(target))
+        with _partial_file(os.path.dirname(target)) as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+            stream.close()
+            if os.path.exists(target):
+                if not os.access(target, os.W_OK):
+                    raise PermissionError(errno.EACCES, "Permission denied")
+                os.chmod(stream.name, os.stat(target).st_mode & 0o7777)
+            os.replace(stream.name, target)
+    except OSError as error:
+        if error.strerror is None:  # of what was read to be written, not of the file
+            raise
+        reason = f"{error.strerror}; nothing was written"
+        if os.path.exists(target):
+            reason += ", and what was there is unchanged"
+        raise type(error)(error.errno, reason, os.fspath(file)) from error
+
+
+@contextlib.contextmanager
+def _partial_file(folder: str) -> Iterator[BinaryIO]:
+    """Create a file that is locked, and removed when the block ends; the lock ends with the process, too."""
+    with contextlib.ExitStack() as ending:
+        while True:
+            path = os.path.join(folder, f"{MINE}{secrets.token_hex(8)}{ENDING}")
+            ending.callback(_remove, path)
+            stream = ending.enter_context(open(path, "xb"))
+            if fcntl is None:
+                break
+            lock = os.dup(stream.fileno())  # stays locked when the stream is closed
+            ending.callback(os.close, lock)
+            with contextlib.suppress(OSError):  # a file system without locks: none can lock it and remove it
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if os.path.exists(path):  # another writer may have removed it before it was locked
+                break
+        yield stream
+
+
+def _remove_abandoned(folder: str) -> None:
+    """Remove the partial files in a folder that nobody has locked: their writers were killed."""
+    if fcntl is None:
+        return
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:  # a folder that cannot be listed
+        for entry in entries:
+            if entry.name.startswith(MINE) and entry.name.endswith(ENDING):
+                with contextlib.suppress(OSError), open(entry.path, "r+b") as stream:  # locked, or just gone
+                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.unlink(entry.path)
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        os.unlink(path)
+
+
+def check_output(output: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]]) -> None:
+    """Check before the work starts that an output can be written and is not also an input.
+
+    Raises
+    ------
+    InputError
+        If one of `inputs` is the same file, under this name or through a link, or if the output is a folder
+        or in a folder that does not exist.
+    """
+    folder = Path(output).parent
+    if not folder.is_dir():
+        raise InputError(f"the output cannot be written: there is no folder {str(folder)!r}")
+    if Path(output).is_dir():
+        raise InputError(f"the output must be a file; {str(output)!r} is a folder")
+    for path in inputs:
+        if os.path.isfile(output) and os.path.exists(path) and os.path.samefile(output, path):
+            raise InputError(
+                f"the output {str(output)!r} is the same file as the input {str(path)!r}, which would be "
+                "lost; give the output another name"
+            )

@@ -1,0 +1,70 @@
+"""What results look like where they are printed: one screen of text, a table in notebooks, a figure."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from calib.base.delegates import DELEGATES
+
+#: Characters of the text of one field, and fields that are written.
+LONGEST_FIELD, MOST_FIELDS = 70, 20
+#: Rows of the table that notebooks show.
+ROWS_SHOWN = 10
+
+
+class Result:
+    """A dataclass of numbers that prints on one screen, however many rows it is made from."""
+
+    def __repr__(self) -> str:
+        shown = fields(self)[:MOST_FIELDS]  # type: ignore[arg-type]
+        parts = [f"{field.name}={_short(getattr(self, field.name))}" for field in shown]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """Return the first rows of its table as HTML, all text escaped; the text where it has none."""
+        frame = getattr(self, "frame", None)
+        try:
+            table = None if frame is None else frame()
+        except TypeError:  # a table that asks for the names of classes
+            table = None
+        if table is None:
+            escaped = repr(self).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+            return f"<pre>{escaped}</pre>"
+        return str(table.to_html(max_rows=ROWS_SHOWN, float_format=lambda value: f"{value:.4g}", escape=True))
+
+
+class Drawn(Result):
+    """A result that has a figure."""
+
+    def plot(self, **options: Any) -> Any:
+        """Return its plotly figure; options: see `calib.diagrams.figures`."""
+        return DELEGATES["plot"](self, **options)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        if value.size <= 6 and value.ndim == 1:
+            return np.array2string(value, precision=4, separator=", ")
+        ends = ""
+        if value.size and value.dtype.kind in "iuf":
+            ends = (
+                f", {np.nanmin(value):.4g} to {np.nanmax(value):.4g}"
+                if not np.isnan(value).all()
+                else ", nan"
+            )
+        return f"<{value.dtype} {'x'.join(map(str, value.shape))}{ends}>"
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.6g}"
+    if isinstance(value, (tuple, list)) and len(value) > 6:
+        return f"<{len(value):,} of {type(value).__name__}: {_cut(repr(value[0]), 20)}, ...>"
+    if hasattr(value, "to_html") and hasattr(value, "shape"):
+        return f"<table of {value.shape[0]:,} rows, {value.shape[1]} columns>"
+    return _cut(repr(value), LONGEST_FIELD)
+
+
+def _cut(text: str, longest: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[: longest - 3]}..."

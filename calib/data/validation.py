@@ -1,0 +1,413 @@
+"""Arguments checked once at the boundary: scores, labels, names, counts, levels; inside, they are trusted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.base.exceptions import InputError
+from calib.base.parallel import busy_slices, map_threads
+
+#: Words before a class name in names of columns.
+_PREFIXED = re.compile(
+    r"(?:y_)?(?:p|pred|prob|proba|probability|score)[ _.:([]+(?P<name>.+?)[)\]]?", re.IGNORECASE
+)
+
+
+def plain(values: Any) -> Any:
+    """Return what NumPy can read of a tensor (with gradient, bfloat16), a sparse matrix or an Arrow table."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        return (values.float() if "bfloat16" in str(values.dtype) else values).numpy()
+    if hasattr(values, "toarray"):
+        return values.toarray()
+    if hasattr(values, "to_pandas") and hasattr(values, "num_rows"):
+        return values.to_pandas()
+    return values
+
+
+def column_names(values: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns of a frame or table, two texts or more; None where there are none."""
+    names = getattr(values, "column_names", getattr(values, "columns", None))
+    if names is None or callable(names) or len(names) < 2 or not all(isinstance(name, str) for name in names):
+        return None
+    return tuple(names)
+
+
+def n_axes(values: Any) -> int:
+    """Return 1 for one value per row, (n,) or a column (n, 1), else the number of dimensions."""
+    shape = np.shape(values)
+    return 1 if len(shape) == 2 and shape[1] == 1 else len(shape)
+
+
+def check_order(labels: Any, scores: Any) -> None:
+    """Raise `InputError` if labels and scores are swapped.
+
+    They are if the labels are predictions, or hold a fraction, while the scores are names or whole numbers.
+    """
+    if labels is None or hasattr(scores, "n_samples"):
+        return
+    if hasattr(labels, "n_samples"):
+        seen = f"are a {type(labels).__name__}"
+    else:
+        given = np.asarray(plain(labels))
+        if given.dtype.kind != "f" or n_axes(scores) != 1:
+            return
+        fractions = np.isfinite(given) & (given != np.round(given))
+        found = np.asarray(plain(scores))
+        whole = found.dtype.kind != "f" or bool((found == np.round(found)).all())
+        if not whole or not fractions.any():
+            return
+        at = np.unravel_index(int(fractions.argmax()), given.shape)
+        seen = f"hold {given[at]:.6g} in {_position(at)}"
+    raise InputError(
+        f"labels and scores are swapped: the labels {seen}, and the scores are names or whole numbers. "
+        "Labels come first in ece(y_true, scores), scores come first in fit(scores, y)"
+    )
+
+
+def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
+    """Return a finite float32 or float64 array with values in [0, 1], or raise `InputError`.
+
+    A column (n, 1) counts as (n,).
+    """
+    array = as_floats(values, ndim=ndim, what=what, column=True)
+    blocks = busy_slices(len(array), array[:1].size, array.itemsize)
+    extremes = map_threads(lambda rows: (array[rows].min(), array[rows].max()), blocks)
+    low, high = extremes[0] if len(extremes) == 1 else (np.min(extremes), np.max(extremes))  # NaN if any is
+    if low >= 0.0 and high <= 1.0:
+        return array
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise InputError(_not_finite(array, what))
+    if low < 0.0 or high > 1.0 + 1e-6:
+        where = np.unravel_index(int(array.argmin() if low < 0.0 else array.argmax()), array.shape)
+        raise InputError(
+            f"{what} must lie in [0, 1]; got {array[where]:.6g} in {_position(where)}. Pass logits to "
+            "Predictions.from_logits; divide percentages by 100."
+        )
+    return np.minimum(array, array.dtype.type(1.0))  # rounding can lift a probability just above 1
+
+
+def as_class_scores(values: Any, what: str) -> np.ndarray:
+    """Return an (n, L) matrix of scores of at least 2 classes, or raise `InputError`."""
+    return check_class_columns(as_scores(values, ndim=2, what=what), what)
+
+
+def check_class_columns(matrix: np.ndarray, what: str) -> np.ndarray:
+    """Return an (n, L) matrix of at least 2 columns, or raise `InputError`."""
+    if matrix.shape[1] < 2:
+        raise InputError(
+            f"{what} needs at least 2 columns, one per class; got {matrix.shape[1]}. "
+            "For a binary score p pass the two columns [1 - p, p]."
+        )
+    return matrix
+
+
+def check_columns(matrix: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return an (n, L) matrix if its columns are as many as a calibrator's classes, or raise `InputError`."""
+    if matrix.shape[1] != n_classes:
+        raise InputError(
+            f"this calibrator was fitted on {n_classes} classes; got {matrix.shape[1]} columns. "
+            "Pass one column per class, in the same order."
+        )
+    return matrix
+
+
+def as_floats(values: Any, *, ndim: int | None, what: str, column: bool = False) -> np.ndarray:
+    """Return a float32 or float64 array with at least one value, of any shape if `ndim` is None, or raise.
+
+    With `column`, (n, 1) counts as (n,).
+    """
+    try:
+        array = np.asarray(plain(values))
+        if array.dtype not in (np.float32, np.float64):
+            if array.dtype.kind == "c":
+                raise ValueError("complex numbers")
+            array = array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        received = f"got a {type(values).__name__}" if hasattr(values, "n_samples") else error
+        raise InputError(f"{what} must be numbers; {received}") from None
+    if column and ndim == n_axes(array) == 1:
+        array = array.reshape(-1)
+    if ndim is not None and array.ndim != ndim:
+        shape = "(n, L) matrix" if ndim == 2 else "(n,) vector"
+        raise InputError(f"{what} must be an {shape}; got shape {array.shape}")
+    if array.size == 0:
+        raise InputError(f"{what} is empty: got shape {array.shape}, need at least one row")
+    return array
+
+
+def as_finite(values: Any, *, ndim: int, what: str) -> np.ndarray:
+    """Return a finite float32 or float64 array, or raise `InputError`."""
+    array = as_floats(values, ndim=ndim, what=what)
+    if not np.isfinite(array).all():
+        raise InputError(_not_finite(array, what))
+    return array
+
+
+def as_labels(y_true: Any, n_samples: int, n_classes: int | None, what: str = "labels") -> np.ndarray:
+    """Return (n,) int64 class codes in 0..L-1 (in 0.. without `n_classes`), or raise `InputError`.
+
+    A column (n, 1) counts as (n,), a one-hot matrix (n, L) as its codes. Texts without names of classes are
+    these in ascending order, as scikit-learn orders them, where there are as many as classes.
+    """
+    array = np.asarray(plain(y_true))
+    if array.shape == (n_samples, 1):
+        array = array[:, 0]
+    elif array.ndim == 2 and array.shape[0] == n_samples and array.shape[1] == (n_classes or array.shape[1]):
+        array = _from_one_hot(array, what)
+    if (
+        array.dtype.kind in "OUST"
+        and array.ndim == 1
+        and n_classes
+        and any(isinstance(one, str) for one in array)
+    ):
+        names = tuple(np.unique(array.astype(str)).tolist())
+        if len(names) != n_classes:
+            raise InputError(
+                f"{what} are {len(names):,} texts, and there are {n_classes:,} classes, of unknown names; "
+                "pass Predictions(proba, labels, class_names), or a frame with named columns"
+            )
+        array = label_codes(array, names)
+    if array.shape != (n_samples,):
+        raise InputError(
+            f"{what} must hold one class code per row: expected shape ({n_samples},), got {array.shape}"
+        )
+    if array.dtype.kind not in "iub":
+        as_float = as_floats(array, ndim=1, what=what)
+        whole = np.isfinite(as_float) & (as_float == np.round(as_float))
+        if not whole.all():
+            row = int((~whole).argmax())
+            raise InputError(
+                f"{what} must be whole class codes; got {as_float[row]} in row {row}; "
+                'Predictions(..., missing="drop") leaves out rows without a label'
+            )
+        array = as_float
+    low, high = (array.min(), array.max()) if n_samples else (0, 0)
+    if low < 0 or high >= (2**62 if n_classes is None else n_classes):
+        row = int(array.argmin() if low < 0 else array.argmax())
+        allowed = "0 or more" if n_classes is None else f"0..{n_classes - 1}"
+        hint = " Labels that count from 1 need 1 subtracted." if array[row] == n_classes else ""
+        raise InputError(f"{what} must be class codes {allowed}; got {array[row]:.16g} in row {row}.{hint}")
+    return array.astype(np.int64, copy=False)
+
+
+def _from_one_hot(matrix: np.ndarray, what: str) -> np.ndarray:
+    ones = (matrix == 1) | (matrix == 0)
+    good = ones.all(axis=1) & (matrix.sum(axis=1) == 1)
+    if not good.all():
+        raise InputError(
+            f"{what} are a matrix, and row {int((~good).argmax())} is not one 1 among zeros; pass one "
+            "class per row, or scores as MultilabelPrediction where several classes can be true"
+        )
+    return matrix.argmax(axis=1)
+
+
+def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
+    """Return (n,) float64 weights, finite, none negative and not all 0, or raise `InputError`."""
+    weights = as_finite(sample_weight, ndim=1, what="sample_weight").astype(np.float64)
+    if len(weights) != n_samples:
+        raise InputError(
+            f"sample_weight must hold one weight per row: expected shape ({n_samples},), got {weights.shape}"
+        )
+    if weights.min() < 0.0:
+        row = int(weights.argmin())
+        raise InputError(f"sample_weight must be 0 or more; got {weights[row]:.6g} in row {row}")
+    if weights.max() == 0.0:
+        raise InputError("sample_weight is 0 in every row; at least one row needs a weight above 0")
+    return weights
+
+
+#: What the group of rows without a value is called.
+MISSING = "(missing)"
+
+
+def as_groups(groups: Any, n_samples: int) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return (n,) int64 codes of groups and their distinct names, ascending, or raise `InputError`.
+
+    Groups are told apart by their text: 1, 1.0 and "1" are the same; rows without a value, or with an
+    empty text, are "(missing)".
+    """
+    if np.ndim(groups) != 1 or len(groups) != n_samples:
+        raise InputError(
+            f"groups must hold one value per row: expected shape ({n_samples},), got {np.shape(groups)}"
+        )
+    code, values = pd.factorize(pd.Series(groups).reset_index(drop=True), use_na_sentinel=True)
+    texts = np.array([*(group_name(value) for value in values), MISSING], dtype=object)
+    names, place = np.unique(texts[code], return_inverse=True)
+    for name in names:
+        check_characters(name, "a group")
+    return place.astype(np.int64), tuple(names.tolist())
+
+
+def group_name(value: Any) -> str:
+    """Return the text of a value that names a group: whole numbers without a decimal point, no empty text."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) or MISSING
+
+
+def check_labelled(labels: np.ndarray | None, purpose: str) -> np.ndarray:
+    """Return the labels of predictions, or raise `InputError` if they have none."""
+    if labels is None:
+        raise InputError(f"{purpose} needs true labels; these predictions have none")
+    return labels
+
+
+def as_names(class_names: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
+    """Return L distinct class names, by default "0", "1", ..., or raise `InputError`."""
+    if class_names is None:
+        return tuple(str(code) for code in range(n_classes))
+    names = tuple(str(name) for name in class_names)
+    if len(names) != n_classes:
+        raise InputError(f"class_names needs one name per column: got {len(names)} names for {n_classes}")
+    if len(set(names)) != n_classes:
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        raise InputError(f"class_names must be distinct; {repeated[0]!r} is there more than once")
+    for name in names:
+        check_characters(name, "a class name")
+    return names
+
+
+def check_characters(text: str, what: str) -> None:
+    """Refuse text with half of a character, which no file, page or figure can hold."""
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise InputError(
+            f"{what}, {ascii(text[:60])}, holds half of a character (a lone surrogate, as from cut text or a "
+            "wrong encoding); write it again as UTF-8"
+        )
+
+
+def label_codes(labels: Any, names: tuple[str, ...]) -> np.ndarray:
+    """Translate labels given by name; leave numeric labels alone."""
+    labels = plain(labels)
+    array = np.asarray(labels)
+    if array.dtype.kind not in "OUST" and not hasattr(labels, "categories"):
+        return array
+    if array.ndim == 1 and all(isinstance(label, (int, np.integer)) for label in array.tolist()):
+        return array.astype(np.int64)
+    codes = {name: code for code, name in enumerate(names)}
+    flat = [str(label) for label in array.ravel().tolist()]
+    if not any(label in codes for label in flat):  # columns p(cat), p(dog) and the label cat
+        matches = [_PREFIXED.fullmatch(name) for name in names]
+        codes = {match["name"]: code for code, match in enumerate(matches) if match is not None} or codes
+    unknown = sorted({label for label in flat if label not in codes})
+    if unknown:
+        listed = ", ".join(repr(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
+        raise InputError(
+            f"{len(unknown)} label name(s) match no class, for example {unknown[0]!r}; "
+            f"the classes are {listed}. Pass class_names in column order."
+        )
+    return np.array([codes[label] for label in flat], dtype=np.int64).reshape(array.shape)
+
+
+def check_norm(norm: float) -> float:
+    """Return p of an l_p error, a finite number >= 1, or raise `InputError`."""
+    if not 1 <= norm < np.inf:
+        raise InputError(f"norm must be a number of at least 1 (the maximum is `mce`); got {norm!r}")
+    return norm
+
+
+def check_count(value: object, name: str, least: int = 1) -> int:
+    """Return a whole number >= `least` as int, or raise `InputError`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
+        raise InputError(f"{name} must be a whole number of at least {least}; got {value!r}")
+    return int(value)
+
+
+def check_choice(value: Any, allowed: Sequence[Any], name: str) -> Any:
+    """Return one of the allowed words, or raise `InputError`."""
+    if value not in allowed:
+        *words, last = (f'"{word}"' if isinstance(word, str) else repr(word) for word in allowed)
+        raise InputError(f"{name} must be {', '.join(words)} or {last}; got {value!r}")
+    return value
+
+
+def check_binary(scores: Any, outcomes: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return (n,) float64 scores in [0, 1] and (n,) bool outcomes, or raise `InputError`."""
+    check_order(outcomes, scores)
+    checked = as_scores(scores, ndim=1, what="scores").astype(np.float64)
+    return checked, as_outcomes(outcomes, len(checked))
+
+
+def as_outcomes(values: Any, shape: int | tuple[int, ...], what: str = "outcomes") -> np.ndarray:
+    """Return bool outcomes of the shape of their scores, given as booleans or as 0 and 1, or raise."""
+    happened, wanted = np.asarray(plain(values)), (shape,) if isinstance(shape, int) else shape
+    if happened.shape == (*wanted, 1):
+        happened = happened[..., 0]
+    if happened.shape != wanted:
+        raise InputError(
+            f"{what} must hold one value per score: expected shape {wanted}, got {happened.shape}"
+        )
+    if happened.dtype != bool:
+        if not np.isin(happened, (0, 1)).all():
+            raise InputError(f"{what} must be 0 or 1 (or booleans)")
+        happened = happened.astype(bool)
+    return happened
+
+
+def binary_outcomes(y_true: Any, n_samples: int) -> np.ndarray:
+    """Return (n,) bool outcomes of 1-D scores; of two labels the greater is the event, as in scikit-learn.
+
+    Raises
+    ------
+    InputError
+        If there is not one label per row, or there are more than two labels.
+    """
+    labels = np.asarray(plain(y_true))
+    if labels.shape == (n_samples, 1):
+        labels = labels[:, 0]
+    if labels.shape != (n_samples,):
+        raise InputError(
+            f"1-D scores need one label per row: expected shape ({n_samples},), got {labels.shape}"
+        )
+    if labels.dtype == bool or (labels.dtype.kind in "iuf" and np.isin(labels, (0, 1)).all()):
+        return labels.astype(bool)
+    as_text = labels.astype(str) if labels.dtype.kind in "OUST" else labels
+    values = np.unique(as_text)
+    if len(values) != 2 or (values.dtype.kind == "f" and not np.isfinite(values).all()):
+        listed = ", ".join(str(value)[:40] for value in values[:5]) + ", ..." * (len(values) > 5)
+        raise InputError(
+            "1-D scores are of one event, so labels are 0 and 1 or two names; got "
+            f"{len(values)} value{'s' * (len(values) != 1)}: {listed}. For more classes pass an (n, L) "
+            "matrix, or TopLabelPrediction(label, confidence)"
+        )
+    return as_text == values[1]
+
+
+def check_share(value: float, name: str, example: float) -> float:
+    """Return a share, rate or probability inside (0, 1), or raise `InputError`."""
+    if not 0.0 < value < 1.0:
+        raise InputError(f"{name} must be inside (0, 1), for example {example:g}; got {value!r}")
+    return float(value)
+
+
+def check_alpha(alpha: float) -> float:
+    """Return a failure probability inside (0, 1), or raise `InputError`."""
+    return check_share(alpha, "alpha", 0.1)
+
+
+def check_level(level: float) -> float:
+    """Return a confidence level inside (0, 1), or raise `InputError`."""
+    return check_share(level, "level", 0.95)
+
+
+def check_not_negative(value: Any, name: str, otherwise: str = "") -> float:
+    """Return a finite number >= 0, or raise `InputError`; `otherwise` says what else is allowed."""
+    if isinstance(value, str) or not 0.0 <= value < np.inf:
+        raise InputError(f"{name} must be a finite number, 0 or more{otherwise}; got {value!r}")
+    return float(value)
+
+
+def _not_finite(array: np.ndarray, what: str) -> str:
+    bad = ~np.isfinite(array)
+    return (
+        f"{what} holds {int(bad.sum()):,} values that are NaN or infinite; the first is in "
+        f"{_position(np.argwhere(bad)[0])}. Remove or repair those rows."
+    )
+
+
+def _position(index: Sequence[Any]) -> str:
+    return ", ".join(f"{axis} {at}" for axis, at in zip(("row", "column"), index, strict=False))

@@ -1,0 +1,147 @@
+"""Histogram binning refitted with every number of bins (Figure 2 and Appendix E of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from calib.answers.calibrated import assessment_strategy, calibrated_scores
+from calib.base.parallel import map_threads
+from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
+from calib.data.notions import TOP_NOTIONS, Notion, NotionShape
+from calib.data.predictions import Predictions
+from calib.diagrams.bin_sweep import EceSweep, ece_sweep
+from calib.evidence.binning import BinaryProblems
+from calib.evidence.reductions import reduce_to_binary, separate_problems
+
+#: Fits with a number of bins, and returns the calibrator and what reduces its scores to a notion.
+Refit = Callable[[int], tuple[Any, Callable[[Notion], BinaryProblems]]]
+
+
+def binned_sweeps(
+    calibrator: Any,
+    calibration: Predictions,
+    evaluation: Predictions,
+    n_bins: Iterable[int] = range(5, 26),
+    *,
+    notions: Sequence[Notion] = ("top-label", "confidence"),
+    metric: str = "ece",
+) -> dict[Notion, EceSweep]:
+    """Return errors of a histogram-binning calibrator refitted with every number of bins, by notion.
+
+    Figure 2 of the paper and its Appendix E vary B for histogram binning in this way: B is the number of bins
+    of the calibrator, and its scores are assessed as `assessment_strategy` says. `calibrator` itself is not
+    changed. `notions` and `metric` are those of `ece_sweep`; "class-wise" needs a score for every class.
+    """
+    counts = np.array(list(n_bins), dtype=np.int64)
+    by_scores = keeps_classes(calibrator, calibration, evaluation, notions)
+    refit = (_of_sorted_scores if by_scores else _of_rows)(calibrator, calibration, evaluation)
+
+    def errors_of(count: int) -> list[float]:
+        refitted, reduced = refit(count)
+        options: dict[str, Any] = {"strategy": assessment_strategy(refitted), "metric": metric}
+        return [
+            float(ece_sweep(None, reduced(notion), n_bins=[count], **options).ece[0]) for notion in notions
+        ]
+
+    swept = np.array(map_threads(errors_of, counts.tolist())).reshape(len(counts), len(notions))
+    return {
+        notion: EceSweep(notion, "discrete", counts, swept[:, position], metric)
+        for position, notion in enumerate(notions)
+    }
+
+
+def keeps_classes(
+    calibrator: Any, calibration: Any, evaluation: Any, notions: Sequence[Notion] = TOP_NOTIONS
+) -> bool:
+    """Whether refits need no rows: bins of the highest scores, of rows that count alike and keep their class.
+
+    Such a calibrator leaves the predicted class, and so the problem, of every row as it is. Arguments are
+    those of `binned_sweeps`.
+    """
+    return (
+        set(notions) <= set(TOP_NOTIONS)
+        and isinstance(calibrator, MulticlassToBinary)
+        and calibrator.bins_top_alone
+        and calibrator.complete is None
+        and all(
+            isinstance(rows, Predictions) and rows.sample_weight is None for rows in (calibration, evaluation)
+        )
+        and calibration.n_classes == evaluation.n_classes
+    )
+
+
+def _of_rows(calibrator: Any, calibration: Predictions, evaluation: Predictions) -> Refit:
+    def refit(count: int) -> tuple[Any, Callable[[Notion], BinaryProblems]]:
+        refitted = clone(calibrator).set_params(binary__n_bins=count)
+        fit_rows(refitted, calibration.proba, calibration.labels, calibration.sample_weight)
+        scores, weights = calibrated_scores(refitted, evaluation), evaluation.sample_weight
+        return refitted, lambda notion: reduce_to_binary(
+            evaluation.labels, scores, notion, sample_weight=weights
+        )
+
+    return refit
+
+
+def _of_sorted_scores(
+    calibrator: MulticlassToBinary, calibration: Predictions, evaluation: Predictions
+) -> Refit:
+    """Refit where `keeps_classes`: all rows are sorted once, and then only cells are looked at."""
+    shape = calibrator.shape_for(calibration.n_classes)
+    sizes, problem = separate_problems(calibration.labels, calibration, shape)
+    fitted_on = map_threads(problem, range(shape.n_problems))
+    before = reduce_to_binary(evaluation.labels, evaluation, "top-label")
+
+    def refit(count: int) -> tuple[Any, Callable[[Notion], BinaryProblems]]:
+        refitted = clone(calibrator).set_params(binary__n_bins=count)
+        refitted.fit_sorted(shape, sizes, fitted_on.__getitem__)
+        return refitted, lambda notion: _calibrated(refitted, before, notion)
+
+    return refit
+
+
+def _calibrated(calibrator: MulticlassToBinary, before: BinaryProblems, notion: Notion) -> BinaryProblems:
+    """Return the problems of the calibrated scores, with rows of one score and outcome as one weighted entry.
+
+    Parameters
+    ----------
+    calibrator : MulticlassToBinary
+        Fitted histogram binning.
+    before : BinaryProblems
+        The top-label problems of the base model.
+    notion : str
+        "top-label" or "confidence".
+    """
+    starts, values = [], []
+    used = calibrator.shape_.problems_of(np.arange(before.n_problems)).tolist()
+    for start, stop, index in zip(before.offsets[:-1], before.offsets[1:], used, strict=True):
+        binary, scores = calibrator.calibrators_[index], before.scores[start:stop].astype(np.float64)
+        if binary is None:  # its scores stay as they are
+            starts.append(np.arange(start, stop))
+            values.append(scores)
+        else:
+            starts += [np.array([start]), start + np.searchsorted(scores, binary.edges_)]
+            values.append(binary.values_)
+    start = np.concatenate(starts)
+    stop = np.append(start[1:], len(before.scores))
+    count, happened = stop - start, before.outcome_sums[stop] - before.outcome_sums[start]
+    owner = np.searchsorted(before.offsets, start, side="right") - 1
+    weights = np.stack([count - happened, happened], axis=1).ravel()  # two entries a cell: not, and happened
+    value, owner = np.repeat(np.concatenate(values), 2), np.repeat(owner, 2)
+    shape = NotionShape.of(notion, before.n_classes)
+    of = shape.problems_of(owner)
+    order = np.lexsort((value, of))
+    order = order[weights[order] > 0]
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(of[order], minlength=shape.n_problems))))
+    return BinaryProblems(
+        shape=shape,
+        n_samples=before.n_samples,
+        offsets=offsets,
+        scores=value[order],
+        rows=np.arange(len(order)),
+        outcomes=order % 2 == 1,
+        row_weights=weights[order].astype(np.float64),
+    )

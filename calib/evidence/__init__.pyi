@@ -1,0 +1,6 @@
+# fmt: off
+from .binning import (
+    BinStatistics as BinStatistics, BinaryProblems as BinaryProblems, PerClass as PerClass,
+    bin_statistics as bin_statistics,
+)
+from .reductions import reduce_to_binary as reduce_to_binary

@@ -1,0 +1,691 @@
+"""Binary problems, their bins and cells: the one implementation of bin assignment and of bin statistics.
+
+Every bin in this library, fitted or for display, is half-open on the right: a score s is in the bin
+with the largest lower edge <= s, and the last bin is closed. Scores are compared with the exact float64
+edge j/B; for float32 scores the edge is rounded up to the next float32, which decides the same way.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import attrgetter
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from calib.base.exceptions import InputError
+from calib.base.parallel import busy_slices, map_threads
+from calib.base.results import Result
+from calib.data.notions import NotionShape
+from calib.data.validation import check_choice, check_count
+
+__all__ = ["BinStatistics", "BinaryProblems", "PerClass", "bin_statistics"]
+
+
+#: Entries for each that is tied, from which cuts are first placed as if none were.
+FEW_TIES = 32
+#: Columns up to which every score is counted: of more, most are low, and these are summed instead.
+FEW_COLUMNS = 10
+
+
+@dataclass(frozen=True)
+class PerClass:
+    """Cells of scores that were binned class by class: one per value of a class, where it was binned.
+
+    Where a notion pools the classes, a bin of equal width holds their values: cells of one value each would
+    hold one class each, and conf-ECE would be TL-ECE.
+
+    Attributes
+    ----------
+    others : tuple of int
+        Classes whose scores were not binned: they get bins of equal width, or as `other_strategy` says.
+    other_strategy : {"uniform", "quantile"}
+        Bins of these classes, and of pooled ones.
+    """
+
+    others: tuple[int, ...] = ()
+    other_strategy: Literal["uniform", "quantile"] = "uniform"
+
+    def __str__(self) -> str:
+        return "mixed" if self.others else "discrete"
+
+    def of_class(self, label: int) -> Literal["uniform", "quantile", "discrete"]:
+        """Return the bins of one class; -1 stands for classes that are pooled."""
+        return self.other_strategy if label < 0 or label in self.others else "discrete"
+
+
+Strategy = Literal["uniform", "quantile", "discrete"] | PerClass
+
+
+class _Shaped(Result):
+    """Frozen arrays with the shape of a notion, whose numbers are attributes of the whole."""
+
+    shape: NotionShape
+    notion = property(attrgetter("shape.notion"), doc="The M2B notion (Table 1 of the paper).")
+    n_classes = property(attrgetter("shape.n_classes"), doc="Classes L of the predictions.")
+    n_claims = property(attrgetter("shape.n_claims"), doc="Claims about each row.")
+    n_problems = property(attrgetter("shape.n_problems"), doc="Number of binary problems P.")
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BinaryProblems(_Shaped):
+    """Binary problems (score, outcome), sorted by (problem, score), with prefix sums.
+
+    Any binning is then a few `searchsorted` per problem and differences of prefix sums, so that its cost
+    does not depend on the number of rows.
+
+    Attributes
+    ----------
+    shape : NotionShape
+        The M2B notion the problems came from, and their numbers: `notion`, `n_classes`, `n_claims`,
+        `n_problems`.
+    n_samples : int
+        Rows n of the predictions.
+    offsets : (P + 1,) int64 array
+        Problem p owns the entries ``offsets[p]:offsets[p + 1]``.
+    scores : (m,) float array
+        Scores, ascending inside each problem.
+    rows : (m,) int array
+        The row each entry came from.
+    outcomes : (m,) bool array
+        Outcome of each entry.
+    row_weights : (n,) float64 array or None
+        Weights of the rows, with mean 1; None where rows count alike. Rows of weight 0 are not among the n.
+    """
+
+    shape: NotionShape
+    n_samples: int
+    offsets: np.ndarray
+    scores: np.ndarray
+    rows: np.ndarray
+    outcomes: np.ndarray
+    row_weights: np.ndarray | None = None
+
+    @cached_property
+    def weights(self) -> np.ndarray | None:
+        """Weight of each entry, (m,) float64; None where rows count alike."""
+        return None if self.row_weights is None else self.row_weights[self.rows]
+
+    @cached_property
+    def weight_sums(self) -> np.ndarray:
+        """Prefix sums of the weights, (m + 1,), starting with 0: whole numbers where rows count alike."""
+        if self.weights is None:
+            return np.arange(len(self.scores) + 1)
+        return _prefix_sums(self.weights, np.float64)
+
+    @cached_property
+    def score_sums(self) -> np.ndarray:
+        """Prefix sums of `scores`, times any weights, (m + 1,) float64, starting with 0."""
+        scores = self.scores if self.weights is None else self.weights * self.scores
+        return _prefix_sums(scores, np.float64)
+
+    @cached_property
+    def outcome_sums(self) -> np.ndarray:
+        """Prefix sums of `outcomes`, (m + 1,) int64, or of their weights, float64; starting with 0."""
+        if self.weights is None:
+            return _prefix_sums(self.outcomes, np.int64)
+        return _prefix_sums(self.weights * self.outcomes, np.float64)
+
+    def check_unweighted(self, what: str, advice: str) -> None:
+        """Raise `InputError` if rows have weights, which `what` cannot use."""
+        if self.row_weights is not None:
+            raise InputError(f"{what} cannot use sample_weight; {advice}")
+
+    @cached_property
+    def tie_starts(self) -> np.ndarray:
+        """Positions where a run of equal scores inside one problem starts, ascending int64."""
+        starts = np.ones(len(self.scores), dtype=bool)
+        np.not_equal(self.scores[1:], self.scores[:-1], out=starts[1:])
+        starts[self.offsets[:-1][np.diff(self.offsets) > 0]] = True
+        return np.flatnonzero(starts)
+
+    def problem(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        """Sorted scores and outcomes of one problem."""
+        entries = slice(self.offsets[index], self.offsets[index + 1])
+        return self.scores[entries], self.outcomes[entries]
+
+    def weights_of(self, index: int) -> np.ndarray | None:
+        """Weights of the entries of one problem, in their order; None where rows count alike."""
+        entries = slice(self.offsets[index], self.offsets[index + 1])
+        return None if self.weights is None else self.weights[entries]
+
+
+def _prefix_sums(values: np.ndarray, dtype: Any) -> np.ndarray:
+    sums = np.zeros(len(values) + 1, dtype=dtype)
+    np.cumsum(values, dtype=dtype, out=sums[1:])
+    return sums
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BinStatistics(_Shaped):
+    """One row per non-empty cell (problem, bin), ordered by problem and bin.
+
+    Attributes
+    ----------
+    shape : NotionShape
+        What was reduced: `notion`, `n_classes`, `n_claims`, `n_problems`.
+    strategy : str
+        How it was binned: "uniform", "quantile", "discrete", or "mixed" where classes differ in that.
+    n_bins : int
+        Bins per problem asked for (for "discrete": the most distinct scores any problem has).
+    n_samples : int
+        Rows n of the predictions.
+    problem, bin : (C,) int64 arrays
+        Which problem and which bin of it, 0-based.
+    label : (C,) int64 array
+        Class code of the problem, -1 where classes are pooled.
+    claim : (C,) int64 array
+        Claim of the problem.
+    start, stop : (C,) int64 arrays
+        The cell's entries ``start:stop`` in the sorted arrays.
+    lower, upper : (C,) float64 arrays
+        Bin edges ("uniform"), or the smallest and largest score in the cell.
+    count : (C,) int64 array
+        Entries in the cell.
+    mean_score, mean_outcome : (C,) float64 arrays
+        Plug-in estimates of the mean score and of the frequency of the outcome, weighted if rows are.
+    weight, square : (C,) arrays
+        Sum of the weights of the entries, and of their squares: both are `count` where rows count alike.
+    """
+
+    shape: NotionShape
+    strategy: str
+    n_bins: int
+    n_samples: int
+    problem: np.ndarray
+    bin: np.ndarray
+    label: np.ndarray
+    claim: np.ndarray
+    start: np.ndarray
+    stop: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    count: np.ndarray
+    mean_score: np.ndarray
+    mean_outcome: np.ndarray
+    weight: np.ndarray
+    square: np.ndarray
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows have weights that differ."""
+        return self.weight.dtype.kind == "f"
+
+    @property
+    def effective(self) -> np.ndarray:
+        """Rows of equal weight that a mean would need for the same noise (Kish 1965), (C,) float64."""
+        return self.weight * (self.weight / self.square)
+
+    @property
+    def effective_samples(self) -> float:
+        """Effective number of all rows: n where rows count alike."""
+        return float(self.n_samples * (self.n_samples * self.n_claims / self.square.sum()))
+
+    @property
+    def gap(self) -> np.ndarray:
+        """Signed miscalibration of each cell, outcome minus score: positive is underconfident."""
+        return self.mean_outcome - self.mean_score
+
+    @property
+    def share(self) -> np.ndarray:
+        """Share of the n * n_claims entries, or of their weight, in each cell; sums to 1."""
+        return self.weight / (self.n_samples * self.n_claims)
+
+    def ece(self, norm: float = 1) -> float:
+        """Mean over claims of (sum over cells of share ``|gap|^norm``)^(1/norm); see `calib.ece`."""
+        weights = self.weight / self.n_samples * np.abs(self.gap) ** norm
+        per_claim = np.bincount(self.claim, weights=weights, minlength=self.n_claims)
+        return float(np.mean(per_claim ** (1.0 / norm)))
+
+    def mce(self, aggregate: str = "cell") -> float:
+        """Largest size of a gap over cells, or of the class-averaged size over bins; see `calib.mce`."""
+        if check_choice(aggregate, ("cell", "bin"), "aggregate") == "cell":
+            return float(np.abs(self.gap).max())
+        return float(np.nanmax(self.bin_deltas()[0]))
+
+    def bin_deltas(self) -> tuple[np.ndarray, np.ndarray]:
+        """Delta_b of section 2.1 and the count of each bin b, both (n_bins,); NaN where a bin is empty."""
+        counts, weights = (
+            np.bincount(self.bin, weights=each, minlength=self.n_bins) for each in (self.count, self.weight)
+        )
+        totals = np.bincount(self.bin, weights=self.weight * np.abs(self.gap), minlength=self.n_bins)
+        deltas = np.divide(totals, weights, out=np.full(self.n_bins, np.nan), where=counts > 0)
+        return deltas, counts.astype(np.int64)
+
+    def frame(self) -> pd.DataFrame:
+        """Return the cells as a table, one row each, for CSV downloads."""
+        columns = ["problem", "label", "bin", "lower", "upper", "count", "mean_score", "mean_outcome", "gap"]
+        columns += ["weight"] if self.is_weighted else []
+        return pd.DataFrame({name: getattr(self, name) for name in columns})
+
+
+def stack_problems(tables: Sequence[BinStatistics], shape: NotionShape) -> BinStatistics:
+    """Join the cells of P one-problem tables over the same rows, one per claim, into one table of `shape`."""
+    first = tables[0]
+    problem = np.repeat(np.arange(len(tables)), [len(table.count) for table in tables])
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(table, name) for table in tables])
+        for name, value in vars(first).items()
+        if isinstance(value, np.ndarray)
+    }
+    joined |= {"problem": problem, "claim": shape.claims_of(problem), "label": shape.labels_of(problem)}
+    for name in ("start", "stop"):
+        joined[name] += problem * first.n_samples
+    strategies = {table.strategy for table in tables}
+    joined["strategy"] = strategies.pop() if len(strategies) == 1 else "mixed"
+    return replace(first, shape=shape, n_bins=max(table.n_bins for table in tables), **joined)
+
+
+def bin_statistics(
+    problems: BinaryProblems, *, n_bins: int = 15, strategy: Strategy = "uniform"
+) -> BinStatistics:
+    """Return counts, mean scores and outcome frequencies of every non-empty (problem, bin) cell.
+
+    Parameters
+    ----------
+    problems : BinaryProblems
+        From `reduce_to_binary`.
+    n_bins : int
+        Bins per problem, 1 or more; ignored by "discrete".
+    strategy : {"uniform", "quantile", "discrete"} or PerClass
+        Equal width [0, 1/B), ..., [1 - 1/B, 1]; equal mass, never splitting equal scores (bins hold equal
+        numbers of rows, whatever their weights); or one bin per
+        distinct score, as the paper assesses histogram binning (Remark 1). `PerClass` chooses for each class.
+
+    Raises
+    ------
+    InputError
+        If `n_bins` or `strategy` is not one of these.
+    """
+    if isinstance(strategy, PerClass):
+        labels = problems.shape.labels_of(np.arange(problems.n_problems)).tolist()
+        of_problem = np.array([strategy.of_class(label) for label in labels])
+    else:
+        check_choice(strategy, ("uniform", "quantile", "discrete"), "strategy")
+        of_problem = np.full(problems.n_problems, strategy)
+    used = [name for name in _CELLS if (of_problem == name).any()]
+    n_bins = check_count(n_bins, "n_bins") if used != ["discrete"] else 1
+    tables = []
+    for name in used:
+        table = _CELLS[name](problems, n_bins)
+        tables.append([column[of_problem[table[1]] == name] for column in table])
+    start, problem, bin_ = (np.concatenate(columns) for columns in zip(*tables, strict=True))
+    if len(used) > 1:
+        order = np.lexsort((bin_, problem))
+        start, problem, bin_ = start[order], problem[order], bin_[order]
+    stop = np.append(start[1:], len(problems.scores))
+    start, stop, problem, bin_ = (array[stop > start] for array in (start, stop, problem, bin_))
+    count = stop - start
+    if problems.weights is None:
+        weight = square = count
+        mean_score = (problems.score_sums[stop] - problems.score_sums[start]) / count
+        mean_outcome = (problems.outcome_sums[stop] - problems.outcome_sums[start]) / count
+    else:  # summed cell by cell: in a difference of prefix sums, small weights would drown
+        weight, square, scores, outcomes = (
+            np.add.reduceat(problems.weights * factor, start)
+            for factor in (1.0, problems.weights, problems.scores, problems.outcomes)
+        )
+        mean_score, mean_outcome = scores / weight, outcomes / weight
+    by_value, by_width = of_problem[problem] == "discrete", of_problem[problem] == "uniform"
+    # one value per cell: its mean needs no rounding
+    mean_score[by_value] = problems.scores[start[by_value]].astype(np.float64)
+    lower, upper = (problems.scores[at].astype(np.float64) for at in (start, stop - 1))
+    lower[by_width], upper[by_width] = bin_[by_width] / n_bins, (bin_[by_width] + 1) / n_bins
+    if by_value.any():
+        n_bins = max(n_bins, int(bin_[by_value].max()) + 1)
+    return BinStatistics(
+        shape=problems.shape,
+        strategy="mixed" if len(used) > 1 else used[0],
+        n_bins=n_bins,
+        n_samples=problems.n_samples,
+        problem=problem,
+        bin=bin_,
+        label=problems.shape.labels_of(problem),
+        claim=problems.shape.claims_of(problem),
+        start=start,
+        stop=stop,
+        lower=lower,
+        upper=upper,
+        count=count,
+        mean_score=mean_score,
+        mean_outcome=mean_outcome,
+        weight=weight,
+        square=square,
+    )
+
+
+def bin_columns(matrix: np.ndarray, true: np.ndarray, shape: NotionShape, n_bins: int) -> BinStatistics:
+    """Return what `bin_statistics` gives for equal-width bins of one problem per column, without sorting.
+
+    Scores below 1/B, of which most of many classes are, are summed column by column; the others are counted.
+
+    Parameters
+    ----------
+    matrix : (n, L) float32 or float64 array
+        Scores in [0, 1].
+    true : (n,) int64 or (n, L) bool array
+        The column whose event happened, or of each column whether it did.
+    shape : NotionShape
+        One problem per column.
+    n_bins : int
+        Bins B.
+    """
+    return _binned_columns(matrix, true, shape, n_bins, with_squares=False)[0]
+
+
+def bin_columns_with_squares(
+    matrix: np.ndarray, true: np.ndarray, shape: NotionShape, n_bins: int
+) -> tuple[BinStatistics, np.ndarray]:
+    """Return what `bin_columns` does, and the sum of the squared scores of each cell, (C,) float64."""
+    return _binned_columns(matrix, true, shape, n_bins, with_squares=True)
+
+
+def _binned_columns(
+    matrix: np.ndarray, true: np.ndarray, shape: NotionShape, n_bins: int, *, with_squares: bool
+) -> tuple[BinStatistics, np.ndarray]:
+    n_samples, n_columns = matrix.shape
+    n_bins = check_count(n_bins, "n_bins")
+    find = BinFinder(uniform_edges(n_bins), matrix.dtype)
+    second = edges_for(matrix.dtype, np.append(uniform_edges(n_bins), 2.0))[0]
+    size = n_columns * n_bins
+    powers = (1, 2) if with_squares else (1,)
+    of_column = np.arange(0, size, n_bins)
+
+    def sums(rows: slice) -> list[np.ndarray]:
+        block = np.ascontiguousarray(matrix[rows])
+        true_at = _true_places(true[rows], n_columns)
+        if n_columns <= FEW_COLUMNS:
+            cell, values = (find(block) + of_column).ravel(), block.ravel()
+            return [
+                np.bincount(cell, minlength=size),
+                np.bincount(cell[true_at], minlength=size),
+                *(np.bincount(cell, values if power == 1 else values**power, size) for power in powers),
+            ]
+        high = block >= second
+        low = np.where(high, block.dtype.type(0), block)
+        at = np.flatnonzero(high)
+        values = block.ravel()[at]
+        cell = (at % n_columns) * n_bins + find(values)
+        true_cell = true_at % n_columns * n_bins + find(block.ravel()[true_at])
+        found = [np.bincount(cell, minlength=size), np.bincount(true_cell, minlength=size)]
+        for power in powers:
+            of_high, of_low = (
+                one if power == 1 else np.square(one, dtype=np.float64) for one in (values, low)
+            )
+            added = np.zeros(size)
+            added[::n_bins] = of_low.sum(axis=0, dtype=np.float64)
+            added += np.bincount(cell, of_high, size)
+            found.append(added)
+        return found
+
+    parts = map_threads(sums, busy_slices(n_samples, n_columns, matrix.itemsize))
+    counts, happened, *score_sums = (np.sum(columns, axis=0) for columns in zip(*parts, strict=True))
+    by_column = counts.reshape(n_columns, n_bins)
+    by_column[:, 0] = n_samples - by_column[:, 1:].sum(axis=1)
+    cells = _cells_of_sums(counts, score_sums[0], happened, shape, n_bins, n_samples)
+    return cells, score_sums[-1][np.flatnonzero(counts)]
+
+
+def _true_places(true: np.ndarray, n_columns: int) -> np.ndarray:
+    """Return where, in rows laid one after the other, an event happened that (n,) or (n, L) `true` tells."""
+    return np.flatnonzero(true) if true.ndim == 2 else np.arange(0, len(true) * n_columns, n_columns) + true
+
+
+def bin_entries(
+    owner: np.ndarray | None, scores: np.ndarray, outcomes: np.ndarray, shape: NotionShape, n_bins: int
+) -> BinStatistics:
+    """Return what `bin_statistics` gives for equal-width bins of one entry per row, without sorting.
+
+    Parameters
+    ----------
+    owner : (n,) int array or None
+        The problem of each entry; None for a single problem.
+    scores : (n,) float32 or float64 array
+        Scores in [0, 1].
+    outcomes : (n,) bool array
+        Whether the event happened.
+    shape : NotionShape
+        The problems.
+    n_bins : int
+        Bins B.
+    """
+    n_bins = check_count(n_bins, "n_bins")
+    find = BinFinder(uniform_edges(n_bins), scores.dtype)
+    size = shape.n_problems * n_bins
+
+    def sums(rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        place = find(scores[rows]).astype(np.intp)
+        if owner is not None:
+            place += owner[rows] * n_bins
+        place <<= 1
+        place += outcomes[rows]
+        count = np.bincount(place, minlength=2 * size).reshape(size, 2)
+        score = np.bincount(place, scores[rows], 2 * size).reshape(size, 2)
+        return count.sum(axis=1), score.sum(axis=1), count[:, 1]
+
+    parts = map_threads(sums, busy_slices(len(scores), 1, scores.itemsize))
+    counts, score_sums, outcome_sums = (np.sum(columns, axis=0) for columns in zip(*parts, strict=True))
+    return _cells_of_sums(counts, score_sums, outcome_sums, shape, n_bins, len(scores))
+
+
+def _cells_of_sums(
+    counts: np.ndarray,
+    score_sums: np.ndarray,
+    outcome_sums: np.ndarray,
+    shape: NotionShape,
+    n_bins: int,
+    n_samples: int,
+) -> BinStatistics:
+    """Return the cells of equal-width bins, from sums over the rows of each problem and bin."""
+    cell = np.flatnonzero(counts)
+    count = counts[cell]
+    means = score_sums[cell] / count, outcome_sums[cell] / count
+    return uniform_cells(shape, n_bins, n_samples, cell, count, *means, count, count)
+
+
+def uniform_cells(
+    shape: NotionShape,
+    n_bins: int,
+    n_samples: int,
+    cell: np.ndarray,
+    count: np.ndarray,
+    mean_score: np.ndarray,
+    mean_outcome: np.ndarray,
+    weight: np.ndarray,
+    square: np.ndarray,
+) -> BinStatistics:
+    """Return the cells of equal-width bins; `cell` is problem times B plus bin, ascending."""
+    problem, bin_ = cell // n_bins, cell % n_bins
+    stop = np.cumsum(count)
+    return BinStatistics(
+        shape=shape,
+        strategy="uniform",
+        n_bins=n_bins,
+        n_samples=n_samples,
+        problem=problem,
+        bin=bin_,
+        label=shape.labels_of(problem),
+        claim=shape.claims_of(problem),
+        start=stop - count,
+        stop=stop,
+        lower=bin_ / n_bins,
+        upper=(bin_ + 1) / n_bins,
+        count=count,
+        mean_score=mean_score,
+        mean_outcome=mean_outcome,
+        weight=weight,
+        square=square,
+    )
+
+
+def uniform_edges(n_bins: int) -> np.ndarray:
+    """Interior edges j/B of equal-width bins, (B - 1,) float64."""
+    return np.arange(1, n_bins) / n_bins
+
+
+def assign_bins(scores: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Bin of each score, (n,) int64: the number of interior edges that are <= it."""
+    return np.searchsorted(edges, np.asarray(scores, dtype=np.float64), side="right")
+
+
+def edges_for(dtype: Any, edges: np.ndarray) -> np.ndarray:
+    """Return the edges that decide for scores of a float type as the float64 `edges` do: rounded up."""
+    rounded = edges.astype(dtype)
+    below = rounded < edges
+    rounded[below] = np.nextafter(rounded[below], rounded.dtype.type(2))
+    return rounded
+
+
+class BinFinder:
+    """Finds bins as `assign_bins` does, by one comparison instead of a search: for hundreds of edges.
+
+    [0, 1] is cut into steps of 2^-k so short that none holds two edges inside. A score times 2^k is exact,
+    its whole part names the step, and whether the score reaches the edge inside decides.
+
+    Parameters
+    ----------
+    edges : (E,) float64 array
+        Interior edges, ascending, inside (0, 1).
+    dtype : float32 or float64
+        Type of the scores.
+    """
+
+    def __init__(self, edges: np.ndarray, dtype: Any) -> None:
+        steps = 1
+        while True:
+            starts = np.arange(steps + 1) / steps
+            first = np.searchsorted(edges, starts, side="right")
+            inside = np.searchsorted(edges, starts + 1.0 / steps) - first
+            if inside.max() <= 1:
+                break
+            steps *= 2
+        own = np.append(edges, np.inf)[first]
+        self._steps = np.dtype(dtype).type(steps)
+        self._first = first.astype(np.int32)
+        self._edge = edges_for(dtype, np.where(inside == 1, own, np.inf))
+
+    @property
+    def table(self) -> tuple[int, np.ndarray, np.ndarray]:
+        """Number of steps; of each, and of 1, the first bin and the edge inside, or infinity."""
+        return int(self._steps), self._first, self._edge
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Return the bin of each score in [0, 1] of the type, (n,) int32."""
+        step = (scores * self._steps).astype(np.intp)
+        found = self._first.take(step, mode="clip")
+        found += scores >= self._edge.take(step, mode="clip")
+        return found
+
+
+def equal_mass_cuts(group_ends: np.ndarray, n_bins: int) -> np.ndarray:
+    """Cut a sorted sample of n entries into b <= B bins of about n/B without splitting equal scores.
+
+    `group_ends` are the ascending positions after each run of equal scores; the last is n. Returns the
+    (b + 1,) int64 positions 0 = c_0 < c_1 < ... < c_b = n. Every bin holds at least floor(n/B) entries;
+    without ties the sizes are those of `numpy.array_split`.
+    """
+    ends = np.ascontiguousarray(group_ends, dtype=np.int64).data  # its items are numbers of Python
+    if ends[-1] == len(ends):
+        return np.append(0, _untied_cuts(len(ends), n_bins, max(len(ends) // n_bins, 1), n_bins))
+    return _walked_cuts(ends[-1], n_bins, lambda position: ends[bisect_left(ends, position)])
+
+
+def sorted_cuts(scores: np.ndarray, n_bins: int) -> np.ndarray:
+    """Cut sorted scores as `equal_mass_cuts` does, into many bins faster."""
+    is_end = np.append(scores[1:] != scores[:-1], True)
+    find, total = is_end.tobytes().find, len(scores)
+
+    def end_from(position: int) -> int:
+        return find(1, position - 1) + 1
+
+    tied = total - int(np.count_nonzero(is_end))
+    if FEW_TIES * tied > total:
+        return _walked_cuts(total, n_bins, end_from)
+    share, cuts, bins_left = max(total // n_bins, 1), [np.zeros(1, dtype=np.int64)], n_bins
+    while True:
+        start = int(cuts[-1][-1])
+        most = 2 * total // max(tied, 1)  # few come after the next equal scores, and are found again
+        ahead = _untied_cuts(total - start, bins_left, share, most) + start
+        ends = is_end[ahead - 1]
+        if ends.all():
+            cuts.append(ahead)
+            bins_left -= len(ahead)
+        else:
+            untied = int(ends.argmin())
+            ahead[untied] = end_from(int(ahead[untied]))
+            cuts.append(ahead[: untied + 1])
+            bins_left -= untied + 1
+        end = cuts[-1]
+        if total - end[-1] < share:
+            end[-1] = total
+            return np.concatenate(cuts)
+
+
+def _untied_cuts(total: int, n_bins: int, share: int, most: int) -> np.ndarray:
+    """Return the first cuts of entries of which no two are equal: larger bins first, as `numpy.array_split`.
+
+    Bins are not smaller than `share`, which entries that were tied to earlier ones may have made rare.
+    """
+    if total < n_bins * share:
+        n_bins = total // share
+        size, larger = share, 0
+    else:
+        size, larger = divmod(total, n_bins)
+    cut = np.arange(1, min(n_bins, most) + 1)
+    return cut * size + np.minimum(cut, larger)
+
+
+def _walked_cuts(total: int, n_bins: int, end_from: Callable[[int], int]) -> np.ndarray:
+    """Close one bin after the other; `end_from` returns the first position, from a given one, to cut at."""
+    share = max(total // n_bins, 1)
+    cuts = [0]
+    for bins_left in range(n_bins, 1, -1):
+        target = -(-(total - cuts[-1]) // bins_left)
+        stop = end_from(cuts[-1] + (target if target > share else share))
+        if total - stop < share:
+            break
+        cuts.append(stop)
+    return np.array([*cuts, total], dtype=np.int64)
+
+
+def _uniform_cells(problems: BinaryProblems, n_bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    edges = edges_for(problems.scores.dtype, uniform_edges(n_bins))
+    starts = np.empty((problems.n_problems, n_bins), dtype=np.int64)
+    starts[:, 0] = problems.offsets[:-1]
+    for problem in range(problems.n_problems):
+        scores = problems.scores[problems.offsets[problem] : problems.offsets[problem + 1]]
+        starts[problem, 1:] = problems.offsets[problem] + np.searchsorted(scores, edges)
+    owner = np.repeat(np.arange(problems.n_problems), n_bins)
+    return starts.ravel(), owner, np.tile(np.arange(n_bins), problems.n_problems)
+
+
+def _quantile_cells(problems: BinaryProblems, n_bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    ends = np.append(problems.tie_starts[1:], len(problems.scores))
+    first = np.searchsorted(ends, problems.offsets, side="right")
+    starts, owners, bins = [], [], []
+    for problem in np.flatnonzero(np.diff(problems.offsets)):
+        offset = problems.offsets[problem]
+        cuts = equal_mass_cuts(ends[first[problem] : first[problem + 1]] - offset, n_bins)[:-1]
+        starts.append(offset + cuts)
+        owners.append(np.full(len(cuts), problem))
+        bins.append(np.arange(len(cuts)))
+    return np.concatenate(starts), np.concatenate(owners), np.concatenate(bins)
+
+
+def _discrete_cells(problems: BinaryProblems, n_bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return one cell per value; `n_bins` is not used."""
+    starts = problems.tie_starts
+    owner = np.searchsorted(problems.offsets, starts, side="right") - 1
+    return starts, owner, np.arange(len(starts)) - np.searchsorted(starts, problems.offsets)[owner]
+
+
+_CELLS = {"uniform": _uniform_cells, "quantile": _quantile_cells, "discrete": _discrete_cells}

@@ -1,0 +1,509 @@
+"""Multiclass-to-binary reductions: one list of binary problems per M2B notion (Table 1 of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+from typing import Any, TypeVar
+
+import numpy as np
+
+from calib.base.exceptions import InputError
+from calib.base.parallel import WORKERS, map_row_blocks, map_threads, row_slices
+from calib.data.announcements import (
+    Announcement,
+    BinaryPrediction,
+    ConfidencePrediction,
+    MultilabelPrediction,
+    TopKPrediction,
+    TopLabelPrediction,
+)
+from calib.data.kinds import lacks
+from calib.data.notions import POOLED_NOTIONS, TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
+from calib.data.predictions import (
+    Predictions,
+    highest,
+    highest_checked,
+    score_matrix,
+    weighted_rows,
+    weights_of,
+    with_codes,
+)
+from calib.data.validation import as_labels, as_outcomes, as_scores, binary_outcomes, label_codes, n_axes
+from calib.evidence.binning import (
+    BinaryProblems,
+    BinStatistics,
+    PerClass,
+    Strategy,
+    bin_columns,
+    bin_entries,
+    bin_statistics,
+    stack_problems,
+)
+
+__all__ = ["reduce_to_binary"]
+
+Fitted = TypeVar("Fitted")
+
+
+def reduce_to_binary(
+    y_true: Any, scores: Any, notion: Notion, *, top_k: int | None = None, sample_weight: Any = None
+) -> BinaryProblems:
+    """Reduce multiclass predictions to the binary problems of an M2B notion.
+
+    ==================  ==========================  ========  ==============
+    notion              problems                    score     outcome
+    ==================  ==========================  ========  ==============
+    "confidence"        1                           h(x)      Y = c(x)
+    "top-label"         L, rows with c(x) = l       h(x)      Y = l
+    "class-wise"        L, all rows                 h_l(x)    Y = l
+    "top-k-confidence"  K, all rows                 h^(k)(x)  Y = c^(k)(x)
+    "top-k-label"       K * L, rows c^(k)(x) = l    h^(k)(x)  Y = l
+    ==================  ==========================  ========  ==============
+
+    Parameters
+    ----------
+    y_true : (n,) array_like
+        True class codes; for 1-D scores, whether the event happened: 0 and 1, or two labels of which the
+        greater one is the event; for a `MultilabelPrediction`, (n, L), whether each class is true.
+    scores : (n, L) or (n,) array_like, or predictions of any kind
+        Scores in [0, 1]; rows need not sum to 1 (class-wise calibrators do not normalise). A column (n, 1)
+        counts as (n,).
+        A `TopLabelPrediction` serves "confidence" and "top-label" only. 1-D scores and a `BinaryPrediction`
+        are one binary problem for every notion but the top-K ones: P(Y = 1) with a 0/1 label, or confidence
+        with correct or not. A `ConfidencePrediction` serves "confidence" only, a `MultilabelPrediction`
+        "class-wise" only.
+    notion : str
+        One of the table above.
+    top_k : int, optional
+        K for the top-K notions (default min(L, 5), or all ranks of a `TopKPrediction`); not allowed for the
+        others.
+    sample_weight : (n,) array_like of float, optional
+        Weights of the rows, 0 or more; by default those that predictions came with. Only their ratios
+        matter. Rows of weight 0 are left out, and the numbers of rows are those of the others.
+
+    Raises
+    ------
+    InputError
+        If the notion is unknown, shapes disagree, the scores cannot serve the notion, or a weight is negative
+        or not finite.
+
+    Notes
+    -----
+    Algorithm 7 of the paper (top-K-confidence) prints the outcome as 1{Y = l}; what is meant, and built
+    here, is 1{Y = c^(k)(X)}.
+    """
+    _check_serves(scores, notion)
+    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
+    if (event := event_scores(scores)) is not None:
+        shape = NotionShape.of(notion, 1, top_k)
+        if notion in TOP_K_NOTIONS:
+            raise InputError(str(lacks("binary", f"notion:{notion}")))
+        return _sorted_problems(shape, len(event), None, event, outcomes_of(y_true, scores), weights)
+    if isinstance(scores, TopKPrediction):
+        if notion in TOP_K_NOTIONS:
+            return _ranked_problems(y_true, scores, notion, top_k, weights)
+        scores = scores.top
+    if isinstance(scores, TopLabelPrediction):
+        labels, n_classes = _labels_of_tops(y_true, scores)
+        shape = NotionShape.of(notion, n_classes, top_k)
+        return _top_problems(shape, labels, scores.label, scores.confidence, weights)
+    matrix = score_matrix(scores)
+    n_samples, n_classes = matrix.shape
+    shape = NotionShape.of(notion, n_classes, top_k)
+    labels = _class_labels(y_true, scores, matrix)
+    if notion == "class-wise":
+        return _class_wise_problems(shape, labels, matrix, weights)
+    if notion not in TOP_K_NOTIONS:
+        top = top_label(scores) if isinstance(scores, Predictions) else highest(matrix)
+        return _top_problems(shape, labels, *top, weights)
+    return _problems_of_ranks(shape, labels, *ranked_classes(matrix, shape.n_ranks), weights)
+
+
+def _labels_of_tops(y_true: Any, tops: TopLabelPrediction) -> tuple[np.ndarray, int]:
+    """Return the codes of the true classes, (n,), and the number of classes among them and the predicted."""
+    labels = as_labels(y_true, len(tops), None)
+    return labels, max(tops.n_classes, int(labels.max()) + 1)
+
+
+def _ranked_problems(
+    y_true: Any, rows: TopKPrediction, notion: Notion, top_k: int | None, weights: np.ndarray | None
+) -> BinaryProblems:
+    labels = as_labels(y_true, len(rows), None)
+    if top_k is not None and top_k > rows.n_ranks:
+        raise InputError(f"top_k must be at most the {rows.n_ranks} ranks that there are; got {top_k}")
+    n_ranks = rows.n_ranks if top_k is None else top_k
+    shape = NotionShape.of(notion, max(rows.n_classes, int(labels.max()) + 1), n_ranks)
+    return _problems_of_ranks(shape, labels, rows.ranked[:, :n_ranks], rows.scores[:, :n_ranks], weights)
+
+
+def _problems_of_ranks(
+    shape: NotionShape,
+    labels: np.ndarray,
+    ranked: np.ndarray,
+    confidences: np.ndarray,
+    weights: np.ndarray | None,
+) -> BinaryProblems:
+    owner = shape.problems_of(ranked, np.arange(shape.n_ranks))
+    outcome = ranked == labels[:, None]
+    of_owner, of_score, of_outcome = (array.T.ravel() for array in (owner, confidences, outcome))
+    return _sorted_problems(shape, len(labels), of_owner, of_score, of_outcome, weights)
+
+
+def _class_labels(y_true: Any, scores: Any, matrix: np.ndarray) -> np.ndarray:
+    """Return the codes of the true classes, (n,), or for multilabel scores whether each is true, (n, L)."""
+    if isinstance(scores, MultilabelPrediction):
+        return as_outcomes(y_true, matrix.shape, "labels")
+    return as_labels(y_true, *matrix.shape)
+
+
+def grouped_problems(
+    y_true: Any, scores: Any, shape: NotionShape, group: np.ndarray, sample_weight: Any = None
+) -> BinaryProblems:
+    """Reduce to the top-label problems of a shape with groups; `group` holds the code of each row's."""
+    sample_weight = weights_of(scores, sample_weight)
+    group = weighted_rows(group, group, sample_weight)[0]
+    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
+    label, confidence = top_label(scores)
+    labels = as_labels(y_true, len(label), shape.n_classes)
+    owner = shape.problems_of(label, group=group)
+    return _sorted_problems(shape, len(label), owner, confidence, label == labels, weights)
+
+
+def _check_serves(scores: Any, notion: str) -> None:
+    """Refuse a notion that predictions of this kind cannot serve; a binary score serves all of one claim."""
+    if isinstance(scores, Announcement) and not isinstance(scores, BinaryPrediction):
+        missing = lacks(scores.kind, f"notion:{notion}")
+        if missing is not None:
+            raise InputError(missing)
+
+
+def event_scores(scores: Any) -> np.ndarray | None:
+    """Return the (n,) scores of one event in [0, 1]; None for scores of more, such as vectors.
+
+    One event: 1-D scores, a `BinaryPrediction` or a `ConfidencePrediction`.
+    """
+    if isinstance(scores, BinaryPrediction):
+        return scores.score
+    if isinstance(scores, ConfidencePrediction):
+        return scores.confidence
+    if isinstance(scores, (Announcement, BinaryProblems)) or n_axes(scores) != 1:
+        return None
+    return as_scores(scores, ndim=1, what="scores")
+
+
+def outcomes_of(y_true: Any, scores: Any) -> np.ndarray:
+    """Return whether the event of 1-D scores, or of predictions of one event, happened, (n,) bool."""
+    if isinstance(scores, BinaryPrediction):
+        y_true = label_codes(y_true, scores.class_names)
+    return binary_outcomes(y_true, len(scores))
+
+
+def as_problems(
+    y_true: Any, scores: Any, notion: Notion, top_k: int | None = None, sample_weight: Any = None
+) -> BinaryProblems:
+    """Return `scores` where they are `BinaryProblems` already, which have their weights, else reduce them."""
+    if not isinstance(scores, BinaryProblems):
+        return reduce_to_binary(y_true, scores, notion, top_k=top_k, sample_weight=sample_weight)
+    if sample_weight is not None:
+        raise InputError(
+            "scores are reduced already, and sample_weight came too late; pass it to reduce_to_binary"
+        )
+    return scores
+
+
+def cell_statistics(
+    y_true: Any,
+    scores: Any,
+    notion: Notion,
+    *,
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    top_k: int | None = None,
+    sample_weight: Any = None,
+) -> BinStatistics:
+    """Reduce and bin in one go: `bin_statistics` of `reduce_to_binary`.
+
+    Equal-width bins of one number per row, and of columns, need no sorting. Other class-wise problems are
+    sorted and binned one class at a time, so that 1,000 classes of 50,000 rows need no more memory than one.
+    """
+    _check_serves(scores, notion)
+    if isinstance(strategy, PerClass) and notion in POOLED_NOTIONS:
+        strategy = strategy.of_class(-1)
+    if (unsorted := unsorted_columns(y_true, scores, notion, strategy, top_k, sample_weight)) is not None:
+        return bin_columns(*unsorted, NotionShape(notion, unsorted[0].shape[1]), n_bins)
+    given = y_true, scores, sample_weight
+    columns = top_k is None and _has_columns(scores)
+    has_top = columns or (top_k is None and isinstance(scores, TopLabelPrediction))
+    if has_top:
+        y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
+    if has_top and notion in TOP_NOTIONS and strategy == "uniform" and weights is None:
+        predicted, confidence = top_label(scores)
+        if isinstance(scores, TopLabelPrediction):
+            labels, n_classes = _labels_of_tops(y_true, scores)
+        else:
+            n_classes = scores.n_classes if isinstance(scores, Predictions) else np.shape(scores)[1]
+            labels = as_labels(y_true, len(predicted), n_classes)
+        shape, happened = NotionShape.of(notion, n_classes), predicted == labels
+        owner = shape.problems_of(predicted) if shape.n_problems > 1 else None
+        return bin_entries(owner, confidence, happened, shape, n_bins)
+    if not columns or notion != "class-wise":
+        y_true, scores, sample_weight = given
+        problems = reduce_to_binary(y_true, scores, notion, top_k=top_k, sample_weight=sample_weight)
+        return bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    matrix = score_matrix(scores)
+    n_samples, n_classes = matrix.shape
+    labels = _class_labels(y_true, scores, matrix)
+    whole, one = np.array([0, n_samples]), NotionShape("confidence", n_classes)
+
+    def bin_class(code: int, column: np.ndarray, happened: np.ndarray) -> BinStatistics:
+        entries = _sorted_entries(column, happened, None, whole)
+        problem = BinaryProblems(one, n_samples, whole, *entries, weights)
+        of_class = strategy.of_class(code) if isinstance(strategy, PerClass) else strategy
+        return bin_statistics(problem, n_bins=n_bins, strategy=of_class)
+
+    return stack_problems(_each_class(bin_class, labels, matrix), NotionShape(notion, n_classes))
+
+
+def unsorted_columns(
+    y_true: Any, scores: Any, notion: Notion, strategy: Any, top_k: int | None, sample_weight: Any
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Matrix and labels, (n,) or (n, L), where `bin_columns` bins the class-wise problems of its columns.
+
+    None for other notions, strategies, kinds of predictions and weighted rows.
+    """
+    if notion != "class-wise" or top_k is not None or strategy != "uniform" or not _has_columns(scores):
+        return None
+    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
+    if weights is not None:
+        return None
+    matrix = score_matrix(scores)
+    return matrix, _class_labels(y_true, scores, matrix)
+
+
+def fit_classes(
+    fit_sorted: Callable[[np.ndarray, np.ndarray], Fitted], y_true: Any, scores: Any
+) -> list[Fitted]:
+    """Return what a function makes of the class-wise problem of each class, of rows that count alike.
+
+    No more problems are in memory at a time than there are threads.
+
+    Parameters
+    ----------
+    fit_sorted : callable
+        Is given the scores of the problem, (n,), ascending, and whether each row is of the class, (n,) bool.
+    y_true, scores : array_like or predictions
+        As for `reduce_to_binary`.
+    """
+    _check_serves(scores, "class-wise")
+    y_true, scores = with_codes(y_true, scores)
+    matrix = score_matrix(scores)
+
+    def fit(code: int, column: np.ndarray, happened: np.ndarray) -> Fitted:
+        return fit_sorted(*_sorted_scores(column, happened))
+
+    return _each_class(fit, _class_labels(y_true, scores, matrix), matrix)
+
+
+def separate_problems(
+    y_true: Any, scores: Any, shape: NotionShape
+) -> tuple[np.ndarray, Callable[[int], tuple[np.ndarray, np.ndarray]]]:
+    """Return the sizes of the problems of the highest score, of rows that count alike, and what gives one.
+
+    Each is sorted when it is asked for, in any thread: its scores, ascending, and its outcomes, (m,) bool.
+
+    Parameters
+    ----------
+    y_true, scores : array_like or predictions
+        As for `reduce_to_binary`.
+    shape : NotionShape
+        The problems of "confidence" or "top-label".
+    """
+    y_true, scores = with_codes(y_true, scores)
+    label, confidence = top_label(scores, "proba")
+    happened = label == as_labels(y_true, len(label), shape.n_classes)
+    if shape.n_problems == 1:
+        return np.array([len(label)]), lambda problem: _sorted_scores(confidence, happened)
+    ends = np.cumsum(np.bincount(label, minlength=shape.n_classes))
+    by_class = np.argsort(label.astype(np.min_scalar_type(shape.n_classes)), kind="stable")
+    rows = np.split(by_class, ends[:-1])
+    return np.diff(ends, prepend=0), lambda problem: _sorted_scores(
+        confidence[rows[problem]], happened[rows[problem]]
+    )
+
+
+def _has_columns(scores: Any) -> bool:
+    """Whether there is a score for every class."""
+    if isinstance(scores, Announcement):
+        return isinstance(scores, (Predictions, MultilabelPrediction))
+    return n_axes(scores) == 2
+
+
+def top_label(scores: Any, what: str = "scores") -> tuple[np.ndarray, np.ndarray]:
+    """Predicted class c(x) and its score h(x), both (n,), of whatever `reduce_to_binary` takes.
+
+    Of P(Y = 1) these are 1 where it is above 0.5 and else 0, and the larger of p and 1 - p.
+    """
+    if isinstance(scores, (ConfidencePrediction, MultilabelPrediction)):
+        raise InputError(str(lacks(scores.kind, "notion:top-label")))
+    if (event := event_scores(scores)) is not None:
+        return (event > 0.5).astype(np.int64), np.maximum(event, 1 - event)
+    if isinstance(scores, (Predictions, TopLabelPrediction, TopKPrediction)):
+        return scores.label, scores.confidence
+    return highest_checked(scores, what)
+
+
+def ranked_classes(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k <= L highest classes of each row, best first, and their scores, both (n, k).
+
+    Ties go to the lowest index.
+    """
+    few = 8 * k <= scores.shape[1]
+    ranked = map_row_blocks(
+        lambda block: _best_by_rounds(block, k) if few else np.argsort(-block, axis=1, kind="stable")[:, :k],
+        scores,
+    )
+    return ranked, np.take_along_axis(scores, ranked, axis=1)
+
+
+def _best_by_rounds(block: np.ndarray, k: int) -> np.ndarray:
+    """Take the highest of what is left, k times: for few of many classes faster than a full sort."""
+    left, rows = block.copy(), np.arange(len(block))
+    ranked = np.empty((len(block), k), dtype=np.int64)
+    for rank in range(k):
+        ranked[:, rank] = left.argmax(axis=1)
+        left[rows, ranked[:, rank]] = -1.0
+    return ranked
+
+
+def _top_problems(
+    shape: NotionShape,
+    labels: np.ndarray,
+    predicted: np.ndarray,
+    confidence: np.ndarray,
+    weights: np.ndarray | None,
+) -> BinaryProblems:
+    owner = shape.problems_of(predicted) if shape.n_problems > 1 else None
+    return _sorted_problems(shape, len(labels), owner, confidence, predicted == labels, weights)
+
+
+def _sorted_problems(
+    shape: NotionShape,
+    n_samples: int,
+    owner: np.ndarray | None,
+    scores: np.ndarray,
+    outcomes: np.ndarray,
+    weights: np.ndarray | None,
+) -> BinaryProblems:
+    """Sort entries and cut them into problems; entries beyond the first n are rows of the next claims."""
+    if owner is None:
+        offsets = np.array([0, len(scores)], dtype=np.int64)
+    else:
+        counts = np.bincount(owner, minlength=shape.n_problems)
+        offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    ordered, entries, happened = _sorted_entries(scores, outcomes, owner, offsets)
+    rows = entries % n_samples if len(scores) > n_samples else entries
+    return BinaryProblems(shape, n_samples, offsets, ordered, rows, happened, weights)
+
+
+def _sorted_entries(
+    scores: np.ndarray, outcomes: np.ndarray, owner: np.ndarray | None, offsets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sort entries by (owner, score): scores, entry numbers and outcomes in that order.
+
+    Owner, score, entry and outcome are packed into one uint64 and sorted as numbers, several times
+    faster than an argsort: floats that are not negative order like their bits, and float32 up to 1.0
+    takes 30 of them. float64 scores are then almost sorted, and a stable sort per problem finishes them.
+    """
+    low_bits = len(scores).bit_length() + 1
+    low_mask = 2**low_bits - 1
+    if (len(offsets) - 2).bit_length() + 30 + low_bits > 64:
+        order = np.argsort(scores) if owner is None else np.lexsort((scores, owner))
+        return scores[order], order, outcomes[order]
+    packed = np.empty(len(scores), dtype=np.uint64)
+    ordered = np.empty_like(scores)
+    entries = np.empty(len(scores), dtype=np.int64)
+    happened = np.empty(len(scores), dtype=bool)
+
+    def pack(block: slice) -> None:
+        bits = np.abs(scores[block], dtype=np.float32, casting="same_kind").view(np.uint32)  # abs(-0.0) = 0.0
+        key = bits.astype(np.uint64)
+        if owner is not None:
+            key |= owner[block].astype(np.uint64) << 30
+        key <<= low_bits
+        key |= np.arange(block.start, block.stop, dtype=np.uint64) << 1
+        packed[block] = key | outcomes[block]
+
+    def unpack(block: slice) -> None:
+        low = packed[block] & low_mask
+        happened[block] = low & 1
+        entries[block] = low >> 1
+        if scores.dtype == np.float32:
+            ordered[block] = (packed[block] >> low_bits & (2**30 - 1)).astype(np.uint32).view(np.float32)
+        else:
+            ordered[block] = scores[entries[block]]
+
+    def refine(problem: int) -> None:
+        span = slice(offsets[problem], offsets[problem + 1])
+        order = np.argsort(ordered[span], kind="stable")
+        for array in (ordered, entries, happened):
+            array[span] = array[span][order]
+
+    blocks = row_slices(len(scores))
+    map_threads(pack, blocks)
+    packed.sort()
+    map_threads(unpack, blocks)
+    if scores.dtype != np.float32:
+        map_threads(refine, np.flatnonzero(np.diff(offsets) > 1).tolist())
+    return ordered, entries, happened
+
+
+def _class_wise_problems(
+    shape: NotionShape, labels: np.ndarray, matrix: np.ndarray, weights: np.ndarray | None
+) -> BinaryProblems:
+    n_samples, n_classes = matrix.shape
+    scores = np.empty(n_samples * n_classes, dtype=matrix.dtype)
+    rows = np.empty(n_samples * n_classes, dtype=np.int32)
+    outcomes = np.empty(n_samples * n_classes, dtype=bool)
+
+    whole = np.array([0, n_samples])
+
+    def sort_class(code: int, column: np.ndarray, happened: np.ndarray) -> None:
+        span = slice(code * n_samples, (code + 1) * n_samples)
+        scores[span], rows[span], outcomes[span] = _sorted_entries(column, happened, None, whole)
+
+    _each_class(sort_class, labels, matrix)
+    offsets = np.arange(n_classes + 1, dtype=np.int64) * n_samples
+    return BinaryProblems(shape, n_samples, offsets, scores, rows, outcomes, weights)
+
+
+def _neighbours(n_classes: int) -> list[range]:
+    """Cut the columns into groups whose scores of one row share a line of a processor's cache."""
+    step = min(16, -(-n_classes // (4 * WORKERS)))
+    return [range(first, min(first + step, n_classes)) for first in range(0, n_classes, step)]
+
+
+def _each_class(
+    function: Callable[[int, np.ndarray, np.ndarray], Fitted], labels: np.ndarray, matrix: np.ndarray
+) -> list[Fitted]:
+    """Return what a function, called on threads, makes of each class: its code, scores and outcomes."""
+
+    def of_neighbours(codes: range) -> list[Fitted]:
+        columns = np.ascontiguousarray(matrix[:, codes.start : codes.stop].T)
+        single = labels.ndim == 1
+        return [
+            function(code, column, labels == code if single else np.ascontiguousarray(labels[:, code]))
+            for code, column in zip(codes, columns, strict=True)
+        ]
+
+    return list(chain.from_iterable(map_threads(of_neighbours, _neighbours(matrix.shape[1]))))
+
+
+def _sorted_scores(scores: np.ndarray, outcomes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sort scores with their outcomes, as `_sorted_entries` does, where nobody asks which row they are of."""
+    if scores.dtype != np.float32:
+        ordered, _, happened = _sorted_entries(scores, outcomes, None, np.array([0, len(scores)]))
+        return ordered, happened
+    packed = np.abs(scores).view(np.uint32) << 1 | outcomes
+    packed.sort()
+    return (packed >> 1).view(np.float32), (packed & 1) > 0

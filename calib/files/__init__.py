@@ -1,0 +1,1 @@
+"""Files: reading and its findings, calibrator files and projects."""

@@ -1,0 +1,336 @@
+"""Calibrator files: JSON that anyone can read, nobody can execute, and that is checked before use."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from sklearn.utils.validation import check_is_fitted
+
+from calib.base.exceptions import CalibratorFileError, InputError
+from calib.base.outputs import write_whole
+from calib.calibrators.acceptance import AcceptanceRule
+from calib.data.kinds import lacks
+from calib.files.calibrators.fields import closed, closed_schema, mismatch, short
+from calib.files.calibrators.origin import (
+    FittedOn,
+    decode_names,
+    decode_origin,
+    decode_rule,
+    encode_names,
+    encode_origin,
+    encode_rule,
+    names_schema,
+    origin_schema,
+    rule_schema,
+)
+from calib.files.calibrators.types import TYPES, Layout, layout_named, layout_of
+
+FORMAT = "calib-calibrator"
+VERSION = 1
+KEYS = ("format", "version", "type", "params", "state", "classes", "fitted_on", "checksum")
+
+#: Files above these are refused before they are parsed. Dirichlet scaling of 2,000 classes, the largest
+#: calibrator there is any use for, has 4 million numbers and 84 MB.
+MAX_BYTES = 128 * 2**20
+MAX_VALUES = 5_000_000
+MAX_CONTAINERS = 1_000_000
+
+
+def save(
+    calibrator: Any,
+    file: str | os.PathLike[str] | BinaryIO,
+    *,
+    class_names: Sequence[str] | None = None,
+    fitted_on: Any = None,
+    log: Sequence[str] = (),
+    choices: int = 1,
+) -> None:
+    """Write a fitted calibrator to a JSON file that `load` reads back to the last bit.
+
+    Parameters
+    ----------
+    calibrator : fitted calibrator
+        `MulticlassToBinary`, a scaling, `CanonicalBinning` or a binary calibrator.
+    file : path or binary file object
+        Where to write.
+    class_names : sequence of str, optional
+        L names in column order. Default: those of `fitted_on`, else `class_names_` of the calibrator,
+        else "0", "1", ...
+    fitted_on : predictions of any kind, optional
+        The calibration rows; only their number and fingerprint are recorded.
+    log : sequence of str
+        Fixes applied to these rows (`Examination.log`), one line each.
+    choices : int
+        Calibrators fitted on these rows from which this one was chosen by their labels, itself included;
+        `guarantee_card` of the loaded one divides alpha by it.
+
+    Raises
+    ------
+    CalibratorFileError
+        If a file cannot hold a calibrator of this type or size.
+    InputError
+        If `class_names` or `fitted_on` do not belong to the calibrator.
+    NotFittedError
+        If the calibrator is not fitted.
+    OSError
+        If a path cannot be written, for example because the disk is full; an earlier file is unchanged.
+
+    Notes
+    -----
+    A seed that is a generator is written as null: predictions do not depend on it.
+    """
+    data = dumps(calibrator, class_names=class_names, fitted_on=fitted_on, log=log, choices=choices)
+    if isinstance(file, (str, os.PathLike)):
+        write_whole(file, data)
+    else:
+        file.write(data)
+
+
+def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
+    """Read a calibrator file, check all of it, and only then build the calibrator.
+
+    Parameters
+    ----------
+    file : path or binary file object
+        A file written by `save`.
+
+    Returns
+    -------
+    calibrator
+        Predicts bit for bit what the saved one did. It carries `class_names_` (tuple of str, or None for
+        a binary calibrator), `fitted_on_` (`FittedOn`), and `rule_` where it was saved with a rule.
+
+    Raises
+    ------
+    CalibratorFileError
+        If the file is invalid; the message says what is wrong and where.
+    OSError
+        If a path cannot be read.
+    """
+    if isinstance(file, (str, os.PathLike)):
+        with Path(file).open("rb") as stream:
+            return loads(stream.read(MAX_BYTES + 1))
+    return loads(file.read(MAX_BYTES + 1))
+
+
+def dumps(
+    calibrator: Any,
+    *,
+    class_names: Sequence[str] | None = None,
+    fitted_on: Any = None,
+    log: Sequence[str] = (),
+    choices: int = 1,
+) -> bytes:
+    """Return what `save` writes, as bytes."""
+    layout = layout_of(calibrator, TYPES)
+    check_is_fitted(calibrator)
+    n_classes = getattr(calibrator, "n_classes_", None)
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        **layout.encode(calibrator),
+        "classes": encode_names(calibrator, n_classes, class_names, fitted_on),
+        "fitted_on": encode_origin(calibrator, fitted_on, log, choices),
+    }
+    if (rule := getattr(calibrator, "rule_", None)) is not None:
+        document["rule"] = encode_rule(rule)
+    _decode(document)
+    data = write_document(document)
+    _check_size(data)
+    return data
+
+
+def loads(data: bytes) -> Any:
+    """Return the calibrator in the bytes of a calibrator file; see `load`."""
+    document = read_document(data, FORMAT, VERSION, KEYS, may_lack=("rule",))
+    layout, params, state, names, origin, rule = _decode(document)
+    calibrator = layout.build(params, state)
+    calibrator.class_names_ = names
+    calibrator.fitted_on_ = origin
+    if rule is not None:
+        calibrator.rule_ = rule
+    return calibrator
+
+
+def write_document(document: dict[str, Any]) -> bytes:
+    """Return a document, whose last key becomes its checksum, as JSON with a line for each key."""
+    document["checksum"] = checksum(document)
+    lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in document.items())
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+def read_document(
+    data: Any,
+    format: str,
+    version: int,
+    keys: Sequence[str],
+    *,
+    may_lack: Sequence[str] = (),
+    n_values: int = MAX_VALUES,
+) -> dict[str, Any]:
+    """Return the document in the bytes of a file, without its checksum, which is checked.
+
+    Nothing is said of the values yet but that they are JSON: no key twice, no number that is not finite, and
+    at most `n_values` values. Keys in `may_lack` may be there or not.
+
+    Raises
+    ------
+    CalibratorFileError
+        If it is none of this format and version, has other keys, or was changed after it was written.
+    """
+    if not isinstance(data, (bytes, bytearray)):
+        raise CalibratorFileError("a calibrator file is read as bytes; open it in binary mode")
+    _check_size(data, n_values)
+    try:
+        document = json.loads(
+            bytes(data).decode("utf-8"),
+            object_pairs_hook=_unique,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+        )
+        if not isinstance(document, dict) or document.get("format") != format:
+            raise CalibratorFileError(
+                f'this is not a calibrator file: it is not a JSON object with "format": "{format}"'
+            )
+        if type(document.get("version")) is not int or document["version"] != version:
+            raise mismatch("version", f"{version} for this calib", document.get("version"))
+        closed(document, (*keys, *may_lack), "the file", may_lack)
+        stored = document.pop("checksum")
+        if stored != checksum(document):
+            raise CalibratorFileError(
+                "calibrator file: the checksum does not match the content; the file was changed or "
+                "damaged after it was saved"
+            )
+    except CalibratorFileError:
+        raise
+    except RecursionError:
+        raise CalibratorFileError("calibrator file: values are nested too deeply") from None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise CalibratorFileError(
+            "this is not a calibrator file: it is not JSON; give the file that calib wrote when the "
+            "calibrator was saved"
+        ) from None
+    except ValueError as error:
+        raise CalibratorFileError(f"this is not a calibrator file: {short(str(error))}") from None
+    return document
+
+
+def aligned(predictions: Any, calibrator: Any) -> Any:
+    """Put the columns or codes of predictions in the order of the classes that a calibrator was fitted on.
+
+    If both name their classes, they are matched by name; default names "0", "1", ... count as unnamed.
+    Predictions already in order are returned unchanged. P(Y = 1) of the other class becomes 1 - p.
+
+    Raises
+    ------
+    InputError
+        If the classes are not those of the calibrator, their number differs, or it needs more than there is.
+    """
+    n_classes, names = getattr(calibrator, "n_classes_", None), getattr(calibrator, "class_names_", None)
+    if n_classes is None:
+        if lacks(predictions.kind, "calibrator:one score") is not None:
+            raise InputError(
+                f"a {type(calibrator).__name__} calibrates the scores of one event, not class probabilities"
+            )
+        return predictions if names is None else predictions.in_order_of(names)
+    if predictions.kind in ("binary", "confidence"):
+        raise InputError(str(lacks(predictions.kind, "notion:top-label")))
+    if predictions.kind in ("top-label", "top-k"):
+        return predictions.in_order_of(names)
+    if predictions.n_classes != n_classes:
+        raise InputError(
+            f"the calibrator was fitted on {n_classes} classes, the predictions have {predictions.n_classes}"
+        )
+    return predictions if names is None else predictions.in_order_of(names)
+
+
+def matched_by_position(predictions: Any, calibrator: Any) -> bool:
+    """Whether columns are taken to be in order, because predictions or calibrator name no classes.
+
+    In place of a calibrator, `calibrator` may be the predictions that it was fitted on.
+    """
+    held = getattr(predictions, "class_names", None)
+    names = getattr(calibrator, "class_names_", getattr(calibrator, "class_names", None))
+    if held is None or names is None:
+        return True
+    numbers = tuple(str(code) for code in range(len(held)))
+    return tuple(names) != tuple(held) and numbers in (tuple(held), tuple(names))
+
+
+def checksum(document: dict[str, Any]) -> str:
+    """Return the SHA-256 of a file's content without its checksum: keys sorted, no spaces, ASCII.
+
+    It detects damage. It is not a signature: whoever changes a file can compute it again.
+    """
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of version 1 files, shipped as calibrator.schema.json.
+
+    It describes keys, types and ranges of single values. `load` also checks what a schema cannot say:
+    order, agreement of sizes and counts, finiteness, and the checksum.
+    """
+    shared = {
+        "format": {"const": FORMAT},
+        "version": {"const": VERSION},
+        "classes": names_schema(),
+        "fitted_on": origin_schema(),
+        "rule": rule_schema(),
+        "checksum": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "calib calibrator file, version 1",
+        "anyOf": [
+            closed_schema(shared | layout.schema()["properties"], ("rule",)) for layout in TYPES.values()
+        ],
+    }
+
+
+def _decode(
+    document: dict[str, Any],
+) -> tuple[Layout, dict, dict, tuple[str, ...] | None, FittedOn, AcceptanceRule | None]:
+    """Check every value of a document and return what a calibrator is built from."""
+    layout = layout_named(document["type"], TYPES, "type")
+    sizes: dict[str, int] = {}
+    params = layout.params.decode(document["params"], "params", sizes)
+    state = layout.decode_state(params, document["state"], "state", sizes)
+    names = decode_names(document["classes"], sizes.get("L"))
+    rule = decode_rule(document["rule"], sizes.get("L")) if "rule" in document else None
+    return layout, params, state, names, decode_origin(document["fitted_on"], sizes.get("n")), rule
+
+
+def _check_size(data: bytes | bytearray, n_values: int = MAX_VALUES) -> None:
+    for size, most, unit in (
+        (len(data), n_values // MAX_VALUES * MAX_BYTES, "bytes"),
+        (data.count(b","), n_values, "values"),
+        (data.count(b"[") + data.count(b"{"), MAX_CONTAINERS, "lists and objects"),
+    ):
+        if size > most:
+            raise CalibratorFileError(f"calibrator file: more than {most:,} {unit}; it is too large to load")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        raise CalibratorFileError("calibrator file: an object has the same key twice")
+    return document
+
+
+def _refuse_constant(text: str) -> Any:
+    raise CalibratorFileError(f"calibrator file: holds {text}, which is not a finite number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise CalibratorFileError(f"calibrator file: holds {short(text)}, which is not a finite number")
+    return value

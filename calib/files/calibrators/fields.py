@@ -1,0 +1,334 @@
+"""What one value of a calibrator file may be: how it is written, checked, read and described.
+
+A field writes a Python or NumPy value as JSON (`encode`), checks a JSON value and returns the Python or
+NumPy value (`decode`), and describes itself in JSON Schema (`schema`). `decode` raises
+`CalibratorFileError` and nothing else, whatever the JSON value is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from calib.base.exceptions import CalibratorFileError
+
+#: Whole numbers in a file are at most this, so that they fit an int64 array with room to add.
+LARGEST = 2**62
+
+#: Sizes by name as read so far: "L" is the number of classes.
+Sizes = dict[str, int]
+
+
+def short(value: Any) -> str:
+    """Describe a JSON value in at most about 60 characters."""
+    if isinstance(value, (list, dict)):
+        return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value):,}"
+    if isinstance(value, int) and abs(value) > LARGEST:
+        return "a whole number out of range"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def mismatch(where: str, expected: str, value: Any) -> CalibratorFileError:
+    """Return the error that says what was expected somewhere in the file, and what is there."""
+    return CalibratorFileError(f"calibrator file: {where} must be {expected}; got {short(value)}")
+
+
+class Field(Protocol):
+    """One value of a file."""
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema of the value."""
+
+    def encode(self, value: Any) -> Any:
+        """Return the value as JSON types."""
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Return the checked value, or raise `CalibratorFileError`."""
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A number, a text, or true or false.
+
+    Parameters
+    ----------
+    expected : str
+        What the value must be, in words.
+    is_sound : callable
+        Whether a JSON value meets that.
+    schema : dict
+        The same as JSON Schema.
+    encode : callable
+        Makes the JSON value.
+    size : str, optional
+        Name of the value as a dimension of arrays, such as "L"; its value must agree throughout the file.
+    """
+
+    expected: str
+    is_sound: Callable[[Any], bool]
+    schema: dict[str, Any]
+    encode: Callable[[Any], Any]
+    size: str | None = None
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Return the value if it is sound."""
+        if not self.is_sound(value):
+            raise mismatch(where, self.expected, value)
+        if self.size is not None and sizes.setdefault(self.size, value) != value:
+            raise mismatch(where, f"{sizes[self.size]}, the {self.size} of the rest", value)
+        return value
+
+
+def whole(low: int = 1, high: int = LARGEST, *, size: str | None = None) -> Scalar:
+    """Return the field of a whole number from `low` to `high`."""
+    return Scalar(
+        f"a whole number from {low} to {high}",
+        lambda value: type(value) is int and low <= value <= high,
+        {"type": "integer", "minimum": low, "maximum": high},
+        int,
+        size,
+    )
+
+
+def real(low: float = -math.inf, high: float = math.inf) -> Scalar:
+    """Return the field of a finite number from `low` to `high`."""
+
+    def is_sound(value: Any) -> bool:
+        finite = (
+            math.isfinite(value) if type(value) is float else type(value) is int and abs(value) <= LARGEST
+        )
+        return finite and low <= value <= high
+
+    return Scalar(
+        f"a finite number from {low} to {high}",
+        is_sound,
+        {"type": "number"} | _bounds(low, high),
+        lambda value: value if type(value) is int else float(value),
+    )
+
+
+def choice(*words: str) -> Scalar:
+    """Return the field of one of a few words."""
+    expected = "one of " + ", ".join(map(repr, words))
+    return Scalar(
+        expected, lambda value: isinstance(value, str) and value in words, {"enum": list(words)}, str
+    )
+
+
+def either(one: Scalar, other: Scalar) -> Scalar:
+    """Return the field of a value that is one of two kinds."""
+    return Scalar(
+        f"{one.expected} or {other.expected}",
+        lambda value: one.is_sound(value) or other.is_sound(value),
+        {"anyOf": [one.schema, other.schema]},
+        lambda value: (other if isinstance(value, str) else one).encode(value),
+    )
+
+
+def text(expected: str, is_sound: Callable[[str], Any], **schema: Any) -> Scalar:
+    """Return the field of a text that `is_sound` accepts."""
+    return Scalar(
+        expected,
+        lambda value: isinstance(value, str) and bool(is_sound(value)),
+        {"type": "string"} | schema,
+        str,
+    )
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """Null, or another field."""
+
+    field: Field
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """Either of the two."""
+        return {"anyOf": [{"type": "null"}, self.field.schema]}
+
+    def encode(self, value: Any) -> Any:
+        """Return None or the other field's JSON."""
+        return None if value is None else self.field.encode(value)
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Check what is there unless it is null."""
+        return None if value is None else self.field.decode(value, where, sizes)
+
+
+FLAG = Scalar("true or false", lambda value: type(value) is bool, {"type": "boolean"}, bool)
+
+#: A seed; generators, whose state says nothing about the fit, are written as null.
+SEED = Maybe(
+    replace(whole(0), encode=lambda seed: int(seed) if isinstance(seed, (int, np.integer)) else None)
+)
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array of float64 (or int64, `whole`) with values in [low, high] and named dimensions.
+
+    Parameters
+    ----------
+    dims : tuple of str
+        Names of the one or two dimensions, each a letter that stands for the same number throughout
+        one calibrator, possibly less one: ("b",), ("L-1",), ("m", "L").
+    order : str
+        "" (any), "increasing" (strictly) or "non-decreasing".
+    """
+
+    dims: tuple[str, ...]
+    low: float = -math.inf
+    high: float = math.inf
+    order: str = ""
+    whole: bool = False
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """(Nested) arrays of bounded numbers; order and agreement of sizes are not in the schema."""
+        number = {"type": "integer" if self.whole else "number"} | _bounds(self.low, self.high)
+        inner = {"type": "array", "items": number}
+        return inner if len(self.dims) == 1 else {"type": "array", "items": inner}
+
+    def encode(self, value: Any) -> Any:
+        """Return nested lists."""
+        return np.asarray(value, dtype=np.int64 if self.whole else np.float64).tolist()
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Check type, shape, finiteness, range and order."""
+        rows = [value] if len(self.dims) == 1 else value
+        if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+            raise mismatch(where, f"a list of {'numbers' if rows is not value else 'rows'}", value)
+        number_type = int if self.whole else float
+        for row in rows:
+            wrong = [number for number in row if type(number) is not number_type]
+            if wrong:
+                numbers = "whole numbers" if self.whole else "numbers with a decimal point"
+                raise mismatch(where, f"a list of {numbers}", wrong[0])
+            if self.whole and any(abs(number) > LARGEST for number in row):
+                raise mismatch(where, f"at most {LARGEST} everywhere", row)
+        if len(self.dims) == 2:
+            _bind(self.dims[0], len(rows), where, sizes)
+        for row in rows:
+            _bind(self.dims[-1], len(row), where, sizes)
+        array = np.array(rows, dtype=np.int64 if self.whole else np.float64)
+        self._check_values(array, where)
+        return array[0] if len(self.dims) == 1 else array.reshape(len(rows), -1 if rows else sizes["L"])
+
+    def _check_values(self, array: np.ndarray, where: str) -> None:
+        if not np.isfinite(array).all():
+            raise CalibratorFileError(f"calibrator file: {where} holds a number that is not finite")
+        outside = array[(array < self.low) | (array > self.high)]
+        if len(outside):
+            raise mismatch(where, f"numbers from {self.low} to {self.high}", outside[0].item())
+        steps = np.diff(array)
+        if (self.order == "increasing" and (steps <= 0).any()) or (self.order and (steps < 0).any()):
+            at = int(steps.argmin())
+            raise CalibratorFileError(
+                f"calibrator file: {where} must be {self.order}; entries {at} and {at + 1} are not"
+            )
+
+
+@dataclass(frozen=True)
+class WordOrArray:
+    """One of a few words, or a matrix that is not empty."""
+
+    word: Scalar
+    array: Array
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """Either of the two."""
+        return {"anyOf": [self.word.schema, self.array.schema]}
+
+    def encode(self, value: Any) -> Any:
+        """Return the word, or nested lists."""
+        return (self.word if isinstance(value, str) else self.array).encode(value)
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Check what is there; arrays become tuples, so that parameters can be compared."""
+        if not value or not isinstance(value, list):
+            return self.word.decode(value, where, sizes)
+        return tuple(map(tuple, self.array.decode(value, where, sizes).tolist()))
+
+
+@dataclass(frozen=True)
+class Record:
+    """An object with exactly these keys; their values are checked in this order.
+
+    Parameters
+    ----------
+    fields : dict
+        Field of each key.
+    later : dict
+        Keys that earlier files lack, and the value where one is missing, which is not written.
+    """
+
+    fields: dict[str, Field]
+    later: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """An object with exactly these keys."""
+        return closed_schema({name: field.schema for name, field in self.fields.items()}, self.later)
+
+    def encode(self, value: Any) -> dict[str, Any]:
+        """Return the attributes of these names as JSON types."""
+        return {
+            name: field.encode(getattr(value, name))
+            for name, field in self.fields.items()
+            if name not in self.later or not self._is_left_out(name, getattr(value, name))
+        }
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> dict[str, Any]:
+        """Check the keys, then each value."""
+        closed(value, self.fields, where, self.later)
+        return {
+            name: field.decode(value[name], f"{where}.{name}", sizes) if name in value else self.later[name]
+            for name, field in self.fields.items()
+        }
+
+    def _is_left_out(self, name: str, value: Any) -> bool:
+        default = self.later[name]
+        return value is None if default is None else isinstance(value, str) and value == default
+
+
+def _bounds(low: float, high: float) -> dict[str, Any]:
+    return {key: bound for key, bound in (("minimum", low), ("maximum", high)) if math.isfinite(bound)}
+
+
+def _bind(name: str, size: int, where: str, sizes: Sizes) -> None:
+    letter, less = (name[:-2], 1) if name.endswith("-1") else (name, 0)
+    if sizes.setdefault(letter, size + less) != size + less:
+        raise CalibratorFileError(
+            f"calibrator file: {where} has {size:,} entries where the rest of the file asks for "
+            f"{sizes[letter] - less:,}"
+        )
+
+
+def closed(value: Any, names: Collection[str], where: str, may_lack: Collection[str] = ()) -> dict[str, Any]:
+    """Return `value` if it is an object with these keys (`may_lack` some), or raise `CalibratorFileError`."""
+    if not isinstance(value, dict):
+        raise mismatch(where, "an object", value)
+    for name in names:
+        if name not in value and name not in may_lack:
+            raise CalibratorFileError(f"calibrator file: {where} lacks {name!r}")
+    for name in value:
+        if name not in names:
+            raise CalibratorFileError(f"calibrator file: {where} has an unknown key {short(name)}")
+    return value
+
+
+def closed_schema(properties: dict[str, Any], may_lack: Collection[str] = ()) -> dict[str, Any]:
+    """Return the JSON Schema of an object with exactly these keys, some of which it `may_lack`."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [name for name in properties if name not in may_lack],
+        "additionalProperties": False,
+    }

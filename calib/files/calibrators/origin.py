@@ -1,0 +1,235 @@
+"""What a calibrator file says besides the calibrator: class names, and what it was fitted on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from calib.base.exceptions import CalibratorFileError, InputError
+from calib.base.version import __version__
+from calib.calibrators.acceptance import NEVER, AcceptanceRule
+from calib.data.announcements import BinaryPrediction
+from calib.data.validation import check_count
+from calib.files.calibrators.fields import (
+    FLAG,
+    Array,
+    Maybe,
+    Record,
+    Scalar,
+    choice,
+    mismatch,
+    real,
+    text,
+    whole,
+)
+
+#: Longest class name in a file, in characters.
+MAX_NAME = 1_000
+#: Most fixes a file records.
+MAX_FIXES = 100
+
+_DATE = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def _is_date(date: str) -> bool:
+    try:
+        return datetime.strptime(date, _DATE).strftime(_DATE) == date
+    except ValueError:
+        return False
+
+
+def _matching(pattern: str, expected: str) -> Scalar:
+    return text(expected, re.compile(pattern).fullmatch, pattern=f"^{pattern}$")
+
+
+#: A line of text that a user or calib wrote: a name or a fix.
+_LINE = text(
+    f"a text of at most {MAX_NAME} characters",
+    lambda line: len(line) <= MAX_NAME and not re.search("[\ud800-\udfff]", line),
+    maxLength=MAX_NAME,
+)
+_ORIGIN = Record(
+    {
+        "n": Maybe(whole()),
+        "fingerprint": Maybe(_matching("[0-9a-f]{32}", "null or 32 hex digits")),
+        "date": text("a UTC time like 2026-01-31T12:00:00Z", _is_date, format="date-time"),
+        "calib_version": _matching("[0-9A-Za-z.+!_-]{1,40}", "a version number"),
+    }
+)
+
+
+#: Among how many calibrators this one was chosen, if it was.
+_CHOICES = whole(2)
+
+
+#: The rule that accepts predictions, where the calibrator carries one.
+_RULE = Record(
+    {
+        "target": choice("accuracy", "reviews", "cost"),
+        "value": real(0.0),
+        "by": Maybe(choice("class")),
+        "alpha": real(0.0, 1.0),
+        "of_event": FLAG,
+        "thresholds": Array(("T",), 0.0, NEVER),
+        "guarantee": Maybe(_LINE),
+    }
+)
+
+
+@dataclass(frozen=True)
+class FittedOn:
+    """Where a calibrator came from, as its file says.
+
+    Attributes
+    ----------
+    n_samples : int or None
+        Number of calibration rows; None if they were not given to `save`.
+    fingerprint : str or None
+        `Predictions.fingerprint` of the calibration rows, 32 hex digits.
+    date : str
+        When it was first saved, UTC, like "2026-01-31T12:00:00Z".
+    calib_version : str
+        Version of calib that saved it.
+    log : tuple of str
+        Fixes applied to the calibration rows; if there are none, the file has no log.
+    choices : int
+        Calibrators fitted on these rows from which this one was chosen by their labels, itself included; if
+        it was the only one, the file does not say so.
+    """
+
+    n_samples: int | None
+    fingerprint: str | None
+    date: str
+    calib_version: str
+    log: tuple[str, ...] = ()
+    choices: int = 1
+
+
+def today() -> str:
+    """Return the time now, UTC, as files write it."""
+    return datetime.now(UTC).strftime(_DATE)
+
+
+def decode_names(raw: Any, n_classes: int | None) -> tuple[str, ...] | None:
+    """Return the checked names; of a binary calibrator (`n_classes` None) None or those of two classes."""
+    if n_classes is None:
+        if raw is None:
+            return None
+        if not isinstance(raw, list) or len(raw) != 2:
+            raise mismatch("classes", "null, or the two classes of a binary calibrator", raw)
+        n_classes = 2
+    if not isinstance(raw, list) or len(raw) != n_classes:
+        raise mismatch("classes", f"a list of {n_classes:,} names", raw)
+    names = _lines(raw, "classes")
+    if len(set(names)) != len(names):
+        raise CalibratorFileError("calibrator file: classes must be distinct; a name occurs twice")
+    return names
+
+
+def decode_origin(raw: Any, n_points: int | None) -> FittedOn:
+    """Return the checked origin; `n_points` is the number of rows that the state counts, if it does."""
+    lines: tuple[str, ...] = ()
+    choices = 1
+    raw = dict(raw) if isinstance(raw, dict) else raw
+    if isinstance(raw, dict) and "choices" in raw:
+        choices = _CHOICES.decode(raw.pop("choices"), "fitted_on.choices", {})
+    if isinstance(raw, dict) and "log" in raw:
+        log = raw.pop("log")
+        if not isinstance(log, list) or not 0 < len(log) <= MAX_FIXES:
+            raise mismatch("fitted_on.log", f"a list of 1 to {MAX_FIXES} texts", log)
+        lines = _lines(log, "fitted_on.log")
+    origin = _ORIGIN.decode(raw, "fitted_on", {})
+    if None not in (origin["n"], n_points) and origin["n"] != n_points:
+        raise mismatch("fitted_on.n", f"{n_points:,}, the number of rows in state", origin["n"])
+    return FittedOn(
+        origin["n"], origin["fingerprint"], origin["date"], origin["calib_version"], lines, choices
+    )
+
+
+def encode_names(
+    calibrator: Any, n_classes: int | None, class_names: Sequence[str] | None, fitted_on: Any
+) -> list[str] | None:
+    """Return the names to store, or raise `InputError` if there is not one per class."""
+    if n_classes is None:
+        if isinstance(fitted_on, BinaryPrediction):
+            return list(fitted_on.class_names if class_names is None else map(str, class_names))
+        former = getattr(calibrator, "class_names_", None)
+        return None if former is None else list(former)
+    if fitted_on is not None and n_classes != fitted_on.n_classes:
+        raise InputError(
+            f"the calibrator was fitted on {n_classes} classes, fitted_on has {fitted_on.n_classes}; "
+            "pass the rows it was fitted on"
+        )
+    names = fitted_on.class_names if class_names is None and fitted_on is not None else class_names
+    if names is None:
+        names = getattr(calibrator, "class_names_", None) or [str(code) for code in range(n_classes)]
+    if isinstance(names, str) or len(names) != n_classes:
+        raise InputError(f"class_names needs one name per class: got {len(names)} for {n_classes}")
+    return [str(name) for name in names]
+
+
+def encode_origin(
+    calibrator: Any, fitted_on: Any, log: Sequence[str] = (), choices: int = 1
+) -> dict[str, Any]:
+    """Return the origin to store: of `fitted_on`, else what the calibrator was loaded with."""
+    origin = getattr(calibrator, "fitted_on_", None)
+    choices = max(check_count(choices, "choices"), 1 if origin is None else origin.choices)
+    if fitted_on is not None or origin is None:
+        n, fingerprint = (None, None) if fitted_on is None else (fitted_on.n_samples, fitted_on.fingerprint)
+        origin = FittedOn(n, fingerprint, today(), __version__)
+    lines = [str(line)[:MAX_NAME] for line in (*log, *origin.log)][:MAX_FIXES]
+    return {
+        "n": origin.n_samples,
+        "fingerprint": origin.fingerprint,
+        "date": origin.date,
+        "calib_version": origin.calib_version,
+        **({"log": lines} if lines else {}),
+        **({"choices": choices} if choices > 1 else {}),
+    }
+
+
+def encode_rule(rule: AcceptanceRule) -> dict[str, Any]:
+    """Return the rule to store; a threshold that accepts nothing is written as `NEVER`."""
+    return _RULE.encode(replace(rule, thresholds=np.minimum(rule.thresholds, NEVER)))
+
+
+def decode_rule(raw: Any, n_classes: int | None) -> AcceptanceRule:
+    """Return the checked rule of a calibrator of so many classes (None: of one score)."""
+    values = _RULE.decode(raw, "rule", {})
+    expected = 1 if values["by"] is None else n_classes or (2 if values["of_event"] else 1)
+    thresholds = values.pop("thresholds")
+    if len(thresholds) != expected:
+        raise mismatch("rule.thresholds", f"a list of {expected:,} numbers", thresholds.tolist())
+    thresholds = np.where(thresholds >= NEVER, np.inf, thresholds)
+    return AcceptanceRule(thresholds=thresholds, **values)
+
+
+def rule_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the rule."""
+    return _RULE.schema
+
+
+def names_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the names."""
+    return {
+        "anyOf": [
+            {"type": "null"},
+            {"type": "array", "items": _LINE.schema, "uniqueItems": True, "minItems": 2},
+        ]
+    }
+
+
+def origin_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the origin."""
+    schema = _ORIGIN.schema
+    log = {"type": "array", "items": _LINE.schema, "minItems": 1, "maxItems": MAX_FIXES}
+    return schema | {"properties": schema["properties"] | {"log": log, "choices": _CHOICES.schema}}
+
+
+def _lines(raw: list[Any], where: str) -> tuple[str, ...]:
+    return tuple(_LINE.decode(line, f"{where}[{index}]", {}) for index, line in enumerate(raw))

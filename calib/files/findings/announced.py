@@ -1,0 +1,390 @@
+"""Findings about files that hold less than a vector: a class with its confidence, a confidence, one score."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from calib.data.predictions import weight_words
+from calib.files.findings.codes import Finding, counted, some
+from calib.files.findings.confidence import few_distinct
+from calib.files.readers.answers import ANOTHER, as_outcomes, classes_in, missing_cells
+from calib.files.readers.raw_predictions import RawPredictions, are_single_percentages, from_log_odds
+from calib.files.readers.tables import as_keys, some_names
+
+#: Below this many rows nothing can be said about a calibration error.
+FEWEST_ROWS = 30
+ROWS_PER_BIN = 5
+
+
+def find_announced_faults(raw: RawPredictions, *, n_bins: int, points_per_bin: int) -> list[Finding]:
+    """Return the findings about predictions that are no vectors, but for ids, columns and overlap."""
+    if raw.kind == "multilabel":
+        return _of_several(raw, n_bins)
+    score = raw.proba[:, 0]
+    finite = np.isfinite(raw.proba).all(axis=1)
+    found: list[Finding | None] = [
+        _abstentions(raw),
+        _not_finite(raw, finite & ~raw.abstained),
+        _as_binary(raw),
+        _class_wise_output(raw),
+    ]
+    usable = score[finite & ~raw.abstained]
+    if len(usable):
+        found += [_scale(raw, usable), _saturated(raw, usable), few_distinct(usable)]
+        found.append(_few_rows(len(usable), n_bins))
+    found += [_labels(raw), _too_many_labels(raw), _disagreement(raw), *_classes(raw, points_per_bin)]
+    return [finding for finding in found if finding is not None]
+
+
+def _of_several(raw: RawPredictions, n_bins: int) -> list[Finding]:
+    """Return the findings about scores of classes several of which can be true."""
+    finite = np.isfinite(raw.proba).all(axis=1)
+    found: list[Finding | None] = [_not_finite(raw, finite)]
+    usable = raw.proba[finite]
+    if len(usable):
+        found += [_scale(raw, usable), _few_rows(len(usable), n_bins)]
+    if raw.labels is None:
+        found.append(_labels(raw))
+    else:
+        times = np.nan_to_num(raw.labels.astype(np.float64)).sum(axis=0)
+        never = np.array(raw.names, dtype=object)[times == 0]
+        if len(never):
+            found.append(_about("class_never_true", never, raw.n_classes, "never true"))
+    return [finding for finding in found if finding is not None]
+
+
+def as_class_wise(data: RawPredictions) -> RawPredictions:
+    """Return scores of every class, one of which is true, as scores that need not sum to 1."""
+    codes = data.codes()
+    labels = None
+    if codes is not None:
+        labels = (codes[:, None] == np.arange(data.n_classes)).astype(np.float64)
+        labels[codes < 0] = np.nan
+    return replace(data, kind="multilabel", labels=labels, class_names=data.names)
+
+
+def _class_wise_output(raw: RawPredictions) -> Finding | None:
+    """Note the scores of every class that class-wise calibration wrote beside the class it announces."""
+    cells = {
+        name[2:-1]: values for name, values in raw.metadata.items() if name[:2] == "p(" and name[-1] == ")"
+    }
+    calibrated = raw.roles is not None and raw.roles.probabilities == ("calibrated",)
+    if raw.kind != "top-label" or not calibrated or len(cells) < 2 or not set(raw.names) <= cells.keys():
+        return None
+
+    def spread(data: RawPredictions) -> RawPredictions:
+        columns = {name: data.metadata[f"p({name})"] for name in cells}
+        further = {name: values for name, values in data.metadata.items() if name[:2] != "p("}
+        scores = np.stack([np.asarray(values, dtype=np.float64) for values in columns.values()], axis=1)
+        named = replace(data, proba=scores, class_names=tuple(columns), metadata=further)
+        return as_class_wise(replace(named, predicted=None, roles=None))
+
+    return Finding(
+        "class_wise_scores",
+        "note",
+        "the announced class is read with its calibrated score. The scores of all classes are there too, and "
+        "do not sum to 1, as class-wise calibration leaves them; for class-wise errors the fix reads those.",
+        columns=tuple(f"p({name})" for name in cells),
+        repair=spread,
+    )
+
+
+def _abstentions(raw: RawPredictions) -> Finding | None:
+    none = raw.abstained
+    if not none.any():
+        return None
+    assert raw.predicted is not None
+    rows = np.flatnonzero(none)
+    values = classes_in(raw.predicted[none]) or ("(empty)",)
+    return Finding(
+        "abstentions",
+        "note",
+        f"{len(rows):,} of {counted(raw.n_samples, 'row')} {'is' if len(rows) == 1 else 'are'} no answer "
+        f"({some_names(values)}; {some(rows)}): set apart, neither right nor wrong. The coverage is "
+        f"{1 - none.mean():.1%}. If other values are no answer, or these are answers, name the values.",
+        rows,
+        values,
+    )
+
+
+def _not_finite(raw: RawPredictions, good: np.ndarray) -> Finding | None:
+    rows = np.flatnonzero(~good & ~raw.abstained)
+    if not len(rows):
+        return None
+
+    def drop(data: RawPredictions) -> RawPredictions:
+        return data.take(np.isfinite(data.proba).all(axis=1) | data.abstained)
+
+    every = len(rows) == raw.n_samples
+    how = "check the column." if every else "the fix removes those rows."
+    return Finding(
+        "not_finite",
+        "error",
+        f"{len(rows):,} of {counted(raw.n_samples, 'row')} have no number as score ({some(rows)}); {how}",
+        rows,
+        repair=None if every else drop,
+    )
+
+
+def _scale(raw: RawPredictions, usable: np.ndarray) -> Finding | None:
+    low, high = float(usable.min()), float(usable.max())
+    what = f"the scores run from {low:.4g} to {high:.4g}"
+    if low >= 0.0 and high <= 1.0 + 1e-6:
+        return None
+    if raw.scale == "logits" and raw.kind in ("binary", "multilabel"):
+        return Finding(
+            "logits", "note", f"{what}: log-odds by their name, which become 1 / (1 + exp(-score))."
+        )
+    if raw.scale == "log_probabilities" and high <= 1e-6:
+        return Finding(
+            "log_probabilities", "note", f"{what}: log-probabilities by their name, which become exp(score)."
+        )
+    if low >= 0.0 and high <= 100.0:
+        sure = are_single_percentages(usable)
+        how = "they are divided by 100" if sure else "the fix divides by 100"
+        return Finding(
+            "percent",
+            "note" if sure else "error",
+            f"{what}: percentages; {how}.",
+            repair=lambda data: replace(data, proba=data.proba / data.proba.dtype.type(100.0)),
+        )
+    if raw.kind in ("binary", "multilabel"):
+        event = "the positive class" if raw.kind == "binary" else "each class"
+        return Finding(
+            "logits",
+            "error",
+            f"{what}: they look like log-odds of {event}. The fix makes them 1 / (1 + exp(-score)).",
+            repair=lambda data: replace(data, proba=from_log_odds(data.proba), scale="probabilities"),
+        )
+    if high <= 1e-6:
+        return Finding(
+            "log_probabilities",
+            "error",
+            f"{what}: none is above 0, so they look like logarithms of a probability. The fix takes exp.",
+            repair=lambda data: replace(data, proba=np.exp(np.minimum(data.proba.astype(np.float64), 0.0))),
+        )
+    rows = np.flatnonzero((raw.proba[:, 0] < 0.0) | (raw.proba[:, 0] > 1.0 + 1e-6))
+    return Finding(
+        "negative",
+        "error",
+        f"{what}, and a confidence lies in [0, 1]: {len(rows):,} rows do not ({some(rows)}). Write the "
+        "probability of the predicted class.",
+        rows,
+    )
+
+
+def _saturated(raw: RawPredictions, usable: np.ndarray) -> Finding | None:
+    rows = np.flatnonzero(raw.proba[:, 0] >= 1.0)
+    if not len(rows) or usable.max() > 1.0 + 1e-6:
+        return None
+    return Finding(
+        "saturated",
+        "note",
+        f"{len(rows):,} of {raw.n_samples:,} rows ({len(rows) / raw.n_samples:.1%}) have a score of exactly "
+        "1. Scores that were rounded up cannot be told apart; export more digits if there are any.",
+        rows,
+    )
+
+
+def _few_rows(n_rows: int, n_bins: int) -> Finding | None:
+    if n_rows >= ROWS_PER_BIN * n_bins:
+        return None
+    return Finding(
+        "too_few_rows",
+        "warning" if n_rows < FEWEST_ROWS else "note",
+        f"{counted(n_rows, 'row')} for {n_bins} bins are {n_rows / n_bins:.2g} rows a bin; below "
+        f"{ROWS_PER_BIN}, most of an error is sampling noise. Use fewer bins or more rows, and read the "
+        "noise floor first.",
+    )
+
+
+def _as_binary(raw: RawPredictions) -> Finding | None:
+    """Note that a score is P(Y = 1); the fix makes two columns of it, for the confidence in either class."""
+    if raw.kind != "binary" or (raw.labels is not None and len(classes_in(raw.labels)) > 2):
+        return None
+    negative, positive = raw.names
+
+    def widen(data: RawPredictions) -> RawPredictions:
+        p = data.proba[:, 0]
+        finite = p[np.isfinite(p)]
+        if len(finite) and (finite.min() < 0.0 or finite.max() > 100.0):
+            p = from_log_odds(p)
+        elif len(finite) and finite.max() > 1.0 + 1e-6:
+            p = p / p.dtype.type(100.0)
+        both = np.stack([1.0 - p, p], axis=1).astype(data.proba.dtype)
+        codes = data.codes()
+        labels = data.labels
+        if codes is not None and labels is not None:
+            named = np.array([*data.names, ""], dtype=object)[codes]
+            labels = named if labels.dtype == object else np.where(codes < 0, np.nan, codes)
+        names = (negative, positive)
+        return replace(
+            data, proba=both, class_names=names, scale="probabilities", kind="vectors", labels=labels
+        )
+
+    return Finding(
+        "binary_input",
+        "note",
+        f"there is one column of scores: they are read as the probability of {positive!r}, P(Y = 1), against "
+        f"{negative!r}. For the confidence in either predicted class, the fix makes the two columns 1 - p "
+        "and p.",
+        columns=raw.names,
+        repair=widen,
+    )
+
+
+def _labels(raw: RawPredictions) -> Finding | None:
+    missing = None if raw.labels is None else missing_cells(raw.labels) & ~raw.abstained
+    if raw.labels is None or missing is None or missing.sum() == len(missing) - raw.abstained.sum():
+        return Finding(
+            "labels_missing",
+            "warning",
+            "there are no labels, so calibration cannot be measured or repaired; add a column 'label' "
+            "or a label file. Applying a saved calibrator needs none.",
+        )
+    if not missing.any():
+        return None
+    rows = np.flatnonzero(missing)
+
+    def labelled(data: RawPredictions) -> RawPredictions:
+        return data if data.labels is None else data.take(~missing_cells(data.labels) | data.abstained)
+
+    return Finding(
+        "labels_missing",
+        "error",
+        f"{len(rows):,} of {counted(raw.n_samples, 'row')} {'has' if len(rows) == 1 else 'have'} no label "
+        f"({some(rows)}). The fix removes {'that row' if len(rows) == 1 else 'those rows'}.",
+        rows,
+        repair=labelled,
+    )
+
+
+def _too_many_labels(raw: RawPredictions) -> Finding | None:
+    """Find labels of more than two classes beside one score without a predicted class."""
+    if raw.kind != "binary" or raw.labels is None or len(found := classes_in(raw.labels)) <= 2:
+        return None
+    return Finding(
+        "predicted_missing",
+        "error",
+        f"the labels hold {len(found):,} classes ({some_names(found)}), and there is one column of scores. "
+        "If it is the confidence in the predicted class, add that class as a column 'predicted'; else add "
+        "a score for every class.",
+        columns=found,
+    )
+
+
+def _disagreement(raw: RawPredictions) -> Finding | None:
+    """Find rows whose column of right or wrong contradicts predicted and true class."""
+    if raw.kind != "top-label" or raw.roles is None or raw.roles.correct is None or not raw.roles.label:
+        return None
+    cells = raw.metadata.get(raw.roles.correct)
+    predicted, true = raw.predicted_codes(), raw.codes()
+    if cells is None or predicted is None or true is None:
+        return None
+    outcome = as_outcomes(np.asarray(cells))
+    differ = ~np.isnan(outcome) & (true >= 0) & ~raw.abstained & ((predicted == true) != (outcome == 1.0))
+    if not differ.any():
+        return None
+    rows = np.flatnonzero(differ)
+    return Finding(
+        "correct_disagrees",
+        "warning",
+        f"in {len(rows):,} of {counted(raw.n_samples, 'row')} ({some(rows)}) the column "
+        f"{raw.roles.correct!r} says another thing than predicted and true class do. The classes decide "
+        "here; remove or correct one.",
+        rows,
+        (raw.roles.correct,),
+    )
+
+
+def _classes(raw: RawPredictions, points_per_bin: int) -> list[Finding]:
+    """Note classes that are never true or seldom predicted, and true classes that are not known."""
+    predicted, names = raw.predicted_codes(), np.array(raw.names, dtype=object)
+    if raw.kind not in ("top-label", "top-k") or predicted is None:
+        return []
+    findings = []
+    size = len(names)
+    times = np.bincount(predicted[predicted >= 0], minlength=size)
+    true = raw.codes()
+    if ANOTHER in raw.names:
+        findings.append(
+            Finding(
+                "true_class_unknown",
+                "note",
+                f"the file says whether a prediction is right, not which class is true: wrong rows count as "
+                f"{ANOTHER!r}. Confidence and top-label errors need no more.",
+            )
+        )
+    elif true is not None and (true >= 0).any():
+        never = np.flatnonzero(np.bincount(true[true >= 0], minlength=size) == 0)
+        if len(never):
+            findings.append(_about("class_never_true", names[never], size, "never the true label"))
+    rare = np.flatnonzero((times > 0) & (times < points_per_bin))
+    if len(rare):
+        what = f"predicted fewer than {points_per_bin} times"
+        advice = (
+            f" That does not fill one bin of {points_per_bin} points; histogram binning leaves their scores "
+            "as they are."
+        )
+        findings.append(_about("class_rare", names[rare], size, what, advice))
+    return findings
+
+
+def _about(code: str, names: np.ndarray, size: int, what: str, advice: str = "") -> Finding:
+    be = "is" if len(names) == 1 else "are"
+    message = f"{len(names)} of {size} classes {be} {what}: {some_names(names)}.{advice}"
+    return Finding(code, "note", message, columns=tuple(names))
+
+
+def find_weights_and_groups(raw: RawPredictions) -> list[Finding]:
+    """Say of columns of weights and of groups what is done with them."""
+    findings = []
+    if raw.group is not None:
+        name = None if raw.roles is None else raw.roles.group
+        findings.append(
+            Finding(
+                "group_kept",
+                "note",
+                f"column {name or 'group'!r} names groups of rows ({some_names(classes_in(raw.group))}): it "
+                "stays with the rows. Slices assesses each group, and calibrators can be fitted for each; "
+                "other numbers are about all groups together.",
+                columns=(name,) if name else (),
+            )
+        )
+    if raw.weight is not None:
+        name = None if raw.roles is None else raw.roles.weight
+        findings.append(
+            Finding(
+                "weights_used",
+                "note",
+                f"column {name or 'weight'!r} holds weights ({weight_words(raw.weight)}): every number "
+                "counts each row by its weight, unless it says that it counts rows.",
+                columns=(name,) if name else (),
+            )
+        )
+    return findings
+
+
+def repeated_by_setting(raw: RawPredictions) -> str | None:
+    """Return the column by which repeated ids differ, so that an id repeats once per setting; None if none.
+
+    A setting is a column of few distinct values, such as a threshold or a prompt, with which ids are unique.
+    """
+    if raw.ids is None:
+        return None
+    ids = pd.Series(as_keys(raw.ids), dtype=object)
+    most = int(ids.value_counts().iloc[0])
+    id_name = None if raw.roles is None else raw.roles.id
+    for name, values in raw.metadata.items():
+        if name == id_name or len(values) != len(ids):
+            continue
+        keys = as_keys(values)
+        distinct = len(pd.unique(keys))
+        if most <= distinct <= max(2 * most, len(ids) // 20) and distinct < len(ids):
+            pairs = pd.DataFrame({"id": ids, "setting": keys})
+            if not pairs.duplicated().any():
+                return name
+    return None

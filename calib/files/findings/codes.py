@@ -1,0 +1,197 @@
+"""What an examination says: findings in words, and what accepting a fix changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from calib.base.exceptions import shortened
+from calib.data.predictions import highest, row_sums
+from calib.files.readers.raw_predictions import RawPredictions
+
+#: Every code a finding can have, in the order in which faults are looked for and fixes are applied.
+CODES = (
+    "index_column",
+    "weights_used",
+    "group_kept",
+    "columns_unused",
+    "label_column",
+    "abstentions",
+    "predicted_missing",
+    "binary_input",
+    "class_wise_scores",
+    "not_finite",
+    "log_probabilities",
+    "percent",
+    "negative",
+    "logits",
+    "sigmoid_scores",
+    "rounding",
+    "double_softmax",
+    "one_hot",
+    "saturated",
+    "few_distinct",
+    "top_ties",
+    "labels_missing",
+    "label_names_unmatched",
+    "class_names_assumed",
+    "labels_one_based",
+    "label_out_of_range",
+    "correct_disagrees",
+    "true_class_unknown",
+    "column_order",
+    "labels_shuffled",
+    "duplicate_ids",
+    "calibration_overlap",
+    "class_mix_shift",
+    "class_never_true",
+    "class_never_predicted",
+    "class_rare",
+    "too_few_rows",
+)
+#: Findings that are about the true labels alone.
+LABEL_CODES = ("labels_missing", "label_names_unmatched", "labels_one_based", "label_out_of_range")
+SEVERITIES = ("error", "warning", "note")
+#: A function that looks for the fault in the data it gets and returns them repaired.
+Repair = Callable[[RawPredictions], RawPredictions]
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """One fault of the data, or a fact worth knowing.
+
+    Attributes
+    ----------
+    code : str
+        One of `CODES`.
+    severity : str
+        "error": the data cannot be used as they are. "warning": they can, but are probably not what was
+        meant. "note": worth knowing.
+    message : str
+        One or two sentences with numbers: what is wrong, and what to do.
+    rows : (k,) int64 array
+        Rows concerned, counted from 0; empty when the finding is about all rows or none in particular.
+    columns : tuple of str
+        Names of the classes or columns concerned; empty when the finding is about all of them.
+    """
+
+    code: str
+    severity: str
+    message: str
+    rows: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    columns: tuple[str, ...] = ()
+    repair: Repair | None = None
+    raw: RawPredictions | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", shortened(self.message))
+
+    @property
+    def fix(self) -> Callable[[], RawPredictions] | None:
+        """None, or a function that returns corrected `RawPredictions` and leaves the input alone."""
+        if self.repair is None or self.raw is None:
+            return None
+        return partial(self.repair, self.raw)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a fix changes, for the user to see before accepting it.
+
+    Attributes
+    ----------
+    rows : tuple of int
+        Number of rows (before, after).
+    accuracy : tuple of float
+        Share of rows whose top column is the label, nan without usable labels (before, after).
+    row_sums : tuple of (float, float)
+        Smallest and largest sum of a row of scores (before, after).
+    """
+
+    rows: tuple[int, int]
+    accuracy: tuple[float, float]
+    row_sums: tuple[tuple[float, float], tuple[float, float]]
+
+    def __str__(self) -> str:
+        rows = [f"{n:,}" for n in self.rows]
+        accuracy = ["unknown" if np.isnan(share) else f"{share:.4f}" for share in self.accuracy]
+        sums = [" to ".join(dict.fromkeys(f"{end:.6g}" for end in pair)) for pair in self.row_sums]
+        pairs = {"rows": rows, "accuracy": accuracy, "row sums": sums}
+        changes = [f"{what} {a} -> {b}" for what, (a, b) in pairs.items() if a != b]
+        return ", ".join(changes) or "neither rows, accuracy nor row sums"
+
+    def frame(self) -> pd.DataFrame:
+        """Return a table with a row before and a row after."""
+        sums = np.array(self.row_sums)
+        return pd.DataFrame(
+            {
+                "": ["before", "after"],
+                "rows": self.rows,
+                "accuracy": self.accuracy,
+                "smallest row sum": sums[:, 0],
+                "largest row sum": sums[:, 1],
+            }
+        )
+
+
+@dataclass(frozen=True)
+class AcceptedFix:
+    """A fix that was applied: the code of its finding, and what it changed; as text, one line for a log."""
+
+    code: str
+    effect: Effect
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.effect}"
+
+
+def effect_of(before: RawPredictions, after: RawPredictions) -> Effect:
+    """Return what a fix changes, from the data before and after."""
+    return Effect(
+        (before.n_samples, after.n_samples),
+        (accuracy_of(before), accuracy_of(after)),
+        (_sum_range(before), _sum_range(after)),
+    )
+
+
+def accuracy_of(raw: RawPredictions) -> float:
+    """Return the share of rows whose top column is their label; nan when no label is usable."""
+    codes = raw.codes() if raw.n_classes > 1 or raw.kind != "vectors" else None
+    if codes is None or not (codes >= 0).any():
+        return float("nan")
+    if raw.kind == "multilabel":
+        return float("nan")
+    if raw.kind == "confidence":
+        return float(codes[codes >= 0].mean())
+    if raw.kind == "binary":
+        return float(((raw.proba[:, 0] > 0.5) == codes).mean())
+    predicted = raw.predicted_codes()
+    if predicted is not None:
+        return float((predicted == codes)[~raw.abstained].mean())
+    return float((highest(raw.proba)[0] == codes).mean())
+
+
+def _sum_range(raw: RawPredictions) -> tuple[float, float]:
+    sums = row_sums(raw.proba)
+    finite = sums[np.isfinite(sums)]
+    return (float(finite.min()), float(finite.max())) if len(finite) else (float("nan"), float("nan"))
+
+
+def counted(n: int, noun: str, verb: tuple[str, str] | None = None) -> str:
+    """Return a number and its noun, with "s" unless there is one, and the (singular, plural) verb.
+
+    >>> counted(1, "value", ("is", "are")), counted(2000, "row")
+    ('1 value is', '2,000 rows')
+    """
+    phrase = f"{n:,} {noun}{'s' * (n != 1)}"
+    return phrase if verb is None else f"{phrase} {verb[n != 1]}"
+
+
+def some(rows: np.ndarray) -> str:
+    """Name the first rows for a message."""
+    shown = ", ".join(f"{row}" for row in rows[:3])
+    return f"row {shown}" if len(rows) == 1 else f"rows {shown}{', ...' if len(rows) > 3 else ''}"

@@ -1,0 +1,138 @@
+"""Findings about confidences: softmaxed twice, decisions, rounded to a few values, tied."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from calib.base.parallel import map_row_blocks
+from calib.data.predictions import highest
+from calib.files.findings.codes import Finding
+from calib.files.readers.raw_predictions import RawPredictions
+from calib.files.readers.tables import some_names
+
+#: Applying softmax to probabilities confines them; undoing it must give probabilities within this.
+DOUBLE_TOLERANCE = 5e-3
+#: If every row undoes to probabilities, with confidences this near 1, softmax was applied twice; a model
+#: that is merely unsure does not undo so.
+DOUBLE_CONFIDENCE = 0.99
+#: Mean log loss that undoing the second softmax must save when labels are known (0.02 per row, over any
+#: 50 rows or more, is 10 times what a fitted model would gain by chance).
+DOUBLE_GAIN = 0.02
+#: One-hot rows in at least this share make a matrix of decisions, not of probabilities.
+ONE_HOT_SHARE = 0.99
+#: Saturation and ties in up to this share of rows are worth a note, above it a warning.
+NOTE_SHARE = 0.01
+#: Fewer distinct confidences than this cannot fill 15 bins; up to FEW_NOTE with many rows each, a note.
+FEW_WARNING, FEW_NOTE, FEW_ROWS = 20, 200, 10
+
+
+def find_double_softmax(raw: RawPredictions, codes: np.ndarray | None) -> Finding | None:
+    """Find softmax applied to probabilities, p' = exp(p) / sum exp(p); the fix recovers p."""
+    matrix = raw.proba
+    high, most = float(matrix.max()), np.e / (np.e + raw.n_classes - 1)
+    if matrix.min() <= 0.0 or high > 1.05 * most:
+        return None
+    before = _undone(matrix)
+    if before.min() < -DOUBLE_TOLERANCE or before.max() < DOUBLE_CONFIDENCE:
+        return None
+    if codes is not None and (codes >= 0).sum() >= 50:
+        true = np.flatnonzero(codes >= 0), codes[codes >= 0]
+        if np.log(before[true].clip(1e-6)).mean() - np.log(matrix[true]).mean() < DOUBLE_GAIN:
+            return None
+    elif raw.n_classes == 2:
+        return None
+
+    def undo(data: RawPredictions) -> RawPredictions:
+        if not data.proba.min() > 0.0:  # another part of the file, which no softmax gave
+            return data
+        p = _undone(data.proba).clip(0.0, 1.0)
+        return replace(data, proba=(p / p.sum(axis=1, keepdims=True)).astype(data.proba.dtype))
+
+    return Finding(
+        "double_softmax",
+        "warning",
+        f"no confidence is above {high:.4f}, as softmax of probabilities gives at most {most:.4f} for "
+        f"{raw.n_classes} classes: softmax was applied twice. The fix undoes the second one.",
+        repair=undo,
+    )
+
+
+def _undone(matrix: np.ndarray) -> np.ndarray:
+    def undo(block: np.ndarray) -> np.ndarray:
+        logs = np.log(block.astype(np.float64))
+        return logs + (1.0 - logs.sum(axis=1, keepdims=True)) / block.shape[1]
+
+    return map_row_blocks(undo, matrix)
+
+
+def find_confidence_faults(raw: RawPredictions, codes: np.ndarray | None) -> list[Finding]:
+    """Find one-hot rows, exact 1.0, few distinct confidences, ties for the top."""
+    top = highest(raw.proba)[1]
+    full = np.flatnonzero(top >= 1.0)
+    hard = full[(raw.proba[full] > 0).sum(axis=1) == 1]
+    if len(hard) >= ONE_HOT_SHARE * len(top):
+        return [_one_hot(raw, hard)]
+    findings = (_saturated(raw, codes, full, hard), few_distinct(top), _top_ties(raw, top))
+    return [finding for finding in findings if finding is not None]
+
+
+def _one_hot(raw: RawPredictions, hard: np.ndarray) -> Finding:
+    return Finding(
+        "one_hot",
+        "warning",
+        f"{len(hard):,} of {raw.n_samples:,} rows are one-hot: a 1 among zeros. These are decisions, not "
+        "probabilities, so there is no confidence to calibrate; export predict_proba or the softmax output.",
+        hard,
+    )
+
+
+def _saturated(
+    raw: RawPredictions, codes: np.ndarray | None, full: np.ndarray, hard: np.ndarray
+) -> Finding | None:
+    """Note scores rounded to 1; warn if the other scores of those rows are lost and 1 can be wrong."""
+    if not len(full):
+        return None
+    n = raw.n_samples
+    lost = 0
+    if codes is not None:
+        lost = int(((codes[full] >= 0) & (raw.proba[full, codes[full].clip(0)] <= 0.0)).sum())
+    return Finding(
+        "saturated",
+        "warning" if len(hard) > NOTE_SHARE * n and (lost or codes is None) else "note",
+        f"{len(full):,} of {n:,} rows ({len(full) / n:.1%}) have confidence exactly 1"
+        + (f"; in {lost:,} rows the true class has probability 0, where log loss is infinite" if lost else "")
+        + ". Scores that were rounded up cannot be told apart; export logits or more digits.",
+        full,
+    )
+
+
+def few_distinct(top: np.ndarray) -> Finding | None:
+    """Find scores that take few distinct values."""
+    distinct = len(np.unique(top))
+    if distinct > FEW_NOTE or len(top) < FEW_ROWS * distinct:
+        return None
+    return Finding(
+        "few_distinct",
+        "warning" if distinct < FEW_WARNING else "note",
+        f"{len(top):,} rows have only {distinct} distinct confidences, as from votes of a forest or few "
+        "printed digits. Bins of equal mass cannot be equal, because ties stay together.",
+    )
+
+
+def _top_ties(raw: RawPredictions, top: np.ndarray) -> Finding | None:
+    tied = map_row_blocks(
+        lambda block: (block == block.max(axis=1, keepdims=True)).sum(axis=1) > 1, raw.proba
+    )
+    rows = np.flatnonzero(tied)
+    if not len(rows):
+        return None
+    names = [raw.names[j] for j in np.flatnonzero(raw.proba[rows[0]] == top[rows[0]])]
+    return Finding(
+        "top_ties",
+        "warning" if len(rows) > NOTE_SHARE * len(top) else "note",
+        f"in {len(rows):,} of {len(top):,} rows ({len(rows) / len(top):.1%}) classes tie for the top (row "
+        f"{rows[0]}: {some_names(names)}). The first of them is predicted, which favours it.",
+        rows,
+    )

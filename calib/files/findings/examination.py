@@ -1,0 +1,459 @@
+"""Examine input before anything is computed: say what is wrong with it and offer fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.base.exceptions import InputError
+from calib.data.announcements import Announcement
+from calib.data.predictions import Predictions, row_sums
+from calib.data.validation import as_floats, as_names, check_count
+from calib.files.findings.announced import find_announced_faults, find_weights_and_groups
+from calib.files.findings.codes import CODES, SEVERITIES, AcceptedFix, Effect, Finding, Repair, effect_of
+from calib.files.findings.columns import (
+    find_binary,
+    find_guessed_label,
+    find_index_column,
+    find_not_finite,
+    find_unused_columns,
+)
+from calib.files.findings.confidence import find_confidence_faults, find_double_softmax
+from calib.files.findings.labels import find_label_faults
+from calib.files.findings.sample import find_class_faults, find_duplicate_ids, find_mix_shift, find_overlap
+from calib.files.findings.scale import find_scale
+from calib.files.readers.raw_predictions import (
+    RawPredictions,
+    RemedyError,
+    divide,
+    raw_announcement,
+    raw_of,
+    with_choices,
+    with_labels,
+)
+from calib.files.readers.reading import read_table, table_from
+from calib.files.readers.roles import Roles
+from calib.files.readers.source import Limits, Progress
+from calib.files.readers.tables import as_numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Examination:
+    """Outcome of an examination.
+
+    Attributes
+    ----------
+    raw : RawPredictions
+        The data examined, with the fixes accepted so far.
+    findings : tuple of Finding
+        Errors first, then warnings, then notes.
+    calibration : RawPredictions or None
+        Calibration data that `raw` was compared with.
+    fixes : tuple of AcceptedFix
+        Fixes accepted so far.
+    options : mapping
+        Options of `examine`, used again after a fix.
+    effects : mapping of str to Effect
+        What fixes would change, where that is known already.
+    """
+
+    raw: RawPredictions
+    findings: tuple[Finding, ...]
+    calibration: RawPredictions | None = None
+    fixes: tuple[AcceptedFix, ...] = ()
+    options: Mapping[str, int] = field(default_factory=dict)
+    effects: Mapping[str, Effect] = field(default_factory=dict)
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Codes of the findings, in their order."""
+        return tuple(finding.code for finding in self.findings)
+
+    @property
+    def log(self) -> tuple[str, ...]:
+        """Fixes accepted so far, one line each; every export carries them."""
+        return tuple(str(fix) for fix in self.fixes)
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """Findings that prevent `predictions`."""
+        return tuple(finding for finding in self.findings if finding.severity == "error")
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no error."""
+        return not self.errors
+
+    def __getitem__(self, code: str) -> Finding:
+        for finding in self.findings:
+            if finding.code == code:
+                return finding
+        raise KeyError(f"no finding {code!r}; there are {', '.join(self.codes) or 'none'}")
+
+    def effect(self, code: str) -> Effect:
+        """Return what the fix of a finding would change, before it is accepted."""
+        return self.effects.get(code) or effect_of(self.raw, self._fixed(code))
+
+    def fix(self, *codes: str) -> Examination:
+        """Accept fixes: apply them in the order of `CODES`, examine again, and log what was done.
+
+        Raises
+        ------
+        InputError
+            If a code has no finding or its finding no fix.
+        """
+        unknown = [code for code in codes if code not in CODES]
+        if unknown:
+            raise InputError(f"{unknown[0]!r} is not the code of a finding; the codes are {', '.join(CODES)}")
+        latest = self
+        for code in sorted(set(codes), key=CODES.index):
+            if code not in latest.codes and code in self.codes:
+                continue  # another fix removed it
+            after = latest._fixed(code)
+            accepted = AcceptedFix(code, effect_of(latest.raw, after))
+            again = _examine(after, latest.calibration, None, **latest.options)
+            latest = replace(again, fixes=(*latest.fixes, accepted))
+        return latest
+
+    def _fixed(self, code: str) -> RawPredictions:
+        if code not in self.codes:
+            raise InputError(
+                f"there is no finding {code!r} to fix; the findings are {', '.join(self.codes) or 'none'}"
+            )
+        fix = self[code].fix
+        if fix is None:
+            raise InputError(f"the finding {code!r} has no fix: {self[code].message}")
+        return fix()
+
+    def predictions(self, scores: str = "auto") -> Predictions:
+        """Return the data as `Predictions`, a probability for every class; errors as of `announced`."""
+        self._check_usable()
+        return self.raw.predictions(scores)
+
+    def announced(self, scores: str = "auto") -> Announcement:
+        """Return the data as predictions of their kind, see `calib.read`.
+
+        Raises
+        ------
+        InputError
+            If there is an error; the message is that of the finding.
+        """
+        self._check_usable()
+        return self.raw.announced(scores)
+
+    def _check_usable(self) -> None:
+        for finding in self.errors:
+            if finding.fix is None:
+                raise InputError(finding.message)
+            raise RemedyError(
+                finding.message.removesuffix("."),
+                f"Accept it with fix({finding.code!r}).",
+                "fix",
+                finding.code,
+            )
+
+    def frame(self) -> pd.DataFrame:
+        """Return the findings as a table."""
+        return pd.DataFrame(
+            [
+                {
+                    "severity": finding.severity,
+                    "code": finding.code,
+                    "message": finding.message,
+                    "rows": len(finding.rows),
+                    "columns": ", ".join(finding.columns[:10]),
+                    "fix": finding.fix is not None,
+                }
+                for finding in self.findings
+            ],
+            columns=["severity", "code", "message", "rows", "columns", "fix"],
+        )
+
+
+def examine(
+    table_or_arrays: Any,
+    labels: Any = None,
+    *,
+    class_names: Sequence[str] | None = None,
+    ids: Any = None,
+    calibration: Any = None,
+    roles: Roles | None = None,
+    n_bins: int = 15,
+    points_per_bin: int = 50,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> Examination:
+    """Look for everything that makes calibration results wrong, and propose repairs.
+
+    Parameters
+    ----------
+    table_or_arrays : array_like (n, L), DataFrame, dict of arrays, Predictions, RawPredictions, Table or file
+        Scores on any scale, with or without labels.
+    labels : array_like (n,) or (n, L) one-hot, DataFrame or file, optional
+        True labels, codes or names, if they are not with the scores.
+    class_names : sequence of str, optional
+        Names of the L columns.
+    ids : array_like (n,), optional
+        Row ids.
+    calibration : as `table_or_arrays`, or a pair (scores, labels), optional
+        Calibration data to compare with: rows that reappear, class mix.
+    roles : Roles, optional
+        Roles of the columns of a table, instead of the guess.
+    n_bins, points_per_bin : int
+        Bins, and calibration rows per bin, that the rows should suffice for.
+    limits, progress
+        As for `read_predictions`.
+
+    Raises
+    ------
+    InputError
+        If there are no scores, the numbers of labels and rows differ, or an option is not a positive integer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> report = examine(np.array([[2.0, -1.0, 0.5], [0.1, 3.0, -2.0]]), [0, 1])
+    >>> report.codes[0], report.fix("logits").predictions().n_classes
+    ('logits', 3)
+    """
+    raw, other = _raw_of_input(table_or_arrays, labels, class_names, ids, roles, limits, progress)
+    if calibration is not None:
+        pair = isinstance(calibration, tuple) and len(calibration) == 2
+        scores, truth = calibration if pair else (calibration, None)
+        other, _ = _raw_of_input(scores, truth, class_names, None, None, limits, None)
+    check_count(n_bins, "n_bins")
+    check_count(points_per_bin, "points_per_bin")
+    return _examine(raw, other, progress, n_bins=n_bins, points_per_bin=points_per_bin)
+
+
+def check(
+    source: Any,
+    *,
+    labels: Any = None,
+    fix: Sequence[str] = (),
+    format: str | None = None,
+    roles: Roles | None = None,
+    abstentions: Sequence[str] | None = None,
+    positive: str | None = None,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Examination]:
+    """Read a file, examine its evaluation and calibration rows, and apply the fixes named in `fix`.
+
+    Arguments are those of `calib.read`.
+
+    Returns
+    -------
+    dict of str to Examination
+        "evaluation", and "calibration" where the file has such rows. A fix is applied to both if both
+        have the finding.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or a code in `fix` has no finding.
+    """
+    raw_by_part = divide(read_table(source, format=format, limits=limits, progress=progress), roles)
+    if labels is not None:
+        name = "evaluation" if "evaluation" in raw_by_part else next(iter(raw_by_part))
+        raw_by_part = {**raw_by_part, name: with_labels(raw_by_part[name], labels, limits=limits)}
+    raw_by_part = {part: with_choices(raw, abstentions, positive) for part, raw in raw_by_part.items()}
+    examinations = examine_parts(raw_by_part, fix=fix, progress=progress)
+    applied = {accepted.code for each in examinations.values() for accepted in each.fixes}
+    for code in fix:
+        if code not in applied:
+            raise InputError(f"there is no finding {code!r} to fix in this file")
+    return examinations
+
+
+def _raw_of_input(
+    data: Any,
+    labels: Any,
+    class_names: Sequence[str] | None,
+    ids: Any,
+    roles: Roles | None,
+    limits: Limits | None,
+    progress: Progress | None,
+) -> tuple[RawPredictions, RawPredictions | None]:
+    """Return the raw predictions of any accepted input, and those of its calibration rows or None."""
+    if isinstance(data, tuple) and len(data) == 2 and labels is None and np.ndim(data[0]) == 2:
+        data, labels = data
+    other = None
+    if isinstance(data, RawPredictions):
+        raw = data
+    elif isinstance(data, Predictions):
+        raw = RawPredictions(
+            data.proba, data.labels, data.class_names, scale="probabilities", weight=data.sample_weight
+        )
+    elif isinstance(data, Announcement):
+        raw = raw_announcement(data)
+    elif (table := table_from(data, limits, progress)) is not None:
+        raw_by_part = {"evaluation": raw_of(table, roles)} if roles else divide(table)
+        raw = raw_by_part.get("evaluation") or next(iter(raw_by_part.values()))
+        other = raw_by_part.get("calibration") if len(raw_by_part) > 1 else None
+    else:
+        matrix = _matrix(data)
+        raw = RawPredictions(matrix, kind="vectors" if matrix.shape[1] > 1 else "binary")
+    if labels is not None:
+        raw = with_labels(raw, labels, limits=limits)
+    if class_names is not None and raw.kind == "binary":
+        raw = replace(raw, class_names=as_names(class_names, 2))
+    elif class_names is not None:
+        names = tuple(class_names)  # a column of row numbers among the scores may have no name
+        names = as_names(names, len(names) if len(names) == raw.n_classes - 1 else raw.n_classes)
+        raw = replace(raw, class_names=names if len(names) == raw.n_classes else None)
+    if ids is not None:
+        raw = replace(raw, ids=np.asarray(ids))
+    return raw, other
+
+
+def _matrix(data: Any) -> np.ndarray:
+    if isinstance(data, np.ndarray) and data.dtype.kind == "f":
+        data = as_numbers(data)  # float16 becomes float32, as in a file
+    scores = as_floats(data, ndim=None, what="scores")
+    return as_floats(scores[:, None] if scores.ndim == 1 else scores, ndim=2, what="scores")
+
+
+def examine_parts(
+    raw_by_part: Mapping[str, RawPredictions], *, fix: Sequence[str] = (), progress: Progress | None = None
+) -> dict[str, Examination]:
+    """Examine each part of a file; evaluation rows are compared with the fixed calibration rows."""
+    examinations: dict[str, Examination] = {}
+    for part in sorted(raw_by_part):
+        earlier = examinations.get("calibration")
+        first = _examine(raw_by_part[part], None if earlier is None else earlier.raw, progress)
+        examinations[part] = first.fix(*(code for code in fix if code in first.codes or code not in CODES))
+    return examinations
+
+
+def _examine(
+    raw: RawPredictions,
+    calibration: RawPredictions | None,
+    progress: Progress | None = None,
+    *,
+    n_bins: int = 15,
+    points_per_bin: int = 50,
+) -> Examination:
+    """Run every check on data in which earlier findings are already repaired."""
+    options = {"n_bins": n_bins, "points_per_bin": points_per_bin}
+    findings: list[Finding] = []
+    origin = np.arange(raw.n_samples)
+    structural: list[Repair] = []
+    working = raw
+
+    def add(finding: Finding | None) -> Finding | None:
+        if finding is not None:
+            rows = origin[finding.rows] if len(finding.rows) else finding.rows
+            repair = _after(structural, finding.repair, raw.n_classes)
+            findings.append(replace(finding, rows=rows, repair=repair, raw=raw))
+        return finding
+
+    step = progress or (lambda share, words: None)
+    step(0.0, "examining scores")
+    for each in (*find_weights_and_groups(raw), find_unused_columns(raw), find_guessed_label(raw)):
+        add(each)
+    if raw.kind != "vectors":
+        for each in find_announced_faults(raw, **options):
+            add(each)
+        add(find_index_column(raw))
+        add(find_duplicate_ids(raw))
+        add(find_overlap(raw, calibration))
+        return _in_order(raw, findings, calibration, options)
+    for find in (find_index_column, find_binary):
+        finding = add(find(working))
+        if finding is not None and finding.repair is not None and finding.severity == "error":
+            working = finding.repair(working)
+            structural.append(finding.repair)
+    finding = add(find_not_finite(working))
+    usable = finding is None
+    if finding is not None and finding.repair is not None:
+        keep = np.isfinite(row_sums(working.proba))
+        origin, working, usable = origin[keep], finding.repair(working), True
+    if usable:
+        finding = add(find_scale(working))
+        step(0.3, "examining scores")
+        probable = finding is None or finding.repair is not None
+        if finding is not None and finding.repair is not None:
+            fixed = finding.repair(working)
+            if fixed.n_samples != working.n_samples:
+                origin = np.delete(origin, finding.rows)
+            working = fixed
+        label_findings = find_label_faults(working)
+        codes = working.codes()
+        if probable:
+            double = add(find_double_softmax(working, codes))
+            for each in find_confidence_faults(working, codes) if double is None else ():
+                add(each)
+        step(0.6, "examining labels")
+        for each in label_findings:
+            add(each)
+        step(0.8, "examining rows")
+        add(find_duplicate_ids(working))
+        add(find_overlap(raw, calibration) if origin.size == raw.n_samples else None)
+        if any(each.severity != "note" for each in label_findings):
+            codes = None  # labels with faults say nothing about classes
+        add(find_mix_shift(working, codes, calibration))
+        for each in find_class_faults(working, codes, **options):
+            add(each)
+    else:
+        for each in find_label_faults(replace(working, proba=np.nan_to_num(working.proba))):
+            add(each)
+    step(1.0, "examined")
+    return _in_order(raw, findings, calibration, options)
+
+
+def _in_order(
+    raw: RawPredictions,
+    findings: list[Finding],
+    calibration: RawPredictions | None,
+    options: Mapping[str, int],
+) -> Examination:
+    findings.sort(key=lambda each: (SEVERITIES.index(each.severity), CODES.index(each.code)))
+    return Examination(raw, tuple(findings), calibration, options=options)
+
+
+def recalled(
+    raw: RawPredictions,
+    findings: Sequence[Finding],
+    effects: Mapping[str, Effect],
+    calibration: RawPredictions | None,
+) -> Examination:
+    """Return an examination that was made elsewhere, from its findings without their repairs.
+
+    A finding whose effect is known can be repaired: the fault is looked for again when its fix is accepted.
+    """
+
+    def again(data: RawPredictions, code: str) -> RawPredictions:
+        fix = _examine(data, calibration)[code].fix
+        assert fix is not None
+        return fix()
+
+    whole = tuple(
+        replace(each, raw=raw, repair=partial(again, code=each.code) if each.code in effects else None)
+        for each in findings
+    )
+    return Examination(raw, whole, calibration, effects=effects)
+
+
+def _after(structural: Sequence[Repair], repair: Repair | None, width: int) -> Repair | None:
+    """Return a repair that first repairs the columns if they are still as many as `width`."""
+    if repair is None or not structural:
+        return repair
+    earlier = tuple(structural)
+
+    def both(data: RawPredictions) -> RawPredictions:
+        if data.n_classes == width:
+            for mend in earlier:
+                data = mend(data)
+        return repair(data)
+
+    return both
+
+
+#: Former name of `Examination`.
+Report = Examination

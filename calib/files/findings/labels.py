@@ -1,0 +1,172 @@
+"""Findings about labels: one for every row, each of them a class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from calib.data.predictions import highest
+from calib.files.findings.codes import Finding, Repair, counted, some
+from calib.files.findings.order import (
+    STANDARD_ERRORS,
+    count_pairs,
+    find_order_fault,
+    minus_one,
+    whole_numbers,
+)
+from calib.files.readers.column_names import normalised
+from calib.files.readers.raw_predictions import RawPredictions, label_text, missing_labels
+from calib.files.readers.tables import some_names
+
+
+def find_label_faults(raw: RawPredictions) -> list[Finding]:
+    """Return the findings about labels, with at most one explanation per symptom."""
+    labels = raw.labels
+    if labels is None or missing_labels(labels).all():
+        return [
+            Finding(
+                "labels_missing",
+                "warning",
+                "there are no labels, so calibration cannot be measured or repaired; add a column 'label' "
+                "or a label file. Applying a saved calibrator needs none.",
+            )
+        ]
+    findings: list[Finding] = []
+    if (assumed := _assumed_names(raw)) is not None:
+        findings.append(assumed)
+    missing = missing_labels(labels)
+    if missing.any():
+        rows = np.flatnonzero(missing)
+        findings.append(
+            Finding(
+                "labels_missing",
+                "error",
+                f"{len(rows):,} of {counted(len(missing), 'row')} {'has' if len(rows) == 1 else 'have'} no "
+                f"label ({some(rows)}). The fix removes {'that row' if len(rows) == 1 else 'those rows'}.",
+                rows,
+                repair=_labelled,
+            )
+        )
+    codes = raw.codes()
+    assert codes is not None
+    unknown = (codes < 0) & ~missing
+    if unknown.any():
+        findings.append(_unknown_labels(raw, unknown))
+    elif (fault := find_order_fault(raw, codes)) is not None:
+        findings.append(fault)
+    return findings
+
+
+def _assumed_names(raw: RawPredictions) -> Finding | None:
+    """Say that columns without names were taken to be the labels in order."""
+    if raw.labels is None or raw.labels.dtype != object or raw.roles is None or not raw.class_names:
+        return None
+    if raw.roles.class_names is not None or len(raw.roles.probabilities) > 1:
+        return None
+    return Finding(
+        "class_names_assumed",
+        "warning",
+        f"the {raw.n_classes} columns of scores have no names: they are taken to be the labels in order "
+        f"({some_names(raw.names)}), as scikit-learn does. If that is not so, add class_names, or write "
+        "one named column per class.",
+        columns=raw.names,
+    )
+
+
+def _labelled(data: RawPredictions) -> RawPredictions:
+    return data if data.labels is None else data.take(~missing_labels(data.labels))
+
+
+def _unknown_labels(raw: RawPredictions, unknown: np.ndarray) -> Finding:
+    assert raw.labels is not None
+    rows = np.flatnonzero(unknown)
+    numbers = whole_numbers(raw.labels)
+    if numbers is None:
+        return _unmatched_names(raw, rows)
+    present = numbers[~missing_labels(raw.labels)]
+    if present.min() == 1 and present.max() == raw.n_classes:
+        return Finding(
+            "labels_one_based",
+            "error",
+            f"labels run from 1 to {raw.n_classes} for {raw.n_classes} classes: they count from 1. The "
+            "fix subtracts 1.",
+            rows,
+            repair=minus_one,
+        )
+    values = pd.unique(raw.labels[rows])
+    listed = ", ".join(map(label_text, values[:5])) + (", ..." if len(values) > 5 else "")
+    drop = None if len(rows) == raw.n_samples else lambda data: data.take(~_unknown(data))
+    of_all = f"{len(rows):,} of {counted(raw.n_samples, 'label')}"
+    be = "is" if len(rows) == 1 else "are"
+    if raw.numbered_names:
+        what = f"{of_all} {be} not among the classes {some_names(raw.names)}: {listed} ({some(rows)}). "
+        advice = "Name the columns like the labels, or correct the labels."
+    else:
+        what = (
+            f"{of_all} {be} outside 0..{raw.n_classes - 1}, the classes of the "
+            f"{counted(raw.n_classes, 'column')}: {listed} ({some(rows)}). "
+        )
+        advice = "Label with the numbers or the names of the columns."
+    how = f"The fix removes {'that row' if len(rows) == 1 else 'those rows'}." if drop else advice
+    return Finding("label_out_of_range", "error", what + how, rows, repair=drop)
+
+
+def _unknown(data: RawPredictions) -> np.ndarray:
+    codes = data.codes()
+    assert codes is not None
+    assert data.labels is not None
+    return (codes < 0) & ~missing_labels(data.labels)
+
+
+def _unmatched_names(raw: RawPredictions, rows: np.ndarray) -> Finding:
+    """Match text labels that name no class: first loosely, then by what the model predicts."""
+    assert raw.labels is not None
+    seen = sorted({str(v) for v in pd.unique(raw.labels[~missing_labels(raw.labels)])})
+    names = set(raw.names)
+    stray = [label for label in seen if label not in names]
+    loose = {normalised(name): name for name in raw.names}
+    fuzzy = {label: loose.get(normalised(label)) for label in stray}
+    few = len(rows) < 0.5 * raw.n_samples
+    advice = "The fix removes those rows." if few else "Name the columns like the labels."
+    repair: Repair | None = (lambda data: data.take(~_unknown(data))) if few else None
+    if all(fuzzy.values()) and len(loose) == raw.n_classes:
+        advice = "They match when case, spaces and punctuation are ignored; the fix renames them."
+        repair = partial(_renamed, names=fuzzy)
+    elif len(seen) == raw.n_classes and len(stray) == len(seen):
+        order = _names_by_prediction(raw, seen)
+        advice = (
+            f"There are as many names as columns; the fix names the columns {some_names(order)}, the order "
+            "in which labels agree best with the scores. Check it."
+        )
+        repair = partial(replace, class_names=tuple(order))
+    return Finding(
+        "label_names_unmatched",
+        "error",
+        f"{counted(len(stray), 'label name', ('matches', 'match'))} no class: {some_names(stray)}; the "
+        f"classes are {some_names(raw.names)}. {advice}",
+        rows,
+        tuple(stray),
+        repair,
+    )
+
+
+def _renamed(data: RawPredictions, names: Mapping[str, str | None]) -> RawPredictions:
+    return replace(data, labels=pd.Series(data.labels, dtype=object).replace(names).to_numpy(dtype=object))
+
+
+def _names_by_prediction(raw: RawPredictions, seen: Sequence[str]) -> list[str]:
+    """Order of names that agrees best with the predicted columns; sorted order where nothing is gained."""
+    assert raw.labels is not None
+    labels = pd.Index(np.array(seen, dtype=object)).get_indexer(raw.labels)
+    present = labels >= 0
+    counts = count_pairs(highest(raw.proba)[0][present], labels[present], raw.n_classes)
+    from scipy.optimize import linear_sum_assignment  # slow to import, seldom needed
+
+    columns, matched = linear_sum_assignment(counts, maximize=True)
+    gain = counts[columns, matched].sum() - np.trace(counts)
+    better = gain > STANDARD_ERRORS * np.sqrt(max(present.sum(), 1))
+    return [seen[j] for j in matched] if better else list(seen)

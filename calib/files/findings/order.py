@@ -1,0 +1,216 @@
+"""Findings about the order of labels, columns and rows, from the top column alone, whatever the scale."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from calib.data.predictions import highest
+from calib.files.findings.codes import Finding, Repair
+from calib.files.readers.raw_predictions import RawPredictions
+from calib.files.readers.tables import words_in
+
+#: Another reading of the labels must raise accuracy by this much (and by 4 standard errors) on rows
+#: that were not used to find it; biased models gain less when their columns are renamed.
+ACCURACY_GAIN = 0.1
+STANDARD_ERRORS = 4.0
+#: Accuracy this close to what unrelated labels give, in standard errors, is no better than chance.
+CHANCE_ERRORS = 3.0
+#: A model at chance whose mean confidence is higher by this much claims to know what it does not.
+CONFIDENCE_GAP = 0.2
+#: Fewer labelled rows than this say nothing about order.
+MIN_ROWS = 30
+#: Shifts of the labels against the rows that are tried; a header read as a row gives 1.
+MAX_SHIFT = 3
+#: The table of counts has L * L cells; above this many classes only the order of text is tried.
+MAX_MATCHED = 2_000
+
+
+def find_order_fault(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
+    """Return why labels disagree with the scores, if something explains it better than a poor model."""
+    other = _shifted_by_one(raw, codes) or _column_order(raw, codes) or _shuffled(raw, codes)
+    return other or _text_order(raw)
+
+
+def whole_numbers(labels: np.ndarray) -> np.ndarray | None:
+    """Labels as float64 when all that are not missing are numbers, else None."""
+    if labels.dtype != object:
+        return labels.astype(np.float64)
+    codes, words = words_in(labels)
+    numbers = pd.to_numeric(pd.Series(words, dtype=object), errors="coerce").to_numpy(dtype=np.float64)
+    strange = any(word and np.isnan(number) for word, number in zip(words, numbers, strict=True))
+    return None if strange else numbers[codes]
+
+
+def minus_one(data: RawPredictions) -> RawPredictions:
+    """Return the data with 1 subtracted from every label."""
+    assert data.labels is not None
+    numbers = whole_numbers(data.labels)
+    assert numbers is not None
+    lower = numbers - 1.0
+    return replace(data, labels=lower if np.isnan(lower).any() else lower.astype(np.int64))
+
+
+def count_pairs(predicted: np.ndarray, true: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return an (L, L) table: rows are predicted columns, columns are labels."""
+    return np.bincount(predicted * n_classes + true, minlength=n_classes**2).reshape(n_classes, n_classes)
+
+
+def _better(after: np.ndarray, before: np.ndarray) -> bool:
+    """Whether hits under another reading exceed hits under this one by more than bias or chance."""
+    gain = after.mean() - before.mean()
+    spread = np.sqrt(max(before.mean() * (1 - before.mean()), 0.25 / len(before)) / len(before))
+    return bool(gain >= ACCURACY_GAIN and gain >= STANDARD_ERRORS * spread)
+
+
+def _shifted_by_one(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
+    """Find labels 1..L of which L is absent, so that none is out of range."""
+    true = codes[codes >= 0]
+    if raw.labels is None or raw.labels_are_names or len(true) < MIN_ROWS or true.min() < 1:
+        return None
+    predicted = highest(raw.proba)[0][codes >= 0]
+    lower, same = predicted == true - 1, predicted == true
+    if whole_numbers(raw.labels) is None or not _better(lower, same):
+        return None
+    return Finding(
+        "labels_one_based",
+        "warning",
+        f"no label is 0, and accuracy rises from {same.mean():.3f} to {lower.mean():.3f} when 1 is "
+        "subtracted: labels count from 1. The fix subtracts 1.",
+        repair=minus_one,
+    )
+
+
+def _column_order(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
+    """Find a permutation of columns, on half of the rows, that makes the other half more accurate."""
+    size = raw.n_classes
+    predicted, true = highest(raw.proba)[0][codes >= 0], codes[codes >= 0]
+    if len(true) < MIN_ROWS or size < 2:
+        return None
+    candidates: list[tuple[str, np.ndarray]] = []
+    text = np.array(sorted(range(size), key=str))
+    if size > 10:
+        candidates.append((f"in the order of text (0, 1, 10, ..., {text[-1]})", text))
+        one_based = np.array(sorted(range(size), key=lambda code: str(code + 1)))
+        candidates.append(("in the order of text (1, 10, ..., 2)", one_based))
+    if size <= MAX_MATCHED:
+        counts = count_pairs(predicted[::2], true[::2], size)
+        # Columns without evidence stay where they are.
+        from scipy.optimize import linear_sum_assignment  # slow to import, seldom needed
+
+        matched = linear_sum_assignment(counts + 1e-3 * np.eye(size), maximize=True)[1]
+        candidates.append(("not in the order of the labels", matched))
+    tops, labels = predicted[1::2], true[1::2]
+    for words, order in candidates:
+        moved = np.flatnonzero(order != np.arange(size))
+        if not len(moved) or not _better(order[tops] == labels, tops == labels):
+            continue
+        first = moved[0]
+        return Finding(
+            "column_order",
+            "warning",
+            f"columns are {words}: rows labelled {raw.names[order[first]]!r} are predicted as "
+            f"{raw.names[first]!r}, and accuracy rises from {np.mean(predicted == true):.3f} to "
+            f"{np.mean(order[predicted] == true):.3f} with {len(moved)} columns reordered. "
+            "The fix reorders them.",
+            columns=tuple(raw.names[j] for j in moved),
+            repair=partial(_reordered, order=np.argsort(order), with_names=False),
+        )
+    return None
+
+
+def _text_order(raw: RawPredictions) -> Finding | None:
+    """Find columns named by numbers that are not in the order of the numbers."""
+    names = raw.class_names or ()
+    if not raw.labels_are_names or len(names) < 3:
+        return None
+    numbers = [int(name) for name in names]
+    if numbers == sorted(numbers):
+        return None
+    order = np.argsort(numbers, kind="stable")
+    by_text = list(names) == sorted(names)
+    return Finding(
+        "column_order",
+        "note" if not by_text else "warning",
+        f"columns are in the order {', '.join(names[:4])}, ...{' (order of text)' * by_text}, not in that "
+        "of numbers. calib matches labels to columns by name; tools that match by position get them "
+        "wrong. The fix sorts the columns by number.",
+        columns=tuple(names[j] for j in np.flatnonzero(order != np.arange(len(names)))),
+        repair=partial(_reordered, order=order, with_names=True),
+    )
+
+
+def _reordered(data: RawPredictions, order: np.ndarray, with_names: bool) -> RawPredictions:
+    names = tuple(data.names[j] for j in order) if with_names else data.class_names
+    return replace(data, proba=np.ascontiguousarray(data.proba[:, order]), class_names=names)
+
+
+def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
+    """Find accuracy at chance while the model is sure: labels and rows do not belong together."""
+    n = len(codes)
+    if n < MIN_ROWS or (codes < 0).any():
+        return None
+    predicted = highest(raw.proba)[0]
+    tops, true = (np.bincount(classes, minlength=raw.n_classes) for classes in (predicted, codes))
+    message = shuffled_words(tops, true, int(np.sum(predicted == codes)), _mean_confidence(raw))
+    if message is None:
+        return None
+    hits = predicted == codes
+    advice = "Export scores and labels again from the same loop."
+    repair: Repair | None = None
+    for shift in (s for size in range(1, MAX_SHIFT + 1) for s in (size, -size)):
+        if _better(predicted == np.roll(codes, shift), hits):
+            advice = f"They agree when moved by {shift} row(s); the fix moves them, the end to the start."
+            repair = partial(_rolled, by=shift)
+            break
+    else:
+        if _better(predicted == codes[::-1], hits):
+            advice, repair = "They agree in reverse order; the fix reverses them.", _reversed
+    return Finding("labels_shuffled", "warning", f"{message} {advice}", repair=repair)
+
+
+def shuffled_words(predicted: np.ndarray, true: np.ndarray, n_right: int, confidence: float) -> str | None:
+    """Say that labels look shuffled against the rows, if accuracy is at chance while the model is sure.
+
+    Parameters
+    ----------
+    predicted, true : (L,) int arrays
+        Rows of each predicted and of each true class.
+    n_right : int
+        Rows whose predicted class is the true one.
+    confidence : float
+        Mean confidence.
+    """
+    n = int(true.sum())
+    chance, accuracy = float((predicted / n) @ (true / n)), n_right / n
+    spread = np.sqrt(max(chance * (1 - chance), 1e-4) / n)
+    if (
+        n < MIN_ROWS
+        or chance > 0.95
+        or accuracy > chance + CHANCE_ERRORS * spread
+        or confidence < accuracy + CONFIDENCE_GAP
+    ):
+        return None
+    return (
+        f"accuracy is {accuracy:.3f}, as for labels unrelated to the rows ({chance:.3f}), while the mean "
+        f"confidence is {confidence:.3f}: labels look shuffled against the rows."
+    )
+
+
+def _rolled(data: RawPredictions, by: int) -> RawPredictions:
+    assert data.labels is not None
+    return replace(data, labels=np.roll(data.labels, by))
+
+
+def _reversed(data: RawPredictions) -> RawPredictions:
+    assert data.labels is not None
+    return replace(data, labels=data.labels[::-1].copy())
+
+
+def _mean_confidence(raw: RawPredictions) -> float:
+    """Mean of the largest score; only scores on the scale of probabilities say how sure a model is."""
+    top = raw.proba.max(axis=1)
+    return float(top.mean()) if raw.proba.min() >= 0.0 and top.max() <= 1.0 + 1e-6 else 0.0

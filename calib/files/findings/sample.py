@@ -1,0 +1,229 @@
+"""Findings about rows: enough of every class, once each, from one population."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from calib.data.predictions import highest
+from calib.files.findings.announced import repeated_by_setting
+from calib.files.findings.codes import Finding, counted, some
+from calib.files.findings.scale import printed_decimals
+from calib.files.readers.raw_predictions import RawPredictions
+from calib.files.readers.tables import as_keys, some_names
+
+#: Rows a cell (class, bin) should have on average for its accuracy to mean something (+-0.4 at 5 rows).
+ROWS_PER_CELL = 5
+#: Below this many rows, or below one row a class, no top-label number means anything.
+FEWEST_ROWS = 30
+#: A class that is never true is suspicious when the scores expect this many rows of it: chance leaves
+#: out so many with probability e**-30, and a model twice too flat rarely does.
+EXPECTED_ROWS = 30.0
+#: Rows that coincide by chance are estimated inside the evaluation rows; more than 3 times that is reported.
+COINCIDENCE = 3.0
+LEAST_OVERLAP, LEAST_OVERLAP_ROWS = 1e-3, 3
+#: Up to this share of equal rows is what a few identical examples in a data set give.
+NOTE_OVERLAP = 0.01
+#: Class mix: p-value of the chi-square test, and the least total variation distance worth a word.
+MIX_P_VALUE, MIX_DISTANCE = 1e-5, 0.05
+
+
+def find_duplicate_ids(raw: RawPredictions) -> Finding | None:
+    """Find ids that occur more than once, unless each does so once per setting, such as a threshold."""
+    if raw.ids is None:
+        return None
+    ids = pd.Series(as_keys(raw.ids), dtype=object)
+    again = (ids.duplicated() & (ids != "")).to_numpy()
+    if not again.any() or repeated_by_setting(raw) is not None:
+        return None
+    rows = np.flatnonzero(again)
+
+    def first_only(data: RawPredictions) -> RawPredictions:
+        again = None if data.ids is None else pd.Index(as_keys(data.ids), dtype=object).duplicated()
+        return data if again is None else data.take(~again)
+
+    return Finding(
+        "duplicate_ids",
+        "warning",
+        f"{len(rows):,} of {len(ids):,} rows repeat an id ({some(rows)}; for example "
+        f"{str(ids[rows[0]])[:60]!r}), so these examples count more than once. The fix keeps the first row "
+        "of each id.",
+        rows,
+        repair=first_only,
+    )
+
+
+def find_overlap(raw: RawPredictions, calibration: RawPredictions | None) -> Finding | None:
+    """Find calibration rows that reappear in the evaluation rows, by id or by equal scores."""
+    if calibration is None:
+        return None
+    by_id = raw.ids is not None and calibration.ids is not None
+    if not by_id and raw.kind != "vectors":
+        return None  # equal scores of one column are no sign of equal rows
+    if not by_id and calibration.n_classes != raw.n_classes:
+        return None
+    again = _recurring(raw, calibration)
+    expected = 0.0 if by_id else _coincidences(raw.proba, calibration.n_samples)
+    share = float(again.mean())
+    least = 0.0 if by_id else max(LEAST_OVERLAP, LEAST_OVERLAP_ROWS / len(again))
+    if share <= COINCIDENCE * expected or share < least or not again.any():
+        return None
+    rows = np.flatnonzero(again)
+    return Finding(
+        "calibration_overlap",
+        "warning" if by_id or share > NOTE_OVERLAP else "note",
+        f"{len(rows):,} of {len(again):,} evaluation rows ({share:.1%}; {some(rows)}) have the same "
+        f"{'ids' if by_id else 'scores, to the last digit,'} as calibration rows. A calibrator must be "
+        "assessed on rows it has not seen. "
+        + ("The fix removes them from the evaluation rows." if not again.all() else "Use other rows."),
+        rows,
+        repair=None if again.all() else (lambda data: data.take(~_recurring(data, calibration))),
+    )
+
+
+def _coincidences(matrix: np.ndarray, n_others: int) -> float:
+    """Share of rows that would recur among `n_others` unrelated rows, from repeats between the halves."""
+    top = matrix.max(axis=1)
+    if printed_decimals(matrix) is None and len(np.unique(top)) > len(top) // 2:
+        return 0.0  # scores with all their digits do not recur by chance: they are repeated examples
+    keys = _row_keys(matrix)
+    half = len(keys) // 2
+    within = float(np.isin(keys[:half], keys[half:]).mean()) if half else 0.0
+    return min(within * n_others / max(len(keys) - half, 1), 1.0)
+
+
+def _recurring(raw: RawPredictions, calibration: RawPredictions) -> np.ndarray:
+    """Mask of rows that are calibration rows too: those of the same id, or of equal scores without ids."""
+    if raw.ids is not None and calibration.ids is not None:
+        ids = pd.Series(as_keys(raw.ids), dtype=object)
+        return (ids.isin(as_keys(calibration.ids)) & ~ids.isin(["", "nan"])).to_numpy()
+    return np.isin(_row_keys(raw.proba), _row_keys(calibration.proba.astype(raw.proba.dtype)))
+
+
+def _row_keys(matrix: np.ndarray) -> np.ndarray:
+    """Return one uint64 per row, equal for equal rows; others collide with probability 2**-64 or so."""
+    bits = np.ascontiguousarray(matrix + 0.0).view(np.uint32 if matrix.dtype == np.float32 else np.uint64)
+    weights = np.random.default_rng(0).integers(1, 2**63, size=(bits.shape[1],), dtype=np.uint64)
+    weights |= np.uint64(1)
+    keys = np.zeros(len(bits), dtype=np.uint64)
+    for j in range(bits.shape[1]):
+        weight, word = weights[j], bits[:, j].astype(np.uint64)
+        word ^= word >> np.uint64(29)
+        keys += (word * weight) ^ ((word * weight) >> np.uint64(32))
+    return keys
+
+
+def find_mix_shift(
+    raw: RawPredictions, codes: np.ndarray | None, calibration: RawPredictions | None
+) -> Finding | None:
+    """Find class shares that differ between calibration and evaluation rows by more than chance."""
+    if calibration is None or codes is None or calibration.n_classes != raw.n_classes:
+        return None
+    other = calibration.codes()
+    if other is None:
+        return None
+    counts = np.stack([np.bincount(c[c >= 0], minlength=raw.n_classes) for c in (other, codes)])
+    present = np.flatnonzero(counts.sum(axis=0))
+    counts = counts[:, present]
+    if (counts.sum(axis=1) < FEWEST_ROWS).any() or counts.shape[1] < 2:
+        return None
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    distance = 0.5 * float(np.abs(shares[0] - shares[1]).sum())
+    from scipy import stats  # takes a second to import; few files come to this
+
+    p_value = float(stats.chi2_contingency(counts).pvalue)
+    # With classes of a few rows the chi-square law is rough; chance alone moves this much.
+    chance = 0.5 * float(np.sqrt(shares.mean(axis=0) * (1 / counts.sum(axis=1)).sum()).sum())
+    if p_value > MIX_P_VALUE or distance < max(MIX_DISTANCE, 1.5 * chance):
+        return None
+    j = int(np.abs(shares[0] - shares[1]).argmax())
+    name = raw.names[present[j]]
+    return Finding(
+        "class_mix_shift",
+        "warning",
+        f"class shares differ between calibration and evaluation rows (distance {distance:.2f}): {name!r} "
+        f"has {shares[0, j]:.1%} against {shares[1, j]:.1%}. Calibrators and their guarantees, class-wise "
+        "ones too, assume the same shares. If you can, split one pool of rows at random; where only the "
+        "shares differ and rows of a class look alike, label-shift correction (Apply page) helps.",
+        columns=(name,),
+    )
+
+
+def find_class_faults(
+    raw: RawPredictions, codes: np.ndarray | None, *, n_bins: int, points_per_bin: int
+) -> list[Finding]:
+    """Find classes never true, never predicted or rare, and too few rows for the cells."""
+    n, size = raw.proba.shape
+    predicted = np.bincount(highest(raw.proba)[0], minlength=size)
+    true = expected = None
+    if codes is not None and (codes >= 0).any():
+        true = np.bincount(codes[codes >= 0], minlength=size)
+        absent = np.flatnonzero(true == 0)
+        expected = np.zeros(size)
+        expected[absent] = raw.proba[:, absent].sum(axis=0, dtype=np.float64)
+    counts = {"true": true, "expected": expected}
+    return class_faults(raw.names, n, predicted, **counts, n_bins=n_bins, points_per_bin=points_per_bin)
+
+
+def class_faults(
+    class_names: Sequence[str],
+    n: int,
+    predicted: np.ndarray,
+    *,
+    true: np.ndarray | None,
+    expected: np.ndarray | None,
+    n_bins: int = 15,
+    points_per_bin: int = 50,
+) -> list[Finding]:
+    """Find what `find_class_faults` does, from the rows of each predicted and of each true class.
+
+    `expected` is how many rows of each class the scores expect, where that is known.
+    """
+    size = len(class_names)
+    findings: list[Finding] = []
+    names = np.array(class_names, dtype=object)
+
+    def add(code: str, severity: str, classes: np.ndarray, what: str, advice: str = "") -> None:
+        be = "is" if len(classes) == 1 else "are"
+        message = f"{len(classes)} of {size} classes {be} {what}: {some_names(names[classes])}.{advice}"
+        findings.append(Finding(code, severity, message, columns=tuple(names[classes])))
+
+    if true is not None:
+        absent = np.flatnonzero(true == 0)
+        if len(absent):
+            advice = ""
+            if expected is not None and expected[absent].max() > EXPECTED_ROWS:
+                most = absent[expected[absent].argmax()]
+                advice = (
+                    f" The scores expect {expected[most]:,.0f} rows of {names[most][:40]!r}: are labels "
+                    "missing, or columns misnamed?"
+                )
+            add("class_never_true", "warning" if advice else "note", absent, "never the true label", advice)
+    never = np.flatnonzero(predicted == 0)
+    if len(never):
+        advice = " Such a class has no top-label diagram and no calibration by predicted class."
+        add("class_never_predicted", "note", never, "never predicted", advice)
+    rare = np.flatnonzero((predicted > 0) & (predicted < points_per_bin))
+    if len(rare):
+        fewest = rare[predicted[rare].argmin()]
+        times = counted(int(predicted[fewest]), "time")
+        what = f"predicted fewer than {points_per_bin} times ({names[fewest][:40]!r} {times})"
+        advice = (
+            f" That does not fill one bin of {points_per_bin} points; histogram binning leaves their scores "
+            "as they are."
+        )
+        add("class_rare", "note", rare, what, advice)
+    cells = n_bins * size
+    if n < ROWS_PER_CELL * cells:
+        findings.append(
+            Finding(
+                "too_few_rows",
+                "warning" if n < max(FEWEST_ROWS, size) else "note",
+                f"{n:,} rows for {n_bins} bins x {size} classes = {cells:,} cells are {n / cells:.2g} rows "
+                f"a cell; below {ROWS_PER_CELL}, most of a top-label error is sampling noise. Use fewer "
+                "bins or more rows, and read the noise floor first.",
+            )
+        )
+    return findings

@@ -1,0 +1,216 @@
+"""Parquet and Feather to a `Table`, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.ipc as pa_ipc
+import pyarrow.parquet as pq
+
+from calib.base.exceptions import InputError
+from calib.files.readers.arrow_messages import expanded_size
+from calib.files.readers.json import table_of_lists
+from calib.files.readers.parquet_footer import stated_values
+from calib.files.readers.source import Limits, Progress, Source, whole
+from calib.files.readers.tables import (
+    Table,
+    as_numbers,
+    as_text,
+    check_distinct,
+    table_from_columns,
+    whole_column,
+)
+
+#: Bytes of a Python object, for values inside lists and objects.
+OBJECT_BYTES = 100
+
+
+def read_parquet(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
+    """Read a Parquet file, batch by batch; its footer is checked first."""
+    data = whole(source, limits)
+    file = pq.ParquetFile(pa.BufferReader(data))
+    schema, described = file.schema_arrow, file.metadata
+    limits.check_rows(described.num_rows)
+    limits.check_columns(described.num_columns)
+    # Not `row_group(g).column(c).num_values`: on a damaged footer it ends the process instead of raising.
+    encoded = sum(described.row_group(g).total_byte_size for g in range(described.num_row_groups))
+    values = described.num_rows * described.num_columns
+    if any(_is_list(field.type) for field in schema):
+        values = max(values, stated_values(data))
+    limits.check_expanded(max(8 * values, encoded), len(data))
+    # Columns of other types are not even decoded, and text stays dictionary-coded: a long string
+    # repeated a million times must not be written out.
+    usable = [field.name for field in schema if _is_usable(field.type)]
+    coded = [field.name for field in schema if _is_text(field.type)]
+    file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=coded)
+    batches = file.iter_batches(batch_size=65_536, use_threads=False, columns=usable)
+    table = _table_of_batches(batches, usable, described.num_rows, "parquet", limits, progress)
+    return replace(table, ignored=(*table.ignored, *(name for name in schema.names if name not in usable)))
+
+
+def read_feather(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
+    """Read a Feather (Arrow IPC) file, batch by batch, after adding up what it expands to."""
+    data = whole(source, limits)
+    stream = pa.py_buffer(data).slice(8)  # behind the magic bytes, a file is a stream
+    expanded = sum(expanded_size(message) for message in pa_ipc.MessageReader.open_stream(stream))
+    limits.check_expanded(expanded, len(data))
+    reader = pa_ipc.open_stream(stream)
+    limits.check_columns(len(reader.schema))
+    return _table_of_batches(reader, reader.schema.names, None, "feather", limits, progress)
+
+
+def table_of_batch(batch: pa.RecordBatch) -> Table:
+    """Return the columns of one batch that hold numbers, text or lists of these."""
+    usable = [field.name for field in batch.schema if _is_usable(field.type)]
+    table = _table_of_batches([batch.select(usable)], usable, None, "parquet", Limits(), None)
+    return replace(
+        table, ignored=(*table.ignored, *(name for name in batch.schema.names if name not in usable))
+    )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def _is_nested(kind: pa.DataType) -> bool:
+    """Whether cells are lists or objects of what is usable itself."""
+    if _is_list(kind):
+        return _is_usable(kind.value_type)
+    if pa.types.is_struct(kind):
+        return all(_is_usable(kind.field(at).type) for at in range(kind.num_fields))
+    return bool(pa.types.is_map(kind)) and _is_text(kind.key_type) and _is_number(kind.item_type)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_floating(kind) or pa.types.is_integer(kind)
+
+
+def _is_usable(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        return _is_usable(kind.value_type) and not _is_nested(kind.value_type)
+    if _is_nested(kind):
+        return True
+    temporal = (
+        pa.types.is_temporal(kind) and not pa.types.is_duration(kind) and not pa.types.is_interval(kind)
+    )
+    scalar = pa.types.is_decimal(kind) or pa.types.is_null(kind) or pa.types.is_boolean(kind)
+    return temporal or scalar or _is_number(kind) or _is_text(kind)
+
+
+def _table_of_batches(
+    batches: Iterable[pa.RecordBatch],
+    names: Sequence[str],
+    total: int | None,
+    format: str,
+    limits: Limits,
+    progress: Progress | None,
+) -> Table:
+    check_distinct(names)
+    arrays_of: dict[str, list[Any]] = {name: [] for name in names}
+    n_rows = n_bytes = 0
+    for batch in batches:
+        batch.validate(full=True)
+        n_rows += batch.num_rows
+        n_bytes += batch.nbytes + sum(map(_repeated_bytes, batch.columns))
+        n_bytes += OBJECT_BYTES * sum(map(_cells_within, batch.columns))
+        limits.check_rows(n_rows)
+        limits.check_expanded(n_bytes, limits.expanded_bytes)
+        for name, column in zip(names, batch.columns, strict=True):
+            arrays_of[name].append(column_values(column))
+        if progress is not None and total:
+            progress(n_rows / total, "reading")
+    if n_rows == 0:
+        raise InputError("the file has no rows")
+    columns: dict[str, np.ndarray] = {}
+    matrices: dict[str, np.ndarray] = {}
+    nested: dict[str, list[Any]] = {}
+    ignored: list[str] = []
+    for name in names:
+        arrays = arrays_of.pop(name)
+        if any(array is None for array in arrays):
+            ignored.append(name)
+        elif any(isinstance(array, list) for array in arrays) or len({a.shape[1:] for a in arrays}) > 1:
+            nested[name] = [cell for array in arrays for cell in _cells(array)]
+        else:
+            (columns if arrays[0].ndim == 1 else matrices)[name] = np.concatenate(arrays)
+    if not nested:
+        return replace(table_from_columns(columns, format=format, matrices=matrices), ignored=tuple(ignored))
+    plain = {name: _cells(array) for name, array in (columns | matrices).items()}
+    in_order = {name: (plain | nested)[name] for name in names if name not in ignored}
+    return replace(table_of_lists(in_order, format, limits), ignored=tuple(ignored))
+
+
+def _cells(array: Any) -> list[Any]:
+    """Return the cells of a column as JSON values: missing text as None."""
+    if isinstance(array, list):
+        return array
+    cells: list[Any] = array.tolist()
+    return [None if cell == "" else cell for cell in cells] if array.dtype == object else cells
+
+
+def _repeated_bytes(column: pa.Array) -> int:
+    """Bytes of the text of a dictionary-coded column once it is written out, row by row."""
+    if not pa.types.is_dictionary(column.type) or not _is_text(column.type.value_type):
+        return 0
+    lengths = np.append(pc.binary_length(column.dictionary).fill_null(0).to_numpy(zero_copy_only=False), 0)
+    rows = column.indices.fill_null(len(lengths) - 1).to_numpy(zero_copy_only=False)
+    return int(lengths[rows.astype(np.int64)].sum(dtype=np.int64))
+
+
+def column_values(column: pa.Array) -> Any:
+    """Return a NumPy array of numbers, (n, m) for lists; object array of text; None for any other type."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        words = column_values(column.dictionary)
+        if words is None or words.ndim != 1:
+            return None
+        if words.dtype.kind in "iu":
+            words = whole_column([*words.tolist(), None])[:-1]
+        missing = "" if words.dtype == object else np.nan
+        words = np.append(words.astype(object if words.dtype == object else np.float64), missing)
+        return words[column.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False).astype(np.int64)]
+    if not _is_usable(kind):
+        return None
+    if pa.types.is_floating(kind) or (pa.types.is_integer(kind) and column.null_count == 0):
+        values = column.to_numpy(zero_copy_only=False)
+        return as_numbers(values) if values.dtype.kind == "f" else values
+    if pa.types.is_integer(kind):
+        return whole_column(column.to_pylist())
+    if pa.types.is_decimal(kind):
+        return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    if pa.types.is_null(kind):
+        return np.full(len(column), np.nan)
+    if _is_list(kind) and _is_number(kind.value_type):
+        return _matrix_of_lists(column)
+    if _is_nested(kind):
+        return column.to_pylist(maps_as_pydicts="strict")
+    return as_text((column.cast(pa.string()) if pa.types.is_temporal(kind) else column).to_pylist())
+
+
+def _matrix_of_lists(column: pa.Array) -> Any:
+    """Return the (n, m) matrix of lists of m numbers; the lists where they differ in length."""
+    lengths = pc.unique(pc.list_value_length(column)).to_pylist()
+    if len(lengths) != 1 or not lengths[0]:
+        return column.to_pylist()
+    flat = column.flatten().to_numpy(zero_copy_only=False)
+    return as_numbers(flat).reshape(len(column), lengths[0])
+
+
+def _cells_within(column: pa.Array) -> int:
+    """Count the values in cells that hold lists or objects, all of which become Python objects."""
+    kind = column.type
+    if _is_list(kind) and not _is_number(kind.value_type):
+        flat = column.flatten()
+        return len(flat) + _cells_within(flat)
+    if pa.types.is_struct(kind):
+        return sum(len(column) + _cells_within(one) for one in column.flatten())
+    return 2 * len(column.keys) if pa.types.is_map(kind) else 0

@@ -1,0 +1,114 @@
+"""JSON records, JSON lines and JSON objects of columns to a `Table`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from calib.base.exceptions import InputError
+from calib.files.readers.column_names import CLASS_NAMES, normalised
+from calib.files.readers.nested import flattened
+from calib.files.readers.source import Limits, Progress, Source, whole
+from calib.files.readers.tables import (
+    Table,
+    as_float_column,
+    as_text,
+    check_words,
+    table_from_columns,
+    whole_column,
+)
+
+#: Bytes that Python takes for an object, a list, and a value or key, all of at least this size.
+OBJECT_BYTES = {b"{": 184, b"[": 64, b",": 32, b":": 32}
+
+
+def read_json(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
+    """Read records, one record a line, or an object of equally long lists."""
+    if source.size > limits.json_bytes or len(raw := whole(source, limits)) > limits.json_bytes:
+        raise InputError(f"JSON of more than {limits.json_bytes >> 20} MiB (limit json_bytes); use Parquet")
+    # What the objects will take, by the marks that begin them: "[{},{},...]" grows two hundred times.
+    objects = sum(size * raw.count(mark) for mark, size in OBJECT_BYTES.items())
+    limits.check_expanded(objects, limits.expanded_bytes)
+    text = raw.decode("utf-8-sig")
+    try:
+        content = json.loads(text, object_pairs_hook=_record)
+    except json.JSONDecodeError as error:
+        lines = [line for line in text.splitlines() if line.strip()]
+        if not (error.msg == "Extra data" and lines[0].lstrip().startswith(("{", "["))):
+            raise InputError(f"the JSON is not valid: {error}") from None
+        content = [json.loads(line, object_pairs_hook=_record) for line in lines]
+    return _table_of_json(content, limits)
+
+
+def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make the dict of a JSON object; a name that it gives twice is refused."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        values = ", ".join(repr(value)[:40] for name, value in pairs if name == twice)
+        raise InputError(f"{twice[:60]!r} is there twice in one JSON object, with {values}; keep one of them")
+    return record
+
+
+def _table_of_json(content: Any, limits: Limits) -> Table:
+    if isinstance(content, list) and content and all(isinstance(row, dict) for row in content):
+        limits.check_rows(len(content))
+        names = list(dict.fromkeys(name for row in content for name in row))
+        limits.check_columns(len(names))
+        limits.check_expanded(len(content) * len(names) * 8, limits.expanded_bytes)
+        lists = {name: [row.get(name) for row in content] for name in names}
+    elif isinstance(content, list) and content and all(isinstance(row, list) for row in content):
+        objects = any(isinstance(one, dict) for row in content for one in row)
+        lists = {"predictions" if objects else "array": content}
+    elif isinstance(content, dict) and content and all(isinstance(v, list) for v in content.values()):
+        lists = content
+    else:
+        raise InputError(
+            'JSON must be a list of records, [{"cat": 0.7, "dog": 0.3, "label": "cat"}, ...], or an object '
+            "of equally long lists"
+        )
+    check_words(lists, "a name in the JSON")
+    return table_of_lists(lists, "json", limits)
+
+
+def table_of_lists(lists: Mapping[str, Sequence[Any]], format: str, limits: Limits) -> Table:
+    """Make a table of columns of JSON values; lists and objects in cells become columns of their own."""
+    if len({len(values) for name, values in lists.items() if normalised(name) not in CLASS_NAMES}) == 1:
+        lists = flattened(lists)
+        limits.check_columns(len(lists))
+        limits.check_expanded(8 * sum(map(len, lists.values())), limits.expanded_bytes)
+    columns: dict[str, np.ndarray] = {}
+    matrices: dict[str, np.ndarray] = {}
+    for name, values in lists.items():
+        limits.check_rows(len(values))
+        if values and all(isinstance(value, list) for value in values):
+            width = {len(value) for value in values}
+            if len(width) != 1 or not width <= set(range(1, limits.columns + 1)):
+                raise InputError(f"{name!r} holds lists of different lengths; give one number per class")
+            flat = [cell for value in values for cell in value]
+            matrices[name] = as_float_column(_json_column(flat, name), name).reshape(len(values), -1)
+        else:
+            columns[name] = _json_column(values, name)
+    if not any(len(values) for values in (*columns.values(), *matrices.values())):
+        raise InputError("the JSON holds no rows")
+    if "class_names" not in columns and len({len(v) for v in (*columns.values(), *matrices.values())}) > 1:
+        raise InputError("the lists of the JSON object have different lengths; one entry per row is needed")
+    return table_from_columns(columns, format=format, matrices=matrices)
+
+
+def _json_column(values: Sequence[Any], name: str) -> np.ndarray:
+    kinds = {type(value) for value in values}
+    if kinds <= {int, type(None)}:
+        return whole_column(values)
+    if kinds <= {int, float, type(None)}:
+        try:
+            return np.array([np.nan if value is None else float(value) for value in values])
+        except OverflowError:
+            raise InputError(f"{name[:60]!r} holds an integer beyond 1e308; give numbers") from None
+    if kinds & {dict, list}:
+        raise InputError(f"{name!r} mixes lists or objects with single values; give one value per row")
+    return as_text(values)

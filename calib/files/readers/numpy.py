@@ -1,0 +1,136 @@
+"""NPY and NPZ to a `Table`: headers are checked before data is read, pickles never are."""
+
+from __future__ import annotations
+
+import zipfile
+from typing import BinaryIO
+
+import numpy as np
+
+from calib.base.exceptions import InputError
+from calib.files.readers.archives import open_archive, refuse_damage
+from calib.files.readers.nested import ranked_matrices
+from calib.files.readers.source import Limits, Progress, Source, open_source, whole
+from calib.files.readers.tables import Table, as_numbers, check_distinct
+
+#: The last code point of Unicode.
+MOST_CODE_POINT = 0x10FFFF
+
+
+def read_npy(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
+    """Read the one array of an NPY file, gzipped or not."""
+    if source.head(2) == b"\x1f\x8b":
+        source = open_source(whole(source, limits), limits)
+    with source.open() as file:
+        array = read_array(file, source.size, limits, "the array")
+    return _table_of_arrays({"array": array}, "npy")
+
+
+def read_array(file: BinaryIO, n_bytes: int, limits: Limits, what: str) -> np.ndarray:
+    """Read an array of `n_bytes` bytes in NPY format; its header is checked before its data is read."""
+    try:
+        version = np.lib.format.read_magic(file)
+        if version == (1, 0):
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+        elif version == (2, 0):
+            shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
+        else:
+            raise InputError(f"{what} has NPY version {version[0]}, for structured arrays; save numbers")
+    except InputError:
+        raise
+    except Exception as error:  # the header is a Python literal: its parser raises whatever it likes
+        reason = " ".join(str(error).split())[:120]
+        raise InputError(f"{what} has a damaged NPY header ({reason}); save it again") from None
+    if dtype.hasobject:
+        raise InputError(
+            f"{what} holds Python objects as a pickle, which can run code and is never read; save numbers or "
+            "fixed-width text (array.astype(float), array.astype(str))"
+        )
+    if dtype.kind not in "fiubUS" or dtype.itemsize == 0:
+        raise InputError(f"{what} has dtype {dtype}; numbers or text are needed")
+    if len(shape) > 2 or any(size < 0 for size in shape):
+        raise InputError(f"{what} has shape {shape}; one or two dimensions are needed")
+    limits.check_rows(shape[0] if shape else 1)
+    limits.check_columns(shape[1] if len(shape) == 2 else 1)
+    count = int(np.prod(shape, dtype=object)) if shape else 1
+    needed = count * dtype.itemsize
+    limits.check_expanded(needed, limits.expanded_bytes)
+    if needed > n_bytes:
+        raise InputError(f"{what} is cut short: it needs {needed:,} bytes and has {n_bytes:,}")
+    data, filled = bytearray(needed), 0
+    while filled < needed and (chunk := file.read(min(needed - filled, 1 << 24))):
+        data[filled : filled + len(chunk)] = chunk
+        filled += len(chunk)
+    if filled < needed:
+        raise InputError(f"{what} is cut short: it needs {needed:,} bytes and has {filled:,}")
+    values = np.frombuffer(data, dtype=dtype, count=count)
+    values = values.reshape(shape[::-1]).T if fortran else values.reshape(shape)
+    return values if dtype.isnative else values.astype(dtype.newbyteorder("="))
+
+
+def read_npz(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
+    """Read the arrays of an NPZ file; member names, sizes and headers are checked before data is read."""
+    if source.head(2) == b"\x1f\x8b":
+        source = open_source(whole(source, limits), limits)
+    arrays: dict[str, np.ndarray] = {}
+    with source.open() as file, open_archive(file, "NPZ archive") as archive:
+        members = archive.infolist()
+        _check_members(members, source, limits)
+        for done, member in enumerate(members, 1):
+            name = member.filename.removesuffix(".npy")
+            with refuse_damage("NPZ archive"), archive.open(member) as content:
+                arrays[name] = read_array(content, member.file_size, limits, f"array {name!r}")  # type: ignore[arg-type]
+            if progress is not None:
+                progress(done / len(members), "reading")
+    return _table_of_arrays(arrays, "npz")
+
+
+def _check_members(members: list[zipfile.ZipInfo], source: Source, limits: Limits) -> None:
+    names = [member.filename for member in members]
+    if any(name.startswith(("xl/", "word/")) for name in names):
+        raise InputError(f"{source.name!r} is an Office document; save the sheet as CSV")
+    foreign = [name for name in names if not name.endswith(".npy") or "/" in name or "\\" in name]
+    if foreign or not names:
+        why = f"it holds {foreign[0][:60]!r}" if foreign else "it is empty"
+        raise InputError(f"{source.name!r} is a zip archive but not an NPZ file: {why}; save with np.savez")
+    if len(names) > limits.members:
+        raise InputError(f"the file holds {len(names):,} arrays, over {limits.members:,} (limit members)")
+    check_distinct(names)
+    limits.check_expanded(sum(member.file_size for member in members), source.size)
+
+
+def _text_of(array: np.ndarray, name: str) -> np.ndarray:
+    """Return fixed-width text as an object array of str."""
+    if array.dtype.kind == "S":
+        return np.array([cell.decode("utf-8", "replace") for cell in array.tolist()], dtype=object)
+    code_points = array.view(np.uint32).reshape(len(array), -1)
+    if len(bad := np.flatnonzero((code_points > MOST_CODE_POINT).any(axis=1))):
+        raise InputError(f"array {name!r} holds in row {bad[0]} what is no text; save it again")
+    return array.astype(object)
+
+
+def _table_of_arrays(arrays: dict[str, np.ndarray], format: str) -> Table:
+    columns: dict[str, np.ndarray] = {}
+    matrices: dict[str, np.ndarray] = {}
+    for name, array in arrays.items():
+        if array.dtype.kind in "US":
+            text = _text_of(array.ravel(), name)
+            if array.ndim == 2 and array.shape[1] != 1:
+                matrices[name] = text.reshape(array.shape)
+            else:
+                columns[name] = text
+        elif array.ndim == 2 and array.shape[1] != 1:
+            matrices[name] = np.ascontiguousarray(as_numbers(array))
+        else:
+            columns[name] = as_numbers(array.ravel()) if array.dtype.kind == "f" else array.ravel()
+    return Table(format, *numbers_of(*ranked_matrices(columns, matrices)))
+
+
+def numbers_of(
+    columns: dict[str, np.ndarray], matrices: dict[str, np.ndarray]
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return columns and matrices of numbers; matrices of text, which are no ranks, become columns."""
+    for name, matrix in matrices.items():
+        if matrix.dtype == object:
+            columns = columns | {f"{name}[{j}]": matrix[:, j] for j in range(matrix.shape[1])}
+    return columns, {name: matrix for name, matrix in matrices.items() if matrix.dtype != object}

@@ -1,0 +1,1088 @@
+"""Raw predictions: the scores, labels and names of a file, before anything is checked.
+
+A file has up to two parts: its calibration rows and its evaluation rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.base.exceptions import InputError
+from calib.data.announcements import (
+    ID,
+    Announcement,
+    BinaryPrediction,
+    ConfidencePrediction,
+    MultilabelPrediction,
+    TopKPrediction,
+    TopLabelPrediction,
+)
+from calib.data.kinds import KINDS
+from calib.data.predictions import Predictions, row_sums
+from calib.files.readers.answers import (
+    abstaining,
+    as_outcomes,
+    classes_in,
+    codes_of,
+    missing_cells,
+    no_attempt,
+    right_or_another,
+    two_classes,
+)
+from calib.files.readers.column_names import INDEX_NAMES, ROLE_NAMES, normalised
+from calib.files.readers.reading import read_table, table_from
+from calib.files.readers.roles import (
+    Roles,
+    check_same_labels,
+    guess_roles,
+    one_hot_values,
+    part_of,
+    part_tables,
+)
+from calib.files.readers.score_columns import is_whole
+from calib.files.readers.source import Limits, Progress
+from calib.files.readers.tables import Table, as_keys, check_words, frozen, some_names, words_in
+
+SCALES = ("auto", "probabilities", "logits", "log_probabilities")
+#: exp of log-probabilities sums to 1 as well as the logarithms were printed.
+LOG_SUM_TOLERANCE = 0.02
+#: Rows of percentages sum to 100; printed with one decimal over many classes they miss it by about 1.
+PERCENT_TOLERANCE = 1.5
+#: The largest label that is compared as a number.
+MOST_INT64 = np.iinfo(np.int64).max
+
+
+class RemedyError(InputError):
+    """Input that one argument makes usable.
+
+    Attributes
+    ----------
+    fact : str
+        What is wrong, a sentence without its full stop.
+    argument, value : str
+        The argument ("fix", "scores" or "split") and the value to pass.
+    """
+
+    def __init__(self, fact: str, advice: str, argument: str, value: str) -> None:
+        super().__init__(f"{fact}. {advice}")
+        self.fact, self.argument, self.value = fact, argument, value
+
+
+def read_predictions(
+    source: Any,
+    *,
+    labels: Any = None,
+    format: str | None = None,
+    split: str | None = None,
+    scores: str = "auto",
+    roles: Roles | None = None,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> Predictions:
+    r"""Read predicted probabilities, and true labels if there are any, from a file.
+
+    Parameters
+    ----------
+    source : str, path, bytes, binary file object or Table
+        CSV or TSV, Parquet, Feather, NPY, NPZ or JSON, see `read_table`.
+    labels : file, Table or array_like, optional
+        True labels when they are not in `source`: another file, or one label per row.
+    format : str, optional
+        Format of `source`; recognised from the content when not given.
+    split : str, optional
+        Rows to take: "calibration", "evaluation" or a value of the split column. By default the
+        evaluation rows, which are all rows if the file names none.
+    scores : {"auto", "probabilities", "logits", "log_probabilities"}
+        What the scores are; "auto" decides by names such as `test_logits`.
+    roles : Roles, optional
+        Roles of the columns, instead of the guess of `guess_roles`.
+    limits, progress
+        As for `read_table`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or used; one sentence says why.
+
+    Examples
+    --------
+    >>> read_predictions(b"cat,dog,label\n0.9,0.1,cat\n0.2,0.8,cat\n")
+    <Predictions: 2 rows x 2 classes, with labels>
+    """
+    raw = read_raw(
+        source, labels=labels, format=format, split=split, roles=roles, limits=limits, progress=progress
+    )
+    return raw.predictions(scores)
+
+
+def read(
+    source: Any,
+    *,
+    labels: Any = None,
+    format: str | None = None,
+    split: str | None = None,
+    scores: str = "auto",
+    roles: Roles | None = None,
+    abstentions: Sequence[str] | None = None,
+    positive: str | None = None,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> Announcement:
+    r"""Read predictions of any kind: vectors, a class with its confidence, a confidence, or P(Y = 1).
+
+    Parameters
+    ----------
+    source : str, path, bytes, binary file object, DataFrame or mapping of arrays
+        As for `read_predictions`.
+    labels, format, split, scores, roles, limits, progress
+        As for `read_predictions`. Of a binary score, logits are log-odds.
+    abstentions : sequence of str, optional
+        Predictions that are no answer. By default an empty cell, "IDK" and the like, where they are never
+        the true class.
+    positive : str, optional
+        The class that a binary score is the probability of. By default the one in the name of its column,
+        such as "yes" in p(yes); else the one that a column of decisions, such as y_pred, gives to high
+        scores; else true, yes and the like, or the last of the two labels. Of multilabel scores, the class
+        to look at alone.
+
+    Returns
+    -------
+    predictions of one of the kinds, such as Predictions, TopLabelPrediction or BinaryPrediction
+        With `kind`, `labels`, `class_names`, `metadata` (a DataFrame of every further column, or None),
+        `sample_weight` (or None) and `coverage`, the share of rows that are no abstentions.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or used; one sentence says why.
+
+    Examples
+    --------
+    >>> rows = read(b"id,predicted,confidence,label\n7,cat,0.9,cat\n8,IDK,,dog\n9,emu,0.4,dog\n")
+    >>> rows.kind, rows.n_samples, rows.class_names, round(rows.coverage, 3)
+    ('top-label', 2, ('cat', 'dog', 'emu'), 0.667)
+    """
+    raw = read_raw(
+        source, labels=labels, format=format, split=split, roles=roles, limits=limits, progress=progress
+    )
+    return with_choices(raw, abstentions, positive).announced(scores)
+
+
+def with_choices(
+    raw: RawPredictions, abstentions: Sequence[str] | None = None, positive: str | None = None
+) -> RawPredictions:
+    """Return the raw predictions with what a user says is no answer, and which class is positive."""
+    roles = raw.roles
+    if abstentions is not None and raw.kind in ("top-label", "top-k") and roles is not None:
+        roles = replace(roles, abstentions=tuple(abstentions))
+        names = _names_of(roles, raw.labels, raw.predicted if raw.ranked is None else raw.ranked)
+        raw = replace(raw, roles=roles, class_names=names)
+    if positive is not None and raw.kind == "multilabel":
+        raw = _of_class(raw, positive)
+    elif positive is not None and raw.kind == "binary":
+        seen = () if raw.labels is None else classes_in(raw.labels)
+        if positive not in (*raw.names, *seen):
+            raise InputError(f"the classes are {some_names(seen or raw.names)}; got positive={positive!r}")
+        raw = replace(raw, class_names=two_classes(raw.labels, positive))
+    return raw
+
+
+def _of_class(raw: RawPredictions, name: str) -> RawPredictions:
+    """Return scores of which several can be true as those of one class."""
+    if name not in raw.names:
+        raise InputError(f"the classes are {some_names(raw.names)}; got positive={name!r}")
+    at = raw.names.index(name)
+    labels = None
+    if raw.labels is not None:
+        words = np.array([f"not {name}", name, ""], dtype=object)
+        column = raw.labels[:, at].astype(np.float64)
+        labels = words[np.where(np.isnan(column), 2, column).astype(np.int64)]
+    proba = np.ascontiguousarray(raw.proba[:, at : at + 1])
+    names = (f"not {name}", name)
+    return replace(raw, proba=proba, labels=labels, class_names=names, kind="binary", roles=None)
+
+
+def read_pair(
+    source: Any,
+    *,
+    format: str | None = None,
+    scores: str = "auto",
+    roles: Roles | None = None,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> tuple[Predictions | None, Predictions]:
+    """Read (calibration, evaluation) predictions from one file that may hold both.
+
+    An NPZ file is divided by its array names (`calibration_logits`, `val_probs`, `test_labels`), a table by
+    its split column (values such as val, calibration, test). Rows named train are left out. A file that
+    names no calibration rows gives (None, all rows).
+
+    Raises
+    ------
+    InputError
+        As for `read_predictions`.
+    """
+    options: dict[str, Any] = {"format": format, "roles": roles, "limits": limits, "progress": progress}
+    calibration, evaluation = _raw_parts(source, **options)
+    return None if calibration is None else calibration.predictions(scores), evaluation.predictions(scores)
+
+
+def read_parts(
+    source: Any,
+    *,
+    scores: str = "auto",
+    abstentions: Sequence[str] | None = None,
+    positive: str | None = None,
+    **options: Any,
+) -> tuple[Announcement | None, Announcement]:
+    """Read (calibration, evaluation) predictions of any kind; arguments of `read` and `read_pair`."""
+    calibration, evaluation = _raw_parts(source, **options)
+    chosen = with_choices(evaluation, abstentions, positive).announced(scores)
+    if calibration is None:
+        return None, chosen
+    return with_choices(calibration, abstentions, positive).announced(scores), chosen
+
+
+def _raw_parts(
+    source: Any,
+    *,
+    format: str | None = None,
+    roles: Roles | None = None,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> tuple[RawPredictions | None, RawPredictions]:
+    table = read_table(source, format=format, limits=limits, progress=progress)
+    raw_by_part = divide(table, roles)
+    calibration = raw_by_part.get("calibration")
+    if "evaluation" not in raw_by_part:
+        raise RemedyError(
+            "the file names calibration rows but no evaluation rows (test or evaluation)",
+            'Read the calibration rows with read_predictions(..., split="calibration")',
+            "split",
+            "calibration",
+        )
+    evaluation = raw_by_part["evaluation"]
+    if calibration is not None and calibration.n_classes != evaluation.n_classes:
+        raise InputError(
+            f"calibration has {calibration.n_classes} classes and evaluation {evaluation.n_classes}; "
+            "both need the same columns"
+        )
+    return calibration, evaluation
+
+
+def read_raw(
+    source: Any,
+    *,
+    labels: Any = None,
+    format: str | None = None,
+    split: str | None = None,
+    roles: Roles | None = None,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> RawPredictions:
+    """Read a file and decide the roles of its columns, checking nothing; arguments of `read_predictions`."""
+    table = table_from(source, limits, progress) if format is None else None
+    if table is None:
+        table = read_table(source, format=format, limits=limits, progress=progress)
+    raw_by_part = divide(table, roles, split)
+    name = "evaluation" if split is None else split
+    if name not in raw_by_part:
+        raise InputError(f"the file has no part {name!r}; choose from {some_names(raw_by_part)}")
+    raw = raw_by_part[name]
+    return raw if labels is None else with_labels(raw, labels, limits=limits)
+
+
+@dataclass(frozen=True, eq=False)
+class RawPredictions:
+    """Scores and labels as the file has them.
+
+    Attributes
+    ----------
+    proba : (n, L) float32 or float64 array
+        Scores, not necessarily probabilities.
+    labels : (n,) array or None
+        True labels: whole numbers, floats with NaN where missing, or an object array of names with ""
+        where missing.
+    class_names : tuple of str or None
+        One name per column of `proba`, when the source gives names.
+    scale : str
+        What the names of the source say about the scores; "unknown" if nothing.
+    ids, weight, group : (n,) array or None
+        Row ids, sample weights, and groups.
+    roles : Roles or None
+        The columns that the other fields came from.
+    kind : str
+        Kind of the predictions, see `calib.data.kinds`. Of all but vectors, `proba` is one column: the
+        confidence in `predicted`, or P(Y = 1).
+    predicted : (n,) array or None
+        Cells of the predicted class.
+    ranked : (n, K) object array or None
+        Names of the highest classes, best first; `proba` holds their scores.
+    metadata : mapping of str to (n,) array
+        Every column but the scores, the predicted class, the label and the weights.
+    """
+
+    proba: np.ndarray
+    labels: np.ndarray | None = None
+    class_names: tuple[str, ...] | None = None
+    scale: str = "unknown"
+    ids: np.ndarray | None = None
+    weight: np.ndarray | None = None
+    group: np.ndarray | None = None
+    roles: Roles | None = None
+    kind: str = "vectors"
+    predicted: np.ndarray | None = None
+    ranked: np.ndarray | None = None
+    metadata: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return self.proba.shape[0]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of score columns."""
+        return self.proba.shape[1]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Class names, "0", "1", ... where the source gives none."""
+        size = 2 if self.kind == "binary" else self.n_classes
+        return self.class_names or tuple(str(code) for code in range(size))
+
+    def take(self, rows: Any) -> RawPredictions:
+        """Return the chosen rows (mask or indices)."""
+        fields = ("labels", "ids", "weight", "group", "predicted", "ranked")
+        columns = {name: getattr(self, name) for name in fields}
+        chosen = {name: values[rows] for name, values in columns.items() if values is not None}
+        metadata = {name: values[rows] for name, values in self.metadata.items()}
+        return replace(self, proba=frozen(self.proba[rows]), metadata=metadata, **chosen)
+
+    @property
+    def abstained(self) -> np.ndarray:
+        """Mask of the rows whose prediction is no answer."""
+        if self.predicted is None:
+            return np.zeros(self.n_samples, dtype=bool)
+        named = None if self.roles is None else self.roles.abstentions
+        return abstaining(self.predicted, self.labels, named)
+
+    def predicted_codes(self) -> np.ndarray | None:
+        """Class codes of `predicted`, int64; -1 where there is none."""
+        if self.predicted is None:
+            return None
+        return codes_of(self.predicted, self.names, self._names_are_listed)
+
+    @property
+    def _names_are_listed(self) -> bool:
+        return self.roles is not None and self.roles.class_names is not None
+
+    def codes(self) -> np.ndarray | None:
+        """Class codes of `labels`, int64; -1 where a label is missing or names no class.
+
+        Text labels are looked up among the names. Whole numbers are looked up among names that are all
+        numbers too (columns "1", "10", "2" and label 10); otherwise they are codes.
+        """
+        if self.labels is None:
+            return None
+        labels = self.labels
+        if self.kind == "confidence":
+            return np.where(np.isnan(labels), -1, labels).astype(np.int64)
+        if self.kind == "multilabel":
+            return None
+        if self.kind != "vectors":
+            return codes_of(labels, self.names, self._names_are_listed or self.kind == "binary")
+        if labels.dtype == object:
+            code_of = {name: code for code, name in enumerate(self.names)}
+            positions, values = pd.factorize(labels)
+            codes = [code_of.get(str(name), -1) for name in values]
+            if min(codes, default=0) < 0 and (integers := _as_integers(values)):
+                by_number = {n: code_of[name] for n, name in self._names_by_number().items()}
+                codes = [by_number.get(number, -1) for number in integers]
+            return np.array([*codes, -1])[positions]
+        if labels.dtype.kind == "f":
+            whole = np.isfinite(labels) & (labels == np.floor(labels)) & (np.abs(labels) <= 2**53)
+            numbers = np.where(whole, labels, -1).astype(np.int64)
+        else:
+            whole = labels <= MOST_INT64
+            numbers = np.where(whole, labels, -1).astype(np.int64)
+        if self.labels_are_names:
+            self._names_by_number()
+            named = np.array([int(name) for name in self.names])
+            order = np.argsort(named)
+            rank = np.searchsorted(named[order], numbers).clip(0, len(named) - 1)
+            return np.where(whole & (named[order][rank] == numbers), order[rank], -1)
+        return np.where((numbers >= 0) & (numbers < self.n_classes), numbers, -1)
+
+    def _names_by_number(self) -> dict[int, str]:
+        """Return the names that are whole numbers, by number.
+
+        Raises
+        ------
+        InputError
+            If two names are the same number, such as "1" and "01": a label could be either.
+        """
+        by_number: dict[int, str] = {}
+        for name in self.names:
+            for number in _as_integers([name]):
+                if number in by_number:
+                    raise InputError(
+                        f"columns {by_number[number]!r} and {name!r} are the same number, so label {number} "
+                        "could be either; rename one of them"
+                    )
+                by_number[number] = name
+        return by_number
+
+    @property
+    def labels_are_names(self) -> bool:
+        """Whether numeric labels are names: all names are integers, and more labels are names than codes."""
+        numbers = _as_integers(self.class_names or ())
+        if not numbers or self.labels is None or self.labels.dtype == object:
+            return False
+        values = self.labels[np.isfinite(self.labels)] if self.labels.dtype.kind == "f" else self.labels
+        distinct = pd.unique(values)
+        named = int(np.isin(distinct, numbers).sum())
+        coded = int(((distinct >= 0) & (distinct < self.n_classes)).sum())
+        return len(distinct) > 0 and (named == len(distinct) or named > coded)
+
+    @property
+    def numbered_names(self) -> bool:
+        """Whether all names are whole numbers, and not simply the codes 0, 1, ..."""
+        numbers = _as_integers(self.class_names or ())
+        return bool(numbers) and sorted(numbers) != list(range(self.n_classes))
+
+    def predictions(self, scores: str = "auto") -> Predictions:
+        """Check everything and return `Predictions`.
+
+        Parameters
+        ----------
+        scores : {"auto", "probabilities", "logits", "log_probabilities"}
+            What the scores are. "auto" trusts the names of the source unless the values contradict them.
+
+        Raises
+        ------
+        InputError
+            If the values contradict `scores`, or a label is missing or names no class.
+        """
+        if scores not in SCALES:
+            raise InputError(f"scores must be one of {', '.join(SCALES)}; got {scores!r}")
+        if self.kind in ("top-label", "confidence", "top-k", "multilabel"):
+            raise InputError(
+                f"there is no probability for every class, only {KINDS[self.kind].title}; read it with "
+                "calib.read"
+            )
+        if self.n_classes < 2:
+            raise RemedyError(
+                "there is one column of scores, and one per class is needed",
+                "If it is the probability of class 1, accept the fix binary_input of calib.examine, or add a "
+                "column with 1 - p",
+                "fix",
+                "binary_input",
+            )
+        labels = self._checked_labels()
+        scale = self.scale if scores == "auto" else scores
+        probable = _rows_are_probabilities(self.proba)
+        if scores == "auto" and scale in ("logits", "log_probabilities") and probable:
+            scale = "probabilities"
+        further = self._further()
+        if scale == "logits":
+            return Predictions.from_logits(self.proba, labels, self.class_names, **further)
+        if scale == "log_probabilities":
+            return Predictions(exp_normalised(self.proba), labels, self.class_names, **further)
+        if not probable:
+            _refuse_other_scales(self.proba)
+        return Predictions(self.proba, labels, self.class_names, **further)
+
+    def announced(self, scores: str = "auto") -> Announcement:
+        """Check everything and return predictions of this kind; abstentions are set apart.
+
+        Parameters
+        ----------
+        scores : {"auto", "probabilities", "logits", "log_probabilities"}
+            As for `predictions`; of a binary score, "logits" are log-odds.
+
+        Raises
+        ------
+        InputError
+            As for `predictions`, or if every row is an abstention.
+        """
+        if self.kind == "vectors":
+            return self.predictions(scores)
+        if self.kind == "multilabel":
+            return self._of_several(scores)
+        none = self.abstained
+        if none.all():
+            raise InputError(f"no row holds an answer: all {len(none):,} predictions are abstentions")
+        rows = self.take(~none) if none.any() else self
+        options: dict[str, Any] = rows._further() | {"coverage": float(1.0 - none.mean())}
+        rows.check_two_labels()
+        if self.kind == "top-k":
+            return rows._of_ranks(scores, options)
+        score, codes = rows._one_score(scores), rows._checked_labels()
+        if self.kind == "confidence":
+            return ConfidencePrediction(score, codes, **options)
+        if self.kind == "binary":
+            return BinaryPrediction(score, codes, rows.names, **options)
+        predicted = rows.predicted_codes()
+        assert predicted is not None
+        return TopLabelPrediction(predicted, score, codes, rows.names, **options)
+
+    def _of_ranks(self, scores: str, options: dict[str, Any]) -> TopKPrediction:
+        """Return the ranks, each row's highest score first unless they were calibrated."""
+        assert self.ranked is not None
+        flat = codes_of(self.ranked.ravel(), self.names, self._names_are_listed)
+        if (flat < 0).any():
+            row = int((flat < 0).argmax()) // self.n_classes
+            raise InputError(f"row {row} lists an empty class; give {self.n_classes} classes in every row")
+        ranked, values = flat.reshape(self.ranked.shape), self._ones_of(self.proba, scores)
+        return TopKPrediction(ranked, values, self._checked_labels(), self.names, **options)
+
+    def _of_several(self, scores: str) -> MultilabelPrediction:
+        """Return scores of classes several of which can be true."""
+        labels = self.labels
+        if labels is not None and np.isnan(missing := labels.astype(np.float64)).any():
+            row = int(np.isnan(missing).any(axis=1).argmax())
+            raise InputError(f"row {row} does not say of each class whether it is true; complete it")
+        return MultilabelPrediction(self._ones_of(self.proba, scores), labels, self.names, **self._further())
+
+    def check_two_labels(self) -> None:
+        """Refuse a binary score whose labels are more than two: the predicted class is missing then."""
+        if self.kind == "binary" and self.labels is not None and len(found := classes_in(self.labels)) > 2:
+            raise InputError(
+                f"the labels hold {len(found):,} classes ({some_names(found)}), and there is one column of "
+                "scores; add the predicted class of each row as a column 'predicted', or a score for every "
+                "class"
+            )
+
+    def _one_score(self, scores: str) -> np.ndarray:
+        """Return the only column of scores as probabilities."""
+        return self._ones_of(self.proba[:, 0], scores)
+
+    def _ones_of(self, values: np.ndarray, scores: str) -> np.ndarray:
+        """Return scores, each of one event, as probabilities."""
+        if scores not in SCALES:
+            raise InputError(f"scores must be one of {', '.join(SCALES)}; got {scores!r}")
+        scale = self.scale if scores == "auto" else scores
+        inside = bool(np.isfinite(values).all() and values.min() >= 0.0 and values.max() <= 1.0 + 1e-6)
+        if scale == "logits" and (scores != "auto" or not inside):
+            return from_log_odds(values)
+        if scale == "log_probabilities" and (scores != "auto" or not inside):
+            return np.exp(np.minimum(values.astype(np.float64), 0.0))
+        if scores == "auto" and are_single_percentages(values):
+            return values / values.dtype.type(100.0)
+        if np.isfinite(values).all() and values.min() >= 0.0 and 1.0 + 1e-6 < values.max() <= 100.0:
+            raise RemedyError(
+                f"the scores are percentages: they run from {values.min():.4g} to {values.max():.4g}",
+                "Divide them by 100, or accept the fix percent of calib.examine",
+                "fix",
+                "percent",
+            )
+        if self.kind in ("binary", "multilabel") and np.isfinite(values).all() and values.min() < 0.0:
+            raise RemedyError(
+                f"the scores look like log-odds: they run from {values.min():.4g} to {values.max():.4g}, and "
+                "probabilities lie in [0, 1]",
+                'Pass scores="logits", or accept the fix logits of calib.examine',
+                "scores",
+                "logits",
+            )
+        return values
+
+    def _further(self) -> dict[str, Any]:
+        """Return what the file says about the rows besides predictions and labels."""
+        table = pd.DataFrame(dict(self.metadata)) if self.metadata else None
+        if table is not None and self.roles is not None and self.roles.id in table:
+            table.attrs[ID] = self.roles.id
+        return {"metadata": table, "sample_weight": self.weight}
+
+    def _checked_labels(self) -> np.ndarray | None:
+        if self.labels is None:
+            return None
+        missing = missing_labels(self.labels)
+        if missing.all():
+            return None
+        if missing.any():
+            raise InputError(
+                f"{int(missing.sum()):,} of {len(missing):,} rows have no label, first row "
+                f"{int(missing.argmax())}; remove them or complete the labels"
+            )
+        codes = self.codes()
+        _check_one_per_row(self.labels, self.n_samples)
+        if codes is not None and len(unknown := np.flatnonzero(codes < 0)):
+            label = self.labels[unknown[0]]
+            raise InputError(
+                f"label {label_text(label)!r} in row {unknown[0]} names no class; the classes are "
+                f"{some_names(self.names)} ({len(unknown):,} such row{'s' * (len(unknown) != 1)})"
+            )
+        return codes
+
+
+def label_text(label: Any) -> str:
+    """Return a label as messages name it: a whole number with all its digits."""
+    return f"{label:.15g}" if isinstance(label, (float, np.floating)) else str(label)[:60]
+
+
+def raw_announcement(rows: Any) -> RawPredictions:
+    """Return checked predictions that are no vectors as raw ones."""
+    table = {} if rows.metadata is None else {str(name): c.to_numpy() for name, c in rows.metadata.items()}
+    further: dict[str, Any] = {"weight": rows.sample_weight, "kind": rows.kind, "metadata": table}
+    if isinstance(rows, MultilabelPrediction):
+        return RawPredictions(rows.scores, rows.labels, rows.class_names, **further)
+    if isinstance(rows, TopKPrediction):
+        names = rows.class_names or tuple(str(code) for code in range(rows.n_classes))
+        words = np.array(names, dtype=object)
+        ranked = words[rows.ranked]
+        labels = None if rows.labels is None else words[rows.labels]
+        return RawPredictions(rows.scores, labels, names, predicted=ranked[:, 0], ranked=ranked, **further)
+    score = rows.score if isinstance(rows, BinaryPrediction) else rows.confidence
+    names = rows.class_names
+    predicted = None
+    if isinstance(rows, TopLabelPrediction):
+        names = rows.class_names or tuple(str(code) for code in range(rows.n_classes))
+        predicted = np.array(names, dtype=object)[rows.label]
+    labels = rows.labels
+    if labels is not None and names is not None and rows.kind != "confidence":
+        labels = np.array(names, dtype=object)[labels]
+    elif labels is not None:
+        labels = labels.astype(np.float64)
+    return RawPredictions(score[:, None], labels, names, predicted=predicted, **further)
+
+
+def missing_labels(labels: np.ndarray) -> np.ndarray:
+    """Return the mask of rows without a label."""
+    return missing_cells(labels)
+
+
+def from_log_odds(values: np.ndarray) -> np.ndarray:
+    """Return the probabilities of log-odds, float64."""
+    with np.errstate(over="ignore"):
+        return 1.0 / (1.0 + np.exp(-values.astype(np.float64)))
+
+
+def are_log_probabilities(matrix: np.ndarray) -> bool:
+    """Whether no score is above 0 and exp of the rows sums to 1; minus infinity is allowed."""
+    if np.isnan(matrix).any() or matrix.max() > 1e-6 or matrix.min() > -1e-6:
+        return False
+    return bool(np.median(np.abs(np.exp(matrix.astype(np.float64)).sum(axis=1) - 1.0)) < LOG_SUM_TOLERANCE)
+
+
+def are_percentages(matrix: np.ndarray) -> bool:
+    """Whether the scores run from 0 to more than 1 and rows sum to 100."""
+    inside = matrix.min() >= 0.0 and matrix.max() > 1.0 + 1e-6
+    off = np.abs(row_sums(matrix) - 100.0)
+    return bool(inside and np.median(np.minimum(off, 100.0)) < PERCENT_TOLERANCE)
+
+
+def are_single_percentages(values: np.ndarray) -> bool:
+    """Whether scores, each of one event, run from 0 to 100, and most are above 1: no probabilities then."""
+    inside = np.isfinite(values).all() and values.min() >= 0.0 and values.max() <= 100.0
+    return bool(inside and np.median(values) > 1.0)
+
+
+def exp_normalised(block: np.ndarray) -> np.ndarray:
+    """Probabilities of log-probabilities; exp(-inf) = 0 is allowed, row sums are made exactly 1."""
+    if np.isnan(block).any() or (block > LOG_SUM_TOLERANCE).any():
+        raise InputError("log-probabilities must be 0 or less and not NaN; these are something else")
+    proba = np.exp(block.astype(np.float64))
+    sums = proba.sum(axis=1, keepdims=True)
+    if (np.abs(sums - 1.0) > LOG_SUM_TOLERANCE).any():
+        row = int(np.abs(sums - 1.0).argmax())
+        raise InputError(f"exp of the log-probabilities in row {row} sums to {sums[row, 0]:.6g}, not to 1")
+    return proba / sums
+
+
+def raw_of(table: Table, roles: Roles) -> RawPredictions:
+    """Take scores, labels and the other columns from a table by their roles.
+
+    Raises
+    ------
+    InputError
+        If a named column is not there or scores are not numbers.
+    """
+    one_each = (roles.id, roles.weight, roles.group, roles.predicted, roles.correct)
+    for name in (*roles.probabilities, *roles.label, *one_each):
+        if name is not None and name not in table.columns and name not in table.matrices:
+            raise InputError(f"there is no column {name!r}; check the roles of the columns")
+    first = roles.probabilities[0]
+    proba = table.matrices[first] if first in table.matrices else table.matrix(roles.probabilities)
+    if proba.size == 0:
+        raise InputError(f"the scores are empty: shape {proba.shape}")
+    for name in (*one_each, roles.split):
+        if name and (size := len(table.columns[name])) != len(proba):
+            raise InputError(
+                f"{name!r} has {size:,} entries for {len(proba):,} rows of scores; give one for each row"
+            )
+    labels = _labels_of(table, roles)
+    ranked = None
+    if roles.ranked:
+        proba, ranked = _ranks_of(table, roles, proba)
+    predicted = _stripped(table.columns[roles.predicted], roles.predicted) if roles.predicted else None
+    if roles.correct is not None and labels is None:
+        correct = table.columns[roles.correct]
+        labels = as_outcomes(correct) if predicted is None else right_or_another(predicted, correct)
+        if (none := no_attempt(correct)).any():
+            predicted = np.where(none, correct, "an answer" if predicted is None else predicted)
+    if labels is not None:
+        _check_one_per_row(labels, len(proba))
+    if roles.kind in ("vectors", "multilabel"):
+        names = names_that_fit(labels, roles, proba.shape[1])
+    else:
+        names = _names_of(roles, labels, predicted if ranked is None else ranked)
+    check_words(names or (), "the class names")
+    if roles.kind in ("vectors", "multilabel") and names is not None and len(names) != proba.shape[1]:
+        raise InputError(f"there are {len(names)} class names for {proba.shape[1]} columns of scores")
+    return RawPredictions(
+        proba=proba,
+        labels=labels,
+        class_names=names,
+        scale=roles.scale,
+        ids=_stripped(table.columns[roles.id], roles.id) if roles.id else None,
+        weight=table.columns[roles.weight] if roles.weight else None,
+        group=_stripped(table.columns[roles.group], roles.group) if roles.group else None,
+        roles=roles,
+        kind=roles.kind,
+        predicted=predicted if ranked is None else ranked[:, 0],
+        ranked=ranked,
+        metadata=_metadata(table, roles, len(proba)),
+    )
+
+
+def _ranks_of(table: Table, roles: Roles, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (n, K) scores and names of the highest classes, best first.
+
+    There are as many ranks as every row has that has any. Calibrated scores keep the rank they had before.
+    """
+    cells = [_stripped(table.columns[name], name) for name in roles.ranked]
+    ranked = np.stack([as_keys(one) for one in cells], axis=1)
+    filled = np.isfinite(scores)
+    answered = filled.any(axis=1)
+    n_ranks = int(filled[answered].sum(axis=1).min()) if answered.any() else 1
+    if "calibrated" not in normalised(roles.probabilities[0]):
+        order = np.argsort(np.where(filled, -scores, np.inf), axis=1, kind="stable")
+        scores, ranked = (np.take_along_axis(array, order, axis=1) for array in (scores, ranked))
+    ranked[~answered, 0] = ""
+    return np.ascontiguousarray(scores[:, :n_ranks]), ranked[:, :n_ranks]
+
+
+def _names_of(
+    roles: Roles, labels: np.ndarray | None, predicted: np.ndarray | None
+) -> tuple[str, ...] | None:
+    """Return the class names of predictions that have no column for each class."""
+    if roles.kind == "confidence":
+        return ConfidencePrediction.class_names
+    if roles.kind == "binary":
+        if roles.class_names is not None and len(roles.class_names) == 2:
+            return roles.class_names
+        return two_classes(labels, roles.positive)
+    if roles.class_names is not None:
+        return roles.class_names
+    assert predicted is not None
+    first = predicted if predicted.ndim == 1 else predicted[:, 0]
+    answers = predicted[~abstaining(first, labels, roles.abstentions)]
+    return classes_in(answers.ravel(), labels)
+
+
+def _metadata(table: Table, roles: Roles, n_rows: int) -> dict[str, np.ndarray]:
+    """Return every column that is neither score, label, predicted class nor weight."""
+    used = {*roles.probabilities, *roles.label, *roles.ranked, roles.weight, roles.predicted, roles.index}
+    used |= set() if roles.label else {roles.correct}
+    names = [name for name in table.columns if name not in used]
+    kept = [name for name in names if len(table.columns[name]) == n_rows]
+    return {_whole_characters(name): _as_written(table.columns[name]) for name in kept}
+
+
+def _whole_characters(text: Any) -> Any:
+    """Return text in which U+FFFD stands for half of a character, as cut prompts have it; else what it is."""
+    if not isinstance(text, str) or text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _as_written(values: np.ndarray) -> np.ndarray:
+    """Return whole numbers as integers: text files make floats of all numbers."""
+    if values.dtype == object:
+        return np.fromiter(map(_whole_characters, values), object, len(values))
+    if values.dtype.kind != "f" or not np.isfinite(values).all() or not is_whole(values):
+        return values
+    return values.astype(np.int64) if np.abs(values).max(initial=0.0) <= 2**53 else values
+
+
+def divide(
+    table: Table, roles: Roles | None = None, split: str | None = None
+) -> Mapping[str, RawPredictions]:
+    """Return the raw predictions of each part of a table; only those of `split` if it is a split value.
+
+    The parts are "calibration" and "evaluation"; a table that names neither is all "evaluation".
+    """
+    tables = {} if roles else part_tables(table)
+    if tables:
+        return {part: raw_of(arrays, guess_roles(arrays)) for part, arrays in tables.items()}
+    roles = roles or guess_roles(table)
+    raw = raw_of(table, roles)
+    if roles.split is None:
+        return {"evaluation": raw}
+    codes, words = words_in(table.columns[roles.split])
+    check_words(words, f"column {roles.split!r}")
+    if split is not None and split in words:
+        return {split: raw.take(codes == words.index(split))}
+    if words == [""]:
+        return {"evaluation": raw}
+    parts = np.array([part_of(word) or "" for word in words], dtype=object)
+    if (parts == "").any():
+        _refuse_part(roles.split, codes, words, parts)
+    masks = {part: (parts == part)[codes] for part in ("calibration", "evaluation")}
+    divided = {part: raw.take(mask) for part, mask in masks.items() if mask.any()}
+    if not divided:
+        raise RemedyError(
+            f"column {roles.split!r} says that all rows were trained on ({some_names(words)})",
+            "Add rows that were not, or pass split=... to read these all the same",
+            "split",
+            words[0],
+        )
+    return divided
+
+
+def _refuse_part(column: str, codes: np.ndarray, words: Sequence[str], parts: np.ndarray) -> None:
+    """Say which rows belong to no part of the file."""
+    code = int((parts == "").argmax())
+    rows = np.flatnonzero(codes == code)
+    word = words[code]
+    what = f"holds {word[:60]!r}" if word else "is empty"
+    raise RemedyError(
+        f"column {column!r} {what} in row {rows[0]} ({len(rows):,} such row{'s' * (len(rows) != 1)}), which "
+        "names neither calibration, evaluation nor training rows",
+        "Write calibration (or val), test or train, rename the column if it means something else, or read "
+        f"the rows of one value with split={word or next(filter(None, words))!r}",
+        "split",
+        word or next(filter(None, words)),
+    )
+
+
+def parts_of(
+    tables: Sequence[Table | None], roles: Roles | None = None, *, evaluation_only: bool = False
+) -> dict[str, RawPredictions]:
+    """Return the raw predictions of each part of files that belong together.
+
+    Parameters
+    ----------
+    tables : four of Table or None
+        Predictions, labels, calibration predictions, calibration labels.
+    roles : Roles, optional
+        Roles of the columns of the predictions, where they are not the guess.
+    evaluation_only : bool
+        Whether to leave out calibration rows.
+
+    Raises
+    ------
+    InputError
+        If there are no evaluation rows, or as for `divide` and `with_labels`.
+    """
+    table, labels, calibration, calibration_labels = tables
+    assert table is not None
+    guess = guess_roles(table) if roles is not None and table.tabular and not table.matrices else None
+    raw_by_part = dict(divide(table, roles if roles != guess else None))
+    if "evaluation" not in raw_by_part:
+        raise InputError("the file names calibration rows but no evaluation rows (test or evaluation)")
+    if labels is not None:
+        raw_by_part["evaluation"] = with_labels(raw_by_part["evaluation"], labels)
+    if evaluation_only:
+        raw_by_part.pop("calibration", None)
+    elif calibration is not None:
+        raw_by_part["calibration"] = divide(calibration)["evaluation"]
+        if calibration_labels is not None:
+            raw_by_part["calibration"] = with_labels(raw_by_part["calibration"], calibration_labels)
+    return raw_by_part
+
+
+def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = None) -> RawPredictions:
+    """Return the raw predictions with labels from a file, a frame or an array; ids match their rows.
+
+    Raises
+    ------
+    InputError
+        If there is not exactly one label for every row.
+    """
+    ids = None
+    if (table := table_from(labels, limits)) is not None:
+        values, ids = label_column(table)
+    else:
+        values = np.asarray(labels)
+        if values.dtype.kind not in "fiub":
+            values = np.array([str(value).strip() for value in values.ravel()], dtype=object)
+        elif values.ndim == 2:
+            values = from_one_hot(values) if values.shape[1] > 1 else values[:, 0]
+        elif values.ndim != 1:
+            raise InputError(f"labels must be one per row; got shape {values.shape}")
+    _check_one_per_row(values, raw.n_samples)
+    if ids is not None and raw.ids is not None:
+        values = values[_rows_with(as_keys(raw.ids), as_keys(ids))]
+    if raw.kind == "confidence":
+        return replace(raw, labels=as_outcomes(values))
+    if raw.kind == "multilabel":
+        raise InputError("scores of which several can be true need their labels in the same file")
+    if raw.kind != "vectors" and raw.roles is not None:
+        cells = raw.predicted if raw.ranked is None else raw.ranked
+        raw = replace(raw, class_names=_names_of(raw.roles, values, cells))
+    elif raw.kind == "binary":
+        raw = replace(raw, class_names=two_classes(values, None))
+    elif raw.roles is not None:
+        raw = replace(raw, class_names=names_that_fit(values, raw.roles, raw.n_classes))
+    return replace(raw, labels=values)
+
+
+def _rows_with(wanted: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """Return the row of the label file that has each wanted id.
+
+    Raises
+    ------
+    InputError
+        If an id is there twice, or not at all: the order of rows must not decide then.
+    """
+    if len(wanted) == len(given) and (wanted == given).all():
+        return np.arange(len(given))
+    index = pd.Index(given, dtype=object)
+    if not index.is_unique:
+        row = int(index.duplicated().argmax())
+        first = int((given == given[row]).argmax())
+        raise InputError(
+            f"id {given[row][:60]!r} is there twice in the file of labels, in rows {first} and {row}; give "
+            "one label for every id"
+        )
+    rows = index.get_indexer(pd.Index(wanted, dtype=object))
+    if (rows < 0).any():
+        row, missing = int((rows < 0).argmax()), int((rows < 0).sum())
+        raise InputError(
+            f"the file of labels has no label for id {wanted[row][:60]!r}, row {row} of the predictions "
+            f"({missing:,} such row{'s' * (missing != 1)}); correct the ids, or remove the id column of the "
+            "labels if its rows are in the order of the predictions"
+        )
+    return rows
+
+
+def _check_one_per_row(labels: np.ndarray, n_rows: int) -> None:
+    if len(labels) != n_rows:
+        raise InputError(
+            f"there are {len(labels):,} labels for {n_rows:,} rows of scores; give one label per row"
+        )
+
+
+def label_column(table: Table) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return (labels, ids or None) of a table that holds only labels.
+
+    Raises
+    ------
+    InputError
+        If no column is the label column.
+    """
+    for values in table.matrices.values():
+        return from_one_hot(values), None
+    id_names = ROLE_NAMES["id"]
+    ids = next((values for name, values in table.columns.items() if normalised(name) in id_names), None)
+    named = [name for name in table.columns if normalised(name) in ROLE_NAMES["label"]]
+    check_same_labels(table, named)
+    chosen = named[:1] or [name for name in table.columns if normalised(name) not in id_names | INDEX_NAMES]
+    if len(chosen) > 1 and all(table.columns[name].dtype.kind in "fiu" for name in chosen):
+        return from_one_hot(table.matrix(chosen)), ids
+    if len(chosen) != 1:
+        raise InputError(
+            "the label file needs one column of labels, called 'label'; its columns are "
+            f"{some_names(table.columns)}"
+        )
+    return _stripped(table.columns[chosen[0]], chosen[0]), ids
+
+
+def names_that_fit(labels: np.ndarray | None, roles: Roles, n_columns: int) -> tuple[str, ...] | None:
+    """Return class names without column prefixes, or with them if that is how the labels are written.
+
+    Columns of a matrix have no names: they are the labels, in order, where there are as many of these.
+    """
+    short, long = roles.class_names, tuple(name.strip() for name in roles.probabilities)
+    if short is None and labels is not None and labels.dtype == object and labels.ndim == 1:
+        found = classes_in(labels)
+        return found if len(found) == n_columns else None
+    if short is None or len(short) != len(long) or labels is None or labels.dtype != object:
+        return short
+    seen = set(pd.unique(labels))
+    return long if len(seen & set(long)) > len(seen & set(short)) else short
+
+
+def _labels_of(table: Table, roles: Roles) -> np.ndarray | None:
+    names = roles.label
+    if not names:
+        return None
+    if len(names) > 1:
+        ones = np.stack([one_hot_values(table.columns[name]) for name in names], axis=1)
+        return ones if roles.kind == "multilabel" else from_one_hot(ones)
+    if names[0] in table.matrices:
+        matrix = table.matrices[names[0]]
+        return matrix if roles.kind == "multilabel" else from_one_hot(matrix)
+    return _stripped(table.columns[names[0]], names[0])
+
+
+def _stripped(values: np.ndarray, column: str) -> np.ndarray:
+    """Return a column of labels, ids or groups, its text without blanks around it, and fit to be shown."""
+    if values.dtype != object:
+        return values
+    codes, words = words_in(values)
+    check_words(words, f"column {column!r}")
+    return np.array(words, dtype=object)[codes]
+
+
+def from_one_hot(matrix: np.ndarray) -> np.ndarray:
+    """Class codes of an (n, L) one-hot matrix.
+
+    Raises
+    ------
+    InputError
+        If a row is not one 1 among zeros.
+    """
+    good = ((matrix == 0) | (matrix == 1)).all(axis=1) & (row_sums(matrix) == 1)
+    if not good.all():
+        row = int((~good).argmax())
+        raise InputError(f"the labels are a matrix that is not one-hot: row {row} is not one 1 among zeros")
+    return matrix.argmax(axis=1)
+
+
+def _as_integers(names: Sequence[str] | np.ndarray) -> list[int]:
+    """Return the integers that the names write, or an empty list if one of them writes none."""
+    texts = [str(name) for name in names]
+    whole = all(len(t) < 19 and t.isascii() and t.removeprefix("-").isdigit() for t in texts)
+    return [int(text) for text in texts] if whole else []
+
+
+def _rows_are_probabilities(matrix: np.ndarray) -> bool:
+    inside = matrix.min() >= 0.0 and matrix.max() <= 1.0 + 1e-6
+    return bool(inside and np.abs(row_sums(matrix) - 1.0).max() < LOG_SUM_TOLERANCE)
+
+
+def _refuse_other_scales(matrix: np.ndarray) -> None:
+    """Say which other scale the values look like; leave NaN and small faults to `Predictions`."""
+    if not np.isfinite(matrix).all():
+        return
+    if are_percentages(matrix):
+        raise RemedyError(
+            f"the scores are percentages: rows sum to {np.median(row_sums(matrix)):.4g}",
+            "Divide them by 100, or accept the fix percent of calib.examine",
+            "fix",
+            "percent",
+        )
+    if are_log_probabilities(matrix):
+        raise RemedyError(
+            "the scores are log-probabilities: none is above 0",
+            'Pass scores="log_probabilities", or accept the fix log_probabilities of calib.examine',
+            "scores",
+            "log_probabilities",
+        )
+    low, high = float(matrix.min()), float(matrix.max())
+    if low < 0.0 or high > 1.0 + 1e-6:
+        raise RemedyError(
+            f"the scores look like logits: they run from {low:.4g} to {high:.4g}, and probabilities lie in "
+            "[0, 1]",
+            'Pass scores="logits" to apply softmax, or let calib.examine find out what they are',
+            "scores",
+            "logits",
+        )

@@ -1,0 +1,195 @@
+"""Any supported file to a `Table`: the format is recognised, every failure is one `InputError`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from calib.base.exceptions import InputError
+from calib.data.validation import n_axes
+from calib.files.readers.arrow import read_feather, read_parquet
+from calib.files.readers.json import read_json, table_of_lists
+from calib.files.readers.long_format import wide
+from calib.files.readers.nested import lists_in_texts, ranked_matrices, writes_lists
+from calib.files.readers.numpy import numbers_of, read_npy, read_npz
+from calib.files.readers.source import Limits, Progress, Source, open_source
+from calib.files.readers.tables import Table, as_numbers, frozen, table_from_columns, table_from_frame
+from calib.files.readers.text import read_delimited
+
+NPY_MAGIC = b"\x93NUMPY"
+#: First bytes of files that people pass by mistake, and what to do instead.
+FOREIGN = {
+    **dict.fromkeys(
+        (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"),
+        "a Python pickle, which can run code and is never read; save with np.savez or to_parquet",
+    ),
+    b"\x89HDF": "an HDF5 file; save the arrays with np.savez",
+    b"MATLAB": "a MATLAB file; save the arrays as CSV",
+    b"%PDF": "a PDF document",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"FEA1": "a Feather file of version 1; write it again with a current pandas or pyarrow",
+}
+
+
+def read_table(
+    source: Any,
+    *,
+    format: str | None = None,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> Table:
+    """Read a file into named columns and matrices, deciding nothing about their meaning.
+
+    Parameters
+    ----------
+    source : str, path, bytes, binary file object or Table
+        CSV or TSV (any delimiter, decimal comma, BOM, UTF-16, gzip), Parquet, Feather, NPY, NPZ, JSON
+        records, JSON lines or a JSON object of columns. A `Table` is returned as it is.
+    format : {"csv", "parquet", "feather", "npy", "npz", "json"}, optional
+        Recognised from the content by default.
+    limits : Limits, optional
+        Bounds enforced while reading.
+    progress : callable, optional
+        Called with the share done and a word.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read; one sentence says why.
+    """
+    if isinstance(source, Table):
+        return source
+    limits = limits or Limits()
+    opened = open_source(source, limits)
+    recognised = _recognise(opened, limits)
+    chosen = (format or recognised).lower().removeprefix(".")
+    chosen = _OTHER_NAMES.get(chosen, chosen)
+    if chosen not in _READERS:
+        raise InputError(f"format must be one of {', '.join(_READERS)}; got {format!r}")
+    try:
+        table = wide(_with_lists(_READERS[chosen](opened, limits, progress), limits))
+    except InputError as error:
+        raise InputError(_named(opened.name, str(error))) from None
+    except (MemoryError, OverflowError, RecursionError):
+        raise InputError(_named(opened.name, "it is too large or too deeply nested to be read")) from None
+    except (pa.ArrowException, OSError, ValueError, EOFError, KeyError, NotImplementedError) as error:
+        reason = " ".join(str(error).split())[:160] or type(error).__name__
+        raise InputError(f"{opened.name!r} cannot be read as {chosen}: {reason}") from None
+    for array in (*table.columns.values(), *table.matrices.values()):
+        frozen(array)
+    if progress is not None:
+        progress(1.0, "reading")
+    return table
+
+
+def table_from(data: Any, limits: Limits | None = None, progress: Progress | None = None) -> Table | None:
+    """Return a table of a file, a frame or a mapping of arrays; None for anything else, such as an array."""
+    if isinstance(data, pd.DataFrame):
+        nested = [name for name in data if data[name].dtype == object and _is_nested(data[name])]
+        if nested:
+            lists = {str(name): [_as_json(cell) for cell in data[name]] for name in data}
+            return wide(table_of_lists(lists, "frame", limits or Limits()))
+        return wide(_with_lists(table_from_frame(data), limits or Limits()))
+    if isinstance(data, Mapping):
+        if any(_is_nested(values) and _is_ragged(values) for values in data.values()):
+            lists = {str(name): [_as_json(cell) for cell in values] for name, values in data.items()}
+            return wide(table_of_lists(lists, "frame", limits or Limits()))
+        arrays = {str(name): np.asarray(values) for name, values in data.items()}
+        text = {name: a.astype(object) for name, a in arrays.items() if a.dtype.kind in "USO"}
+        columns = {name: text.get(name, a).reshape(-1) for name, a in arrays.items() if n_axes(a) == 1}
+        matrices = {name: text.get(name, a) for name, a in arrays.items() if n_axes(a) == 2}
+        columns, matrices = numbers_of(*ranked_matrices(columns, matrices))
+        if matrices:
+            return Table("npz", columns, {name: as_numbers(a) for name, a in matrices.items()})
+        return wide(table_from_columns(columns, format="frame"))
+    if isinstance(data, (Table, str, bytes, bytearray, os.PathLike)) or hasattr(data, "read"):
+        return read_table(data, limits=limits, progress=progress)
+    return None
+
+
+def _with_lists(table: Table, limits: Limits) -> Table:
+    """Return a table whose lists of scores are written as text with what they hold, any other as it is."""
+    text = {name: values for name, values in table.columns.items() if values.dtype == object}
+    if table.matrices or not any(writes_lists(name, values[:100].tolist()) for name, values in text.items()):
+        return table
+    if sum(len(cell) for values in text.values() for cell in values) > limits.json_bytes:
+        raise InputError(
+            f"lists written as text of more than {limits.json_bytes >> 20} MiB (limit json_bytes); use "
+            "Parquet with columns of lists"
+        )
+    columns = {name: values.tolist() for name, values in table.columns.items()}
+    return table_of_lists(lists_in_texts(columns), table.format, limits)
+
+
+def _is_nested(values: Any) -> bool:
+    """Whether some cells are lists or objects."""
+    return not isinstance(values, np.ndarray) and any(
+        isinstance(cell, (list, tuple, dict, np.ndarray)) for cell in values
+    )
+
+
+def _is_ragged(values: Any) -> bool:
+    """Whether nested cells make no matrix: objects, or lists that differ in length or hold objects."""
+    cells = list(values)
+    if any(isinstance(cell, dict) for cell in cells):
+        return True
+    sizes = {len(cell) if isinstance(cell, (list, tuple, np.ndarray)) else None for cell in cells}
+    return len(sizes) > 1 or any(isinstance(one, (dict, list)) for cell in cells for one in cell)
+
+
+def _as_json(cell: Any) -> Any:
+    """Return a cell of a frame as a JSON value; missing values as None."""
+    if isinstance(cell, np.ndarray):
+        return [_as_json(one) for one in cell.tolist()]
+    if isinstance(cell, (list, tuple)):
+        return [_as_json(one) for one in cell]
+    if isinstance(cell, dict):
+        return {str(key): _as_json(one) for key, one in cell.items()}
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if cell is None or cell is pd.NA or cell is pd.NaT:
+        return None
+    return cell if isinstance(cell, (str, int, float)) else str(cell)
+
+
+def _named(name: str, message: str) -> str:
+    return message if repr(name) in message else f"{name!r}: {message}"
+
+
+def _recognise(source: Source, limits: Limits) -> str:
+    head = source.head(64)
+    if head.startswith(b"\x1f\x8b"):
+        try:
+            with source.expanded(limits) as file:
+                head = file.read(64)
+        except InputError as error:
+            raise InputError(_named(source.name, str(error))) from None
+        if head.startswith(b"\x1f\x8b"):
+            raise InputError(f"{source.name!r} is gzip inside gzip; decompress it once")
+        if not head:
+            raise InputError(f"{source.name!r} holds nothing once decompressed")
+    for magic, what in FOREIGN.items():
+        if head.startswith(magic):
+            raise InputError(f"{source.name!r} is {what}; CSV, Parquet, Feather, NPY, NPZ and JSON are read")
+    for magic, name in ((NPY_MAGIC, "npy"), (b"PK", "npz"), (b"PAR1", "parquet"), (b"ARROW1", "feather")):
+        if head.startswith(magic):
+            return name
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return "json" if text[:1] in (b"{", b"[") else "csv"
+
+
+_READERS: dict[str, Callable[[Source, Limits, Progress | None], Table]] = {
+    "csv": read_delimited,
+    "parquet": read_parquet,
+    "feather": read_feather,
+    "npy": read_npy,
+    "npz": read_npz,
+    "json": read_json,
+}
+_OTHER_NAMES = {"tsv": "csv", "txt": "csv", "jsonl": "json", "ndjson": "json", "arrow": "feather"}

@@ -1,0 +1,209 @@
+"""Where a file comes from and how much of it is read: sources, gzip, and limits named in errors."""
+
+from __future__ import annotations
+
+import io
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from calib.base.exceptions import InputError
+from calib.files.readers.archives import refuse_damage
+
+#: Called with the share done (0..1) and a few words about the step.
+Progress = Callable[[float, str], None]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds enforced while a file is read; the `InputError` names the one that was exceeded.
+
+    Attributes
+    ----------
+    file_bytes : int
+        Size of the file as it is stored. 1 GiB holds 250,000 rows of 1,000 float32 classes.
+    expanded_bytes : int
+        Size after decompression, and size of the arrays made from it.
+    expansion : int
+        Expanded size over stored size. Predictions as text shrink 2 to 20 times; a bomb, 1,000 times.
+    free_bytes : int
+        Expanded size up to which `expansion` is not checked: one-hot matrices shrink a lot.
+    rows, columns : int
+        ImageNet-21k, the widest classifier in common use, has 21,841 classes.
+    members : int
+        Arrays in an NPZ file.
+    json_bytes : int
+        Size of a JSON text: its objects take about ten times as much while they are read.
+    """
+
+    file_bytes: int = 1 << 30
+    expanded_bytes: int = 2 << 30
+    expansion: int = 100
+    free_bytes: int = 256 << 20
+    rows: int = 20_000_000
+    columns: int = 32_768
+    members: int = 1_000
+    json_bytes: int = 256 << 20
+
+    def check_rows(self, n_rows: int) -> None:
+        """Refuse more rows than allowed."""
+        if n_rows > self.rows:
+            raise InputError(
+                f"the file has more than {self.rows:,} rows (limit rows); pass a sample of the rows"
+            )
+
+    def check_columns(self, n_columns: int) -> None:
+        """Refuse more columns than allowed."""
+        if n_columns > self.columns:
+            raise InputError(
+                f"the file has {n_columns:,} columns, more than {self.columns:,} (limit columns); "
+                "keep one column per class"
+            )
+
+    def check_expanded(self, expanded: int, stored: int) -> None:
+        """Refuse content that is too large once expanded, or suspiciously larger than what is stored."""
+        if expanded > self.expanded_bytes:
+            raise InputError(
+                f"the file expands to more than {_size(self.expanded_bytes)} (limit expanded_bytes); "
+                "pass a sample of the rows, or float32 instead of float64"
+            )
+        if expanded > self.free_bytes and expanded > self.expansion * max(stored, 1):
+            raise InputError(
+                f"the file of {_size(stored)} expands more than {self.expansion} times (limit expansion); "
+                "files of predictions do not, so it was not read further"
+            )
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file to read, wherever it is: `name` for messages and extension, stored `size` in bytes."""
+
+    name: str
+    size: int
+    content: bytes | memoryview | Path
+
+    def head(self, n_bytes: int) -> bytes:
+        """First bytes."""
+        with self.open() as file:
+            return file.read(n_bytes)
+
+    def open(self) -> BinaryIO:
+        """Open for reading from the start."""
+        return self.content.open("rb") if isinstance(self.content, Path) else io.BytesIO(self.content)
+
+    @contextmanager
+    def expanded(self, limits: Limits) -> Iterator[Expander]:
+        """Open for reading from the start, decompressed when gzip, within `limits`."""
+        with self.open() as file:
+            yield Expander(file, self.size, limits)
+
+
+def open_source(source: Any, limits: Limits) -> Source:
+    """Turn a path, bytes or a binary file object into a `Source`, checking its size.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it is empty or larger than `limits.file_bytes`.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source)
+        name = path.name.encode("utf-8", "replace").decode("utf-8")  # a name of other bytes, with ? for them
+        try:
+            directory, size = path.is_dir(), path.stat().st_size
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "not a usable path"
+            raise InputError(f"cannot open {str(source)[:200]!r}: {reason}") from None
+        if directory:
+            raise InputError(f"{name!r} is a directory; name one file")
+        content: bytes | memoryview | Path = path
+    elif isinstance(source, Source):
+        name, size, content = source.name, source.size, source.content
+    elif isinstance(source, (bytes, bytearray, memoryview)):
+        name, content = "the file", bytes(source)
+        size = len(content)
+    elif hasattr(source, "read"):
+        name = Path(str(getattr(source, "name", "the file"))).name
+        if hasattr(source, "seek"):
+            source.seek(0)
+        content = source.read(limits.file_bytes + 1)
+        if not isinstance(content, bytes):
+            raise InputError(f"{name!r} must be opened in binary mode ('rb'); reading it gave text")
+        size = len(content)
+    else:
+        raise InputError(f"source must be a path, bytes or a binary file; got {type(source).__name__}")
+    if size == 0:
+        raise InputError(f"{name!r} is empty: 0 bytes")
+    if size > limits.file_bytes:
+        raise InputError(
+            f"{name!r} is larger than {_size(limits.file_bytes)} (limit file_bytes); pass a sample of the "
+            "rows, or Parquet or compressed NPZ with float32 values"
+        )
+    return Source(name, size, content)
+
+
+class Expander:
+    """Binary file that decompresses a file if it is gzip, counts what comes out and enforces `limits`."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO, stored: int, limits: Limits) -> None:
+        self._file, self._stored, self._limits = file, stored, limits
+        self._inflate = zlib.decompressobj(31) if file.read(2) == b"\x1f\x8b" else None
+        file.seek(0)
+        self._waiting = b""
+        self.expanded = 0
+
+    def position(self) -> float:
+        """Share of the stored bytes that has been read."""
+        return self._file.tell() / max(self._stored, 1)
+
+    def close(self) -> None:
+        """Stop reading; the file itself is closed by whoever opened it."""
+        self.closed = True
+
+    def read(self, n_bytes: int) -> bytes:
+        """Return up to `n_bytes`; empty at the end."""
+        out = self._file.read(n_bytes) if self._inflate is None else self._expand(n_bytes)
+        self.expanded += len(out)
+        self._limits.check_expanded(self.expanded, self._stored)
+        return out
+
+    def _expand(self, n_bytes: int) -> bytes:
+        chunks: list[bytes] = []
+        missing = n_bytes
+        while missing > 0:
+            assert self._inflate is not None
+            if not self._waiting:
+                self._waiting = self._file.read(1 << 18)
+                if not self._waiting:
+                    if not self._inflate.eof:
+                        raise InputError("the gzip file is cut short: its end is missing; copy it again")
+                    break
+            if self._inflate.eof:  # a gzip file may be several of them, one after another
+                if self._waiting[:2] != b"\x1f\x8b":
+                    break
+                self._inflate = zlib.decompressobj(31)
+            with refuse_damage("gzip file"):
+                chunk = self._inflate.decompress(self._waiting, missing)
+            self._waiting = self._inflate.unconsumed_tail or self._inflate.unused_data
+            chunks.append(chunk)
+            missing -= len(chunk)
+        return b"".join(chunks)
+
+
+def whole(source: Source, limits: Limits) -> bytes:
+    """Return all bytes, decompressed when gzip."""
+    with source.expanded(limits) as file:
+        return b"".join(iter(lambda: file.read(1 << 24), b""))
+
+
+def _size(n_bytes: int) -> str:
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if n_bytes >= unit:
+            return f"{n_bytes / unit:.4g} {name}"
+    return f"{n_bytes} bytes"

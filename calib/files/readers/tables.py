@@ -1,0 +1,246 @@
+"""What a file holds before anything is decided about it: named columns and matrices."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.base.exceptions import InputError
+from calib.data.validation import check_characters
+
+LINE_BREAK = re.compile(r" *(?:\r\n|\r|\n) *")
+#: Characters in the longest name of a class, column, row or split.
+LONGEST_NAME = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Named content of one file, untouched.
+
+    Attributes
+    ----------
+    format : str
+        "csv", "parquet", "feather", "npy", "npz", "json" or "frame".
+    columns : dict of str to (n,) array
+        One-dimensional content in file order: floats, integers, or text as object arrays of str.
+    matrices : dict of str to (n, m) float array
+        Two-dimensional content: arrays of NPY and NPZ, list columns of Parquet, nested lists of JSON.
+    packed : (n, m) array or None
+        The floats of a file of columns side by side: `columns` are views into it, and matrices of
+        neighbouring columns are cut out of it without touching the others.
+    packed_names : tuple of str
+        Names of the columns of `packed`.
+    ignored : tuple of str
+        Columns of types that hold neither numbers nor text.
+    """
+
+    format: str
+    columns: Mapping[str, np.ndarray]
+    matrices: Mapping[str, np.ndarray] = field(default_factory=dict)
+    packed: np.ndarray | None = None
+    packed_names: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def tabular(self) -> bool:
+        """Whether rows of all content belong together (false for NPZ, where sizes may differ)."""
+        return self.format not in ("npz", "npy")
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the first column or matrix; 0 when there is none."""
+        return next((len(values) for values in (*self.columns.values(), *self.matrices.values())), 0)
+
+    def matrix(self, names: Sequence[str]) -> np.ndarray:
+        """Return the named numeric columns side by side, (n, len(names)), float32 or float64."""
+        position = {name: j for j, name in enumerate(self.packed_names)}
+        if self.packed is not None and all(name in position for name in names):
+            chosen = [position[name] for name in names]
+            if chosen == list(range(chosen[0], chosen[0] + len(chosen))):
+                return frozen(np.ascontiguousarray(self.packed[:, chosen[0] : chosen[0] + len(chosen)]))
+            return frozen(self.packed[:, chosen])
+        columns = [as_float_column(self.columns[name], name) for name in names]
+        if len({len(values) for values in columns}) > 1:
+            sizes = ", ".join(
+                f"{name[:40]!r} {len(values):,}" for name, values in zip(names[:5], columns, strict=False)
+            )
+            raise InputError(f"the columns of scores have different numbers of rows: {sizes}")
+        return frozen(np.stack(columns, axis=1))
+
+    def frame(self, max_rows: int | None = None) -> pd.DataFrame:
+        """Return columns and matrices as one frame for preview; matrices become name[0], name[1], ..."""
+        data: dict[str, np.ndarray] = {name: values[:max_rows] for name, values in self.columns.items()}
+        for name, values in self.matrices.items():
+            data |= {f"{name}[{j}]": values[:max_rows, j] for j in range(values.shape[1])}
+        return pd.DataFrame({name: pd.Series(values) for name, values in data.items()})
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """Make an array and what it is a view of read-only, so that `Predictions` shares it without a copy."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base.flags.writeable = False
+        base = base.base
+    return array
+
+
+def as_numbers(array: np.ndarray) -> np.ndarray:
+    """Return float32 for float16 and float32, else float64; integers too."""
+    if array.dtype in (np.float32, np.float64):
+        return array
+    return array.astype(np.float32 if array.dtype == np.float16 else np.float64)
+
+
+def as_float_column(values: np.ndarray, name: str) -> np.ndarray:
+    """Return a column as float32 or float64, or raise `InputError` naming its first bad cell."""
+    if values.dtype in (np.float32, np.float64):
+        return values
+    if values.dtype.kind in "iubf":
+        return values.astype(np.float64)
+    positions, words = words_in(values)
+    numbers = np.array([_as_float(word) for word in words])
+    for word, number in zip(words, numbers, strict=True):
+        if np.isnan(number) and word.lower() not in ("nan", ""):
+            row = int((positions == words.index(word)).argmax())
+            raise InputError(f"column {name!r} must hold numbers; row {row} holds {word[:40]!r}")
+    return numbers[positions]
+
+
+def _as_float(word: str) -> float:
+    try:
+        return float(word) if word.isascii() and "_" not in word else np.nan
+    except ValueError:
+        return np.nan
+
+
+def one_line(cell: str) -> str:
+    """Return the text of a cell with a space in place of each line break."""
+    return LINE_BREAK.sub(" ", cell) if "\n" in cell or "\r" in cell else cell
+
+
+def words_in(values: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Return (codes, words) of a column: its distinct cells as stripped text, and the place of each row.
+
+    Text that many rows share is looked at once. Whole floats are written as integers, NaN as "".
+    """
+    if values.dtype == object:
+        distinct: Any = {}  # a dict looks at a text once, pandas at every row
+        codes = np.fromiter((distinct.setdefault(v, len(distinct)) for v in values.tolist()), np.int64)
+        texts = ["" if v is None or v != v else one_line(str(v)).strip() for v in distinct]
+    elif values.dtype.kind == "f":
+        codes, distinct = pd.factorize(values, use_na_sentinel=False)
+        texts = ["" if v != v else str(int(v)) if v.is_integer() else repr(v) for v in distinct.tolist()]
+    else:
+        codes, distinct = pd.factorize(values)
+        texts = [str(v) for v in distinct.tolist()]
+    words = list(dict.fromkeys(texts))
+    code_of = {word: code for code, word in enumerate(words)}
+    return np.array([code_of[text] for text in texts], dtype=np.int64)[codes], words
+
+
+def as_keys(values: np.ndarray) -> np.ndarray:
+    """Return the cells of a column as they are compared between files: an object array of str."""
+    codes, words = words_in(values)
+    return np.array(words, dtype=object)[codes]
+
+
+def check_words(words: Iterable[str], what: str) -> None:
+    """Refuse text that is too long for a name or cannot be written: labels, ids, names of columns."""
+    for word in words:
+        if len(word) > LONGEST_NAME:
+            raise InputError(
+                f"{what} holds a text of {len(word):,} characters, {word[:40]!r}...; names of classes, ids "
+                f"and splits have at most {LONGEST_NAME:,}"
+            )
+        check_characters(word, what)
+
+
+def table_from_columns(
+    columns: Mapping[str, np.ndarray], *, format: str, matrices: Mapping[str, np.ndarray] | None = None
+) -> Table:
+    """Make a `Table`, laying its float columns side by side (float32 when all of them are)."""
+    floats = [name for name, values in columns.items() if values.dtype.kind == "f"]
+    if len(floats) < 2:
+        return Table(format, dict(columns), dict(matrices or {}))
+    wide = any(columns[name].dtype.itemsize > 4 for name in floats)
+    packed = np.empty((len(columns[floats[0]]), len(floats)), np.float64 if wide else np.float32)
+    with np.errstate(invalid="ignore"):  # of a signalling NaN, which becomes a quiet one
+        for start in range(0, len(packed), 8192):
+            for j, name in enumerate(floats):
+                packed[start : start + 8192, j] = columns[name][start : start + 8192]
+    return packed_table(packed, floats, columns, format=format, matrices=matrices)
+
+
+def packed_table(
+    packed: np.ndarray,
+    packed_names: Sequence[str],
+    columns: Mapping[str, np.ndarray | None],
+    *,
+    format: str,
+    matrices: Mapping[str, np.ndarray] | None = None,
+) -> Table:
+    """Make a `Table` whose float columns are views into `packed`; `columns` gives the file order."""
+    views = {name: packed[:, j] for j, name in enumerate(packed_names)}
+    arrays = {name: views[name] if name in views else np.asarray(v) for name, v in columns.items()}
+    return Table(format, arrays, dict(matrices or {}), packed, tuple(packed_names))
+
+
+def table_from_frame(frame: pd.DataFrame) -> Table:
+    """Make a `Table` of a pandas DataFrame; column names become str."""
+    names = [str(name) for name in frame.columns]
+    check_distinct(names)
+    columns: dict[str, np.ndarray] = {}
+    for j, name in enumerate(names):
+        series = frame.iloc[:, j]
+        if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf":
+            columns[name] = series.to_numpy()
+        elif pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
+            if pd.api.types.is_float_dtype(series.dtype):
+                columns[name] = series.to_numpy(dtype=np.float64, na_value=np.nan)
+            else:
+                columns[name] = whole_column(series.astype(object).where(series.notna(), None).tolist())
+        else:
+            columns[name] = as_text(series.tolist())
+    return table_from_columns(columns, format="frame")
+
+
+def whole_column(values: Sequence[int | None]) -> np.ndarray:
+    """Return integers as int64, with missing ones as float64; as text where that would change a digit."""
+    present = [value for value in values if value is not None]
+    if len(present) == len(values) and all(abs(value) < 2**63 for value in present):
+        return np.array(values, dtype=np.int64)
+    if _beyond_floats(present):
+        return as_text(values)
+    return np.array([np.nan if value is None else float(value) for value in values])
+
+
+def _beyond_floats(values: Sequence[int]) -> bool:
+    """Whether an integer is above 2**53, where float64 no longer holds each of them."""
+    return any(abs(value) > 2**53 for value in values)
+
+
+def as_text(values: Sequence[Any]) -> np.ndarray:
+    """Return an object array of str; missing values become the empty string."""
+    return np.array(
+        [v if type(v) is str else "" if v is None or v != v else str(v) for v in values], dtype=object
+    )
+
+
+def some_names(names: Iterable[str]) -> str:
+    """Return the first names, quoted, for a message."""
+    names = list(names)
+    return ", ".join(repr(name[:40]) for name in names[:5]) + (", ..." if len(names) > 5 else "")
+
+
+def check_distinct(names: Sequence[str]) -> None:
+    """Refuse column names that appear twice: roles go by name."""
+    if len(set(names)) != len(names):
+        twice = Counter(names).most_common(1)[0][0]
+        raise InputError(f"column name {twice[:60]!r} appears more than once; give every column its own name")
+    check_words(names, "a column name")

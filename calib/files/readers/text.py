@@ -1,0 +1,299 @@
+"""Delimited text (CSV, TSV and relatives) to a `Table`: a look at its first lines, then pyarrow."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import io
+import re
+import threading
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from calib.base.exceptions import InputError
+from calib.files.readers.source import Expander, Limits, Progress, Source
+from calib.files.readers.tables import Table, check_distinct, one_line, packed_table
+
+#: Bytes parsed at a time; tables of many columns take `WIDE` such blocks, so that one holds many rows.
+BLOCK, WIDE, MANY_COLUMNS = 1 << 20, 8, 100
+#: Bytes looked at to find delimiter, decimal sign, header and column types: 20,000 long names fit in.
+HEAD = 4 << 20
+#: Cells looked at for column types, below the header.
+SNIFFED_CELLS = 100_000
+DELIMITERS = ",;\t| :^~#&\x1f\x01"
+NULLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "NAN", "null", "NULL", "None", "#N/A", "<NA>"]
+NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)
+#: By decimal sign, cells in which the other sign may separate thousands: 1,234 is 1234 or 1.234.
+THOUSANDS = {
+    mark: re.compile(rf"\s*[+-]?[1-9]\d{{0,2}}(\{other}\d{{3}})+\s*%?\s*", re.ASCII)
+    for mark, other in ((".", ","), (",", "."))
+}
+#: Seconds to wait until pyarrow lets go of a file; it takes less than a millisecond.
+LONGEST_WAIT = 2.0
+#: Integers longer than this do not survive a float64 (2**53 has 16 digits) and are read as text.
+EXACT_DIGITS = 15
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text is laid out: what its first lines show."""
+
+    encoding: str
+    delimiter: str
+    decimal: str
+    names: tuple[str, ...]
+    #: Lines before the first row: `sep=`, blank ones, the header.
+    skipped: int
+    numeric: tuple[bool, ...]
+
+
+class Lines(Expander):
+    """Text of a file without blanks after its last line break: pyarrow would take them for one more row."""
+
+    _blanks = b""
+
+    def read(self, n_bytes: int) -> bytes:
+        """Return up to `n_bytes` and the blanks held back before; empty at the end."""
+        while chunk := super().read(n_bytes):
+            data = self._blanks + chunk
+            last = data[max(data.rfind(b"\n"), data.rfind(b"\r")) + 1 :]
+            self._blanks = last if last.isspace() else b""
+            if len(data) > len(self._blanks):
+                return data[: len(data) - len(self._blanks)]
+        return b""
+
+
+def read_delimited(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
+    """Read delimited text with any delimiter, decimal sign, BOM and quoting, gzipped or not.
+
+    Raises
+    ------
+    InputError
+        If the text is not a table, or a limit is met.
+    """
+    with source.expanded(limits) as file:
+        head = file.read(HEAD)
+    encoding = _encoding(head)
+    text = head.decode(encoding, errors="replace").removeprefix("\ufeff")
+    if "\x00" in text[:4096]:
+        raise InputError(
+            f"{source.name!r} is neither text nor a format that can be read; use CSV, Parquet, Feather, NPY, "
+            "NPZ or JSON"
+        )
+    if len(head) == HEAD:  # the last line may be cut
+        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1] or text
+    dialect = _sniff(text, encoding)
+    limits.check_columns(len(dialect.names))
+    check_distinct(dialect.names)
+    try:
+        try:
+            return _read(source, limits, dialect, dialect.numeric, progress)
+        except pa.ArrowInvalid as error:
+            if "conversion error" not in str(error):
+                raise
+        # A column that looked numeric at first is not: read all as text, then convert column by column.
+        return _read(source, limits, dialect, (False,) * len(dialect.names), progress)
+    except pa.ArrowInvalid as error:
+        if "straddling object" in str(error):
+            raise InputError(
+                f"a line is longer than {BLOCK >> 20} MiB, or a quote is opened and never closed; "
+                "this is not a table of predictions"
+            ) from None
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"the text cannot be read as a table: {reason}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"the text is not valid {encoding}: {error.reason}; save it as UTF-8") from None
+
+
+def _encoding(head: bytes) -> str:
+    for mark, name in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        if head.startswith(mark):
+            return name
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "utf8"  # the one name that pyarrow reads without a detour
+
+
+def _sniff(text: str, encoding: str) -> Dialect:
+    match = re.match(r'"?sep=([^\r\n])"?(\r\n|\n|\r|$)', text)
+    if match:
+        text = text[match.end() :]
+    delimiter = match[1] if match else max(DELIMITERS, key=lambda d: _fit(_records(text, d, 30)[0]))
+    rows, through_first = _records(text, delimiter, 200)
+    if not rows:
+        raise InputError("the file holds no rows")
+    rows = rows[: max(20, SNIFFED_CELLS // len(rows[0]))]
+    body = rows[1:] or rows
+    cells = [cell for row in body[:50] for cell in row]
+    commas = sum("," in cell and _is_number(cell) and not THOUSANDS["."].fullmatch(cell) for cell in cells)
+    points = sum("." in cell and _is_number(cell) for cell in cells)
+    decimal = "," if commas > points else "."
+    header = _has_header(rows)
+    names = [one_line(cell).strip() for cell in rows[0]] if header else [str(j) for j in range(len(rows[0]))]
+    if header:
+        names[0] = re.sub(r"^#\s*", "", names[0])
+        if names.count("") > 1 and names[-1] == "" and not any(row[-1].strip() for row in body):
+            raise InputError("every line ends with a delimiter, which makes an empty last column; remove it")
+        body = rows[1:]
+        if not body:
+            raise InputError("the file has a header but no rows")
+    numeric = tuple(all(_is_number(row[j]) for row in body if j < len(row)) for j in range(len(names)))
+    skipped = bool(match) + (through_first if header else 0)
+    return Dialect(encoding, delimiter, decimal, tuple(names), skipped, numeric)
+
+
+def _records(text: str, delimiter: str, most: int) -> tuple[list[list[str]], int]:
+    """First rows that are not blank, and the number of lines through the first of them."""
+    csv.field_size_limit(HEAD)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    rows: list[list[str]] = []
+    through_first = 0
+    try:
+        for row in reader:
+            if "".join(row).strip():
+                rows.append(row)
+                through_first = through_first or reader.line_num
+            if len(rows) == most:
+                break
+    except csv.Error as error:
+        raise InputError(f"the text cannot be read as a table: {error}") from None
+    return rows, through_first
+
+
+def _fit(rows: list[list[str]]) -> tuple[float, float, int]:
+    """How well a delimiter explains the rows: same number of fields, numbers in them, many of them."""
+    if not rows:
+        return (0.0, 0.0, 0)
+    width = len(rows[0])
+    even = sum(len(row) == width for row in rows) / len(rows)
+    cells = [cell for row in rows[1:] or rows for cell in row]
+    numbers = sum(_is_number(cell) for cell in cells) / max(len(cells), 1)
+    return (even if width > 1 else 0.0, numbers, width)
+
+
+def _is_number(cell: str) -> bool:
+    cell = cell.strip().removesuffix("%")
+    if cell in NULLS:
+        return True
+    return NUMBER.fullmatch(cell) is not None and (len(cell) <= EXACT_DIGITS or not cell.isdigit())
+
+
+def _has_header(rows: list[list[str]]) -> bool:
+    first = [cell.strip() for cell in rows[0]]
+    if any(re.search(r"\d[.,]\d", cell) and _is_number(cell) for cell in first):
+        return False
+    if any(cell and not _is_number(cell) for cell in first):
+        return True
+    # Names such as 0, 1, 2 or 1, 10, 2: a run of distinct integers over rows that are not.
+    if not all(cell.isdigit() for cell in first if cell) or len(rows) < 2:
+        return False
+    codes = sorted(int(cell) for cell in first if cell)
+    run = len(codes) > 1 and codes in (list(range(len(codes))), list(range(1, len(codes) + 1)))
+    return run and any(not cell.strip().lstrip("+-").isdigit() for row in rows[1:] for cell in row)
+
+
+def _read(
+    source: Source, limits: Limits, dialect: Dialect, numeric: tuple[bool, ...], progress: Progress | None
+) -> Table:
+    # Positions as names inside pyarrow: real names may hold anything.
+    keys = [str(j) for j in range(len(dialect.names))]
+    floats = [key for key, is_number in zip(keys, numeric, strict=True) if is_number]
+    texts = [key for key, is_number in zip(keys, numeric, strict=True) if not is_number]
+    options: dict[str, Any] = {
+        "read_options": pa_csv.ReadOptions(
+            column_names=keys,
+            skip_rows=dialect.skipped,
+            encoding=dialect.encoding,
+            block_size=BLOCK if len(keys) < MANY_COLUMNS else WIDE * BLOCK,
+        ),
+        "parse_options": pa_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
+        "convert_options": pa_csv.ConvertOptions(
+            column_types=dict.fromkeys(floats, pa.float64()) | dict.fromkeys(texts, pa.string()),
+            null_values=NULLS,
+            decimal_point=dialect.decimal if dialect.decimal != dialect.delimiter else ".",
+        ),
+    }
+    blocks: list[np.ndarray] = []
+    strings: dict[str, list[pa.Array]] = {key: [] for key in texts}
+    n_rows = 0
+    with source.open() as file:
+        lines = Lines(file, source.size, limits)
+        let_go = threading.Event()
+        weakref.finalize(lines, let_go.set)
+        for batch in pa_csv.open_csv(lines, **options):
+            n_rows += batch.num_rows
+            limits.check_rows(n_rows)
+            limits.check_expanded(n_rows * len(keys) * 8, source.size)
+            blocks.append(_side_by_side(batch, floats))
+            for key in texts:
+                strings[key].append(batch.column(key))
+            if progress is not None:
+                progress(min(lines.position(), 1.0), "reading")
+        del lines
+    # A thread of pyarrow lets go of it last. Where Python ended meanwhile, it would abort the process.
+    let_go.wait(LONGEST_WAIT)
+    packed = np.empty((n_rows, len(floats)))
+    while blocks:  # each block is freed before the next is copied: the peak is one table, not two
+        block = blocks.pop()
+        packed[n_rows - len(block) : n_rows] = block
+        n_rows -= len(block)
+    name_of = dict(zip(keys, dialect.names, strict=True))
+    columns: dict[str, np.ndarray | None] = dict.fromkeys(dialect.names)
+    converted: dict[str, np.ndarray] = {}
+    for key in texts:
+        values = _text_or_numbers(
+            pa.chunked_array(strings.pop(key), pa.string()), dialect.decimal, name_of[key]
+        )
+        if values.dtype.kind == "f":
+            converted[name_of[key]] = values
+        else:
+            columns[name_of[key]] = values
+    if converted:
+        packed = np.column_stack([packed, *converted.values()])
+    return packed_table(packed, [*(name_of[key] for key in floats), *converted], columns, format="csv")
+
+
+def _side_by_side(batch: pa.RecordBatch, keys: list[str]) -> np.ndarray:
+    columns = [batch.column(key).to_numpy(zero_copy_only=False) for key in keys]
+    return np.array(columns).T if keys else np.empty((batch.num_rows, 0))
+
+
+def _text_or_numbers(column: pa.ChunkedArray, decimal: str, name: str) -> np.ndarray:
+    """Numbers if every cell is one (percent signs and decimal commas are understood), else text."""
+    sample = [str(v).strip() for v in column.slice(0, 50).to_pylist() if v is not None]
+    if sample and all(_is_number(cell.removesuffix("%")) for cell in sample):
+        trimmed = pc.utf8_rtrim(pc.utf8_trim_whitespace(column), characters="%")
+        digits = pc.replace_substring(pc.utf8_trim_whitespace(trimmed), pattern=",", replacement=".")
+        missing = pc.is_in(digits, value_set=pa.array(NULLS))
+        _refuse_thousands(column, decimal, name)
+        if (pc.max(pc.utf8_length(digits)).as_py() or 0) <= 25:
+            with contextlib.suppress(pa.ArrowInvalid):
+                return pc.if_else(missing, pa.scalar(None, pa.string()), digits).cast(pa.float64()).to_numpy()
+    coded = column.combine_chunks().dictionary_encode()
+    coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+    values = np.array([*coded.dictionary.to_pylist(), ""], dtype=object)
+    codes = coded.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False)
+    return values[codes]
+
+
+def _refuse_thousands(column: pa.ChunkedArray, decimal: str, name: str) -> None:
+    """Refuse a cell such as "1,234" in a file of decimal points: it is 1234 or 1.234."""
+    other = "," if decimal == "." else "."
+    with_mark = column.filter(pc.match_substring(column, other).fill_null(False))
+    for cell in pc.unique(with_mark).to_pylist():
+        if THOUSANDS[decimal].fullmatch(cell):
+            row = pc.index(column, pa.scalar(cell, pa.string())).as_py()
+            raise InputError(
+                f"column {name[:60]!r} holds {cell.strip()!r} in row {row}, which is thousands or has a "
+                f"decimal {'comma' if other == ',' else 'point'}; write it without marks between thousands, "
+                f"and with {decimal!r} for the decimals"
+            )

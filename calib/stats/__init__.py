@@ -1,0 +1,5 @@
+"""Functions of evidence: errors, scores, floors, intervals, tests and comparisons."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

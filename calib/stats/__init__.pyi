@@ -1,0 +1,40 @@
+# fmt: off
+from .bands import (
+    CalibrationBand as CalibrationBand, ConsistencyBand as ConsistencyBand,
+    calibration_band as calibration_band, consistency_band as consistency_band,
+)
+from .binless import (
+    CalibrationSlope as CalibrationSlope, CalibrationTest as CalibrationTest,
+    calibration_slope as calibration_slope, calibration_test as calibration_test,
+    calibration_tests as calibration_tests,
+)
+from .bootstrap import (
+    Interval as Interval, PairedInterval as PairedInterval, bootstrap_interval as bootstrap_interval,
+    paired_interval as paired_interval,
+)
+from .debiased import (
+    SmoothEstimate as SmoothEstimate, SweepEstimate as SweepEstimate, debiased_ece as debiased_ece,
+    debiased_l2 as debiased_l2, smooth_ece as smooth_ece, sweep_ece as sweep_ece,
+)
+from .decompositions import (
+    CorpCurve as CorpCurve, Decomposition as Decomposition, corp_curve as corp_curve,
+    decomposition as decomposition,
+)
+from .differences import PairedDifference as PairedDifference, paired_difference as paired_difference
+from .errors import (
+    accuracy as accuracy, brier_score as brier_score, ece as ece, log_loss as log_loss, mce as mce,
+    sharpness as sharpness,
+)
+from .floors import (
+    CellMetric as CellMetric, LEVEL as LEVEL, NoiseFloor as NoiseFloor, ProblemFloors as ProblemFloors,
+    TOO_LOW as TOO_LOW, canonical_noise_floor as canonical_noise_floor, noise_floor as noise_floor,
+    noise_floor_of as noise_floor_of, p_values as p_values, problem_floors as problem_floors,
+    verdict as verdict,
+)
+from .intervals import (
+    ErrorInterval as ErrorInterval, error_interval as error_interval,
+    error_interval_of as error_interval_of, largest_gap_interval as largest_gap_interval,
+    measure_interval as measure_interval,
+)
+from .many import Improvements as Improvements, best_set as best_set, improvements as improvements
+from .simplex_errors import canonical_ece as canonical_ece

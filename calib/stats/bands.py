@@ -1,0 +1,284 @@
+"""Bands on a reliability diagram: where a perfect model's points fall, and where the true curve runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import betainc, betaincinv
+
+from calib.base.exceptions import InputError
+from calib.base.results import Result
+from calib.data.notions import Notion
+from calib.data.validation import check_count, check_level
+from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
+from calib.evidence.draws import Draw, adder, independent_sums, resample
+from calib.evidence.reductions import as_problems
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConsistencyBand(Result):
+    """Where the points of a perfect model would fall in each cell (Broecker & Smith 2007).
+
+    Attributes
+    ----------
+    cells : BinStatistics
+        The cells the band belongs to; C of them.
+    lower, upper : (C,) float64 arrays
+        Pointwise band of the frequency of the outcome, in [0, 1].
+    delta_mean, delta_upper : (n_bins,) float64 arrays
+        Mean and upper `level` quantile of the class-averaged gap Delta_b of each bin; NaN in empty bins.
+    level : float
+        Probability with which a perfect model's point falls inside, cell by cell.
+    """
+
+    cells: BinStatistics
+    lower: np.ndarray
+    upper: np.ndarray
+    delta_mean: np.ndarray
+    delta_upper: np.ndarray
+    level: float
+
+    def frame(self) -> pd.DataFrame:
+        """Return the cells with their bands, one row each."""
+        return self.cells.frame().assign(perfect_lower=self.lower, perfect_upper=self.upper)
+
+
+def consistency_band(
+    problems: BinaryProblems,
+    *,
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    level: float = 0.95,
+    n_resamples: int = 1000,
+    random_state: int | np.random.Generator | None = None,
+) -> ConsistencyBand:
+    """Find where the points of a perfect model would fall on the reliability diagram.
+
+    Parameters
+    ----------
+    problems : BinaryProblems
+        From `reduce_to_binary`.
+    n_bins, strategy
+        The cells, as in `bin_statistics`.
+    level : float in (0, 1)
+        Probability that a perfect model's point is inside, for each cell separately.
+    n_resamples, random_state
+        As for `noise_floor`.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+    """
+    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    drawing = independent_sums(problems.scores, cells.start, cells.count, problems.weights)
+    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
+    return band_of_cells(cells, drawing, level=level, **options)
+
+
+def band_of_cells(
+    cells: BinStatistics,
+    drawing: tuple[Draw, int],
+    *,
+    level: float = 0.95,
+    n_resamples: int = 1000,
+    random_state: int | np.random.Generator | None = None,
+) -> ConsistencyBand:
+    """Return `consistency_band` of cells, given what draws the sums of their outcomes."""
+    tail = (1.0 - check_level(level)) / 2.0
+    draw, width = drawing
+    drawn = resample(draw, width, n_resamples=n_resamples, random_state=random_state)
+    frequency = np.concatenate([sums / cells.weight[:, None] for sums in drawn], axis=1)
+    lower, upper = np.quantile(frequency, [tail, 1.0 - tail], axis=1, method="inverted_cdf")
+    weights = cells.weight / np.bincount(cells.bin, cells.weight, minlength=cells.n_bins)[cells.bin]
+    deltas = adder(cells.bin, weights, cells.n_bins) @ np.abs(frequency - cells.mean_score[:, None])
+    deltas[np.bincount(cells.bin, minlength=cells.n_bins) == 0] = np.nan
+    return ConsistencyBand(
+        cells=cells,
+        lower=lower,
+        upper=upper,
+        delta_mean=deltas.mean(axis=1),
+        delta_upper=np.quantile(deltas, level, axis=1),
+        level=level,
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CalibrationBand(Result):
+    """Bounds of the true frequency of the outcome at every score, which hold at once.
+
+    With probability `level` at least, the frequency at each of the scores is between `lower` and `upper`, if
+    it does not fall as the score rises. Between two scores, it is above the lower bound of the one below and
+    under the upper bound of the one above.
+
+    Attributes
+    ----------
+    score : (G,) float64 array
+        Distinct scores, ascending.
+    lower, upper : (G,) float64 arrays
+        Bounds at each, both non-decreasing.
+    level : float
+        Coverage of the whole band.
+    n_groups : int
+        Groups of neighbouring scores behind the band; its ends move only from one group to the next.
+    """
+
+    score: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    level: float
+    n_groups: int
+
+    @property
+    def excludes_calibration(self) -> bool:
+        """Whether the diagonal leaves the band: the model is not calibrated, with confidence `level`."""
+        return bool(((self.score < self.lower) | (self.score > self.upper)).any())
+
+    def within(self, above: float = 0.5) -> float:
+        """Find the smallest distance by which the score can be off anywhere above some score.
+
+        Every score from `above` (or the smallest score there is, if that is larger) to the largest score is
+        meant, also between those that were seen. As the band holds everywhere at once, so does this for every
+        `above`, whether it was chosen before or after looking.
+
+        Raises
+        ------
+        InputError
+            If no score is above.
+        """
+        inside = self.score[self.score > above]
+        if not len(inside):
+            raise InputError(f"no score is above {above:g}; the largest is {self.score[-1]:g}")
+        at = np.concatenate(([max(above, self.score[0])], inside))
+        low, high = np.append(0.0, self.lower), np.append(self.upper, 1.0)
+        floor = low[np.searchsorted(self.score, at, side="right")]
+        ceiling = high[np.searchsorted(self.score, at, side="left")]
+        # in the gap after a score, the lower bound is still its own, the upper one that of the next
+        return float(
+            max(
+                (ceiling - at).max(),
+                (at - floor).max(),
+                (at[1:] - floor[:-1]).max(),
+                (ceiling[1:] - at[:-1]).max(),
+            )
+        )
+
+    def words(self, above: float = 0.5, strong: str = "{}") -> str:
+        """Say within what the model is calibrated above a score; `strong` formats the number."""
+        distance = strong.format(f"{min(np.ceil(1000.0 * self.within(above) - 1e-9) / 1000.0, 1.0):.3f}")
+        start = above if above >= self.score[0] else self.score[0]
+        return (
+            f"With confidence {self.level:.0%}, calibrated within {distance} everywhere above {start:.4g} "
+            f"(up to the largest score, {self.score[-1]:.4g}), if higher scores never mean a lower frequency."
+        )
+
+    def steps(self, bound: np.ndarray, shape: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the scores where a bound changes, and its values there, for drawing; "hv" or "vh" steps."""
+        changes = np.diff(bound) != 0
+        corner = np.append(True, changes) if shape == "hv" else np.append(changes, True)
+        corner[[0, -1]] = True
+        return self.score[corner], bound[corner]
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per score, for CSV downloads."""
+        return pd.DataFrame({"score": self.score, "lower": self.lower, "upper": self.upper})
+
+
+def calibration_band(
+    y_true: Any,
+    scores: Any,
+    *,
+    notion: Notion = "confidence",
+    label: int = 0,
+    level: float = 0.95,
+    most_groups: int = 400,
+) -> CalibrationBand:
+    """Bound the calibration curve of a binary problem everywhere at once, for any number of rows.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of int
+        True class codes.
+    scores : (n, L) array_like, Predictions, TopLabelPrediction or BinaryProblems
+        What is assessed.
+    notion : str
+        Which binary problem: that of all classes ("confidence"), or of one.
+    label : int
+        The class, for notions with a problem per class. Bands of several classes hold one by one.
+    level : float in (0, 1)
+        Coverage.
+    most_groups : int
+        More distinct scores are joined to about this many groups of equal size, without a look at the
+        outcomes. Fix it before looking at the band.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used, or the problem has no entries.
+
+    Notes
+    -----
+    Dimitriadis, Duembgen, Henzi, Puke & Ziegel (2023), "Honest calibration assessment for binary outcome
+    predictions". For each of the N (N + 1) / 2 runs of neighbouring groups, the one-sided Clopper-Pearson
+    bounds at (1 - level) / (N (N + 1)) hold together. The lower bound of a run is one of the frequency at its
+    last score, as all others are no larger, and of every later score; the upper bound one of the frequency at
+    its first score and before. `python -m benchmarks.band_coverage` shows how often the band holds.
+
+    Examples
+    --------
+    >>> proba = np.tile([0.75, 0.25], (400, 1))
+    >>> band = calibration_band(np.repeat([0, 1], [300, 100]), proba)
+    >>> band.lower.round(3).tolist(), band.upper.round(3).tolist()
+    ([0.705], [0.792])
+    """
+    problems = as_problems(y_true, scores, notion)
+    problems.check_unweighted("calibration_band", "its bounds count rows; consistency_band takes weights")
+    tail = 1.0 - check_level(level)
+    of_class, outcomes = problems.problem(label)
+    if not len(of_class):
+        raise InputError(f"problem {label} has no entries: this class is never predicted")
+    start = np.flatnonzero(np.append(True, of_class[1:] != of_class[:-1]))
+    score, count = of_class[start].astype(np.float64), np.diff(np.append(start, len(of_class)))
+    middle = (np.cumsum(count) - count / 2.0) / len(of_class)
+    group = np.minimum(middle * check_count(most_groups, "most_groups"), most_groups - 1).astype(np.int64)
+    if len(score) <= most_groups:
+        group = np.arange(len(score))
+    first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+    last = np.append(first[1:], len(score)) - 1
+    size = np.add.reduceat(count, first).astype(np.float64)
+    right = np.add.reduceat(outcomes, start[first], dtype=np.int64).astype(np.float64)
+    tail /= len(first) * (len(first) + 1.0)
+    lower, upper = np.zeros(len(score)), np.ones(len(score))
+    lower[last] = _lower_bounds(right, size, tail)
+    upper[first] = 1.0 - _lower_bounds((size - right)[::-1], size[::-1], tail)[::-1]
+    return CalibrationBand(
+        score=score,
+        lower=np.maximum.accumulate(lower),
+        upper=np.minimum.accumulate(upper[::-1])[::-1],
+        level=float(level),
+        n_groups=len(first),
+    )
+
+
+def _lower_bounds(right: np.ndarray, count: np.ndarray, tail: float) -> np.ndarray:
+    """Largest one-sided Clopper-Pearson lower bound of the runs that end at each group, or before.
+
+    A run that starts or ends with a group without successes has no larger bound than the run without it.
+    """
+    rights, counts = (np.concatenate(([0.0], np.cumsum(values))) for values in (right, count))
+    starts = np.flatnonzero(right > 0)
+    best, largest = np.zeros(len(right)), 0.0
+    for group, end in enumerate(starts):
+        k = rights[end + 1] - rights[starts[: group + 1]]
+        n = counts[end + 1] - counts[starts[: group + 1]]
+        k, n = k[k > largest * n], n[k > largest * n]  # a lower bound is below the mean
+        if largest > 0.0 and len(k):  # and above the largest so far only where its tail is smaller
+            better = betainc(k, n - k + 1.0, largest) < tail
+            k, n = k[better], n[better]
+        if len(k):
+            largest = max(largest, float(betaincinv(k, n - k + 1.0, tail).max()))
+        best[end] = largest
+    return np.maximum.accumulate(best)

@@ -1,0 +1,665 @@
+"""Tests of calibration that need no bins, and the slope and intercept of recalibration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+from scipy.special import chdtrc, expit, ndtr, ndtri
+
+from calib.base.exceptions import InputError
+from calib.base.parallel import map_threads, one_blas_thread
+from calib.base.results import Result
+from calib.data.announcements import Announcement, ConfidencePrediction
+from calib.data.notions import TOP_NOTIONS, Notion
+from calib.data.predictions import Predictions, score_matrix, weights_of
+from calib.data.validation import as_labels, check_choice, check_count, check_level, n_axes
+from calib.evidence.binning import BinaryProblems
+from calib.evidence.draws import independent_sums, resample
+from calib.evidence.reductions import as_problems
+from calib.stats.floors import ABOVE_NOISE, LEVEL, WITHIN_NOISE
+
+Test = Literal["kuiper", "ks", "spiegelhalter", "skce"]
+
+#: What tables call each test.
+TITLES: dict[Test, str] = {
+    "kuiper": "Kuiper",
+    "ks": "Kolmogorov-Smirnov",
+    "spiegelhalter": "Spiegelhalter's z",
+    "skce": "Kernel calibration error (SKCE)",
+}
+
+#: With more distinct scores than this, p-values are those of the limit and not of redraws.
+MOST_REDRAWN = 20_000
+
+#: Scores are kept this far from 0 and 1 where their log-odds are taken.
+CLIP = 2.0**-24
+
+#: A slope or intercept with a larger standard error counts as not determined: scores separate the outcomes.
+LARGEST_ERROR = 1_000.0
+
+#: Pairs times redraws that the kernel test compares; decides the size of its blocks.
+KERNEL_WORK = 400_000_000
+
+#: Sums in single precision are right to this share of themselves; redrawn statistics that near are ties.
+ROUNDING = 1e-6
+#: Rows of a block whose pairs are summed by one product of matrices, and rows of a label in a redraw, on
+#: average, above which it is worth such products.
+PAIRED_ROWS, OFTEN = 256, 16
+#: Rows that the kernel test uses at most, and rows that the width of its kernel is measured on. 20,000 rows,
+#: in blocks half as large, find no more: 48 % of 120 models off by a power of 0.82, and 10,000 rows 52 %.
+MOST_KERNEL_ROWS, WIDTH_ROWS = 10_000, 500
+
+
+@dataclass(frozen=True, repr=False)
+class CalibrationTest(Result):
+    """The outcome of a test of calibration that needs no bins.
+
+    Attributes
+    ----------
+    test : str
+        "kuiper", "ks", "spiegelhalter" or "skce".
+    notion : str
+        What was tested; "canonical" for "skce", which is about the whole vector.
+    n_samples : int
+        Rows.
+    statistic : float
+        Range or largest absolute value of the standardised cumulative differences, z, or the unbiased
+        estimate of the squared kernel calibration error (which can be negative).
+    p_value : float
+        Chance of a statistic as extreme under calibration.
+    n_resamples : int
+        Redraws of the outcomes behind the p-value; 0 where it is that of the limit for many rows.
+    """
+
+    test: Test
+    notion: str
+    n_samples: int
+    statistic: float
+    p_value: float
+    n_resamples: int
+
+    @property
+    def title(self) -> str:
+        """What tables call it."""
+        return TITLES[self.test]
+
+    @property
+    def verdict(self) -> str:
+        """Return "above noise" where p is at most 0.05, else "not distinguishable from noise"."""
+        return ABOVE_NOISE if self.p_value <= LEVEL else WITHIN_NOISE
+
+    @property
+    def words(self) -> str:
+        """The result as a sentence without its end."""
+        return f"{self.title} {self.statistic:.3g} (p = {self.p_value:.2g}): {self.verdict}"
+
+
+@dataclass(frozen=True, repr=False)
+class CalibrationSlope(Result):
+    """Logistic recalibration (Cox 1958): log-odds of the event = intercept + slope * log-odds of the score.
+
+    A calibrated model has slope 1 and intercept 0. A slope below 1 is overconfidence at both ends.
+
+    Attributes
+    ----------
+    n_samples : int
+        Rows.
+    slope, slope_lower, slope_upper : float
+        Slope and its interval.
+    intercept, intercept_lower, intercept_upper : float
+        Intercept and its interval.
+    in_the_large, in_the_large_lower, in_the_large_upper : float
+        Intercept with the slope held at 1 ("calibration in the large"): below 0, scores are too high.
+    p_value : float
+        Test of slope 1 and intercept 0 together, with 2 degrees of freedom: of the likelihood ratio, or of
+        the score where rows have weights.
+    level : float
+        Coverage of each interval (Wald), from the information and, with weights, the variance of the
+        weighted sums.
+    determined : bool
+        False where a slope cannot be estimated, as scores take one value or separate the outcomes; the
+        intervals are then without bounds.
+    """
+
+    n_samples: int
+    slope: float
+    slope_lower: float
+    slope_upper: float
+    intercept: float
+    intercept_lower: float
+    intercept_upper: float
+    in_the_large: float
+    in_the_large_lower: float
+    in_the_large_upper: float
+    p_value: float
+    level: float
+    determined: bool
+
+    @property
+    def words(self) -> str:
+        """Slope and intercept with their intervals, as a sentence without its end."""
+        if not self.determined:
+            return "slope and intercept cannot be estimated: one score, or scores that separate the outcomes"
+        chance = f"p = {self.p_value:.2g}" if self.p_value >= 1e-6 else "p < 0.000001"
+        return (
+            f"slope {self.slope:.3f} ({self.slope_lower:.3f} to {self.slope_upper:.3f}; 1 if calibrated), "
+            f"intercept {self.intercept:.3f} ({self.intercept_lower:.3f} to {self.intercept_upper:.3f}; 0 if "
+            f"calibrated), {chance} for both"
+        )
+
+
+def calibration_test(
+    y_true: Any,
+    scores: Any,
+    *,
+    test: Test = "kuiper",
+    notion: Notion = "top-label",
+    sample_weight: Any = None,
+    n_resamples: int | None = None,
+    random_state: int | np.random.Generator | None = 0,
+) -> CalibrationTest:
+    """Test the hypothesis that a model is calibrated, without bins.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of int
+        True class codes.
+    scores : (n, L) or (n,) array_like, predictions of any kind, or BinaryProblems
+        What is tested; "skce" needs whole vectors that sum to 1.
+    test : {"kuiper", "ks", "spiegelhalter", "skce"}
+        Kuiper's test and that of Kolmogorov and Smirnov look at cumulative sums of outcome minus score in
+        the order of the scores: their range, and their largest absolute value. Spiegelhalter's z compares the
+        Brier score with its expectation. "skce" is about the whole vector.
+    notion : {"confidence", "top-label"}
+        What calibration means; not used by "skce". For "top-label", the cumulative sums run through one
+        predicted class after the other.
+    sample_weight : (n,) array_like of float, optional
+        As for `calib.ece`: what each row adds to the sums. "skce" has none.
+    n_resamples : int, optional
+        Redraws of the outcomes. Default: 999 (199 for "skce"), or none where there are more than 20,000
+        distinct scores. 0 gives the p-value of the limit for many rows; "skce" has none.
+    random_state : int, Generator or None
+        Seed of the redraws, for "skce" also of its blocks.
+
+    Returns
+    -------
+    CalibrationTest
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used; the message says why.
+
+    Notes
+    -----
+    "kuiper", "ks": Arrieta-Ibarra, Gujral, Tannen, Tygert & Xu (2022), "Metrics of calibration for
+    probabilistic predictions". Under calibration the sums, divided by sqrt(sum s (1 - s)), tend to a Brownian
+    motion on [0, 1], whose range and largest absolute value have the distributions of Feller (1951). Equal
+    scores have no order: sums are taken where a group of them ends.
+
+    "spiegelhalter": sum (o - s)(1 - 2 s) over its standard deviation (Spiegelhalter 1986), two-sided.
+
+    "skce": the squared kernel calibration error with the kernel ``exp(-|p - q| / w) I`` (Widmann, Lindsten &
+    Zachariah 2019), w the median distance of vectors, averaged over all pairs of rows in random blocks of
+    at most 10,000 random rows; as many pairs of more rows, in smaller blocks, would find no more.
+
+    Redrawing the outcomes from the scores makes p-values exact for any number of rows, but for ties: with
+    few failures or few distinct scores several redraws give the statistic that was observed. They count
+    half (mid-p, Lancaster 1961), so that a calibrated model is rejected at 5 % in about 5 %. The p-values of
+    the limits are too large with few rows or few distinct scores: `python -m benchmarks.binless_sizes`.
+
+    Examples
+    --------
+    >>> proba = np.tile([0.8, 0.2], (100, 1))
+    >>> y = np.repeat([0, 1], [50, 50])
+    >>> result = calibration_test(y, proba, test="spiegelhalter")
+    >>> round(result.statistic, 2), result.verdict
+    (7.5, 'above noise')
+    """
+    check_choice(test, get_args(Test), "test")
+    if n_resamples:
+        check_count(n_resamples, "n_resamples")
+    if test == "skce":
+        if weights_of(scores, sample_weight) is not None:
+            raise InputError('test="skce" cannot use sample_weight; "kuiper", "ks" and "spiegelhalter" can')
+        redraws = 199 if n_resamples is None else n_resamples
+        return _kernel_test(y_true, scores, redraws, random_state)
+    problems = _top_problems(y_true, scores, notion, sample_weight)
+    return _redrawn_tests(problems, [test], n_resamples, random_state)[test]
+
+
+def _redrawn_tests(
+    problems: BinaryProblems,
+    tests: Sequence[Test],
+    n_resamples: int | None,
+    random_state: int | np.random.Generator | None,
+) -> dict[Test, CalibrationTest]:
+    """Return tests of the predicted class; one set of redraws serves all."""
+    path = _CumulativeDifferences(problems)
+    if n_resamples is None:
+        n_resamples = 999 if len(path.start) <= MOST_REDRAWN else 0
+    observed = path.statistics(path.observed[:, None])
+    drawn: list[np.ndarray] = []
+    if n_resamples:
+        draw, width = independent_sums(problems.scores, path.start, path.count, problems.weights)
+
+        def block(generator: np.random.Generator, size: int) -> np.ndarray:
+            redrawn = path.statistics(draw(generator, size) - path.expected[:, None])
+            return np.abs([redrawn[test] for test in tests])
+
+        drawn = resample(block, width, n_resamples=n_resamples, random_state=random_state)
+    results: dict[Test, CalibrationTest] = {}
+    for number, test in enumerate(tests):
+        statistic = float(observed[test][0])
+        if n_resamples:
+            size = np.concatenate([one[number] for one in drawn])
+            above, reached = size > abs(statistic) + 1e-9, size >= abs(statistic) - 1e-9
+            p_value = (1.0 + (above.sum() + reached.sum()) / 2.0) / (1.0 + n_resamples) if statistic else 1.0
+        else:
+            p_value = _LIMITS[test](abs(statistic))
+        p_value = float(np.clip(p_value, 0.0, 1.0))
+        results[test] = CalibrationTest(
+            test, problems.notion, problems.n_samples, statistic, p_value, n_resamples
+        )
+    return results
+
+
+def calibration_tests(
+    y_true: Any,
+    scores: Any,
+    *,
+    sample_weight: Any = None,
+    random_state: int | None = 0,
+    tests: Sequence[Test] = get_args(Test),
+) -> list[CalibrationTest]:
+    """Return every test of `calibration_test`: of the predicted class, and of the vector where there is one.
+
+    "skce" is left out where `scores` are not whole vectors of probabilities, of one row only, or weighted.
+    """
+    results: dict[Test, CalibrationTest] = {}
+    sums: list[Test] = [check_choice(test, get_args(Test), "test") for test in tests if test != "skce"]
+    if sums:
+        problems = _top_problems(y_true, scores, "top-label", sample_weight)
+        results = _redrawn_tests(problems, sums, None, random_state)
+    if "skce" in tests and _has_pairs(y_true, scores, sample_weight):
+        results["skce"] = calibration_test(y_true, scores, test="skce", random_state=random_state)
+    return [results[test] for test in tests if test in results]
+
+
+def calibration_frame(tests: Sequence[CalibrationTest], scored: str | None = None) -> pd.DataFrame:
+    """Return one row per test, for tables and CSV downloads; `scored` names the one score of each row."""
+    rows = [
+        {
+            "Test": one.title,
+            "Of": scored or one.notion,
+            "Statistic": one.statistic,
+            "p": one.p_value,
+            "Redraws": one.n_resamples,
+            "Verdict": one.verdict,
+        }
+        for one in tests
+    ]
+    return pd.DataFrame(rows)
+
+
+def recalibration_words(line: CalibrationSlope, scored: str | None = None) -> str:
+    """Say what the line is, as a sentence; `scored` as for `calibration_frame`."""
+    what = "the confidence" if scored in (None, "confidence") else scored
+    return f"Recalibration of {what} by a line in log-odds: {line.words}."
+
+
+def calibration_slope(
+    y_true: Any,
+    scores: Any,
+    *,
+    notion: Notion = "confidence",
+    sample_weight: Any = None,
+    level: float = 0.95,
+) -> CalibrationSlope:
+    """Estimate slope and intercept of the logistic recalibration of the predicted class's score.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of int
+        True class codes.
+    scores : (n, L) or (n,) array_like, predictions of any kind, or BinaryProblems
+        What is assessed. Scores of 0 and 1 are moved by 2^-24, where log-odds end.
+    notion : {"confidence", "top-label"}
+        Both give the same line, one for all classes.
+    sample_weight : (n,) array_like of float, optional
+        Weights of the rows, as for `reduce_to_binary`; the likelihood is then a weighted sum.
+    level : float in (0, 1)
+        Coverage of the intervals.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+
+    Notes
+    -----
+    Cox (1958), "Two further applications of a model for binary regression"; maximum likelihood by Newton's
+    method, intervals from the observed information. Weights are no numbers of rows: with them the covariance
+    is I^-1 V I^-1, with I the weighted information and V = sum w_i^2 p_i (1 - p_i) x_i x_i' the covariance of
+    the weighted score under the line, and the test is that of the score at slope 1 and intercept 0. (Huber's
+    sandwich, with (y_i - p_i)^2 for p_i (1 - p_i), missed up to 20 % of the time with 100 rows.)
+
+    Examples
+    --------
+    >>> from calib.data.announcements import TopLabelPrediction
+    >>> top = TopLabelPrediction(np.zeros(400, int), np.tile([0.6, 0.9], 200))
+    >>> y = np.where(np.arange(400) % 10 < 8, 0, 1)
+    >>> line = calibration_slope(y, top)
+    >>> abs(round(line.slope, 3)), round(line.in_the_large, 3), line.determined
+    (0.0, 0.323, True)
+    """
+    problems = _top_problems(y_true, scores, notion, sample_weight)
+    z = ndtri((1.0 + check_level(level)) / 2.0)
+    clipped = np.clip(problems.scores.astype(np.float64), CLIP, 1.0 - CLIP)
+    log_odds, outcomes = np.log(clipped) - np.log1p(-clipped), problems.outcomes.astype(np.float64)
+    weights = problems.weights
+    design = np.column_stack([np.ones_like(log_odds), log_odds])
+    both = _newton(design, np.zeros_like(log_odds), outcomes, weights)
+    large = _newton(design[:, :1], log_odds, outcomes, weights)
+    if weights is None:
+        excess = 2.0 * max(_negative_log_likelihood(log_odds, outcomes) - both.loss, 0.0)
+    else:
+        away = (weights * (outcomes - clipped)) @ design
+        spread = _products(design, weights**2 * clipped * (1.0 - clipped))
+        excess = float(away @ np.linalg.solve(spread, away)) if both.converged else 0.0
+
+    def interval(fit: _Fit, index: int) -> tuple[float, float, float]:
+        half = float(z * np.sqrt(fit.covariance[index, index])) if fit.converged else np.inf
+        value = float(fit.theta[index])
+        return value, value - half, value + half
+
+    slope, intercept, in_the_large = interval(both, 1), interval(both, 0), interval(large, 0)
+    return CalibrationSlope(
+        problems.n_samples,
+        *slope,
+        *intercept,
+        *in_the_large,
+        p_value=float(chdtrc(2, excess)),
+        level=level,
+        determined=both.converged and large.converged,
+    )
+
+
+class _CumulativeDifferences:
+    """Weighted sums of outcome - score over groups of equal scores, and what follows from them."""
+
+    def __init__(self, problems: BinaryProblems) -> None:
+        scores = problems.scores.astype(np.float64)
+        self.start = problems.tie_starts
+        stop = np.append(self.start[1:], len(scores))
+        self.count = stop - self.start
+        self.score = scores[self.start]
+        weight, square = self.count, self.count
+        if problems.weights is not None:
+            weight, square = (np.add.reduceat(problems.weights**power, self.start) for power in (1, 2))
+        self.expected = weight * self.score
+        self.observed = (problems.outcome_sums[stop] - problems.outcome_sums[self.start]) - self.expected
+        variance = self.score * (1.0 - self.score)
+        self.spread = np.sqrt(square @ variance)
+        self.brier_spread = np.sqrt(square @ (variance * (1.0 - 2.0 * self.score) ** 2))
+
+    def statistics(self, differences: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the three statistics of (G, R) sums of outcome - score, each (R,)."""
+        path = np.cumsum(differences, axis=0)
+        high, low = np.maximum(path.max(axis=0), 0.0), np.minimum(path.min(axis=0), 0.0)
+        brier = (1.0 - 2.0 * self.score) @ differences
+        return {
+            "kuiper": _over(high - low, self.spread),
+            "ks": _over(np.maximum(high, -low), self.spread),
+            "spiegelhalter": _over(brier, self.brier_spread),
+        }
+
+
+def _over(values: np.ndarray, spread: float) -> np.ndarray:
+    """Divide by a spread; where that is 0, what is not 0 cannot be under calibration."""
+    if spread > 0:
+        return values / spread
+    return np.where(np.abs(values) > 1e-9, np.copysign(np.inf, values), 0.0)
+
+
+def largest_tail(x: float) -> float:
+    """Chance that the largest |B(t)| of a Brownian motion on [0, 1] is above x."""
+    k = np.arange(100)
+    if x >= 1.5:
+        return float(4.0 * ((-1.0) ** k * ndtr(-(2 * k + 1) * x)).sum())
+    if x <= 0.0:
+        return 1.0
+    odd = 2 * k + 1
+    return float(1.0 - 4.0 / np.pi * ((-1.0) ** k / odd * np.exp(-((odd * np.pi) ** 2) / (8.0 * x**2))).sum())
+
+
+def range_tail(x: float) -> float:
+    """Chance that the range of a Brownian motion on [0, 1] is above x (Feller 1951)."""
+    k = np.arange(1, 101)
+    if x >= 2.0:
+        return float(8.0 * ((-1.0) ** (k - 1) * k * ndtr(-k * x)).sum())
+    if x <= 0.0:
+        return 1.0
+    half = (k - 0.5) * np.pi
+    return float(1.0 - ((8.0 / x**2 + 2.0 / half**2) * np.exp(-2.0 * (half / x) ** 2)).sum())
+
+
+_LIMITS = {"kuiper": range_tail, "ks": largest_tail, "spiegelhalter": lambda z: 2.0 * ndtr(-z)}
+
+
+def _top_problems(y_true: Any, scores: Any, notion: Notion, sample_weight: Any = None) -> BinaryProblems:
+    if not isinstance(scores, BinaryProblems):
+        check_choice(notion, TOP_NOTIONS, "notion")
+    if isinstance(scores, ConfidencePrediction):
+        notion = "confidence"  # both notions give the same where there is one class, or none
+    problems = as_problems(y_true, scores, notion, None, sample_weight)
+    if problems.n_claims > 1:
+        raise InputError(
+            f'tests without bins are about one claim per row; got notion "{problems.notion}". For all '
+            'classes of a row, use test="skce"'
+        )
+    return problems
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    theta: np.ndarray
+    covariance: np.ndarray
+    loss: float
+    converged: bool
+
+
+def _negative_log_likelihood(
+    log_odds: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None = None
+) -> float:
+    losses = np.logaddexp(0.0, log_odds) - outcomes * log_odds
+    return float(np.sum(losses) if weights is None else losses @ weights)
+
+
+def _products(design: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """Return the sum over rows of factor times x x'."""
+    return (design * factor[:, None]).T @ design
+
+
+def _newton(design: np.ndarray, offset: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> _Fit:
+    """Maximise the likelihood, any weighted, of log-odds offset + design @ theta."""
+    theta = np.zeros(design.shape[1])
+    theta[1:] = 1.0
+    each = 1.0 if weights is None else weights
+    loss = _negative_log_likelihood(offset + design @ theta, outcomes, weights)
+    converged, covariance = False, np.full((len(theta), len(theta)), np.inf)
+    for _ in range(100):
+        chance = expit(offset + design @ theta)
+        information = _products(design, each * chance * (1.0 - chance))
+        gradient = design.T @ (each * (outcomes - chance))
+        if np.linalg.cond(information) > 1e12:
+            break
+        step, covariance = np.linalg.solve(information, gradient), np.linalg.inv(information)
+        if gradient @ step < 1e-16 * len(outcomes):
+            converged = bool(np.sqrt(np.diag(covariance)).max() < LARGEST_ERROR)
+            if weights is not None:
+                spread = _products(design, weights**2 * chance * (1.0 - chance))
+                covariance = covariance @ spread @ covariance
+            break
+        rate, best = 1.0, loss
+        while rate > 1e-10:
+            moved = offset + design @ (theta + rate * step)
+            loss = _negative_log_likelihood(moved, outcomes, weights)
+            if loss <= best:
+                break
+            rate /= 2.0
+        theta = theta + rate * step
+    reached = _negative_log_likelihood(offset + design @ theta, outcomes, weights)
+    return _Fit(theta, covariance, min(loss, reached), converged)
+
+
+def _has_pairs(y_true: Any, scores: Any, sample_weight: Any) -> bool:
+    """Whether "skce" applies."""
+    return np.size(y_true) > 1 and weights_of(scores, sample_weight) is None and _whole_vectors(scores)
+
+
+def _whole_vectors(scores: Any) -> bool:
+    if isinstance(scores, (Announcement, BinaryProblems)) and not isinstance(scores, Predictions):
+        return False
+    matrix = scores.proba if isinstance(scores, Predictions) else np.asarray(scores)
+    return n_axes(matrix) == 2 and bool(np.allclose(matrix.sum(axis=1), 1.0, atol=1e-3))
+
+
+def _kernel_test(
+    y_true: Any, scores: Any, n_resamples: int, random_state: int | np.random.Generator | None
+) -> CalibrationTest:
+    if n_resamples < 1:
+        raise InputError('test="skce" has no limit distribution here; n_resamples must be at least 1')
+    if not _whole_vectors(scores):
+        raise InputError('test="skce" needs a vector of probabilities per row, each with sum 1')
+    proba = score_matrix(scores)
+    n_samples, n_classes = proba.shape
+    if n_samples < 2:
+        raise InputError('test="skce" compares pairs of rows; got 1 row')
+    labels = as_labels(y_true, n_samples, n_classes)
+    generator = np.random.default_rng(random_state)
+    order = _drawn_rows(n_samples, generator)
+    return _test_of_pairs(labels, proba, order, n_samples, n_resamples, generator)
+
+
+def compared_rows(
+    y_true: Any, scores: Any, *, sample_weight: Any = None, random_state: int = 0
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return labels and vectors of the rows that "skce" compares, in its order; None if it does not apply."""
+    if not _has_pairs(y_true, scores, sample_weight):
+        return None
+    proba = score_matrix(scores)
+    order = _drawn_rows(len(proba), np.random.default_rng(random_state))
+    return as_labels(y_true, *proba.shape)[order], proba[order]
+
+
+def kernel_test(
+    labels: np.ndarray, proba: np.ndarray, n_samples: int, *, n_resamples: int = 199, random_state: int = 0
+) -> CalibrationTest:
+    """Compute "skce" of `calibration_test` from the `compared_rows` of `n_samples` rows and the same seed."""
+    generator = np.random.default_rng(random_state)
+    _drawn_rows(n_samples, generator)  # as they were drawn: what is drawn next is then the same, too
+    return _test_of_pairs(labels, proba, np.arange(len(labels)), n_samples, n_resamples, generator)
+
+
+def _drawn_rows(n_samples: int, generator: np.random.Generator) -> np.ndarray:
+    return generator.permutation(n_samples)[:MOST_KERNEL_ROWS]
+
+
+def _test_of_pairs(
+    labels: np.ndarray,
+    proba: np.ndarray,
+    order: np.ndarray,
+    n_samples: int,
+    n_resamples: int,
+    generator: np.random.Generator,
+) -> CalibrationTest:
+    size = int(np.clip(2 * KERNEL_WORK // (len(order) * n_resamples), 16, len(order)))
+    blocks = order[: len(order) // size * size].reshape(-1, size)
+
+    def compare(task: tuple[np.ndarray, np.random.Generator]) -> np.ndarray:
+        rows, draws = task
+        return _kernel_sums(proba[rows].astype(np.float64), labels[rows], width, n_resamples, draws)
+
+    tasks = list(zip(blocks, generator.spawn(len(blocks)), strict=True))
+    with one_blas_thread():
+        width = _kernel_width(proba[order[:WIDTH_ROWS]].astype(np.float64))
+        sums = map_threads(compare, tasks)
+    *totals, equal = np.sum(sums, axis=0) / (len(blocks) * size * (size - 1))
+    reached = np.sum(np.array(totals[1:]) >= totals[0] - ROUNDING * equal)
+    p_value = float((1.0 + reached) / (1.0 + n_resamples))
+    return CalibrationTest("skce", "canonical", n_samples, float(totals[0]), p_value, n_resamples)
+
+
+def _kernel_width(proba: np.ndarray) -> float:
+    """Median distance of the rows that differ; 1 where none do."""
+    squares = np.sum(proba**2, axis=1)
+    distance = np.sqrt(np.maximum(squares[:, None] + squares - 2.0 * proba @ proba.T, 0.0))
+    apart = distance[np.triu_indices(len(proba), 1)]
+    apart = apart[apart > 1e-7]
+    return float(np.median(apart)) if len(apart) else 1.0
+
+
+def _kernel_sums(
+    proba: np.ndarray, labels: np.ndarray, width: float, n_resamples: int, generator: np.random.Generator
+) -> np.ndarray:
+    """Sum k(p_i, p_j) (e_i - p_i).(e_j - p_j) over the pairs of rows i != j of a block.
+
+    The first of (2 + R,) sums is of the labels, the next are of labels drawn from the rows; the last is of
+    the kernel over the pairs of equal labels.
+    """
+    n_rows = len(proba)
+    squares = np.sum(proba**2, axis=1)
+    inner = proba @ proba.T
+    kernel = np.exp(-np.sqrt(np.maximum(squares[:, None] + squares - 2.0 * inner, 0.0)) / width)
+    np.fill_diagonal(kernel, 0.0)
+    reach = np.cumsum(proba, axis=1)
+    row = np.arange(n_rows)[:, None]
+    points = generator.random((n_rows, n_resamples)) * reach[:, -1:] + 2.0 * row
+    drawn = np.searchsorted((reach + 2.0 * row).ravel(), points, side="right") - row * proba.shape[1]
+    drawn = np.column_stack([labels, np.clip(drawn, 0, proba.shape[1] - 1)]).astype(np.int32)
+    same = _alike(kernel, drawn)
+    smoothed = kernel.astype(np.float32) @ proba.astype(np.float32)
+    cross = np.take_along_axis(smoothed, drawn, axis=1).sum(axis=0, dtype=np.float64)
+    # the statistic, in double precision
+    same[0] = np.sum(kernel * (labels[:, None] == labels)) / 2.0
+    cross[0] = np.sum(kernel * proba[:, labels])
+    return np.append(2.0 * same - 2.0 * cross + float(np.sum(kernel * inner)), 2.0 * same[0])
+
+
+def _alike(kernel: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """Sum the kernel, in single precision, over pairs of equal labels: (R,) of (n, R) labels."""
+    n_redraws = drawn.shape[1]
+    drawn = drawn.astype(np.min_scalar_type(int(drawn.max())))
+    count = np.bincount(drawn.ravel())
+    often = count > OFTEN * n_redraws
+    below = np.tril(kernel, -1).astype(np.float32)
+    same = np.zeros(n_redraws)
+    for label in np.flatnonzero(often):
+        has = drawn == label
+        rows = np.flatnonzero(has.any(axis=1))
+        if len(rows) < len(drawn) / 2:
+            has, among = has[rows], below[rows][:, rows]
+        else:
+            among = below
+        one = has.astype(np.float32)
+        for start in range(0, len(one), PAIRED_ROWS):
+            end = start + PAIRED_ROWS
+            same += np.einsum("ij,ij->j", one[start:end], among[start:end, :end] @ one[:end])
+    if often[count > 0].all():
+        return same
+    # of the other labels there are few pairs: sorted, equal labels stand near each other
+    order = np.argsort(drawn.T, axis=1, kind="stable")
+    ordered = np.take_along_axis(drawn.T, order, axis=1)
+    seldom = ~often[ordered]
+    for apart in range(1, len(drawn)):
+        redraw, at = np.nonzero((ordered[:, apart:] == ordered[:, :-apart]) & seldom[:, apart:])
+        if not len(at):
+            break
+        later, earlier = order[redraw, at + apart], order[redraw, at]
+        same += np.bincount(redraw, weights=below[later, earlier], minlength=n_redraws)
+    return same

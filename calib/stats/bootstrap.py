@@ -1,0 +1,271 @@
+"""Intervals of accuracy, Brier score and log loss, alone or as the difference of two methods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+
+from calib.base.exceptions import InputError
+from calib.base.parallel import map_threads
+from calib.base.results import Result
+from calib.data.predictions import weighted_rows
+from calib.data.validation import check_level
+from calib.evidence.draws import Progress, resample
+from calib.stats.errors import TINY, row_values, weighted_mean
+
+Metric = Literal["accuracy", "brier", "log_loss"]
+
+#: The largest value of each metric.
+MOST: dict[str, float] = {"accuracy": 1.0, "brier": 2.0, "log_loss": -np.log(TINY)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Interval(Result):
+    """A reported number with its interval.
+
+    Attributes
+    ----------
+    metric : str
+        The metric.
+    estimate : float
+        The number on all rows.
+    lower, upper : float
+        Ends of the interval.
+    level : float
+        Its nominal coverage.
+    samples : (R,) float64 array
+        The number on each resample of the rows, where resamples were asked for.
+    """
+
+    metric: str
+    estimate: float
+    lower: float
+    upper: float
+    level: float
+    samples: np.ndarray
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row: metric, estimate, lower, upper, level, n_resamples."""
+        return _one_row(self, "metric", "estimate", "lower", "upper", "level")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairedInterval(Result):
+    """The difference of a number between two methods on the same rows, b minus a.
+
+    Attributes
+    ----------
+    metric : str
+        The metric.
+    estimate_a, estimate_b : float
+        The number of each method.
+    difference, lower, upper : float
+        Their difference b - a and the ends of its interval.
+    level : float
+        Nominal coverage.
+    samples : (R,) float64 array
+        The difference on each resample, where resamples were asked for; both methods see the same rows.
+    """
+
+    metric: str
+    estimate_a: float
+    estimate_b: float
+    difference: float
+    lower: float
+    upper: float
+    level: float
+    samples: np.ndarray
+
+    def words(self, name_a: str, name_b: str) -> str:
+        """Say whether the two differ by more than chance, for example in a caption."""
+        if self.lower <= 0.0 <= self.upper:
+            interval = f"interval of the difference {self.lower:+.4f} to {self.upper:+.4f}"
+            return f"{name_b} and {name_a} are not distinguishable ({100 * self.level:g} % {interval})"
+        direction = "lower" if self.difference < 0 else "higher"
+        near, far = sorted((abs(self.lower), abs(self.upper)))
+        return (
+            f"{name_b} is {direction} than {name_a} by {abs(self.difference):.4f} "
+            f"({100 * self.level:g} % interval {near:.4f} to {far:.4f})"
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row with every number."""
+        return _one_row(self, "metric", "estimate_a", "estimate_b", "difference", "lower", "upper", "level")
+
+
+def bootstrap_interval(
+    y_true: Any,
+    scores: Any,
+    *,
+    metric: Metric = "brier",
+    sample_weight: Any = None,
+    n_resamples: int = 0,
+    level: float = 0.95,
+    random_state: int | np.random.Generator | None = None,
+    progress: Progress | None = None,
+) -> Interval:
+    """Return accuracy, Brier score or log loss with its interval over rows.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of int
+        True class codes.
+    scores : (n, L) array_like, Predictions or TopLabelPrediction
+        Scores in [0, 1].
+    metric : {"accuracy", "brier", "log_loss"}
+        As `calib.accuracy`, `calib.brier_score` and `calib.log_loss`. Calibration errors have
+        `error_interval`: a bootstrap of the plug-in error counts its bias as error and covers too rarely.
+    sample_weight : (n,) array_like of float, optional
+        As for `calib.ece`.
+    n_resamples : int
+        Resamples of n rows with replacement, to be returned as `samples`. The ends need none.
+    level : float in (0, 1)
+        Coverage.
+    random_state, progress
+        As for `calib.noise_floor`; about `samples` alone.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+
+    Notes
+    -----
+    The interval is that of `mean_limits`, within the range of the metric.
+    """
+    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
+    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
+    losses = _checked_losses(y_true, scores, metric)
+    (found,) = _with_samples(losses[None], level, MOST[metric], weights, **options)
+    estimate, lower, upper, level, samples = found
+    return Interval(metric, estimate, max(lower, 0.0), upper, level, samples)
+
+
+def paired_interval(
+    y_true: Any,
+    scores_a: Any,
+    scores_b: Any,
+    *,
+    metric: Metric = "brier",
+    sample_weight: Any = None,
+    n_resamples: int = 0,
+    level: float = 0.95,
+    random_state: int | np.random.Generator | None = None,
+    progress: Progress | None = None,
+) -> PairedInterval:
+    """Return the difference b - a of accuracy, Brier score or log loss on the same rows, with its interval.
+
+    Parameters are those of `bootstrap_interval`. Calibration errors have `paired_difference`.
+    """
+    (y_a, kept_a, weights), (y_b, kept_b, _) = (
+        weighted_rows(y_true, scores, sample_weight) for scores in (scores_a, scores_b)
+    )
+    losses_a, losses_b = _checked_losses(y_a, kept_a, metric), _checked_losses(y_b, kept_b, metric)
+    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
+    (interval,) = paired_intervals_of(losses_a, losses_b[None], metric, level, weights, **options)
+    return interval
+
+
+def paired_intervals_of(
+    losses_a: np.ndarray,
+    losses_b: np.ndarray,
+    metric: str,
+    level: float = 0.95,
+    weights: np.ndarray | None = None,
+    **options: Any,
+) -> list[PairedInterval]:
+    """Compute `paired_interval` of several methods b, (m, n) values of the rows, against one, (n,) values.
+
+    If there are resamples, all have the same; `options` are n_resamples, random_state and progress.
+    """
+    a, of_b = weighted_mean(losses_a, weights), [weighted_mean(losses, weights) for losses in losses_b]
+    changes = _with_samples(losses_b - losses_a, level, MOST[metric], weights, **options)
+    return [PairedInterval(metric, a, b, *change) for b, change in zip(of_b, changes, strict=True)]
+
+
+def _checked_losses(y_true: Any, scores: Any, metric: str) -> np.ndarray:
+    if metric not in get_args(Metric):
+        hint = "; calibration errors have error_interval and paired_difference" * (metric in ("ece", "mce"))
+        raise InputError(f"metric must be {', '.join(get_args(Metric))}; got {metric!r}{hint}")
+    return row_values(y_true, scores, metric)
+
+
+def _one_row(interval: Interval | PairedInterval, *names: str) -> pd.DataFrame:
+    row = {name: [getattr(interval, name)] for name in names}
+    return pd.DataFrame(row).assign(n_resamples=len(interval.samples))
+
+
+def mean_limits(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of an interval of the mean of each row of (m, n) values; one value bounds nothing.
+
+    Notes
+    -----
+    The studentised mean T is made normal by a cubic transformation, T + a (T^2 / 3 + 1 / 6) + a^2 T^3 / 27
+    with a the skewness of the values over sqrt(n) (Hall 1992, "On the removal of skewness by
+    transformation"), and the ends are where it reaches Student's quantiles. To that order they are the ends
+    of a studentised bootstrap of ever more resamples, without its chance: ends from 1,000 resamples move by
+    some percent of the width from seed to seed. Values of a log loss are skewed: with 300 rows, intervals of
+    the basic bootstrap held the truth in 90 % where these did in 95 to 97 %.
+    """
+    check_level(level)
+    n = values.shape[1]
+    mean, spread, third = np.array(map_threads(_moments, values)).T
+    if n == 1:
+        return np.full(len(mean), -np.inf), np.full(len(mean), np.inf)
+    skewness = np.divide(third, spread**3, out=np.zeros_like(third), where=spread**3 > 0.0)
+    bend, quantile = skewness / np.sqrt(n), stdtrit(n - 1, (1.0 + level) / 2.0)
+
+    def studentised(at: float) -> np.ndarray:
+        """Invert the transformation."""
+        moved = at - bend / 6.0
+        curved = np.abs(bend) > 1e-8
+        divisor = np.where(curved, bend, 1.0)
+        return np.where(curved, 3.0 / divisor * (np.cbrt(1.0 + divisor * moved) - 1.0), moved)
+
+    error = spread / np.sqrt(n - 1)
+    return mean - studentised(quantile) * error, mean - studentised(-quantile) * error
+
+
+def _moments(values: np.ndarray) -> tuple[float, float, float]:
+    """Return the mean, the standard deviation and the third central moment of (n,) values."""
+    mean = values.mean()
+    away = values - mean
+    square = away * away
+    return mean, np.sqrt(square.mean()), np.einsum("i,i", square, away) / len(values)
+
+
+def _with_samples(
+    losses: np.ndarray,
+    level: float,
+    most: float,
+    weights: np.ndarray | None,
+    *,
+    n_resamples: int = 0,
+    **options: Any,
+) -> list[tuple[float, float, float, float, np.ndarray]]:
+    """Mean of each row of (m, n) losses, the ends of its interval within -most and most, level, resamples."""
+    n_methods, n_samples = losses.shape
+
+    def block(generator: np.random.Generator, size: int) -> np.ndarray:
+        means = np.empty((n_methods, size))
+        for column in range(size):
+            times = np.bincount(generator.integers(0, n_samples, n_samples), minlength=n_samples)
+            if weights is None:
+                means[:, column] = losses @ times.astype(np.float64) / n_samples
+            else:
+                drawn = times * weights
+                means[:, column] = losses @ drawn / drawn.sum()
+        return means
+
+    samples = np.empty((n_methods, 0))
+    if n_resamples:
+        samples = np.concatenate(resample(block, 2 * n_samples, n_resamples=n_resamples, **options), axis=1)
+    mean = np.array([weighted_mean(values, weights) for values in losses])
+    if weights is not None:  # to first order a weighted mean is the mean of these values
+        losses = mean[:, None] + (losses - mean[:, None]) * (weights / weights.mean())
+    lower, upper = (np.clip(ends, -most, most) for ends in mean_limits(losses, level))
+    return list(zip(mean.tolist(), lower.tolist(), upper.tolist(), [level] * n_methods, samples, strict=True))

@@ -1,0 +1,309 @@
+"""Calibration errors that depend less on noise or on the choice of bins than the plug-in estimate."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.fft import dct, idct
+
+from calib.base.parallel import map_threads
+from calib.base.results import Result
+from calib.data.notions import Notion
+from calib.data.validation import check_norm
+from calib.evidence.binning import BinaryProblems, Strategy, bin_statistics, equal_mass_cuts
+from calib.evidence.reductions import as_problems
+
+#: Most bins the sweep tries; only problems with hardly any outcome of one kind stay monotone for longer.
+MAX_BINS = 1000
+
+#: The sweep tries up to so many bins on all problems at once, while there are so many problems.
+BINS_TOGETHER, PROBLEMS_TOGETHER = 16, 32
+
+#: Points of the grid on which SmoothECE is computed, as in the authors' package.
+GRID = 1000
+
+#: SmoothECE is exact to this, and is computed for so many problems at once.
+SMOOTH_TOLERANCE, SMOOTH_TOGETHER = 1e-10, 32
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SweepEstimate(Result):
+    """ECE with as many equal-mass bins as keep the outcome frequencies monotone.
+
+    Attributes
+    ----------
+    notion : str
+        Notion of the problems.
+    value : float
+        The estimate, in [0, 1].
+    problem : (Q,) int64 array
+        Problems that have entries.
+    n_bins : (Q,) int64 array
+        Bins chosen for each.
+    ece : (Q,) float64 array
+        Error of each problem.
+    """
+
+    notion: str
+    value: float
+    problem: np.ndarray
+    n_bins: np.ndarray
+    ece: np.ndarray
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per problem."""
+        return pd.DataFrame({"problem": self.problem, "n_bins": self.n_bins, "ece": self.ece})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SmoothEstimate(Result):
+    """SmoothECE: calibration error without bins.
+
+    Attributes
+    ----------
+    notion : str
+        Notion of the problems.
+    value : float
+        The estimate, in [0, 1].
+    problem : (Q,) int64 array
+        Problems that have entries.
+    ece : (Q,) float64 array
+        SmoothECE of each problem, which is also the width of the kernel it was smoothed with.
+    """
+
+    notion: str
+    value: float
+    problem: np.ndarray
+    ece: np.ndarray
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per problem."""
+        return pd.DataFrame({"problem": self.problem, "smooth_ece": self.ece})
+
+
+def debiased_l2(
+    y_true: Any,
+    scores: Any,
+    *,
+    notion: Notion = "top-label",
+    n_bins: int = 15,
+    strategy: Strategy = "quantile",
+    top_k: int | None = None,
+    sample_weight: Any = None,
+) -> float:
+    """Estimate the l2 calibration error without the upward bias of the plug-in estimate.
+
+    Parameters
+    ----------
+    y_true, scores, notion, n_bins, top_k, sample_weight
+        As for `calib.ece`. `scores` may also be ready `BinaryProblems`.
+    strategy : {"uniform", "quantile", "discrete"} or PerClass
+        Bins; equal mass by default, as in the authors' package.
+
+    Returns
+    -------
+    float
+        Square root of the estimate, 0 where that is negative. For several claims (class-wise, top-K) the root
+        of the mean of squares, as in the authors' code.
+
+    Notes
+    -----
+    Kumar, Liang & Ma (2019), "Verified uncertainty calibration", definition 5.1: from each squared gap the
+    estimated variance of the outcome frequency, f (1 - f) / (count - 1), is subtracted (with weights, count
+    is the effective number of rows, (sum w)^2 / sum w^2). Cells with one row, whose variance cannot be
+    estimated, add nothing. The square is unbiased (but for those) where scores are constant in a cell, and a
+    little too small where they vary; its root is not unbiased.
+    """
+    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
+    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    several = (cells.count > 1) & (cells.effective > 1.0 + 1e-9)
+    less_one = np.where(several, cells.effective - 1.0, 1.0)
+    squares = cells.gap**2 - cells.mean_outcome * (1.0 - cells.mean_outcome) / less_one
+    squares = np.where(several, squares, 0.0)
+    weights = cells.weight / cells.n_samples
+    return float(np.sqrt(max(float(weights @ squares) / cells.n_claims, 0.0)))
+
+
+def debiased_ece(y_true: Any, scores: Any, **options: Any) -> float:
+    """Former name of `debiased_l2`: what it returns is an l2 error, not an ECE."""
+    warnings.warn("use debiased_l2: debiased_ece returns an l2 error", DeprecationWarning, stacklevel=2)
+    return debiased_l2(y_true, scores, **options)
+
+
+def sweep_ece(
+    y_true: Any,
+    scores: Any,
+    *,
+    notion: Notion = "top-label",
+    norm: float = 1,
+    top_k: int | None = None,
+    sample_weight: Any = None,
+) -> SweepEstimate:
+    """Estimate the ECE with the largest number of equal-mass bins that keeps frequencies monotone.
+
+    Parameters are those of `calib.ece`; `scores` may also be ready `BinaryProblems`.
+
+    Notes
+    -----
+    Roelofs, Cain, Shlens & Mozer (2022), "Mitigating bias in calibration error estimation", Algorithm 1
+    (ECE_sweep): B grows from 1 while the outcome frequencies of the bins do not decrease. Each binary
+    problem gets its own B, at most `MAX_BINS`. Equal scores are never split over two bins, so B is also
+    at most the number of distinct scores. With weights, bins still hold equal numbers of rows, and their
+    means are weighted.
+    """
+    check_norm(norm)
+    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
+    ends = np.append(problems.tie_starts[1:], len(problems.scores))
+    first = np.searchsorted(ends, problems.offsets, side="right")
+    owners = np.flatnonzero(np.diff(problems.offsets))
+    known = _monotone_up_to(problems, ends, owners)
+    chosen = [
+        _sweep_problem(problems, ends[first[owner] : first[owner + 1]], problems.offsets[owner], norm, least)
+        for owner, least in zip(owners.tolist(), known.tolist(), strict=True)
+    ]
+    n_bins, errors = (np.array(column) for column in zip(*chosen, strict=True))
+    value = _mean_over_claims(problems, owners, errors, norm)
+    return SweepEstimate(problems.notion, value, owners, n_bins, errors)
+
+
+def smooth_ece(
+    y_true: Any,
+    scores: Any,
+    *,
+    notion: Notion = "confidence",
+    top_k: int | None = None,
+    sample_weight: Any = None,
+) -> SmoothEstimate:
+    """Estimate calibration error without bins (SmoothECE).
+
+    Parameters are those of `calib.ece`; `scores` may also be ready `BinaryProblems`.
+
+    Notes
+    -----
+    Blasiok & Nakkiran (2024), "Smooth ECE: principled reliability diagrams via kernel smoothing": residuals
+    outcome - score are smoothed with a Gaussian kernel of width sigma, reflected at 0 and 1, and the
+    integral of their absolute value is smECE_sigma; SmoothECE is the sigma at which smECE_sigma = sigma,
+    which exists and is unique as smECE_sigma falls with sigma. Here the reflected kernel is applied as the
+    heat equation on [0, 1] it solves, by a cosine transform, to residuals spread linearly over a grid.
+    """
+    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
+    owners = np.flatnonzero(np.diff(problems.offsets))
+    parts = [owners[at : at + SMOOTH_TOGETHER] for at in range(0, len(owners), SMOOTH_TOGETHER)]
+    errors = np.concatenate(map_threads(lambda part: _smooth_problems(problems, part), parts))
+    return SmoothEstimate(problems.notion, _mean_over_claims(problems, owners, errors, 1), owners, errors)
+
+
+def _monotone_up_to(problems: BinaryProblems, ends: np.ndarray, owners: np.ndarray) -> np.ndarray:
+    """Bins up to which the frequencies of each owner are known to be monotone, from 1; not always the most.
+
+    The cuts are those of `equal_mass_cuts`, of all owners at once; `ends` as for `_sweep_problem`, of all.
+    """
+    known = np.ones(len(owners), dtype=np.int64)
+    first, last = problems.offsets[owners], problems.offsets[owners + 1]
+    happened = problems.outcome_sums[last] - problems.outcome_sums[first]
+    # With outcomes of one kind all bins are monotone: `_sweep_problem` knows.
+    weight = problems.weight_sums[last] - problems.weight_sums[first]
+    open_ = np.flatnonzero((happened > 0) & (happened < weight))
+    for n_bins in range(2, BINS_TOGETHER + 1):
+        open_ = open_[last[open_] - first[open_] >= n_bins]
+        if len(open_) < PROBLEMS_TOGETHER:
+            break
+        at, stop = first[open_], last[open_]
+        share, cuts, closed = (stop - at) // n_bins, [at], np.zeros(len(open_), dtype=bool)
+        for bins_left in range(n_bins, 1, -1):
+            target = at + np.maximum(-(-(stop - at) // bins_left), share)
+            cut = ends[np.searchsorted(ends, np.minimum(target, stop))]
+            closed |= stop - cut < share
+            at = np.where(closed, stop, cut)
+            cuts.append(at)
+        positions = np.stack([*cuts, stop])
+        count = np.diff(problems.weight_sums[positions], axis=0)
+        with np.errstate(invalid="ignore"):  # after the last bin of an owner there is nothing
+            frequency = np.diff(problems.outcome_sums[positions], axis=0) / count
+        open_ = open_[~np.any(np.diff(frequency, axis=0) < 0, axis=0)]
+        known[open_] = n_bins
+    return known
+
+
+def _sweep_problem(
+    problems: BinaryProblems, ends: np.ndarray, offset: int, norm: float, known: int
+) -> tuple[int, float]:
+    """Bins chosen for one problem, whose runs of equal scores end at `ends`, and its error.
+
+    Frequencies are known to be monotone up to `known` bins.
+    """
+    ends = ends - offset
+    largest = min(int(ends[-1]), MAX_BINS)
+    outcomes = problems.outcomes[offset : offset + ends[-1]]
+    always_monotone = outcomes.all() or not outcomes.any()
+    best: tuple[int, float] = (0, 0.0)
+    for n_bins in range(largest if always_monotone else known, largest + 1):
+        cuts = offset + equal_mass_cuts(ends, n_bins)
+        count = np.diff(problems.weight_sums[cuts])
+        frequency = np.diff(problems.outcome_sums[cuts]) / count
+        if np.any(np.diff(frequency) < 0):
+            break
+        gaps = np.abs(frequency - np.diff(problems.score_sums[cuts]) / count)
+        best = (len(count), float(np.sum(count / count.sum() * gaps**norm) ** (1.0 / norm)))
+        if len(count) == len(ends):
+            break
+    return best
+
+
+def _smooth_problems(problems: BinaryProblems, owners: np.ndarray) -> np.ndarray:
+    """SmoothECE of a few problems, all at once.
+
+    smECE_sigma - sigma falls by at least as much as sigma grows: where it is within `SMOOTH_TOLERANCE` of 0,
+    so is sigma of the root. It is found by the Illinois variant of false position.
+    """
+    residuals = np.stack(
+        [_residual_grid(*problems.problem(owner), problems.weights_of(owner)) for owner in owners.tolist()]
+    )
+    spectrum = dct(residuals, axis=1, norm="ortho")
+    decay = 0.5 * (np.pi * np.arange(GRID)) ** 2
+
+    def excess(sigma: np.ndarray, which: np.ndarray) -> np.ndarray:
+        kernel = np.exp(-decay * sigma[:, None] ** 2)
+        smoothed = idct(spectrum[which] * kernel, axis=1, norm="ortho", overwrite_x=True)
+        return np.abs(smoothed).sum(axis=1) - sigma
+
+    ends = np.stack([np.zeros(len(owners)), np.ones(len(owners))])  # where it is above 0, and below
+    values = np.stack([np.abs(residuals).sum(axis=1), excess(ends[1], np.arange(len(owners)))])
+    found, last = ends[0].copy(), np.full(len(owners), -1)
+    open_ = np.flatnonzero(values[0] > SMOOTH_TOLERANCE)
+    while len(open_):
+        (low, high), (above, below) = ends[:, open_], values[:, open_]
+        found[open_] = sigma = (low * below - high * above) / (below - above)
+        value = excess(sigma, open_)
+        side = (value <= 0.0).astype(int)
+        ends[side, open_], values[side, open_] = sigma, value
+        again = side == last[open_]
+        values[1 - side[again], open_[again]] /= 2.0
+        last[open_] = side
+        open_ = open_[np.abs(value) > SMOOTH_TOLERANCE]
+    return found
+
+
+def _residual_grid(scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """Spread each residual over the two nearest midpoints (i + 1/2) / GRID; the sum is the mean residual."""
+    position = np.clip(scores.astype(np.float64) * GRID - 0.5, 0.0, GRID - 1.0)
+    left = np.minimum(position.astype(np.int64), GRID - 2)
+    residual = (outcomes - scores.astype(np.float64)) / len(scores)
+    if weights is not None:
+        residual *= weights / weights.mean()
+    to_right = residual * (position - left)
+    grid = np.bincount(left, weights=residual - to_right, minlength=GRID)
+    grid[1:] += np.bincount(left, weights=to_right, minlength=GRID)[:-1]
+    return grid
+
+
+def _mean_over_claims(problems: BinaryProblems, owners: np.ndarray, errors: np.ndarray, norm: float) -> float:
+    """Combine errors of problems: by rows inside a claim, evenly over claims, as `BinStatistics.ece` does."""
+    weights = np.diff(problems.weight_sums[problems.offsets])[owners] / problems.n_samples
+    claims = problems.shape.claims_of(owners)
+    per_claim = np.bincount(claims, weights=weights * errors**norm, minlength=problems.n_claims)
+    return float(np.mean(per_claim ** (1.0 / norm)))

@@ -1,0 +1,229 @@
+"""What recalibration can and cannot fix: decomposed Brier score and log loss, and the CORP curve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import isotonic_regression
+
+from calib.base.exceptions import InputError
+from calib.base.results import Drawn, Result
+from calib.data.notions import Notion
+from calib.data.validation import check_choice
+from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
+from calib.evidence.reductions import as_problems
+from calib.stats.errors import TINY, weighted_mean
+
+
+@dataclass(frozen=True, repr=False)
+class Decomposition(Drawn):
+    """A decomposed proper score of binary problems (Murphy 1973; Broecker 2009).
+
+    score = calibration + refinement + binning, and refinement = uncertainty - resolution.
+
+    Attributes
+    ----------
+    notion, strategy : str
+        Notion of the problems, and how their scores were binned.
+    n_bins : int
+        Bins per problem asked for.
+    rule : str
+        "brier" or "log_loss" (nats); for each entry, of the event of its problem.
+    score : float
+        Mean score over entries.
+    calibration : float
+        Distance of mean scores from observed frequencies: what recalibration can remove, 0 or more.
+    refinement : float
+        What would remain if every cell predicted its frequency: what recalibration cannot fix.
+    uncertainty : float
+        Score of predicting the base rate of each claim.
+    resolution : float
+        What the cells add to the base rate: uncertainty - refinement, 0 or more.
+    binning : float
+        Remainder because scores inside one cell differ; exactly 0 for "discrete".
+    """
+
+    notion: str
+    strategy: str
+    n_bins: int
+    rule: str
+    score: float
+    calibration: float
+    refinement: float
+    uncertainty: float
+    resolution: float
+    binning: float
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row with every term."""
+        return pd.DataFrame([self.__dict__])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CorpCurve(Result):
+    """Reliability without bins: isotonic regression of outcomes on scores (Dimitriadis et al. 2021).
+
+    Attributes
+    ----------
+    score : (G,) float64 array
+        Distinct scores, ascending.
+    frequency : (G,) float64 array
+        Isotonic estimate of the outcome frequency at each.
+    count : (G,) int64 array
+        Entries with that score.
+    weight : (G,) array
+        Sum of their weights; `count` where rows count alike.
+    miscalibration, discrimination, uncertainty : float
+        Brier score = miscalibration - discrimination + uncertainty, exactly (their Theorem 1).
+    """
+
+    score: np.ndarray
+    frequency: np.ndarray
+    count: np.ndarray
+    weight: np.ndarray
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+
+    def steps(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return scores and frequencies for drawing: where the frequency changes, and the last."""
+        at = np.append(np.flatnonzero(np.diff(self.frequency, prepend=-1.0)), len(self.score) - 1)
+        return self.score[at], self.frequency[at]
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per distinct score."""
+        table = pd.DataFrame({"score": self.score, "frequency": self.frequency, "count": self.count})
+        return table if self.weight is self.count else table.assign(weight=self.weight)
+
+
+def decomposition(
+    y_true: Any,
+    scores: Any,
+    *,
+    rule: str = "brier",
+    notion: Notion = "top-label",
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    top_k: int | None = None,
+    sample_weight: Any = None,
+) -> Decomposition:
+    """Split the Brier score or log loss into calibration, refinement and uncertainty.
+
+    Parameters
+    ----------
+    y_true, scores, notion, n_bins, strategy, top_k, sample_weight
+        As for `calib.ece`; `scores` may also be ready `BinaryProblems`.
+    rule : {"brier", "log_loss"}
+        The proper score, of the binary events of the notion: for "confidence" and "top-label" of the event
+        "the predicted class is right", for "class-wise" of Y = l, averaged over classes.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+
+    Notes
+    -----
+    Murphy (1973) for the Brier score, Broecker (2009), "Reliability, sufficiency, and the decomposition of
+    proper scores", for both. The terms are exact for the cells' mean scores; `binning` is the remainder
+    because scores of one cell differ from their mean (Stephenson et al. 2008). With few rows per cell
+    `calibration` holds noise, as the plug-in ECE does, and `refinement` is too low by as much.
+    """
+    check_choice(rule, ("brier", "log_loss"), "rule")
+    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
+    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    single, outcomes = problems.scores.astype(np.float64), problems.outcomes
+    if rule == "brier":
+        score = weighted_mean((single - outcomes) ** 2, problems.weights)
+    else:
+        score = -weighted_mean(_log(np.where(outcomes, single, 1.0 - single)), problems.weights)
+    return decomposition_of_cells(cells, float(score), rule)
+
+
+def decomposition_of_cells(cells: BinStatistics, score: float, rule: str) -> Decomposition:
+    """Return `decomposition` of cells, given the mean score of their entries."""
+    predicted, observed = cells.mean_score, cells.mean_outcome
+    claims = np.bincount(cells.claim, weights=cells.weight * observed, minlength=cells.n_claims)
+    base = claims / cells.n_samples
+    if rule == "brier":
+        calibration = cells.share @ (predicted - observed) ** 2
+        refinement = cells.share @ (observed * (1.0 - observed))
+        uncertainty = np.mean(base * (1.0 - base))
+    else:
+        refinement = cells.share @ _entropy(observed)
+        calibration = cells.share @ (_cross_entropy(observed, predicted) - _entropy(observed))
+        uncertainty = np.mean(_entropy(base))
+    return Decomposition(
+        notion=cells.notion,
+        strategy=cells.strategy,
+        n_bins=cells.n_bins,
+        rule=rule,
+        score=score,
+        calibration=float(calibration),
+        refinement=float(refinement),
+        uncertainty=float(uncertainty),
+        resolution=float(uncertainty - refinement),
+        binning=float(score - calibration - refinement),
+    )
+
+
+def corp_curve(problems: BinaryProblems, problem: int = 0) -> CorpCurve:
+    """Fit the CORP reliability curve of one binary problem: no bins to choose.
+
+    Parameters
+    ----------
+    problems : BinaryProblems
+        From `reduce_to_binary`.
+    problem : int
+        Its number: 0 for "confidence"; for "top-label" and "class-wise" it is the class code.
+
+    Raises
+    ------
+    InputError
+        If the problem has no entries.
+
+    Notes
+    -----
+    Dimitriadis, Gneiting & Jordan (2021), "Stable reliability diagrams for probabilistic classifiers".
+    Consistent, optimally binned, reproducible, by the pool-adjacent-violators algorithm.
+    """
+    scores, outcomes = problems.problem(problem)
+    if not len(scores):
+        raise InputError(f"problem {problem} has no entries: this class is never predicted")
+    first = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
+    count = np.diff(np.append(first, len(scores)))
+    weights = problems.weights_of(problem)
+    if weights is None:
+        weight, rate = count, np.add.reduceat(outcomes, first, dtype=np.int64) / count
+    else:
+        weight = np.add.reduceat(weights, first)
+        rate = np.add.reduceat(weights * outcomes, first) / weight
+    frequency = np.clip(isotonic_regression(rate, weights=weight.astype(np.float64)).x, 0.0, 1.0)
+    single, fitted = scores.astype(np.float64), np.repeat(frequency, count)
+    base = weighted_mean(outcomes, weights)
+    uncertainty = base * (1.0 - base)
+    recalibrated = weighted_mean((fitted - outcomes) ** 2, weights)
+    return CorpCurve(
+        score=scores[first].astype(np.float64),
+        frequency=frequency,
+        count=count,
+        weight=weight,
+        miscalibration=weighted_mean((single - outcomes) ** 2, weights) - recalibrated,
+        discrimination=float(uncertainty - recalibrated),
+        uncertainty=float(uncertainty),
+    )
+
+
+def _log(probability: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(probability, TINY))
+
+
+def _cross_entropy(truth: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    return -(truth * _log(predicted) + (1.0 - truth) * _log(1.0 - predicted))
+
+
+def _entropy(truth: np.ndarray) -> np.ndarray:
+    return _cross_entropy(truth, truth)

@@ -1,0 +1,604 @@
+"""Noise floors: the calibration error a perfectly calibrated model of the same size would show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.base.results import Drawn, Result
+from calib.data.announcements import TopLabelPrediction
+from calib.data.notions import Notion
+from calib.data.predictions import weighted_rows
+from calib.data.validation import as_class_scores, check_choice, check_level, check_norm
+from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
+from calib.evidence.draws import Draw, Progress, adder, independent_sums, resample
+from calib.evidence.exclusive import are_many, column_sums, exclusive_sums, perfect_sums
+from calib.evidence.reductions import as_problems, reduce_to_binary, unsorted_columns
+from calib.stats.simplex_errors import cell_means
+
+#: p-values up to this level are called "above noise".
+LEVEL = 0.05
+
+#: So many of 100 perfect models are within noise.
+CASES = round(100 * (1.0 - LEVEL))
+
+#: The two verdicts. No model is ever called calibrated: noise can hide an error.
+ABOVE_NOISE, WITHIN_NOISE = "above noise", "not distinguishable from noise"
+
+#: Errors that differ by no more than this are equal: sums of the same terms in another order.
+TIE = 1e-12
+
+#: Redraws that tie with the observed value count half up to this share of all, and whole above it.
+HALF_TIES = 0.03
+
+#: Lower-tail p-values up to this level are suspicious: were the rows used for fitting?
+TOO_LOW = 0.005
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NoiseFloor(Drawn):
+    """An observed calibration error beside what a perfect model of the same size shows.
+
+    Attributes
+    ----------
+    metric, notion, strategy : str
+        The error ("ece" or "mce"), its notion, and how scores were binned.
+    n_bins, n_samples : int
+        Bins per problem asked for, and rows.
+    observed : float
+        The metric on the observed outcomes, in [0, 1].
+    samples : (R,) float64 array
+        The metric on outcomes redrawn as Bernoulli(score), ascending.
+    weighted : bool
+        Whether rows have weights, in the observed outcomes and in the redrawn ones.
+    """
+
+    metric: str
+    notion: str
+    strategy: str
+    n_bins: int
+    n_samples: int
+    observed: float
+    samples: np.ndarray
+    weighted: bool = False
+
+    @property
+    def mean(self) -> float:
+        """Mean of the metric of a perfect model of this size."""
+        return float(self.samples.mean())
+
+    @property
+    def p_value(self) -> float:
+        """(1 + redraws at or above the observed) / (1 + redraws), in (0, 1].
+
+        Uniform for a perfect model. Few distinct scores let redraws tie with the observed value: ties of at
+        most `HALF_TIES` of the redraws count half (mid-p, Lancaster 1961), so that a perfect model is above
+        noise in about 5 %, and never more than 6.5 %. More ties, as where few rows decide the metric (MCE),
+        count whole, and p is too large. Where rows of class-wise or top-K scores sum to more than 1, no
+        draw of one class per row has them as its chances, and the spread, hence p, is approximate.
+        """
+        whole = p_values(np.array([self.observed]), self.samples[None])[0]
+        tied = np.mean(np.abs(self.samples - self.observed) <= TIE)
+        return float(whole - 0.5 * tied if tied <= HALF_TIES else whole)
+
+    @property
+    def verdict(self) -> str:
+        """`ABOVE_NOISE` where the p-value is at most `LEVEL`, else `WITHIN_NOISE`."""
+        return ABOVE_NOISE if self.p_value <= LEVEL else WITHIN_NOISE
+
+    @property
+    def is_too_low(self) -> bool:
+        """Whether a perfect model shows an error as low as the observed in at most `TOO_LOW` of all cases.
+
+        By the p-value of the lower tail, (1 + redraws at or below the observed) / (1 + redraws).
+        """
+        return bool(p_values(np.array([-self.observed]), -self.samples[None])[0] <= TOO_LOW)
+
+    @property
+    def words(self) -> str:
+        """The verdict, and in brackets what a perfect model of this size shows."""
+        upper, digits, cases = _printed_upper(self)
+        return f"{self.verdict} ({perfect_words(self.mean, upper, digits, cases)})"
+
+    def quantile(self, q: float) -> float:
+        """Value that a perfect model of this size stays at or below with probability `q`."""
+        return float(np.quantile(self.samples, q))
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row: what was measured, the observed value, mean and quantiles of the floor, p."""
+        names = ("metric", "notion", "strategy", "n_bins", "n_samples", "observed")
+        floor = {f"perfect_q{100 * q:02.0f}": self.quantile(q) for q in (0.05, 0.95)}
+        row = {name: getattr(self, name) for name in names} | {"perfect_mean": self.mean} | floor
+        return pd.DataFrame([row | {"p_value": self.p_value, "n_resamples": len(self.samples)}])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProblemFloors(Result):
+    """ECE of every binary problem (class) beside what a perfect model of the same size shows.
+
+    Attributes
+    ----------
+    problem : (Q,) int64 array
+        Problems that have entries, or their owners.
+    label : (Q,) int64 array
+        Class code of each, -1 where classes are pooled; with owners, these.
+    count : (Q,) int64 array
+        Entries of each.
+    weight : (Q,) array
+        Sum of their weights, which have mean 1 over the rows; `count` where rows count alike.
+    observed, mean, upper : (Q,) float64 arrays
+        ECE observed; mean and upper `level` quantile of the ECE of a perfect model.
+    p_value : (Q,) float64 array
+        (1 + redraws at or above the observed) / (1 + redraws), for each problem.
+    level : float
+        Level of `upper`.
+    """
+
+    problem: np.ndarray
+    label: np.ndarray
+    count: np.ndarray
+    weight: np.ndarray
+    observed: np.ndarray
+    mean: np.ndarray
+    upper: np.ndarray
+    p_value: np.ndarray
+    level: float
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per problem, for CSV downloads."""
+        return pd.DataFrame(
+            {
+                "problem": self.problem,
+                "label": self.label,
+                "count": self.count,
+                "ece": self.observed,
+                "perfect_mean": self.mean,
+                "perfect_upper": self.upper,
+                "p_value": self.p_value,
+            }
+        )
+
+
+def noise_floor(
+    y_true: Any,
+    scores: Any,
+    *,
+    notion: Notion = "top-label",
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    metric: str = "ece",
+    norm: float = 1,
+    aggregate: str = "cell",
+    top_k: int | None = None,
+    sample_weight: Any = None,
+    n_resamples: int = 1000,
+    random_state: int | np.random.Generator | None = None,
+    progress: Progress | None = None,
+) -> NoiseFloor:
+    """Compare a calibration error with that of a perfectly calibrated model of the same size.
+
+    Outcomes are redrawn as Bernoulli(score) and the metric is computed again on the same cells: the
+    consistency resampling of Broecker & Smith (2007), which as a test of calibration is that of Vaicenavicius
+    et al. (2019) and of Widmann et al. (2019).
+
+    Parameters
+    ----------
+    y_true, scores, notion, n_bins, strategy, norm, top_k, sample_weight
+        As for `calib.ece`. `scores` may also be ready `BinaryProblems`. Weights stay as they are when
+        outcomes are redrawn.
+    metric : {"ece", "mce"}
+        The error.
+    aggregate : {"cell", "bin"}
+        As for `calib.mce`.
+    n_resamples : int
+        Redraws R; the smallest p-value is 1 / (R + 1).
+    random_state : int, Generator or None
+        Seed; equal seeds give equal numbers on every machine.
+    progress : callable, optional
+        Called with the share done, in the calling thread.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used; the message says why.
+
+    Notes
+    -----
+    How sums are drawn, and what is approximate: `calib.evidence.draws` and `calib.evidence.exclusive`.
+
+    Examples
+    --------
+    >>> proba = np.tile([0.8, 0.2], (100, 1))
+    >>> floor = noise_floor(np.repeat([0, 1], [50, 50]), proba, random_state=0)
+    >>> round(floor.observed, 3), floor.p_value < 0.01
+    (0.3, True)
+    """
+    measure = {"metric": metric, "norm": norm, "aggregate": aggregate}
+    found = noise_floors(
+        y_true,
+        scores,
+        {metric: measure},
+        notion=notion,
+        n_bins=n_bins,
+        strategy=strategy,
+        top_k=top_k,
+        sample_weight=sample_weight,
+        n_resamples=n_resamples,
+        random_state=random_state,
+        progress=progress,
+    )
+    return found[metric]
+
+
+def noise_floors(
+    y_true: Any,
+    scores: Any,
+    measures: Mapping[str, Mapping[str, Any]],
+    *,
+    notion: Notion = "top-label",
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    top_k: int | None = None,
+    sample_weight: Any = None,
+    n_resamples: int = 1000,
+    random_state: int | np.random.Generator | None = None,
+    progress: Progress | None = None,
+) -> dict[str, NoiseFloor]:
+    """Compute `noise_floor` of several errors of a notion from the same redraws.
+
+    `measures` gives metric, norm and aggregate of each by a name of its own; the floors are those that
+    `noise_floor` computes one by one from the same seed. The other parameters are as there.
+    """
+    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
+    if are_many(scores):
+        unsorted = unsorted_columns(y_true, scores, notion, strategy, top_k, sample_weight)
+        if unsorted is not None and (binned := column_sums(*unsorted, n_bins)) is not None:
+            return _floors_of_measures(*binned, measures, **options)
+    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
+    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    return _floors_of_measures(cells, perfect_sums(problems, cells), measures, **options)
+
+
+def floor_of_cells(
+    cells: BinStatistics,
+    drawing: tuple[Draw, int],
+    *,
+    metric: str = "ece",
+    norm: float = 1,
+    aggregate: str = "cell",
+    **options: Any,
+) -> NoiseFloor:
+    """Compute `noise_floor` of cells, given what draws the sums of their outcomes; `options` as there."""
+    measure = {"metric": metric, "norm": norm, "aggregate": aggregate}
+    return _floors_of_measures(cells, drawing, {metric: measure}, **options)[metric]
+
+
+def _floors_of_measures(
+    cells: BinStatistics, drawing: tuple[Draw, int], measures: Mapping[str, Mapping[str, Any]], **options: Any
+) -> dict[str, NoiseFloor]:
+    found = {name: CellMetric(cells, **measure) for name, measure in measures.items()}
+
+    def of_all(gaps: np.ndarray) -> np.ndarray:
+        return np.stack([one(gaps) for one in found.values()])
+
+    observed = of_all(np.abs(cells.gap)[:, None])[:, 0].tolist()
+    samples = np.sort(_redrawn(of_all, cells, *drawing, **options), axis=1)
+    return {
+        name: NoiseFloor(
+            metric=one.metric,
+            notion=cells.notion,
+            strategy=cells.strategy,
+            n_bins=cells.n_bins,
+            n_samples=cells.n_samples,
+            observed=at_data,
+            samples=redrawn,
+            weighted=cells.is_weighted,
+        )
+        for (name, one), at_data, redrawn in zip(found.items(), observed, samples, strict=True)
+    }
+
+
+def floor_of_claims(cells: BinStatistics, drawing: tuple[Draw, int], **options: Any) -> NoiseFloor:
+    """Compute `noise_floor` of the ECE of a notion with several claims about each row, from cells alone.
+
+    How the claims of a row go together is not known, so their errors are drawn one by one and put together
+    as if all were high in the same redraws. The mean is that of a perfect model; the spread is as large as
+    it can be, so that p of an error above the floor is too large rather than too small.
+    """
+    per_claim = adder(cells.claim, cells.weight / cells.n_samples, cells.n_claims)
+    samples = np.sort(_redrawn(lambda gaps: per_claim @ gaps, cells, *drawing, **options), axis=1)
+    return NoiseFloor(
+        metric="ece",
+        notion=cells.notion,
+        strategy=cells.strategy,
+        n_bins=cells.n_bins,
+        n_samples=cells.n_samples,
+        observed=cells.ece(),
+        samples=samples.mean(axis=0),
+        weighted=cells.is_weighted,
+    )
+
+
+def noise_floor_of(problems: BinaryProblems, **options: Any) -> NoiseFloor:
+    """Compute `noise_floor` of ready binary problems; the options are those of `noise_floor`."""
+    return noise_floor(None, problems, **options)
+
+
+def problem_floors(
+    problems: BinaryProblems,
+    *,
+    owner: np.ndarray | None = None,
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    level: float = 0.95,
+    n_resamples: int = 1000,
+    random_state: int | np.random.Generator | None = None,
+    progress: Progress | None = None,
+) -> ProblemFloors:
+    """Compute the noise floor of the ECE of every binary problem (class) at once.
+
+    Parameters are those of `noise_floor_of`; `level` is that of the upper quantile. With `owner`, a (P,) int
+    array, floors are those of the owners: of the ECE over all problems that one has.
+    """
+    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+    drawing = independent_sums(problems.scores, cells.start, cells.count, problems.weights)
+    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
+    return floors_of_cells(cells, drawing, owner=owner, level=level, **options)
+
+
+def floors_of_cells(
+    cells: BinStatistics,
+    drawing: tuple[Draw, int],
+    *,
+    owner: np.ndarray | None = None,
+    level: float = 0.95,
+    **options: Any,
+) -> ProblemFloors:
+    """Compute `problem_floors` of cells, given what draws the sums of their outcomes; `options` as there."""
+    owners = cells.problem if owner is None else owner[cells.problem]
+    problem, at = np.unique(owners, return_inverse=True)
+    weight = np.bincount(at, weights=cells.weight)
+    per_problem = adder(at, cells.weight / weight[at])
+    samples = _redrawn(lambda gaps: per_problem @ gaps, cells, *drawing, **options)
+    observed = per_problem @ np.abs(cells.gap)
+    return ProblemFloors(
+        problem=problem,
+        label=cells.shape.labels_of(problem) if owner is None else problem,
+        count=np.bincount(at, weights=cells.count).astype(np.int64),
+        weight=weight,
+        observed=observed,
+        mean=samples.mean(axis=1),
+        upper=np.quantile(samples, check_level(level), axis=1),
+        p_value=p_values(observed, samples),
+        level=level,
+    )
+
+
+def refined_p_values(
+    problems: BinaryProblems,
+    floors: ProblemFloors,
+    fdr: float,
+    n_resamples: int,
+    random: np.random.Generator,
+    *,
+    owner: np.ndarray | None = None,
+    among: int | None = None,
+    **options: Any,
+) -> np.ndarray:
+    """Return the p-values of `floors`, those of the clearest problems from enough redraws to decide.
+
+    `options` are n_bins and strategy; `among` is how many p-values are decided together, by default those of
+    `floors`.
+    """
+
+    def again(clearest: np.ndarray, enough: int) -> ProblemFloors:
+        problem = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
+        owners = np.arange(problems.n_problems) if owner is None else owner
+        entries = np.flatnonzero(np.isin(owners[problem], clearest))
+        wrong = problems.n_problems  # a code that is never predicted
+        few = reduce_to_binary(
+            np.where(problems.outcomes[entries], problem[entries], wrong),
+            TopLabelPrediction(problem[entries], problems.scores[entries]),
+            "top-label",
+            sample_weight=None if problems.weights is None else problems.weights[entries],
+        )
+        owners = np.append(owners, owners.max() + 1)
+        return problem_floors(few, owner=owners, n_resamples=enough, random_state=random, **options)
+
+    return decided_p_values(floors, fdr, n_resamples, again, among)
+
+
+def decided_p_values(
+    floors: ProblemFloors,
+    fdr: float,
+    n_resamples: int,
+    again: Callable[[np.ndarray, int], ProblemFloors],
+    among: int | None = None,
+) -> np.ndarray:
+    """Return the p-values of `floors`, those of the clearest problems from enough redraws to decide.
+
+    A null problem gets at most its share of small p-values: it must be small in both runs. `again` computes
+    the floors of the problems it is given from so many redraws; `among` as for `refined_p_values`.
+    """
+    p_value = floors.p_value.copy()
+    among = len(p_value) if among is None else among
+    enough = math.ceil(among / fdr)
+    clearest = np.flatnonzero(p_value <= 5.0 / (n_resamples + 1))
+    settled = np.sum(p_value <= 1.0 / (n_resamples + 1)) / among * fdr >= 1.0 / (n_resamples + 1)
+    if enough <= n_resamples or not len(clearest) or settled:
+        return p_value
+    p_value[clearest] = again(floors.problem[clearest], enough).p_value
+    return p_value
+
+
+def _redrawn(
+    measure: Callable[[np.ndarray], np.ndarray], cells: BinStatistics, draw: Draw, width: int, **options: Any
+) -> np.ndarray:
+    """Measure the (C, R) absolute gaps of redrawn outcomes, for `draw` and `width` of `perfect_sums`."""
+    expected, weight = (cells.weight * cells.mean_score)[:, None], cells.weight[:, None]
+
+    def block(generator: np.random.Generator, size: int) -> np.ndarray:
+        gaps = draw(generator, size) - expected
+        np.abs(gaps, out=gaps)
+        return measure(np.divide(gaps, weight, out=gaps))
+
+    return np.concatenate(resample(block, width, **options), axis=-1)
+
+
+def canonical_noise_floor(
+    y_true: Any,
+    proba: Any,
+    cells: Any,
+    *,
+    norm: int = 1,
+    sample_weight: Any = None,
+    n_resamples: int = 1000,
+    random_state: int | np.random.Generator | None = None,
+) -> NoiseFloor:
+    """Compare `canonical_ece` with that of a canonically calibrated model of the same size.
+
+    Labels are redrawn from the predicted vectors and the error is computed again on the same cells
+    (consistency resampling: Vaicenavicius et al. 2019, Widmann et al. 2019).
+
+    Parameters
+    ----------
+    y_true, proba, cells, norm, sample_weight
+        As for `canonical_ece`.
+    n_resamples, random_state
+        As for `noise_floor`.
+    """
+    options: dict[str, Any] = {"sample_weight": sample_weight, "n_resamples": n_resamples}
+    return canonical_noise_floors(y_true, proba, cells, (norm,), random_state=random_state, **options)[norm]
+
+
+def canonical_noise_floors(
+    y_true: Any,
+    proba: Any,
+    cells: Any,
+    norms: Sequence[int] = (1, 2),
+    *,
+    sample_weight: Any = None,
+    n_resamples: int = 1000,
+    random_state: int | np.random.Generator | None = None,
+) -> dict[int, NoiseFloor]:
+    """Return the `canonical_noise_floor` of each norm, of the same redrawn labels."""
+    means = cell_means(y_true, proba, cells, sample_weight)
+    matrix = as_class_scores(proba, "proba")
+    matrix = weighted_rows(matrix, matrix, sample_weight)[0]
+    n_cells, n_classes = means.predicted.shape
+    places = means.position[:, None] * n_classes + np.arange(n_classes)
+    draw = exclusive_sums(matrix[:, :-1], places.astype(np.int32), n_cells * n_classes, means.row_weights)
+
+    def block(generator: np.random.Generator, size: int) -> np.ndarray:
+        labels = draw(generator, size).reshape(n_cells, n_classes, size)
+        gaps = labels / means.weight[:, None, None] - means.predicted[:, :, None]
+        return np.array([means.share @ np.linalg.norm(gaps, ord=norm, axis=1) for norm in norms])
+
+    drawn = resample(block, means.predicted.size, n_resamples=n_resamples, random_state=random_state)
+    samples = np.sort(np.concatenate(drawn, axis=1), axis=1)
+    return {
+        norm: NoiseFloor(
+            metric="ece",
+            notion=f"canonical, L{norm}",
+            strategy="cells of the simplex",
+            n_bins=n_cells,
+            n_samples=len(matrix),
+            observed=float(means.distance(norm) @ means.share),
+            samples=of_norm,
+        )
+        for norm, of_norm in zip(norms, samples, strict=True)
+    }
+
+
+def verdict(floor: NoiseFloor, name: str) -> str:
+    """Say in words whether a calibration error is above noise.
+
+    Parameters
+    ----------
+    floor : NoiseFloor
+        From `noise_floor`.
+    name : str
+        Name of the metric, for example "conf-ECE".
+
+    Returns
+    -------
+    str
+        "above noise" where the p-value is at most 0.05, else "not distinguishable from noise", with the
+        mean and the 95 % quantile of a perfect model of this size, the latter rounded up. Digits are added
+        until the printed numbers agree with the words. An error so low that a perfect model would show it
+        in at most 1 of 200 cases raises the question whether the rows were used for fitting.
+    """
+    name += " (weighted)" if floor.weighted else ""
+    sentence = f"{name} {floor.observed:.{_printed_upper(floor)[1]}f}, {floor.words}"
+    if floor.is_too_low:
+        sentence += "; lower than chance allows: were these rows used for fitting?"
+    return sentence
+
+
+def perfect_words(mean: float, upper: float, digits: int = 4, cases: int = CASES) -> str:
+    """Say what a perfect model of the same size shows: mean and 95 % quantile of its floor."""
+    return (
+        f"a perfect model of this size shows {mean:.{digits}f}, at most {upper:.{digits}f} in {cases} of "
+        "100 cases"
+    )
+
+
+def _printed_upper(floor: NoiseFloor) -> tuple[float, int, int]:
+    """Round the 95 % quantile up to as many digits as show the verdict; return it, their number, and 95.
+
+    An error above noise that ties with this quantile is above the next lower redraw; then so many of 100.
+    """
+    upper, above, cases = floor.quantile(1.0 - LEVEL), floor.verdict == ABOVE_NOISE, CASES
+    lower = floor.samples[floor.samples < floor.observed - TIE]
+    if above and upper >= floor.observed - TIE:
+        upper, cases = lower[-1], int(100 * len(lower) / len(floor.samples))
+    for digits in range(3, 7):
+        observed, mean = round(floor.observed, digits), round(floor.mean, digits)
+        most = np.ceil(upper * 10**digits - 1e-9) / 10**digits + 0.0  # no negative zero
+        if (mean > 0.0 or floor.mean < 1e-6) and mean < most and (observed > most) == above:
+            break
+    return most, digits, cases
+
+
+class CellMetric:
+    """A binned calibration error as a function of absolute gaps, for many draws at once.
+
+    Called with (C, R) absolute gaps of the cells, returns the (R,) metric; the numbers are those of
+    `BinStatistics.ece` and `BinStatistics.mce`.
+    """
+
+    def __init__(self, cells: BinStatistics, *, metric: str, norm: float = 1, aggregate: str = "cell"):
+        check_choice(metric, ("ece", "mce"), "metric")
+        check_choice(aggregate, ("cell", "bin"), "aggregate")
+        self.metric, self.norm, self.aggregate = metric, check_norm(norm), aggregate
+        if metric == "ece":
+            self.adder = adder(cells.claim, cells.weight / cells.n_samples, cells.n_claims)
+        elif aggregate == "bin":
+            totals = np.bincount(cells.bin, weights=cells.weight, minlength=cells.n_bins)
+            self.adder = adder(cells.bin, cells.weight / totals[cells.bin], cells.n_bins)
+
+    def __call__(self, gaps: np.ndarray) -> np.ndarray:
+        """Return the metric of each column of (C, R) absolute gaps."""
+        if self.metric == "ece":
+            if self.norm == 1:
+                return np.mean(self.adder @ gaps, axis=0)
+            return np.mean((self.adder @ gaps**self.norm) ** (1.0 / self.norm), axis=0)
+        return (gaps if self.aggregate == "cell" else self.adder @ gaps).max(axis=0)
+
+
+def discoveries(p_value: Any, fdr: float) -> np.ndarray:
+    """Return which p-values are above noise at this false discovery rate (Benjamini & Hochberg 1995)."""
+    from scipy.stats import false_discovery_control  # takes a second to import
+
+    return np.asarray(false_discovery_control(p_value) <= fdr)
+
+
+def p_values(observed: np.ndarray, samples: np.ndarray) -> np.ndarray:
+    """One-sided p-values with the +1 correction (Davison & Hinkley 1997, section 4.2), row by row."""
+    reached = np.sum(samples >= observed[:, None] - TIE, axis=1)
+    return (1.0 + reached) / (1.0 + samples.shape[1])

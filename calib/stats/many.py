@@ -1,0 +1,158 @@
+"""Many methods compared on the same rows: which are better than the first, and which may be the best.
+
+Both answers hold for all methods at once. The critical value is that of the largest standardised difference
+("max-t"), drawn from a normal distribution with the covariance of the row values (Hothorn, Bretz & Westfall
+2008).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calib.base.exceptions import InputError
+from calib.base.parallel import map_threads
+from calib.base.results import Result
+from calib.data.predictions import weighted_rows
+from calib.data.validation import as_finite, check_level
+
+#: Draws of the largest difference: its 95 % quantile is exceeded in 5 % of cases, standard error 0.3 %.
+DRAWS = 5_000
+
+#: Differences whose standard error is below this share of the values are rounding.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Improvements(Result):
+    """By how much each method's mean loss is below that of the first, with intervals that hold together.
+
+    Attributes
+    ----------
+    mean : (m,) float64 array
+        Mean loss of each method.
+    improvement, standard_error, lower, upper : (m,) float64 arrays
+        Loss of the first method less that of each one, its standard error, and the ends of its interval.
+    level : float
+        Chance that all intervals hold.
+    """
+
+    mean: np.ndarray
+    improvement: np.ndarray
+    standard_error: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    level: float
+
+
+def improvements(
+    losses: Any, *, sample_weight: Any = None, level: float = 0.95, random_state: int = 0
+) -> Improvements:
+    """Compare the mean loss of every method with that of the first.
+
+    Parameters
+    ----------
+    losses : (m, n) array_like of float
+        Value of each row for each of m methods, for example squared errors; lower is better.
+    sample_weight : (n,) array_like of float, optional
+        As for `calib.ece`; means are weighted, and standard errors are those of weighted means.
+    level : float in (0, 1)
+        Chance that all intervals hold at once.
+    random_state : int
+        Seed of the draws from which the critical value comes.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than 2 rows, or a loss is not finite.
+
+    Notes
+    -----
+    The intervals are normal ones: they need enough rows that mean differences are about normal.
+    """
+    values, mean, error = _differences(losses, sample_weight)
+    reach = _critical_value(values, error, np.arange(len(mean)) == 0, level, random_state) * error[0]
+    gain = mean[0] - mean
+    return Improvements(mean, gain, error[0], gain - reach, gain + reach, level)
+
+
+def best_set(
+    losses: Any, *, sample_weight: Any = None, level: float = 0.95, random_state: int = 0
+) -> np.ndarray:
+    """Return which methods may be the best: no other one is distinguishably better.
+
+    Parameters
+    ----------
+    losses, sample_weight, random_state
+        As for `improvements`.
+    level : float in (0, 1)
+        Chance that the method with the lowest expected loss is in the set.
+
+    Returns
+    -------
+    (m,) bool array
+        True for the method with the lowest mean, and for all than which no method is distinguishably better.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than 2 rows, or a loss is not finite.
+
+    Notes
+    -----
+    Multiple comparisons with the best: a method is out if its mean exceeds that of any other by more than the
+    critical value of all pairs. ``benchmarks/choosing.py`` prints how often the best one is in the set.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).normal(size=400)
+    >>> best_set([rows, rows + 0.001 * rows**2, rows + 1.0 + 0.1 * np.sin(rows)]).tolist()
+    [True, False, False]
+    """
+    values, mean, error = _differences(losses, sample_weight)
+    critical = _critical_value(values, error, np.ones(len(mean), dtype=bool), level, random_state)
+    least = ROUNDING * np.abs(mean).max()
+    return ~(mean[:, None] - mean > np.maximum(critical * error, least)).any(axis=1)
+
+
+def _differences(losses: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values about their means over root n, (m, n); means, (m,); standard errors of differences, (m, m)."""
+    values = as_finite(losses, ndim=2, what="losses")
+    by_row, _, weights = weighted_rows(values.T, values.T, sample_weight)
+    values = np.ascontiguousarray(by_row.T)
+    n_samples = values.shape[1]
+    if n_samples < 2:
+        raise InputError(f"comparing methods needs at least 2 rows; got {n_samples}")
+    mean = values.mean(axis=1) if weights is None else values @ weights / weights.sum()
+    values = (values - mean[:, None]) / np.sqrt(n_samples * (n_samples - 1.0))
+    if weights is not None:  # what each row adds to the error of a ratio of sums
+        values = values * weights
+
+    def squared_distance(pair: tuple[Any, Any]) -> float:
+        apart = values[pair[0]] - values[pair[1]]
+        return np.einsum("i,i", apart, apart)
+
+    above = np.triu_indices(len(values), 1)
+    error = np.zeros((len(values), len(values)))
+    error[above] = np.sqrt(map_threads(squared_distance, zip(*above, strict=True)))
+    error += error.T
+    error[error <= ROUNDING * np.abs(mean).max()] = 0.0
+    return values, mean, error
+
+
+def _critical_value(
+    values: np.ndarray, error: np.ndarray, references: np.ndarray, level: float, random_state: int
+) -> float:
+    """Quantile of the largest standardised difference from any reference, all expectations being equal."""
+    check_level(level)
+    eigenvalues, axes = np.linalg.eigh(values @ values.T)
+    drawn = np.random.default_rng(random_state).normal(size=(DRAWS, len(values)))
+    drawn = drawn @ (axes * np.sqrt(np.maximum(eigenvalues, 0.0))).T
+    largest = np.zeros(DRAWS)
+    for one in np.flatnonzero(references):
+        differs = (error[one] > 0.0) & (~references | (np.arange(len(values)) > one))
+        ratio = np.abs(drawn[:, [one]] - drawn[:, differs]) / error[one, differs]
+        np.maximum(largest, ratio.max(axis=1, initial=0.0), out=largest)
+    return float(np.quantile(largest, level))

@@ -1,0 +1,133 @@
+"""Every number calib reports about a method: its key, its title, and what it measures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from calib.data.kinds import Kind, lacks
+from calib.data.notions import Notion
+
+Metric = Literal["ece", "mce", "accuracy", "brier", "log_loss"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number that is reported about a method.
+
+    Attributes
+    ----------
+    key : str
+        Its name in code, JSON and limits: an attribute of `calib.Summary`, except "conf_mce". Which kinds of
+        predictions have it, `calib.data.kinds` says.
+    title : str
+        Its name in tables and sentences, in the field's terms.
+    metric : {"ece", "mce", "accuracy", "brier", "log_loss"}
+        The estimator, as for `calib.bootstrap_interval`.
+    notion : str or None
+        What a calibration error conditions on. For a score, "top-label" is the event that the predicted
+        class is right, and None the whole vector.
+    about : str
+        What it measures, in one sentence.
+    aggregate : {"cell", "bin"}
+        Of an MCE, as for `calib.mce`.
+    """
+
+    key: str
+    title: str
+    metric: Metric
+    notion: Notion | None
+    about: str
+    aggregate: str = "cell"
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it is a calibration error, which has a noise floor."""
+        return self.metric in ("ece", "mce")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Arguments of an error for `calib.noise_floor`."""
+        return {"notion": self.notion, "metric": self.metric, "aggregate": self.aggregate}
+
+
+#: Every number by its key.
+MEASURES: dict[str, Measure] = {
+    measure.key: measure
+    for measure in (
+        Measure(
+            "accuracy", "Accuracy", "accuracy", "top-label", "Share of rows whose predicted class is right."
+        ),
+        Measure(
+            "top_brier",
+            "Brier, top label",
+            "brier",
+            "top-label",
+            "Squared error of the event that the predicted class is right; comparable across all methods.",
+        ),
+        Measure(
+            "top_log_loss",
+            "Log loss, top label",
+            "log_loss",
+            "top-label",
+            "Log loss (nats) of the event that the predicted class is right.",
+        ),
+        Measure("brier", "Brier", "brier", None, "Squared distance between the vector and the outcome."),
+        Measure("log_loss", "Log loss", "log_loss", None, "Log loss (nats) of the true class."),
+        Measure(
+            "conf_ece",
+            "conf-ECE",
+            "ece",
+            "confidence",
+            "Mean gap between confidence and accuracy, all classes pooled.",
+        ),
+        Measure(
+            "tl_ece",
+            "TL-ECE",
+            "ece",
+            "top-label",
+            "The same gap for each predicted class separately: what someone told the class can rely on.",
+        ),
+        Measure(
+            "cw_ece",
+            "CW-ECE",
+            "ece",
+            "class-wise",
+            "Mean over classes of the gap of each class's score, whether or not it is the highest.",
+        ),
+        Measure(
+            "conf_mce", "conf-MCE", "mce", "confidence", "Largest gap of a bin of confidence, classes pooled."
+        ),
+        Measure(
+            "tl_mce_bin",
+            "TL-MCE (bin)",
+            "mce",
+            "top-label",
+            "Largest gap of a bin, averaged over predicted classes, as in the paper's tables.",
+            "bin",
+        ),
+        Measure(
+            "tl_mce_cell",
+            "TL-MCE (cell)",
+            "mce",
+            "top-label",
+            "Largest gap of a (predicted class, bin) cell: the definition.",
+        ),
+        Measure(
+            "ece", "ECE of P(Y = 1)", "ece", "class-wise", "Mean gap between P(Y = 1) and how often Y is 1."
+        ),
+        Measure("mce", "MCE of P(Y = 1)", "mce", "class-wise", "Largest gap of a bin of P(Y = 1)."),
+    )
+}
+
+#: The expected calibration error of each notion of several classes that has a name.
+ECES: dict[str, Measure] = {
+    notion: MEASURES[key]
+    for notion, key in (("confidence", "conf_ece"), ("top-label", "tl_ece"), ("class-wise", "cw_ece"))
+}
+
+
+def ece_of(kind: Kind | str) -> dict[str, Measure]:
+    """Return the expected calibration errors that apply to a kind of predictions, by key."""
+    errors = [measure for measure in MEASURES.values() if measure.metric == "ece"]
+    return {one.key: one for one in errors if lacks(kind, f"measure:{one.key}") is None}

@@ -1,0 +1,136 @@
+"""Canonical calibration error: how far mean predicted vectors are from label frequencies, cell by cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calib.base.exceptions import InputError
+from calib.base.results import Result
+from calib.data.predictions import weighted_rows
+from calib.data.validation import as_class_scores, as_labels, check_order
+
+#: Numbers of cells per row, above which rows are sorted to find the cells that occur.
+MOST_UNUSED = 4
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CellMeans(Result):
+    """Mean prediction and label frequencies of each occupied cell.
+
+    Attributes
+    ----------
+    cell : (m,) int64 array
+        Cell numbers, ascending.
+    count : (m,) int64 array
+        Rows in each.
+    weight : (m,) array
+        Sum of their weights; `count` where rows count alike.
+    predicted : (m, L) float64 array
+        Mean predicted vector.
+    observed : (m, L) float64 array or None
+        Label frequencies; None without labels.
+    position : (n,) int64 array
+        Index of every row's cell in these arrays.
+    row_weights : (n,) float64 array or None
+        Weights of the rows, with mean 1. Rows of weight 0 are not among the n.
+    """
+
+    cell: np.ndarray
+    count: np.ndarray
+    weight: np.ndarray
+    predicted: np.ndarray
+    observed: np.ndarray | None
+    position: np.ndarray
+    row_weights: np.ndarray | None = None
+
+    @property
+    def share(self) -> np.ndarray:
+        """Share of the rows, or of their weight, in each cell, (m,)."""
+        return self.weight / self.weight.sum()
+
+    def distance(self, norm: int = 1) -> np.ndarray:
+        """Return the L1 or L2 distance between label frequencies and mean prediction, (m,)."""
+        if self.observed is None:
+            raise InputError("the calibration error needs the true labels; got None")
+        if norm not in (1, 2):
+            raise InputError(f"norm must be 1 (L1) or 2 (Euclidean); got {norm!r}")
+        return np.linalg.norm(self.observed - self.predicted, ord=norm, axis=1)
+
+    def error(self, norm: int = 1) -> float:
+        """Return the mean distance over rows: the canonical calibration error."""
+        return float(self.distance(norm) @ self.weight / self.weight.sum())
+
+
+def occupied_cells(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the cells that occur, ascending, the place of each row's cell among them, and rows in each.
+
+    >>> [array.tolist() for array in occupied_cells(np.array([7, 2, 7]))]
+    [[2, 7], [1, 0, 1], [1, 2]]
+    """
+    if len(numbers) and numbers.max() > MOST_UNUSED * len(numbers):
+        return np.unique(numbers, return_inverse=True, return_counts=True)
+    count = np.bincount(numbers)
+    cell = np.flatnonzero(count)
+    place = np.zeros(len(count), dtype=np.int64)
+    place[cell] = np.arange(len(cell))
+    return cell, place[numbers], count[cell]
+
+
+def cell_means(y_true: Any, proba: Any, cells: Any, sample_weight: Any = None) -> CellMeans:
+    """Average predictions and labels over the rows of each cell.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of int or None
+        True class codes.
+    proba : (n, L) array_like
+        Predicted vectors.
+    cells : (n,) array_like of int
+        Cell number of each row, as from `CanonicalBinning.assign`.
+    sample_weight : (n,) array_like of float, optional
+        As for `calib.ece`.
+
+    Raises
+    ------
+    InputError
+        If shapes disagree or values are out of range.
+    """
+    check_order(y_true, proba)
+    matrix = as_class_scores(proba, "proba")
+    numbers = as_labels(cells, len(matrix), None)
+    numbers, matrix, weights = weighted_rows(numbers, matrix, sample_weight)
+    if y_true is not None:
+        y_true = weighted_rows(y_true, y_true, sample_weight)[0]
+    cell, position, count = occupied_cells(numbers)
+    weight, weighted = count, matrix
+    if weights is not None:
+        weight, weighted = np.bincount(position, weights), matrix * weights[:, None]
+    sums = np.column_stack([np.bincount(position, column, len(cell)) for column in weighted.T])
+    observed = None
+    if y_true is not None:
+        labels = as_labels(y_true, *matrix.shape)
+        table = np.bincount(position * sums.shape[1] + labels, weights, minlength=sums.size)
+        observed = table.reshape(sums.shape) / weight[:, None]
+    return CellMeans(cell, count, weight, sums / weight[:, None], observed, position, weights)
+
+
+def canonical_ece(y_true: Any, proba: Any, cells: Any, *, norm: int = 1, sample_weight: Any = None) -> float:
+    """Estimate the canonical calibration error E ||E[Y | cell] - E[g(X) | cell]|| over cells.
+
+    Parameters
+    ----------
+    y_true, proba, cells, sample_weight
+        As for `cell_means`. Use the same cells for base and recalibrated predictions.
+    norm : {1, 2}
+        L1 distance (at most 2; twice the total variation) or Euclidean distance (at most sqrt 2) between the
+        vectors (Widmann et al. 2019). The distances are averaged over rows, not squared.
+
+    Examples
+    --------
+    >>> canonical_ece([0, 1], [[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]], [0, 0])
+    0.5
+    """
+    return cell_means(y_true, proba, cells, sample_weight).error(norm)

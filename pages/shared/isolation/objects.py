@@ -1,0 +1,176 @@
+"""Objects of calib between the app and a worker: JSON types and arrays of numbers, never a pickle.
+
+What can be sent: numbers, texts, lists, tuples, dicts, arrays, tables, and the dataclasses, estimators and
+predictions of calib, field by field. A type is looked up by its name among those of calib.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+
+from calib.data.announcements import Announcement
+from calib.data.predictions import Predictions
+
+PLAIN = (type(None), bool, int, float, str)
+#: Cells from which a column of texts is sent as numbers of its distinct ones.
+MANY = 1_000
+#: Types of calib that are sent, with their subclasses and all dataclasses.
+SENT = (BaseEstimator, Predictions, tuple)
+
+
+class Packer:
+    """Describes objects in JSON types and collects their arrays; what is met twice is described once."""
+
+    def __init__(self) -> None:
+        self.arrays: list[np.ndarray] = []
+        self._places: dict[int, int] = {}
+        self._described: dict[int, tuple[int, Any]] = {}
+
+    def pack(self, value: Any) -> Any:
+        """Describe an object.
+
+        Raises
+        ------
+        TypeError
+            If it is of a type that is not sent.
+        """
+        if type(value) in PLAIN:
+            return value
+        if isinstance(value, np.generic):
+            return {"number": self._stored(np.asarray(value).reshape(1))}
+        if isinstance(value, np.ndarray):
+            return self._packed_array(value)
+        if type(value) in (list, tuple):
+            return {type(value).__name__: [self.pack(one) for one in value]}
+        if isinstance(value, Mapping):
+            return {"dict": [[self.pack(key), self.pack(one)] for key, one in value.items()]}
+        if isinstance(value, pd.DataFrame):
+            columns = [[name, self._packed_column(value[name])] for name in value.columns]
+            return {"table": columns, "index": self._packed_array(value.index.to_numpy())}
+        if id(value) in self._described:
+            return {"again": self._described[id(value)][0]}
+        name = f"{type(value).__module__}:{type(value).__qualname__}"
+        _type_named(name)
+        items = list(value) if isinstance(value, tuple) else None
+        state = {} if isinstance(value, tuple) else _state(value)
+        packed = {"object": name, "items": self.pack(items), "state": self.pack(state)}
+        self._described[id(value)] = len(self._described), value
+        return packed
+
+    def _stored(self, array: np.ndarray) -> int:
+        if id(array) not in self._places:
+            self._places[id(array)] = len(self.arrays)
+            self.arrays.append(array)
+        return self._places[id(array)]
+
+    def _packed_column(self, column: pd.Series) -> Any:
+        if column.dtype.kind in "biuf" or len(column) < MANY:
+            return self._packed_array(column.to_numpy())
+        codes, words = pd.factorize(column.to_numpy(dtype=object), use_na_sentinel=False)
+        return {"words": self._packed_array(words), "codes": self._stored(codes)}
+
+    def _packed_array(self, array: np.ndarray) -> Any:
+        if array.dtype.kind in "biuf" and array.size:
+            return {"array": self._stored(array)}
+        values = [self.pack(one) for one in array.ravel().tolist()]
+        return {"values": values, "shape": list(array.shape), "dtype": array.dtype.str}
+
+
+def unpack(data: Any, arrays: Sequence[np.ndarray]) -> Any:
+    """Make the object that `Packer` described; its arrays are read-only.
+
+    Raises
+    ------
+    TypeError
+        If it is of a type that is not sent.
+    """
+    return _unpacked(data, arrays, [])
+
+
+def _unpacked(data: Any, arrays: Sequence[np.ndarray], made: list[Any]) -> Any:
+    if not isinstance(data, dict):
+        return data
+    if "number" in data:
+        return arrays[data["number"]][0]
+    if "words" in data:
+        return _unpacked(data["words"], arrays, made)[arrays[data["codes"]]]
+    if "array" in data:
+        arrays[data["array"]].flags.writeable = False
+        return arrays[data["array"]]
+    if "values" in data:
+        array = np.empty(len(data["values"]), dtype=np.dtype(data["dtype"]))
+        array[:] = [_unpacked(one, arrays, made) for one in data["values"]]
+        return array.reshape(data["shape"])
+    if "list" in data:
+        return [_unpacked(one, arrays, made) for one in data["list"]]
+    if "tuple" in data:
+        return tuple(_unpacked(one, arrays, made) for one in data["tuple"])
+    if "dict" in data:
+        return {_unpacked(key, arrays, made): _unpacked(one, arrays, made) for key, one in data["dict"]}
+    if "table" in data:
+        columns = {name: _unpacked(values, arrays, made) for name, values in data["table"]}
+        return pd.DataFrame(columns, index=_unpacked(data["index"], arrays, made))
+    if "again" in data:
+        return made[data["again"]]
+    kind, items = _type_named(data["object"]), _unpacked(data["items"], arrays, made)
+    if items is None:
+        one = object.__new__(kind)
+        vars(one).update(_unpacked(data["state"], arrays, made))
+    else:
+        one = tuple.__new__(kind, items)
+    made.append(one)
+    return one
+
+
+def n_bytes(value: Any) -> int:
+    """Return the memory that an object's arrays, tables and texts take, each counted once."""
+    return _counted(value, set())
+
+
+def _counted(value: Any, seen: set[int]) -> int:
+    if id(value) in seen:
+        return 0
+    if isinstance(value, (bytes, str)):
+        return len(value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        seen.add(id(value))
+        return int(value.nbytes)
+    if isinstance(value, pd.DataFrame):
+        return int(value.memory_usage(deep=True).sum())
+    if isinstance(value, Mapping):
+        return sum(_counted(one, seen) for pair in value.items() for one in pair)
+    if isinstance(value, (list, tuple)):
+        return 8 * len(value) + sum(_counted(one, seen) for one in value)
+    if hasattr(value, "__dict__") and not isinstance(value, type):
+        seen.add(id(value))
+        return sum(_counted(one, seen) for one in vars(value).values())
+    return 0
+
+
+def _state(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass, or what an estimator or predictions hold."""
+    if is_dataclass(value):
+        state = {field.name: getattr(value, field.name) for field in fields(value)}
+    else:
+        state = value.__getstate__() if isinstance(value, Predictions) else vars(value)
+    if isinstance(
+        value, Announcement
+    ):  # texts of the rows stay where they are: nothing is computed from them
+        state = {name: one for name, one in state.items() if name != "metadata"} | {"metadata": None}
+    return state
+
+
+def _type_named(name: str) -> Any:
+    """Return a type of calib that is sent; raise TypeError if there is none of this name."""
+    module, _, kind = name.partition(":")
+    found = getattr(importlib.import_module(module), kind, None) if module.startswith("calib.") else None
+    if isinstance(found, type) and (is_dataclass(found) or issubclass(found, SENT)):
+        return found
+    raise TypeError(f"{name} is not sent to other processes")

@@ -1,0 +1,336 @@
+"""Worker processes that may die, and pools of them: a queue with places, progress, and an end on request.
+
+A worker does one job after another and is replaced when it dies; its death is one sentence in one session.
+Where the system has no limits for processes (`resource`), the wall clock alone ends a job, and the log
+says so.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calib.base.exceptions import InputError
+from calib.files.readers.source import Progress
+from pages.shared.isolation.forking import Forked, Nursery, is_possible
+from pages.shared.isolation.wire import Channel
+
+log = logging.getLogger(__name__)
+
+#: A job that waits or sleeps is ended after this many times its processor time.
+PATIENCE = 3
+#: A worker that keeps more than this after a job is replaced, which gives the memory back.
+MOST_KEPT = 1 << 30
+#: Seconds between two calls of `progress`, at which a session that was stopped ends its job.
+PAUSE = 0.2
+#: A job stands in the queue as if it had come so many times its seconds later.
+YIELD = 3.0
+
+LOST = "Nothing you had loaded is lost."
+#: Bytes on their way between two processes: many, since each piece waits for Python's lock.
+PIPE = 1 << 20
+
+
+#: What forks workers; None where the system cannot.
+NURSERY = Nursery() if is_possible() else None
+
+
+def environment() -> dict[str, str]:
+    """Environment of a worker: this calib, one thread, and allocators that return what is freed."""
+    root = str(Path(__file__).parents[3])
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "MALLOC_ARENA_MAX": "2",
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+
+
+class Worker:
+    """One process and the way to talk to it; one job at a time. Kinds differ in their words."""
+
+    name = "worker"
+    #: How far it stands back behind the server when both want the processor.
+    niceness = 0
+    #: Modules that it needs beside those of `pages.shared.isolation.worker`.
+    imports: tuple[str, ...] = ()
+
+    def __init__(self, memory_mib: int, seconds: int) -> None:
+        self.memory_mib, self.seconds = memory_mib, seconds
+        self.process: subprocess.Popen[bytes] | Forked | None = None
+        self.channel: Channel | None = None
+        self.greeted = False
+        self.used = time.monotonic()
+
+    def start(self) -> None:
+        """Start the process if there is none, without waiting for its imports."""
+        if self.process is not None and self.process.poll() is None:
+            return
+        self.close()
+        try:
+            self.process = self._forked() or self._begun()
+        except OSError as error:
+            raise InputError(f"the {self.name} cannot be started: {error.strerror}. {LOST}") from None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.channel = Channel(self.process.stdout, self.process.stdin)
+        self.greeted = False
+
+    @property
+    def _arguments(self) -> list[int]:
+        return [self.memory_mib << 20, self.seconds, self.niceness]
+
+    def _forked(self) -> Forked | None:
+        """Return a process forked by the nursery; None where it cannot be."""
+        if NURSERY is None:
+            return None
+        try:
+            return NURSERY.fork(self._arguments, self.imports, environment(), PIPE)
+        except OSError as error:
+            log.warning("the %s is not forked, which takes seconds longer: %s", self.name, error)
+            return None
+
+    def _begun(self) -> subprocess.Popen[bytes]:
+        """Start a Python of its own."""
+        return subprocess.Popen(  # noqa: S603 - this Python, and a module of calib
+            [sys.executable, "-m", "pages.shared.isolation.worker", *map(str, self._arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment(),
+            pipesize=PIPE,
+        )
+
+    def stop(self) -> None:
+        """End the job that another thread waits for, and with it the process."""
+        if self.process is not None:
+            self.process.kill()
+
+    def close(self) -> None:
+        """End the process."""
+        process, self.process, self.channel = self.process, None, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                try:
+                    pipe.close()
+                except BrokenPipeError:
+                    log.debug("the %s ended before it took its last message", self.name)
+
+    def ask(
+        self,
+        job: dict[str, Any],
+        blobs: Sequence[Any] = (),
+        arrays: Sequence[np.ndarray] = (),
+        progress: Progress | None = None,
+    ) -> tuple[dict[str, Any], list[np.ndarray]]:
+        """Have a job done.
+
+        Raises
+        ------
+        InputError
+            If the job cannot be done, or it ended the process.
+        """
+        self.start()
+        process, channel = self.process, self.channel
+        assert process is not None
+        assert channel is not None
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            process.kill()
+
+        clock = threading.Timer(PATIENCE * self.seconds, give_up)
+        clock.daemon = True
+        clock.start()
+        try:
+            if not self.greeted:
+                self._greet(channel.receive()[0])
+            channel.send(job, blobs, arrays)
+            while True:
+                reply, _, results = channel.receive()
+                if "progress" not in reply:
+                    break
+                if progress is not None:
+                    progress(*reply["progress"])
+        except (EOFError, BrokenPipeError):
+            process.kill()
+            raise InputError(self.obituary(self._cause(process.wait(), late.is_set()))) from None
+        except BaseException:  # the session was stopped in the middle: what comes next is not for it
+            self.close()
+            raise
+        finally:
+            clock.cancel()
+        if reply["resident"] > MOST_KEPT:
+            self.close()
+        if "error" in reply:
+            raise InputError(reply["error"])
+        if "fault" in reply:
+            raise InputError(self.faulted(f"({reply['fault']}; the server's log has it)"))
+        return reply, results
+
+    def _greet(self, head: dict[str, Any]) -> None:
+        self.greeted = True
+        missing = {"memory", "time", "files"} - set(head["limits"])
+        if missing:
+            log.warning("this system sets the %s no limits of %s", self.name, ", ".join(sorted(missing)))
+
+    def _cause(self, code: int, late: bool) -> str:
+        """Say why the process ended."""
+        cpu = getattr(signal, "SIGXCPU", None)
+        if late or (cpu is not None and code == -cpu):
+            return f"it took longer than {self.seconds} seconds of processor time"
+        if code == -getattr(signal, "SIGKILL", 9):
+            return "the system ended the process, most likely for its memory"
+        name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return f"a library gave up on it ({name})"
+
+    def obituary(self, cause: str) -> str:
+        """Say in one sentence that the process ended."""
+        return f"the {self.name} ended: {cause}. {LOST}"
+
+    def faulted(self, fault: str) -> str:
+        """Say in one sentence that calib has a fault."""
+        return f"the {self.name} met a fault of calib {fault}. {LOST}"
+
+
+@dataclass(eq=False)
+class _Ticket:
+    """One job that waits for a worker, in the order of `due`."""
+
+    due: float
+
+
+class Pool:
+    """A bounded number of workers that all sessions of a server share.
+
+    Jobs are done in the order they came, but a long one lets shorter ones that come a little later go first.
+
+    Parameters
+    ----------
+    make : callable
+        Makes a worker.
+    size : int
+        Workers at a time.
+    """
+
+    def __init__(self, make: Callable[[], Worker], size: int) -> None:
+        self.size = size
+        self.all = [make() for _ in range(size)]
+        self.idle = list(reversed(self.all))
+        self.waiting: list[_Ticket] = []
+        self.turn = threading.Condition()
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """End all processes."""
+        for worker in self.all:
+            worker.close()
+
+    def start(self) -> None:
+        """Start a worker if all are idle, so that the first job does not wait for its imports."""
+        with self.turn:
+            if len(self.idle) == self.size:
+                self.idle[-1].used = time.monotonic()
+                self.idle[-1].start()
+
+    def rest(self, seconds: float) -> None:
+        """End processes that had nothing to do for so long, which gives their memory back."""
+        with self.turn:
+            for worker in self.idle:
+                if worker.process is not None and time.monotonic() - worker.used > seconds:
+                    worker.close()
+        if NURSERY is not None:
+            NURSERY.rest()
+
+    def ask(
+        self,
+        job: dict[str, Any],
+        blobs: Sequence[Any] = (),
+        arrays: Sequence[np.ndarray] = (),
+        progress: Progress | None = None,
+        seconds: float = 0.0,
+    ) -> tuple[dict[str, Any], list[np.ndarray]]:
+        """Have a job done by the worker that is free next; it will take about so many seconds.
+
+        `progress` is called on this thread, again and again, with the share done and a word, also while
+        the job waits. What it raises ends the job.
+
+        Raises
+        ------
+        InputError
+            As for `Worker.ask`.
+        """
+        worker = self._next_worker(progress, seconds)
+        latest = (0.0, "")
+
+        def note(share: float, words: str) -> None:
+            nonlocal latest
+            latest = (share, words)
+
+        answer: Future[Any] = Future()
+
+        def exchange() -> None:
+            try:
+                answer.set_result(worker.ask(job, blobs, arrays, note))
+            except BaseException as error:
+                answer.set_exception(error)
+
+        try:
+            worker.start()
+            threading.Thread(target=exchange, daemon=True, name="calib-job").start()
+            try:
+                while not wait([answer], PAUSE).done:
+                    if progress is not None:
+                        progress(*latest)
+            except BaseException:  # the session wants another page, or has ended
+                worker.stop()
+                wait([answer])
+                raise
+            return answer.result()
+        finally:
+            try:
+                worker.start()  # a dead one is replaced now, not by the next job
+            finally:
+                worker.used = time.monotonic()
+                with self.turn:
+                    self.idle.append(worker)
+                    self.turn.notify_all()
+
+    def _next_worker(self, progress: Progress | None, seconds: float = 0.0) -> Worker:
+        """Wait for a worker, in turn."""
+        ticket = _Ticket(time.monotonic() + YIELD * seconds)
+        with self.turn:
+            self.waiting.append(ticket)
+            self.waiting.sort(key=lambda one: one.due)
+        try:
+            while True:
+                with self.turn:
+                    if self.idle and self.waiting[0] is ticket:
+                        self.waiting.remove(ticket)
+                        return self.idle.pop()
+                    self.turn.wait(PAUSE)
+                    before = self.waiting.index(ticket) + self.size - len(self.idle)
+                if progress is not None:
+                    progress(0.0, f"Waiting: {before} other {'job' if before == 1 else 'jobs'} first")
+        except BaseException:
+            with self.turn:
+                self.waiting.remove(ticket)
+                self.turn.notify_all()
+            raise

@@ -1,0 +1,138 @@
+"""Files read in a worker process: a file that ends it is one sentence, and another takes its place.
+
+The process is started once, and again after a death; a job never pays for its imports, unless it comes first.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from calib.files.findings.examination import Examination
+from calib.files.readers.raw_predictions import parts_of
+from calib.files.readers.roles import Roles
+from calib.files.readers.source import Progress
+from calib.files.readers.tables import Table
+from pages.shared.isolation.process import LOST, Pool, Worker
+from pages.shared.isolation.wire import pack_roles, pack_table, unpack_examination, unpack_roles, unpack_table
+
+#: Memory that a job may take beyond the imports, and processor time; each has an environment variable.
+MEMORY_MIB = int(os.environ.get("CALIB_READER_MEMORY_MIB", "4096"))
+SECONDS = int(os.environ.get("CALIB_READER_SECONDS", "120"))
+#: Readers at a time: files of more sessions wait their turn.
+READERS = 2
+
+
+class Reader(Worker):
+    """A process that reads strangers' files and does nothing else."""
+
+    name = "reader of files"
+
+    def __init__(self, memory_mib: int = MEMORY_MIB, seconds: int = SECONDS) -> None:
+        super().__init__(memory_mib, seconds)
+
+    def obituary(self, cause: str) -> str:
+        """Say that the file ended the process."""
+        return (
+            f"the file ended the reader: {cause}. Files are read in a process of their own. {LOST} Write the "
+            "file again, or pass a sample of its rows."
+        )
+
+    def faulted(self, fault: str) -> str:
+        """Say that the file was not read."""
+        return f"the file led the reader into a fault of calib {fault}, so it was not read. {LOST}"
+
+
+#: The readers that all sessions of a server share.
+pool = Pool(Reader, READERS)
+
+
+def start() -> None:
+    """Start a reader, so that the first file does not wait for its imports."""
+    pool.start()
+
+
+def read_files(
+    files: Sequence[tuple[str, Any] | Table | None],
+    *,
+    roles: Roles | None = None,
+    evaluation_only: bool = False,
+    progress: Progress | None = None,
+) -> tuple[list[Table | None], Roles | None, dict[str, Examination]]:
+    """Read and examine predictions, labels, calibration predictions and calibration labels elsewhere.
+
+    Parameters
+    ----------
+    files : four of (name, bytes), Table or None
+        Files, or tables that were read before.
+    roles : Roles, optional
+        Roles of the columns of the predictions, instead of the guess.
+    evaluation_only : bool
+        Whether to leave calibration rows alone.
+    progress : callable, optional
+        Called with the share done and a word.
+
+    Returns
+    -------
+    tuple of (list of Table or None, Roles or None, dict of str to Examination)
+        The tables; the roles, None for arrays; the examination of each part.
+
+    Raises
+    ------
+    InputError
+        If the files cannot be used, or one of them ended the reader.
+    """
+    blobs: list[Any] = []
+    arrays: list[np.ndarray] = []
+    described: list[dict[str, Any] | None] = []
+    for file in files:
+        if file is None:
+            described.append(None)
+        elif isinstance(file, Table):
+            described.append({"table": pack_table(file, arrays)})
+        else:
+            described.append({"name": file[0], "at": len(blobs)})
+            blobs.append(file[1])
+    job = {
+        "job": "read",
+        "files": described,
+        "roles": pack_roles(roles),
+        "evaluation_only": evaluation_only,
+    }
+    reply, results = pool.ask(job, blobs, arrays, progress=progress)
+    tables = [
+        unpack_table(new, results) if new is not None else file if isinstance(file, Table) else None
+        for new, file in zip(reply["tables"], files, strict=True)
+    ]
+    found_roles = unpack_roles(reply["roles"])
+    raw_by_part = parts_of(tables, found_roles, evaluation_only=evaluation_only)
+    reports: dict[str, Examination] = {}
+    for part, findings in sorted(reply["reports"].items()):
+        other = reports["calibration"].raw if part != "calibration" and "calibration" in reports else None
+        reports[part] = unpack_examination(findings, results, raw_by_part[part], other)
+    return tables, found_roles, reports
+
+
+def check_calibrator(content: bytes) -> None:
+    """Read a calibrator file elsewhere; raise InputError if it cannot be used or ended the reader."""
+    pool.ask({"job": "calibrator"}, [content])
+
+
+def check_project(content: Any) -> dict[str, list[str]]:
+    """Read a project file elsewhere and return what it holds, by column; raise as `check_calibrator`."""
+    holds: dict[str, list[str]] = pool.ask({"job": "project"}, [content])[0]["holds"]
+    return holds
+
+
+def check_summary(content: Any) -> None:
+    """Read a summary file elsewhere; raise as `check_calibrator`."""
+    pool.ask({"job": "summary"}, [content])
+
+
+def read_covtype(content: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Read an uploaded COVTYPE file elsewhere: (n, 54) features and (n,) labels; raise as `read_files`."""
+    features, labels = pool.ask({"job": "covtype"}, [content])[1]
+    return features, labels

@@ -1,0 +1,207 @@
+"""A worker: a process that reads files, or computes, one job after another, until its input ends.
+
+`pages.shared.isolation.nursery` forks it, or `pages.shared.isolation.process` starts it, never by hand.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from calib.base.exceptions import InputError
+from calib.files.findings.examination import examine_parts
+from calib.files.readers.raw_predictions import parts_of
+from calib.files.readers.reading import read_table
+from calib.files.readers.roles import guess_roles
+from calib.files.readers.source import Progress, Source
+from pages.shared.isolation.wire import (
+    Channel,
+    pack_examination,
+    pack_roles,
+    pack_table,
+    unpack_roles,
+    unpack_table,
+)
+
+#: Seconds between two messages of progress.
+PAUSE = 0.05
+
+Outcome = tuple[dict[str, Any], list[np.ndarray]]
+Job = Callable[[dict[str, Any], list[bytes], list[np.ndarray], Progress], Outcome]
+
+
+def read_files(
+    head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
+) -> Outcome:
+    """Read files and examine them, together with tables that were read before."""
+    results: list[np.ndarray] = []
+    tables: list[Any] = []
+    packed: list[Any] = []
+    for each in head["files"]:
+        if each is None or "table" in each:
+            tables.append(None if each is None else unpack_table(each["table"], arrays))
+            packed.append(None)
+        else:
+            content = blobs[each["at"]]
+            tables.append(read_table(Source(each["name"], len(content), content), progress=progress))
+            packed.append(pack_table(tables[-1], results))
+    table = tables[0]
+    roles = unpack_roles(head["roles"])
+    if roles is None and table.tabular and not table.matrices:
+        roles = guess_roles(table)
+    raw_by_part = parts_of(tables, roles, evaluation_only=head["evaluation_only"])
+    reports = examine_parts(raw_by_part, progress=progress)
+    return {
+        "tables": packed,
+        "roles": pack_roles(roles),
+        "reports": {part: pack_examination(report, results) for part, report in reports.items()},
+    }, results
+
+
+def check_calibrator(
+    head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
+) -> Outcome:
+    """Read a calibrator file, so that any fault of it shows here."""
+    from calib.files.calibrators.document import loads  # scikit-learn, which readers of files do without
+
+    loads(blobs[0])
+    return {}, []
+
+
+def check_project(
+    head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
+) -> Outcome:
+    """Read a project file, so that any fault of it shows here; return what it holds."""
+    from calib.files.project import Project  # scikit-learn, as above
+
+    return {"holds": Project.load(blobs[0]).frame().to_dict("list")}, []
+
+
+def check_summary(
+    head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
+) -> Outcome:
+    """Read a summary file, so that any fault of it shows here."""
+    from calib.scale.files import load  # scikit-learn, as above
+
+    load(blobs[0])
+    return {}, []
+
+
+def read_cover_types(
+    head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
+) -> Outcome:
+    """Read an uploaded COVTYPE file."""
+    from calib.datasets.real import read_covtype
+
+    return {}, list(read_covtype(blobs[0]))
+
+
+def compute(
+    head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
+) -> Outcome:
+    """Call a function of the library."""
+    from pages.shared.isolation.computing import call  # a process that only reads does without most of calib
+
+    result, results = call(head["call"], arrays, progress)
+    return {"result": result}, results
+
+
+JOBS: dict[str, Job] = {
+    "read": read_files,
+    "calibrator": check_calibrator,
+    "project": check_project,
+    "summary": check_summary,
+    "covtype": read_cover_types,
+    "compute": compute,
+}
+#: Why a job was not done.
+TOO_LARGE = "the {} needs more memory than one may take; pass a sample of the rows"
+
+
+def limit(memory_bytes: int) -> list[str]:
+    """Set the limits of this process that the system has; return their names."""
+    try:
+        import resource
+    except ImportError:
+        return []
+    page = os.sysconf("SC_PAGE_SIZE")
+    wanted = {"files": (resource.RLIMIT_NOFILE, 64)}
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            wanted["memory"] = (resource.RLIMIT_AS, int(file.read().split()[0]) * page + memory_bytes)
+    except OSError:
+        pass  # not Linux: the address space tells nothing there
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for kind, most in wanted.values():
+        resource.setrlimit(kind, (most, most))
+    return [*wanted, "time"]
+
+
+def limit_time(seconds: int) -> None:
+    """Allow so many more seconds of processor time, until the next job."""
+    try:
+        import resource
+    except ImportError:
+        return
+    used = sum(os.times()[:2])
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used) + seconds, hard))
+
+
+def resident_bytes() -> int:
+    """Memory that this process holds now; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+def main(memory_bytes: int, seconds: int, niceness: int) -> None:
+    """Do jobs until the input ends."""
+    # Own copies of the two pipes: whatever else prints goes to the log.
+    channel = Channel(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
+    os.dup2(2, 1)
+    if niceness and hasattr(os, "nice"):
+        os.nice(niceness)
+    try:
+        channel.send({"limits": limit(memory_bytes)})
+    except BrokenPipeError:  # the server ended meanwhile
+        return
+    latest = 0.0
+
+    def progress(share: float, words: str) -> None:
+        nonlocal latest
+        if time.monotonic() - latest > PAUSE:
+            latest = time.monotonic()
+            channel.send({"progress": [min(max(float(share), 0.0), 1.0), words]})
+
+    while True:
+        try:
+            head, blobs, arrays = channel.receive()
+        except EOFError:
+            return
+        limit_time(seconds)
+        results: list[np.ndarray] = []
+        try:
+            reply, results = JOBS[head["job"]](head, blobs, arrays, progress)
+        except InputError as error:
+            reply = {"error": str(error)}
+        except (MemoryError, RecursionError):
+            reply = {"error": TOO_LARGE.format("computation" if head["job"] == "compute" else "file")}
+        except Exception as error:
+            traceback.print_exc()  # to the log; the user gets one sentence
+            reply = {"fault": type(error).__name__}
+        del blobs, arrays
+        channel.send({**reply, "resident": resident_bytes()}, (), results)
+        del results
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""What the Learn page computes, one module a lesson, and its exercises."""

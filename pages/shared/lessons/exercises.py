@@ -1,0 +1,94 @@
+"""Exercises of the Learn page; their answers are computed when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from calib.answers.theorems import guarantee, points_needed, points_sentence
+from calib.stats.errors import ece
+from pages.shared.lessons.six_points import POINTS, SIX_POINTS, binary_tables
+from pages.shared.lessons.two_patients import two_patients_population, worst_accuracies
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """A question, its computed answer, and the step to try it on.
+
+    Attributes
+    ----------
+    question : str
+        Markdown.
+    answer : callable
+        Computes the answer, Markdown.
+    view : mapping of str to str
+        Address of the step: its name under "step", and settings.
+    """
+
+    question: str
+    answer: Callable[[], str]
+    view: Mapping[str, str]
+
+
+def _worst_case() -> str:
+    right_a, right_b = worst_accuracies(0.4, (0.7, 0.7))
+    population = two_patients_population(0.4, (0.7, 0.7), (right_a, right_b))
+    return (
+        "conf-ECE = 0 needs 0.4 \u00d7 gap(a) + 0.6 \u00d7 gap(b) = 0, and TL-ECE is twice the size of "
+        "either term. Raise b: its gap can be at most 0.3, which is 0.6 \u00d7 0.3 = 0.18, and a can fall by "
+        "0.4 \u00d7 0.7 = 0.28; so 0.18. Raise a: at most 0.4 \u00d7 0.3 = 0.12. The first is better: a is "
+        f"right **{right_a:.2f}** of the time, b **{right_b:.2f}**, and TL-ECE is "
+        f"**{population.tl_ece:.2f}** with conf-ECE {population.conf_ece:.2f}."
+    )
+
+
+def _six_points() -> str:
+    tables = binary_tables(SIX_POINTS, "top-label")
+    first = tables[0]
+    points = " and ".join(first.columns)
+    score, right = first.loc["score"], first.loc["outcome"]
+    conf, top = (
+        ece(SIX_POINTS.labels, SIX_POINTS, notion=notion, strategy="discrete")
+        for notion in ("confidence", "top-label")
+    )
+    pairs = ", ".join(f"({s:.2f}, {int(o)})" for s, o in zip(score, right, strict=True))
+    return (
+        f"Points {points}, because class 1 has their largest number; the pairs (score, outcome) are {pairs}. "
+        f"Confidence calibration pools {len(POINTS)} points into one problem and finds two or more at 0.60 "
+        f"and at 0.70; top-label calibration splits them by class. With one bin per distinct score, "
+        f"conf-ECE is **{conf:.3f}** and TL-ECE **{top:.3f}**."
+    )
+
+
+def _points_per_bin() -> str:
+    k = points_needed(0.05)
+    promise = guarantee(points_per_bin=k, n_samples=10 * k)
+    return (
+        f"{points_sentence(0.05)} The bound \u221a(1 / 2k) holds for every distribution (Theorem 1). With "
+        f"probability 90 %, a new row's calibrated score is then within \u03b5\u2081 = "
+        f"{promise.marginal:.3f} of the truth. With fewer bins, fewer rows are enough for the same bound, at "
+        "the cost of sharpness."
+    )
+
+
+EXERCISES = (
+    Exercise(
+        "Both patients are told 0.7, and 40 % of the patients are a. Which true accuracies keep conf-ECE "
+        "at 0 and make TL-ECE as large as possible, and how large?",
+        _worst_case,
+        {"step": "two-patients", "share": "0.4", "told_a": "0.7", "told_b": "0.7"}
+        | {"right_a": "0.7", "right_b": "0.7"},
+    ),
+    Exercise(
+        "In the table of six points, which points make the top-label problem of class 1? With one bin per "
+        "distinct score, what are conf-ECE and TL-ECE of the table?",
+        _six_points,
+        {"step": "six-points", "notion": "confidence"},
+    ),
+    Exercise(
+        "How many points per bin suffice for histogram binning with an expected ECE of at most 0.05, and how "
+        "many calibration rows is that for 10 bins?",
+        _points_per_bin,
+        {"step": "binning", "rows": "5000", "points": "200"},
+    ),
+)

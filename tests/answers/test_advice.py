@@ -1,0 +1,188 @@
+"""Advice from the calibration rows: literal cross-validation, known populations, bounds of the work."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import calib
+from benchmarks.populations import draw_labels, overconfident, scores
+from calib.answers import advice
+from calib.answers.calibrated import vector_losses
+from calib.calibrators.catalogue import named_methods
+
+FEW = {name: named_methods(None)[name] for name in ("TS", "VS", "TL-Platt", "TL-isotonic", "N-Platt")}
+
+
+def rows_of(size: float, n_samples: int = 1_500, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of three classes that are too sure by this size, and labels."""
+    proba = scores(seed, n_samples, 3)
+    return proba, draw_labels(overconfident(proba, size), np.random.default_rng(seed))
+
+
+def test_calibrated_scores_are_left_as_they_are():
+    result = calib.recommend(*rows_of(0.0), methods=FEW)
+    assert (result.name, result.calibrator) == ("none", None)
+    assert result.reason.startswith("Leave the scores as they are: in 5-fold cross-validation on 1,500")
+    assert set(result.table["method"]) == {"none", *FEW}
+
+
+def test_overconfident_scores_get_the_temperature():
+    """True probabilities are p^(1 / 1.6), normalised: temperature scaling with T = 1.6 and nothing else."""
+    proba, labels = rows_of(0.6, 4_000)
+    result = calib.recommend(proba, labels, methods=FEW)
+    assert result.name == "TS"
+    assert result.calibrator.temperature_ == pytest.approx(1.6, abs=0.15)
+    row = result.table.set_index("method").loc["TS"]
+    assert row["lower"] > 0.0
+    for number in (row["brier"], row["improvement"], row["lower"], row["upper"]):
+        assert f"{number:.4f}" in result.reason
+    again = calib.recommend(calib.Predictions(proba), labels, methods=FEW, random_state=0)
+    assert (again.name, again.reason) == (result.name, result.reason)
+
+
+def test_scores_are_those_of_rows_left_out_of_the_fit():
+    """A calibrator that remembers its rows is judged on rows it has not seen."""
+    proba, labels = rows_of(0.3, 200)
+
+    class Remembering(calib.TemperatureScaling):
+        def fit(self, proba, y):
+            self.seen = {row.tobytes() for row in proba}
+            return super().fit(proba, y)
+
+        def predict_proba(self, proba):
+            assert not any(row.tobytes() in self.seen for row in proba)
+            return super().predict_proba(proba)
+
+    seen = calib.recommend(proba, labels, methods={"TS": Remembering()}).table.set_index("method")
+    assert seen.loc["none", "brier"] == pytest.approx(calib.brier_score(labels, proba))
+    assert seen.loc["none", "log_loss"] == pytest.approx(calib.log_loss(labels, proba))
+
+
+def test_every_candidate_of_the_catalogue_gives_probabilities_and_is_tried():
+    proba, labels = rows_of(0.5, 250)
+    result = calib.recommend(proba, labels)
+    tried = set(result.table["method"]) | set(result.left_out)
+    unfit = {name for name in named_methods(None) if name.startswith("CW-") or "grid" in name}
+    assert tried == {"none", *named_methods(None)} - unfit
+    assert np.isfinite(result.table[["brier", "log_loss", "lower", "upper"]]).all(axis=None)
+    assert result.table["brier"].is_monotonic_increasing
+    assert json.dumps(result.table.to_dict("records"))
+
+
+def test_work_is_bounded_and_says_what_was_left_out(monkeypatch):
+    proba, labels = rows_of(0.5, 60)
+    dirichlet = {"DS": calib.DirichletScaling(), "TS": calib.TemperatureScaling()}
+    wide = np.random.default_rng(0).dirichlet(np.ones(8), 60)
+    result = calib.recommend(wide, np.arange(60) % 8, methods=dirichlet)
+    assert result.left_out == {"DS": "it has 72 parameters for 48 rows of a fold"}
+    monkeypatch.setattr(advice, "MOST_SCORES", 100)
+    result = calib.recommend(proba, labels, methods=FEW)
+    assert set(result.left_out) == {"VS", "N-Platt"}
+    assert "60 x 3 scores would take too long" in result.left_out["VS"]
+    monkeypatch.setattr(advice, "MOST_TRIED", 100)
+    assert "on 30 of 60 calibration rows" in calib.recommend(proba, labels, methods=FEW).reason
+
+
+def test_data_that_allow_no_advice_are_refused():
+    proba, labels = rows_of(0.5, 40)
+    with pytest.raises(calib.InputError, match="at least 50 calibration rows; got 40"):
+        calib.recommend(proba, labels)
+    with pytest.raises(calib.InputError, match="score must be"):
+        calib.recommend(*rows_of(0.5, 60), score="accuracy")
+
+
+def test_completed_vectors_change_log_loss_as_the_event_does():
+    """The shares of the other classes cancel: base less method is the same for vector and event."""
+    proba, labels = rows_of(0.6, 300)
+    top = calib.MulticlassToBinary(calib.PlattScaling()).fit(proba, labels).predict_top(proba)
+    base = calib.Predictions(proba).top
+    vectors = vector_losses(labels, proba, proba)["log_loss"] - vector_losses(labels, top, proba)["log_loss"]
+    right = top.label == labels
+    event = np.log(np.where(right, top.confidence, 1 - top.confidence))
+    event -= np.log(np.where(right, base.confidence, 1 - base.confidence))
+    np.testing.assert_allclose(vectors, event, atol=1e-9)
+
+
+def test_fitted_numbers_count_what_was_learned():
+    proba, labels = rows_of(0.6, 300)
+    fit = {name: one.fit(proba, labels) for name, one in FEW.items()}
+    counts = {name: advice.fitted_numbers(one) for name, one in fit.items()}
+    knots = sum(2 * len(one.curve_.knots) for one in fit["TL-isotonic"].calibrators_)
+    assert counts == {"TS": 1, "VS": 4, "TL-Platt": 6, "TL-isotonic": knots, "N-Platt": 6}
+    assert advice.fitted_numbers(calib.HistogramBinning(n_bins=3).fit(proba[:, 0], labels == 0)) == 5
+
+
+def literal_brier(proba: np.ndarray, labels: np.ndarray, k: int, random_state: int) -> np.ndarray:
+    """Held-out squared errors of confidence binning with k points per bin, two divisions into five folds."""
+    order = np.argsort(proba.max(axis=1), kind="stable")
+    score, right = proba.max(axis=1)[order], (proba.argmax(axis=1) == labels)[order].astype(float)
+    random = np.random.default_rng(random_state)
+    random.permutation(1)  # the order of the one problem
+    total = np.zeros(len(score))
+    for _ in range(2):
+        fold = random.permutation(len(score)) % 5
+        for number in range(5):
+            rest = fold != number
+            binning = calib.HistogramBinning(points_per_bin=k).fit(score[rest], right[rest])
+            total[~rest] += (binning.predict(score[~rest]) - right[~rest]) ** 2 / 2
+    return total
+
+
+def test_choice_of_k_is_literal_cross_validation():
+    proba, labels = rows_of(0.6, 400)
+    choice = calib.choose_points_per_bin(proba, labels, notion="confidence", candidates=(10, 40, 100))
+    errors = np.array([literal_brier(proba, labels, k, 0) for k in (10, 40, 100)])
+    np.testing.assert_allclose(choice.brier, errors.mean(axis=1))
+    lowest = errors.mean(axis=1).argmin()
+    spread = (errors - errors[lowest]).std(axis=1, ddof=1) / 20
+    np.testing.assert_allclose(choice.standard_error, spread)
+    within = [k for k, mean, se in zip((10, 40, 100), errors.mean(axis=1), spread, strict=True)
+              if mean <= errors.mean(axis=1)[lowest] + se]  # fmt: skip
+    assert choice.chosen == max(within)
+    assert choice.best == (10, 40, 100)[lowest]
+    top = calib.Predictions(proba).top
+    assert choice.base_brier == pytest.approx(calib.brier_score(labels, top))
+    assert f"k = {choice.best} has the lowest" in choice.words()
+
+
+@pytest.mark.parametrize("notion", ["top-label", "class-wise", "top-k-label", "top-k-confidence"])
+def test_choice_of_k_for_every_notion(notion):
+    proba, labels = rows_of(0.6, 300)
+    top_k = 2 if notion.startswith("top-k") else None
+    choice = calib.choose_points_per_bin(proba, labels, notion=notion, top_k=top_k)
+    assert choice.chosen in choice.points_per_bin
+    assert choice.best <= choice.chosen
+    assert choice.frame()["chosen"].sum() == 1
+    assert choice.n_tried == choice.n_problems
+
+
+def test_k_that_most_rows_cannot_fill_is_not_tried(monkeypatch):
+    proba, labels = rows_of(0.6, 300)
+    tried = calib.choose_points_per_bin(proba, labels).points_per_bin
+    sizes = np.bincount(proba.argmax(axis=1)) * 0.8
+    assert all(sizes[sizes >= k].sum() >= 0.9 * sizes.sum() for k in tried)
+    assert calib.choose_points_per_bin(proba, labels, candidates=[500]).chosen == 500
+    monkeypatch.setattr(advice, "MOST_PAIRS", 250)
+    choice = calib.choose_points_per_bin(proba, labels, notion="class-wise")
+    assert (choice.n_tried, choice.n_problems) == (1, 3)
+    assert "1 of 3 binary problems drawn at random" in choice.words()
+    with pytest.raises(calib.InputError, match="at least one number"):
+        calib.choose_points_per_bin(proba, labels, candidates=[])
+
+
+def test_candidates_can_be_tried_on_fewer_rows_than_there_are():
+    """Strata keep their shares, and what is chosen is fitted on all rows."""
+    proba, labels = rows_of(0.6, 4_000)
+    result = calib.recommend(proba, labels, methods={"TS": FEW["TS"]}, max_rows=1_000)
+    assert (result.n_tried, result.n_samples) == (1_000, 4_000)
+    assert result.rows_words() == "1,000 of the 4,000 calibration rows, drawn at random"
+    assert "1,000 of 4,000 calibration rows" in result.reason
+    whole = calib.TemperatureScaling().fit(proba, labels)
+    assert result.calibrator.temperature_ == whole.temperature_
+    everything = calib.recommend(proba, labels, methods={"TS": FEW["TS"]}, max_rows=3_000)
+    assert everything.rows_words() == "the 4,000 calibration rows"
+    with pytest.raises(calib.InputError, match="max_rows"):
+        calib.recommend(proba, labels, methods=FEW, max_rows=0)

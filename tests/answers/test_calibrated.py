@@ -1,0 +1,100 @@
+"""The cells a calibrator is assessed in: per value where a class was binned, of equal width elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calib import (
+    HistogramBinning,
+    MulticlassToBinary,
+    PerClass,
+    PlattScaling,
+    TopLabelPrediction,
+    ece,
+    noise_floor,
+    reduce_to_binary,
+)
+from calib.answers.calibrated import assessment_strategy, calibrated_scores
+from calib.answers.summary import summarize
+from calib.evidence.binning import bin_statistics
+from calib.evidence.reductions import cell_statistics
+from tests.populations import population, rows
+
+
+def fitted(**options):
+    """Histogram binning with 20 points per bin; the last of 4 classes is hardly ever predicted."""
+    return MulticlassToBinary(HistogramBinning(points_per_bin=20), **options).fit(*rows(0))
+
+
+def own_rows(top, label):
+    """Rows predicted `label`, in the form `ece` takes."""
+    own = top.label == label
+    return own, TopLabelPrediction(top.label[own], top.confidence[own])
+
+
+def test_classes_that_fell_back_are_assessed_by_equal_width_and_no_others():
+    """TL-ECE is the mean over classes of each one's own error, in its own kind of cells."""
+    model, (proba, y) = fitted(), rows(1)
+    assert [fallback.label for fallback in model.fallbacks_] == [3]
+    strategy = assessment_strategy(model)
+    assert strategy == PerClass((3,))
+    top = calibrated_scores(model, proba)
+    expected = 0.0
+    for label in range(4):
+        own, one = own_rows(top, label)
+        cells = "uniform" if label == 3 else "discrete"
+        expected += own.mean() * ece(y[own], one, strategy=cells)
+    summary = summarize(y, top, strategy=strategy)
+    assert summary.tl_ece == pytest.approx(expected, abs=1e-12)
+    assert summary.tl_ece not in (ece(y, top, strategy="discrete"), ece(y, top, strategy="uniform"))
+    assert summary.bins == "one per value, 15 equal-width for 1 class"
+    assert noise_floor(y, top, strategy=strategy, n_resamples=9).observed == pytest.approx(expected)
+
+
+def test_confidence_error_of_values_per_class_is_that_of_equal_width_bins():
+    """A cell of each value would hold one class: conf-ECE would be TL-ECE."""
+    model, (proba, y) = fitted(fallback="pooled"), rows(1)
+    top, strategy = calibrated_scores(model, proba), assessment_strategy(model)
+    assert strategy == PerClass()
+    summary = summarize(y, top, strategy=strategy)
+    assert summary.conf_ece == ece(y, top, notion="confidence", strategy="uniform")
+    assert summary.tl_ece == ece(y, top, strategy="discrete")
+    assert summary.conf_ece <= ece(y, top, strategy="uniform")
+    assert summary.bins == "one per value"
+
+
+def test_cells_are_those_of_each_class_by_itself():
+    proba, y = population(400, 3)
+    strategy = PerClass((1,))
+    problems = reduce_to_binary(y, proba.round(1), "class-wise")
+    cells = bin_statistics(problems, n_bins=4, strategy=strategy)
+    assert cells.strategy == "mixed"
+    for label in range(3):
+        alone = bin_statistics(problems, n_bins=4, strategy="uniform" if label == 1 else "discrete")
+        for name in ("bin", "start", "stop", "lower", "upper", "count", "mean_score", "mean_outcome"):
+            expected = getattr(alone, name)[alone.problem == label]
+            np.testing.assert_array_equal(getattr(cells, name)[cells.problem == label], expected)
+    assert cells.count.sum() == 3 * 400
+    assert np.all(np.diff(cells.start) > 0)
+    class_by_class = cell_statistics(y, proba.round(1), "class-wise", n_bins=4, strategy=strategy)
+    assert class_by_class.strategy == "mixed"
+    np.testing.assert_array_equal(class_by_class.mean_outcome, cells.mean_outcome)
+    np.testing.assert_allclose(class_by_class.mean_score, cells.mean_score, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (MulticlassToBinary(PlattScaling()), "uniform"),
+        (MulticlassToBinary(HistogramBinning(n_bins=3), notion="confidence"), "discrete"),
+        (MulticlassToBinary(HistogramBinning(n_bins=3), notion="class-wise"), PerClass()),
+        (MulticlassToBinary(HistogramBinning(n_bins=3), notion="class-wise", normalize=True), "uniform"),
+        (MulticlassToBinary(HistogramBinning(n_bins=3), complete="rescale"), "uniform"),
+        (MulticlassToBinary(HistogramBinning(points_per_bin=20), notion="top-k-label"), PerClass((3,))),
+        (MulticlassToBinary(HistogramBinning(n_bins=3), notion="top-k-confidence"), "discrete"),
+        (MulticlassToBinary(HistogramBinning(points_per_bin=10_000)), "uniform"),
+    ],
+)
+def test_each_kind_of_calibrator_has_its_cells(model, expected):
+    assert assessment_strategy(model.fit(*rows(0))) == expected

@@ -1,0 +1,267 @@
+"""Rules that accept or send to a person: against literal loops, and their promises in simulation."""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+import pytest
+
+from benchmarks.decision_guarantee import SETTINGS, misses
+from calib import (
+    BinaryPrediction,
+    InputError,
+    Predictions,
+    TopLabelPrediction,
+    decide,
+    decision_curve,
+    risk_coverage,
+)
+from calib.answers.decision_curves import action_counts
+from calib.answers.decision_rules import STARTS, grid_of, passed
+
+
+def rows(n: int, seed: int = 0, n_classes: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    proba = random.dirichlet(np.full(n_classes, 0.15), n)
+    labels = (proba.cumsum(axis=1) > random.random((n, 1))).argmax(axis=1)
+    return proba, labels
+
+
+def literal_passed(accepted, wrong, risk, starts, level):
+    def tail(k, n):
+        return sum(comb(n, i) * risk**i * (1 - risk) ** (n - i) for i in range(k + 1)) if n else 1.0
+
+    best = -1
+    for start in starts:
+        for j in range(start, len(accepted)):
+            if tail(int(wrong[j]), int(accepted[j])) > level:
+                break
+            best = max(best, j)
+    return best
+
+
+@pytest.mark.parametrize("by", [None, "class"])
+@pytest.mark.parametrize("accuracy", [0.8, 0.9, 0.95])
+def test_thresholds_equal_a_literal_loop(accuracy, by):
+    proba, labels = rows(700)
+    predicted, confidence = proba.argmax(axis=1), proba.max(axis=1)
+    rule = decide(labels, proba, accuracy=accuracy, by=by, alpha=0.2)
+    grid, starts = grid_of(accuracy)
+    np.testing.assert_allclose(grid[starts[0]], accuracy)
+    for code in range(4 if by else 1):
+        chosen = predicted == code if by else np.ones(700, dtype=bool)
+        accepted = [int((confidence[chosen] >= t).sum()) for t in grid]
+        wrong = [int((confidence[chosen & (predicted != labels)] >= t).sum()) for t in grid]
+        last = literal_passed(accepted, wrong, 1 - accuracy, starts, 0.2 / len(STARTS) / (4 if by else 1))
+        assert rule.thresholds[code] == (grid[last] if last >= 0 else np.inf)
+    taken = confidence >= (rule.thresholds[predicted] if by else rule.thresholds[0])
+    np.testing.assert_array_equal(rule.accept(proba), taken)
+    assert rule.outcome.n_accepted == taken.sum()
+    assert rule.outcome.n_wrong == (taken & (predicted != labels)).sum()
+    assert rule.coverage == taken.mean()
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_accuracy_is_kept_as_often_as_promised(name):
+    """At most alpha = 10 % of draws miss; 60 draws, so 6 + 3 standard errors of 2.3."""
+    assert misses(SETTINGS[name], draws=60, alpha=0.1) <= 13
+
+
+def test_sequences_stop_at_the_first_failure():
+    accepted, wrong = np.array([100, 200, 300, 400]), np.array([0, 100, 1, 1])
+    assert passed(accepted, wrong, 0.1, (0,), 0.05) == 0
+    assert passed(accepted, wrong, 0.1, (0, 2), 0.05) == 3
+    assert passed(np.zeros(4, int), np.zeros(4, int), 0.1, (0,), 0.05) == -1
+
+
+def test_a_target_out_of_reach_says_how_many_rows_would_do():
+    proba, labels = rows(60)
+    rule = decide(labels, proba, accuracy=0.99)
+    assert np.isinf(rule.thresholds).all()
+    assert rule.guarantee is None
+    assert rule.coverage == 0.0
+    assert np.isnan(rule.outcome.accuracy)
+    assert not rule.accept(proba).any()
+    more = rows(4 * rule.needed, seed=1)
+    assert decide(more[1], more[0], accuracy=0.99).coverage > 0.0
+    wrong = decide(np.zeros(100, int), np.full(100, 0.999), accuracy=0.9)
+    assert wrong.needed is None
+    assert "a share below 0.9 is right" in wrong.sentence
+    humble = decide(np.ones(1_000, int), np.tile([0.2, 0.8], (1_000, 1)), accuracy=0.99)  # always right
+    assert "No score here reaches 0.99" in humble.sentence
+    for accuracy in (0.8, 0.9, 0.95, 0.99):  # scores of histogram binning can be the accuracy itself
+        equal = decide(np.ones(10, int), np.tile([1 - accuracy, accuracy], (10, 1)), accuracy=accuracy)
+        assert equal.reached == (equal.needed is not None)
+
+
+def test_reviews_leave_as_many_rows_as_asked():
+    proba, labels = rows(500)
+    assert decide(labels, proba, reviews=50).outcome.n_reviews == 50
+    assert decide(labels, proba, reviews=0.1).outcome.n_reviews == 50
+    tied = np.repeat([0.5, 0.6, 0.9], [40, 40, 20])
+    assert decide(np.ones(100), tied, reviews=60).outcome.n_reviews == 40
+    random = np.random.default_rng(0)
+    kept = 0
+    for _ in range(300):
+        rule = decide(np.ones(80), random.random(80), reviews=20, alpha=0.1)
+        kept += rule.thresholds[0] <= float(rule.guarantee.split("at most ")[1].split()[0]) + 5e-5
+    assert 0.85 <= kept / 300 <= 0.95  # the share below a threshold on uniform scores is the threshold
+
+
+@pytest.mark.parametrize("by", [None, "class"])
+def test_cost_is_the_smallest_of_all_thresholds(by):
+    proba, labels = rows(300)
+    rule = decide(labels, proba, cost=20, by=by)
+    predicted, confidence = proba.argmax(axis=1), proba.max(axis=1)
+    total = 0.0
+    for code in range(4 if by else 1):
+        chosen = predicted == code if by else np.ones(300, dtype=bool)
+        total += min(
+            20 * ((confidence >= t) & (predicted != labels) & chosen).sum()
+            + ((confidence < t) & chosen).sum()
+            for t in [0.0, *confidence, np.inf]
+        )
+    assert rule.outcome.cost == pytest.approx(total / 300)
+    assert rule.guarantee is None
+
+
+def test_rule_applies_to_other_rows():
+    proba, labels = rows(2_000)
+    rule = decide(labels, proba, accuracy=0.9, by="class")
+    fresh, truth = rows(1_000, seed=3)
+    outcome = rule.evaluate(truth, fresh)
+    taken = rule.accept(fresh)
+    right = fresh.argmax(axis=1) == truth
+    assert outcome.accuracy == pytest.approx(right[taken].mean())
+    assert outcome.lower < outcome.accuracy < outcome.upper
+    top = TopLabelPrediction(fresh.argmax(axis=1), fresh.max(axis=1))
+    np.testing.assert_array_equal(rule.accept(top), taken)
+    np.testing.assert_array_equal(rule.accept(Predictions(fresh, truth)), taken)
+    assert rule.frame()["threshold"].tolist() == rule.thresholds.tolist()
+
+
+@pytest.mark.parametrize("by", [None, "class"])
+def test_binary_predictions_are_confident_at_both_ends(by):
+    random = np.random.default_rng(0)
+    p = random.random(3_000)
+    y = (random.random(3_000) < p).astype(int)
+    binary, columns = BinaryPrediction(p, y, ("no", "yes")), np.stack([1 - p, p], axis=1)
+    rule, wanted = (decide(y, scores, accuracy=0.85, by=by) for scores in (binary, columns))
+    assert rule.coverage > 0.1
+    assert rule.accept(binary)[p.argmin()]
+    np.testing.assert_array_equal(rule.thresholds, wanted.thresholds)
+    np.testing.assert_array_equal(rule.accept(binary), wanted.accept(columns))
+    assert vars(rule.evaluate(y, binary)) == vars(rule.evaluate(y, columns))
+    assert risk_coverage(y, binary).aurc == pytest.approx(risk_coverage(y, columns).aurc)
+
+
+def test_what_is_no_target_is_refused():
+    proba, labels = rows(50)
+    for wrong, words in (
+        ({}, "one target"),
+        ({"accuracy": 0.9, "cost": 3}, "one target"),
+        ({"accuracy": 99}, r"share in \(0, 1\)"),
+        ({"reviews": 50}, "below 50"),
+        ({"reviews": -1}, "reviews must be"),
+        ({"reviews": 5, "by": "class"}, "leave out by"),
+        ({"cost": 1}, "above 1"),
+        ({"accuracy": 0.9, "by": "group"}, "by must be"),
+        ({"accuracy": 0.9, "alpha": 0}, "alpha"),
+    ):
+        with pytest.raises(InputError, match=words):
+            decide(labels, proba, **wrong)
+    rule = decide(labels, proba, cost=5, by="class")
+    with pytest.raises(InputError, match="4 classes"):
+        rule.accept(TopLabelPrediction([7], [0.9]))
+
+
+def test_risk_coverage_is_that_of_a_literal_loop():
+    random = np.random.default_rng(0)
+    confidence, right = np.round(random.random(200), 2), random.integers(0, 2, 200)
+    curve = risk_coverage(right, confidence)
+    for t, coverage, risk in zip(curve.threshold, curve.coverage, curve.risk, strict=True):
+        taken = confidence >= t
+        assert (coverage, risk) == pytest.approx((taken.mean(), 1 - right[taken].mean()))
+    # The mean over random orders of ties of the mean risk of the first i rows.
+    areas = []
+    for _ in range(2_000):
+        order = np.lexsort((random.random(200), -confidence))
+        areas.append(np.mean(np.cumsum(1 - right[order]) / np.arange(1, 201)))
+    assert curve.aurc == pytest.approx(np.mean(areas), abs=4 * np.std(areas) / np.sqrt(2_000))
+
+
+def test_weighted_risk_coverage_is_that_of_a_literal_loop():
+    random = np.random.default_rng(6)
+    confidence, weight = random.permutation(np.linspace(0.2, 0.9, 80)), random.choice([0.0, 1.0, 2.5], 80)
+    right = random.random(80) < confidence
+    curve = risk_coverage(right, confidence, sample_weight=weight)
+    risks, shares = [], []
+    for row in np.argsort(-confidence):
+        if weight[row]:
+            accepted = confidence >= confidence[row]
+            risks.append(float(weight[accepted & ~right].sum() / weight[accepted].sum()))
+            shares.append(float(weight[row]))
+    assert curve.risk == pytest.approx(risks)
+    assert curve.coverage == pytest.approx(np.cumsum(shares) / np.sum(shares))
+    assert curve.aurc == pytest.approx(np.average(risks, weights=shares))
+    assert risk_coverage(right, confidence, sample_weight=7 * weight).aurc == pytest.approx(curve.aurc)
+    tied = np.round(confidence, 1)
+    orders = [random.permutation(80) for _ in range(3)]
+    found = {round(risk_coverage(right[o], tied[o], sample_weight=weight[o]).aurc, 12) for o in orders}
+    assert len(found) == 1
+    equal = risk_coverage(right, tied, sample_weight=np.full(80, 3.0))
+    assert equal.aurc == risk_coverage(right, tied).aurc
+
+
+def test_weighted_actions_are_those_of_repeated_rows():
+    random = np.random.default_rng(7)
+    score, times = np.round(random.random(60), 2), random.integers(0, 4, 60)
+    happened = random.random(60) < score
+    again = np.repeat(np.arange(60), times)
+    curve = decision_curve(happened, score, sample_weight=times)
+    repeated = decision_curve(happened[again], score[again])
+    assert curve.model == pytest.approx(repeated.model)
+    assert curve.everyone == pytest.approx(repeated.everyone)
+    counts = action_counts(happened, BinaryPrediction(score, sample_weight=times), 0.3)
+    of_rows = action_counts(happened[again], score[again], 0.3)
+    assert counts.cost(5.0) == pytest.approx(of_rows.cost(5.0))
+    assert counts.hits / counts.missed == pytest.approx(of_rows.hits / of_rows.missed)
+    assert isinstance(of_rows.hits, int)
+
+
+def test_risk_coverage_of_one_class():
+    proba, labels = rows(400)
+    curve = risk_coverage(labels, proba, label=2)
+    chosen = proba.argmax(axis=1) == 2
+    assert curve.n_samples == chosen.sum()
+    assert curve.risk[-1] == pytest.approx((labels[chosen] != 2).mean())
+    with pytest.raises(InputError, match=r"0\.\.3"):
+        risk_coverage(labels, proba, label=4)
+
+
+def test_actions_are_counted_and_cost():
+    # By hand: at 0.5 the rows 0.9 (event), 0.6 (none) are acted on; of 0.4 (event), 0.1 (none) neither is.
+    counts = action_counts([1, 0, 1, 0], BinaryPrediction([0.9, 0.6, 0.4, 0.1], [1, 0, 1, 0]), 0.5)
+    assert counts.frame().to_numpy().tolist() == [[1, 1], [1, 1]]
+    assert counts.cost(9.0) == pytest.approx((9 + 1) / 4)
+    curve = decision_curve([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1], thresholds=[0.5])
+    assert curve.model[0] == pytest.approx((counts.hits - counts.needless) / 4)
+    with pytest.raises(InputError, match=r"\[0, 1\]"):
+        action_counts([1, 0], [0.5, 0.1], 1.5)
+
+
+def test_decision_curve_counts_hits_and_needless_actions():
+    random = np.random.default_rng(0)
+    score = random.random(300)
+    happened = random.random(300) < score
+    curve = decision_curve(happened, score)
+    for t, model, everyone in zip(curve.threshold, curve.model, curve.everyone, strict=True):
+        acted = score >= t
+        hits, needless = (acted & happened).sum(), (acted & ~happened).sum()
+        assert model == pytest.approx((hits - needless * t / (1 - t)) / 300)
+        assert everyone == pytest.approx(happened.mean() - (~happened).mean() * t / (1 - t))
+    with pytest.raises(InputError, match="one score per row"):
+        decision_curve([0, 1], [[0.5, 0.5], [0.2, 0.8]])
+    with pytest.raises(InputError, match=r"\(0, 1\)"):
+        decision_curve(happened, score, thresholds=[0.0])

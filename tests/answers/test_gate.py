@@ -1,0 +1,145 @@
+"""Gates: limits that are kept, broken or undecided."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom, binomtest
+
+from benchmarks.populations import at_error, draw_labels, overconfident, scores
+from calib import BinaryPrediction, InputError, Predictions, TopLabelPrediction
+from calib.answers.gate import ANSWERS, METRICS, gate, parse_limits
+
+
+def perfect(n: int) -> Predictions:
+    """Rows whose outcomes are drawn with the predicted probabilities."""
+    random = np.random.default_rng(1)
+    h = random.uniform(0.5, 1.0, n)
+    return Predictions(np.column_stack([h, 1 - h]), (random.random(n) >= h).astype(int))
+
+
+def test_few_rows_of_a_perfect_model_leave_a_tight_limit_undecided():
+    rows = perfect(100)
+    result = gate(rows.labels, rows, most={"tl_ece": 0.01})
+    assert result.checks[0].value > 0.01
+    assert (result.answer, result.passed) == ("undecided", True)
+    assert not gate(rows.labels, rows, most={"tl_ece": 0.01}, strict=True).passed
+    assert result.sentence.startswith("passed: TL-ECE at most 0.01 is undecided: measured ")
+    assert "a perfect model of this size shows" in result.sentence
+
+
+def test_limits_far_away_are_kept_or_broken():
+    rows = perfect(4_000)
+    assert gate(rows.labels, rows, most={"tl_ece": 0.05}, strict=True).answer == "kept"
+    wrong = gate(1 - rows.labels, rows, most={"tl_ece": 0.05})
+    assert (wrong.answer, wrong.passed) == ("broken", False)
+    assert wrong.checks[0].p_value < 0.01
+
+
+def test_scores_have_intervals_but_no_floor():
+    rows = perfect(100)
+    result = gate(rows.labels, rows, most={"brier": 0.0}, least={"accuracy": 0.99})
+    assert [check.answer for check in result.checks] == ["broken", "broken"]
+    assert result.checks[0].p_value is None
+    assert result.sentence.startswith("failed: Brier at most 0 is broken")
+
+
+def test_accuracy_interval_is_clopper_and_pearson():
+    rows = perfect(200)
+    check = gate(rows.labels, rows, least={"accuracy": 0.5}).checks[0]
+    exact = binomtest(round(check.value * 200), 200).proportion_ci(0.95, "exact")
+    assert (check.lower, check.upper) == pytest.approx((exact.low, exact.high), abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_metric_can_be_limited(metric):
+    """The answer turns from broken to undecided to kept as the limit passes the ends of the interval."""
+    rows: Any = perfect(200)
+    if metric in ("ece", "mce"):
+        rows = BinaryPrediction(rows.proba[:, 1], rows.labels)
+    ends = gate(rows.labels, rows, most={metric: 0.5}, n_resamples=20).checks[0]
+    assert ends.lower < ends.upper
+    below, inside, above = ends.lower - 1e-6, (ends.lower + ends.upper) / 2, ends.upper + 1e-6
+    for bound, answers in (("most", ANSWERS), ("least", ANSWERS[::-1])):
+        for limit, answer in zip((below, inside, above), answers, strict=True):
+            assert gate(rows.labels, rows, **{bound: {metric: limit}}, n_resamples=20).answer == answer
+
+
+@pytest.mark.parametrize("n_samples", [1_000, 3_000])
+def test_a_kept_limit_is_seldom_called_broken(n_samples):
+    """A true TL-ECE of 0.0204 under a limit of 0.03: broken in at most 5 % of draws."""
+    base = scores(1, n_samples, 10)
+    floor = at_error("", base, overconfident, 0.0).floor()
+    population = at_error("", base, overconfident, 0.0204 / floor)
+    assert population.error(1) == pytest.approx(0.0204, abs=1e-4)
+    generator = np.random.default_rng(0)
+    answers = []
+    for _ in range(100):
+        labels = draw_labels(population.truth, generator)
+        answers.append(gate(labels, base, most={"tl_ece": 0.03}, n_resamples=0).answer)
+    assert answers.count("broken") <= 5
+
+
+def test_data_are_plain_and_repeatable():
+    rows = perfect(300)
+    first = gate(rows.labels, rows, most={"tl_ece": 0.01, "conf_ece": 0.5}).data()
+    assert first == gate(rows.labels, rows, most={"tl_ece": 0.01, "conf_ece": 0.5}).data()
+    assert {type(value) for check in first["checks"] for value in check.values()} <= {str, float, bool}
+
+
+def test_wrong_limits_are_refused():
+    rows = perfect(50)
+    with pytest.raises(InputError, match="at least one limit"):
+        gate(rows.labels, rows)
+    with pytest.raises(InputError, match="'auc' is not a metric; the metrics are accuracy, conf_ece"):
+        gate(rows.labels, rows, most={"auc": 0.1})
+    with pytest.raises(InputError, match=r"give no ECE of P\(Y = 1\): ece needs P\(Y = 1\) of one class"):
+        gate(rows.labels, rows, most={"ece": 0.1})
+    with pytest.raises(InputError, match="finite"):
+        gate(rows.labels, rows, most=parse_limits(["tl_ece=nan"]))
+    with pytest.raises(InputError, match="give no CW-ECE"):
+        gate(rows.labels, TopLabelPrediction(rows.label, rows.confidence), most={"cw_ece": 0.1})
+    for text in ("tl_ece", "tl_ece=", "tl_ece=low", "=0.1x"):
+        with pytest.raises(InputError, match="metric=number"):
+            parse_limits([text])
+
+
+def test_groups_are_checked_each_with_its_share_of_the_error():
+    """Five groups whose accuracy is exactly at the limit: some is called broken in at most 5 % of draws."""
+    random = np.random.default_rng(0)
+    groups = {"site": np.repeat(np.arange(5), 60)}
+    top = TopLabelPrediction(np.zeros(300, int), np.full(300, 0.9))
+    answers: dict[float, list[str]] = {0.95: [], 0.2: []}
+    for _ in range(60):
+        y = (random.random(300) > 0.9).astype(int)
+        for level, given in answers.items():
+            if level > 0.5 or len(given) < 5:  # at a level of 0.2 the check can fail, and does
+                result = gate(y, top, least={"accuracy": 0.9}, groups=groups, level=level, n_resamples=0)
+                given.append(result.answer)
+    assert answers[0.95].count("broken") <= binom.ppf(0.99, 60, 0.05)
+    assert "broken" in answers[0.2]
+
+
+def test_a_group_is_checked_as_its_rows_alone():
+    rows, site = perfect(600), np.repeat(["a", "b", "b"], 200)
+    limits = {"most": {"tl_ece": 0.1, "conf_mce": 0.2}, "least": {"accuracy": 0.5}}
+    result = gate(rows.labels, rows, **limits, groups={"site": site}, n_resamples=30)
+    for number, name in enumerate(("a", "b")):
+        part = np.flatnonzero(site == name)
+        alone = gate(rows.labels[part], rows[part], **limits, level=0.975, n_resamples=30)
+        for check, other in zip(result.checks[3 * number :], alone.checks, strict=False):
+            assert check.group == f"site = {name}"
+            assert (check.metric, check.value, check.lower, check.upper, check.n_samples) == (
+                other.metric,
+                other.value,
+                other.lower,
+                other.upper,
+                len(part),
+            )
+    assert result.sentence.endswith("of 6 limits in groups are kept")
+    with pytest.raises(InputError, match="one value per row"):
+        gate(rows.labels, rows, **limits, groups={"site": site[:10]})
+    with pytest.raises(InputError, match="groups holds no column"):
+        gate(rows.labels, rows, **limits, groups={})

@@ -1,0 +1,371 @@
+"""Theorems 1 and 2: the formulas by hand, the inverse, the card, and the promise kept in simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+from sklearn.base import BaseEstimator
+
+from benchmarks.guarantee_coverage import misses, misses_by_group, truths
+from calib import (
+    HistogramBinning,
+    InputError,
+    MulticlassToBinary,
+    guarantee,
+    guarantee_card,
+    guarantee_class_wise,
+    multinomial_bound,
+    points_needed,
+    points_sentence,
+)
+from calib.files.calibrators import dumps, loads
+
+
+def test_theorem_1_by_hand():
+    """k = 51, alpha = 0.1: 2 (k - 1) = 100, log 20 = 2.995732, sqrt(0.02995732) = 0.173082."""
+    promise = guarantee(points_per_bin=51, n_samples=5100, alpha=0.1, delta=0.0)
+    assert promise.marginal == pytest.approx(0.1730818, abs=1e-7)
+    # 2 n / (k alpha) = 2000, log 2000 = 7.600902, sqrt(0.07600902) = 0.2756974
+    assert promise.conditional == pytest.approx(0.2756974, abs=1e-7)
+    assert promise.expected_ece == pytest.approx(math.sqrt(1 / 102))
+
+
+def test_delta_is_added():
+    with_delta = guarantee(points_per_bin=51, n_samples=5100, delta=0.01)
+    without = guarantee(points_per_bin=51, n_samples=5100, delta=0.0)
+    for name in ("marginal", "conditional", "expected_ece"):
+        assert getattr(with_delta, name) == pytest.approx(getattr(without, name) + 0.01)
+
+
+def test_theorem_2_is_theorem_1_class_by_class():
+    both = guarantee_class_wise(points_per_bin=[50, 100], n_samples=2000, n_classes=2, alpha=[0.1, 0.05])
+    for index, (k, alpha) in enumerate([(50, 0.1), (100, 0.05)]):
+        single = guarantee(points_per_bin=k, n_samples=2000, alpha=alpha)
+        assert both.marginal[index] == pytest.approx(single.marginal)
+        assert both.conditional[index] == pytest.approx(single.conditional)
+    assert both.ece_bound == both.conditional.max()
+    assert both.ece_failure == pytest.approx(0.15)
+    assert both.expected_ece == pytest.approx(0.1)
+
+
+@given(st.integers(2, 2000), st.integers(1, 50), st.floats(0.001, 0.999))
+def test_monotone(k, bins, alpha):
+    promise = guarantee(points_per_bin=k, n_samples=k * bins, alpha=alpha)
+    more = guarantee(points_per_bin=k + 1, n_samples=(k + 1) * bins, alpha=alpha)
+    assert promise.conditional >= promise.marginal
+    assert more.marginal < promise.marginal
+    assert more.expected_ece < promise.expected_ece
+
+
+@given(st.floats(0.002, 0.45))
+def test_points_needed_inverts_the_bound(target):
+    k = points_needed(target)
+    assert math.sqrt(1 / (2 * k)) <= target * (1 + 1e-9)
+    assert k == 2 or math.sqrt(1 / (2 * (k - 1))) > target
+
+
+def test_points_sentence():
+    assert points_sentence(0.05, name="conf-ECE", pooled=True).endswith("suffice: 2,000 rows for 10 bins.")
+    assert points_needed(0.1) == 50
+    assert points_sentence(0.05) == (
+        "For expected TL-ECE of at most 0.05, k = 200 points per bin suffice: "
+        "2,000 rows per class for 10 bins."
+    )
+    assert points_sentence(0.1, n_bins=1, name="CW-ECE").endswith("suffice: 50 rows per class for 1 bin.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"points_per_bin": 1, "n_samples": 10},
+            "must be a whole number of at least 2; got 1",
+        ),
+        ({"points_per_bin": 50, "n_samples": 10}, "got 10 rows for bins of 50"),
+        ({"points_per_bin": 5, "n_samples": 10, "alpha": 1.0}, r"alpha must be inside \(0, 1\)"),
+        ({"points_per_bin": 5, "n_samples": 10, "delta": -1.0}, "delta must be a finite number, 0 or more"),
+    ],
+)
+def test_errors(arguments, message):
+    with pytest.raises(InputError, match=message):
+        guarantee(**arguments)
+    with pytest.raises(InputError, match="expected_ece must be inside"):
+        points_needed(0.0)
+
+
+def rows_of(counts, seed=0):
+    """Predictions with `counts[l]` rows predicted l, confidences in (0.5, 1) and labels drawn from them."""
+    random = np.random.default_rng(seed)
+    label = np.repeat(np.arange(len(counts)), counts)
+    confidence = 0.5 + 0.5 * random.random(len(label))
+    proba = np.repeat(((1 - confidence) / (len(counts) - 1))[:, None], len(counts), axis=1)
+    proba[np.arange(len(label)), label] = confidence
+    wrong = (label + 1) % len(counts)
+    return proba, np.where(random.random(len(label)) < confidence, label, wrong)
+
+
+def test_card_by_hand():
+    """k = 100: class 0 has 250 rows in 2 bins of 125, class 1 183 rows in 1 bin, class 2 fell back."""
+    proba, y = rows_of([250, 183, 40])
+    model = MulticlassToBinary(HistogramBinning(points_per_bin=100)).fit(proba, y)
+    card = guarantee_card(model, alpha=0.1)
+    assert card.applies
+    assert card.n_points.tolist() == [250, 183, 40]
+    assert card.n_bins.tolist() == [2, 1, 0]
+    assert card.points_per_bin.tolist() == [125, 183, 0]
+    assert card.marginal[0] == pytest.approx(math.sqrt(math.log(20) / (2 * 124)))
+    assert card.conditional[1] == pytest.approx(math.sqrt(math.log(2 * 3 / 0.1) / (2 * 182)))
+    assert card.expected_ece[0] == pytest.approx(math.sqrt(1 / 250))
+    assert np.isnan(card.marginal[2])
+    assert card.covered == pytest.approx(433 / 473)
+    assert card.worst_marginal == card.marginal[0]
+    promise = guarantee(points_per_bin=100, n_samples=473)
+    assert card.worst_conditional <= promise.conditional
+    assert card.worst_expected_ece <= promise.expected_ece
+    assert len(card.frame()) == 3
+    first, second = card.promises()
+    assert (first.epsilon, first.share) == (card.worst_marginal, 0.9)
+    assert (second.epsilon, second.share) == (card.worst_conditional, 1.0)
+    assert [promise.epsilon for promise in card.promises(1)] == [card.marginal[1], card.conditional[1]]
+    assert card.promises(2) == []
+    words = card.words("**{}**")
+    for bound in (card.worst_marginal, card.worst_conditional, card.worst_reach, card.worst_expected_ece):
+        assert f"**{bound:.3f}**" in words
+    for phrase in ("at least 90%", "Theorem 1", "91.5% of the calibration rows"):
+        assert phrase in words
+    assert "for every calibrated value at once" in words
+    assert "ties" in card.assumptions[-1]
+
+
+def test_intervals_of_the_bins_by_hand():
+    """40 rows in two bins of 20 with 3 and 20 successes, alpha 0.1: each end at 0.1 / 2 / 2 = 0.025.
+
+    The lower end leaves one success out, the upper end one failure, of 19 rows each.
+    """
+    scores = np.arange(40) / 100 + 0.55
+    right = np.concatenate([np.repeat([True, False], [3, 17]), np.ones(20, dtype=bool)])
+    model = MulticlassToBinary(HistogramBinning(points_per_bin=20), notion="confidence")
+    card = guarantee_card(model.fit(np.column_stack([scores, 1 - scores]), np.where(right, 0, 1)), alpha=0.1)
+    bins = card.bins
+    assert bins.value == pytest.approx([0.15, 1.0])
+    assert bins.count.tolist() == [20, 20]
+    assert binom.sf(1, 19, bins.lower[0]) == pytest.approx(0.025)  # P(2 or more of 19)
+    assert binom.cdf(3, 19, bins.upper[0]) == pytest.approx(0.025)
+    assert binom.pmf(19, 19, bins.lower[1]) == pytest.approx(0.025)
+    assert bins.upper[1] == 1.0
+    assert (
+        card.reach[0]
+        == card.worst_reach
+        == max(bins.upper[0] - 0.15, 0.15 - bins.lower[0], 1 - bins.lower[1])
+    )
+    assert card.worst_reach < card.worst_conditional
+    assert len(bins.frame()) == 2
+
+
+@pytest.mark.parametrize(("place", "k"), [(1, 50), (6, 20)])
+def test_statements_fail_no_more_often_than_they_say(place, k):
+    """100 draws of 500 rows: a rate of 10 % has a standard error of 3 %."""
+    found = misses(truths()[place], k, 500, 100)
+    assert found["intervals"] <= 0.1 + 0.06
+    assert found["eps_2"] <= found["intervals"]
+    assert found["eps_1"] <= 0.1
+    assert found["error_over_bound"] <= 1.0
+    assert found["reach_over_eps_2"] < 1.0
+
+
+@pytest.mark.parametrize("cells", ["3 classes, 4 groups, 10 to 1", "2 classes, 2 groups, ties"])
+def test_statements_fail_no_more_often_than_they_say_over_all_classes_and_groups(cells):
+    """60 draws of 1,000 rows: a rate of 10 % has a standard error of 4 %."""
+    found, covered = misses_by_group(cells, 20, 1_000, 60)
+    assert 0.7 < covered <= 1.0
+    assert found["intervals"] <= 0.1 + 0.08
+    assert found["eps_2"] <= found["intervals"]
+    assert found["eps_1"] <= 0.1
+    assert found["error_over_bound"] <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("notion", "alpha", "words"),
+    [
+        ("class-wise", 0.1, "of one class at once"),
+        (
+            "class-wise",
+            0.1,
+            "For all 3 classes at once the chances of failure add up to 30%, so it holds with",
+        ),
+        ("class-wise", 0.4, "add up to 120%, which promises nothing"),
+        ("top-k-label", 0.1, "of one rank at once"),
+        ("top-k-confidence", 0.05, "For all 3 ranks at once the chances of failure add up to 15%"),
+    ],
+)
+def test_card_says_which_values_it_is_about_at_once(notion, alpha, words):
+    proba, y = rows_of([300, 200, 100])
+    model = MulticlassToBinary(HistogramBinning(points_per_bin=20), notion=notion).fit(proba, y)
+    assert words in guarantee_card(model, alpha).words()
+
+
+def test_bound_is_void_where_equal_scores_were_spread_over_bins():
+    """Class 0 has 10 distinct scores for 300 rows, class 1 none twice."""
+    proba, y = rows_of([300, 200])
+    proba[:300] = np.round(proba[:300], 1)
+    randomized = HistogramBinning(points_per_bin=20, ties="randomize", random_state=0)
+    model = MulticlassToBinary(randomized).fit(proba, y)
+    card = guarantee_card(model)
+    assert card.void.tolist() == [True, False]
+    assert np.isnan(card.marginal[0])
+    assert np.isnan(card.reach[0])
+    assert card.conditional[1] == pytest.approx(math.sqrt(math.log(2 * 10 / 0.1) / 38), abs=1e-9)
+    assert set(card.bins.problem) == {1}
+    assert "For 1 of 2 problems" in card.words()
+    assert "void for these data" in card.words()
+    tied = guarantee_card(model.fit(np.round(proba, 1), y))
+    assert not tied.applies
+    assert "void for these data" in tied.words()
+    assert guarantee_card(MulticlassToBinary(HistogramBinning(points_per_bin=20)).fit(proba, y)).applies
+
+
+def test_loaded_card_is_that_of_the_fitted_calibrator():
+    proba, y = rows_of([300, 200])
+    for ties in ("group", "randomize"):
+        for scores in (proba, np.round(proba, 1)):
+            model = MulticlassToBinary(HistogramBinning(points_per_bin=20, ties=ties, random_state=0))
+            fresh, loaded = (guarantee_card(m) for m in (model.fit(scores, y), loads(dumps(model))))
+            assert fresh.words() == loaded.words()
+            assert fresh.assumptions == loaded.assumptions
+            np.testing.assert_array_equal(fresh.bins.lower, loaded.bins.lower)
+
+
+def test_files_that_do_not_say_leave_ties_an_assumption():
+    model = MulticlassToBinary(HistogramBinning(points_per_bin=20, ties="randomize", random_state=0))
+    model.fit(*rows_of([300, 200]))
+    assert "were not spread" in guarantee_card(model).assumptions[-1]
+    for fitted in model.calibrators_:
+        fitted.misplaced_ = None
+    old = loads(dumps(model))
+    assert b"misplaced_" not in dumps(old)
+    assert "does not say" in guarantee_card(old).assumptions[-1]
+
+
+def test_card_of_class_wise_is_theorem_2():
+    proba, y = rows_of([300, 200, 100])
+    model = MulticlassToBinary(
+        HistogramBinning(points_per_bin=50, ties="randomize", random_state=0), notion="class-wise"
+    ).fit(proba, y)
+    card = guarantee_card(model)
+    theorem = guarantee_class_wise(points_per_bin=50, n_samples=600, n_classes=3)
+    assert card.n_bins.tolist() == [12, 12, 12]
+    assert card.marginal == pytest.approx(theorem.marginal)
+    assert card.conditional == pytest.approx(theorem.conditional)
+    assert len(card.assumptions) == 5
+    assert "before looking" in card.assumptions[2]
+    assert "divided among" in guarantee_card(model, choices=5).assumptions[2]
+    assert "ties='randomize'" in card.assumptions[-1]
+
+
+@pytest.mark.parametrize("notion", ["confidence", "top-k-confidence", "top-k-label"])
+def test_card_of_other_notions(notion):
+    proba, y = rows_of([300, 200, 100])
+    card = guarantee_card(MulticlassToBinary(notion=notion).fit(proba, y))
+    n_problems = {"confidence": 1, "top-k-confidence": 3, "top-k-label": 9}[notion]
+    assert len(card.problem) == n_problems
+    assert card.label.tolist() == ([0, 1, 2] * 3 if notion == "top-k-label" else [-1] * n_problems)
+    assert card.applies
+
+
+class Shrink(BaseEstimator):
+    """A binary calibrator without a guarantee."""
+
+    def fit(self, scores, outcomes):
+        return self
+
+    def predict(self, scores):
+        return 0.9 * scores
+
+
+def test_card_without_guarantee_says_why():
+    proba, y = rows_of([100, 100])
+    shrunk = guarantee_card(MulticlassToBinary(Shrink()).fit(proba, y))
+    normalised = guarantee_card(MulticlassToBinary(notion="class-wise", normalize=True).fit(proba, y))
+    few = guarantee_card(MulticlassToBinary(HistogramBinning(points_per_bin=500)).fit(proba, y))
+    for card, reason in [
+        (shrunk, "Shrink has no"),
+        (normalised, "normalising"),
+        (few, "no class has enough"),
+    ]:
+        assert not card.applies
+        assert reason in card.why_not
+        assert reason in card.words()
+        assert card.promises() == []
+        assert np.isnan(card.marginal).all()
+        assert math.isnan(card.worst_conditional)
+
+
+@pytest.mark.parametrize("ties", ["group", "randomize"])
+def test_the_promise_is_kept(ties):
+    """Over many calibration sets, |true - predicted| <= eps as often as Theorem 1 says.
+
+    Class 0: P(Y = 0 | s) = s^2, class 1: P(Y = 1 | s) = sqrt(s), s uniform on (0.5, 1). The true
+    probability of a bin [a, b) is the mean of that function over it.
+    """
+    random = np.random.default_rng(0)
+    truth = (lambda s: s**3 / 3, lambda s: s**1.5 / 1.5)  # integrals of s^2 and sqrt(s)
+    alpha, k, n = 0.1, 20, 400
+    promise = guarantee(points_per_bin=k, n_samples=n, alpha=alpha)
+    marginal, conditional, errors, squares = [], [], [], []
+    for _ in range(300):
+        confidence = 0.5 + 0.5 * random.random(n)
+        label = random.integers(0, 2, n)
+        right = random.random(n) < np.where(label == 0, confidence**2, np.sqrt(confidence))
+        proba = np.stack([1 - confidence, confidence], axis=1)
+        proba[label == 0] = proba[label == 0, ::-1]
+        model = MulticlassToBinary(HistogramBinning(points_per_bin=k, ties=ties, random_state=random))
+        model.fit(proba, np.where(right, label, 1 - label))
+        gaps, masses = [], []
+        for fitted, integral in zip(model.calibrators_, truth, strict=True):
+            edges = np.concatenate(([0.5], fitted.edges_, [1.0]))
+            true = np.diff(integral(edges)) / np.diff(edges)
+            gaps.append(np.abs(true - fitted.values_))
+            masses.append(np.diff(edges))  # share of the class's new rows, half of all each
+        gap, mass = np.concatenate(gaps), np.concatenate(masses)
+        marginal.append(mass[gap <= promise.marginal].sum())
+        conditional.append(gap.max() <= promise.conditional)
+        errors.append(mass @ gap)
+        squares.append(np.sqrt(mass @ gap**2))
+    assert np.mean(marginal) >= 1 - alpha
+    assert np.mean(conditional) >= 1 - alpha
+    assert np.mean(errors) <= np.mean(squares) <= promise.expected_ece
+
+
+def test_multinomial_bound():
+    # n = 1000, L = 3, alpha = 0.1: sqrt(2 (3 log 2 + log 10) / 1000) = sqrt(2 * 4.38203 / 1000)
+    np.testing.assert_allclose(multinomial_bound([1000, 1, 0], 3), [0.0936162, 2.0, 2.0], atol=1e-6)
+    assert multinomial_bound([1000], 3, n_bins=25)[0] > multinomial_bound([1000], 3)[0]
+    with pytest.raises(InputError, match="alpha must be inside"):
+        multinomial_bound([5], 3, alpha=0)
+
+
+def test_multinomial_bound_holds_as_often_as_promised():
+    rng = np.random.default_rng(0)
+    p = np.array([0.6, 0.3, 0.1])
+    frequencies = rng.multinomial(200, p, size=4000) / 200
+    radius = multinomial_bound([200], 3, alpha=0.5)[0]
+    assert (np.abs(frequencies - p).sum(axis=1) <= radius).mean() >= 0.5
+
+
+def test_a_choice_by_the_labels_divides_alpha():
+    random = np.random.default_rng(3)
+    proba = random.dirichlet(np.ones(3), 400)
+    model = MulticlassToBinary(HistogramBinning(points_per_bin=25)).fit(proba, random.integers(0, 3, 400))
+    chosen, fixed = guarantee_card(model, 0.1, choices=5), guarantee_card(model, 0.02)
+    for name in ("marginal", "conditional", "reach", "expected_ece"):
+        np.testing.assert_array_equal(getattr(chosen, name), getattr(fixed, name))
+    assert "at least 90%" in chosen.words()
+    assert "chosen by the same labels among 5 calibrators" in chosen.words()
+    assert "chosen" not in fixed.words()
+    with pytest.raises(InputError, match="choices"):
+        guarantee_card(model, choices=0)

@@ -1,0 +1,109 @@
+"""Weights in summary, gate, leaderboard and advice: every number is that of the weighted metric."""
+
+import numpy as np
+import pytest
+
+import calib
+from calib import MulticlassToBinary, Predictions
+from calib.answers.advice import choose_points_per_bin, recommend
+from calib.answers.gate import gate
+from calib.answers.leaderboard import compare
+from calib.answers.summary import summarize, summary_intervals
+from calib.stats.many import improvements
+from tests.populations import dirichlet
+
+DATA = dirichlet(500, 3, seed=1, sharpen=2.0)
+Y = DATA.labels
+WEIGHTS = np.where(np.arange(500) % 4 == 0, 0.0, np.random.default_rng(0).exponential(size=500))
+METHODS = {
+    "TS": calib.TemperatureScaling(),
+    "Platt": MulticlassToBinary(calib.PlattScaling(), complete="rescale"),
+    "VA": MulticlassToBinary(calib.VennAbersCalibration()),
+}
+
+
+def test_summary_and_its_intervals_are_weighted():
+    found = summarize(Y, DATA, n_bins=5, sample_weight=WEIGHTS)
+    options = {"n_bins": 5, "sample_weight": WEIGHTS}
+    assert found.tl_ece == pytest.approx(calib.ece(Y, DATA, **options))
+    assert found.cw_ece == pytest.approx(calib.ece(Y, DATA, notion="class-wise", **options))
+    assert found.tl_mce_cell == pytest.approx(calib.mce(Y, DATA, **options))
+    assert found.accuracy == pytest.approx(calib.accuracy(Y, DATA, sample_weight=WEIGHTS))
+    assert found.brier == pytest.approx(calib.brier_score(Y, DATA, sample_weight=WEIGHTS))
+    assert found.top_log_loss == pytest.approx(calib.log_loss(Y, DATA.top, sample_weight=WEIGHTS))
+    assert found.n_samples == 375
+    ends = summary_intervals(Y, DATA, found, sample_weight=WEIGHTS)
+    interval = calib.error_interval(Y, DATA, **options)
+    assert ends["tl_ece"] == pytest.approx((interval.lower, interval.upper))
+    assert ends["accuracy"][0] < found.accuracy < ends["accuracy"][1]
+
+
+def test_gate_decides_by_the_weighted_interval():
+    options = {"n_bins": 5, "sample_weight": WEIGHTS}
+    interval = calib.error_interval(Y, DATA, **options)
+    found = gate(Y, DATA, most={"tl_ece": interval.upper + 1e-9}, n_resamples=50, **options)
+    (check,) = found.checks
+    assert check.answer == "kept"
+    assert check.value == pytest.approx(calib.ece(Y, DATA, **options))
+    assert check.perfect_mean == calib.noise_floor(Y, DATA, n_resamples=50, random_state=0, **options).mean
+    assert gate(Y, DATA, most={"tl_ece": interval.lower / 2}, n_resamples=0, **options).answer == "broken"
+
+
+def test_leaderboard_fits_and_ranks_with_weights():
+    calibration, evaluation = dirichlet(400, 3, seed=2, sharpen=2.0), DATA
+    weights = np.random.default_rng(3).exponential(size=400)
+    board = compare(
+        calibration, evaluation, METHODS, n_bins=5, calibration_weight=weights, evaluation_weight=WEIGHTS
+    )
+    by_name = {entry.method: entry for entry in board.entries}
+    assert "cannot use sample_weight" in by_name["VA"].failure
+    fitted = calib.TemperatureScaling().fit(calibration, calibration.labels, sample_weight=weights)
+    proba = fitted.predict_proba(evaluation)
+    expected = calib.brier_score(Y, proba, sample_weight=WEIGHTS)
+    assert by_name["TS"].summary.brier == pytest.approx(expected)
+    gain = calib.brier_score(Y, DATA, sample_weight=WEIGHTS) - expected
+    assert board.improvements["TS"]["brier"][0] == pytest.approx(gain)
+    scores = [
+        np.average(entry.losses["brier"], weights=WEIGHTS[WEIGHTS > 0]) if entry.losses else np.inf
+        for entry in board.ranked
+    ]
+    assert scores == sorted(scores)
+    assert board.best()["Brier improvement"].any()
+
+
+def test_recommendation_is_that_of_weighted_losses():
+    """Where the rows of weight are calibrated and the others are not, there is nothing to repair."""
+    truth, off = dirichlet(400, 3, seed=4), dirichlet(400, 3, seed=5, sharpen=4.0)
+    both = Predictions(np.concatenate([truth.proba, off.proba]))
+    y = np.concatenate([truth.labels, off.labels])
+    methods = {name: METHODS[name] for name in ("TS", "VA")}
+    assert recommend(both, y, methods=methods).name != "none"
+    found = recommend(both, y, methods=methods, sample_weight=np.repeat([1.0, 1e-6], 400))
+    assert found.name == "none"
+    kept = recommend(both, y, methods={"TS": METHODS["TS"]}, sample_weight=np.repeat([1.0, 0.0], 400))
+    alone = recommend(truth, truth.labels, methods={"TS": METHODS["TS"]})
+    assert kept.table.equals(alone.table)
+    found = recommend(both, y, methods=methods, sample_weight=np.arange(800) % 3 + 1.0)
+    assert "Venn-Abers calibration cannot use sample_weight" in found.left_out["VA"]
+
+
+def test_points_per_bin_are_chosen_by_weighted_losses():
+    found = choose_points_per_bin(DATA, Y, candidates=(20, 60), sample_weight=WEIGHTS)
+    assert found.base_brier == pytest.approx(calib.brier_score(Y, DATA.top, sample_weight=WEIGHTS))
+    kept = WEIGHTS > 0
+    alone = choose_points_per_bin(DATA.take(kept), Y[kept], candidates=(20, 60))
+    again = choose_points_per_bin(DATA, Y, candidates=(20, 60), sample_weight=kept)
+    np.testing.assert_array_equal(again.brier, alone.brier)
+    assert not np.allclose(found.brier, alone.brier)
+
+
+def test_standard_errors_of_weighted_differences_match_draws():
+    """Of 500 draws of rows with weights, the differences of weighted means spread as stated."""
+    random, differences, stated = np.random.default_rng(6), [], []
+    for _ in range(300):
+        weights = random.exponential(size=200)
+        losses = random.normal(size=(2, 200)) + [[0.0], [0.3]]
+        found = improvements(losses, sample_weight=weights)
+        differences.append(found.improvement[1])
+        stated.append(found.standard_error[1])
+    assert np.std(differences) == pytest.approx(np.mean(stated), rel=0.12)

@@ -1,0 +1,259 @@
+"""Computations in another process: the same results, in turn, and ended when nobody waits for them."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+import time
+import types
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import calib
+from calib import InputError, Predictions
+from calib.calibrators.catalogue import named_methods
+from calib.report import ReportInput
+from calib.stats.floors import noise_floors
+from pages.shared.isolation import computing
+from pages.shared.isolation.computing import FUNCTIONS, Computer, Job, fit
+from pages.shared.isolation.objects import Packer, n_bytes, unpack
+from pages.shared.isolation.process import Pool
+
+RNG = np.random.default_rng(0)
+PROBA = RNG.dirichlet(np.ones(3), 400)
+LABELS = (RNG.random((400, 1)) > PROBA.cumsum(axis=1)).sum(axis=1)
+ROWS = Predictions(PROBA, LABELS, ["cat", "dog", "cow"])
+CALIBRATION, EVALUATION = ROWS.split(0.5)
+TOP = calib.reduce_to_binary(LABELS, ROWS, "top-label")
+ERROR = {"tl_ece": {"metric": "ece"}}
+HISTOGRAM = calib.MulticlassToBinary(calib.HistogramBinning(n_bins=4))
+TOPS = [calib.TopLabelPrediction(ROWS.label, np.clip(ROWS.confidence - d, 0, 1)) for d in (0, 0.1)]
+FITTED = clone(HISTOGRAM).fit(CALIBRATION.proba, CALIBRATION.labels)
+SITES = calib.cut_column(RNG.choice(["north", "south"], 400), name="site")
+MINUTE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
+#: Arguments and options of each function.
+CALLS = {
+    "binned_sweeps": ((HISTOGRAM, CALIBRATION, EVALUATION), {"n_bins": [5, 6]}),
+    "calibrated_scores": ((FITTED, EVALUATION), {}),
+    "calibration_band": ((None, calib.reduce_to_binary(LABELS, ROWS, "confidence")), {}),
+    "calibration_slope": ((None, calib.reduce_to_binary(LABELS, ROWS, "confidence")), {}),
+    "calibration_tests": ((LABELS, ROWS), {"tests": ("kuiper", "spiegelhalter")}),
+    "kernel_test": ((LABELS, PROBA, len(LABELS)), {"n_resamples": 20}),
+    "canonical_noise_floors": ((LABELS, PROBA, ROWS.label), {"n_resamples": 20, "random_state": 0}),
+    "change": ((LABELS, *TOPS), {}),
+    "choose_points_per_bin": ((ROWS, LABELS), {"candidates": [10, 20]}),
+    "class_binning": ((CALIBRATION, EVALUATION), {"n_bins": 3, "n_resamples": 20}),
+    "class_table": ((LABELS, TOP), {"n_resamples": 20, "random_state": 0}),
+    "compare_schemes": ((CALIBRATION, EVALUATION, {"grid": calib.GridScheme(2)}), {}),
+    "ece_sweep": ((None, TOP), {"strategy": calib.evidence.binning.PerClass((1,))}),
+    "fit": ((HISTOGRAM, CALIBRATION, EVALUATION), {}),
+    "measure_interval": ((LABELS, TOP, "tl_ece"), {}),
+    "noise_floors": ((None, TOP, ERROR), {"n_resamples": 50, "random_state": 0}),
+    "paired_difference": ((LABELS, *TOPS), {}),
+    "paired_interval": ((LABELS, *TOPS), {"n_resamples": 20, "random_state": 0}),
+    "plan_bins": ((CALIBRATION, EVALUATION), {"points_per_bin": [20]}),
+    "problem_floors": ((TOP,), {"n_resamples": 20, "random_state": 0}),
+    "recommend": ((ROWS, LABELS), {"methods": {"TL-HB": HISTOGRAM}}),
+    "slice_gaps": ((LABELS, TOPS[1], SITES), {"only": ["north"]}),
+    "slices": ((LABELS, TOPS[1], [SITES]), {"n_resamples": 20, "random_state": 0}),
+    "smooth_ece": ((None, TOP), {}),
+    "summarize": ((LABELS, ROWS), {}),
+    "summary_intervals": ((LABELS, ROWS, calib.summarize(LABELS, ROWS)), {}),
+    "sweep_ece": ((None, TOP), {}),
+    "validity_curve": ((None, TOP), {"n_resamples": 20, "random_state": 0}),
+    "vector_losses": ((LABELS, ROWS, ROWS), {}),
+    "write_table": ((pd.DataFrame({"p": RNG.random(1_200), "of": ["cat", "=x", None] * 400}),), {}),
+    "write_report": ((ReportInput(EVALUATION, {"TL-HB": FITTED}, CALIBRATION, n_resamples=50),), {}),
+}
+
+
+def contents(value):
+    """Everything in an object, as JSON types and arrays."""
+    packer = Packer()
+    return packer.pack(value), packer.arrays
+
+
+def same(got, wanted):
+    if isinstance(got, str):  # a report names the minute in which it was written
+        got, wanted = (MINUTE.sub("", text) for text in (got, wanted))
+    (got, got_arrays), (wanted, wanted_arrays) = contents(got), contents(wanted)
+    assert got == wanted
+    for one, other in zip(got_arrays, wanted_arrays, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
+def test_every_function_has_its_call():
+    assert CALLS.keys() == FUNCTIONS.keys()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_results_elsewhere_are_those_here(name):
+    arguments, options = CALLS[name]
+    job = Job(FUNCTIONS[name][0], arguments, options)
+    same(job.do_elsewhere(), job.do_here())
+
+
+def test_only_listed_functions_are_called():
+    with pytest.raises(KeyError):
+        Job(os.system, ("true",), {})
+    with pytest.raises(InputError, match="fault of calib .KeyError"):
+        computing.pool.ask({"job": "compute", "call": Packer().pack(["system", ["true"], {}])})
+    with pytest.raises(TypeError, match="not sent"):
+        unpack({"object": "subprocess:Popen", "state": {}}, [])
+    with pytest.raises(TypeError, match="not sent"):
+        Packer().pack(threading.Lock())
+
+
+@pytest.mark.parametrize("name", list(named_methods()))
+def test_calibrators_come_back_as_they_were(name):
+    fitted, scores = fit(named_methods()[name], CALIBRATION, EVALUATION)
+    description, arrays = contents(fitted)
+    returned = unpack(description, arrays)
+    same(returned, fitted)
+    same(calib.answers.calibrated.calibrated_scores(returned, EVALUATION), scores)
+
+
+def test_a_refusal_is_that_of_the_function():
+    job = Job(noise_floors, (None, TOP, {"tl_ece": {"metric": "none"}}), {})
+    with pytest.raises(InputError, match='metric must be "ece" or "mce"'):
+        job.do_elsewhere()
+
+
+def test_size_decides_where():
+    assert Job(noise_floors, (None, TOP, ERROR), {}).is_short
+    wide = LABELS[:1].repeat(50_000), np.broadcast_to(np.float32(0.001), (50_000, 1_000))
+    assert Job(calib.summarize, wide, {"class_wise": False}).is_short
+    assert not Job(calib.summarize, wide, {"class_wise": True}).is_short
+    rare = calib.reduce_to_binary(np.zeros(3_000, dtype=int), np.full((3_000, 100), 0.01), "class-wise")
+    assert not Job(noise_floors, (None, rare, ERROR), {}).is_short
+    assert Job(calib.sweep_ece, (None, rare), {}).is_short
+    many = np.zeros(10_000)
+    large = Predictions(np.full((20_000, 10), 0.1), np.zeros(20_000, dtype=int))
+    assert Job(fit, (HISTOGRAM, large, large), {}).is_short
+    assert not Job(fit, (calib.DirichletScaling(l2="cv"), large, large), {}).is_short
+    assert n_bytes({"a": (many, [many])}) == many.nbytes + 1 + 16 + 8
+    assert Job(calib.recommend, (ROWS, LABELS), {"methods": {"TL-HB": HISTOGRAM}}).is_short
+    assert Job(calib.recommend, (ROWS, LABELS), {}).seconds > computing.LONG
+
+
+@pytest.fixture(scope="module")
+def pool():
+    """A pool of one worker; a test may leave it without a process."""
+    made = Pool(Computer, 1)
+    yield made
+    made.close()
+
+
+def wait_for(condition):
+    for _ in range(9000):
+        if condition():
+            return
+        time.sleep(0.02)
+    raise AssertionError("this did not happen in 180 seconds")
+
+
+def test_jobs_wait_in_turn_and_end_when_nobody_waits(pool):
+    """A job stopped by its session frees the worker at once; one that waits leaves the queue."""
+    big = Predictions(RNG.dirichlet(np.ones(10), 20_000), RNG.integers(10, size=20_000))
+    endless = {"notion": "class-wise", "n_resamples": 10**6, "random_state": 0}
+    head, arrays = Job(noise_floors, (big.labels, big, ERROR), endless).message
+    told: dict[str, list[str]] = {"first": [], "second": [], "third": []}
+    stop = {name: threading.Event() for name in told}
+
+    class Left(BaseException):
+        """A session that asks for another page."""
+
+    def ask(name):
+        def progress(share, words):
+            told[name].append(words)
+            if stop[name].is_set():
+                raise Left
+
+        try:
+            pool.ask(head, (), arrays, progress)
+        except Left:
+            told[name].append("left")
+        except InputError as error:
+            told[name].append(str(error))
+
+    threads = {name: threading.Thread(target=ask, args=(name,), daemon=True) for name in told}
+
+    def working(name):
+        return any("Waiting" not in words for words in told[name])
+
+    threads["first"].start()
+    wait_for(lambda: working("first"))
+    threads["second"].start()
+    wait_for(lambda: "Waiting: 1 other job first" in told["second"])
+    threads["third"].start()
+    wait_for(lambda: "Waiting: 2 other jobs first" in told["third"])
+    stop["second"].set()
+    wait_for(lambda: "left" in told["second"])
+    wait_for(lambda: told["third"][-1] == "Waiting: 1 other job first")
+    pid = pool.all[0].process.pid
+    stop["first"].set()
+    wait_for(lambda: working("third"))
+    assert pool.all[0].process.pid != pid
+    os.kill(pool.all[0].process.pid, signal.SIGKILL)
+    for thread in threads.values():
+        thread.join(60)
+        assert not thread.is_alive()
+    assert told["third"][-1].startswith("the computation was not finished: the system ended the process")
+    assert "Nothing you had loaded is lost" in told["third"][-1]
+    assert not pool.waiting
+    assert len(pool.idle) == 1
+
+
+def test_long_jobs_have_workers_of_their_own(monkeypatch):
+    """What takes seconds is not behind what takes minutes, nor behind megabytes of rows."""
+    asked, seconds = [], [1.0, computing.LONG + 1.0, 1.0]
+    for name in ("pool", "long_pool"):
+        stand_in = types.SimpleNamespace(
+            ask=lambda *job, name=name: asked.append(name) or ({"result": None}, [])
+        )
+        monkeypatch.setattr(computing, name, stand_in)
+    quick = {"noise_floors": (noise_floors, lambda *_, **__: seconds[len(asked)])}
+    monkeypatch.setattr(computing, "FUNCTIONS", FUNCTIONS | quick)
+    for n_bytes_of_scores in (8, 8, computing.LARGE + 8):
+        Job(noise_floors, (None, np.zeros(n_bytes_of_scores // 8), ERROR), {}).do_elsewhere()
+    assert asked == ["pool", "long_pool", "long_pool"]
+    assert computing.LongComputer.niceness > Computer.niceness > 0
+
+
+def test_a_long_job_lets_shorter_ones_go_first():
+    one, order = Pool(Computer, 1), []
+    worker = one._next_worker(None)
+
+    def take(seconds):
+        taken = one._next_worker(None, seconds)
+        order.append(seconds)
+        with one.turn:
+            one.idle.append(taken)
+            one.turn.notify_all()
+
+    threads = [threading.Thread(target=take, args=(seconds,), daemon=True) for seconds in (30.0, 0.0, 5.0)]
+    for number, thread in enumerate(threads, 1):
+        thread.start()
+        wait_for(lambda number=number: len(one.waiting) == number)
+    with one.turn:
+        one.idle.append(worker)
+        one.turn.notify_all()
+    for thread in threads:
+        thread.join(60)
+    assert order == [0.0, 5.0, 30.0]
+
+
+def test_idle_processes_end(pool):
+    pool.start()
+    process = pool.all[0].process
+    pool.rest(1000)
+    assert process.poll() is None
+    pool.rest(0)
+    assert process.poll() is not None
+    assert pool.all[0].process is None

@@ -1,0 +1,82 @@
+"""Results print on one screen, show a table in notebooks, and draw themselves."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import calib
+from calib import figures
+from calib.base.results import Drawn, Result
+
+_random = np.random.default_rng(0)
+PROBA = _random.dirichlet(np.ones(3), 400)
+Y = np.array([_random.choice(3, p=p) for p in PROBA])
+
+
+def results():
+    """One result of each kind that prints numbers of many rows."""
+    diagram = calib.reliability_diagram(Y, PROBA)
+    rule = calib.decide(Y, PROBA, accuracy=0.5)
+    groups = np.array(["a", "b"])[Y % 2]
+    return {
+        "floor": calib.noise_floor(Y, PROBA, n_resamples=1000, random_state=0),
+        "diagram": diagram,
+        "zoom": diagram.zoom(int(diagram.bin[-1])),
+        "sweep": calib.ece_sweep(Y, PROBA, n_bins=range(5, 26)),
+        "classes": calib.class_table(Y, PROBA, n_resamples=20),
+        "interval": calib.error_interval(Y, PROBA),
+        "slices": calib.slices(Y, PROBA, groups, n_resamples=20),
+        "rule": rule,
+        "risk": calib.risk_coverage(Y, PROBA),
+        "validity": calib.validity_curve(Y, PROBA),
+        "problems": calib.reduce_to_binary(Y, PROBA, "top-label"),
+        "rows": calib.Predictions(PROBA, Y),
+        "top": calib.TopLabelPrediction(PROBA.argmax(axis=1), PROBA.max(axis=1), Y),
+        "advice": calib.recommend(PROBA, Y, methods={"TS": calib.TemperatureScaling()}),
+    }
+
+
+def test_every_result_prints_on_one_screen():
+    for name, one in results().items():
+        assert len(repr(one)) < 2000, (name, len(repr(one)))
+        assert "..., " not in repr(one) or len(repr(one)) < 2000
+        page = one._repr_html_() if hasattr(one, "_repr_html_") else ""
+        assert len(page) < 20_000, name
+    assert "1000" in repr(results()["floor"])
+    assert "observed=0." in repr(results()["floor"])
+
+
+def test_names_are_escaped_in_notebooks():
+    groups = np.array(["<b>x</b>", "y"])[Y % 2]
+    page = calib.slices(Y, PROBA, groups, n_resamples=20)._repr_html_()
+    assert "<b>x" not in page
+
+
+def test_results_with_a_figure_draw_it():
+    found = results()
+    drawn = {name: one for name, one in found.items() if isinstance(one, Drawn)}
+    assert {"floor", "diagram", "zoom", "sweep", "risk", "validity"} <= drawn.keys()
+    for name, one in drawn.items():
+        assert len(one.plot().data) > 0, name
+    diagram = found["diagram"]
+    expected = figures.reliability(diagram)
+    assert [list(t.y) for t in diagram.plot().data] == [list(t.y) for t in expected.data]
+    assert not hasattr(found["interval"], "plot")
+    every = {one.__name__ for one in Drawn.__subclasses__()}
+    assert every == figures.FIGURES.keys()
+
+
+@pytest.mark.parametrize("code", ["calib.noise_floor([0, 1], [0.2, 0.9], n_resamples=5)", "calib.ece"])
+def test_plotly_waits_for_the_first_figure(code):
+    program = f"import sys, calib; {code}; print('plotly' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_results_are_shortened_not_their_arrays():
+    assert issubclass(calib.NoiseFloor, Result)
+    assert len(results()["floor"].samples) == 1000

@@ -1,0 +1,163 @@
+"""Intervals of calibration errors: parts against loops and closed forms, coverage against known truth."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom, norm
+
+from benchmarks.interval_coverage import coverage
+from benchmarks.populations import (
+    Population,
+    at_error,
+    biased,
+    decided,
+    draw_labels,
+    few_scores,
+    one_class,
+    overconfident,
+    scores,
+)
+from calib import InputError, Predictions, ece, error_interval, reduce_to_binary
+from calib.evidence.binning import bin_statistics
+from calib.stats.intervals import SquaredGaps, binomial_deviation
+from tests import oracles
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 40])
+def test_deviation_of_a_binomial_is_the_sum_over_its_values(count):
+    for mean in (0.0, 0.05, 0.5, 0.61, 0.999, 1.0):
+        values = np.arange(count + 1)
+        expected = float(binom.pmf(values, count, mean) @ np.abs(values / count - mean))
+        assert binomial_deviation(np.array([count]), np.array([mean]))[0] == pytest.approx(
+            expected, abs=1e-14
+        )
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.3, 1.0])
+def test_deviation_of_a_weighted_row_whose_effective_count_is_rounded(mean):
+    count = np.nextafter(1.0, 0.0)
+    assert binomial_deviation(np.array([count]), np.array([mean])) == pytest.approx(2 * mean * (1 - mean))
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=6), st.floats(0.0, 1.0))
+def test_noise_adds_no_more_to_a_gap_than_the_binomial_deviation(chances, score):
+    """E|Y/n - s| <= |mean chance - s| + binomial deviation at s, whatever the chances of the rows."""
+    n = len(chances)
+    expected = 0.0
+    for outcomes in itertools.product((0, 1), repeat=n):
+        weight = math.prod(p if y else 1.0 - p for p, y in zip(chances, outcomes, strict=True))
+        expected += weight * abs(sum(outcomes) / n - score)
+    bias = float(binomial_deviation(np.array([n]), np.array([score]))[0])
+    assert expected <= abs(sum(chances) / n - score) + bias + 1e-12
+
+
+@pytest.mark.parametrize("notion", oracles.NOTIONS)
+def test_squared_error_is_the_mean_over_pairs_of_rows(notion):
+    proba, y = oracles.random_predictions(np.random.default_rng(3), 60, 3, digits=2)
+    problems = reduce_to_binary(y, proba, notion)
+    table = SquaredGaps.of(problems, bin_statistics(problems, n_bins=4))
+    residuals = problems.outcomes - problems.scores.astype(float)
+    total, pairs_of_cells, entries = 0.0, 0.0, 0
+    for cell in range(len(table.count)):
+        in_cell = residuals[table.cell == cell]
+        assert len(in_cell) > 1
+        products = [a * b for a, b in itertools.permutations(in_cell, 2)]
+        total += len(in_cell) * sum(products) / len(products)
+        entries += len(in_cell)
+        pairs_of_cells += len(products)
+    assert pairs_of_cells > 0
+    assert table.squared == pytest.approx(total / entries, abs=1e-12)
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile", "discrete"])
+@given(seed=st.integers(0, 10**6), n_samples=st.integers(1, 60), n_classes=st.integers(2, 12))
+def test_no_pool_has_a_single_row(strategy, seed, n_samples, n_classes):
+    proba, y = oracles.random_predictions(np.random.default_rng(seed), n_samples, n_classes, digits=2)
+    problems = reduce_to_binary(y, proba, "top-label")
+    table = SquaredGaps.of(problems, bin_statistics(problems, strategy=strategy))
+    assert table.count.sum() == n_samples
+    assert (table.count > 1).all() or n_samples == 1
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+@pytest.mark.parametrize("notion", oracles.NOTIONS)
+@given(seed=st.integers(0, 10**6), n_samples=st.integers(1, 80), n_classes=st.integers(2, 5))
+def test_interval_is_ordered_and_knows_no_order_of_rows(norm, notion, seed, n_samples, n_classes):
+    generator = np.random.default_rng(seed)
+    proba, y = oracles.random_predictions(generator, n_samples, n_classes, digits=1)
+    result = error_interval(y, proba, notion=notion, norm=norm)
+    assert 0.0 <= result.lower <= result.estimate <= result.upper <= 1.0
+    order = generator.permutation(n_samples)
+    again = error_interval(y[order], proba[order], notion=notion, norm=norm)
+    assert (again.lower, again.upper) == pytest.approx((result.lower, result.upper), abs=1e-9)
+    if norm == 1:
+        assert result.observed == pytest.approx(ece(y, proba, notion=notion), abs=1e-12)
+        assert result.estimate <= result.observed + 1e-12 or result.estimate == result.lower
+
+
+def test_one_cell_by_hand():
+    """100 rows that say 0.8, 50 of them right: gap 0.3, standard error 0.05; a little more is allowed for."""
+    result = error_interval(np.repeat([0, 1], [50, 50]), np.tile([0.8, 0.2], (100, 1)), notion="confidence")
+    assert result.observed == pytest.approx(0.3)
+    assert result.estimate == pytest.approx(0.3, abs=1e-6)
+    exact, widest = norm.ppf(0.975) * 0.05, norm.ppf(0.975) * 0.06
+    assert 0.3 - widest < result.lower < 0.3 - exact
+    assert 0.3 + exact < result.upper < 0.3 + widest
+
+
+@pytest.mark.parametrize(
+    ("proba", "pattern", "floors", "options"),
+    [
+        (scores(1, 1_000, 10), overconfident, 0.0, {}),
+        (scores(1, 1_000, 10), one_class, 0.5, {}),
+        (scores(1, 5_000, 10), overconfident, 1.6, {}),
+        (scores(2, 2_000, 2), biased, 1.5, {"notion": "class-wise"}),
+        (few_scores(4, 1_500, 5), biased, 1.0, {"strategy": "discrete"}),
+        (scores(3, 2_000, 100), biased, 1.0, {}),
+    ],
+)
+@pytest.mark.parametrize("norm", [1, 2])
+def test_interval_holds_the_true_error(proba, pattern, floors, options, norm):
+    """At least 93 % of draws, less three standard errors of 200 draws at 95 %."""
+    result = coverage(at_error("", proba, pattern, floors, **options), norm, 200)
+    assert result["coverage"] >= 0.93 - 3.0 * math.sqrt(0.95 * 0.05 / 200)
+
+
+def test_interval_says_what_cannot_be_used():
+    proba, y = oracles.random_predictions(np.random.default_rng(0), 20, 3)
+    with pytest.raises(InputError, match="norm must be 1"):
+        error_interval(y, proba, norm=3)
+    with pytest.raises(InputError, match="level must be inside"):
+        error_interval(y, proba, level=95)
+    assert error_interval(y, Predictions(proba, y)).frame().shape[0] == 1
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+@pytest.mark.parametrize("notion", ["confidence", "top-label", "class-wise"])
+@pytest.mark.parametrize("n_samples", [7, 60, 900])
+def test_interval_holds_the_plug_in_error_which_is_the_truth_where_rows_decide_their_labels(
+    norm, notion, n_samples
+):
+    """If each row has one possible label, drawing labels anew changes nothing: the plug-in error is exact."""
+    proba = scores(n_samples, n_samples, 4)
+    labels = draw_labels(proba, np.random.default_rng(1))
+    interval = error_interval(labels, proba, notion=notion, norm=norm)
+    assert interval.lower - 1e-9 <= interval.observed <= interval.upper + 1e-9
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+def test_interval_covers_where_people_mostly_agree_on_a_label(norm):
+    """Chances of rows in a cell differ: 80 % of each is a class that the scores do not show."""
+    proba = scores(5, 600, 5)
+    population = Population("agreed", proba, decided(proba, 0.8), "top-label", "uniform", 15)
+    truth, generator, missed = population.error(norm), np.random.default_rng(0), 0
+    for _ in range(40):
+        interval = error_interval(draw_labels(population.truth, generator), proba, norm=norm)
+        missed += not interval.lower <= truth <= interval.upper
+    assert missed <= 5

@@ -1,0 +1,49 @@
+"""The table of reported numbers: it says which estimator each is, and every table of numbers reads it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calib import bootstrap_interval, noise_floor, summarize
+from calib.answers.gate import METRICS
+from calib.answers.summary import SUMMARY_COLUMNS
+from calib.data.kinds import lacks
+from calib.data.predictions import TopLabelPrediction
+from calib.stats.measures import ECES, MEASURES
+from tests.oracles import random_predictions
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return random_predictions(np.random.default_rng(0), 300, 4)
+
+
+@pytest.mark.parametrize("key", [key for key in MEASURES if key != "conf_mce"])
+def test_options_of_a_number_give_the_number(rows, key):
+    proba, y = rows
+    if lacks("vectors", f"measure:{key}"):
+        proba, y = proba[:, 1], y == 1
+        assert lacks("binary", f"measure:{key}") is None
+    measure, summary = MEASURES[key], summarize(y, proba)
+    top = None if proba.ndim == 1 else TopLabelPrediction(proba.argmax(axis=1), proba.max(axis=1))
+    scores = top if key.startswith("top_") else proba
+    if measure.is_error:
+        options = {**measure.options, "notion": measure.notion, "n_resamples": 2}
+        number = noise_floor(y, proba, random_state=0, **options).observed
+    else:
+        number = bootstrap_interval(y, scores, metric=measure.metric, n_resamples=2).estimate
+    assert number == pytest.approx(getattr(summary, key), abs=1e-12)
+
+
+def test_every_table_reads_the_table():
+    of_table = [key for key in METRICS if key != "conf_mce"]  # a limit alone
+    assert [MEASURES[key].title for key in of_table] == [SUMMARY_COLUMNS[key] for key in of_table]
+    assert set(METRICS) == set(MEASURES)
+    titles = [one.title for one in MEASURES.values()]
+    assert len(set(titles)) == len(titles)
+    assert {notion: one.title for notion, one in ECES.items()} == {
+        "confidence": "conf-ECE",
+        "top-label": "TL-ECE",
+        "class-wise": "CW-ECE",
+    }
