@@ -1,18 +1,18 @@
-"""How close each binary calibrator comes to a known truth, on few and on many rows.
+"""How close each binary calibrator comes to a known truth.
 
 ``python -m benchmarks.binary_calibrators``: scores follow a beta law, outcomes a known curve of the score.
-Prints a Markdown table of the mean squared distance between calibrated and true probability, times 10,000,
-over ``--draws`` calibration samples of each size.
+Shown is the mean squared distance between calibrated and true probability, times 10,000, over the
+calibration samples.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from scipy.special import expit, logit
 
+from benchmarks.simulation import Draws, Table, main, mean
 from calib.calibrators.catalogue import BINARY
 
 TRUTHS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -29,30 +29,25 @@ def scores(random: np.random.Generator, n: int) -> np.ndarray:
     return random.beta(2.0, 1.2, n).clip(1e-4, 1.0 - 1e-4)
 
 
-def distances(method: str, truth: str, n: int, draws: int) -> np.ndarray:
-    """Return the mean squared distance to the truth in each draw, (draws,)."""
+def distances(truth: str, n: int, methods: Iterable[str] = tuple(BINARY)) -> Draws:
+    """Yield the mean squared distance to the truth of each method, times 10,000."""
     random, curve = np.random.default_rng(0), TRUTHS[truth]
     new = scores(random, 4_000)
-    found = np.empty(draws)
-    for draw in range(draws):
+    while True:
         s = scores(random, n)
-        fitted = BINARY[method].make().fit(s, random.random(n) < curve(s))
-        found[draw] = np.mean((fitted.predict(new) - curve(new)) ** 2)
-    return found
+        right = random.random(n) < curve(s)
+        fitted = {method: BINARY[method].make().fit(s, right) for method in methods}
+        yield {name: 1e4 * np.mean((one.predict(new) - curve(new)) ** 2) for name, one in fitted.items()}
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=40)
-    draws = parser.parse_args().draws
-    print("| truth | rows |", " | ".join(method.title for method in BINARY.values()), "|")
-    print("| :-- | --: |" + " --: |" * len(BINARY))
-    for truth in TRUTHS:
-        for n in SIZES:
-            means = [1e4 * distances(method, truth, n, draws).mean() for method in BINARY]
-            print(f"| {truth} | {n:,} |", " | ".join(f"{mean:.1f}" for mean in means), "|", flush=True)
-
+TABLES = [
+    Table(
+        ("truth", "rows"),
+        [(truth, n) for truth in TRUTHS for n in SIZES],
+        distances,
+        {method.title: (name, mean(".1f")) for name, method in BINARY.items()},
+    )
+]
 
 if __name__ == "__main__":
-    main()
+    main(40)

@@ -1,29 +1,32 @@
 """How often a calibrated model is "above noise": the size of the test by class-wise noise floors, at 5 %.
 
-``python -m benchmarks.floor_size``: scores stay fixed, labels are drawn anew from the truth, and each
-observed CW-ECE gets its p-value from the noise floor. Scores of histogram binning class by
-class do not sum to 1: labels follow one vector per row, scores are its mean over each cell. A second table
-is about scores of classes several of which can be true: labels of a row are independent, share a cause, or
-come together as often as their scores allow. ``--draws`` sets the draws of labels for each of the score sets
-(default 1,000), ``--sets`` their number (8).
+``python -m benchmarks.floor_size``: a draw is a set of scores, for which labels are drawn anew from the
+truth `LABELS` times; each observed CW-ECE gets its p-value from the noise floor. Scores of histogram
+binning class by class do not sum to 1: labels follow one vector per row, scores are its mean over each
+cell. The second table is about scores of classes several of which can be true: labels of a row are
+independent, share a cause, or come together as often as their scores allow.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from benchmarks.populations import draw_labels
-from calib.data.announcements import MultilabelPrediction
+from benchmarks.simulation import Draws, Table, main, rate
+from calib import MultilabelPrediction, ece, noise_floor
 from calib.evidence.binning import Strategy
-from calib.stats import ece, noise_floor
 from calib.stats.floors import LEVEL
 
 Make = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
+
+#: Draws of the labels of each set of scores.
+LABELS = 1_000
 
 
 def binned(chance: np.ndarray, n_bins: int) -> np.ndarray:
@@ -83,24 +86,16 @@ POPULATIONS: list[tuple[str, Strategy, Make]] = [
 DEPENDENCE = {"independent": 0.0, "share a cause": 0.5, "come together": 1.0}
 
 
-def size(make: Make, strategy: Strategy, sets: int, draws: int, *, n_resamples: int = 2_000) -> np.ndarray:
-    """Return the share of rejections at 5 % for each set of scores."""
-    rates = np.empty(sets)
-    for seed in range(sets):
+def size(name: str, strategy: Any, make: Make, labels: int = LABELS, n_resamples: int = 2_000) -> Draws:
+    """Yield the share of rejections at 5 % for each set of scores."""
+    options: Any = {"notion": "class-wise", "strategy": strategy}
+    for seed in count():
         generator = np.random.default_rng(seed)
         scores, truth = make(generator)
-        labels = np.stack([draw_labels(truth, generator) for _ in range(draws)])
-        floor = noise_floor(
-            labels[0],
-            scores,
-            notion="class-wise",
-            strategy=strategy,
-            n_resamples=n_resamples,
-            random_state=generator,
-        )
-        errors = [ece(each, scores, notion="class-wise", strategy=strategy) for each in labels]
-        rates[seed] = np.mean([replace(floor, observed=each).p_value <= LEVEL for each in errors])
-    return rates
+        drawn = np.stack([draw_labels(truth, generator) for _ in range(labels)])
+        floor = noise_floor(drawn[0], scores, n_resamples=n_resamples, random_state=generator, **options)
+        errors = [ece(each, scores, **options) for each in drawn]
+        yield {"rejected": np.mean([replace(floor, observed=each).p_value <= LEVEL for each in errors])}
 
 
 def several_true(scores: np.ndarray, dependence: float, generator: np.random.Generator) -> np.ndarray:
@@ -115,47 +110,34 @@ def several_true(scores: np.ndarray, dependence: float, generator: np.random.Gen
 
 
 def size_of_several(
-    n: int, n_classes: int, dependence: float, sets: int, draws: int, *, n_resamples: int = 1_000
-) -> np.ndarray:
-    """Return the share of rejections at 5 % for each set of scores of which several can be true."""
-    rates = np.empty(sets)
-    for seed in range(sets):
+    n: int, n_classes: int, words: str, labels: int = LABELS, n_resamples: int = 1_000
+) -> Draws:
+    """Yield the share of rejections at 5 % for each set of scores of which several can be true."""
+    for seed in count():
         generator = np.random.default_rng(seed)
         cause = generator.standard_normal((n, 1))
         scores = ndtr(0.7 * cause + 0.7 * ndtri(generator.random((n, n_classes))) - 0.5)
-        labels = [several_true(scores, dependence, generator) for _ in range(draws)]
-        rows = MultilabelPrediction(scores)
-        floor = noise_floor(
-            labels[0], rows, notion="class-wise", n_resamples=n_resamples, random_state=generator
-        )
-        errors = [ece(each, rows, notion="class-wise") for each in labels]
-        rates[seed] = np.mean(np.array(errors) > floor.quantile(0.95))
-    return rates
+        drawn = [several_true(scores, DEPENDENCE[words], generator) for _ in range(labels)]
+        rows, options = MultilabelPrediction(scores), {"n_resamples": n_resamples, "random_state": generator}
+        floor = noise_floor(drawn[0], rows, notion="class-wise", **options)
+        errors = [ece(each, rows, notion="class-wise") for each in drawn]
+        yield {"rejected": np.mean(np.array(errors) > floor.quantile(0.95))}
 
 
-def _printed(rates: np.ndarray) -> str:
-    shares = 100 * rates
-    return f"{shares.mean():.1f} % | {shares.min():.1f} % | {shares.max():.1f} %"
-
-
-def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=1_000)
-    parser.add_argument("--sets", type=int, default=8)
-    options = parser.parse_args()
-    print("| scores | cells | mean size | smallest | largest |")
-    print("| :-- | :-- | --: | --: | --: |")
-    for name, strategy, make in POPULATIONS:
-        rates = size(make, strategy, options.sets, options.draws)
-        print(f"| {name} | {strategy} | {_printed(rates)} |", flush=True)
-    print("\n| rows | classes | labels of a row | mean size | smallest | largest |")
-    print("| --: | --: | :-- | --: | --: | --: |")
-    for n, n_classes in ((300, 5), (2_000, 5), (1_000, 20)):
-        for words, dependence in DEPENDENCE.items():
-            rates = size_of_several(n, n_classes, dependence, options.sets, options.draws)
-            print(f"| {n:,} | {n_classes} | {words} | {_printed(rates)} |", flush=True)
-
+SIZES = {
+    "mean size (5 %)": ("rejected", rate),
+    "smallest": ("rejected", lambda rates: f"{100 * rates.min():.1f} %"),
+    "largest": ("rejected", lambda rates: f"{100 * rates.max():.1f} %"),
+}
+TABLES = [
+    Table(("scores", "cells"), POPULATIONS, size, SIZES),
+    Table(
+        ("rows", "classes", "labels of a row"),
+        [(*shape, words) for shape in ((300, 5), (2_000, 5), (1_000, 20)) for words in DEPENDENCE],
+        size_of_several,
+        SIZES,
+    ),
+]
 
 if __name__ == "__main__":
-    main()
+    main(8)

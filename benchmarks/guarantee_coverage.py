@@ -1,26 +1,22 @@
-"""How often the statements of a guarantee card fail, for bins as calib builds them.
+"""How often the statements of a guarantee card fail, for bins as calib builds them, with alpha = 10 %.
 
 ``python -m benchmarks.guarantee_coverage``: calibration rows are drawn anew from populations whose truth is
-known; alpha is 0.1. Prints a Markdown table: the share of draws in which the Clopper-Pearson intervals of
-the bins, or eps_2, miss the truth of any bin, the share of new rows farther from it than eps_1, and the mean
-error over its bound. A second table is about calibrators that condition on predicted class and group: a miss
-is one in any bin of any (class, group) that the card covers. ``--draws`` sets the draws for each row
-(default 1,000).
+known. Shown is the share of draws in which the Clopper-Pearson intervals of the bins, or eps_2, miss the
+truth of any bin, the share of new rows farther from it than eps_1, and the mean error over its bound. In
+the second table, of calibrators that condition on predicted class and group, a miss is one in any bin of
+any (class, group) that the card covers.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from calib.answers.guarantee_cards import guarantee_card
-from calib.calibrators.histogram import HistogramBinning
-from calib.calibrators.multiclass import MulticlassToBinary
-from calib.data.announcements import TopLabelPrediction
+from benchmarks.simulation import Draws, Table, main, mean, rate
+from calib import GuaranteeCard, HistogramBinning, MulticlassToBinary, TopLabelPrediction, guarantee_card
 
 ALPHA = 0.1
 
@@ -80,29 +76,28 @@ def truths() -> list[Truth]:
     ]
 
 
-def misses(truth: Truth, k: int, n: int, draws: int) -> dict[str, float]:
-    """Return how often each statement fails, and the mean error over its bound."""
-    generator = np.random.default_rng(0)
-    found = np.empty((draws, 5))
-    for draw in range(draws):
+def _against(truth: Truth, model: MulticlassToBinary, card: GuaranteeCard, problem: int) -> np.ndarray:
+    """Return whether intervals, and eps_2, miss in a problem; rows beyond eps_1, and the mean error."""
+    own = card.bins.problem == problem
+    shares, chance = truth.of_bins(model.calibrators_[problem].edges_)
+    gap, met = np.abs(card.bins.value[own] - chance), shares > 0
+    outside = (chance < card.bins.lower[own] - 1e-9) | (chance > card.bins.upper[own] + 1e-9)
+    beyond = shares[met][gap[met] > card.marginal[problem]].sum() / shares.sum()
+    error = shares[met] @ gap[met] / shares.sum()
+    return np.array([outside[met].any(), (gap > card.conditional[problem])[met].any(), beyond, error])
+
+
+def misses(name: str, k: int, n: int) -> Draws:
+    """Yield which statements fail, and the error over its bound."""
+    truth, generator = next(one for one in truths() if one.name == name), np.random.default_rng(0)
+    while True:
         scores, outcomes = truth.draw(n, generator)
         proba = np.column_stack([1.0 - scores, scores])
         model = MulticlassToBinary(HistogramBinning(points_per_bin=k), notion="class-wise")
         card = guarantee_card(model.fit(proba, outcomes.astype(int)), ALPHA)
-        own = card.bins.problem == 1
-        shares, chance = truth.of_bins(model.calibrators_[1].edges_)
-        gap = np.abs(card.bins.value[own] - chance)
-        met = shares > 0
-        outside = (chance < card.bins.lower[own] - 1e-9) | (chance > card.bins.upper[own] + 1e-9)
-        found[draw] = (
-            outside[met].any(),
-            (gap > card.conditional[1])[met].any(),
-            shares[met][gap[met] > card.marginal[1]].sum(),
-            shares[met] @ gap[met] / card.expected_ece[1],
-            card.reach[1] / card.conditional[1],
-        )
-    names = ("intervals", "eps_2", "eps_1", "error_over_bound", "reach_over_eps_2")
-    return dict(zip(names, found.mean(axis=0).tolist(), strict=True))
+        found = dict(zip(STATEMENTS, _against(truth, model, card, 1), strict=True))
+        found["error"] /= card.expected_ece[1]
+        yield found | {"reach": card.reach[1] / card.conditional[1]}
 
 
 #: By name, the share of each class and group, and which truths they have in turn.
@@ -114,73 +109,64 @@ CELLS: dict[str, tuple[np.ndarray, tuple[int, ...]]] = {
 }
 
 
-def misses_by_group(cells: str, k: int, n: int, draws: int) -> tuple[dict[str, float], float]:
-    """Return how often each statement fails over all (class, group), and the share of them covered."""
+def misses_by_group(cells: str, k: int, n: int) -> Draws:
+    """Yield which statements fail over all (class, group), and the share of them covered."""
     shares, kinds = CELLS[cells]
-    n_classes, n_groups = shares.shape
-    every = truths()
+    n_classes, every = len(shares), truths()
     # As in `NotionShape`: the problem of (group, class) is group * L + class.
     truth_of = [every[kinds[cell % len(kinds)]] for cell in range(shares.size)]
-    share_of = shares.T.ravel()
-    generator = np.random.default_rng(0)
-    found = np.empty((draws, 5))
-    for draw in range(draws):
+    share_of, generator = shares.T.ravel(), np.random.default_rng(0)
+    names = tuple(str(code) for code in range(n_classes))
+    while True:
         cell = generator.choice(share_of.size, n, p=share_of)
         scores, outcomes = np.empty(n), np.empty(n, dtype=bool)
-        for one, truth in enumerate(truth_of):
-            rows = np.flatnonzero(cell == one)
+        for problem, truth in enumerate(truth_of):
+            rows = np.flatnonzero(cell == problem)
             scores[rows], outcomes[rows] = truth.draw(len(rows), generator)
         label = cell % n_classes
-        names = tuple(str(code) for code in range(n_classes))
         model = MulticlassToBinary(HistogramBinning(points_per_bin=k), by=("class", "group"))
         top = TopLabelPrediction(label, scores, class_names=names)
         model.fit(top, np.where(outcomes, label, (label + 1) % n_classes), groups=cell // n_classes)
         card = guarantee_card(model, ALPHA)
-        covered = np.isfinite(card.marginal)
-        seen = np.array([False, False])
-        beyond = errors = bounds = 0.0
-        for one in np.flatnonzero(covered).tolist():
-            own = card.bins.problem == one
-            weight, chance = truth_of[one].of_bins(model.calibrators_[one].edges_)
-            gap, met = np.abs(card.bins.value[own] - chance), weight > 0
-            outside = (chance < card.bins.lower[own] - 1e-9) | (chance > card.bins.upper[own] + 1e-9)
-            seen |= [outside[met].any(), (gap > card.conditional[one])[met].any()]
-            beyond += share_of[one] * weight[met][gap[met] > card.marginal[one]].sum() / weight.sum()
-            errors += share_of[one] * (weight[met] @ gap[met]) / weight.sum()
-            bounds += share_of[one] * card.expected_ece[one]
-        reached = share_of[covered].sum()
-        found[draw] = (*seen, beyond / reached, errors / bounds, covered.mean())
-    means = found.mean(axis=0).tolist()
-    names_of = ("intervals", "eps_2", "eps_1", "error_over_bound")
-    return dict(zip(names_of, means[:4], strict=True)), means[4]
+        covered = np.flatnonzero(np.isfinite(card.marginal))
+        weight = share_of[covered]
+        missed, eps_2, beyond, error = np.array(
+            [_against(truth_of[problem], model, card, problem) for problem in covered.tolist()]
+        ).T
+        yield {
+            "covered": len(covered) / share_of.size,
+            "intervals": missed.any(),
+            "eps_2": eps_2.any(),
+            "eps_1": weight @ beyond / weight.sum(),
+            "error": weight @ error / (weight @ card.expected_ece[covered]),
+        }
 
 
-def _print_groups(draws: int) -> None:
-    heads = "k | n | covered | intervals miss | eps_2 fails | beyond eps_1 | error / bound"
-    print(f"\n| classes and groups | {heads} |\n| :-- | --: | --: | --: | --: | --: | --: | --: |")
-    for cells in CELLS:
-        for k, n in ((20, 1_000), (50, 4_000)):
-            found, covered = misses_by_group(cells, k, n, draws)
-            rates = " | ".join(f"{100 * found[name]:.1f} %" for name in ("intervals", "eps_2", "eps_1"))
-            start = f"| {cells} | {k} | {n:,} | {covered:.0%} | {rates}"
-            print(f"{start} | {found['error_over_bound']:.2f} |", flush=True)
-
-
-def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=1_000)
-    draws = parser.parse_args().draws
-    print("| truth | k | n | intervals miss | eps_2 fails | beyond eps_1 | error / bound | reach / eps_2 |")
-    print("| :-- | --: | --: | --: | --: | --: | --: | --: |")
-    for truth in truths():
-        for k, n in ((10, 500), (20, 400), (50, 500), (50, 5_000)):
-            found = misses(truth, k, n, draws)
-            shares = " | ".join(f"{100 * found[name]:.1f} %" for name in ("intervals", "eps_2", "eps_1"))
-            ratios = " | ".join(f"{found[name]:.2f}" for name in ("error_over_bound", "reach_over_eps_2"))
-            print(f"| {truth.name} | {k} | {n:,} | {shares} | {ratios} |", flush=True)
-    _print_groups(draws)
-
+STATEMENTS = ("intervals", "eps_2", "eps_1", "error")
+SHOWN = {
+    "intervals miss (up to 10 %)": ("intervals", rate),
+    "eps_2 fails (up to 10 %)": ("eps_2", rate),
+    "beyond eps_1 (up to 10 %)": ("eps_1", rate),
+    "error / bound": ("error", mean(".2f")),
+}
+TABLES = [
+    Table(
+        ("truth", "k", "n"),
+        [
+            (truth.name, *size)
+            for truth in truths()
+            for size in ((10, 500), (20, 400), (50, 500), (50, 5_000))
+        ],
+        misses,
+        SHOWN | {"reach / eps_2": ("reach", mean(".2f"))},
+    ),
+    Table(
+        ("classes and groups", "k", "n"),
+        [(cells, *size) for cells in CELLS for size in ((20, 1_000), (50, 4_000))],
+        misses_by_group,
+        {"covered": ("covered", mean(".0%"))} | SHOWN,
+    ),
+]
 
 if __name__ == "__main__":
-    main()
+    main(1_000)

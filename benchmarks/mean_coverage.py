@@ -1,28 +1,26 @@
 """How often 95 % intervals of mean scores hold the true mean, on either side.
 
-``python -m benchmarks.mean_coverage``: confidences that are mostly sure, with outcomes drawn from them; the
-mean is that of the log loss, of the Brier score, or of how much the log loss rises where confidences are
-sharpened. Beside `calib.stats.bootstrap.mean_limits` stands Student's interval. ``--draws`` sets the draws
-(default 1,000).
+``python -m benchmarks.mean_coverage``: confidences are mostly sure, with outcomes drawn from them; the mean
+is that of the log loss, of the Brier score, or of how much the log loss rises where confidences are
+sharpened. Beside `calib.stats.bootstrap.mean_limits` stands Student's interval.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 
 import numpy as np
 from scipy.special import expit, logit
 from scipy.stats import t as student
 
+from benchmarks.simulation import Draws, Table, main, rate
 from calib.stats.bootstrap import mean_limits
 
-#: Draws from which the true mean is taken, in rows.
+#: Rows from which the true mean is taken.
 TRUTH_ROWS = 4_000_000
 
 
 def log_loss(sure: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return the log loss of each row."""
     return -np.log(np.where(right, sure, 1.0 - sure))
 
 
@@ -32,7 +30,6 @@ def sharpened(sure: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def brier(sure: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return the squared error of each row."""
     return (right - sure) ** 2
 
 
@@ -43,32 +40,36 @@ VALUES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 }
 
 
-def drawn(values: Callable[[np.ndarray, np.ndarray], np.ndarray], *size: int, seed: int) -> np.ndarray:
-    """Draw values of rows."""
-    generator = np.random.default_rng(seed)
-    sure = np.clip(1.0 - generator.beta(0.3, 6.0, size), 1e-9, 1.0 - 1e-9)
-    return values(sure, generator.random(size) < sure)
+def coverage(name: str, n: int) -> Draws:
+    """Yield whether each interval holds the mean, or lies above or below."""
+
+    def values(rows: int, generator: np.random.Generator) -> np.ndarray:
+        sure = np.clip(1.0 - generator.beta(0.3, 6.0, rows), 1e-9, 1.0 - 1e-9)
+        return VALUES[name](sure, generator.random(rows) < sure)
+
+    truth, generator = values(TRUTH_ROWS, np.random.default_rng(1)).mean(), np.random.default_rng(n)
+    while True:
+        drawn = values(n, generator)
+        half = student.ppf(0.975, n - 1) * drawn.std(ddof=1) / np.sqrt(n)
+        lower, upper = (end.item() for end in mean_limits(drawn[None], 0.95))
+        found = {}
+        for of, low, high in (("", lower, upper), ("Student's, ", drawn.mean() - half, drawn.mean() + half)):
+            found |= {f"{of}covers": low <= truth <= high, f"{of}high": low > truth, f"{of}low": high < truth}
+        yield found
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=1_000)
-    draws = parser.parse_args().draws
-    print("| mean of | n | coverage | too high | too low | Student's | too high | too low |")
-    print("| :-- |" + " --: |" * 7)
-    for name, values in VALUES.items():
-        truth = drawn(values, TRUTH_ROWS, seed=1).mean()
-        for n in (100, 300, 2_000):
-            table = drawn(values, draws, n, seed=n)
-            half = student.ppf(0.975, n - 1) * table.std(axis=1, ddof=1) / np.sqrt(n)
-            plain = table.mean(axis=1) - half, table.mean(axis=1) + half
-            cells = []
-            for lower, upper in (mean_limits(table, 0.95), plain):
-                above, below = np.mean(lower > truth), np.mean(upper < truth)
-                cells += [1.0 - above - below, above, below]
-            print(f"| {name} | {n:,} | " + " | ".join(f"{100 * cell:.1f} %" for cell in cells) + " |")
-
+TABLES = [
+    Table(
+        ("mean of", "n"),
+        [(name, n) for name in VALUES for n in (100, 300, 2_000)],
+        coverage,
+        {
+            f"{of}{head}": (f"{of}{name}", rate)
+            for of in ("", "Student's, ")
+            for head, name in (("coverage (95 %)", "covers"), ("too high", "high"), ("too low", "low"))
+        },
+    )
+]
 
 if __name__ == "__main__":
-    main()
+    main(1_000)

@@ -96,16 +96,19 @@ class Population:
         """The cells, with outcomes of no meaning."""
         return bin_statistics(self.problems, n_bins=self.n_bins, strategy=self.strategy)
 
-    def error(self, norm: int) -> float:
-        """Return the true error of these cells given these scores."""
+    def gaps(self) -> np.ndarray:
+        """Return the true gap of each cell, chance minus score."""
         problems, cells = self.problems, self.cells
         owner = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
         event = owner if self.notion == "class-wise" else self.proba.argmax(axis=1)[problems.rows]
         chance = self.truth[problems.rows, event]
         if problems.weights is not None:
             chance = chance * problems.weights
-        gaps = np.add.reduceat(chance, cells.start) / cells.weight - cells.mean_score
-        return float((cells.share @ np.abs(gaps) ** norm) ** (1.0 / norm))
+        return np.add.reduceat(chance, cells.start) / cells.weight - cells.mean_score
+
+    def error(self, norm: int) -> float:
+        """Return the true error of these cells given these scores."""
+        return float((self.cells.share @ np.abs(self.gaps()) ** norm) ** (1.0 / norm))
 
     def floor(self) -> float:
         """Return about what a calibrated model of this size shows on average."""

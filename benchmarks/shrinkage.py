@@ -1,19 +1,18 @@
-"""What classes with too few rows should fall back to: ``python -m benchmarks.shrinkage``.
+"""What classes with too few rows should fall back to.
 
-Classes differ by a normal shift of their chance of being right; top-label histogram binning has no bin of
-its own for any of them. Prints, as a Markdown table, the root mean squared distance of the calibrated
-confidence from the true chance on fresh rows; ``--draws`` sets the draws of each row (default 20).
+``python -m benchmarks.shrinkage``: classes differ by a normal shift of their chance of being right;
+top-label histogram binning has no bin of its own for any of them. Shown is the root mean squared distance
+of the calibrated confidence from the true chance on fresh rows.
 """
 
 from __future__ import annotations
 
-import argparse
+from itertools import count
 
 import numpy as np
 
-from calib.calibrators.histogram import HistogramBinning
-from calib.calibrators.multiclass import MulticlassToBinary
-from calib.data.announcements import TopLabelPrediction
+from benchmarks.simulation import Draws, Table, main
+from calib import HistogramBinning, MulticlassToBinary, TopLabelPrediction
 
 FALLBACKS = ("identity", "pooled", "shrink")
 POINTS = 50
@@ -37,36 +36,34 @@ def population(
     )
 
 
-def distances(n_classes: int, per_class: int, spread: float, draws: int) -> list[float]:
-    """Return the root mean squared distance from the truth of each fallback."""
-    squares = np.zeros(len(FALLBACKS))
-    for draw in range(draws):
-        generator = np.random.default_rng(draw)
+def distances(n_classes: int, per_class: int, spread: float) -> Draws:
+    """Yield the mean squared distance from the truth of each fallback."""
+    for seed in count():
+        generator = np.random.default_rng(seed)
         shift = generator.normal(size=n_classes)
         rows, labels, _ = population(n_classes, per_class, spread, generator, shift)
         fresh, _, chance = population(n_classes, 20, spread, generator, shift)
-        for position, fallback in enumerate(FALLBACKS):
+        found = {}
+        for fallback in FALLBACKS:
             binary = HistogramBinning(points_per_bin=POINTS)
             fitted = MulticlassToBinary(binary, fallback=fallback).fit(rows, labels)
-            squares[position] += np.mean((fitted.predict_top(fresh).confidence - chance) ** 2) / draws
-    return np.sqrt(squares).tolist()
+            found[fallback] = np.mean((fitted.predict_top(fresh).confidence - chance) ** 2)
+        yield found
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=20)
-    draws = parser.parse_args().draws
-    print("| classes | rows of a class | spread of the log-odds | " + " | ".join(FALLBACKS) + " |")
-    print("| --: | --: | --: |" + " --: |" * len(FALLBACKS))
-    for n_classes in (20, 200, 1_000):
-        for per_class in (3, 10, 30):
-            for spread in (0.0, 0.3, 1.0):
-                found = distances(n_classes, per_class, spread, draws)
-                best = min(found)
-                cells = [f"**{one:.4f}**" if one == best else f"{one:.4f}" for one in found]
-                print(f"| {n_classes:,} | {per_class} | {spread:g} | " + " | ".join(cells) + " |", flush=True)
-
+TABLES = [
+    Table(
+        ("classes", "rows of a class", "spread of the log-odds"),
+        [
+            (size, rows, spread)
+            for size in (20, 200, 1_000)
+            for rows in (3, 10, 30)
+            for spread in (0.0, 0.3, 1.0)
+        ],
+        distances,
+        {name: (name, lambda squares: f"{np.sqrt(squares.mean()):.4f}") for name in FALLBACKS},
+    )
+]
 
 if __name__ == "__main__":
-    main()
+    main(20)

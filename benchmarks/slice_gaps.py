@@ -1,18 +1,20 @@
-"""How often the gaps between groups hold the truth, all at once: ``python -m benchmarks.slice_gaps``.
+"""How often the gaps between groups hold the truth, all at once.
 
-Scores, groups and weights stay fixed, labels are drawn anew from the known truth. Groups are of uneven sizes,
-the largest ten times the smallest; one of them, or every second, is overconfident.
-Prints a Markdown table; ``--draws`` sets the draws of each row (default 400).
+``python -m benchmarks.slice_gaps``: scores, groups and weights stay fixed, labels are drawn anew from the
+known truth. Groups are of uneven sizes, the largest ten times the smallest; one of them, or every second,
+is overconfident.
 """
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
 
 from benchmarks.populations import Population, draw_labels, overconfident, scores
-from calib.answers.gaps import slice_gaps
+from benchmarks.simulation import Draws, Table, main, mean, rate
+from calib import slice_gaps
+
+#: By how much the groups that are off are overconfident.
+SIZES = {"none": 0.0, "one": 1.0, "every second": 0.5}
 
 
 def population(
@@ -45,43 +47,48 @@ def true_gaps(
     return np.array(found)
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=400)
-    draws = parser.parse_args().draws
-    heads = ("all biases held", "all errors held", "wrong direction", "bias found", "error found", "width")
-    print("| n | groups | off | weights | " + " | ".join(heads) + " |")
-    print("| --: | --: | :-- | :-- |" + " --: |" * len(heads))
-    for n_samples in (600, 5_000):
-        for n_groups in (3, 20):
-            for off, size in (("none", 0.0), ("one", 1.0), ("every second", 0.5)):
-                for weighted in (False, True) if n_groups == 3 else (False,):
-                    _row(n_samples, n_groups, off, size, weighted, draws)
-
-
-def _row(n_samples: int, n_groups: int, off: str, size: float, weighted: bool, draws: int) -> None:
-    proba, truth, group = population(n_samples, n_groups, off, size)
-    generator, weights = np.random.default_rng(0), None
-    if weighted:
-        weights = np.exp(np.random.default_rng(7).normal(size=n_samples))
-    true = true_gaps(proba, truth, group, weights)
-    held, wrong, found, widths = [], [], [], []
-    for _ in range(draws):
+def held(n: int, n_groups: int, off: str, kind: str) -> Draws:
+    """Yield whether all intervals hold, a wrong direction is said, what is found, and the mean width."""
+    proba, truth, group = population(n, n_groups, off, SIZES[off])
+    weights = np.exp(np.random.default_rng(7).normal(size=n)) if kind == "lognormal" else None
+    true, generator = true_gaps(proba, truth, group, weights), np.random.default_rng(0)
+    while True:
         gaps = slice_gaps(draw_labels(truth, generator), proba, group, sample_weight=weights)
         low = np.column_stack([gaps.bias_lower, gaps.error_lower])
         high = np.column_stack([gaps.bias_upper, gaps.error_upper])
-        held.append(((low <= true) & (true <= high)).all(axis=0))
-        wrong.append((((low > 0) & (true <= 0)) | ((high < 0) & (true >= 0))).any())
-        found.append(((low > 0) | (high < 0)).mean(axis=0))
-        widths.append((high - low)[:, 0].mean())
-    shares = [*np.mean(held, axis=0), np.mean(wrong), *np.mean(found, axis=0)]
-    start = f"| {n_samples:,} | {n_groups} | {off} | {'lognormal' if weighted else 'none'} | "
-    print(
-        start + " | ".join(f"{100 * share:.1f} %" for share in shares) + f" | {np.mean(widths):.3f} |",
-        flush=True,
-    )
+        biases, errors = ((low <= true) & (true <= high)).all(axis=0)
+        bias, error = ((low > 0) | (high < 0)).mean(axis=0)
+        yield {
+            "biases": biases,
+            "errors": errors,
+            "wrong": (((low > 0) & (true <= 0)) | ((high < 0) & (true >= 0))).any(),
+            "bias": bias,
+            "error": error,
+            "width": (high - low)[:, 0].mean(),
+        }
 
+
+TABLES = [
+    Table(
+        ("n", "groups", "off", "weights"),
+        [
+            (n, n_groups, off, kind)
+            for n in (600, 5_000)
+            for n_groups in (3, 20)
+            for off in SIZES
+            for kind in (("none", "lognormal") if n_groups == 3 else ("none",))
+        ],
+        held,
+        {
+            "all biases held (95 %)": ("biases", rate),
+            "all errors held (95 %)": ("errors", rate),
+            "wrong direction (up to 5 %)": ("wrong", rate),
+            "bias found": ("bias", rate),
+            "error found": ("error", rate),
+            "width": ("width", mean(".3f")),
+        },
+    )
+]
 
 if __name__ == "__main__":
-    main()
+    main(400)

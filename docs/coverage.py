@@ -62,8 +62,8 @@ def page(tables: dict[str, str], draws: int) -> str:
         "# How often calib is right",
         "Statements such as an interval, a direction or a recommendation are checked in simulations whose "
         f"truth is known. `python -m docs.coverage --draws {draws}` (`docs/coverage.py`) writes this page "
-        "and takes a good half hour of processor time. A coverage of 95 % in 200 draws has a standard error "
-        "of 1.5 points, in 1,000 draws of 0.7; shares of 10 draws say little.",
+        "and takes a good half hour of processor time. Headings name the nominal level of a rate; beside "
+        "each rate stands its Monte Carlo standard error. Shares of 10 draws say little.",
     ]
     for script, title, about, share in SECTIONS:
         how = f"`python -m benchmarks.{script} --draws {max(int(draws * share), 1)}`"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.difference_coverage import Pair, coverage
 from benchmarks.populations import decided, draw_labels, overconfident, scores, softmax
+from benchmarks.simulation import means
 from calib import (
     HistogramBinning,
     InputError,
@@ -60,16 +61,16 @@ def pair(kind: str, n_samples: int) -> Pair:
     if kind == "binned":
         labels = draw_labels(fitted_on, np.random.default_rng(501))
         binning = MulticlassToBinary(HistogramBinning(points_per_bin=100)).fit(fitted_on, labels)
-        return Pair("", base, base, binning.predict_top(base), strategy_b="discrete")
+        return Pair(base, base, binning.predict_top(base), strategy_b="discrete")
     labels = draw_labels(overconfident(fitted_on, 0.6), np.random.default_rng(501))
     scaled = TemperatureScaling().fit(fitted_on, labels).predict_proba(base)
-    return Pair("", overconfident(base, 0.6), base, scaled)
+    return Pair(overconfident(base, 0.6), base, scaled)
 
 
 @pytest.mark.parametrize("kind", ["binned", "scaled"])
 def test_difference_holds_and_its_direction_is_right(kind):
     """Coverage of 93 % and wrong directions of 2.5 %, each within three standard errors of 200 draws."""
-    result = coverage(pair(kind, 1_000), 200)
+    result = means(coverage(pair(kind, 1_000)), 200)
     assert result["coverage"] >= 0.93 - 3.0 * math.sqrt(0.95 * 0.05 / 200)
     assert result["wrong"] <= 0.025 + 3.0 * math.sqrt(0.025 * 0.975 / 200)
     if kind == "scaled":
@@ -107,6 +108,6 @@ def test_a_model_that_knows_what_another_does_not_has_less_noise_between_rows():
     sure = 3.0 * np.eye(100)[np.repeat(np.arange(100), 3)]
     base = softmax(np.random.default_rng(424599603).normal(size=(300, 100)) + sure)
     truth = decided(base, 0.8)
-    result = coverage(Pair("", truth, base, truth, notion="class-wise"), 40)
+    result = means(coverage(Pair(truth, base, truth, notion="class-wise")), 40)
     assert result["coverage"] >= 0.93
     assert result["wrong"] == 0.0
