@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 # Modules are compiled when they are first imported: compiling all that is installed takes longer.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: run test pytest browser elsewhere thorough docs links pictures lint chromium package lowest newest heavy hashes audit clean
+.PHONY: run test pytest browser elsewhere speed thorough docs links pictures lint chromium package lowest newest heavy hashes audit clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/app.stamp
@@ -39,6 +39,12 @@ elsewhere: $(VENV)/dev.stamp
 thorough: export PYTEST := --cov
 thorough: export HYPOTHESIS_PROFILE := thorough
 thorough: test
+
+# Ratios of the times of the work tree to those of another commit, by turns.
+AGAINST ?=
+ROWS ?=
+speed: $(VENV)/dev.stamp
+	$(BIN)/python -m benchmarks.speed $(ROWS) $(if $(AGAINST),--against $(AGAINST))
 
 # The documentation site, in build/site; a warning is an error. `links` follows its links, and asks every outside
 # address; without a network it says that it could not.

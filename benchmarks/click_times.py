@@ -27,7 +27,7 @@ import numpy as np
 from playwright.sync_api import Page, WebSocket, sync_playwright
 
 from benchmarks.load.visitor import resident, served
-from benchmarks.side_by_side import HERE, machine, simulated
+from benchmarks.timing import HERE, machine, simulated
 from calib.datasets.example import EXAMPLE_TITLES
 from tests.browser.chromium import find
 from tests.browser.conftest import FLAGS

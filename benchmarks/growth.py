@@ -12,17 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.side_by_side import HERE, machine, simulated
+from benchmarks.timing import HERE, alone, fastest, machine, simulated
 
 RESULTS = HERE / "growth.json"
 PAGE = HERE.parent / "docs" / "growth.md"
@@ -56,22 +52,8 @@ def measure(name: str, rows: int, classes: int) -> dict[str, float]:
 
     proba, y = simulated(rows, classes)
     WORK[name](calib, proba[:1_000], y[:1_000])  # imports are no growth
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak is that of the call
-    before, seconds, peak = _status("VmRSS"), [], 0.0
-    while not seconds or (sum(seconds) < BUDGET and len(seconds) < 7):
-        start = time.perf_counter()
-        WORK[name](calib, proba, y)
-        seconds.append(time.perf_counter() - start)
-        peak = peak or max(_status("VmHWM") - before, 0.0)
-    return {"seconds": min(seconds), "bytes": peak, "matrix": float(proba.nbytes)}
-
-
-def _status(field: str) -> float:
-    """Return the memory that this process holds (VmRSS) or held at most (VmHWM), in bytes."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith(field + ":"):
-            return 1024.0 * int(line.split()[1])
-    return 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    seconds, _, taken = fastest({name: lambda: WORK[name](calib, proba, y)}, BUDGET)
+    return {"seconds": seconds[name], "bytes": taken, "matrix": float(proba.nbytes)}
 
 
 def exponent(points: list[dict[str, Any]], way: str) -> float:
@@ -87,10 +69,7 @@ def measured() -> dict[str, Any]:
     for way, sizes in WAYS.items():
         for name in WORK:
             for rows, classes in sizes:
-                one = ["--one", name, str(rows), str(classes)]
-                command = [sys.executable, "-W", "ignore", "-m", "benchmarks.growth", *one]
-                done = subprocess.run(command, capture_output=True, text=True, cwd=HERE.parent, check=True)
-                point = json.loads(done.stdout.strip().splitlines()[-1])
+                point = alone("benchmarks.growth", "--one", name, rows, classes)
                 results["points"].append(
                     {"way": way, "work": name, "rows": rows, "classes": classes, **point}
                 )

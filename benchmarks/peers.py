@@ -6,30 +6,25 @@ Times of errors are the fastest of five calls, those of calibrators of one call.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
 import calib
 from benchmarks.side_by_side import announced
+from benchmarks.timing import fastest, machine
 from calib.datasets import load_example, perfect
 
 N_BINS = 15
 
 
-def fastest(call: Callable[[], Any], repeats: int = 5) -> tuple[Any, float]:
+def timed(call: Callable[[], Any], turns: int = 5) -> tuple[Any, float]:
     """Return what a call gives, and its shortest time in seconds."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        result = call()
-        times.append(time.perf_counter() - start)
-    return result, min(times)
+    seconds, values, _ = fastest({"": call}, 60.0, turns)
+    return values[""], seconds[""]
 
 
 def estimators() -> dict[tuple[str, str], Callable[[np.ndarray, np.ndarray], float]]:
@@ -92,7 +87,7 @@ def errors() -> str:
         for one in data.values():
             proba = np.array(one.proba, dtype=np.float64)
             proba /= proba.sum(axis=1, keepdims=True)
-            value, taken = fastest(partial(estimate, one.labels, proba))
+            value, taken = timed(partial(estimate, one.labels, proba))
             cells.append(f"{value:.4f}")
             seconds = max(seconds, taken)
         rows.append((library, f"`{name}`", *cells, f"{1000 * seconds:.1f}"))
@@ -162,7 +157,7 @@ def repairs() -> str:
         y = test.labels
         rows.append((name, "no calibrator", *numbers(y, np.asarray(test.proba)), "-"))
         for (library, method), run in calibrators().items():
-            after, seconds = fastest(lambda run=run, fit=fit, test=test: run(fit, test), repeats=1)
+            after, seconds = timed(lambda run=run, fit=fit, test=test: run(fit, test), 1)
             rows.append((name, f"{library}: `{method}`", *numbers(y, after), f"{seconds:.2f}"))
     return table(("data", "calibrator", "Brier", "log loss", "accuracy", "l2 TL-ECE", "s"), rows)
 
@@ -180,13 +175,13 @@ def decompositions() -> str:
     rows = load_example("resnet").evaluation
     right, score = rows.label == rows.labels, np.asarray(rows.confidence, dtype=np.float64)
     problems = calib.reduce_to_binary(rows.labels, rows, "confidence")
-    curve, taken = fastest(lambda: calib.corp_curve(problems))
+    curve, taken = timed(lambda: calib.corp_curve(problems))
     parts = (curve.miscalibration, curve.discrimination, curve.uncertainty)
     lines = [("calib-diagnostics", "`corp_curve`", *(f"{part:.6f}" for part in parts), f"{1000 * taken:.1f}")]
     try:
         from model_diagnostics.scoring import SquaredError, decompose
 
-        found, taken = fastest(lambda: decompose(right.astype(float), score, scoring_function=SquaredError()))
+        found, taken = timed(lambda: decompose(right.astype(float), score, scoring_function=SquaredError()))
         cells = [f"{found[part][0]:.6f}" for part in ("miscalibration", "discrimination", "uncertainty")]
         lines.append(("model-diagnostics", "`decompose`", *cells, f"{1000 * taken:.1f}"))
     except ImportError:
@@ -196,13 +191,9 @@ def decompositions() -> str:
 
 def versions() -> str:
     """Say which versions ran."""
-    said = []
-    for name in ("scikit-learn", "netcal", "mapie", "probmetrics", "torchmetrics", "model-diagnostics"):
-        try:
-            said.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            said.append(f"{name} not installed")
-    return ", ".join([f"calib-diagnostics {calib.__version__}", *said])
+    peers = ("scikit-learn", "netcal", "mapie", "probmetrics", "torchmetrics", "model-diagnostics")
+    found = machine(*peers)["versions"]
+    return ", ".join(f"{name} {found.get(name, 'not installed')}" for name in ("calib-diagnostics", *peers))
 
 
 if __name__ == "__main__":

@@ -15,14 +15,14 @@ import json
 import os
 import resource
 import statistics
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from benchmarks.timing import alone
 
 L, GROUP = 10, 1_000_000
 
@@ -141,7 +141,9 @@ def main() -> None:
     kinds, runs = options.runs.split(","), {}
     for turn in range(options.repeat):
         for workers, what in itertools.product((1, 2), kinds if turn % 2 == 0 else kinds[::-1]):
-            runs.setdefault((workers, what), []).append(alone(what, pattern, workers, options.cap))
+            runs.setdefault((workers, what), []).append(
+                alone("benchmarks.scale_speed", "--cap", options.cap, "--one", what, pattern, workers)
+            )
     first = {workers: median(runs[workers, kinds[0]], "seconds") for workers in (1, 2)}
     titles = f"{'workers':>8}{'seconds':>10}{'rows/s':>14}{'cpu s':>8}{'peak MiB':>10}"
     print(f"{'':<12}{titles}{'x ' + kinds[0]:>15}")
@@ -152,15 +154,6 @@ def main() -> None:
             f"{median(found, 'processor'):>8.1f}{max(run['peak_mib'] for run in found):>10.0f}"
             f"{seconds / first[workers]:>15.2f}"
         )
-
-
-def alone(what: str, pattern: str, workers: int, cap: int) -> dict[str, float]:
-    """Run one of `RUNS` in a process of its own, and return what it took."""
-    command = [sys.executable, "-m", "benchmarks.scale_speed", "--cap", str(cap)]
-    done = subprocess.run(
-        [*command, "--one", what, pattern, str(workers)], capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
 
 
 def median(runs: list[dict[str, float]], what: str) -> float:

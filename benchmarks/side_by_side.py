@@ -13,21 +13,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
-import resource
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-HERE = Path(__file__).resolve().parent
+from benchmarks.timing import HERE, Calls, alone, fastest, machine, simulated
+
 RESULTS = HERE / "side_by_side.json"
 PAGE = HERE.parent / "docs" / "speed.md"
 PEERS = ("torchmetrics", "netcal", "scikit-learn", "probmetrics")
@@ -35,32 +32,13 @@ PEERS = ("torchmetrics", "netcal", "scikit-learn", "probmetrics")
 #: Seconds that calls by turns may take; each is made at least once.
 BUDGET = 20.0
 
-Calls = dict[str, Callable[[], Any]]
-
-
-def simulated(rows: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return float32 scores of a softmax and labels drawn from them."""
-    rng = np.random.default_rng(17)
-    proba = 2.5 * rng.standard_normal((rows, classes), dtype=np.float32)
-    proba -= proba.max(axis=1, keepdims=True)
-    np.exp(proba, out=proba)
-    proba /= proba.sum(axis=1, keepdims=True)
-    drawn = rng.random((rows, 1), dtype=np.float32)
-    labels = np.concatenate(
-        [
-            (proba[at : at + 5_000].cumsum(axis=1) > drawn[at : at + 5_000]).argmax(axis=1)
-            for at in range(0, rows, 5_000)
-        ]
-    )
-    return proba, labels
-
 
 def error(notion: str) -> Callable[[int, int], Calls]:
     def calls(rows: int, classes: int) -> Calls:
         import calib
 
         proba, y = simulated(rows, classes)
-        found: Calls = {"calib": lambda: calib.ece(y, proba, notion=notion)}
+        found: dict[str, Any] = {"calib": lambda: calib.ece(y, proba, notion=notion)}
         with suppress(ImportError):
             import torch
             from torchmetrics.functional.classification import multiclass_calibration_error
@@ -81,10 +59,7 @@ def class_wise(rows: int, classes: int) -> Calls:
     import calib
 
     proba, y = simulated(rows, classes)
-    return {
-        "calib": lambda: calib.ece(y, proba, notion="class-wise"),
-        "one read": lambda: float(proba.max()),
-    }
+    return {"calib": lambda: calib.ece(y, proba, notion="class-wise"), "one read": lambda: float(proba.max())}
 
 
 def floor(rows: int, classes: int) -> Calls:
@@ -100,7 +75,7 @@ def histogram_fit(notion: str) -> Callable[[int, int], Calls]:
 
         proba, y = simulated(rows, classes)
         model = calib.MulticlassToBinary(calib.HistogramBinning(points_per_bin=100), notion=notion)
-        found: Calls = {"calib": lambda: model.fit(proba, y)}
+        found: dict[str, Any] = {"calib": lambda: model.fit(proba, y)}
         with suppress(ImportError):
             from netcal.binning import HistogramBinning
 
@@ -115,7 +90,7 @@ def histogram_predict(rows: int, classes: int) -> Calls:
 
     proba, y = simulated(rows, classes)
     model = calib.MulticlassToBinary(calib.HistogramBinning(points_per_bin=100)).fit(proba, y)
-    found: Calls = {"calib": lambda: model.predict_top(proba)}
+    found: dict[str, Any] = {"calib": lambda: model.predict_top(proba)}
     with suppress(ImportError):
         from netcal.binning import HistogramBinning
 
@@ -155,7 +130,7 @@ def temperature(rows: int, classes: int) -> Calls:
     def loss_of(apply: Callable[[np.ndarray], Any]) -> Callable[[], float]:
         return lambda: calib.log_loss(y, np.asarray(apply(proba), np.float64))
 
-    found: Calls = {
+    found: dict[str, Any] = {
         "calib": lambda: loss_of(calib.TemperatureScaling().fit(proba, y).predict_proba),
         "scikit-learn": lambda: loss_of(announced("temperature")(proba, y).predict_proba),
     }
@@ -264,46 +239,13 @@ ROWS: dict[str, tuple[str, tuple[int, int], Callable[[int, int], Calls]]] = {
 def measure(name: str) -> dict[str, Any]:
     """Make the calls of a row by turns; return the fastest seconds of each, and the memory it took."""
     _, (rows, classes), make = ROWS[name]
-    calls = make(rows, classes)
-    seconds: dict[str, list[float]] = {peer: [] for peer in calls}
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    beyond, values, spent = 0.0, {}, 0.0
-    for turn in range(7):
-        for peer, call in calls.items():
-            if min(seconds[peer], default=0.0) > BUDGET / 4:
-                continue  # a call of many seconds is made once
-            start = time.perf_counter()
-            values[peer] = call()
-            seconds[peer].append(time.perf_counter() - start)
-            spent += seconds[peer][-1] if seconds[peer][-1] <= BUDGET / 4 else 0.0
-            if turn == 0 and peer == "calib":
-                beyond = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
-        if spent > BUDGET:
-            break
-    found: dict[str, Any] = {"seconds": {peer: min(times) for peer, times in seconds.items()}}
+    seconds, values, memory = fastest(make(rows, classes), BUDGET)
+    found: dict[str, Any] = {"seconds": seconds}
     if make is temperature:
         found["log_loss"] = {peer: loss() for peer, loss in values.items()}
     if rows:
-        found["memory"] = max(beyond, 0.0) / (4 * rows * classes)
+        found["memory"] = memory / (4 * rows * classes)
     return found
-
-
-def machine() -> dict[str, Any]:
-    """Say what ran where."""
-    versions = {"calib-diagnostics": None, "numpy": None} | dict.fromkeys(PEERS)
-    for name in versions:
-        with suppress(PackageNotFoundError):
-            versions[name] = version(name)
-    if versions["calib-diagnostics"] is None:
-        import calib
-
-        versions["calib-diagnostics"] = calib.__version__
-    return {
-        "date": date.today().isoformat(),
-        "processors": len(os.sched_getaffinity(0)),
-        "python": platform.python_version(),
-        "versions": {name: one for name, one in versions.items() if one},
-    }
 
 
 def page(results: dict[str, Any]) -> str:
@@ -354,17 +296,6 @@ def _losses(rows: dict[str, Any]) -> str:
     )
 
 
-def measured(names: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the measurement of each row, made in a process of its own."""
-    for name in names:
-        command = [sys.executable, "-W", "ignore", "-m", "benchmarks.side_by_side", "--one", name]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=HERE.parent)
-        if done.returncode:
-            print(f"{name}: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
-            continue
-        yield name, json.loads(done.stdout.strip().splitlines()[-1])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)}; by default all")
@@ -377,10 +308,11 @@ def main() -> None:
         return
     results: dict[str, Any] = json.loads(options.json.read_text()) if options.json.exists() else {"rows": {}}
     if not options.page:
-        for name, row in measured(options.rows or list(ROWS)):
+        for name in options.rows or list(ROWS):
+            row = alone("benchmarks.side_by_side", "--one", name)
             print(name, json.dumps(row), flush=True)
             results["rows"][name] = row
-            results["machine"] = machine()
+            results["machine"] = machine(*PEERS)
             options.json.write_text(json.dumps(results, indent=1) + "\n")
     if options.json == RESULTS:
         PAGE.write_text(page(results))

@@ -1,6 +1,6 @@
 """How long a fit takes: library, pages and command line warn, and recommendations leave out, by one table.
 
-Seconds of processor time were measured on a 2.5 GHz processor (``benchmarks/scaling_times.py``, and fits of
+Seconds of processor time were measured on a 2.5 GHz processor (``benchmarks/speed.py``, and fits of
 50,000 rows class by class); they are good to a factor of two or three.
 """
 
