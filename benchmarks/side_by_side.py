@@ -33,11 +33,8 @@ PEERS = ("torchmetrics", "netcal", "scikit-learn", "probmetrics")
 BUDGET = 20.0
 
 
-def error(notion: str) -> Callable[[int, int], Calls]:
-    def calls(rows: int, classes: int) -> Calls:
-        import calib
-
-        proba, y = simulated(rows, classes)
+def error(notion: str) -> Callable[[Any, Any, Any], Calls]:
+    def calls(calib: Any, proba: Any, y: Any) -> Calls:
         found: dict[str, Any] = {"calib": lambda: calib.ece(y, proba, notion=notion)}
         with suppress(ImportError):
             import torch
@@ -45,7 +42,9 @@ def error(notion: str) -> Callable[[int, int], Calls]:
 
             torch.set_num_threads(len(os.sched_getaffinity(0)))
             target, scores = torch.from_numpy(y), torch.from_numpy(proba)
-            found["torchmetrics"] = lambda: multiclass_calibration_error(scores, target, classes, n_bins=15)
+            found["torchmetrics"] = lambda: multiclass_calibration_error(
+                scores, target, proba.shape[1], n_bins=15
+            )
         with suppress(ImportError):
             from netcal.metrics import ECE
 
@@ -55,25 +54,16 @@ def error(notion: str) -> Callable[[int, int], Calls]:
     return calls
 
 
-def class_wise(rows: int, classes: int) -> Calls:
-    import calib
-
-    proba, y = simulated(rows, classes)
+def class_wise(calib: Any, proba: Any, y: Any) -> Calls:
     return {"calib": lambda: calib.ece(y, proba, notion="class-wise"), "one read": lambda: float(proba.max())}
 
 
-def floor(rows: int, classes: int) -> Calls:
-    import calib
-
-    proba, y = simulated(rows, classes)
+def floor(calib: Any, proba: Any, y: Any) -> Calls:
     return {"calib": lambda: calib.noise_floor(y, proba, notion="class-wise", random_state=0)}
 
 
-def histogram_fit(notion: str) -> Callable[[int, int], Calls]:
-    def calls(rows: int, classes: int) -> Calls:
-        import calib
-
-        proba, y = simulated(rows, classes)
+def histogram_fit(notion: str) -> Callable[[Any, Any, Any], Calls]:
+    def calls(calib: Any, proba: Any, y: Any) -> Calls:
         model = calib.MulticlassToBinary(calib.HistogramBinning(points_per_bin=100), notion=notion)
         found: dict[str, Any] = {"calib": lambda: model.fit(proba, y)}
         with suppress(ImportError):
@@ -85,10 +75,7 @@ def histogram_fit(notion: str) -> Callable[[int, int], Calls]:
     return calls
 
 
-def histogram_predict(rows: int, classes: int) -> Calls:
-    import calib
-
-    proba, y = simulated(rows, classes)
+def histogram_predict(calib: Any, proba: Any, y: Any) -> Calls:
     model = calib.MulticlassToBinary(calib.HistogramBinning(points_per_bin=100)).fit(proba, y)
     found: dict[str, Any] = {"calib": lambda: model.predict_top(proba)}
     with suppress(ImportError):
@@ -122,10 +109,7 @@ def announced(method: str) -> Any:
     return fitted
 
 
-def temperature(rows: int, classes: int) -> Calls:
-    import calib
-
-    proba, y = simulated(rows, classes)
+def temperature(calib: Any, proba: Any, y: Any) -> Calls:
 
     def loss_of(apply: Callable[[np.ndarray], Any]) -> Callable[[], float]:
         return lambda: calib.log_loss(y, np.asarray(apply(proba), np.float64))
@@ -145,17 +129,11 @@ def temperature(rows: int, classes: int) -> Calls:
     return found
 
 
-def vector(rows: int, classes: int) -> Calls:
-    import calib
-
-    proba, y = simulated(rows, classes)
+def vector(calib: Any, proba: Any, y: Any) -> Calls:
     return {"calib": lambda: calib.VectorScaling().fit(proba, y)}
 
 
-def one_row(rows: int, classes: int) -> Calls:
-    import calib
-
-    proba, y = simulated(rows, classes)
+def one_row(calib: Any, proba: Any, y: Any) -> Calls:
     top = calib.MulticlassToBinary(calib.HistogramBinning()).fit(proba, y)
     whole = calib.MulticlassToBinary(calib.HistogramBinning(), notion="class-wise").fit(proba, y)
     other = announced("isotonic")(proba, y)
@@ -171,10 +149,7 @@ def one_row(rows: int, classes: int) -> Calls:
     }
 
 
-def check(rows: int, classes: int) -> Calls:
-    import calib
-
-    proba, y = simulated(rows, classes)
+def check(calib: Any, proba: Any, y: Any) -> Calls:
     shared = proba.copy()
     shared.flags.writeable = False
     return {
@@ -185,17 +160,14 @@ def check(rows: int, classes: int) -> Calls:
     }
 
 
-def fingerprint(rows: int, classes: int) -> Calls:
-    import calib
-
-    proba, y = simulated(rows, classes)
+def fingerprint(calib: Any, proba: Any, y: Any) -> Calls:
     return {
         "calib": lambda: calib.Predictions(proba, y).fingerprint,
         "one read": lambda: float(proba.max()),
     }
 
 
-def imported(rows: int, classes: int) -> Calls:
+def imported(calib: Any, proba: Any, y: Any) -> Calls:
     def start(name: str) -> Callable[[], Any]:
         return lambda: subprocess.run([sys.executable, "-c", f"import {name}"], check=True, cwd=HERE.parent)
 
@@ -208,7 +180,7 @@ def imported(rows: int, classes: int) -> Calls:
 
 
 #: By the name of a row: what it is, its size, and what makes the calls.
-ROWS: dict[str, tuple[str, tuple[int, int], Callable[[int, int], Calls]]] = {
+ROWS: dict[str, tuple[str, tuple[int, int], Callable[[Any, Any, Any], Calls]]] = {
     "conf-ece": ("conf-ECE from an array", (1_000_000, 10), error("confidence")),
     "tl-ece": ("TL-ECE from an array (peers: conf-ECE)", (1_000_000, 10), error("top-label")),
     "conf-ece-wide": ("conf-ECE from an array", (50_000, 1_000), error("confidence")),
@@ -238,8 +210,11 @@ ROWS: dict[str, tuple[str, tuple[int, int], Callable[[int, int], Calls]]] = {
 
 def measure(name: str) -> dict[str, Any]:
     """Make the calls of a row by turns; return the fastest seconds of each, and the memory it took."""
+    import calib
+
     _, (rows, classes), make = ROWS[name]
-    seconds, values, memory = fastest(make(rows, classes), BUDGET)
+    arrays = simulated(rows, classes) if rows else (None, None)
+    seconds, values, memory = fastest(make(calib, *arrays), BUDGET)
     found: dict[str, Any] = {"seconds": seconds}
     if make is temperature:
         found["log_loss"] = {peer: loss() for peer, loss in values.items()}
