@@ -61,7 +61,7 @@ class ClassTable(Result):
     accuracy, confidence : (L,) float64 arrays
         Accuracy and mean confidence where the class is predicted; NaN if it never is.
     class_ece : (L,) float64 array
-        TL-ECE of the class, E[|P(Y = l | c = l, h) - h| | c = l]; NaN if never predicted.
+        TL-ECE of the class, E[``|P(Y = l | c = l, h) - h|`` | c = l]; NaN if never predicted.
     floor, floor_upper : (L,) float64 arrays
         Mean and 95 % quantile of `class_ece` for a perfectly calibrated model with these scores.
     p_value : (L,) float64 array

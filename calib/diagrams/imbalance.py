@@ -76,7 +76,7 @@ class ClassBinning(Result):
         return np.divide(self.n_calibration, self.n_bins, out=empty, where=self.n_bins > 0)
 
     def validity(self, label: int | None = None, *, base: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Return the validity plot V(eps): share of rows whose cell's |accuracy - confidence| <= eps.
+        """Return the validity plot V(eps): share of rows whose cell's ``|accuracy - confidence|`` <= eps.
 
         Parameters
         ----------

@@ -49,7 +49,7 @@ class ReliabilityDiagram(Drawn):
     accuracy_lower, accuracy_upper : float64 arrays
         95 % Wilson interval of the accuracy; with weights, of the effective number of rows.
     delta : float64 array
-        Delta_b, the share-weighted mean over predicted classes of |accuracy - confidence|.
+        Delta_b, the share-weighted mean over predicted classes of ``|accuracy - confidence|``.
     top_label : float64 array
         conf_b + Delta_b where acc_b > conf_b, else conf_b - Delta_b: the red plus of Figure 1a.
     conf_ece, tl_ece : float
