@@ -86,7 +86,7 @@ class Drawing(go.Figure):
         Raises
         ------
         ValueError
-            If the template has defaults of traces, which that of `calib.diagrams.figures.style` has not.
+            If the template has defaults of traces, which the template of `style.py` has not.
         """
         drawn = self.to_dict()
         defaults = drawn["layout"].get("template", {})
