@@ -22,6 +22,7 @@ from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.data.announcements import Announcement, BinaryPrediction, ConfidencePrediction
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Predictions, score_matrix, weighted_rows
+from calib.data.splits import stratified_folds
 from calib.data.validation import as_labels, binary_outcomes, check_choice, check_count
 from calib.evidence.reductions import event_scores, reduce_to_binary
 from calib.stats.errors import weighted_mean
@@ -195,6 +196,7 @@ def recommend(
     methods: Mapping[str, Any] | None = None,
     score: str = "brier",
     sample_weight: Any = None,
+    cluster: Any = None,
     max_rows: int | None = None,
     random_state: int = 0,
     progress: Callable[[float, str], object] | None = None,
@@ -215,6 +217,9 @@ def recommend(
         The score of whole vectors that decides, see `calib.answers.calibrated.vector_losses`.
     sample_weight : (n,) array_like of float, optional
         Weights of the rows, as for `calib.ece`. Candidates that cannot use them are left out.
+    cluster : (n,) array_like, optional
+        Ids of what rows belong together, as for `calib.Predictions`: by default those of `proba`. They are in
+        one fold.
     max_rows : int, optional
         Try the candidates on about so many rows, a stratified sample, where there are more.
     random_state : int
@@ -257,20 +262,21 @@ def recommend(
     'TL-Platt'
     """
     check_choice(score, ("brier", "log_loss"), "score")
-    rows, labels, weights = _labelled(proba, y, sample_weight)
+    rows, labels, weights = _labelled(proba, y, sample_weight, cluster)
     data = rows.proba if isinstance(rows, Predictions) else rows
     if rows.n_samples < LEAST_ROWS:
         raise InputError(
             f"a recommendation needs at least {LEAST_ROWS} calibration rows; got {rows.n_samples}"
         )
     size = rows.n_scores
-    sample = tried_rows(labels, size, max_rows, random_state)
+    sample = tried_rows(labels, size, max_rows, random_state, rows.cluster)
     tried, codes = data[sample], labels[sample]
     of_tried = None if weights is None else weights[sample]
     if methods is None and not isinstance(rows, Predictions):
         methods = methods_of_kind(rows.kind, None)
     candidates, left_out = _candidates(methods, len(codes), size // rows.n_samples)
-    fold = _folds(codes, N_FOLDS, random_state)
+    of_folds = None if rows.cluster is None else rows.cluster[sample]
+    fold = stratified_folds(codes, N_FOLDS, random_state, of_folds)
     losses = {NONE: vector_losses(codes, tried, tried)}
     of_candidates, numbers = _cross_validated(candidates, tried, codes, fold, of_tried, left_out, progress)
     losses |= of_candidates
@@ -417,7 +423,9 @@ def choose_points_per_bin(
     )
 
 
-def _labelled(proba: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
+def _labelled(
+    proba: Any, y: Any, sample_weight: Any, cluster: Any = None
+) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Return labelled predictions, their labels, and the weights of the rows that count."""
     rows: Any = proba
     if isinstance(proba, ConfidencePrediction):
@@ -429,8 +437,10 @@ def _labelled(proba: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, 
     else:
         rows = proba if isinstance(proba, Predictions) else Predictions(score_matrix(proba, "proba"))
         labels = as_labels(y, rows.n_samples, rows.n_classes)
+        rows = rows if cluster is None else rows.with_cluster(cluster)
         labels, rows, weights = weighted_rows(labels, rows, sample_weight)
         return rows, labels, weights
+    rows = rows if cluster is None else rows.with_cluster(cluster)
     labels, rows, weights = weighted_rows(rows.labels, rows, sample_weight)
     return rows, labels, weights
 
@@ -443,19 +453,25 @@ def _fitted(calibrator: Any, data: Any, labels: np.ndarray, weights: np.ndarray 
 
 
 def tried_rows(
-    labels: np.ndarray, n_scores: int, max_rows: int | None = None, random_state: int = 0
+    labels: np.ndarray,
+    n_scores: int,
+    max_rows: int | None = None,
+    random_state: int = 0,
+    cluster: np.ndarray | None = None,
 ) -> np.ndarray | slice:
-    """Return the rows on which `recommend` tries its candidates: all, or a stratified sample."""
+    """Return the rows on which `recommend` tries its candidates: all, or a stratified sample of clusters."""
     n_folds = -(-n_scores // MOST_TRIED)
     if max_rows is not None:
         n_folds = max(n_folds, len(labels) // max(check_count(max_rows, "max_rows"), LEAST_ROWS))
-    return np.flatnonzero(_folds(labels, n_folds, random_state) == 0) if n_folds > 1 else slice(None)
+    if n_folds <= 1:
+        return slice(None)
+    return np.flatnonzero(stratified_folds(labels, n_folds, random_state, cluster) == 0)
 
 
 def quick_rows(rows: Announcement) -> Announcement:
     """Return the rows on which a first answer tries its candidates: all, or a stratified sample."""
     most = min(QUICK_ROWS, QUICK_SCORES * rows.n_samples // rows.n_scores)
-    return rows[tried_rows(rows.labels, rows.n_scores, most)]
+    return rows[tried_rows(rows.labels, rows.n_scores, most, cluster=rows.cluster)]
 
 
 def quick_methods(kind: str, n_classes: int) -> dict[str, Any]:
@@ -509,16 +525,6 @@ def _is_light(calibrator: Any, parameters: int, n_classes: int) -> bool:
     if isinstance(calibrator, MulticlassToBinary):
         return calibrator.notion in TOP_NOTIONS
     return 0 < parameters < n_classes
-
-
-def _folds(labels: np.ndarray, n_folds: int, random_state: int) -> np.ndarray:
-    """Fold of each row, at random and stratified: folds differ by at most one row in every class."""
-    order = np.random.default_rng(random_state).permutation(len(labels))
-    strata = labels if labels.ndim == 1 else labels.sum(axis=1)
-    order = order[np.argsort(strata[order], kind="stable")]
-    fold = np.empty(len(labels), dtype=np.int64)
-    fold[order] = np.arange(len(labels)) % n_folds
-    return fold
 
 
 def _cross_validated(

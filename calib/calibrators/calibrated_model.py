@@ -29,7 +29,8 @@ from calib.calibrators.completed_rows import completed
 from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
 from calib.calibrators.softmax import softmax
 from calib.data.predictions import TopLabelPrediction, highest
-from calib.data.validation import check_choice, check_share
+from calib.data.splits import units_of
+from calib.data.validation import as_clusters, check_choice, check_share
 
 #: Decision values beyond this are scaled down to it: log-odds of 16 are where calibrators clip scores.
 LARGEST_DECISION = 16.0
@@ -111,6 +112,17 @@ class FittedPair:
             return self.calibrator.predict_proba(scores)
         top = self.calibrator.predict_top(scores)
         return completed(scores, top.label, top.confidence)
+
+
+def _check_together(splits: list[tuple[Any, Any]], cluster: np.ndarray) -> None:
+    """Refuse folds with rows of one cluster on both sides."""
+    for number, (train, test) in enumerate(splits):
+        divided = np.intersect1d(cluster[train], cluster[test])
+        if len(divided):
+            raise InputError(
+                f"fold {number} of cv divides {len(divided):,} clusters between estimator and calibrator; "
+                "give cv as an int, or a splitter that keeps its groups together, such as GroupKFold"
+            )
 
 
 class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -204,7 +216,9 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """The calibrator as given, or `MulticlassToBinary()` where it is None."""
         return MulticlassToBinary() if self.calibrator is None else self.calibrator
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> CalibratedModel:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, cluster: Any = None, **fit_params: Any
+    ) -> CalibratedModel:
         """Fit estimators on some of the rows and calibrators on the rest.
 
         Parameters
@@ -216,6 +230,10 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         sample_weight : (n,) array_like of float, optional
             Weights of the rows: of the calibrator, and of the estimator if its `fit` takes weights (with
             metadata routing, if it requests them).
+        cluster : (n,) array_like, optional
+            Ids of what rows belong together, as for `calib.Predictions`: all rows of an id are given to the
+            estimator, or all to the calibrator. Folds of an int `cv` are then those of
+            `sklearn.model_selection.StratifiedGroupKFold`, and a splitter gets the ids as its ``groups``.
         **fit_params
             Handed on to the estimator's `fit`, those with an entry per row by row. With metadata routing, to
             whatever requests them, the splitter of `cv` included.
@@ -224,8 +242,8 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         ------
         InputError
             If the estimator has neither predict_proba nor decision_function, no rows are left for the
-            calibrator, folds are too small, `y` has a class that a frozen estimator does not know, or the
-            calibrator cannot use weights or gives no probabilities that could be averaged.
+            calibrator, folds are too small or divide a cluster, `y` has a class that a frozen estimator does
+            not know, or the calibrator cannot use weights or gives no probabilities that could be averaged.
 
         Warns
         -----
@@ -237,6 +255,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_classification_targets(y)
         labels = column_or_1d(y, warn=True)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, labels)
+        together = None if cluster is None else as_clusters(cluster, len(labels))
         to_estimator, to_splitter = self._routed(sample_weight, fit_params)
         frozen = isinstance(self.estimator, FrozenEstimator)
         self.classes_ = np.asarray(self.estimator.classes_) if frozen else np.unique(labels)
@@ -250,7 +269,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             pair = FittedPair(self.estimator if frozen else fitted(train), response, self.classes_)
             return pair, pair.values(_safe_indexing(X, test))
 
-        splits = self._splits(X, labels, to_splitter)
+        splits = self._splits(X, labels, together, to_splitter)
         several = Parallel(n_jobs=self.n_jobs)(
             delayed(pair_and_values)(np.asarray(train), np.asarray(test)) for train, test in splits
         )
@@ -379,16 +398,23 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         return params, {}
 
-    def _splits(self, X: Any, labels: np.ndarray, params: dict[str, Any]) -> list[tuple[Any, Any]]:
+    def _splits(
+        self, X: Any, labels: np.ndarray, cluster: np.ndarray | None, params: dict[str, Any]
+    ) -> list[tuple[Any, Any]]:
         """Rows for the estimator and rows for the calibrator, of each split."""
         if isinstance(self.estimator, FrozenEstimator):
             nothing = np.empty(0, dtype=np.intp)
             return [(nothing, np.arange(len(labels)))]
         if self.cv is None:
-            return [self._divide(labels)]
-        from sklearn.model_selection import LeaveOneOut, check_cv  # and with it half of scikit-learn
+            return [self._divide(labels, cluster)]
+        from sklearn.model_selection import (
+            LeaveOneOut,
+            StratifiedGroupKFold,
+            check_cv,
+        )  # half of scikit-learn
 
-        cv = check_cv(self.cv, labels, classifier=True)
+        by_cluster = cluster is not None and isinstance(self.cv, (int, np.integer))
+        cv = StratifiedGroupKFold(self.cv) if by_cluster else check_cv(self.cv, labels, classifier=True)
         n_folds = len(labels) if isinstance(cv, LeaveOneOut) else getattr(cv, "n_splits", 0)
         classes, counts = np.unique(labels, return_counts=True)
         rarest = counts.argmin()
@@ -397,7 +423,13 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"cv makes {n_folds} folds of n_samples={len(labels)}, and class {str(classes[rarest])!r} "
                 f"has {counts[rarest]} rows; every class needs at least a row in each fold. Use fewer folds"
             )
+        if cluster is not None:
+            params = {"groups": cluster, **params}
+            if (n_clusters := len(np.unique(cluster))) < n_folds:
+                raise InputError(f"cv makes {n_folds} folds of {n_clusters} clusters; use fewer folds")
         splits = list(cv.split(X, labels, **params))
+        if cluster is not None:
+            _check_together(splits, cluster)
         for number, (_, test) in enumerate(splits if self.ensemble else ()):
             n_rows, n_classes = len(labels[test]), len(np.unique(labels[test]))
             if n_rows < MIN_FOLD_ROWS or n_classes < min(2, len(classes)):
@@ -408,17 +440,24 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 )
         return splits
 
-    def _divide(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows for the estimator and for the calibrator, both ascending, stratified by class."""
+    def _divide(self, labels: np.ndarray, cluster: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Rows for the estimator and for the calibrator, both ascending, stratified by class.
+
+        The class of a cluster is that of its first row.
+        """
         check_share(self.calibration, "calibration", 0.25)
-        order = check_random_state(self.random_state).permutation(len(labels))
-        order = order[np.argsort(labels[order], kind="stable")]
-        _, starts, counts = np.unique(labels[order], return_index=True, return_counts=True)
-        position = np.arange(len(labels)) - np.repeat(starts, counts)
+        unit = units_of(cluster, len(labels))
+        strata = labels[np.unique(unit, return_index=True)[1]]
+        order = check_random_state(self.random_state).permutation(len(strata))
+        order = order[np.argsort(strata[order], kind="stable")]
+        _, starts, counts = np.unique(strata[order], return_index=True, return_counts=True)
+        position = np.arange(len(strata)) - np.repeat(starts, counts)
         chosen = position < np.repeat(np.floor(counts * self.calibration + 1e-9), counts)
         if not chosen.any():
+            what = "rows" if cluster is None else "clusters"
             raise InputError(
-                f"{len(labels)} rows of {len(counts)} classes leave none for the calibrator with "
+                f"{len(strata)} {what} of {len(counts)} classes leave none for the calibrator with "
                 f"calibration={self.calibration}; bring more rows or raise it"
             )
-        return np.sort(order[~chosen]), np.sort(order[chosen])
+        of_calibrator = np.isin(unit, order[chosen])
+        return np.flatnonzero(~of_calibrator), np.flatnonzero(of_calibrator)

@@ -20,8 +20,10 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads, row_slices
+from calib.data.splits import in_order_of_strata, units_of
 from calib.data.validation import (
     as_class_scores,
+    as_clusters,
     as_labels,
     as_names,
     as_outcomes,
@@ -44,6 +46,9 @@ __all__ = [
 #: Bytes of an array up to which it is digested as a whole, and of the blocks of larger ones.
 DIGESTED = 2**24
 
+#: What comes with the rows of every kind, by the names of arguments and attributes.
+CARRIED = ("metadata", "sample_weight", "cluster", "coverage")
+
 #: Key of `metadata.attrs` for the name of the column that holds the ids of rows.
 ID = "id"
 
@@ -59,6 +64,9 @@ class Announcement:
         Every further column of the source, one row per prediction.
     sample_weight : (n,) float64 array or None
         Weights of the rows.
+    cluster : (n,) int64 array or None
+        Equal for rows that belong together, such as those of a patient, question or image. Whole-number ids
+        are kept; the id of a text is 64 bits of its hash, so that it is the same in every set of rows.
     coverage : float
         Share of the rows of the source in which the model gave an answer: abstentions are set apart.
     """
@@ -67,12 +75,23 @@ class Announcement:
     labels: Any
     metadata: pd.DataFrame | None
     sample_weight: np.ndarray | None
+    cluster: np.ndarray | None
     coverage: float
 
     @property
     def n_samples(self) -> int:
         """Number of rows n."""
         raise NotImplementedError
+
+    @cached_property
+    def n_clusters(self) -> int | None:
+        """Number of clusters; None if the rows have none."""
+        return None if self.cluster is None else len(pd.unique(self.cluster))
+
+    @property
+    def carried(self) -> dict[str, Any]:
+        """What came with the rows besides scores and labels, as keyword arguments of every kind."""
+        return {name: getattr(self, name) for name in CARRIED}
 
     def __len__(self) -> int:
         return self.n_samples
@@ -118,9 +137,28 @@ class Announcement:
         check_metadata(metadata, self.n_samples)
         return self._with_rows(slice(None), dict(self._arrays()), metadata)
 
+    def with_cluster(self, cluster: Any) -> Self:
+        """Return the same rows with other clusters; None takes them away.
+
+        Parameters
+        ----------
+        cluster : (n,) array_like of int, str or time, or None
+            Id of what each row belongs to, such as a patient, question or image.
+
+        Raises
+        ------
+        InputError
+            If an id is missing, is a fraction, or there is not one per row.
+        """
+        arrays = {name: array for name, array in self._arrays().items() if name != "cluster"}
+        if cluster is not None:
+            arrays["cluster"] = as_clusters(cluster, self.n_samples)
+        return self._with_rows(slice(None), arrays, self.metadata)
+
     def unweighted(self) -> Self:
         """Return the same rows, which count alike."""
-        return replace(self, sample_weight=None)  # type: ignore[type-var]
+        arrays = {name: array for name, array in self._arrays().items() if name != "sample_weight"}
+        return self._with_rows(slice(None), arrays, self.metadata)
 
     #: Not a sequence of rows: an array made of one would hold an object for every row.
     __iter__ = None
@@ -152,7 +190,7 @@ class Announcement:
     ) -> tuple[Self, Self]:
         """Split the rows at random into (calibration, evaluation), stratified by outcome.
 
-        Rows of the same id in the file they were read from, such as answers to one question, stay together.
+        Rows of a cluster stay together; without clusters, rows of the same id in the file that was read.
 
         Parameters
         ----------
@@ -169,12 +207,9 @@ class Announcement:
         """
         labels = check_labelled(self.labels, "split")
         check_share(calibration, "calibration", 0.5)
-        strata = labels if labels.ndim == 1 else labels.sum(axis=1)
         unit = self._units()
-        first = np.unique(unit, return_index=True)[1]
-        n_units = len(first)
-        shuffled = np.random.default_rng(random_state).permutation(n_units)
-        by_label = shuffled[np.argsort(strata[first][shuffled], kind="stable")]
+        by_label = in_order_of_strata(labels, unit, random_state)
+        n_units = len(by_label)
         # Systematic sampling along the label-sorted rows: shares hold per class to within one row.
         quota = np.floor(np.arange(n_units + 1) * calibration + 1e-9)
         chosen = np.diff(quota) > 0
@@ -186,10 +221,15 @@ class Announcement:
         return self.take(np.flatnonzero(fitted)), self.take(np.flatnonzero(~fitted))
 
     def _units(self) -> np.ndarray:
-        """Return the number of each row's id, where a file gave ids; else that of the row, (n,) int64."""
+        """Return a number for each row, equal for rows that stay together, (n,) int64.
+
+        These are the rows of a cluster, else of an id in the file they were read from.
+        """
+        if self.cluster is not None:
+            return units_of(self.cluster, self.n_samples)
         name = None if self.metadata is None else self.metadata.attrs.get(ID)
         if self.metadata is None or name not in self.metadata:
-            return np.arange(self.n_samples)
+            return units_of(None, self.n_samples)
         codes, ids = pd.factorize(self.metadata[name])
         return np.where(codes < 0, len(ids) + np.arange(len(codes)), codes)
 
@@ -220,10 +260,11 @@ class _Kind(Announcement):
     class_names: tuple[str, ...] | None
 
     def _freeze(self, **arrays: np.ndarray | None) -> None:
-        """Store the checked arrays, read-only, and check weights and metadata."""
+        """Store the checked arrays, read-only, and check weights, clusters and metadata."""
         n_samples = len(next(array for array in arrays.values() if array is not None))
-        weights = self.sample_weight
+        weights, cluster = self.sample_weight, self.cluster
         arrays["sample_weight"] = None if weights is None else as_weights(weights, n_samples)
+        arrays["cluster"] = None if cluster is None else as_clusters(cluster, n_samples)
         for name, array in arrays.items():
             object.__setattr__(self, name, None if array is None else read_only(owned(array)))
         check_metadata(self.metadata, n_samples)
@@ -246,7 +287,8 @@ class _Kind(Announcement):
         return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
 
     def _with_rows(self, rows: Any, arrays: dict[str, np.ndarray], metadata: pd.DataFrame | None) -> Self:
-        return replace(self, **arrays, metadata=metadata)  # type: ignore[type-var]
+        absent = dict.fromkeys(("sample_weight", "cluster"))
+        return replace(self, **{**absent, **arrays}, metadata=metadata)  # type: ignore[type-var]
 
     def _header(self) -> Any:
         shapes = {name: (array.shape, str(array.dtype)) for name, array in self._arrays().items()}
@@ -268,7 +310,7 @@ class TopLabelPrediction(_Kind):
     class_names : tuple of str or None
         Names of the L classes, those that are never true included; by default the texts that classes are
         given by, ascending. None if they have none.
-    metadata, sample_weight, coverage
+    metadata, sample_weight, cluster, coverage
         As for every kind, see `Announcement`.
 
     Raises
@@ -286,6 +328,7 @@ class TopLabelPrediction(_Kind):
     _: KW_ONLY
     metadata: pd.DataFrame | None = None
     sample_weight: np.ndarray | None = None
+    cluster: np.ndarray | None = None
     coverage: float = 1.0
 
     def __post_init__(self) -> None:
@@ -303,8 +346,7 @@ class TopLabelPrediction(_Kind):
     @classmethod
     def of(cls, rows: Any) -> TopLabelPrediction:
         """Return `label` and `confidence` of predictions that hold more, with what came with the rows."""
-        further = {name: getattr(rows, name) for name in ("metadata", "sample_weight", "coverage")}
-        return cls(rows.label, rows.confidence, rows.labels, rows.class_names, **further)
+        return cls(rows.label, rows.confidence, rows.labels, rows.class_names, **rows.carried)
 
     @property
     def n_samples(self) -> int:
@@ -347,7 +389,7 @@ class ConfidencePrediction(_Kind):
         Probability announced for being right, in [0, 1].
     correct : (n,) bool array or None
         Whether it was right, where that is known.
-    metadata, sample_weight, coverage
+    metadata, sample_weight, cluster, coverage
         As for every kind, see `Announcement`.
 
     Raises
@@ -364,6 +406,7 @@ class ConfidencePrediction(_Kind):
     _: KW_ONLY
     metadata: pd.DataFrame | None = None
     sample_weight: np.ndarray | None = None
+    cluster: np.ndarray | None = None
     coverage: float = 1.0
 
     def __post_init__(self) -> None:
@@ -394,7 +437,7 @@ class BinaryPrediction(_Kind):
         0 or 1, where that is known; names of `class_names` are translated.
     class_names : tuple of two str
         Names of the negative and of the positive class; "0" and "1" by default.
-    metadata, sample_weight, coverage
+    metadata, sample_weight, cluster, coverage
         As for every kind, see `Announcement`.
 
     Raises
@@ -417,6 +460,7 @@ class BinaryPrediction(_Kind):
     _: KW_ONLY
     metadata: pd.DataFrame | None = None
     sample_weight: np.ndarray | None = None
+    cluster: np.ndarray | None = None
     coverage: float = 1.0
 
     def __post_init__(self) -> None:
@@ -496,7 +540,7 @@ class TopKPrediction(_Kind):
     class_names : tuple of str or None
         Names of the L classes; by default the texts that classes are given by, ascending. None if they have
         none.
-    metadata, sample_weight, coverage
+    metadata, sample_weight, cluster, coverage
         As for every kind, see `Announcement`.
 
     Raises
@@ -521,6 +565,7 @@ class TopKPrediction(_Kind):
     _: KW_ONLY
     metadata: pd.DataFrame | None = None
     sample_weight: np.ndarray | None = None
+    cluster: np.ndarray | None = None
     coverage: float = 1.0
 
     def __post_init__(self) -> None:
@@ -598,7 +643,7 @@ class MultilabelPrediction(_Kind):
         Whether each class is true, where that is known.
     class_names : tuple of str or None
         Names of the L classes; "0", "1", ... by default.
-    metadata, sample_weight, coverage
+    metadata, sample_weight, cluster, coverage
         As for every kind, see `Announcement`.
 
     Raises
@@ -621,6 +666,7 @@ class MultilabelPrediction(_Kind):
     _: KW_ONLY
     metadata: pd.DataFrame | None = None
     sample_weight: np.ndarray | None = None
+    cluster: np.ndarray | None = None
     coverage: float = 1.0
 
     def __post_init__(self) -> None:
@@ -666,9 +712,7 @@ class MultilabelPrediction(_Kind):
             self.scores[:, at],
             None if self.labels is None else self.labels[:, at].astype(np.int64),
             (f"not {name}", name),
-            metadata=self.metadata,
-            sample_weight=self.sample_weight,
-            coverage=self.coverage,
+            **self.carried,
         )
 
     def in_order_of(self, class_names: Sequence[str] | None) -> MultilabelPrediction:

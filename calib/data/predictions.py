@@ -26,6 +26,7 @@ from calib.data.announcements import (
 )
 from calib.data.validation import (
     as_class_scores,
+    as_clusters,
     as_finite,
     as_floats,
     as_labels,
@@ -50,6 +51,9 @@ ROW_SUM_TOLERANCE = 1e-3
 #: Columns up to which single precision sums a row well enough to compare it with 1.
 MOST_SUMMED = 4_000
 
+#: Arrays with an entry, or a row, for each row.
+ARRAYS = ("proba", "labels", "sample_weight", "cluster")
+
 #: Bytes that are copied at a time: into new memory, 16 MB take four fifths of the time of eight times 2 MB.
 COPIED = 2**24
 
@@ -73,6 +77,9 @@ class Predictions(Announcement):
         Further columns of the source, one row per example.
     sample_weight : (n,) array_like of float, optional
         Weights of the rows, 0 or more.
+    cluster : (n,) array_like of int, str or time, optional
+        Id of what each row belongs to, such as a patient, question or image. Rows of a cluster are not
+        independent, and stay together in splits and folds.
     coverage : float
         Share of the rows of the source that have an answer.
     missing : {"error", "drop"}
@@ -81,7 +88,8 @@ class Predictions(Announcement):
     Raises
     ------
     InputError
-        If shapes disagree, a value is not a probability, or a label is not one of the L classes.
+        If shapes disagree, a value is not a probability, a label is not one of the L classes, or a row has no
+        cluster where others have.
 
     Notes
     -----
@@ -110,11 +118,14 @@ class Predictions(Announcement):
         *,
         metadata: pd.DataFrame | None = None,
         sample_weight: Any = None,
+        cluster: Any = None,
         coverage: float = 1.0,
         missing: str = "error",
     ) -> None:
         if check_choice(missing, ("error", "drop"), "missing") == "drop" and labels is not None:
-            proba, labels, metadata, sample_weight = _labelled(proba, labels, metadata, sample_weight)
+            proba, labels, metadata, (sample_weight, cluster) = _labelled(
+                proba, labels, metadata, (sample_weight, cluster)
+            )
         class_names = column_names(proba) if class_names is None else class_names
         matrix, sound = _taken_over(as_floats(proba, ndim=2, what="proba"))
         if not sound:
@@ -125,7 +136,8 @@ class Predictions(Announcement):
         codes = None if labels is None else as_labels(label_codes(labels, names), n_samples, n_classes)
         check_metadata(metadata, n_samples)
         weights = None if sample_weight is None else as_weights(sample_weight, n_samples)
-        own = {"labels": codes, "sample_weight": weights}
+        clusters = None if cluster is None else as_clusters(cluster, n_samples)
+        own = {"labels": codes, "sample_weight": weights, "cluster": clusters}
         arrays = {name: None if array is None else owned(array) for name, array in own.items()}
         self._set({"proba": matrix, **arrays}, names, metadata, coverage)
 
@@ -136,7 +148,7 @@ class Predictions(Announcement):
         metadata: pd.DataFrame | None,
         coverage: float,
     ) -> None:
-        for name in ("proba", "labels", "sample_weight"):
+        for name in ARRAYS:
             array = arrays.get(name)
             self.__dict__[name] = None if array is None else read_only(array)
         self.__dict__.update(class_names=names, metadata=metadata, coverage=coverage)
@@ -145,14 +157,13 @@ class Predictions(Announcement):
         raise AttributeError(f"Predictions is frozen: cannot set {name!r}; make a new Predictions instead")
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("proba", "labels", "sample_weight", "class_names", "metadata", "coverage")
-        return {name: self.__dict__[name] for name in names}
+        return {name: self.__dict__[name] for name in (*ARRAYS, "class_names", "metadata", "coverage")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._set(state, state["class_names"], state.get("metadata"), state.get("coverage", 1.0))
 
     def _arrays(self) -> Mapping[str, np.ndarray]:
-        arrays = {"proba": self.proba, "labels": self.labels, "sample_weight": self.sample_weight}
+        arrays = {name: self.__dict__[name] for name in ARRAYS}
         return {name: array for name, array in arrays.items() if array is not None}
 
     def _with_rows(self, rows: Any, arrays: dict[str, np.ndarray], metadata: pd.DataFrame | None) -> Self:
@@ -160,14 +171,10 @@ class Predictions(Announcement):
         new._set(arrays, self.class_names, metadata, self.coverage)
         return new
 
-    def unweighted(self) -> Self:
-        """Return the same rows, which count alike."""
-        arrays = {name: array for name, array in self._arrays().items() if name != "sample_weight"}
-        return self._with_rows(slice(None), arrays, self.metadata)
-
     def _header(self) -> Any:  # as it was before there were weights: calibrator files name the digest
         header = (self.proba.shape, str(self.proba.dtype), self.labels is not None, self.class_names)
-        return header if self.sample_weight is None else (*header, "weighted")
+        further = {"sample_weight": "weighted", "cluster": "clustered"}
+        return (*header, *(word for name, word in further.items() if self.__dict__[name] is not None))
 
     @classmethod
     def read(cls, source: Any, **options: Any) -> Predictions:
@@ -247,16 +254,14 @@ class Predictions(Announcement):
         if order is None:
             return self
         labels = None if self.labels is None else np.argsort(order)[self.labels]
-        further: dict[str, Any] = {"metadata": self.metadata, "sample_weight": self.sample_weight}
-        return Predictions(self.proba[:, order], labels, names, **further, coverage=self.coverage)
+        return Predictions(self.proba[:, order], labels, names, **self.carried)
 
 
 def as_vectors(rows: BinaryPrediction) -> Predictions:
     """Return binary predictions as the two columns 1 - p and p."""
     score = rows.score.astype(np.float64)
     both = np.stack([1.0 - score, score], axis=1)
-    further: dict[str, Any] = {"metadata": rows.metadata, "sample_weight": rows.sample_weight}
-    return Predictions(both, rows.labels, rows.class_names, **further, coverage=rows.coverage)
+    return Predictions(both, rows.labels, rows.class_names, **rows.carried)
 
 
 def weighted_rows(values: Any, scores: Any, sample_weight: Any) -> tuple[Any, Any, np.ndarray | None]:
@@ -338,6 +343,19 @@ def weights_of(scores: Any, sample_weight: Any = None) -> Any:
     return sample_weight
 
 
+def clusters_of(scores: Any, cluster: Any = None) -> np.ndarray | None:
+    """Return the ids of clusters given, else those that predictions came with; None where there are none.
+
+    Raises
+    ------
+    InputError
+        As `Predictions` does.
+    """
+    if cluster is not None:
+        return as_clusters(cluster, getattr(scores, "n_samples", None) or len(scores))
+    return scores.cluster if isinstance(scores, Announcement) else None
+
+
 def weight_words(weights: np.ndarray) -> str:
     """Say how unequal weights are: the rows of equal weight that means over all rows would need (Kish 1965).
 
@@ -367,8 +385,10 @@ def rows_that_count(rows: Announcement) -> Any:
     return rows.unweighted() if weights.min() == weights.max() else rows
 
 
-def _labelled(proba: Any, labels: Any, metadata: Any, weights: Any) -> tuple[Any, Any, Any, Any]:
-    """Return the rows that have a label."""
+def _labelled(
+    proba: Any, labels: Any, metadata: Any, columns: tuple[Any, ...]
+) -> tuple[Any, Any, Any, tuple[Any, ...]]:
+    """Return the rows that have a label, also of the columns that are given."""
     given = np.asarray(plain(labels))
     if given.dtype.kind in "OUST":
         known = np.array(
@@ -377,7 +397,7 @@ def _labelled(proba: Any, labels: Any, metadata: Any, weights: Any) -> tuple[Any
     else:
         known = np.isfinite(given.astype(np.float64)).ravel() & (given.ravel() != -1)
     if known.all():
-        return proba, labels, metadata, weights
+        return proba, labels, metadata, columns
     if not known.any() or len(known) != len(np.asarray(plain(proba))):
         raise InputError("no row has a label" if not known.any() else "labels must hold one label per row")
     names = column_names(proba)
@@ -385,7 +405,8 @@ def _labelled(proba: Any, labels: Any, metadata: Any, weights: Any) -> tuple[Any
     if names is not None:
         rows = pd.DataFrame(rows, columns=list(names))
     table = None if metadata is None else metadata[known].reset_index(drop=True)
-    return rows, given[known], table, None if weights is None else np.asarray(plain(weights))[known]
+    kept = tuple(None if column is None else np.asarray(plain(column))[known] for column in columns)
+    return rows, given[known], table, kept
 
 
 def score_matrix(scores: Any, what: str = "scores") -> np.ndarray:

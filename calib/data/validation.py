@@ -222,6 +222,38 @@ def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
     return weights
 
 
+def as_clusters(cluster: Any, n_samples: int) -> np.ndarray:
+    """Return (n,) int64 ids of clusters, equal for rows that belong together, or raise `InputError`.
+
+    Whole numbers and times stay as they are; the id of a text is 64 bits of its hash, the same in every set
+    of rows.
+    """
+    given = pd.Series(plain(cluster)) if np.ndim(cluster) == 1 else None
+    if given is None or len(given) != n_samples:
+        raise InputError(
+            f"cluster must hold one id per row: expected shape ({n_samples},), got {np.shape(cluster)}"
+        )
+    values = given.to_numpy(dtype=object if given.dtype.kind not in "biufmM" else None, na_value=np.nan)
+    missing = pd.isna(values) if values.dtype != object else pd.isna(values) | (values == "")
+    if missing.any():
+        raise InputError(
+            f"cluster has no id in {int(missing.sum()):,} of {n_samples:,} rows; the first is row "
+            f"{int(missing.argmax())}. Give each of these rows an id of its own if it belongs to no other, "
+            "or leave it out"
+        )
+    if values.dtype == object:
+        whole = all(isinstance(value, (int, np.integer)) for value in values.tolist())
+        values = values if whole else pd.util.hash_array(values.astype(str).astype(object))
+    elif values.dtype.kind == "f" and not (values == np.round(values)).all():
+        row = int((values != np.round(values)).argmax())
+        raise InputError(
+            f"cluster must be whole numbers or texts; got {values[row]:.6g} in row {row}. Pass the ids as "
+            "they are in the data"
+        )
+    with np.errstate(over="ignore"):
+        return values.astype(np.int64)
+
+
 #: What the group of rows without a value is called.
 MISSING = "(missing)"
 

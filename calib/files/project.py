@@ -24,6 +24,7 @@ from calib.base.exceptions import InputError
 from calib.base.outputs import write_whole
 from calib.base.version import __version__
 from calib.data.announcements import (
+    CARRIED,
     Announcement,
     BinaryPrediction,
     ConfidencePrediction,
@@ -573,7 +574,7 @@ def _listed(value: Any, what: str) -> list[Any]:
 def _fields_of(kind: type[Announcement]) -> list[str]:
     """Return the names of what predictions of a kind are made from."""
     if kind is Predictions:
-        return ["proba", "labels", "class_names", "metadata", "sample_weight", "coverage"]
+        return ["proba", "labels", "class_names", *CARRIED]
     return [one.name for one in fields(kind)]  # type: ignore[arg-type]
 
 

@@ -163,12 +163,7 @@ def _labelled(y_true: Any, scores: Any, sample_weight: Any) -> Any:
     weights = weights_of(scores, sample_weight)
     if isinstance(scores, Predictions):
         return Predictions(
-            scores.proba,
-            y_true,
-            scores.class_names,
-            metadata=scores.metadata,
-            sample_weight=weights,
-            coverage=scores.coverage,
+            scores.proba, y_true, scores.class_names, **{**scores.carried, "sample_weight": weights}
         )
     if isinstance(scores, Announcement):
         outcome = "correct" if isinstance(scores, ConfidencePrediction) else "labels"

@@ -65,5 +65,4 @@ def renamed(rows: Any, names: Sequence[str]) -> Any:
         raise InputError("every class needs a name of its own")
     if not isinstance(rows, Predictions):
         return replace(rows, class_names=tuple(names))
-    further: dict[str, Any] = {"metadata": rows.metadata, "sample_weight": rows.sample_weight}
-    return Predictions(rows.proba, rows.labels, names, **further, coverage=rows.coverage)
+    return Predictions(rows.proba, rows.labels, names, **rows.carried)

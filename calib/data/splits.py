@@ -1,0 +1,47 @@
+"""Rows divided at random, stratified by class, with the rows of a cluster on one side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+def units_of(cluster: np.ndarray | None, n_samples: int) -> np.ndarray:
+    """Return (n,) int64 numbers of what is drawn as a whole: the cluster of each row, or the row itself."""
+    return np.arange(n_samples) if cluster is None else pd.factorize(cluster)[0]
+
+
+def in_order_of_strata(labels: np.ndarray, unit: np.ndarray, random_state: Any) -> np.ndarray:
+    """Return the units in random order, sorted by class: every k-th of them is a stratified draw.
+
+    The class of a unit is its first row's; for rows with several labels, the number of true ones.
+    """
+    strata = labels if labels.ndim == 1 else labels.sum(axis=1)
+    first = np.unique(unit, return_index=True)[1]
+    shuffled = np.random.default_rng(random_state).permutation(len(first))
+    return shuffled[np.argsort(strata[first][shuffled], kind="stable")]
+
+
+def stratified_folds(
+    labels: np.ndarray, n_folds: int, random_state: Any, cluster: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the fold of each row, (n,) int64: folds differ by at most one row, or one cluster, in a class.
+
+    Parameters
+    ----------
+    labels : (n,) or (n, L) array
+        Classes, or which labels are true.
+    n_folds : int
+        Number of folds.
+    random_state : int, Generator or None
+        Seed of the folds.
+    cluster : (n,) int64 array, optional
+        Equal for rows that stay together.
+    """
+    unit = units_of(cluster, len(labels))
+    order = in_order_of_strata(labels, unit, random_state)
+    fold = np.empty(len(order), dtype=np.int64)
+    fold[order] = np.arange(len(order)) % n_folds
+    return fold[unit]
