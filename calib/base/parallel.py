@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -30,35 +30,21 @@ BUSY = 2**21
 WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class _Pool:
-    """The threads that all calls share, started when first needed, and which threads are inside a call."""
+class _Shared:
+    """The threads that all calls share, the lock of BLAS, and which threads are inside a call."""
 
     def __init__(self) -> None:
-        self.forget()
+        self.renew()
         if hasattr(os, "register_at_fork"):  # threads do not live on in a forked child
-            os.register_at_fork(after_in_child=self.forget)
+            os.register_at_fork(after_in_child=self.renew)
 
-    def forget(self) -> None:
-        """Start over without threads."""
-        self.lock, self.blas = threading.Lock(), threading.Lock()
-        self.executor: ThreadPoolExecutor | None = None
-        self.inside = threading.local()
-
-    def submit(self, work: Callable[[], None], times: int) -> list[Future[None]]:
-        """Let up to so many threads run `work`; fewer where no more threads can be started."""
-        with self.lock:
-            if self.executor is None:
-                self.executor = ThreadPoolExecutor(max(WORKERS - 1, 1), thread_name_prefix="calib")
-        futures: list[Future[None]] = []
-        try:
-            for _ in range(times):
-                futures.append(self.executor.submit(work))
-        except RuntimeError:
-            return futures  # the interpreter shuts down, or the system is out of threads: the caller goes on
-        return futures
+    def renew(self) -> None:
+        """Start over; the executor starts its threads when they are first needed."""
+        self.executor = ThreadPoolExecutor(max(WORKERS - 1, 1), thread_name_prefix="calib")
+        self.blas, self.inside = threading.Lock(), threading.local()
 
 
-_pool = _Pool()
+_shared = _Shared()
 
 
 def map_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
@@ -70,14 +56,14 @@ def map_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> li
     """
     listed = list(items)
     workers = min(WORKERS, len(listed))
-    if workers <= 1 or getattr(_pool.inside, "a_call", False):
+    if workers <= 1 or getattr(_shared.inside, "a_call", False):
         return [function(item) for item in listed]
     results: list[Any] = [None] * len(listed)
     stops = [None] * workers
     waiting: deque[tuple[int, Item] | None] = deque([*enumerate(listed), *stops])
 
     def work() -> None:
-        _pool.inside.a_call = True
+        _shared.inside.a_call = True
         try:
             for index, item in iter(waiting.popleft, None):
                 results[index] = function(item)
@@ -85,9 +71,12 @@ def map_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> li
             waiting.extendleft(stops)
             raise
         finally:
-            _pool.inside.a_call = False
+            _shared.inside.a_call = False
 
-    helpers = _pool.submit(work, workers - 1)
+    helpers: list[Future[None]] = []
+    with suppress(RuntimeError):  # at the end of the program, or of all threads: the caller goes on
+        for _ in range(workers - 1):
+            helpers.append(_shared.executor.submit(work))
     try:
         work()
     finally:
@@ -104,7 +93,7 @@ def one_blas_thread() -> Iterator[None]:
     Its threads wait for each other by spinning: on a busy machine a fit of 0.1 s took 10 s. The lock is
     there because the setting belongs to the process.
     """
-    with _pool.blas, blas_libraries().limit(limits=1, user_api="blas"):
+    with _shared.blas, blas_libraries().limit(limits=1, user_api="blas"):
         yield
 
 

@@ -234,7 +234,6 @@ class Computer(Worker):
 
     name = "computing process"
     niceness = 5
-    imports = (__name__,)
 
     def __init__(self, memory_mib: int = MEMORY_MIB, seconds: int = SECONDS) -> None:
         super().__init__(memory_mib, seconds)

@@ -19,14 +19,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.files.readers.source import Progress
-from pages.shared.isolation.forking import Forked, Nursery, is_possible
 from pages.shared.isolation.wire import Channel
+
+if TYPE_CHECKING:
+    from pages.shared.isolation.forking import Forked
 
 log = logging.getLogger(__name__)
 
@@ -44,20 +46,20 @@ LOST = "Nothing you had loaded is lost."
 PIPE = 1 << 20
 
 
-#: What forks workers; None where the system cannot.
-NURSERY = Nursery() if is_possible() else None
+#: Whether workers are forked. Elsewhere each is a new Python, which takes seconds.
+FORKS = sys.platform == "linux"
 
 
 def environment() -> dict[str, str]:
     """Environment of a worker: this calib, one thread, and allocators that return what is freed."""
     root = str(Path(__file__).parents[3])
     return {
-        **os.environ,
         "PYTHONPATH": os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])]),
         "MALLOC_ARENA_MAX": "2",
         "ARROW_DEFAULT_MEMORY_POOL": "system",
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
+        "JE_ARROW_MALLOC_CONF": "background_thread:false",  # one thread: what is forked is whole
     }
 
 
@@ -67,8 +69,6 @@ class Worker:
     name = "worker"
     #: How far it stands back behind the server when both want the processor.
     niceness = 0
-    #: Modules that it needs beside those of `pages.shared.isolation.worker`.
-    imports: tuple[str, ...] = ()
 
     def __init__(self, memory_mib: int, seconds: int) -> None:
         self.memory_mib, self.seconds = memory_mib, seconds
@@ -83,7 +83,7 @@ class Worker:
             return
         self.close()
         try:
-            self.process = self._forked() or self._begun()
+            self.process = self._forked() or self._started()
         except OSError as error:
             raise InputError(f"the {self.name} cannot be started: {error.strerror}. {LOST}") from None
         assert self.process.stdin is not None
@@ -96,22 +96,24 @@ class Worker:
         return [self.memory_mib << 20, self.seconds, self.niceness]
 
     def _forked(self) -> Forked | None:
-        """Return a process forked by the nursery; None where it cannot be."""
-        if NURSERY is None:
+        """Return a process of the fork server; None where there is none."""
+        if not FORKS:
             return None
+        from pages.shared.isolation.forking import Forked
+
         try:
-            return NURSERY.fork(self._arguments, self.imports, environment(), PIPE)
+            return Forked(self._arguments, environment(), PIPE)
         except OSError as error:
             log.warning("the %s is not forked, which takes seconds longer: %s", self.name, error)
             return None
 
-    def _begun(self) -> subprocess.Popen[bytes]:
+    def _started(self) -> subprocess.Popen[bytes]:
         """Start a Python of its own."""
         return subprocess.Popen(  # noqa: S603 - this Python, and a module of calib
             [sys.executable, "-m", "pages.shared.isolation.worker", *map(str, self._arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=environment(),
+            env={**os.environ, **environment()},
             pipesize=PIPE,
         )
 
@@ -256,8 +258,6 @@ class Pool:
             for worker in self.idle:
                 if worker.process is not None and time.monotonic() - worker.used > seconds:
                     worker.close()
-        if NURSERY is not None:
-            NURSERY.rest()
 
     def ask(
         self,

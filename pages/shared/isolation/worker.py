@@ -1,11 +1,12 @@
 """A worker: a process that reads files, or computes, one job after another, until its input ends.
 
-`pages.shared.isolation.nursery` forks it, or `pages.shared.isolation.process` starts it, never by hand.
+`pages.shared.isolation.process` starts it, never by hand.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 import traceback
@@ -165,6 +166,7 @@ def resident_bytes() -> int:
 
 def main(memory_bytes: int, seconds: int, niceness: int) -> None:
     """Do jobs until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with its server
     # Own copies of the two pipes: whatever else prints goes to the log.
     channel = Channel(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
     os.dup2(2, 1)
