@@ -19,9 +19,15 @@ from calib.calibrators.effort import LONG, fit_seconds
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
-from calib.data.announcements import Announcement, BinaryPrediction, ConfidencePrediction
 from calib.data.notions import TOP_NOTIONS, Notion
-from calib.data.predictions import Predictions, score_matrix, weighted_rows
+from calib.data.predictions import (
+    Announcement,
+    BinaryPrediction,
+    ConfidencePrediction,
+    Predictions,
+    score_matrix,
+    weighted_rows,
+)
 from calib.data.splits import stratified_folds
 from calib.data.validation import as_labels, binary_outcomes, check_choice, check_count
 from calib.evidence.reductions import event_scores, reduce_to_binary

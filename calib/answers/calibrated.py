@@ -14,16 +14,17 @@ from calib.base.parallel import map_threads, row_slices
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.completed_rows import completed, normalised
 from calib.calibrators.multiclass import fit_rows
-from calib.data.announcements import (
+from calib.data.kinds import kind_of, lacks
+from calib.data.notions import POOLED_NOTIONS
+from calib.data.predictions import (
     BinaryPrediction,
     ConfidencePrediction,
     MultilabelPrediction,
+    Predictions,
     TopKPrediction,
     TopLabelPrediction,
+    weights_of,
 )
-from calib.data.kinds import kind_of, lacks
-from calib.data.notions import POOLED_NOTIONS
-from calib.data.predictions import Predictions, weights_of
 from calib.data.validation import as_groups, as_labels
 from calib.evidence.binning import PerClass, Strategy
 from calib.evidence.reductions import event_scores, outcomes_of, top_label

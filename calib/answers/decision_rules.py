@@ -13,7 +13,7 @@ from scipy.special import bdtr, betaincinv, expit, logit
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
-from calib.data.announcements import BinaryPrediction
+from calib.data.predictions import BinaryPrediction
 from calib.data.validation import check_alpha, check_count
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.reductions import as_problems

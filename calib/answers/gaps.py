@@ -13,9 +13,8 @@ from calib.answers.cuts import Cut
 from calib.answers.slice_tables import claims, cut_one
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
-from calib.data.announcements import TopLabelPrediction
 from calib.data.notions import TOP_NOTIONS, Notion
-from calib.data.predictions import weighted_rows, weights_of
+from calib.data.predictions import TopLabelPrediction, weighted_rows, weights_of
 from calib.data.validation import check_choice, check_level
 from calib.evidence.binning import Strategy
 from calib.stats.intervals import error_interval, measure_interval

@@ -12,9 +12,8 @@ import pandas as pd
 from calib.answers.cuts import Cut, cut_column
 from calib.base.exceptions import InputError
 from calib.base.results import Result
-from calib.data.announcements import TopLabelPrediction
 from calib.data.notions import TOP_NOTIONS, Notion
-from calib.data.predictions import weighted_rows, weights_of
+from calib.data.predictions import TopLabelPrediction, weighted_rows, weights_of
 from calib.data.validation import as_labels, check_choice, check_share
 from calib.evidence.binning import Strategy
 from calib.evidence.reductions import event_scores, outcomes_of, reduce_to_binary, top_label

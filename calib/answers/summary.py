@@ -11,9 +11,8 @@ import pandas as pd
 
 from calib.base.parallel import map_row_blocks
 from calib.base.results import Result
-from calib.data.announcements import TopLabelPrediction
 from calib.data.kinds import Kind, kind_of, lacks
-from calib.data.predictions import score_matrix, weighted_rows
+from calib.data.predictions import TopLabelPrediction, score_matrix, weighted_rows
 from calib.data.validation import as_labels
 from calib.evidence.binning import BinaryProblems, PerClass, Strategy, bin_statistics
 from calib.evidence.reductions import cell_statistics, event_scores, reduce_to_binary, top_label

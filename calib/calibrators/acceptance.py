@@ -10,7 +10,7 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
-from calib.data.announcements import BinaryPrediction, TopLabelPrediction
+from calib.data.predictions import BinaryPrediction, TopLabelPrediction
 from calib.evidence.reductions import event_scores, top_label
 
 #: How a threshold that accepts nothing is written where infinity cannot be: no confidence reaches it.

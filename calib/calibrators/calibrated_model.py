@@ -28,7 +28,8 @@ from calib.base.exceptions import InputError
 from calib.calibrators.completed_rows import completed
 from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
 from calib.calibrators.softmax import softmax
-from calib.data.predictions import TopLabelPrediction, highest
+from calib.data.matrices import highest
+from calib.data.predictions import TopLabelPrediction
 from calib.data.splits import units_of
 from calib.data.validation import as_clusters, check_choice, check_share
 

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calib.base.exceptions import InputError
-from calib.data.announcements import TopLabelPrediction
-from calib.data.predictions import highest, score_matrix, weighted_rows, weights_of, with_codes
+from calib.data.matrices import highest
+from calib.data.predictions import TopLabelPrediction, score_matrix, weighted_rows, weights_of, with_codes
 from calib.data.validation import as_class_scores, as_labels, check_columns, plain
 
 #: What a calibrator of another package gives its probabilities by, in the order in which they are looked for.

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
-from calib.data.predictions import highest
+from calib.data.matrices import highest
 from calib.data.validation import as_class_scores, as_labels, as_names, check_choice, check_columns
 
 #: EM ends when no share changes by more than this, or after so many rounds.

@@ -22,9 +22,18 @@ from calib.calibrators.curves import CurveSet
 from calib.calibrators.effort import effort_words
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.shrinkage import moved_to, shrunken
-from calib.data.announcements import MultilabelPrediction, TopKPrediction, TopLabelPrediction
+from calib.data.matrices import highest
 from calib.data.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
-from calib.data.predictions import Predictions, highest, highest_checked, score_matrix, weights_of, with_codes
+from calib.data.predictions import (
+    MultilabelPrediction,
+    Predictions,
+    TopKPrediction,
+    TopLabelPrediction,
+    highest_checked,
+    score_matrix,
+    weights_of,
+    with_codes,
+)
 from calib.data.validation import (
     as_floats,
     as_groups,

@@ -24,14 +24,8 @@ from calib.calibrators.likelihood import LEAST_RIDGE
 from calib.calibrators.ridge_choice import CROSS_VALIDATED, best_strength, folds, search_strength
 from calib.calibrators.softmax import softmax
 from calib.calibrators.softmax_fit import DiagonalMap, FullMap, Map, SoftmaxFit, softmax_fit
-from calib.data.predictions import (
-    TopLabelPrediction,
-    highest,
-    score_matrix,
-    weighted_rows,
-    weights_of,
-    with_codes,
-)
+from calib.data.matrices import highest
+from calib.data.predictions import TopLabelPrediction, score_matrix, weighted_rows, weights_of, with_codes
 from calib.data.validation import as_class_scores, as_labels, check_choice, check_columns, check_not_negative
 from calib.evidence.binning import assign_bins, uniform_edges
 

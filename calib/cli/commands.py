@@ -46,10 +46,9 @@ from calib.cli.input import (
 )
 from calib.cli.light import serve
 from calib.cli.streams import deliver, is_piped, progress_line
-from calib.data.announcements import Announcement, in_common_classes
 from calib.data.kinds import check_equal_rows, kind_of, lacks, without_weights
 from calib.data.notions import TOP_NOTIONS
-from calib.data.predictions import weight_words
+from calib.data.predictions import Announcement, in_common_classes, weight_words
 from calib.evidence.binning import Strategy
 from calib.evidence.reductions import top_label
 from calib.files.calibrators.document import aligned, dumps, load, loads

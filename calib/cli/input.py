@@ -11,9 +11,8 @@ from typing import Any
 from calib.base.exceptions import InputError
 from calib.base.outputs import check_output
 from calib.cli.streams import PIPE, progress_line
-from calib.data.announcements import in_common_classes
 from calib.data.kinds import kind_of
-from calib.data.predictions import rows_that_count, weight_words
+from calib.data.predictions import in_common_classes, rows_that_count, weight_words
 from calib.files.findings.examination import Examination, check
 from calib.files.readers.raw_predictions import read, read_parts
 from calib.files.readers.reading import read_table

@@ -1,7 +1,6 @@
 # fmt: off
-from .announcements import (
+from .predictions import (
     BinaryPrediction as BinaryPrediction, ConfidencePrediction as ConfidencePrediction,
-    MultilabelPrediction as MultilabelPrediction, TopKPrediction as TopKPrediction,
-    TopLabelPrediction as TopLabelPrediction,
+    MultilabelPrediction as MultilabelPrediction, Predictions as Predictions,
+    TopKPrediction as TopKPrediction, TopLabelPrediction as TopLabelPrediction,
 )
-from .predictions import Predictions as Predictions

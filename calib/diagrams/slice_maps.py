@@ -8,8 +8,7 @@ import numpy as np
 
 from calib.answers.cuts import Cut
 from calib.answers.slice_tables import claims
-from calib.data.announcements import TopLabelPrediction
-from calib.data.predictions import weighted_rows, weights_of
+from calib.data.predictions import TopLabelPrediction, weighted_rows, weights_of
 from calib.diagrams.classes import ClassHeat, class_heat
 from calib.diagrams.reliability import wilson_interval
 from calib.evidence.binning import bin_statistics

@@ -15,8 +15,8 @@ from scipy.linalg.lapack import dpstrf
 from scipy.special import bdtr, ndtr
 
 from calib.base.parallel import busy_slices, map_threads, row_slices
+from calib.data.matrices import row_sums
 from calib.data.notions import NotionShape
-from calib.data.predictions import row_sums
 from calib.data.validation import check_count
 from calib.evidence.binning import (
     BinaryProblems,

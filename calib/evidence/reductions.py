@@ -10,19 +10,17 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.base.parallel import WORKERS, map_row_blocks, map_threads, row_slices
-from calib.data.announcements import (
+from calib.data.kinds import lacks
+from calib.data.matrices import highest
+from calib.data.notions import POOLED_NOTIONS, TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
+from calib.data.predictions import (
     Announcement,
     BinaryPrediction,
     ConfidencePrediction,
     MultilabelPrediction,
+    Predictions,
     TopKPrediction,
     TopLabelPrediction,
-)
-from calib.data.kinds import lacks
-from calib.data.notions import POOLED_NOTIONS, TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
-from calib.data.predictions import (
-    Predictions,
-    highest,
     highest_checked,
     score_matrix,
     weighted_rows,

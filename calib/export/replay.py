@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from calib.calibrators.binary import BinaryCalibrator
-from calib.data.announcements import TopLabelPrediction
 from calib.data.notions import TOP_NOTIONS
+from calib.data.predictions import TopLabelPrediction
 
 #: Rows replayed at a time.
 BLOCK = 10_000

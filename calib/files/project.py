@@ -23,16 +23,16 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.outputs import write_whole
 from calib.base.version import __version__
-from calib.data.announcements import (
+from calib.data.predictions import (
     CARRIED,
     Announcement,
     BinaryPrediction,
     ConfidencePrediction,
     MultilabelPrediction,
+    Predictions,
     TopKPrediction,
     TopLabelPrediction,
 )
-from calib.data.predictions import Predictions
 from calib.files.calibrators.document import MAX_BYTES, aligned, dumps, loads
 from calib.files.readers.archives import open_archive, refuse_damage
 from calib.files.readers.numpy import read_array

@@ -16,9 +16,14 @@ from calib.base.exceptions import InputError
 from calib.base.outputs import check_output, write_whole
 from calib.base.results import Result
 from calib.calibrators.catalogue import name_of
-from calib.data.announcements import Announcement, BinaryPrediction, ConfidencePrediction
 from calib.data.kinds import lacks
-from calib.data.predictions import Predictions, weights_of
+from calib.data.predictions import (
+    Announcement,
+    BinaryPrediction,
+    ConfidencePrediction,
+    Predictions,
+    weights_of,
+)
 from calib.data.validation import check_labelled, check_order
 from calib.diagrams.reliability import reliability_diagram
 from calib.evidence.reductions import event_scores

@@ -33,10 +33,9 @@ from calib.answers.summary import (
 from calib.base.version import __version__
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.multiclass import MulticlassToBinary, of_one_score
-from calib.data.announcements import TopLabelPrediction
 from calib.data.kinds import Kind, kind_of, lacks, notions_of, without_weights
 from calib.data.notions import TOP_NOTIONS, Notion
-from calib.data.predictions import weight_words
+from calib.data.predictions import TopLabelPrediction, weight_words
 from calib.data.validation import check_labelled
 from calib.diagrams.bin_sweep import ece_sweep, sweep_words
 from calib.diagrams.classes import CLASS_COLUMNS, class_heat, class_table

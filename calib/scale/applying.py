@@ -18,8 +18,7 @@ import pyarrow.parquet as pq
 from calib.answers.calibrated import applied_frame, groups_in
 from calib.base.exceptions import InputError
 from calib.base.outputs import check_output, whole_file
-from calib.data.announcements import BinaryPrediction, ConfidencePrediction, TopLabelPrediction
-from calib.data.predictions import Predictions
+from calib.data.predictions import BinaryPrediction, ConfidencePrediction, Predictions, TopLabelPrediction
 from calib.files.calibrators.document import aligned, dumps
 from calib.files.readers.arrow import table_of_batch
 from calib.scale.layout import SAMPLE, Layout, Rows, layout_of, read_batch

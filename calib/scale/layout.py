@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from calib.base.exceptions import InputError
 from calib.data.kinds import KINDS
-from calib.data.predictions import ROW_SUM_TOLERANCE, Predictions
+from calib.data.matrices import ROW_SUM_TOLERANCE
+from calib.data.predictions import Predictions
 from calib.data.validation import MISSING as NO_VALUE
 from calib.files.readers.answers import (
     ABSTENTIONS,

@@ -13,9 +13,8 @@ from scipy.special import chdtrc, expit, ndtr, ndtri
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads, one_blas_thread
 from calib.base.results import Result
-from calib.data.announcements import Announcement, ConfidencePrediction
 from calib.data.notions import TOP_NOTIONS, Notion
-from calib.data.predictions import Predictions, score_matrix, weights_of
+from calib.data.predictions import Announcement, ConfidencePrediction, Predictions, score_matrix, weights_of
 from calib.data.validation import as_labels, check_choice, check_count, check_level, n_axes
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.draws import independent_sums, resample
@@ -350,7 +349,7 @@ def calibration_slope(
 
     Examples
     --------
-    >>> from calib.data.announcements import TopLabelPrediction
+    >>> from calib.data.predictions import TopLabelPrediction
     >>> top = TopLabelPrediction(np.zeros(400, int), np.tile([0.6, 0.9], 200))
     >>> y = np.where(np.arange(400) % 10 < 8, 0, 1)
     >>> line = calibration_slope(y, top)

@@ -9,17 +9,18 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.base.parallel import busy_slices, map_threads
-from calib.data.announcements import (
+from calib.data.kinds import lacks
+from calib.data.notions import Notion
+from calib.data.predictions import (
     Announcement,
     BinaryPrediction,
     ConfidencePrediction,
     MultilabelPrediction,
     TopKPrediction,
     TopLabelPrediction,
+    score_matrix,
+    weighted_rows,
 )
-from calib.data.kinds import lacks
-from calib.data.notions import Notion
-from calib.data.predictions import score_matrix, weighted_rows
 from calib.data.validation import as_labels, as_outcomes, check_choice, check_norm, n_axes, plain
 from calib.evidence.binning import Strategy
 from calib.evidence.reductions import cell_statistics, event_scores, outcomes_of, top_label

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 
 from calib.base.results import Drawn, Result
-from calib.data.announcements import TopLabelPrediction
 from calib.data.notions import Notion
-from calib.data.predictions import weighted_rows
+from calib.data.predictions import TopLabelPrediction, weighted_rows
 from calib.data.validation import as_class_scores, check_choice, check_level, check_norm
 from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.evidence.draws import Draw, Progress, adder, independent_sums, resample

@@ -22,9 +22,8 @@ from scipy.special import betaincinv, gammaln, ndtr, ndtri, xlogy
 from calib.base.exceptions import InputError
 from calib.base.parallel import SMALL, WORKERS, map_threads
 from calib.base.results import Result
-from calib.data.announcements import TopLabelPrediction
 from calib.data.notions import Notion
-from calib.data.predictions import weighted_rows
+from calib.data.predictions import TopLabelPrediction, weighted_rows
 from calib.data.validation import check_level
 from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.evidence.reductions import as_problems, event_scores, top_label

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from calib import InputError
-from calib.data.announcements import Announcement
+from calib.data.predictions import Announcement
 from pages.shared.isolation.objects import n_bytes
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -11,8 +11,7 @@ from typing import Any
 import streamlit as st
 
 from calib import InputError
-from calib.data.announcements import in_common_classes
-from calib.data.predictions import rows_that_count
+from calib.data.predictions import in_common_classes, rows_that_count
 from calib.files.findings import Examination
 from calib.files.findings.codes import LABEL_CODES, AcceptedFix
 from calib.files.project import Upload

@@ -12,8 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from calib import InputError, Predictions, TopLabelPrediction
-from calib.data import announcements
-from calib.data.predictions import highest
+from calib.data import matrices
+from calib.data.matrices import highest
 from calib.data.validation import as_labels, as_scores
 from tests import oracles
 
@@ -234,7 +234,7 @@ def test_highest_is_the_first_of_the_highest_of_any_numbers(seed, n_columns, dty
 
 @pytest.mark.parametrize("digested", [2**24, 16])  # bytes: as one block, and as blocks of two numbers
 def test_fingerprint_sees_every_difference(digested, monkeypatch):
-    monkeypatch.setattr(announcements, "DIGESTED", digested)
+    monkeypatch.setattr(matrices, "DIGESTED", digested)
     variants = [
         Predictions(PROBA, [0, 1, 2]),
         Predictions(PROBA),

@@ -13,7 +13,7 @@ import numpy as np
 from calib.base.exceptions import CalibratorFileError, InputError
 from calib.base.version import __version__
 from calib.calibrators.acceptance import NEVER, AcceptanceRule
-from calib.data.announcements import BinaryPrediction
+from calib.data.predictions import BinaryPrediction
 from calib.data.validation import check_count
 from calib.files.calibrators.fields import (
     FLAG,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import shortened
-from calib.data.predictions import highest, row_sums
+from calib.data.matrices import highest, row_sums
 from calib.files.readers.raw_predictions import RawPredictions
 
 #: Every code a finding can have, in the order in which faults are looked for and fixes are applied.

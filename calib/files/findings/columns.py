@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from calib.data.predictions import row_sums
+from calib.data.matrices import row_sums
 from calib.files.findings.codes import Finding, counted, some
 from calib.files.readers.answers import classes_in
 from calib.files.readers.column_names import KNOWN_NAMES, LABEL_NAMES, PREDICTED_CLASS_NAMES, normalised

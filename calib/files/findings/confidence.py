@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from calib.base.parallel import map_row_blocks
-from calib.data.predictions import highest
+from calib.data.matrices import highest
 from calib.files.findings.codes import Finding
 from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.tables import some_names

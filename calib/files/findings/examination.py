@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
-from calib.data.announcements import Announcement
-from calib.data.predictions import Predictions, row_sums
+from calib.data.matrices import row_sums
+from calib.data.predictions import Announcement, Predictions
 from calib.data.validation import as_floats, as_names, check_count
 from calib.files.findings.announced import find_announced_faults, find_weights_and_groups
 from calib.files.findings.codes import CODES, SEVERITIES, AcceptedFix, Effect, Finding, Repair, effect_of

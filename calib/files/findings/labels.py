@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from calib.data.predictions import highest
+from calib.data.matrices import highest
 from calib.files.findings.codes import Finding, Repair, counted, some
 from calib.files.findings.order import (
     STANDARD_ERRORS,

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from calib.data.predictions import highest
+from calib.data.matrices import highest
 from calib.files.findings.codes import Finding, Repair
 from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.tables import words_in

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from calib.data.predictions import highest
+from calib.data.matrices import highest
 from calib.files.findings.announced import repeated_by_setting
 from calib.files.findings.codes import Finding, counted, some
 from calib.files.findings.scale import printed_decimals

@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 
 from calib.base.parallel import map_row_blocks
-from calib.data.predictions import ROW_SUM_TOLERANCE, Predictions, row_sums
+from calib.data.matrices import ROW_SUM_TOLERANCE, row_sums
+from calib.data.predictions import Predictions
 from calib.files.findings.codes import Finding, Repair, some
 from calib.files.readers.raw_predictions import (
     LOG_SUM_TOLERANCE,

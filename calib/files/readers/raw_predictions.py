@@ -13,17 +13,18 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
-from calib.data.announcements import (
+from calib.data.kinds import KINDS
+from calib.data.matrices import row_sums
+from calib.data.predictions import (
     ID,
     Announcement,
     BinaryPrediction,
     ConfidencePrediction,
     MultilabelPrediction,
+    Predictions,
     TopKPrediction,
     TopLabelPrediction,
 )
-from calib.data.kinds import KINDS
-from calib.data.predictions import Predictions, row_sums
 from calib.files.readers.answers import (
     abstaining,
     as_outcomes,

@@ -23,9 +23,9 @@ from calib.answers.change import change
 from calib.answers.summary import summarize, summary_intervals
 from calib.base.parallel import WORKERS
 from calib.calibrators.effort import fit_seconds
-from calib.data.announcements import Announcement
 from calib.data.kinds import kind_of
 from calib.data.notions import TOP_NOTIONS
+from calib.data.predictions import Announcement
 from calib.diagrams.bin_sweep import ece_sweep
 from calib.diagrams.classes import class_table
 from calib.diagrams.imbalance import class_binning, plan_bins

@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from calib.data.announcements import Announcement
-from calib.data.predictions import Predictions
+from calib.data.predictions import Announcement, Predictions
 
 PLAIN = (type(None), bool, int, float, str)
 #: Cells from which a column of texts is sent as numbers of its distinct ones.
