@@ -1,14 +1,13 @@
-"""Whole rows from calibrated scores: divided by their sums, or completed around the predicted class.
-
-`MulticlassToBinary` and the scorer files of `calib.export` share these functions: a scorer file carries
-their text, so they need NumPy and nothing else.
-"""
+"""Whole rows from calibrated scores: divided by their sums, or completed around the predicted class."""
 
 import numpy as np
 
 #: Calibrated scores that are all below this are rows of zeros: histogram binning tells several bins of value
 #: 0 apart by multiples of 2.2e-16, or by noise of 1e-10.
 NOTHING = 1e-9
+
+#: A smaller sum of the other classes means that the base model gave everything to one.
+LEAST_REST = 1e-300
 
 
 def normalised(scores: np.ndarray) -> np.ndarray:
@@ -27,7 +26,7 @@ def completed(proba: np.ndarray, label: np.ndarray, confidence: np.ndarray) -> n
     rest = proba.astype(np.float64)
     rest[rows, label] = 0.0
     sums = _sums(rest)
-    empty = sums < 1e-300  # the base model gave everything to one class
+    empty = sums < LEAST_REST
     rest[empty] = 1.0
     rest[rows[empty], label[empty]] = 0.0
     sums[empty] = proba.shape[1] - 1

@@ -60,7 +60,7 @@ class Lines(NamedTuple):
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """Probabilities, (n,) float64, of (n,) scores."""
-        return _on_lines(scores, assign_bins(scores, self.knots), self.segments())
+        return on_lines(scores, *self.segments().take(assign_bins(scores, self.knots), axis=1))
 
     def segments(self) -> np.ndarray:
         """Start, value there and slope of the line below the first knot and of that above each knot."""
@@ -113,7 +113,7 @@ class Spline(NamedTuple):
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """Probabilities, (n,) float64, of (n,) scores."""
         odds = log_odds(scores)
-        return _on_parabolas(odds, assign_bins(odds, self.knots), self.segments())
+        return on_parabolas(odds, *self.segments().take(assign_bins(odds, self.knots), axis=1))
 
     def segments(self) -> np.ndarray:
         """Start, z and slope there, and half the bend, of the piece below the first knot and above each."""
@@ -144,17 +144,17 @@ class CurveSet:
 
     def __init__(self, curves: Sequence[Any], curve_of: np.ndarray) -> None:
         self.kind = type(curves[0])
+        self.curve_of = curve_of
         self.unchanged = curve_of < 0 if (curve_of < 0).any() else None
         if self.kind is Logistic:
             self.numbers = np.array(curves).T.take(curve_of, axis=1)
             return
         sizes = np.array([len(curve.knots) + 1 for curve in curves])
         ends = np.cumsum(sizes)
-        self.ends, self.last = ends, (ends - 1).take(curve_of)
+        self.first, self.ends, self.last = ends - sizes, ends, (ends - 1).take(curve_of)
         self.upper = np.concatenate([edges for curve in curves for edges in (curve.knots, [np.inf])])
         self.edges = np.empty(len(self.upper), dtype=np.complex128)
         self.edges.real, self.edges.imag = np.repeat(np.arange(len(curves)), sizes), self.upper
-        self.curve_of = curve_of
         numbers = [curve.values if self.kind is Steps else curve.segments() for curve in curves]
         self.numbers = np.concatenate(numbers, axis=-1)
 
@@ -166,9 +166,9 @@ class CurveSet:
             calibrated = self.numbers.take(self._find_bins(scores, problem))
         elif self.kind is Spline:
             odds = log_odds(scores)
-            calibrated = _on_parabolas(odds, self._find_bins(odds, problem), self.numbers)
+            calibrated = on_parabolas(odds, *self.numbers.take(self._find_bins(odds, problem), axis=1))
         else:
-            calibrated = _on_lines(scores, self._find_bins(scores, problem), self.numbers)
+            calibrated = on_lines(scores, *self.numbers.take(self._find_bins(scores, problem), axis=1))
         if self.unchanged is None:
             return calibrated
         return np.where(self.unchanged[problem], scores, calibrated)
@@ -193,12 +193,11 @@ class CurveSet:
 
         A score has passed the knots whose step comes before its own: `_step_of` does not fall as scores rise.
         """
-        begins = np.concatenate(([0], self.ends[:-1]))
-        most = max(MOST_STARTS // len(begins), 1).bit_length() - 1
-        steps = 1 << min(int((self.ends - begins).max()).bit_length() + 1, most)
-        starts = np.empty((len(begins), steps + 1), dtype=np.int64)
+        most = max(MOST_STARTS // len(self.first), 1).bit_length() - 1
+        steps = 1 << min(int((self.ends - self.first).max()).bit_length() + 1, most)
+        starts = np.empty((len(self.first), steps + 1), dtype=np.int64)
         knots = 0
-        for row, begin, end in zip(starts, begins.tolist(), self.ends.tolist(), strict=True):
+        for row, begin, end in zip(starts, self.first.tolist(), self.ends.tolist(), strict=True):
             inside = np.bincount(_step_of(self.upper[begin : end - 1], steps), minlength=steps + 1)
             row[0], row[1:] = begin, begin + np.cumsum(inside[:-1])
             knots = max(knots, int(inside.max()))
@@ -222,12 +221,12 @@ def log_odds(scores: np.ndarray) -> np.ndarray:
     return log_p - log_q
 
 
-def _on_parabolas(odds: np.ndarray, bins: np.ndarray, parabolas: np.ndarray) -> np.ndarray:
-    start, value, slope, bend = parabolas.take(bins, axis=1)
+def on_parabolas(odds: Any, start: Any, value: Any, slope: Any, bend: Any) -> Any:
+    """Probabilities of log-odds, each on its piece of a spline as in `Spline.segments`."""
     away = odds - start
     return expit(away * (bend * away + slope) + value)
 
 
-def _on_lines(scores: np.ndarray, bins: np.ndarray, lines: np.ndarray) -> np.ndarray:
-    start, value, slope = lines.take(bins, axis=1)
+def on_lines(scores: Any, start: Any, value: Any, slope: Any) -> Any:
+    """Probabilities of scores, each on its line as in `Lines.segments`."""
     return np.minimum(np.maximum(slope * (scores - start) + value, 0.0), 1.0)

@@ -76,7 +76,8 @@ class EnsembleTemperatureScaling(LogScaling):
         scaled, original = softmax(log_p / self.temperature_), softmax(log_p)
         return np.stack([scaled, original, np.full(log_p.shape, 1.0 / self.n_classes_)], axis=2)
 
-    def _probabilities(self, log_p: np.ndarray) -> np.ndarray:
+    def probabilities(self, log_p: Any) -> Any:
+        """Mixture of the temperature-scaled, the given and the uniform probabilities, (n, L)."""
         scaled, original = softmax(log_p / self.temperature_), softmax(log_p)
         first, second, uniform = self.mixture_
         return np.minimum(first * scaled + second * original + uniform / self.n_classes_, 1.0)

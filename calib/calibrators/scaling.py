@@ -125,7 +125,7 @@ class LogScaling(BaseEstimator):
             If `proba` is not a matrix of probabilities with the number of columns seen in `fit`.
         """
         return map_row_blocks(
-            lambda rows: self._probabilities(log_floored(rows, self.floor_)), self._checked(proba)
+            lambda rows: self.probabilities(log_floored(rows, self.floor_)), self._checked(proba)
         )
 
     def predict(self, proba: Any) -> np.ndarray:
@@ -147,10 +147,14 @@ class LogScaling(BaseEstimator):
     def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
         raise NotImplementedError
 
-    def _probabilities(self, log_p: np.ndarray) -> np.ndarray:
+    def probabilities(self, log_p: Any) -> Any:
+        """Calibrated probabilities, (n, L), of the logarithms of those raised to `floor_`.
+
+        Exports are made from this formula: it is called with values of `calib.export`, too.
+        """
         return softmax(self._logits(log_p))
 
-    def _logits(self, log_p: np.ndarray) -> np.ndarray:
+    def _logits(self, log_p: Any) -> Any:
         raise NotImplementedError
 
     def _checked(self, proba: Any) -> np.ndarray:
@@ -197,7 +201,7 @@ class TemperatureScaling(LogScaling):
         search = _SEARCHES[self.objective]
         self.temperature_ = float(search(matrix, codes, self.floor_, weights))
 
-    def _logits(self, log_p: np.ndarray) -> np.ndarray:
+    def _logits(self, log_p: Any) -> Any:
         return log_p / self.temperature_
 
     def predict_top(self, proba: Any) -> TopLabelPrediction:
@@ -327,7 +331,8 @@ class VectorScaling(AffineScaling):
         features = np.empty((len(matrix), matrix.shape[1] - 1), kind)
 
         def fill(rows: slice) -> None:
-            features[rows] = _log_odds(log_floored(matrix[rows], self.floor_))
+            log_p = log_floored(matrix[rows], self.floor_)
+            features[rows] = log_p[:, :-1] - log_p[:, -1:]
 
         map_threads(fill, cached_slices(*matrix.shape))
         return features
@@ -340,8 +345,10 @@ class VectorScaling(AffineScaling):
         logits[:, :-1] = features * weights + biases
         return logits
 
-    def _logits(self, log_p: np.ndarray) -> np.ndarray:
-        return self._map_logits(_log_odds(log_p), self.weights_, self.biases_)
+    def _logits(self, log_p: Any) -> Any:
+        # Weight 0 and bias 0 for the last class, whose logit is 0.
+        weights, biases = np.append(self.weights_, 0.0), np.append(self.biases_, 0.0)
+        return (log_p - log_p[:, -1:]) * weights + biases
 
 
 class DirichletScaling(AffineScaling):
@@ -419,13 +426,8 @@ class DirichletScaling(AffineScaling):
     def _map_logits(self, features: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
         return features @ weights.T + biases
 
-    def _logits(self, log_p: np.ndarray) -> np.ndarray:
+    def _logits(self, log_p: Any) -> Any:
         return self._map_logits(log_p, self.weights_, self.biases_)
-
-
-def _log_odds(log_p: np.ndarray) -> np.ndarray:
-    """Log-probabilities of the classes but the last, minus that of the last."""
-    return log_p[:, :-1] - log_p[:, -1:]
 
 
 def least_positive(proba: np.ndarray) -> float:

@@ -1,8 +1,4 @@
-"""Which cell of the probability simplex each row falls in (App. G of the paper).
-
-The schemes of `calib.calibrators.canonical` and the scorer files of `calib.export` share these functions: a
-scorer file carries their text, so they need NumPy and nothing else.
-"""
+"""Which cell of the probability simplex each row falls in (App. G of the paper)."""
 
 import numpy as np
 
@@ -26,7 +22,8 @@ def sierpinski_cells(proba: np.ndarray, depth: int) -> np.ndarray:
 
 def grid_tuples(proba: np.ndarray, side: int) -> np.ndarray:
     """Tuple k of each row's grid cell, (n, L) int64: side * s_l in [k_l - 1, k_l], the smallest such k."""
-    scaled = proba / proba.sum(axis=1, keepdims=True, dtype=np.float64) * side
+    wide = proba.astype(np.float64)
+    scaled = wide / np.einsum("ij->i", wide)[:, None] * side
     whole = np.rint(scaled)
     on_face = np.abs(scaled - whole) <= 4 * side * np.finfo(proba.dtype).eps
     tuples = np.maximum(np.where(on_face, whole, np.ceil(scaled)).astype(np.int64), 1)

@@ -24,6 +24,8 @@ def softmax(z: np.ndarray) -> np.ndarray:
     >>> softmax(np.log([[1.0, 3.0]])).tolist()
     [[0.25, 0.75]]
     """
+    if not isinstance(z, np.ndarray):  # a value of a program of calib.export
+        return z.softmax()
     p = z - highest_of_rows(z)[:, None]
     np.exp(p, out=p)
     sums = p.sum(axis=1) if p.shape[1] > NARROW else np.einsum("ij->i", p)

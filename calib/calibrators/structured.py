@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from calib.base.parallel import map_row_blocks
@@ -46,7 +48,7 @@ class StructuredScaling(LogScaling):
         fitted = softmax_fit(x, codes, kind, ridge, row_weights=weights, centred=False)
         self.weights_, self.biases_, self.loss_gap_, self.gradient_norm_ = fitted
 
-    def _smoothed(self, log_p: np.ndarray) -> np.ndarray:
+    def _smoothed(self, log_p: Any) -> Any:
         q = softmax(log_p / self.temperature_)
         return np.log((self.n_samples_ * q + 1.0 / self.n_classes_) / (self.n_samples_ + 1.0))
 
@@ -99,7 +101,7 @@ class StructuredVectorScaling(StructuredScaling):
     def _penalty(self, n_classes: int) -> tuple[DiagonalMap | FullMap, np.ndarray]:
         return DiagonalMap(n_classes, n_classes), np.array([self.lambda_diagonal, self.lambda_intercept])
 
-    def _logits(self, log_p: np.ndarray) -> np.ndarray:
+    def _logits(self, log_p: Any) -> Any:
         return self._smoothed(log_p) * self.weights_ + self.biases_
 
 
@@ -161,5 +163,5 @@ class StructuredMatrixScaling(StructuredScaling):
         penalty[:, -1] = self.lambda_intercept
         return kind, penalty
 
-    def _logits(self, log_p: np.ndarray) -> np.ndarray:
+    def _logits(self, log_p: Any) -> Any:
         return self._smoothed(log_p) @ self.weights_.T + self.biases_

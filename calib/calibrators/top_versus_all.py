@@ -83,7 +83,7 @@ class TopVersusAllScaling(LogScaling):
         self.weights_ = optimum.theta
         self.loss_gap_, self.gradient_norm_ = optimum.loss_gap, optimum.gradient_norm
 
-    def _logits(self, log_p: np.ndarray) -> np.ndarray:
+    def _logits(self, log_p: Any) -> Any:
         return log_p * self.weights_
 
 

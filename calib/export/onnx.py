@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from calib.base.exceptions import InputError, not_installed
-from calib.export.lowering import write
+from calib.export.description import describe
 from calib.export.onnx_graph import BEHIND, Graph, as_model, dtype_of, to_go_before
 from calib.export.replay import replay
 
@@ -47,9 +47,7 @@ def to_onnx(calibrator: Any, *, opset: Any = None, prefix: str | None = None, lo
     `onnx_behind` puts the calibrator behind a classifier in one call. By hand it takes
     `merge_models(classifier, onnx.load_from_string(to_onnx(calibrator, opset=classifier)), io_map)`.
     """
-    graph = Graph(opset, prefix)
-    write(graph, calibrator, logits=logits)
-    return graph.serialised()
+    return Graph(describe(calibrator, logits=logits), opset, prefix).serialised()
 
 
 def onnx_behind(
@@ -100,8 +98,8 @@ def onnx_behind(
         raise InputError(f"the output {output!r} is no tensor of floats of the model; those are {listed}")
     from onnx.compose import merge_models
 
-    graph = Graph(first, prefix, dtype=floats[output])
-    write(graph, calibrator, logits=logits or output == "logits")
+    program = describe(calibrator, logits=logits or output == "logits")
+    graph = Graph(program, first, prefix, dtype=floats[output])
     merged = merge_models(
         first,
         as_model(graph.serialised()),

@@ -1,4 +1,4 @@
-"""A small writer of ONNX graphs: named nodes, constants, float64 inside."""
+"""Programs as ONNX graphs, float64 inside."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from typing import Any
 import numpy as np
 
 from calib.base.exceptions import InputError, not_installed
+from calib.export.program import Program, Value
 
 #: Oldest operator set that models can be written in, and the newest that every onnxruntime of the range in
 #: `pyproject.toml` runs.
 OLDEST, EVERYWHERE = 13, 21
 #: Prefix of the names of a calibrator that stands behind a classifier.
 BEHIND = "calibrated_"
+
+
+#: Types by their numbers in ONNX.
+_FLOAT32, _INT64, _FLOAT64 = 1, 7, 11
 
 
 def _onnx() -> Any:
@@ -43,7 +48,7 @@ def as_model(model: Any) -> Any:
 def dtype_of(value: Any) -> str | None:
     """Return "FLOAT" or "DOUBLE" where an input or output is a tensor of these, else None."""
     kind = value.type.tensor_type.elem_type if value.type.HasField("tensor_type") else 0
-    return {1: "FLOAT", 11: "DOUBLE"}.get(kind)
+    return {_FLOAT32: "FLOAT", _FLOAT64: "DOUBLE"}.get(kind)
 
 
 def opset_of(model: Any) -> int:
@@ -122,23 +127,65 @@ def _of_versions(graph: Any, opset: int, ir_version: int | None = None) -> Any:
     return helper.make_model(graph, opset_imports=versions, ir_version=ir_version, producer_name="calib")
 
 
+#: Operators by the functions of `calib.export.program.Program`, what each takes behind the operands, and its
+#: attributes.
+_OPERATORS: dict[str, tuple[str, tuple[Any, ...], dict[str, int]]] = {
+    "absolute": ("Abs", (), {}),
+    "add": ("Add", (), {}),
+    "along": ("GatherElements", (), {"axis": 1}),
+    "ceil": ("Ceil", (), {}),
+    "column": ("Unsqueeze", (1,), {}),
+    "divide": ("Div", (), {}),
+    "equal": ("Equal", (), {}),
+    "expit": ("Sigmoid", (), {}),
+    "floats": ("Cast", (), {"to": _FLOAT64}),
+    "greater": ("Greater", (), {}),
+    "greater_equal": ("GreaterOrEqual", (), {}),
+    "largest": ("ReduceMax", (1,), {"keepdims": 0}),
+    "less": ("Less", (), {}),
+    "less_equal": ("LessOrEqual", (), {}),
+    "log": ("Log", (), {}),
+    "logical_and": ("And", (), {}),
+    "matmul": ("MatMul", (), {}),
+    "maximum": ("Max", (), {}),
+    "minimum": ("Min", (), {}),
+    "multiply": ("Mul", (), {}),
+    "negative": ("Neg", (), {}),
+    "ranked": ("TopK", (), {"axis": 1, "largest": 1, "sorted": 1}),
+    "rint": ("Round", (), {}),
+    "running": ("CumSum", ("axis",), {}),
+    "softmax": ("Softmax", (), {"axis": 1}),
+    "subtract": ("Sub", (), {}),
+    "sums": ("ReduceSum", (1,), {"keepdims": 1}),
+    "take": ("Gather", (), {}),
+    "top": ("ArgMax", (), {"axis": 1, "keepdims": 0}),
+    "where": ("Where", (), {}),
+    "whole": ("Cast", (), {"to": _INT64}),
+}
+
+
 class Graph:
-    """A graph under construction; methods add nodes and return the names of their results.
+    """A program as an ONNX graph.
+
+    Parameters
+    ----------
+    program : Program
+    opset, prefix
+        As for `calib.export.to_onnx`.
+    dtype : {"FLOAT", "DOUBLE"}
+        Type of the first input.
 
     Attributes
     ----------
     inputs, outputs : list of str
         Names of the model's inputs and outputs, with the prefix.
-    n_classes : int
-        Columns of the input.
     """
 
-    n_classes: int
-
-    def __init__(self, opset: Any = None, prefix: str | None = None, dtype: str = "FLOAT") -> None:
+    def __init__(
+        self, program: Program, opset: Any = None, prefix: str | None = None, dtype: str = "FLOAT"
+    ) -> None:
         onnx = _onnx()
-        self._helper, self._types = onnx.helper, onnx.TensorProto
-        self._stored, self._check = onnx.numpy_helper.from_array, onnx.checker.check_model
+        self._helper, self._stored = onnx.helper, onnx.numpy_helper.from_array
         self._ir_version = None
         if opset is None:
             opset = newest_opset()
@@ -151,12 +198,14 @@ class Graph:
             raise InputError(
                 f"opset must be from {OLDEST} to {known}, which the installed onnx knows; got {opset}"
             )
-        self._opset, self._prefix, self._dtype = int(opset), prefix or "", dtype
+        self._opset, self._prefix, self._given = int(opset), prefix or "", program.inputs
         self._nodes: list[Any] = []
-        self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
-        self._initializers: list[Any] = []
-        self._inputs: list[Any] = []
-        self._outputs: list[Any] = []
+        self._arrays = program.with_eps(np.float32 if dtype == "FLOAT" else np.float64)
+        self._arrays |= {"axis": np.array(1), "one": np.array(1.0)}  # of CumSum, and of log1p
+        self._inputs = [self._input(name, columns, dtype) for name, columns in program.inputs.items()]
+        for function, result, *operands in program.steps:
+            self._step(function, result, operands)
+        self._outputs = [self._output(name, *one) for name, one in program.outputs.items()]
 
     @property
     def inputs(self) -> list[str]:
@@ -168,89 +217,59 @@ class Graph:
         """Names of the outputs."""
         return [one.name for one in self._outputs]
 
-    def _declare(self, name: str, shape: list[Any], kind: str) -> str:
-        name = self._prefix + name
-        self._inputs.append(self._helper.make_tensor_value_info(name, getattr(self._types, kind), shape))
-        return name
+    def _input(self, name: str, columns: int, dtype: str) -> Any:
+        """Declare an input, and widen it under the name that the program has for it."""
+        kind = _FLOAT64 if dtype == "DOUBLE" else _FLOAT32
+        self._node("Cast", f"wide_{name}", name, to=_FLOAT64 if columns >= 0 else _INT64)
+        return self._declared(name, kind if columns >= 0 else _INT64, columns)
 
-    def input(self, name: str, shape: list[Any]) -> str:
-        """Declare an input of probabilities and return it as float64, at most 1."""
-        name = self._declare(name, shape, self._dtype)
-        if len(shape) == 2:
-            self.n_classes = shape[1]
-        one = np.float32(1.0) if self._dtype == "FLOAT" else np.float64(1.0)
-        return self.cast(self.op("Min", name, self.array(one)), "DOUBLE")
+    def _output(self, name: str, value: Value, columns: int) -> Any:
+        """Declare an output: float64, or int64."""
+        kind = _FLOAT64 if value.kind == "f" else _INT64
+        self._node("Cast", name, self._named(value.name), to=kind)
+        return self._declared(name, kind, columns)
 
-    def logits(self, name: str, shape: list[Any]) -> str:
-        """Declare an input of any numbers and return it as float64."""
-        name = self._declare(name, shape, self._dtype)
-        if len(shape) == 2:
-            self.n_classes = shape[1]
-        return self.cast(name, "DOUBLE")
+    def _declared(self, name: str, kind: int, columns: int) -> Any:
+        shape = ["n", columns] if columns > 0 else ["n"]
+        return self._helper.make_tensor_value_info(self._prefix + name, kind, shape)
 
-    def whole_input(self, name: str, shape: list[Any]) -> str:
-        """Declare an int64 input and return it."""
-        return self._declare(name, shape, "INT64")
+    def _named(self, value: str | int) -> str:
+        """Return the name of a value of the program, or of a vector of one whole number."""
+        if isinstance(value, str):
+            return f"wide_{value}" if value in self._given else value
+        self._arrays[f"i{value}"] = np.array([value])
+        return f"i{value}"
 
-    def output(self, name: str, value: str, shape: list[Any], *, whole: bool = False) -> None:
-        """Declare an output: float64, or int64 where `whole`."""
-        kind = self._types.INT64 if whole else self._types.DOUBLE
-        name = self._prefix + name
-        self._nodes.append(
-            self._helper.make_node("Identity", [value], [name], name=f"{self._prefix}n{len(self._nodes)}")
-        )
-        self._outputs.append(self._helper.make_tensor_value_info(name, kind, shape))
-
-    def op(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """Add a node with one result."""
-        return self.op_many(operator, 1, *inputs, **attributes)[0]
-
-    def op_many(self, operator: str, n_results: int, *inputs: str, **attributes: Any) -> list[str]:
-        """Add a node with several results."""
-        results = [f"{self._prefix}v{len(self._nodes)}_{number}" for number in range(n_results)]
+    def _node(self, operator: str, result: str, *inputs: str, **attributes: Any) -> None:
+        names = [self._prefix + name for name in inputs]
+        results = [self._prefix + result]
+        if operator == "TopK":  # values, and their places, which are the result
+            results.insert(0, f"{results[0]}_values")
         name = f"{self._prefix}n{len(self._nodes)}"
-        self._nodes.append(self._helper.make_node(operator, list(inputs), results, name=name, **attributes))
-        return results
+        self._nodes.append(self._helper.make_node(operator, names, results, name=name, **attributes))
 
-    def array(self, values: Any) -> str:
-        """Add a constant; equal constants are stored once."""
-        array = np.ascontiguousarray(values)
-        array = array.reshape(np.shape(values))
-        key = (array.dtype.str, array.shape, array.tobytes())
-        if key not in self._constants:
-            self._constants[key] = f"{self._prefix}c{len(self._constants)}"
-            self._initializers.append(self._stored(array, self._constants[key]))
-        return self._constants[key]
-
-    def number(self, value: float) -> str:
-        """Add a float64 constant."""
-        return self.array(np.float64(value))
-
-    def cast(self, value: str, kind: str) -> str:
-        """Convert to "DOUBLE" or "INT64"."""
-        return self.op("Cast", value, to=getattr(self._types, kind))
-
-    def top(self, matrix: str) -> str:
-        """Column of the largest entry of each row, the first of equals."""
-        return self.op("ArgMax", matrix, axis=1, keepdims=0)
-
-    def largest(self, matrix: str) -> str:
-        """Largest entry of each row; its axis became an input in opset 18."""
-        if self._opset < 18:
-            return self.op("ReduceMax", matrix, axes=[1], keepdims=0)
-        return self.op("ReduceMax", matrix, self.array(np.array([1])), keepdims=0)
-
-    def sums(self, matrix: str) -> str:
-        """Sum of each row, as a column."""
-        return self.op("ReduceSum", matrix, self.array(np.array([1])), keepdims=1)
-
-    def columns(self, matrix: str, start: int, stop: int) -> str:
-        """Columns start..stop-1."""
-        return self.op("Slice", matrix, *(self.array(np.array([number])) for number in (start, stop, 1)))
+    def _step(self, function: str, result: str, operands: list[Any]) -> None:
+        inputs = [self._named(one) for one in operands]
+        if function == "log1p":
+            self._node("Add", f"{result}_more", *inputs, "one")
+            self._node("Log", result, f"{result}_more")
+        elif function == "largest" and self._opset < 18:  # its axis became an input
+            self._node("ReduceMax", result, *inputs, axes=[1], keepdims=0)
+        elif function == "columns":
+            self._node("Slice", result, *inputs, self._named(1))
+        else:
+            operator, more, attributes = _OPERATORS[function]
+            self._node(operator, result, *inputs, *map(self._named, more), **attributes)
 
     def serialised(self) -> bytes:
         """Check the model and return its bytes."""
-        graph = self._helper.make_graph(self._nodes, "calib", self._inputs, self._outputs, self._initializers)
+        read = {name for node in self._nodes for name in node.input}
+        stored = [
+            self._stored(np.asarray(array), self._prefix + name)
+            for name, array in self._arrays.items()
+            if self._prefix + name in read
+        ]
+        graph = self._helper.make_graph(self._nodes, "calib", self._inputs, self._outputs, stored)
         model = _of_versions(graph, self._opset, self._ir_version)
-        self._check(model)
+        _onnx().checker.check_model(model)
         return model.SerializeToString()

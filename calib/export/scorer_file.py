@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import ast
-import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from calib.base.exceptions import InputError
-from calib.calibrators import completed_rows, simplex_cells
-from calib.export.numbers import plain_data
+from calib.export.description import describe
 from calib.export.replay import replay
 
-#: The modules a scorer file is made of, and the lines of them that it leaves out.
+#: The code of every scorer file, and what stands around the entries of the literal at its end.
 _TEMPLATE = Path(__file__).with_name("scorer_template.py")
-_SHARED = Path(completed_rows.__file__), Path(simplex_cells.__file__)
-_IMPORTS = re.compile(r"\n(from calib\..*\n)+")
-_EMPTY = "DATA = _arrays({})\n"
-
-#: What stands around the entries of the literal.
 _BEFORE, _AFTER = "DATA = _arrays({\n", "})\n"
 
 
 def scorer(calibrator: Any) -> str:
     """Return the text of a Python file with a function `calibrate(proba)` that replays a calibrator.
 
-    The code is the same for every calibrator: `calib/export/scorer_template.py`, and what it imports from
-    `calib/calibrators`. The fitted numbers follow as one literal. The file holds nothing that a user typed:
-    no class names, no file names.
+    The code is the same for every calibrator: `calib/export/scorer_template.py`. What the calibrator does
+    follows as one literal of steps and numbers. The file holds nothing that a user typed: no class names, no
+    file names.
 
     Parameters
     ----------
@@ -44,20 +37,19 @@ def scorer(calibrator: Any) -> str:
     Examples
     --------
     >>> from calib import HistogramBinning
-    >>> text = scorer(HistogramBinning(n_bins=2).fit([0.1, 0.2, 0.8, 0.9], [0, 1, 1, 1]))
-    >>> print(text[text.index("DATA ="):].strip())
-    DATA = _arrays({
-        'kind': 'binary',
-        'calibrators': ('int', (1,), '0'),
-        'curve': 'steps',
-        'knots': ('float', (1,), '0.5'),
-        'knots_from': ('int', (2,), '0 1'),
-        'values': ('float', (2,), '0.5 1.0'),
-        'values_from': ('int', (2,), '0 2'),
-    })
+    >>> space = {}
+    >>> exec(scorer(HistogramBinning(n_bins=2).fit([0.1, 0.2, 0.8, 0.9], [0, 1, 1, 1])), space)
+    >>> space["calibrate"]([0.4, 0.8])
+    {'scores': array([0.5, 1. ])}
     """
-    data = plain_data(calibrator).items()
-    return _template() + _literal({key: _packed(value) for key, value in data})
+    program = describe(calibrator)
+    data = {
+        "inputs": program.inputs,
+        "constants": {name: _packed(array) for name, array in program.constants.items()},
+        "steps": tuple(program.steps),
+        "outputs": {name: value.name for name, (value, _) in program.outputs.items()},
+    }
+    return _template() + _literal(data)
 
 
 def verify_scorer(code: str, calibrator: Any, proba: Any, *, groups: Any = None) -> float:
@@ -100,23 +92,28 @@ def verify_scorer(code: str, calibrator: Any, proba: Any, *, groups: Any = None)
     return replay(space["calibrate"], calibrator, np.asarray(getattr(proba, "proba", proba)), groups)
 
 
-def _packed(value: Any) -> Any:
+def _packed(array: np.ndarray) -> tuple[str, tuple[int, ...], str]:
     """Write an array as (type, shape, text): parsing a list of numbers takes a hundred times its size."""
-    if not isinstance(value, list):
-        return value
-    array = np.array(value)
     kind = "int" if array.dtype.kind == "i" else "float"
     return kind, array.shape, " ".join(map(repr, array.ravel().tolist()))
 
 
-def _literal(packed: dict[str, Any]) -> str:
-    return _BEFORE + "".join(f"    {key!r}: {value!r},\n" for key, value in packed.items()) + _AFTER
+def _literal(data: dict[str, Any]) -> str:
+    """Write the data with an entry on each line."""
+    lines = []
+    for key, value in data.items():
+        if isinstance(value, dict):
+            opening, closing = "{}"
+            entries = [f"{name!r}: {entry!r}" for name, entry in value.items()]
+        else:
+            opening, closing = "()"
+            entries = [repr(entry) for entry in value]
+        inside = "".join(f"        {entry},\n" for entry in entries)
+        lines.append(f"    {key!r}: {opening}\n{inside}    {closing},\n")
+    return _BEFORE + "".join(lines) + _AFTER
 
 
 def _template() -> str:
-    """Return the code of every scorer, with the text of what the template imports from calib."""
-    code = _IMPORTS.sub("", _TEMPLATE.read_text(encoding="utf-8")).removesuffix(_EMPTY)
-    for module in _SHARED:
-        _, _, shared = module.read_text(encoding="utf-8").partition("import numpy as np\n")
-        code += f"{shared.strip()}\n\n\n"
+    """Return the code of every scorer file, which ends before the literal."""
+    code, _, _ = _TEMPLATE.read_text(encoding="utf-8").partition(_BEFORE.rstrip("{\n"))
     return code

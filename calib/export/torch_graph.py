@@ -1,6 +1,6 @@
 """PyTorch modules: one calibrator as an `nn.Module` that scripts and exports (extra ``torch``).
 
-The graph that ONNX models are written from is recorded as a `torch.fx` graph, whose `GraphModule` is made of
+The program that a calibrator is described by becomes a `torch.fx` graph, whose `GraphModule` is made of
 PyTorch's own functions and buffers.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from calib.base.exceptions import not_installed
-from calib.export.lowering import write
+from calib.export.description import describe
 from calib.export.replay import replay
 
 
@@ -37,9 +37,25 @@ def torch_module(calibrator: Any, *, logits: bool = False) -> Any:
     InputError
         If the calibrator is none of calib's, or torch is not installed.
     """
-    graph = TorchGraph()
-    write(graph, calibrator, logits=logits)
-    return graph.module()
+    program, torch = describe(calibrator, logits=logits), _torch()
+    graph, root = torch.fx.Graph(), torch.nn.Module()
+    values: dict[Any, Any] = {name: graph.placeholder(name) for name in program.inputs}
+    for name, columns in program.inputs.items():
+        values[name] = graph.call_method("long" if columns < 0 else "double", (values[name],))
+    for name, array in program.with_eps(np.float32).items():
+        root.register_buffer(name, torch.from_numpy(np.array(array)))
+        values[name] = graph.get_attr(name)
+    for function, result, *operands in program.steps:
+        inputs = [values.get(one, one) for one in operands]
+        values[result] = _step(torch, graph, function, inputs)
+    outputs = {}
+    for name, (value, _) in program.outputs.items():
+        outputs[name] = values[value.name]
+        if value.kind == "b":
+            outputs[name] = graph.call_method("long", (outputs[name],))
+    graph.output(outputs)
+    graph.lint()
+    return torch.fx.GraphModule(root, graph, "Calibrator").eval()
 
 
 def verify_torch(
@@ -79,146 +95,35 @@ def verify_torch(
 def _torch() -> Any:
     try:  # an extra, and slow to import
         import torch
+        import torch.fx
     except ImportError:
         raise not_installed("torch", "torch") from None
     return torch
 
 
-class TorchGraph:
-    """A `torch.fx` graph under construction, with the methods of `calib.export.onnx_graph.Graph`.
-
-    What the methods take and return are nodes of the graph.
-    """
-
-    n_classes: int
-
-    def __init__(self) -> None:
-        self._torch = _torch()
-        import torch.fx
-
-        self._graph = torch.fx.Graph()
-        self._root = torch.nn.Module()
-        self._constants: dict[tuple[str, tuple[int, ...], bytes], Any] = {}
-        self._values: dict[Any, np.ndarray] = {}
-        self._outputs: dict[str, Any] = {}
-
-    def module(self) -> Any:
-        """Return the module."""
-        self._graph.output(self._outputs)
-        self._graph.lint()
-        return self._torch.fx.GraphModule(self._root, self._graph, "Calibrator").eval()
-
-    def input(self, name: str, shape: list[Any]) -> Any:
-        """Declare an input of probabilities and return it as float64, at most 1."""
-        return self.call(self._torch.clamp, self.logits(name, shape), max=1.0)
-
-    def logits(self, name: str, shape: list[Any]) -> Any:
-        """Declare an input of any numbers and return it as float64."""
-        if len(shape) == 2:
-            self.n_classes = shape[1]
-        return self.cast(self._graph.placeholder(name), "DOUBLE")
-
-    def whole_input(self, name: str, shape: list[Any]) -> Any:
-        """Declare an int64 input and return it."""
-        return self._graph.placeholder(name)
-
-    def output(self, name: str, value: Any, shape: list[Any], *, whole: bool = False) -> None:
-        """Declare an output."""
-        self._outputs[name] = value
-
-    def call(self, function: Any, *inputs: Any, **options: Any) -> Any:
-        """Add a call of one of PyTorch's functions."""
-        return self._graph.call_function(function, inputs, options)
-
-    def op(self, operator: str, *inputs: Any, **attributes: Any) -> Any:
-        """Add an operator of ONNX with one result."""
-        torch = self._torch
-        plain = {
-            "Abs": torch.abs,
-            "Add": torch.add,
-            "And": torch.logical_and,
-            "Ceil": torch.ceil,
-            "Div": torch.div,
-            "Equal": torch.eq,
-            "Greater": torch.gt,
-            "GreaterOrEqual": torch.ge,
-            "Less": torch.lt,
-            "LessOrEqual": torch.le,
-            "Log": torch.log,
-            "MatMul": torch.matmul,
-            "Max": torch.maximum,
-            "Min": torch.minimum,
-            "Mul": torch.mul,
-            "Round": torch.round,
-            "Sigmoid": torch.sigmoid,
-            "Sub": torch.sub,
-            "Where": torch.where,
-        }
-        if operator in plain:
-            return self.call(plain[operator], *inputs)
-        if operator == "Identity":
-            return inputs[0]
-        if operator == "Softmax":
-            return self.call(torch.softmax, *inputs, dim=attributes["axis"])
-        if operator == "ArgMax":
-            return self.call(torch.argmax, *inputs, dim=attributes["axis"])
-        if operator == "Gather":  # rows of a table, for indices of any shape
-            table, index = inputs
-            rows = self.call(torch.index_select, table, 0, self.call(torch.reshape, index, (-1,)))
-            if self._values[table].ndim == 2:
-                return rows
-            return self.call(torch.reshape, rows, self._graph.call_method("size", (index,)))
-        values, axis = inputs[0], int(self._values[inputs[1]].ravel()[0])
-        if operator == "Unsqueeze":
-            return self.call(torch.unsqueeze, values, axis)
-        if operator == "ReduceSum":
-            return self.call(torch.sum, values, dim=[axis], keepdim=bool(attributes["keepdims"]))
-        if operator == "CumSum":
-            sums = self.call(torch.cumsum, values, dim=axis)
-            return self.call(torch.sub, sums, values) if attributes.get("exclusive") else sums
-        raise NotImplementedError(operator)
-
-    def op_many(self, operator: str, n_results: int, *inputs: Any, **attributes: Any) -> list[Any]:
-        """Add TopK: the largest of each row in descending order, the first of equals first."""
-        if operator != "TopK":
-            raise NotImplementedError(operator)
-        ordered = self.call(self._torch.sort, inputs[0], stable=True, dim=1, descending=True)
-        most = int(self._values[inputs[1]][0])
-        return [
-            self.call(self._torch.narrow, self.call(getitem, ordered, which), 1, 0, most) for which in (0, 1)
-        ]
-
-    def array(self, values: Any) -> Any:
-        """Add a constant as a buffer; equal constants are stored once."""
-        array = np.array(values, order="C")
-        key = (array.dtype.str, array.shape, array.tobytes())
-        if key not in self._constants:
-            name = f"c{len(self._constants)}"
-            self._root.register_buffer(name, self._torch.from_numpy(array))
-            node = self._graph.get_attr(name)
-            self._constants[key], self._values[node] = node, array
-        return self._constants[key]
-
-    def number(self, value: float) -> Any:
-        """Add a float64 constant."""
-        return self.array(np.float64(value))
-
-    def cast(self, value: Any, kind: str) -> Any:
-        """Convert to "DOUBLE" or "INT64"."""
-        return self._graph.call_method("double" if kind == "DOUBLE" else "long", (value,))
-
-    def top(self, matrix: Any) -> Any:
-        """Column of the largest entry of each row, the first of equals."""
-        return self.call(self._torch.argmax, matrix, dim=1)
-
-    def largest(self, matrix: Any) -> Any:
-        """Largest entry of each row."""
-        return self.call(self._torch.amax, matrix, dim=1)
-
-    def sums(self, matrix: Any) -> Any:
-        """Sum of each row, as a column."""
-        return self.call(self._torch.sum, matrix, dim=[1], keepdim=True)
-
-    def columns(self, matrix: Any, start: int, stop: int) -> Any:
-        """Columns start..stop-1."""
-        return self.call(self._torch.narrow, matrix, 1, start, stop - start)
+def _step(torch: Any, graph: Any, function: str, inputs: list[Any]) -> Any:
+    """Add the calls of PyTorch's functions that do a step; most have NumPy's names."""
+    call = graph.call_function
+    if function in ("floats", "whole"):
+        return graph.call_method("double" if function == "floats" else "long", tuple(inputs))
+    if function == "ranked":
+        ordered = call(torch.sort, (inputs[0],), {"stable": True, "dim": 1, "descending": True})
+        return call(torch.narrow, (call(getitem, (ordered, 1)), 1, 0, inputs[1]))
+    if function == "columns":
+        matrix, start, stop = inputs
+        return call(torch.narrow, (matrix, 1, start, stop - start))
+    if function == "along":
+        return call(torch.gather, (inputs[0], 1, inputs[1]))
+    along_rows = {
+        "column": (torch.unsqueeze, {}),
+        "largest": (torch.amax, {}),
+        "running": (torch.cumsum, {}),
+        "softmax": (torch.softmax, {}),
+        "sums": (torch.sum, {"keepdim": True}),
+        "top": (torch.argmax, {}),
+    }
+    if function in along_rows:
+        of_rows, options = along_rows[function]
+        return call(of_rows, (*inputs, [1] if function == "sums" else 1), options)
+    others = {"equal": torch.eq, "expit": torch.sigmoid, "rint": torch.round, "take": getitem}
+    return call(others.get(function) or getattr(torch, function), tuple(inputs))

@@ -32,6 +32,11 @@ def test_binary_calibrators_have_scorers(name):
     assert verify_scorer(scorer(calibrator), calibrator, np.linspace(0, 1, 1001)) < 1e-12
 
 
+def test_calibrators_of_one_bin_each():
+    calibrator = MulticlassToBinary(HistogramBinning(n_bins=1), notion="class-wise").fit(*rows(1))
+    assert verify_scorer(scorer(calibrator), calibrator, rows(5, 100)[0]) == 0.0
+
+
 def test_many_classes_and_many_rows():
     random = np.random.default_rng(0)
     proba = random.dirichlet(np.full(300, 0.05), 20_000).astype(np.float32)
@@ -85,8 +90,8 @@ def test_only_scorers_are_run(tmp_path):
         evil + "\n" + code,
         code + evil,
         code.replace("import numpy as np", f"import numpy as np\n{evil}"),
-        code.replace("'normalize': False", f"'normalize': {evil}"),
-        code.replace("'normalize': False", "'normalize': False, 'kind': 'multiclass'"),
+        code.replace("'proba': 4", f"'proba': {evil}"),
+        code.replace("'proba': 4", "'proba': 4, 'proba': 4"),
         code[: len(code) // 2],
         code[:-1],
         "",

@@ -1,0 +1,159 @@
+"""Programs: a calibrator as a list of steps on arrays, which NumPy, ONNX and PyTorch carry out alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+#: Type of an array by the letter that NumPy has for its kind.
+_TYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
+
+#: Letter of a result that is of another kind than what it is made from.
+_KINDS = dict.fromkeys(("equal", "greater", "greater_equal", "less", "less_equal", "logical_and"), "b")
+_KINDS |= dict.fromkeys(("top", "ranked", "whole"), "i") | {"floats": "f"}
+
+
+class Value(NDArrayOperatorsMixin):
+    """A value of a program: operators and functions of NumPy on it add a step, and give its result.
+
+    A formula of a calibrator can therefore be called with values in place of arrays, and for mypy they are.
+    Numbers and arrays beside a value become constants of its kind.
+    """
+
+    def __init__(self, program: Program, name: str, kind: str) -> None:
+        self.program, self.name, self.kind = program, name, kind
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any) -> Any:
+        return self.program.step(ufunc.__name__, *inputs)
+
+    def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
+        return self.program.step(function.__name__, *inputs)
+
+    def __getitem__(self, key: tuple[slice, slice | None]) -> Any:
+        """Make a vector a column, ``[:, None]``, or take columns of a matrix of L, ``[:, start:stop]``."""
+        if key[1] is None:
+            return self.program.step("column", self)
+        start, stop, _ = key[1].indices(self.program.n_classes)
+        return self.program.step("columns", self, start, stop)
+
+    def astype(self, kind: type) -> Any:
+        """Convert to int or float."""
+        return self.program.step("whole" if kind is int else "floats", self)
+
+    def take(self, index: Value) -> Any:
+        """Entries of a vector, or rows of a matrix, for an index of any shape."""
+        return self.program.step("take", self, index)
+
+    def softmax(self) -> Any:
+        """Softmax of each row."""
+        return self.program.step("softmax", self)
+
+    def top(self) -> Any:
+        """Column of the largest entry of each row, the first of equals."""
+        return self.program.step("top", self)
+
+    def largest(self) -> Any:
+        """Largest entry of each row."""
+        return self.program.step("largest", self)
+
+    def sums(self) -> Any:
+        """Sum of each row, as a column."""
+        return self.program.step("sums", self)
+
+    def running(self) -> Any:
+        """Sum of each row up to each column, with it."""
+        return self.program.step("running", self)
+
+    def ranked(self, n_ranks: int) -> Any:
+        """Columns of the largest entries of each row in descending order, the first of equals first."""
+        return self.program.step("ranked", self, n_ranks)
+
+    def along(self, columns: Value) -> Any:
+        """Entries of each row in these columns."""
+        return self.program.step("along", self, columns)
+
+
+class Program:
+    """Steps from inputs through constants to outputs; all numbers are float64, int64 or bool.
+
+    Attributes
+    ----------
+    inputs : dict
+        Columns of each input by its name: 0 for a vector of floats, -1 for a vector of whole numbers.
+    constants : dict
+        Arrays by their names.
+    steps : list of (function, result, operand, ...)
+        Functions are those of NumPy by their names, `expit` of SciPy, and the methods of `Value`. Operands
+        are names of inputs, constants and results, or whole numbers that belong to the function. "eps" is
+        the machine epsilon of the type in which the first input is given.
+    outputs : dict
+        (value, columns) by name, 0 columns for a vector.
+    """
+
+    def __init__(self) -> None:
+        self.inputs: dict[str, int] = {}
+        self.constants: dict[str, np.ndarray] = {}
+        self.steps: list[tuple[Any, ...]] = []
+        self.outputs: dict[str, tuple[Value, int]] = {}
+        self._stored: dict[tuple[str, tuple[int, ...], bytes], Value] = {}
+
+    @property
+    def n_classes(self) -> int:
+        """Columns of the first input."""
+        return next(iter(self.inputs.values()))
+
+    @property
+    def eps(self) -> Any:
+        """Machine epsilon of the type in which the first input is given."""
+        return Value(self, "eps", "f")
+
+    def with_eps(self, kind: type) -> dict[str, np.ndarray]:
+        """Return the constants for a first input of a type, "eps" among them if it is used."""
+        used = any("eps" in step for step in self.steps)
+        return self.constants | ({"eps": np.array(np.finfo(kind).eps, np.float64)} if used else {})
+
+    def input(self, name: str, columns: int) -> Any:
+        """Declare an input."""
+        self.inputs[name] = columns
+        return Value(self, name, "i" if columns < 0 else "f")
+
+    def output(self, name: str, value: Value, columns: int = 0) -> None:
+        """Declare an output."""
+        self.outputs[name] = (value, columns)
+
+    def constant(self, values: Any, kind: str = "") -> Any:
+        """Store an array, equal ones once."""
+        array = np.asarray(values, order="C")
+        array = array.astype(_TYPES[kind or array.dtype.kind])
+        key = (array.dtype.str, array.shape, array.tobytes())
+        if key not in self._stored:
+            name = f"c{len(self.constants)}"
+            self.constants[name] = array
+            self._stored[key] = Value(self, name, array.dtype.kind)
+        return self._stored[key]
+
+    def keep_used(self) -> None:
+        """Drop the steps and constants that no output needs."""
+        used = {value.name for value, _ in self.outputs.values()}
+        steps = []
+        for step in reversed(self.steps):
+            if step[1] in used:
+                used.update(one for one in step[2:] if isinstance(one, str))
+                steps.append(step)
+        self.steps = steps[::-1]
+        self.constants = {name: array for name, array in self.constants.items() if name in used}
+
+    def step(self, function: str, *operands: Any) -> Any:
+        """Add a step: whole numbers beside a method of `Value` stay numbers, others become constants."""
+        kind = [one.kind for one in operands if isinstance(one, Value)][-1]
+        if function not in ("columns", "ranked"):
+            operands = tuple(one if isinstance(one, Value) else self.constant(one, kind) for one in operands)
+        if function in ("take", "along"):
+            kind = operands[0].kind
+        name = f"v{len(self.steps)}"
+        self.steps.append(
+            (function, name, *(one.name if isinstance(one, Value) else one for one in operands))
+        )
+        return Value(self, name, _KINDS.get(function, kind))
