@@ -11,6 +11,15 @@ from typing import Any
 
 from calib.base.exceptions import InputError
 from calib.data.notions import NOTIONS, Notion
+from calib.data.predictions import (
+    Announcement,
+    BinaryPrediction,
+    ConfidencePrediction,
+    MultilabelPrediction,
+    Predictions,
+    TopKPrediction,
+    TopLabelPrediction,
+)
 from calib.data.validation import n_axes
 
 
@@ -20,8 +29,8 @@ class Kind:
 
     Attributes
     ----------
-    name : str
-        The kind, as in `rows.kind`.
+    type : type
+        Its class; the name is that class's `kind`.
     title : str
         What it is, for headings and messages.
     columns : str
@@ -32,11 +41,16 @@ class Kind:
         The notion that is looked at first.
     """
 
-    name: str
+    type: type[Announcement]
     title: str
     columns: str
     has: frozenset[str]
     notion: Notion
+
+    @property
+    def name(self) -> str:
+        """The kind, as in `rows.kind`."""
+        return self.type.kind
 
     @property
     def scored(self) -> str | None:
@@ -62,42 +76,42 @@ KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
         Kind(
-            "vectors",
+            Predictions,
             "a probability for every class",
             "p(cat), p(dog), label",
             frozenset({"confidence", "class", "scores", "vector", "ranks"}),
             "top-label",
         ),
         Kind(
-            "top-label",
+            TopLabelPrediction,
             "the predicted class and its confidence",
             "predicted, confidence, label",
             frozenset({"confidence", "class"}),
             "top-label",
         ),
         Kind(
-            "confidence",
+            ConfidencePrediction,
             "a confidence, and whether it was right",
             "confidence, correct",
             frozenset({"confidence", "one score"}),
             "confidence",
         ),
         Kind(
-            "binary",
+            BinaryPrediction,
             "the probability of one of two classes",
             "p(yes), label",
             frozenset({"event", "one score"}),
             "class-wise",
         ),
         Kind(
-            "top-k",
+            TopKPrediction,
             "the highest classes with their scores",
             "labels, scores, true",
             frozenset({"confidence", "class", "ranks"}),
             "top-label",
         ),
         Kind(
-            "multilabel",
+            MultilabelPrediction,
             "a score for every class, several of which can be true",
             "p(cat), p(dog), true cat, true dog",
             frozenset({"scores", "every label"}),

@@ -7,8 +7,8 @@ it carries what came with its rows: outcomes, class names, further columns, samp
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -65,10 +65,8 @@ CARRIED = ("metadata", "sample_weight", "cluster", "coverage")
 #: Key of `metadata.attrs` for the name of the column that holds the ids of rows.
 ID = "id"
 
-#: Arrays with an entry, or a row, for each row.
-ARRAYS = ("proba", "labels", "sample_weight", "cluster")
 
-
+@dataclass(frozen=True, eq=False, repr=False)
 class Announcement:
     """What all kinds of predictions share: rows to count, choose and split, and a digest of them.
 
@@ -81,23 +79,73 @@ class Announcement:
     sample_weight : (n,) float64 array or None
         Weights of the rows.
     cluster : (n,) int64 array or None
-        Equal for rows that belong together, such as those of a patient, question or image. Whole-number ids
-        are kept; the id of a text is 64 bits of its hash, so that it is the same in every set of rows.
+        Equal for rows that belong together, such as the rows of a patient, question or image. Whole
+        numbers are the ids that were given; the id of a text is 64 bits of its hash, the same in every set.
     coverage : float
         Share of the rows of the source in which the model gave an answer: abstentions are set apart.
     """
 
     kind: ClassVar[str]
-    labels: Any
-    metadata: pd.DataFrame | None
-    sample_weight: np.ndarray | None
-    cluster: np.ndarray | None
-    coverage: float
+    #: Name of the field that holds the scores.
+    scored_by: ClassVar[str]
+
+    _: KW_ONLY
+    metadata: pd.DataFrame | None = None
+    sample_weight: np.ndarray | None = None
+    cluster: np.ndarray | None = None
+    coverage: float = 1.0
+
+    @property
+    def labels(self) -> Any:
+        """True classes or outcomes; None if they are not known."""
+        raise NotImplementedError
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """Names of the classes; None if they have none."""
+        raise NotImplementedError
+
+    @classmethod
+    def _of(cls, **state: Any) -> Self:
+        """Return predictions of values that are known to be right."""
+        new = object.__new__(cls)
+        new.__setstate__(state)
+        return new
+
+    def _with(self, **changes: Any) -> Self:
+        return self._of(**{**self.__getstate__(), **changes})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            self.__dict__[name] = read_only(value) if isinstance(value, np.ndarray) else value
+
+    def _settle(self, **checked: Any) -> None:
+        """Store checked values, and check what came with the rows."""
+        n_samples = len(checked[self.scored_by])
+        check_metadata(self.metadata, n_samples)
+        if self.sample_weight is not None:
+            checked["sample_weight"] = as_weights(self.sample_weight, n_samples)
+        if self.cluster is not None:
+            checked["cluster"] = as_clusters(self.cluster, n_samples)
+        arrays = {name: owned(value) for name, value in checked.items() if isinstance(value, np.ndarray)}
+        self.__setstate__({**checked, **arrays})
+
+    @property
+    def _scores(self) -> np.ndarray:
+        return getattr(self, self.scored_by)
 
     @property
     def n_samples(self) -> int:
         """Number of rows n."""
-        raise NotImplementedError
+        return len(self._scores)
+
+    @property
+    def n_scores(self) -> int:
+        """Number of scores: one per row, or one per row and class or rank."""
+        return self._scores.size
 
     @cached_property
     def n_clusters(self) -> int | None:
@@ -121,26 +169,20 @@ class Announcement:
         return f"<code>&lt;{repr(self)[1:-1]}&gt;</code>"
 
     @property
-    def n_scores(self) -> int:
-        """Number of scores: one per row, or one per row and class."""
-        return self.n_samples
-
-    @property
     def n_bytes(self) -> int:
         """Bytes of all arrays."""
         return sum(array.nbytes for array in self._arrays().values())
 
-    def _arrays(self) -> Mapping[str, np.ndarray]:
+    def _arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays that have one entry, or one row, for each prediction."""
-        raise NotImplementedError
-
-    def _with_rows(self, rows: Any, arrays: dict[str, np.ndarray], metadata: pd.DataFrame | None) -> Self:
-        """Return a copy with the chosen rows of the arrays and of the metadata."""
-        raise NotImplementedError
+        own = [field.name for field in fields(self) if field.name not in CARRIED]
+        values = {name: getattr(self, name) for name in (*own, *CARRIED)}
+        return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
 
     def _header(self) -> Any:
         """Return what belongs to the content besides the values of the arrays."""
-        raise NotImplementedError
+        shapes = {name: (array.shape, str(array.dtype)) for name, array in self._arrays().items()}
+        return self.kind, shapes, self.class_names
 
     def with_metadata(self, metadata: pd.DataFrame | None) -> Self:
         """Return the same rows with other further columns.
@@ -151,10 +193,10 @@ class Announcement:
             If the table has not one row per prediction.
         """
         check_metadata(metadata, self.n_samples)
-        return self._with_rows(slice(None), dict(self._arrays()), metadata)
+        return self._with(metadata=metadata)
 
     def with_cluster(self, cluster: Any) -> Self:
-        """Return the same rows with other clusters; None takes them away.
+        """Return the same rows with other clusters; None removes them.
 
         Parameters
         ----------
@@ -166,15 +208,11 @@ class Announcement:
         InputError
             If an id is missing, is a fraction, or there is not one per row.
         """
-        arrays = {name: array for name, array in self._arrays().items() if name != "cluster"}
-        if cluster is not None:
-            arrays["cluster"] = as_clusters(cluster, self.n_samples)
-        return self._with_rows(slice(None), arrays, self.metadata)
+        return self._with(cluster=None if cluster is None else owned(as_clusters(cluster, self.n_samples)))
 
     def unweighted(self) -> Self:
-        """Return the same rows, which count alike."""
-        arrays = {name: array for name, array in self._arrays().items() if name != "sample_weight"}
-        return self._with_rows(slice(None), arrays, self.metadata)
+        """Return the same rows with equal weights."""
+        return self._with(sample_weight=None)
 
     #: Not a sequence of rows: an array made of one would hold an object for every row.
     __iter__ = None
@@ -186,7 +224,7 @@ class Announcement:
         return self.take(rows)
 
     def take(self, rows: Any) -> Self:
-        """Return the chosen rows (a slice, indices or a boolean mask), with their weights and metadata.
+        """Return the chosen rows (a slice, indices or a boolean mask), with what came with them.
 
         Raises
         ------
@@ -194,12 +232,12 @@ class Announcement:
             If no row is chosen.
         """
         chosen = {name: array[rows] for name, array in self._arrays().items()}
-        if not len(next(iter(chosen.values()))):
+        if not len(chosen[self.scored_by]):
             raise InputError("no rows were chosen; choose at least one")
         table = self.metadata
         if table is not None:
             table = table.iloc[rows].reset_index(drop=True)
-        return self._with_rows(rows, chosen, table)
+        return self._with(**chosen, metadata=table)
 
     def split(
         self, calibration: float = 0.5, random_state: int | np.random.Generator | None = 0
@@ -250,10 +288,21 @@ class Announcement:
         return np.where(codes < 0, len(ids) + np.arange(len(codes)), codes)
 
     def in_order_of(self, class_names: Sequence[str] | None) -> Self:
-        """Return the rows with their classes in the order of other class names; errors name a strange class.
+        """Return the rows with their classes in the order of other class names.
 
-        Predictions without classes are returned as they are.
+        Default names "0", "1", ... count as unnamed: classes are then taken to be in order. Rows that are in
+        order, and rows without classes, are returned as they are. A class that no row holds may be missing if
+        rows list some classes each.
+
+        Raises
+        ------
+        InputError
+            If these are other classes.
         """
+        names = None if class_names is None else tuple(class_names)
+        return self if names is None or names == self.class_names else self._reordered(names)
+
+    def _reordered(self, names: tuple[str, ...]) -> Self:
         return self
 
     @cached_property
@@ -262,7 +311,74 @@ class Announcement:
         return digest_of(self._header(), self._arrays().values())
 
 
-class Predictions(Announcement):
+class _OfColumns(Announcement):
+    """Kinds with a score for every class: a column for each."""
+
+    class_names: tuple[str, ...]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes L, the number of columns."""
+        return self._scores.shape[1]
+
+    def _reordered(self, names: tuple[str, ...]) -> Self:
+        if len(names) != self.n_classes:
+            raise InputError(f"there are {self.n_classes} classes where {len(names)} were expected")
+        order = columns_in_order(self.class_names, names)
+        if order is None:
+            return self
+        labels = self.labels
+        if labels is not None:
+            labels = np.argsort(order)[labels] if labels.ndim == 1 else labels[:, order]
+        scores = {self.scored_by: np.take(self._scores, order, axis=1)}
+        return self._with(**scores, labels=labels, class_names=names)
+
+
+class _OfLists(Announcement):
+    """Kinds that announce a class, or several, for each row by its code."""
+
+    #: Name of the field that holds the announced classes.
+    announced_by: ClassVar[str]
+
+    class_names: tuple[str, ...] | None
+
+    @cached_property
+    def n_classes(self) -> int:
+        """Number of classes L: the number of names, else one more than the highest code."""
+        if self.class_names is not None:
+            return len(self.class_names)
+        return 1 + int(max(codes.max() for codes in self._codes() if codes is not None))
+
+    def _codes(self) -> tuple[Any, Any]:
+        return getattr(self, self.announced_by), self.labels
+
+    def _settle_lists(self, scores: np.ndarray) -> None:
+        """Translate the announced and the true classes into codes; their texts are the names by default."""
+        announced, labels = self._codes()
+        names = self.class_names or _names_within(announced, labels)
+        names = None if names is None else as_names(names, len(names))
+        n_classes = None if names is None else len(names)
+        announced = np.asarray(plain(announced) if names is None else label_codes(announced, names))
+        if scores.ndim == 2 and announced.shape != scores.shape:
+            raise InputError(
+                f"{self.announced_by} must hold one class for each score: expected shape {scores.shape}, got "
+                f"{announced.shape}"
+            )
+        flat = announced.ravel() if scores.ndim == 2 else announced
+        announced = as_labels(flat, scores.size, n_classes, self.announced_by).reshape(scores.shape)
+        if labels is not None:
+            labels = as_labels(label_codes(labels, names or ()), len(scores), n_classes)
+        codes = {self.announced_by: announced, "labels": labels}
+        self._settle(**{self.scored_by: scores}, **codes, class_names=names)
+
+    def _reordered(self, names: tuple[str, ...]) -> Self:
+        held = self.class_names or tuple(str(code) for code in range(self.n_classes))
+        announced, labels = _moved(self._codes(), held, names)
+        return self._with(**{self.announced_by: announced}, labels=labels, class_names=names)
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Predictions(_OfColumns):
     """Predicted probabilities of a classifier, with the true labels where they are known.
 
     Parameters
@@ -306,10 +422,11 @@ class Predictions(Announcement):
     """
 
     kind: ClassVar[str] = "vectors"
+    scored_by: ClassVar[str] = "proba"
 
     proba: np.ndarray
-    labels: np.ndarray | None
-    class_names: tuple[str, ...]
+    labels: np.ndarray | None = None
+    class_names: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -335,47 +452,15 @@ class Predictions(Announcement):
         n_samples, n_classes = matrix.shape
         names = as_names(class_names, n_classes)
         codes = None if labels is None else as_labels(label_codes(labels, names), n_samples, n_classes)
-        check_metadata(metadata, n_samples)
-        weights = None if sample_weight is None else as_weights(sample_weight, n_samples)
-        clusters = None if cluster is None else as_clusters(cluster, n_samples)
-        own = {"labels": codes, "sample_weight": weights, "cluster": clusters}
-        arrays = {name: None if array is None else owned(array) for name, array in own.items()}
-        self._set({"proba": matrix, **arrays}, names, metadata, coverage)
-
-    def _set(
-        self,
-        arrays: Mapping[str, np.ndarray | None],
-        names: tuple[str, ...],
-        metadata: pd.DataFrame | None,
-        coverage: float,
-    ) -> None:
-        for name in ARRAYS:
-            array = arrays.get(name)
-            self.__dict__[name] = None if array is None else read_only(array)
-        self.__dict__.update(class_names=names, metadata=metadata, coverage=coverage)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Predictions is frozen: cannot set {name!r}; make a new Predictions instead")
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in (*ARRAYS, "class_names", "metadata", "coverage")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._set(state, state["class_names"], state.get("metadata"), state.get("coverage", 1.0))
-
-    def _arrays(self) -> Mapping[str, np.ndarray]:
-        arrays = {name: self.__dict__[name] for name in ARRAYS}
-        return {name: array for name, array in arrays.items() if array is not None}
-
-    def _with_rows(self, rows: Any, arrays: dict[str, np.ndarray], metadata: pd.DataFrame | None) -> Self:
-        new = object.__new__(type(self))
-        new._set(arrays, self.class_names, metadata, self.coverage)
-        return new
+        self.__dict__.update(
+            metadata=metadata, sample_weight=sample_weight, cluster=cluster, coverage=coverage
+        )
+        self._settle(proba=read_only(matrix), labels=codes, class_names=names)
 
     def _header(self) -> Any:  # as it was before there were weights: calibrator files name the digest
         header = (self.proba.shape, str(self.proba.dtype), self.labels is not None, self.class_names)
         further = {"sample_weight": "weighted", "cluster": "clustered"}
-        return (*header, *(word for name, word in further.items() if self.__dict__[name] is not None))
+        return (*header, *(word for name, word in further.items() if getattr(self, name) is not None))
 
     @classmethod
     def read(cls, source: Any, **options: Any) -> Predictions:
@@ -403,21 +488,6 @@ class Predictions(Announcement):
         return cls(read_only(map_row_blocks(softmax_rows, array)), labels, class_names, **further)
 
     @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        return self.proba.shape[0]
-
-    @property
-    def n_scores(self) -> int:
-        """Number of scores n * L."""
-        return self.proba.size
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes L, the number of columns."""
-        return self.proba.shape[1]
-
-    @property
     def label(self) -> np.ndarray:
         """Predicted class codes c(x), (n,) int64; ties go to the lowest index."""
         return self._top[0]
@@ -435,72 +505,11 @@ class Predictions(Announcement):
     @property
     def top(self) -> TopLabelPrediction:
         """`label` and `confidence`, with labels, names and what came with the rows."""
-        return TopLabelPrediction.of(self)
-
-    def in_order_of(self, class_names: Sequence[str] | None) -> Predictions:
-        """Put the columns in the order of other class names, so that both sets can be used together.
-
-        Where both sides name their classes, names decide. The default names "0", "1", ... count as unnamed:
-        columns are then taken to be in order. Predictions that are in order are returned as they are.
-
-        Raises
-        ------
-        InputError
-            If the number of classes differs, or a class is not one of `class_names`.
-        """
-        names = self.class_names if class_names is None else tuple(class_names)
-        if len(names) != self.n_classes:
-            raise InputError(f"there are {self.n_classes} classes where {len(names)} were expected")
-        order = columns_in_order(self.class_names, names)
-        if order is None:
-            return self
-        labels = None if self.labels is None else np.argsort(order)[self.labels]
-        return Predictions(self.proba[:, order], labels, names, **self.carried)
-
-
-class _Kind(Announcement):
-    """A kind that is a dataclass: its arrays are the fields that hold one."""
-
-    class_names: tuple[str, ...] | None
-
-    def _freeze(self, **arrays: np.ndarray | None) -> None:
-        """Store the checked arrays, read-only, and check weights, clusters and metadata."""
-        n_samples = len(next(array for array in arrays.values() if array is not None))
-        weights, cluster = self.sample_weight, self.cluster
-        arrays["sample_weight"] = None if weights is None else as_weights(weights, n_samples)
-        arrays["cluster"] = None if cluster is None else as_clusters(cluster, n_samples)
-        for name, array in arrays.items():
-            object.__setattr__(self, name, None if array is None else read_only(owned(array)))
-        check_metadata(self.metadata, n_samples)
-
-    def _named(self, announced: Any) -> tuple[tuple[str, ...] | None, int | None]:
-        """Store the names of the classes, by default those announced or true; return them and how many."""
-        names = self.class_names or _names_within(announced, self.labels)
-        names = None if names is None else as_names(names, len(names))
-        object.__setattr__(self, "class_names", names)
-        return names, None if names is None else len(names)
-
-    def _n_classes(self, announced: np.ndarray) -> int:
-        """Return the number of classes: that of the names, else one more than the highest code."""
-        if self.class_names is not None:
-            return len(self.class_names)
-        return 1 + int(max(codes.max() for codes in (announced, self.labels) if codes is not None))
-
-    def _arrays(self) -> Mapping[str, np.ndarray]:
-        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-
-    def _with_rows(self, rows: Any, arrays: dict[str, np.ndarray], metadata: pd.DataFrame | None) -> Self:
-        absent = dict.fromkeys(("sample_weight", "cluster"))
-        return replace(self, **{**absent, **arrays}, metadata=metadata)  # type: ignore[type-var]
-
-    def _header(self) -> Any:
-        shapes = {name: (array.shape, str(array.dtype)) for name, array in self._arrays().items()}
-        return self.kind, shapes, self.class_names
+        return _top_of(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TopLabelPrediction(_Kind):
+class TopLabelPrediction(_OfLists):
     """What a classifier announces for each row: one class and its confidence, (c, h) in the paper.
 
     Attributes
@@ -524,58 +533,16 @@ class TopLabelPrediction(_Kind):
     """
 
     kind: ClassVar[str] = "top-label"
+    scored_by: ClassVar[str] = "confidence"
+    announced_by: ClassVar[str] = "label"
 
     label: np.ndarray
     confidence: np.ndarray
     labels: np.ndarray | None = None
     class_names: tuple[str, ...] | None = None
-    _: KW_ONLY
-    metadata: pd.DataFrame | None = None
-    sample_weight: np.ndarray | None = None
-    cluster: np.ndarray | None = None
-    coverage: float = 1.0
 
     def __post_init__(self) -> None:
-        confidence = as_scores(self.confidence, ndim=1, what="confidence")
-        names, n_classes = self._named(self.label)
-
-        def codes(labels: Any, what: str) -> np.ndarray:
-            return as_labels(label_codes(labels, names or ()), len(confidence), n_classes, what=what)
-
-        labels = None if self.labels is None else codes(self.labels, "labels")
-        label = as_labels(self.label, len(confidence), n_classes, "label") if names is None else None
-        label = codes(self.label, "label") if label is None else label
-        self._freeze(label=label, confidence=confidence, labels=labels)
-
-    @classmethod
-    def of(cls, rows: Any) -> TopLabelPrediction:
-        """Return `label` and `confidence` of predictions that hold more, with what came with the rows."""
-        return cls(rows.label, rows.confidence, rows.labels, rows.class_names, **rows.carried)
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        return len(self.confidence)
-
-    @cached_property
-    def n_classes(self) -> int:
-        """Number of classes L: that of the names, else one more than the highest code."""
-        return self._n_classes(self.label)
-
-    def in_order_of(self, class_names: Sequence[str] | None) -> TopLabelPrediction:
-        """Return the rows with these classes, in their order; those that no row holds may be missing.
-
-        Raises
-        ------
-        InputError
-            If a row holds a class that is none of them.
-        """
-        names = None if class_names is None else tuple(class_names)
-        if names is None or names == self.class_names:
-            return self
-        held = self.class_names or tuple(str(code) for code in range(self.n_classes))
-        label, labels = _moved((self.label, self.labels), held, names)
-        return replace(self, label=label, labels=labels, class_names=names)
+        self._settle_lists(as_scores(self.confidence, ndim=1, what="confidence"))
 
     @property
     def correct(self) -> np.ndarray | None:
@@ -584,7 +551,7 @@ class TopLabelPrediction(_Kind):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConfidencePrediction(_Kind):
+class ConfidencePrediction(Announcement):
     """A confidence for each row, and whether the model was right; which class it predicted is not known.
 
     Attributes
@@ -603,34 +570,25 @@ class ConfidencePrediction(_Kind):
     """
 
     kind: ClassVar[str] = "confidence"
-    class_names: ClassVar[tuple[str, ...]] = ("wrong", "right")  # type: ignore[misc]
+    scored_by: ClassVar[str] = "confidence"
+    class_names: ClassVar[tuple[str, ...]] = ("wrong", "right")
 
     confidence: np.ndarray
     correct: np.ndarray | None = None
-    _: KW_ONLY
-    metadata: pd.DataFrame | None = None
-    sample_weight: np.ndarray | None = None
-    cluster: np.ndarray | None = None
-    coverage: float = 1.0
 
     def __post_init__(self) -> None:
         confidence = as_scores(self.confidence, ndim=1, what="confidence")
         correct = None if self.correct is None else as_outcomes(self.correct, len(confidence), what="correct")
-        self._freeze(confidence=confidence, correct=correct)
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        return len(self.confidence)
+        self._settle(confidence=confidence, correct=correct)
 
     @property
     def labels(self) -> np.ndarray | None:
-        """`correct` as 0 and 1, (n,) int64: the outcome of each row; None where it is not known."""
+        """`correct` as 0 and 1, (n,) int64: the outcome of each row; None if it is not known."""
         return None if self.correct is None else self.correct.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BinaryPrediction(_Kind):
+class BinaryPrediction(Announcement):
     """The probability of one of two classes for each row, P(Y = 1).
 
     Attributes
@@ -657,29 +615,18 @@ class BinaryPrediction(_Kind):
     """
 
     kind: ClassVar[str] = "binary"
+    scored_by: ClassVar[str] = "score"
 
     score: np.ndarray
     labels: np.ndarray | None = None
     class_names: tuple[str, ...] = ("0", "1")
-    _: KW_ONLY
-    metadata: pd.DataFrame | None = None
-    sample_weight: np.ndarray | None = None
-    cluster: np.ndarray | None = None
-    coverage: float = 1.0
 
     def __post_init__(self) -> None:
         score = as_scores(self.score, ndim=1, what="score")
-        names = as_names(self.class_names, 2)
-        object.__setattr__(self, "class_names", names)
-        labels = self.labels
+        names, labels = as_names(self.class_names, 2), self.labels
         if labels is not None:
             labels = as_labels(label_codes(labels, names), len(score), 2)
-        self._freeze(score=score, labels=labels)
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        return len(self.score)
+        self._settle(score=score, labels=labels, class_names=names)
 
     @property
     def n_classes(self) -> int:
@@ -691,16 +638,8 @@ class BinaryPrediction(_Kind):
         """Name of the class whose probability the score is."""
         return self.class_names[1]
 
-    def in_order_of(self, class_names: Sequence[str] | None) -> BinaryPrediction:
-        """Return the rows with these two classes; the default names "0" and "1" count as unnamed.
-
-        Raises
-        ------
-        InputError
-            If these are other classes.
-        """
-        names = None if class_names is None else tuple(class_names)
-        if names is None or ("0", "1") in (names, self.class_names) or names == self.class_names:
+    def _reordered(self, names: tuple[str, ...]) -> Self:
+        if ("0", "1") in (names, self.class_names):
             return self
         if set(names) != set(self.class_names):
             raise InputError(
@@ -709,12 +648,12 @@ class BinaryPrediction(_Kind):
             )
         return self.switched()
 
-    def switched(self) -> BinaryPrediction:
+    def switched(self) -> Self:
         """Return the same rows with the other class as the positive one: 1 - score."""
         labels = None if self.labels is None else 1 - self.labels
-        return replace(self, score=1.0 - self.score, labels=labels, class_names=self.class_names[::-1])
+        return self._with(score=1.0 - self.score, labels=labels, class_names=self.class_names[::-1])
 
-    def with_positive(self, name: str | None) -> BinaryPrediction:
+    def with_positive(self, name: str | None) -> Self:
         """Return the rows with this class as the positive one; None changes nothing.
 
         Raises
@@ -730,7 +669,7 @@ class BinaryPrediction(_Kind):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TopKPrediction(_Kind):
+class TopKPrediction(_OfLists):
     """The K highest classes of each row, best first, and their scores.
 
     Attributes
@@ -761,58 +700,29 @@ class TopKPrediction(_Kind):
     """
 
     kind: ClassVar[str] = "top-k"
+    scored_by: ClassVar[str] = "scores"
+    announced_by: ClassVar[str] = "ranked"
 
     ranked: np.ndarray
     scores: np.ndarray
     labels: np.ndarray | None = None
     class_names: tuple[str, ...] | None = None
-    _: KW_ONLY
-    metadata: pd.DataFrame | None = None
-    sample_weight: np.ndarray | None = None
-    cluster: np.ndarray | None = None
-    coverage: float = 1.0
 
     def __post_init__(self) -> None:
-        scores = as_scores(self.scores, ndim=2, what="scores")
-        names, n_classes = self._named(self.ranked)
-        given = np.asarray(label_codes(self.ranked, names or ()))
-        if given.shape != scores.shape:
-            raise InputError(
-                f"ranked must hold one class for each score: expected shape {scores.shape}, got {given.shape}"
-            )
-        ranked = as_labels(given.ravel(), scores.size, n_classes, "ranked").reshape(scores.shape)
-        ordered = np.sort(ranked, axis=1)
+        self._settle_lists(as_scores(self.scores, ndim=2, what="scores"))
+        ordered = np.sort(self.ranked, axis=1)
         twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
         if twice.any():
             raise InputError(f"ranked holds a class twice in row {int(twice.argmax())}; give each class once")
-        labels = self.labels
-        if labels is not None:
-            labels = as_labels(label_codes(labels, names or ()), len(scores), n_classes)
-        self._freeze(ranked=ranked, scores=scores, labels=labels)
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        return len(self.scores)
-
-    @property
-    def n_scores(self) -> int:
-        """Number of scores n * K."""
-        return self.scores.size
 
     @property
     def n_ranks(self) -> int:
         """Number of ranks K."""
         return self.scores.shape[1]
 
-    @cached_property
-    def n_classes(self) -> int:
-        """Number of classes L: that of the names, else one more than the highest code."""
-        return self._n_classes(self.ranked)
-
     @property
     def label(self) -> np.ndarray:
-        """Predicted class codes, (n,) int64: those of the first rank."""
+        """Predicted class codes, (n,) int64: the first rank."""
         return self.ranked[:, 0]
 
     @property
@@ -823,20 +733,11 @@ class TopKPrediction(_Kind):
     @property
     def top(self) -> TopLabelPrediction:
         """`label` and `confidence`, with labels, names and what came with the rows."""
-        return TopLabelPrediction.of(self)
-
-    def in_order_of(self, class_names: Sequence[str] | None) -> TopKPrediction:
-        """Return the rows with these classes, as `TopLabelPrediction.in_order_of`; raises as it does."""
-        names = None if class_names is None else tuple(class_names)
-        if names is None or names == self.class_names:
-            return self
-        held = self.class_names or tuple(str(code) for code in range(self.n_classes))
-        ranked, labels = _moved((self.ranked, self.labels), held, names)
-        return replace(self, ranked=ranked, labels=labels, class_names=names)
+        return _top_of(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MultilabelPrediction(_Kind):
+class MultilabelPrediction(_OfColumns):
     """A score for every class, where several classes, or none, can be true: rows need not sum to 1.
 
     Attributes
@@ -863,36 +764,17 @@ class MultilabelPrediction(_Kind):
     """
 
     kind: ClassVar[str] = "multilabel"
+    scored_by: ClassVar[str] = "scores"
 
     scores: np.ndarray
     labels: np.ndarray | None = None
-    class_names: tuple[str, ...] | None = None
-    _: KW_ONLY
-    metadata: pd.DataFrame | None = None
-    sample_weight: np.ndarray | None = None
-    cluster: np.ndarray | None = None
-    coverage: float = 1.0
+    class_names: tuple[str, ...] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         scores = as_class_scores(self.scores, "scores")
-        object.__setattr__(self, "class_names", as_names(self.class_names, scores.shape[1]))
         labels = None if self.labels is None else as_outcomes(self.labels, scores.shape, what="labels")
-        self._freeze(scores=scores, labels=labels)
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        return len(self.scores)
-
-    @property
-    def n_scores(self) -> int:
-        """Number of scores n * L."""
-        return self.scores.size
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes L."""
-        return self.scores.shape[1]
+        names = as_names(self.class_names, scores.shape[1])
+        self._settle(scores=scores, labels=labels, class_names=names)
 
     @property
     def proba(self) -> np.ndarray:
@@ -907,7 +789,7 @@ class MultilabelPrediction(_Kind):
         InputError
             If there is no such class.
         """
-        names = self.class_names or ()
+        names = self.class_names
         if name not in names:
             listed = ", ".join(repr(one) for one in names[:5]) + ", ..." * (len(names) > 5)
             raise InputError(f"there is no class {name!r}; the classes are {listed}")
@@ -919,23 +801,10 @@ class MultilabelPrediction(_Kind):
             **self.carried,
         )
 
-    def in_order_of(self, class_names: Sequence[str] | None) -> MultilabelPrediction:
-        """Put the columns in the order of other class names; default names count as unnamed.
 
-        Raises
-        ------
-        InputError
-            If these are other classes.
-        """
-        assert self.class_names is not None
-        names = self.class_names if class_names is None else tuple(class_names)
-        if len(names) != self.n_classes:
-            raise InputError(f"there are {self.n_classes} classes where {len(names)} were expected")
-        order = columns_in_order(self.class_names, names)
-        if order is None:
-            return self
-        labels = None if self.labels is None else self.labels[:, order]
-        return replace(self, scores=self.scores[:, order], labels=labels, class_names=names)
+def _top_of(rows: Predictions | TopKPrediction) -> TopLabelPrediction:
+    own = {"label": rows.label, "confidence": rows.confidence, "labels": rows.labels}
+    return TopLabelPrediction._of(**own, class_names=rows.class_names, **rows.carried)
 
 
 def as_vectors(rows: BinaryPrediction) -> Predictions:
@@ -1059,7 +928,7 @@ def with_codes(values: Any, scores: Any) -> tuple[Any, Any]:
     """
     check_order(values, scores)
     if isinstance(scores, Announcement):
-        names = scores.class_names if scores.kind in ("vectors", "top-label", "top-k") else None  # type: ignore[attr-defined]
+        names = scores.class_names if scores.kind in ("vectors", "top-label", "top-k") else None
     else:
         names, scores = column_names(scores), plain(scores)
     of_matrix = names is None and not isinstance(scores, Announcement) and n_axes(scores) == 2

@@ -23,16 +23,8 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.outputs import write_whole
 from calib.base.version import __version__
-from calib.data.predictions import (
-    CARRIED,
-    Announcement,
-    BinaryPrediction,
-    ConfidencePrediction,
-    MultilabelPrediction,
-    Predictions,
-    TopKPrediction,
-    TopLabelPrediction,
-)
+from calib.data.kinds import KINDS
+from calib.data.predictions import Announcement
 from calib.files.calibrators.document import MAX_BYTES, aligned, dumps, loads
 from calib.files.readers.archives import open_archive, refuse_damage
 from calib.files.readers.numpy import read_array
@@ -52,13 +44,6 @@ MOST_ENTRIES = 1_000
 #: Files of an upload: predictions, labels, calibration predictions, calibration labels.
 FILES = 4
 
-KINDS: dict[str, Any] = {
-    kind.kind: kind
-    for kind in (
-        *(Predictions, TopLabelPrediction, ConfidencePrediction, BinaryPrediction),
-        *(TopKPrediction, MultilabelPrediction),
-    )
-}
 #: Settings of a page, by the names of its controls in an address.
 Settings = Mapping[str, Mapping[str, str]]
 
@@ -323,8 +308,7 @@ class _Writing:
         """Describe predictions in JSON types and store their arrays."""
         values: dict[str, Any] = {}
         arrays: dict[str, str | None] = {}
-        for name in _fields_of(type(rows)):
-            value = getattr(rows, name)
+        for name, value in rows.__getstate__().items():
             if isinstance(value, np.ndarray):
                 arrays[name] = self.array(value)
             elif name != "metadata":
@@ -518,7 +502,8 @@ class _Reading:
                 f"the project file holds rows of kind {str(kind)[:40]!r}; expected one of {', '.join(KINDS)}"
             )
         values, arrays = data.get("values"), data.get("arrays")
-        known = set(_fields_of(KINDS[kind])) - {"metadata"}
+        made_of: Any = KINDS[kind].type
+        known = {one.name for one in fields(made_of)} - {"metadata"}
         if not isinstance(values, dict) or not isinstance(arrays, dict) or {*values, *arrays} - known:
             raise InputError(f"the project file: rows of kind {kind!r} have the fields {', '.join(known)}")
         coverage = values.get("coverage", 1.0)
@@ -527,7 +512,7 @@ class _Reading:
         given = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
         given |= {name: self.array(at) for name, at in arrays.items()}
         try:
-            return KINDS[kind](**given, metadata=self.metadata(data.get("metadata")))
+            return made_of(**given, metadata=self.metadata(data.get("metadata")))
         except TypeError:  # a field is missing, or holds what no constructor expects
             raise InputError(
                 f"the project file: rows of kind {kind!r} are incomplete; save it again"
@@ -569,13 +554,6 @@ def _listed(value: Any, what: str) -> list[Any]:
     if not isinstance(value, list):
         raise InputError(f"the project file: {what} must be a list; got {str(value)[:40]}")
     return value
-
-
-def _fields_of(kind: type[Announcement]) -> list[str]:
-    """Return the names of what predictions of a kind are made from."""
-    if kind is Predictions:
-        return ["proba", "labels", "class_names", *CARRIED]
-    return [one.name for one in fields(kind)]  # type: ignore[arg-type]
 
 
 def _word(value: Any) -> str:

