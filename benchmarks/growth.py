@@ -87,10 +87,10 @@ def draw(results: dict[str, Any]) -> None:
     import matplotlib.pyplot as plt
     from matplotlib.axes import Axes
 
-    import calib.diagrams.figures.style as style
+    from calib.diagrams import OKABE_ITO
 
     figure, panels = plt.subplots(2, 2, figsize=(9, 7), layout="constrained", sharex="col")
-    colours = list(style.OKABE_ITO.values())
+    colours = list(OKABE_ITO.values())
     for column, way in enumerate(WAYS):
         for number, name in enumerate(WORK):
             points = points_of(results, way, name)

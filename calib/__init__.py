@@ -21,9 +21,9 @@ __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def _plot(result: Any, **options: Any) -> Any:
-    from calib.diagrams.figures import drawn
+    from calib.diagrams.plots import plot
 
-    return drawn(result, **options)
+    return plot(result, **options)
 
 
 def _read(source: Any, **options: Any) -> Any:

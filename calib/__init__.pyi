@@ -41,7 +41,7 @@ from .diagrams import (
     ValidityCurve as ValidityCurve, bin_zoom as bin_zoom, canonical_validity as canonical_validity,
     cell_outlines as cell_outlines, class_binning as class_binning, class_diagram as class_diagram,
     class_heat as class_heat, class_table as class_table, compare_schemes as compare_schemes,
-    confusions as confusions, ece_sweep as ece_sweep, figures as figures, merge_classes as merge_classes,
+    confusions as confusions, ece_sweep as ece_sweep, merge_classes as merge_classes,
     plan_bins as plan_bins, recalibration_map as recalibration_map,
     reliability_diagram as reliability_diagram, renormalise_classes as renormalise_classes,
     row_table as row_table, rows_behind as rows_behind, validity_curve as validity_curve,

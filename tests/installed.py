@@ -113,7 +113,7 @@ def paper(folder: Path) -> None:
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    with plt.style.context("calib.diagrams.figures.paper"):
+    with plt.style.context("calib.diagrams.paper"):
         figure, axes = plt.subplots()
         axes.plot([0, 1], [0, 1])
         figure.savefig(folder / "figure.pdf")

@@ -40,7 +40,7 @@ class Drawn(Result):
     """A result that has a figure."""
 
     def plot(self, **options: Any) -> Any:
-        """Return its plotly figure; options: see `calib.diagrams.figures`."""
+        """Return its plotly figure; options are those of the function in `calib.diagrams` that draws it."""
         return DELEGATES["plot"](self, **options)
 
 

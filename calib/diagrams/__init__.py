@@ -1,4 +1,4 @@
-"""Computed diagrams, frozen: reliability, classes, validity, imbalance, simplex. Figures draw them."""
+"""Computed diagrams, frozen, and beside each the function that draws it: `draw_...`."""
 
 import lazy_loader
 

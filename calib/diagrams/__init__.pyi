@@ -1,29 +1,43 @@
 # fmt: off
-from . import figures as figures
-from .bin_sweep import EceSweep as EceSweep, ece_sweep as ece_sweep
-from .classes import (
-    CLASS_COLUMNS as CLASS_COLUMNS, ClassDiagram as ClassDiagram, ClassHeat as ClassHeat,
-    ClassTable as ClassTable, Confusions as Confusions, class_diagram as class_diagram,
-    class_heat as class_heat, class_table as class_table, confusions as confusions,
+from .bin_sweep import (
+    EceSweep as EceSweep, draw_ece_sweeps as draw_ece_sweeps, draw_points_per_bin as draw_points_per_bin,
+    ece_sweep as ece_sweep,
 )
+from .classes import (
+    CLASS_COLUMNS as CLASS_COLUMNS, ClassDiagram as ClassDiagram, ClassTable as ClassTable,
+    Confusions as Confusions, class_diagram as class_diagram, class_table as class_table,
+    confusions as confusions, draw_class as draw_class, draw_class_shares as draw_class_shares,
+    draw_confusions as draw_confusions,
+)
+from .decisions import (
+    draw_decision_curves as draw_decision_curves, draw_risk_coverage as draw_risk_coverage,
+)
+from .heat import ClassHeat as ClassHeat, class_heat as class_heat, draw_heat as draw_heat
 from .imbalance import (
     BinPlan as BinPlan, ClassBinning as ClassBinning, class_binning as class_binning,
-    plan_bins as plan_bins,
+    draw_bin_plan as draw_bin_plan, draw_class_errors as draw_class_errors,
+    draw_class_panels as draw_class_panels, plan_bins as plan_bins,
 )
+from .noise import draw_decompositions as draw_decompositions, draw_floors as draw_floors
+from .plots import plot as plot
 from .reliability import (
-    BinZoom as BinZoom, FEW_ROWS as FEW_ROWS, ReliabilityDiagram as ReliabilityDiagram,
-    bin_zoom as bin_zoom, cell_words as cell_words, reliability_diagram as reliability_diagram,
-    wilson_interval as wilson_interval, worst_cells as worst_cells, worst_cells_words as worst_cells_words,
+    BinZoom as BinZoom, ReliabilityDiagram as ReliabilityDiagram, bin_zoom as bin_zoom,
+    cell_words as cell_words, draw_reliability as draw_reliability, draw_zoom as draw_zoom,
+    reliability_diagram as reliability_diagram, wilson_interval as wilson_interval,
+    worst_cells as worst_cells, worst_cells_words as worst_cells_words,
 )
 from .rows import row_table as row_table, rows_behind as rows_behind
 from .scheme_comparison import SchemeComparison as SchemeComparison, compare_schemes as compare_schemes
 from .simplex import (
     RecalibrationMap as RecalibrationMap, cell_outlines as cell_outlines,
-    recalibration_map as recalibration_map,
+    draw_recalibration as draw_recalibration, recalibration_map as recalibration_map,
 )
+from .slice_maps import draw_slice_gaps as draw_slice_gaps, draw_slice_panels as draw_slice_panels
+from .style import FEW_ROWS as FEW_ROWS, MAX_NAMED as MAX_NAMED, OKABE_ITO as OKABE_ITO
 from .three_class_views import merge_classes as merge_classes, renormalise_classes as renormalise_classes
 from .validity import (
-    CanonicalValidity as CanonicalValidity, ValidityCells as ValidityCells,
+    DOTTED as DOTTED, CanonicalValidity as CanonicalValidity, ValidityCells as ValidityCells,
     ValidityCurve as ValidityCurve, canonical_validity as canonical_validity,
+    draw_canonical_validity as draw_canonical_validity, draw_validity as draw_validity,
     validity_cells as validity_cells, validity_curve as validity_curve, validity_words as validity_words,
 )

@@ -1,4 +1,4 @@
-"""The plug-in ECE and MCE against the number of bins (Figure 2 and Appendix E of the paper)."""
+"""Errors against the number of bins (Figure 2, Appendix E), and the Brier score against points per bin."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.answers.advice import PointsPerBinChoice
 from calib.base.results import Drawn
 from calib.data.notions import Notion
 from calib.data.validation import check_choice
+from calib.diagrams.style import OKABE_ITO, Figure, escape, figure, method_colour, scatter
 from calib.evidence.binning import Strategy, bin_statistics
 from calib.evidence.reductions import as_problems
+from calib.stats.measures import ECES
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,4 +83,80 @@ def sweep_words(sweeps: Mapping[str, Mapping[str, EceSweep]], strong: str = "{}"
     return (
         f"For {name}, the measured TL-ECE exceeds conf-ECE by {low} to {high}, depending on B. Noise adds "
         "more to TL-ECE, whose cells hold fewer rows, and to both with more bins."
+    )
+
+
+def draw_ece_sweeps(sweeps: Mapping[str, Mapping[str, EceSweep]]) -> Figure:
+    """Draw Figure 2: errors against the number of bins, per method; conf-ECE is dashed, all others solid."""
+    data = []
+    for position, (method, by_notion) in enumerate(sweeps.items()):
+        colour = method_colour(position)
+        for notion, sweep in by_notion.items():
+            short = "ECE" if notion == "binary" else ECES[sweep.notion].title
+            short = short.replace("ECE", sweep.metric.upper())
+            data += scatter(
+                x=sweep.n_bins,
+                y=sweep.ece,
+                mode="lines+markers",
+                marker={"size": 5},
+                line={
+                    "color": colour,
+                    "width": 2.5,
+                    "dash": "dash" if notion == "confidence" else "solid",
+                },
+                name=escape(f"{method}, {short}"),
+                hovertemplate=f"{escape(method)}<br>{short} %{{y:.4f}} with %{{x}} bins<extra></extra>",
+            )
+    metrics = {sweep.metric.upper() for by_notion in sweeps.values() for sweep in by_notion.values()}
+    return figure(
+        data,
+        height=460,
+        xaxis={"title": {"text": "Number of bins B"}},
+        yaxis={"title": {"text": " and ".join(sorted(metrics))}, "rangemode": "tozero"},
+    )
+
+
+def draw_points_per_bin(choice: PointsPerBinChoice) -> Figure:
+    """Draw the cross-validated Brier score against the points per bin k, with the k proposed and the base."""
+    k = choice.points_per_bin
+    data = scatter(
+        x=k,
+        y=choice.brier,
+        error_y={"type": "data", "array": choice.standard_error, "thickness": 1.5, "width": 4},
+        mode="lines+markers",
+        line={"color": OKABE_ITO["blue"], "width": 2.5},
+        marker={"size": 7},
+        name="histogram binning",
+        customdata=choice.standard_error[:, None],
+        hovertemplate="k = %{x}<br>Brier score %{y:.5f}<br>difference from the lowest: standard error "
+        "%{customdata[0]:.5f}<extra></extra>",
+    )
+    proposed = k == choice.chosen
+    data += scatter(
+        x=k[proposed],
+        y=choice.brier[proposed],
+        mode="markers",
+        marker={
+            "color": OKABE_ITO["vermillion"],
+            "size": 15,
+            "symbol": "circle-open",
+            "line": {"width": 3},
+        },
+        name=f"proposed, k = {choice.chosen}",
+        hoverinfo="skip",
+    )
+    data += scatter(
+        x=k[[0, -1]],
+        y=[choice.base_brier] * 2,
+        mode="lines",
+        line={"color": OKABE_ITO["grey"], "width": 2, "dash": "dash"},
+        name="base model",
+        hovertemplate="base model %{y:.5f}<extra></extra>",
+    )
+    ticks = {"tickvals": k, "ticktext": [str(points) for points in k]}
+    return figure(
+        data,
+        height=340,
+        xaxis={"title": {"text": "Points per bin k"}, "type": "log", **ticks},
+        yaxis={"title": {"text": "Brier score"}},
     )

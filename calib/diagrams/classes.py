@@ -1,7 +1,8 @@
-"""Predicted classes: a ranked table with noise floors, class x bin cells, and each class in detail."""
+"""Predicted classes: a ranked table with noise floors, and each class in detail."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,24 @@ from calib.base.results import Drawn, Result
 from calib.data.kinds import kind_of, lacks
 from calib.data.predictions import TopLabelPrediction, weighted_rows
 from calib.data.validation import as_labels, check_share
-from calib.diagrams.reliability import FEW_ROWS, wilson_interval, with_class_names
+from calib.diagrams.reliability import wilson_interval, with_class_names
+from calib.diagrams.style import (
+    MAX_NAMED,
+    OKABE_ITO,
+    Figure,
+    bar,
+    count_bars,
+    escape,
+    faint,
+    figure,
+    interval,
+    named_rows,
+    scatter,
+    share_bars,
+    shorten,
+    span,
+    unit_axes,
+)
 from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.evidence.reductions import as_problems, reduce_to_binary, top_label
 from calib.stats.floors import (
@@ -128,66 +146,6 @@ class ClassTable(Result):
         return with_class_names(table, class_names)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ClassHeat(Drawn):
-    """Signed miscalibration of class x bin, the classes that add most to the TL-ECE first.
-
-    Attributes
-    ----------
-    label : (R,) int64 array
-        Classes, most contribution first.
-    contribution : (R,) float64 array
-        What each class adds to the TL-ECE.
-    edges : (B + 1,) float64 array
-        Edges of the equal-width bins.
-    count : (R, B) int64 array
-        Rows in each cell.
-    confidence, accuracy : (R, B) float64 arrays
-        Mean confidence and accuracy of each cell; NaN where it is empty.
-    accuracy_lower, accuracy_upper : (R, B) float64 arrays
-        95 % Wilson interval of the accuracy; with weights, of the effective number of rows.
-    """
-
-    label: np.ndarray
-    contribution: np.ndarray
-    edges: np.ndarray
-    count: np.ndarray
-    confidence: np.ndarray
-    accuracy: np.ndarray
-    accuracy_lower: np.ndarray
-    accuracy_upper: np.ndarray
-
-    @property
-    def gap(self) -> np.ndarray:
-        """Accuracy minus confidence, (R, B): positive is underconfident; NaN where empty."""
-        return self.accuracy - self.confidence
-
-    @property
-    def limit(self) -> float:
-        """End of a colour scale for `gap`: the tenth that covers 95 % of the cells of 20 rows or more."""
-        gaps = np.abs(self.gap[self.count >= FEW_ROWS])
-        return float(np.clip(np.ceil(10 * np.quantile(gaps, 0.95)) / 10, 0.1, 1.0)) if len(gaps) else 1.0
-
-    def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
-        """Return one row per cell with rows in it."""
-        row, bin_ = np.nonzero(self.count)
-        table = pd.DataFrame(
-            {
-                "label": self.label[row],
-                "bin": bin_,
-                "lower": self.edges[bin_],
-                "upper": self.edges[bin_ + 1],
-                "count": self.count[row, bin_],
-                "mean_confidence": self.confidence[row, bin_],
-                "accuracy": self.accuracy[row, bin_],
-                "accuracy_lower": self.accuracy_lower[row, bin_],
-                "accuracy_upper": self.accuracy_upper[row, bin_],
-                "gap": self.gap[row, bin_],
-            }
-        )
-        return with_class_names(table, class_names)
-
-
 def class_table(
     y_true: Any,
     scores: Any,
@@ -288,44 +246,6 @@ def table_of_cells(
         flagged=flagged,
         share=contribution / tl_ece if tl_ece > 0 else contribution,
     )
-
-
-def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:
-    """Arrange top-label cells as class x bin.
-
-    Parameters
-    ----------
-    cells : BinStatistics
-        Equal-width statistics of top-label problems.
-    labels : (R,) array_like of int, optional
-        Classes to show; by default all predicted ones.
-
-    Raises
-    ------
-    InputError
-        If the cells are not those of equal-width bins.
-    """
-    if cells.strategy != "uniform" or cells.notion != "top-label":
-        raise InputError(
-            f'class_heat needs equal-width top-label bins; got "{cells.strategy}", "{cells.notion}"'
-        )
-    contribution = np.bincount(cells.label, cells.share * np.abs(cells.gap), minlength=cells.n_classes)
-    chosen = np.unique(cells.label if labels is None else np.asarray(labels, dtype=np.int64))
-    chosen = chosen[np.argsort(-contribution[chosen], kind="stable")]
-    row_of = np.full(cells.n_classes, -1)
-    row_of[chosen] = np.arange(len(chosen))
-    shown = row_of[cells.label] >= 0
-    position = row_of[cells.label[shown]], cells.bin[shown]
-    shape = (len(chosen), cells.n_bins)
-    count = np.zeros(shape, np.int64)
-    count[position] = cells.count[shown]
-    ends = wilson_interval(cells.mean_outcome, cells.effective)
-    placed = []
-    for values in (cells.mean_score, cells.mean_outcome, *ends):
-        placed.append(np.full(shape, np.nan))
-        placed[-1][position] = values[shown]
-    edges = np.arange(cells.n_bins + 1) / cells.n_bins
-    return ClassHeat(chosen, contribution[chosen], edges, count, *placed)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -493,4 +413,96 @@ def confusions(y_true: Any, announced: Any, label: int, *, n_classes: int) -> Co
     predicted, true = announced == label, truth == label
     return Confusions(
         label, int(predicted.sum()), int(true.sum()), *ranked(truth[predicted]), *ranked(announced[true])
+    )
+
+
+def draw_class(
+    diagram: ClassDiagram, *, chosen: int | None = None, n_bins: int = 15, height: int = 400
+) -> Figure:
+    """Draw the reliability diagram of one class, with 95 % Wilson intervals and shares of rows.
+
+    Marks carry the ends of their bin first in their customdata; `chosen` of `n_bins` bins is marked.
+    """
+    top = diagram.notion == "top-label"
+    custom = np.column_stack(
+        [diagram.lower, diagram.upper, diagram.count, diagram.frequency_lower, diagram.frequency_upper]
+    ).tolist()
+    hover = "%{customdata[0]:.3g} to %{customdata[1]:.3g}: %{customdata[2]:,} rows"
+    bars = share_bars(diagram.lower, diagram.upper, diagram.count / diagram.count.sum(), custom, hover)
+    marks = scatter(
+        x=diagram.mean_score,
+        y=diagram.frequency,
+        mode="markers",
+        marker={
+            "size": 11,
+            "symbol": "circle" if top else "square",
+            "color": faint(OKABE_ITO["vermillion" if top else "purple"], diagram.count),
+        },
+        error_y=interval(
+            diagram.frequency, diagram.frequency_lower, diagram.frequency_upper, "rgba(138,144,153,0.9)"
+        ),
+        name="rows where it is predicted" if top else "all rows",
+        customdata=custom,
+        hovertemplate=(
+            "says %{x:.3f}, is it %{y:.3f}<br>95 % interval %{customdata[3]:.3f} to %{customdata[4]:.3f}<br>"
+            "%{customdata[2]:,} rows<extra></extra>"
+        ),
+    )
+    marked = [] if chosen is None else [span(chosen / n_bins, (chosen + 1) / n_bins)]
+    x_title = "Confidence where it is predicted" if top else "Score of the class, all rows"
+    axes = unit_axes(bars + marks, x_title, "How often it is the true class", height, marked=marked)
+    return figure(bars + marks, barmode="overlay", **axes)
+
+
+def draw_confusions(
+    codes: np.ndarray,
+    counts: np.ndarray,
+    class_names: Sequence[str],
+    n_shown: int = 8,
+    *,
+    chosen: int | None = None,
+) -> Figure:
+    """Draw how many rows one class shares with each other class it is confused with, most first.
+
+    Bars carry the class code last in their customdata; `chosen` is the code of a bar to be marked.
+    """
+    codes, counts = codes[:n_shown], counts[:n_shown]
+    custom = [[escape(class_names[code]), int(code)] for code in codes]
+    hover = "%{customdata[0]}: %{x:,} rows<extra></extra>"
+    marked = [span(at - 0.5, at + 0.5, across=True) for at in np.flatnonzero(codes == chosen).tolist()]
+    rows = [shorten(class_names[code]) for code in codes]
+    return figure(
+        count_bars(counts, OKABE_ITO["grey"], custom, hover, y=np.arange(len(codes))),
+        height=90 + 30 * len(codes),
+        bargap=0.35,
+        shapes=marked,
+        xaxis={"title": {"text": "Rows"}, "rangemode": "tozero", "nticks": 4},
+        **named_rows(rows, margin={"r": 48}, range=[len(codes) - 0.4, -0.6], ticks=""),
+    )
+
+
+def draw_class_shares(shares: Mapping[str, np.ndarray], class_names: Sequence[str]) -> Figure:
+    """Draw shares of rows per class, one colour per series (true, predicted); at most 30 classes."""
+    order = np.argsort(-next(iter(shares.values())), kind="stable")[:MAX_NAMED]
+    data = []
+    for colour, (name, values) in zip(("blue", "orange"), shares.items(), strict=False):
+        data += bar(
+            x=values[order],
+            y=np.arange(len(order)),
+            orientation="h",
+            name=name,
+            marker={"color": OKABE_ITO[colour]},
+            customdata=[[escape(class_names[code]), int(code)] for code in order],
+            hovertemplate=f"%{{customdata[0]}}: %{{x:.2%}} {name}<extra></extra>",
+        )
+    largest = max(float(values[order].max()) for values in shares.values())
+    # Five ticks or so: as many digits as tell them apart.
+    digits = max(0, int(np.ceil(-np.log10(max(largest, 1e-6) / 5))) - 2)
+    ticks = {"tickformat": f".{digits}%", "rangemode": "tozero", "nticks": 8}
+    return figure(
+        data,
+        height=max(240, 34 * len(order) + 90),
+        bargap=0.3,
+        xaxis={"title": {"text": "Share of rows"}, **ticks},
+        **named_rows([shorten(class_names[code], 24) for code in order], autorange="reversed"),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +15,28 @@ from calib.calibrators.multiclass import MulticlassToBinary
 from calib.data.kinds import check_equal_rows, kind_of, lacks
 from calib.data.predictions import Predictions
 from calib.data.validation import check_labelled
+from calib.diagrams.style import (
+    OKABE_ITO,
+    Figure,
+    at,
+    axes,
+    bar,
+    diagonal,
+    escape,
+    faint,
+    figure,
+    grid,
+    scatter,
+    shorten,
+)
 from calib.diagrams.validity import ValidityCurve
 from calib.evidence.binning import assign_bins, uniform_edges
 from calib.evidence.draws import independent_sums, resample
 from calib.evidence.reductions import reduce_to_binary
 from calib.stats.errors import ece
 from calib.stats.floors import noise_floor_of
+
+_BASE, _HB = OKABE_ITO["orange"], OKABE_ITO["green"]
 
 #: Equal-width bins for classes that the calibrator has no bins for, and for `plan_bins`.
 N_BINS = 15
@@ -309,3 +325,193 @@ def _fit(calibration: Predictions, binary: HistogramBinning) -> tuple[Multiclass
     fitted = MulticlassToBinary(binary).fit(calibration, _labels(calibration))
     bins = [0 if binned is None else len(binned.values_) for binned in fitted.calibrators_]
     return fitted, np.array(bins, dtype=np.int64)
+
+
+def draw_class_errors(
+    side: ClassBinning, codes: Sequence[int], shares: np.ndarray, class_names: Sequence[str], limit: float
+) -> Figure:
+    """Draw the TL-ECE of classes before and after, with shares, bins and noise floors (Figure 4, right).
+
+    Parameters
+    ----------
+    side : ClassBinning
+        One way to choose bins.
+    codes : sequence of int
+        Classes to show, top to bottom.
+    shares : (L,) array
+        Share of the evaluation rows of each true class.
+    class_names : sequence of str
+        Names by code.
+    limit : float
+        End of the error axis: give both sides the same.
+    """
+    chosen = np.asarray(codes, dtype=np.int64)
+    y = np.arange(len(chosen))
+    custom = [
+        [
+            *(escape(class_names[code]), 100 * shares[code]),
+            *(int(side.n_bins[code]), int(side.n_calibration[code]), int(code)),
+        ]
+        for code in chosen
+    ]
+    about = (
+        "%{customdata[0]}: TL-ECE %{x:.4f}<br>%{customdata[1]:.2f} % of rows<br>"
+        "%{customdata[2]} bins from %{customdata[3]:,} calibration rows"
+    )
+    data = []
+    series = (("base model", _BASE, side.base_ece, side.base_floor), ("HB", _HB, side.ece, side.floor))
+    for name, colour, errors, _ in series:
+        data += bar(
+            x=errors[chosen],
+            y=y,
+            orientation="h",
+            name=name,
+            offsetgroup=name,
+            marker={"color": colour},
+            customdata=custom,
+            hovertemplate=f"{about}<extra>{name}</extra>",
+        )
+    for shift, (name, _, _, floors) in zip((-0.2, 0.2), series, strict=True):
+        data += scatter(
+            x=floors[chosen],
+            y=y + shift,
+            mode="markers",
+            marker={"symbol": "line-ns", "size": 12, "line": {"width": 3, "color": OKABE_ITO["purple"]}},
+            name="noise floor: mean of a perfect model",
+            legendgroup="floor",
+            showlegend=name == "HB",
+            hovertemplate=f"A perfect model would show %{{x:.4f}}<extra>{name}</extra>",
+        )
+    return figure(
+        data,
+        barmode="group",
+        height=110 + 54 * max(len(chosen), 2),
+        bargap=0.28,
+        bargroupgap=0.08,
+        xaxis={"title": {"text": "TL-ECE of the class"}, "range": [0, limit * 1.05]},
+        yaxis={
+            "tickvals": y,
+            "ticktext": [_class_note(side, int(code), shares, class_names) for code in chosen],
+            "range": [len(chosen) - 0.5, -0.5],
+            "showgrid": False,
+            "ticks": "",
+        },
+    )
+
+
+def draw_class_panels(
+    side: ClassBinning, codes: Sequence[int], class_names: Sequence[str], eps: float
+) -> Figure:
+    """Draw reliability diagram and validity plot of each class, one row per class (Figures 4 and 9).
+
+    Parameters are those of `class_errors` with a row for each of `codes`, and `eps`, the end of the validity
+    plots' axis: give both sides the same.
+    """
+    codes = [int(code) for code in codes]
+    titles = tuple(
+        text for code in codes for text in (f"Predicted {escape(shorten(class_names[code], 18))}", "Validity")
+    )
+    data = []
+    layout = grid(
+        len(codes),
+        2,
+        titles,
+        title_size=13,
+        shared_xaxes="columns",
+        vertical_spacing=0.22 / len(codes),
+        horizontal_spacing=0.18,
+    )
+    x_axes, y_axes = axes(layout, "x"), axes(layout, "y")
+    layout["shapes"] = [diagonal(2 * row + 1) for row in range(len(codes))]
+    for row, code in enumerate(codes):
+        cells = side.label == code
+        for name, colour, symbol, says in (
+            ("base model", _BASE, "circle", side.base_confidence[cells]),
+            ("HB", _HB, "diamond", side.confidence[cells]),
+        ):
+            data += scatter(
+                x=says,
+                y=side.accuracy[cells],
+                mode="markers",
+                marker={"color": faint(colour, side.count[cells]), "symbol": symbol, "size": 7},
+                name=name,
+                legendgroup=name,
+                showlegend=row == 0,
+                customdata=side.count[cells][:, None].tolist(),
+                hovertemplate="says %{x:.3f}, right %{y:.3f}<br>%{customdata[0]:,} rows"
+                f"<extra>{name}</extra>",
+                **at(2 * row + 1),
+            )
+            steps, share = side.validity(code, base=name == "base model")
+            data += scatter(
+                x=np.append(steps, max(1.0, steps[-1])),
+                y=np.append(share, share[-1]),
+                mode="lines",
+                line={"color": colour, "width": 2.5, "shape": "hv"},
+                legendgroup=name,
+                showlegend=False,
+                hovertemplate="%{y:.1%} of rows within %{x:.3f}" + f"<extra>{name}</extra>",
+                **at(2 * row + 2),
+            )
+    for says_axis, right_axis, epsilon_axis, share_axis in zip(
+        x_axes[::2], y_axes[::2], x_axes[1::2], y_axes[1::2], strict=True
+    ):
+        says_axis.update(range=[-0.02, 1.02], dtick=0.5)
+        right_axis.update(range=[-0.03, 1.05], dtick=0.5, title={"text": "right"})
+        epsilon_axis.update(range=[0, eps], nticks=4)
+        share_axis.update(range=[-0.03, 1.05], dtick=0.5)
+    x_axes[-2]["title"], x_axes[-1]["title"] = {"text": "says"}, {"text": "\u03b5"}
+    legend = {"y": 1 + 34 / (210 * len(codes))}
+    return figure(data, **layout, height=130 + 210 * len(codes), legend=legend, margin={"t": 56})
+
+
+def draw_bin_plan(plan: BinPlan) -> Figure:
+    """Draw, for each k, how many classes get how many bins, and the TL-ECE on the evaluation rows."""
+    data = []
+    counts = plan.class_counts()
+    colours = ("rgba(138,144,153,0.55)", OKABE_ITO["sky"], OKABE_ITO["blue"], "#00456B")
+    for group, colour in zip(counts.columns, colours, strict=True):
+        words = (
+            "no bin (scores unchanged)" if group == "none" else f"{group} bin{'' if group == '1' else 's'}"
+        )
+        data += bar(
+            x=plan.points_per_bin,
+            y=counts[group].to_numpy(),
+            name=words,
+            marker={"color": colour, "line": {"width": 0}},
+            hovertemplate=f"k = %{{x}}: %{{y:,}} classes with {words}<extra></extra>",
+            **at(1),
+        )
+    lines = (
+        ("after calibration", plan.tl_ece, "solid", _HB),
+        ("base model", np.full(len(plan.tl_ece), plan.base_tl_ece), "dash", _BASE),
+        ("noise floor of the base model", np.full(len(plan.tl_ece), plan.floor), "dot", OKABE_ITO["grey"]),
+    )
+    for name, values, dash, colour in lines:
+        data += scatter(
+            x=plan.points_per_bin,
+            y=values,
+            mode="lines+markers" if dash == "solid" else "lines",
+            line={"color": colour, "dash": dash, "width": 2.5},
+            name=name,
+            hovertemplate=f"k = %{{x}}: TL-ECE %{{y:.4f}}<extra>{name}</extra>",
+            **at(2),
+        )
+    layout = grid(2, 1, shared_xaxes=True, vertical_spacing=0.08, row_heights=(0.5, 0.5))
+    layout["yaxis"]["title"] = {"text": "Classes"}
+    layout["yaxis2"].update(title={"text": "TL-ECE"}, rangemode="tozero")
+    layout["xaxis2"]["title"] = {"text": "Points per bin k"}
+    legend = {"traceorder": "normal"}
+    return figure(data, **layout, barmode="stack", height=520, bargap=0.25, legend=legend)
+
+
+def _class_note(side: ClassBinning, code: int, shares: np.ndarray, class_names: Sequence[str]) -> str:
+    bins = int(side.n_bins[code])
+    points = 0 if not bins else round(side.points_per_bin[code])
+    each = f"{_several(bins, 'bin')} of {_several(points, 'row')}" if bins else "no bins"
+    note = f"{100 * shares[code]:.2g} %, {each}"
+    return f'{escape(shorten(class_names[code]))}<br><span style="font-size:11px">{note}</span>'
+
+
+def _several(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

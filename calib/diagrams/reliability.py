@@ -15,12 +15,33 @@ from calib.base.results import Drawn
 from calib.calibrators.shrinkage import MOST_STRENGTH, shrunken
 from calib.data.notions import TOP_NOTIONS
 from calib.data.validation import check_order
+from calib.diagrams.style import (
+    FEW_ROWS,
+    MAX_NAMED,
+    OKABE_ITO,
+    Figure,
+    Properties,
+    at,
+    axes,
+    bar,
+    count_bars,
+    escape,
+    faint,
+    figure,
+    grid,
+    interval,
+    names_above,
+    scatter,
+    share_bars,
+    shorten,
+    span,
+    unit_axes,
+    width_of,
+)
 from calib.evidence.binning import BinStatistics, assign_bins, bin_statistics, uniform_edges
 from calib.evidence.reductions import event_scores, reduce_to_binary
+from calib.stats.bands import CalibrationBand
 from calib.stats.intervals import outcome_limits
-
-#: Cells with fewer rows than this are drawn lighter: their 95 % interval is wider than +-0.2.
-FEW_ROWS = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -418,3 +439,267 @@ def wilson_interval(
     centre = (rate + z**2 / (2.0 * count)) / scale
     half = z / scale * np.sqrt(rate * (1.0 - rate) / count + z**2 / (4.0 * count**2))
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+
+
+def draw_reliability(
+    diagram: ReliabilityDiagram,
+    *,
+    truth: np.ndarray | None = None,
+    band: tuple[np.ndarray, np.ndarray] | None = None,
+    curve: tuple[np.ndarray, np.ndarray] | None = None,
+    bounds: CalibrationBand | None = None,
+    event: str | None = None,
+    chosen: int | None = None,
+    other: tuple[str, ReliabilityDiagram] | None = None,
+) -> Figure:
+    """Draw Figure 1a: stars, red plus, grey bars and the diagonal; of one event the stars alone.
+
+    Parameters
+    ----------
+    diagram : ReliabilityDiagram
+        What to draw, one mark per non-empty bin.
+    truth : array, optional
+        Known accuracy of each bin of `diagram` (simulated examples).
+    band : (lower, upper) arrays, optional
+        Where a perfect model's stars would fall, per bin of `diagram`.
+    curve : (scores, frequencies) arrays, optional
+        Reliability without bins: the CORP curve of all classes pooled.
+    bounds : CalibrationBand, optional
+        Where that curve runs in truth, everywhere at once.
+    event : str, optional
+        Name of the class whose probability a binary score is; None where it is a confidence.
+    chosen : int, optional
+        Index of a bin to be marked.
+    other : (name, ReliabilityDiagram), optional
+        Another model of the same rows, drawn with open marks.
+    """
+    x = diagram.mean_confidence
+    hover = np.column_stack(
+        [diagram.bin, diagram.lower, diagram.upper, diagram.count, 100 * diagram.share, diagram.accuracy]
+        + [diagram.accuracy_lower, diagram.accuracy_upper, diagram.delta, x]
+    ).tolist()
+    words = ("Confidence", "Confidence in the predicted class", "How often it is right")
+    if event is not None:
+        name = escape(shorten(event))
+        words = (f"P({name})", f"P({name}), the predicted probability", f"How often it is {name}")
+    where = f"{words[0]} " + "%{customdata[1]:.3g} to %{customdata[2]:.3g}<br>"
+    rows = "%{customdata[3]:,} rows, %{customdata[4]:.1f} % of all"
+    data = share_bars(diagram.lower, diagram.upper, diagram.share, hover, where + rows)
+    if band is not None:
+        middle = (diagram.lower + diagram.upper) / 2
+        data += bar(
+            x=middle,
+            y=band[1] - band[0],
+            base=band[0],
+            width=(diagram.upper - diagram.lower) * 0.94,
+            marker={"color": "rgba(86,180,233,0.28)", "line": {"width": 0}},
+            name="where a perfect model's stars fall (95 %)",
+            hoverinfo="skip",
+        )
+    if bounds is not None:
+        level = f"{bounds.level:.0%}"
+        outline = (bounds.steps(bounds.lower, "hv"), bounds.steps(bounds.upper, "vh"))
+        for side, (at, value) in enumerate(outline):
+            data += scatter(
+                x=at,
+                y=value,
+                mode="lines",
+                line={"color": OKABE_ITO["green"], "width": 1, "shape": "hv" if side == 0 else "vh"},
+                fill="tonexty" if side else None,
+                fillcolor="rgba(0,158,115,0.12)",
+                name=f"true curve, {level} everywhere",
+                legendgroup="bounds",
+                showlegend=bool(side),
+                hovertemplate=f"at %{{x:.3f}} at {'most' if side else 'least'} %{{y:.3f}}<extra></extra>",
+            )
+    if curve is not None:
+        data += scatter(
+            x=curve[0],
+            y=curve[1],
+            mode="lines",
+            line={"color": OKABE_ITO["purple"], "width": 2.5, "shape": "hv"},
+            name="no bins: isotonic (CORP)",
+            hovertemplate="says %{x:.3f}, right %{y:.3f} (isotonic)<extra></extra>",
+        )
+    if truth is not None:
+        data += scatter(
+            x=x,
+            y=truth,
+            mode="markers",
+            marker={
+                "symbol": "diamond-open",
+                "size": 13,
+                "color": OKABE_ITO["green"],
+                "line": {"width": 2},
+            },
+            name="true accuracy (simulated)",
+            hovertemplate="True accuracy %{y:.3f} (known: simulated)<extra></extra>",
+        )
+    if other is not None:
+        data += _marks_of_other(*other)
+    if not diagram.one_event:
+        data += scatter(
+            x=x,
+            y=diagram.top_label,
+            mode="markers",
+            marker={
+                "symbol": "cross-thin",
+                "size": 13,
+                "line": {"width": 3, "color": faint(OKABE_ITO["vermillion"], diagram.count)},
+            },
+            name="top-label: each class on its own",
+            customdata=hover,
+            hovertemplate=where
+            + "class-averaged miscalibration %{customdata[8]:.3f}<br>says %{customdata[9]:.3f}"
+            + f"<br>{rows}"
+            + "<extra></extra>",
+        )
+    data += scatter(
+        x=x,
+        y=diagram.accuracy,
+        mode="markers",
+        marker={"symbol": "star", "size": 15, "color": faint(OKABE_ITO["blue"], diagram.count)},
+        error_y=interval(
+            diagram.accuracy, diagram.accuracy_lower, diagram.accuracy_upper, "rgba(0,114,178,0.55)"
+        ),
+        name="rows of each bin" if diagram.one_event else "confidence: all classes pooled",
+        customdata=hover,
+        hovertemplate=where
+        + "says %{customdata[9]:.3f}, right %{customdata[5]:.3f}<br>"
+        + "95 % interval %{customdata[6]:.3f} to %{customdata[7]:.3f}"
+        + f"<br>{rows}"
+        + "<extra></extra>",
+    )
+    marked = [] if chosen is None else [span(chosen / diagram.n_bins, (chosen + 1) / diagram.n_bins)]
+    layout = unit_axes(data, words[1], words[2], 520, marked=marked)
+    drawn = [diagram] if other is None else [diagram, other[1]]
+    pluses = [one.top_label for one in drawn if not one.one_event and len(one.top_label)]
+    if pluses:  # a mark at the confidence less its gap can lie below 0, and above 1
+        low, high = float(np.min(np.concatenate(pluses))), float(np.max(np.concatenate(pluses)))
+        layout["yaxis"]["range"] = [min(low, 0.0) - 0.02, max(high, 1.0) + 0.04]
+    return figure(data, barmode="overlay", **layout)
+
+
+def _marks_of_other(name: str, diagram: ReliabilityDiagram) -> list[Properties]:
+    data = []
+    marks = (
+        ("star-open", 14, "sky", diagram.accuracy, "pooled"),
+        ("cross-open", 10, "orange", diagram.top_label, "top-label"),
+    )
+    for symbol, size, colour, y, what in marks:
+        if what == "top-label" and diagram.one_event:
+            continue
+        data += scatter(
+            x=diagram.mean_confidence,
+            y=y,
+            mode="markers",
+            marker={
+                "symbol": symbol,
+                "size": size,
+                "color": faint(OKABE_ITO[colour], diagram.count),
+                "line": {"width": 2},
+            },
+            name=f"{escape(shorten(name))}, {what}",
+            customdata=np.column_stack([diagram.bin, diagram.count]).tolist(),
+            hovertemplate=f"{escape(name)}: says %{{x:.3f}}, {what} %{{y:.3f}}<br>"
+            "%{customdata[1]:,} rows<extra></extra>",
+        )
+    return data
+
+
+def draw_zoom(diagram: BinZoom, class_names: Sequence[str], *, chosen: int | None = None) -> Figure:
+    """Draw Figure 1b: what the model says and how often it is right, per predicted class of one bin.
+
+    One line per class, the clearest evidence on top, at most 30; the bars at the right count the rows.
+    Diamonds are shrunken accuracies. Marks carry the class code last in their customdata; `chosen` is the
+    code of a class to be marked.
+    """
+    shown = slice(0, MAX_NAMED)
+    label, count = diagram.label[shown], diagram.class_count[shown]
+    says, right = diagram.class_confidence[shown], diagram.class_accuracy[shown]
+    low, high = diagram.class_lower[shown], diagram.class_upper[shown]
+    # Two of a user's class names may look alike once shortened: lines are placed by position.
+    lines = np.arange(1, len(label) + 1)
+    names = [escape(shorten(class_names[code], 24)) for code in label]
+    values_of = zip(names, says, right, low, high, count, label.tolist(), strict=True)
+    custom = [list(values) for values in values_of]
+    hover = (
+        "Predicted %{customdata[0]}<br>says %{customdata[1]:.3f}, right %{customdata[2]:.3f}<br>"
+        "95 % interval %{customdata[3]:.3f} to %{customdata[4]:.3f}<br>%{customdata[5]:,} rows<extra></extra>"
+    )
+    data = scatter(
+        x=np.column_stack([says, right, np.full(len(says), np.nan)]).ravel(),
+        y=np.repeat(lines, 3),
+        mode="lines",
+        line={"color": "rgba(213,94,0,0.35)", "width": 6},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    data += scatter(
+        x=[diagram.mean_confidence],
+        y=[0],
+        mode="markers",
+        marker={"symbol": "line-ns", "size": 18, "line": {"width": 3, "color": OKABE_ITO["blue"]}},
+        name="says",
+        hovertemplate="All classes: says %{x:.3f}<extra></extra>",
+    )
+    data += scatter(
+        x=[diagram.accuracy],
+        y=[0],
+        mode="markers",
+        marker={"symbol": "star", "size": 17, "color": OKABE_ITO["blue"]},
+        name="is right, all classes",
+        hovertemplate=f"All classes: right %{{x:.3f}}<br>{diagram.count:,} rows<extra></extra>",
+    )
+    data += scatter(
+        x=says,
+        y=lines,
+        mode="markers",
+        marker={
+            "symbol": "line-ns",
+            "size": 15,
+            "line": {"width": 2, "color": faint(OKABE_ITO["blue"], count)},
+        },
+        showlegend=False,
+        customdata=custom,
+        hovertemplate=hover,
+    )
+    if len(label) > 1:
+        data += scatter(
+            x=diagram.class_shrunken[shown],
+            y=lines,
+            mode="markers",
+            marker={
+                "symbol": "diamond-open",
+                "size": 11,
+                "color": OKABE_ITO["purple"],
+                "line": {"width": 2},
+            },
+            customdata=custom,
+            name="shrunk towards all classes (empirical Bayes)",
+            hovertemplate="Predicted %{customdata[0]}<br>about %{x:.3f}, from its %{customdata[5]:,} "
+            "rows and those of all classes<extra></extra>",
+        )
+    data += scatter(
+        x=right,
+        y=lines,
+        mode="markers",
+        marker={"size": 12, "color": faint(OKABE_ITO["vermillion"], count)},
+        error_x=interval(right, low, high, OKABE_ITO["vermillion"], width=3),
+        customdata=custom,
+        name="is right, predicted class alone (95 % interval)",
+        hovertemplate=hover,
+    )
+    colour = np.where(count < FEW_ROWS, "rgba(138,144,153,0.4)", OKABE_ITO["grey"])
+    data += count_bars(count, colour, custom, hover, y=lines, **at(2))
+    layout = grid(1, 2, shared_yaxes=True, column_widths=(0.72, 0.28), horizontal_spacing=0.05)
+    named = ["all classes", *names]
+    for axis in axes(layout, "y"):
+        axis.update(tickvals=[0, *lines], ticktext=named, range=[len(label) + 0.6, -0.6], showgrid=False)
+    minor = {"dtick": 0.1, "showgrid": True}
+    layout["xaxis"].update(range=[-0.02, 1.02], dtick=0.5, tickangle=0, minor=minor)
+    layout["xaxis"]["title"] = {"text": "Says, is right"}
+    layout["xaxis2"].update(title={"text": "Rows"}, rangemode="tozero", nticks=3)
+    marked = [span(line - 0.5, line + 0.5, across=True) for line in lines[label == chosen].tolist()]
+    above = names_above(data, 190 + 30 * (len(label) + 1), l=width_of(named), r=48)
+    return figure(data, **layout, **above, bargap=0.35, shapes=marked)

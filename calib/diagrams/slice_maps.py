@@ -1,18 +1,39 @@
-"""Groups in detail: group x bin and group x predicted class, in the form that classes are drawn in."""
+"""Groups of rows: maps of their gaps, small reliability diagrams, and gaps to all other rows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from calib.answers.cuts import Cut
+from calib.answers.gaps import SliceGaps
 from calib.answers.slice_tables import claims
 from calib.data.predictions import TopLabelPrediction, weighted_rows, weights_of
-from calib.diagrams.classes import ClassHeat, class_heat
+from calib.diagrams.heat import ClassHeat, class_heat
 from calib.diagrams.reliability import wilson_interval
+from calib.diagrams.style import (
+    OKABE_ITO,
+    Figure,
+    at,
+    axes,
+    diagonal,
+    escape,
+    faint,
+    figure,
+    grid,
+    interval,
+    named_rows,
+    scatter,
+    shorten,
+    span,
+)
 from calib.evidence.binning import bin_statistics
 from calib.evidence.reductions import reduce_to_binary
+
+#: Small diagrams in a row.
+ACROSS = 3
 
 
 def slice_heat(
@@ -82,3 +103,94 @@ def _rows(y_true: Any, scores: Any, cut: Cut, sample_weight: Any) -> tuple[Any, 
     group = weighted_rows(cut.code, cut.code, sample_weight)[0]
     y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
     return group, *claims(y_true, scores), weights
+
+
+def draw_slice_panels(
+    diagram: ClassHeat,
+    groups: Sequence[str],
+    title: str,
+    *,
+    chosen: tuple[int, int] | None = None,
+    across: int = ACROSS,
+) -> Figure:
+    """Draw a small reliability diagram of each group, with 95 % Wilson intervals; `title` of the x axes.
+
+    Marks carry [code of the group, bin] first in their customdata; `chosen` is such a pair to be marked.
+    """
+    down = -(-len(diagram.label) // across)
+    names = [escape(shorten(groups[code], 18)) for code in diagram.label]
+    spacing: dict[str, Any] = {"vertical_spacing": 0.3 / (down + 1), "horizontal_spacing": 0.05}
+    titles = (*names, *[""] * (down * across - len(names)))
+    layout = grid(down, across, titles, shared_xaxes="all", shared_yaxes="all", **spacing)
+    layout["shapes"], data = [], []
+    for row, label in enumerate(diagram.label.tolist()):
+        used = diagram.count[row] > 0
+        says, right, count = (
+            values[row][used] for values in (diagram.confidence, diagram.accuracy, diagram.count)
+        )
+        low, high = diagram.accuracy_lower[row][used], diagram.accuracy_upper[row][used]
+        layout["shapes"].append(diagonal(row + 1))
+        if chosen is not None and chosen[0] == label:
+            ends = diagram.edges[chosen[1] : chosen[1] + 2].tolist()
+            layout["shapes"].append(span(*ends, place=row + 1))
+        data += scatter(
+            x=says,
+            y=right,
+            mode="markers",
+            marker={"size": 7, "color": faint(OKABE_ITO["vermillion"], count)},
+            error_y=interval(right, low, high, "rgba(138,144,153,0.9)"),
+            customdata=[
+                [label, int(bin_), int(n), float(a), float(b)]
+                for bin_, n, a, b in zip(np.flatnonzero(used), count, low, high, strict=True)
+            ],
+            hovertemplate="says %{x:.3f}, right %{y:.3f}<br>95 % interval %{customdata[3]:.3f} to "
+            f"%{{customdata[4]:.3f}}<br>%{{customdata[2]:,}} rows<extra>{names[row]}</extra>",
+            showlegend=False,
+            **at(row + 1),
+        )
+    x_axes = axes(layout, "x")
+    for axis in (*x_axes, *axes(layout, "y")):
+        axis.update(range=[-0.02, 1.02], tickvals=[0, 0.5, 1])
+    x_axes[(down - 1) * across + min(2, len(names), across) - 1]["title"] = {"text": title}
+    return figure(data, **layout, height=130 + 190 * down, margin={"t": 32})
+
+
+def draw_slice_gaps(gaps: SliceGaps, kind: str = "bias") -> Figure:
+    """Draw each group's difference from all other rows with its interval; `kind` is "bias" or "error"."""
+    low, high = getattr(gaps, f"{kind}_lower"), getattr(gaps, f"{kind}_upper")
+    own, rest = getattr(gaps, kind), getattr(gaps, f"{kind}_of_rest")
+    place = np.arange(len(gaps))
+    middle = np.clip(own - rest, low, high)
+    clear = (low > 0) | (high < 0)
+    marks = scatter(
+        x=middle,
+        y=place,
+        mode="markers",
+        marker={
+            "size": 10,
+            "color": np.where(clear, OKABE_ITO["vermillion"], OKABE_ITO["grey"]).tolist(),
+        },
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": high - middle,
+            "arrayminus": middle - low,
+            "color": "rgba(138,144,153,0.9)",
+        },
+        customdata=[
+            [escape(str(name)), float(a), float(b), float(c), float(d), int(n)]
+            for name, a, b, c, d, n in zip(gaps.group, own, rest, low, high, gaps.count, strict=True)
+        ],
+        hovertemplate="%{customdata[0]}: %{customdata[1]:+.3f}, all others %{customdata[2]:+.3f}<br>"
+        "interval of the difference %{customdata[3]:+.3f} to %{customdata[4]:+.3f}<br>"
+        "%{customdata[5]:,} rows<extra></extra>",
+    )
+    line = {"color": "rgba(138,144,153,0.9)", "width": 1}
+    what = "right \u2212 says" if kind == "bias" else "error"
+    return figure(
+        marks,
+        height=120 + 30 * max(len(gaps), 2),
+        shapes=[{"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": line}],
+        xaxis={"title": {"text": f"{what},<br>less that of all other rows"}},
+        **named_rows([shorten(str(name)) for name in gaps.group], range=[len(gaps) - 0.5, -0.5], ticks=""),
+    )

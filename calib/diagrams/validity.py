@@ -9,14 +9,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.answers.guarantee_cards import guarantee_card
+from calib.answers.guarantee_cards import Promise, guarantee_card
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
 from calib.data.notions import POOLED_NOTIONS, Notion
+from calib.diagrams.style import OKABE_ITO, Figure, escape, figure, method_colour, scatter
 from calib.evidence.binning import BinaryProblems, PerClass, Strategy, bin_statistics
 from calib.evidence.draws import Draw, independent_sums, resample
 from calib.evidence.reductions import as_problems, event_scores, top_label
 from calib.stats.simplex_errors import CellMeans, cell_means
+
+#: How to read the dotted lines of `draw_validity`.
+DOTTED = (
+    "Dotted: what the same cells would show if every predicted probability were exactly true, because "
+    "observed frequencies are noisy too. A curve on or above its dotted line shows no more than noise."
+)
 
 #: A gap counts as equal to an epsilon within this: 0.4 - 0.3 is 0.1 to a reader, not 0.10000000000000003.
 ROUNDING = 1e-12
@@ -383,3 +390,79 @@ def perfect_curve(
     blocks = resample(block, 2 * width, n_resamples=n_resamples, random_state=random_state)
     curves = np.cumsum(np.sum(blocks, axis=0), axis=1) / n_resamples
     return PERFECT_GRID, curves[0] / weight.sum(), curves[1] / len(weight)
+
+
+def draw_validity(
+    curves: Mapping[str, ValidityCurve], *, conditional: bool = False, promises: Sequence[Promise] = ()
+) -> Figure:
+    """Draw V(epsilon) of each method, dotted what a perfect model shows, and the theorem's epsilons.
+
+    Parameters
+    ----------
+    curves : mapping of str to ValidityCurve
+        By method, drawn in order.
+    conditional : bool
+        Draw shares of cells instead of shares of rows.
+    promises : sequence of Promise
+        Drawn as vertical lines up to the promised share.
+    """
+    data = []
+    what = "cells" if conditional else "rows"
+    for position, (method, curve) in enumerate(curves.items()):
+        colour = method_colour(position)
+        epsilon, share = curve.steps(conditional=conditional)
+        data += scatter(
+            x=np.append(epsilon, 1.0),
+            y=np.append(share, 1.0),
+            mode="lines",
+            line={"color": colour, "width": 3, "shape": "hv"},
+            name=escape(method),
+            hovertemplate=f"{escape(method)}<br>%{{y:.1%}} of {what} within %{{x:.3f}}<extra></extra>",
+        )
+        if len(curve.perfect_epsilon):
+            data += scatter(
+                x=curve.perfect_epsilon,
+                y=curve.perfect_cell_share if conditional else curve.perfect_share,
+                mode="lines",
+                line={"color": colour, "width": 2, "dash": "dot"},
+                name=f"{escape(method)}, if it were perfect",
+                hovertemplate=f"A perfect model: %{{y:.1%}} of {what} within %{{x:.3f}}<extra></extra>",
+            )
+    for colour, promise in zip(("blue", "purple"), promises, strict=False):
+        data += scatter(
+            x=[promise.epsilon, promise.epsilon],
+            y=[0, promise.share],
+            mode="lines+markers",
+            line={"color": OKABE_ITO[colour], "width": 2, "dash": "dash"},
+            marker={"symbol": "triangle-up", "size": [0, 11]},
+            name=promise.name,
+            hovertemplate=f"{promise.name}: at least {promise.share:.0%}<extra></extra>",
+        )
+    shown = [promise.epsilon for promise in promises] + [
+        curve.gap[np.searchsorted(curve.share, 0.99)] for curve in curves.values()
+    ]
+    distance = {"text": "\u03b5, distance allowed from the truth"}
+    return figure(
+        data,
+        height=480,
+        xaxis={"title": distance, "range": [0, min(1.0, 1.1 * max(shown) + 0.01)]},
+        yaxis={"title": {"text": f"V(\u03b5), share of {what}"}, "range": [0, 1.03], "tickformat": ".0%"},
+    )
+
+
+def draw_canonical_validity(curves: Mapping[str, CanonicalValidity]) -> Figure:
+    """Draw V(eps) of several predictors as steps (Fig. 12, left)."""
+    data = []
+    reach = max(float(np.interp(0.995, curve.share, curve.epsilon)) for curve in curves.values())
+    for position, (name, curve) in enumerate(curves.items()):
+        data += scatter(
+            x=np.concatenate(([0.0], curve.epsilon, [2.0])),
+            y=np.concatenate(([0.0], curve.share, [1.0])),
+            mode="lines",
+            line={"shape": "hv", "width": 2.5, "color": method_colour(position)},
+            name=escape(name),
+            hovertemplate=f"{escape(name)}<br>%{{y:.1%}} of rows within %{{x:.3f}}<extra></extra>",
+        )
+    share = {"title": {"text": "Share of rows within \u03b5"}, "range": [-0.01, 1.03], "tickformat": ".0%"}
+    xaxis = {"title": {"text": "Distance \u03b5 (L1)"}, "range": [0, reach * 1.08]}
+    return figure(data, height=440, xaxis=xaxis, yaxis=share)

@@ -57,7 +57,7 @@ class CalibrationReport(Result):
         return summary_frame([summary for summary, _ in self.about.methods.values()])
 
     def plot(self, **options: Any) -> Any:
-        """Return the reliability diagram of the base model; options: `calib.diagrams.figures.reliability`."""
+        """Return the reliability diagram of the base model; options: `calib.diagrams.draw_reliability`."""
         rows = self.about.evaluation
         return reliability_diagram(rows.labels, rows, n_bins=self.about.n_bins).plot(**options)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import calib.diagrams.figures as figures
+import calib.diagrams as diagrams
 from calib.answers.calibrated import assessment_strategy, calibrated_scores, vector_losses
 from calib.answers.conclusion import conclude
 from calib.answers.guarantee_cards import GuaranteeCard, guarantee_card
@@ -38,9 +38,10 @@ from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import TopLabelPrediction, weight_words
 from calib.data.validation import check_labelled
 from calib.diagrams.bin_sweep import ece_sweep, sweep_words
-from calib.diagrams.classes import CLASS_COLUMNS, class_heat, class_table
-from calib.diagrams.figures.html import figure_html, plotly_script
+from calib.diagrams.classes import CLASS_COLUMNS, class_table
+from calib.diagrams.heat import class_heat
 from calib.diagrams.reliability import reliability_diagram, worst_cells_words
+from calib.diagrams.style import figure_html, plotly_script
 from calib.diagrams.validity import validity_cells, validity_curve, validity_words
 from calib.evidence.binning import BinStatistics, Strategy
 from calib.evidence.reductions import cell_statistics, event_scores, reduce_to_binary, top_label
@@ -323,7 +324,7 @@ def reliability_section(about: ReportInput) -> list[str]:
     for position, (name, (_, top)) in enumerate(list(about.methods.items())[:MOST_DIAGRAMS]):
         diagram = reliability_diagram(rows.labels, top, n_bins=about.n_bins)
         event = rows.positive if about.kind.name == "binary" else None
-        drawn = figures.reliability(
+        drawn = diagrams.draw_reliability(
             diagram, event=event, band=None if position else (perfect.lower, perfect.upper)
         )
         blocks += [
@@ -336,7 +337,7 @@ def reliability_section(about: ReportInput) -> list[str]:
             blocks += [
                 paragraph(f"Inside that bin: {zoomed.words([text(name) for name in rows.class_names])}"),
                 figure_html(
-                    figures.zoom(zoomed, rows.class_names), "zoom", "The classes predicted in that bin."
+                    diagrams.draw_zoom(zoomed, rows.class_names), "zoom", "The classes predicted in that bin."
                 ),
             ]
     return blocks
@@ -351,7 +352,7 @@ def _reliability_by_class(about: ReportInput) -> list[str]:
     for position, code in enumerate(np.argsort(-gaps, kind="stable")[:MOST_DIAGRAMS].tolist()):
         event = rows.of_class(rows.class_names[code])
         diagram = reliability_diagram(event.labels, event, n_bins=about.n_bins)
-        drawn = figures.reliability(diagram, event=event.positive)
+        drawn = diagrams.draw_reliability(diagram, event=event.positive)
         blocks += [
             f"<h3>{text(event.positive)}</h3>",
             paragraph(text(diagram.words())),
@@ -373,7 +374,7 @@ def classes_section(about: ReportInput) -> list[str]:
     )
     top = classes.ranked[:MOST_DRAWN]
     top = top[classes.predicted[top] > 0]
-    drawn = figures.heat(class_heat(about.cells, top), rows.class_names)
+    drawn = diagrams.draw_heat(class_heat(about.cells, top), rows.class_names)
     alt = f"Accuracy minus confidence by class and bin, the {len(top)} classes that add most to TL-ECE."
     return [paragraph(sentence), figure_html(drawn, "heat", alt), table(shown, formats)]
 
@@ -432,7 +433,7 @@ def comparison_section(about: ReportInput) -> list[str]:
         ),
         table(numbers, words=("",)),
         paragraph(text(sentence)),
-        figure_html(figures.ece_curves(sweeps), "sweep", sentence),
+        figure_html(diagrams.draw_ece_sweeps(sweeps), "sweep", sentence),
     ]
 
 
@@ -480,10 +481,10 @@ def _validity(about: ReportInput, name: str, card: GuaranteeCard) -> list[str]:
     }
     promises = card.promises()
     epsilon = promises[0].epsilon if promises else 0.05
-    sentence = f"{validity_words(curves, epsilon)} {figures.DOTTED} {cells.words(about.n_bins)}"
+    sentence = f"{validity_words(curves, epsilon)} {diagrams.DOTTED} {cells.words(about.n_bins)}"
     return [
         paragraph(text(sentence)),
-        figure_html(figures.validity(curves, promises=promises), "validity", sentence),
+        figure_html(diagrams.draw_validity(curves, promises=promises), "validity", sentence),
     ]
 
 

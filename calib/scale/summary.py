@@ -23,12 +23,11 @@ from calib.data.notions import Notion, NotionShape
 from calib.data.validation import check_choice, check_count, check_level, check_share
 from calib.diagrams.classes import (
     ClassDiagram,
-    ClassHeat,
     ClassTable,
-    class_heat,
     diagram_of_class,
     table_of_cells,
 )
+from calib.diagrams.heat import ClassHeat, class_heat
 from calib.diagrams.reliability import ReliabilityDiagram, diagram_of_cells
 from calib.diagrams.validity import ValidityCurve, perfect_curve
 from calib.evidence.binning import BinStatistics, assign_bins, uniform_cells, uniform_edges

@@ -8,8 +8,9 @@ import numpy as np
 import streamlit as st
 from streamlit.column_config import Column, NumberColumn
 
-from calib import figures
-from calib.diagrams.classes import CLASS_COLUMNS, ClassTable, class_heat
+from calib import diagrams
+from calib.diagrams.classes import CLASS_COLUMNS, ClassTable
+from calib.diagrams.heat import class_heat
 from calib.diagrams.reliability import cell_words
 from pages.shared.panels.class_detail import chosen_cell, forget_confused, show_class
 from pages.shared.parts import part
@@ -134,7 +135,7 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
                 "fewer than 20 rows. Click a cell to open its class and list its rows."
             )
             chart(
-                figures.heat(diagram, names, chosen=chosen_cell(n_bins), limit=limit),
+                diagrams.draw_heat(diagram, names, chosen=chosen_cell(n_bins), limit=limit),
                 "class-heat",
                 table=diagram.frame(names),
                 alt="Accuracy minus confidence for every predicted class and confidence bin",

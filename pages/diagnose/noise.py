@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from calib import figures
+from calib import diagrams
 from calib.data.kinds import without_weights
 from calib.stats import verdict
 from calib.stats.binless import calibration_frame, recalibration_words
@@ -107,7 +107,7 @@ st.markdown(
     "\n".join("- " + verdict(floor, name) for name, floor in by_error.items() if floor.metric == "ece")
 )
 chart(
-    figures.floors(by_error),
+    diagrams.draw_floors(by_error),
     "noise-floors",
     table=stacked(by_error, "name"),
     alt="Observed calibration errors against those of a perfect model of the same size",
@@ -172,7 +172,7 @@ st.markdown(
     f"differ inside a bin. {constant} would score {base.uncertainty:.4f}."
 )
 chart(
-    figures.score_parts(terms, rule),
+    diagrams.draw_decompositions(terms),
     "score-parts",
     table=stacked(terms, "model"),
     alt="Calibration and refinement of each model's score",

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from calib import InputError, figures
+from calib import InputError, diagrams
 from calib.data.kinds import lacks, needs_equal_rows
 from calib.data.notions import Notion
 from calib.diagrams import FEW_ROWS, BinZoom, ReliabilityDiagram
@@ -116,7 +116,7 @@ def show_bins(
     main, side = beside("bin", (3, 2) if diagram.one_event else (1, 1))
     with main:
         chart(
-            figures.reliability(diagram, chosen=st.session_state["bin"], **options),
+            diagrams.draw_reliability(diagram, chosen=st.session_state["bin"], **options),
             "reliability",
             table=diagram.frame(),
             alt="Reliability diagram: accuracy against confidence, pooled and per predicted class",
@@ -149,7 +149,7 @@ def show_zoom(method: Method, n_bins: int, zoom: BinZoom, edges: str) -> None:
     if st.session_state.get("bin-class") not in of_bin:
         st.session_state["bin-class"] = None
     chart(
-        figures.zoom(zoom, names, chosen=st.session_state.get("bin-class")),
+        diagrams.draw_zoom(zoom, names, chosen=st.session_state.get("bin-class")),
         "bin-zoom",
         table=zoom.frame(names),
         on_select=pick_class,
@@ -165,9 +165,9 @@ def show_zoom(method: Method, n_bins: int, zoom: BinZoom, edges: str) -> None:
     notion: Notion = "confidence" if code is None else "top-label"
     what = f"All classes at {edges}" if code is None else f"Predicted {literal(names[code])} at {edges}"
     rows_panel(method, rows_of(method, notion, n_bins, code, zoom.bin), what, "bin-rows")
-    if len(zoom.label) > figures.MAX_NAMED:
+    if len(zoom.label) > diagrams.MAX_NAMED:
         st.caption(
-            f"The figure shows the {figures.MAX_NAMED} of {len(zoom.label):,} classes with the clearest "
+            f"The figure shows the {diagrams.MAX_NAMED} of {len(zoom.label):,} classes with the clearest "
             "evidence; the CSV has all."
         )
     st.caption(

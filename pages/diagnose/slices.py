@@ -9,11 +9,12 @@ import numpy as np
 import streamlit as st
 from streamlit.column_config import Column, NumberColumn
 
-from calib import InputError, figures
+from calib import InputError, diagrams
 from calib.answers import Cut
 from calib.answers.cuts import DATE_PARTS, QUANTILES, parse_cuts
 from calib.answers.slice_tables import SLICE_COLUMNS
 from calib.diagrams.reliability import cell_words
+from calib.diagrams.style import with_layout
 from calib.evidence.reductions import top_label
 from pages.shared.panels.rows import rows_panel
 from pages.shared.results import (
@@ -242,7 +243,10 @@ with main:
     predicted_as = predicted_as if predicted_as in classes else None
     score = "Score" if rows.kind == "binary" else "Confidence"
     chart(
-        figures.heat(by_bin, cut.groups, rows="Group", chosen=opened).update_xaxes(title_text=score),
+        with_layout(
+            diagrams.draw_heat(by_bin, cut.groups, rows="Group", chosen=opened),
+            xaxis={"title": {"text": score}},
+        ),
         "slice-by-bin",
         table=by_bin.frame(cut.groups),
         alt="How often it is right minus what the score says, for every group and bin",
@@ -251,7 +255,7 @@ with main:
     if by_class is not None:
         names = [rows.class_names[code] for code in classes]
         chart(
-            figures.heat(
+            diagrams.draw_heat(
                 by_class,
                 cut.groups,
                 rows="Group",
@@ -272,7 +276,7 @@ with main:
     st.header("Reliability of each group", anchor=False)
     small, _ = slice_maps(method, one, visible[:PANELS], (), n_bins)
     chart(
-        figures.slice_panels(small, cut.groups, score, chosen=opened),
+        diagrams.draw_slice_panels(small, cut.groups, score, chosen=opened),
         "slice-panels",
         table=small.frame(cut.groups),
         alt="A small reliability diagram of each group",
@@ -311,7 +315,7 @@ with main:
             "What differs", ["Right minus says", "Error"], default="Right minus says", required=True
         )
         chart(
-            figures.slice_gaps(between, "error" if kind == "Error" else "bias"),
+            diagrams.draw_slice_gaps(between, "error" if kind == "Error" else "bias"),
             "slice-gaps",
             table=between.frame(),
             alt="Difference of each group from all other rows, with its interval",
@@ -338,7 +342,7 @@ with side:
     )
     of_group, _ = slice_maps(method, one, (place[group],), (), n_bins)
     chart(
-        figures.slice_panels(of_group, cut.groups, score, chosen=opened, across=1),
+        diagrams.draw_slice_panels(of_group, cut.groups, score, chosen=opened, across=1),
         "slice-one",
         table=of_group.frame(cut.groups),
         alt="Reliability diagram of the chosen group",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from calib import InputError, figures
+from calib import InputError, diagrams
 from calib.answers.guarantee_cards import guarantee_card
 from calib.diagrams.reliability import cell_words
 from calib.diagrams.validity import ValidityCurve, validity_words
@@ -77,12 +77,12 @@ st.markdown(
     )
 )
 chart(
-    figures.validity(curves, conditional=conditional, promises=promises),
+    diagrams.draw_validity(curves, conditional=conditional, promises=promises),
     "validity",
     table=stacked(curves, "model"),
     alt="Validity curves of the base model and the calibrator, with the theorem's epsilon",
 )
-st.caption(f"{figures.DOTTED} {cells.words(n_bins)}")
+st.caption(f"{diagrams.DOTTED} {cells.words(n_bins)}")
 for name, curve in curves.items():
     st.markdown("- " + worst_cell(models[name], curve))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calib import InputError, figures
+from calib import InputError, diagrams
 from calib.answers.summary import how_assessed
 from calib.calibrators.catalogue import full_name, name_of
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
@@ -192,8 +192,8 @@ download(
     key="before-after-csv",
 )
 st.caption(f"{how_assessed(n_bins, data.kind)} Both diagrams below use {n_bins} equal-width bins.")
-diagrams = {method.name: reliability(method, n_bins) for method in (base, chosen)}
-of_bins = [(name, bin_) for name, diagram in diagrams.items() for bin_ in diagram.bin.tolist()]
+by_model = {method.name: reliability(method, n_bins) for method in (base, chosen)}
+of_bins = [(name, bin_) for name, diagram in by_model.items() for bin_ in diagram.bin.tolist()]
 if st.session_state.get("calibrate-bin") not in of_bins:
     st.session_state["calibrate-bin"] = of_bins[-1]
 behind = st.session_state["calibrate-bin"]
@@ -202,13 +202,13 @@ for column, method in zip(st.columns(2), (base, chosen), strict=True):
         st.markdown(f"**{method.name}**")
         which = "before" if method is base else "after"
         chart(
-            figures.reliability(
-                diagrams[method.name],
+            diagrams.draw_reliability(
+                by_model[method.name],
                 event=getattr(data.evaluation, "positive", None),
                 chosen=behind[1] if behind[0] == method.name else None,
             ),
             f"calibrate-{which}",
-            table=diagrams[method.name].frame(),
+            table=by_model[method.name].frame(),
             alt=f"Reliability diagram of {method.name}",
             on_select=partial(pick_bin, which, method.name),
         )

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from calib import figures
+from calib import diagrams
 from calib.answers.leaderboard import Entry, compare
 from calib.calibrators.catalogue import METHODS, PAPER, VECTOR, full_name, method_of, methods_of_kind
 from calib.calibrators.effort import effort_words
@@ -207,7 +207,7 @@ if curves:
         )
     rows = [sweep.frame().assign(method=name) for name, pair in by_method.items() for sweep in pair.values()]
     chart(
-        figures.ece_curves(
+        diagrams.draw_ece_sweeps(
             by_method
             if "class-wise" not in notions or whole
             else {name: {"binary": next(iter(pair.values()))} for name, pair in by_method.items()}

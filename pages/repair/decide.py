@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calib import InputError, figures
+from calib import InputError, diagrams
 from calib.answers import DecisionRule
 from calib.answers.decision_rules import Outcome
 from calib.data.kinds import lacks, needs_equal_rows
@@ -77,7 +77,7 @@ def show_curves(names_shown: list[str], outcomes: dict[str, Outcome], risk: floa
         if of_class is None or (top_label(models[name].scores)[0] == of_class).any()
     }
     chart(
-        figures.risk_coverage(few, outcomes={} if of_class is not None else outcomes, risk=risk),
+        diagrams.draw_risk_coverage(few, outcomes={} if of_class is not None else outcomes, risk=risk),
         "risk-coverage",
         table=pd.concat([curve.frame().assign(model=name) for name, curve in few.items()]),
         alt="Share of accepted predictions that are wrong, against the share accepted, for every threshold",
@@ -96,7 +96,7 @@ def show_benefit(few: list[str]) -> None:
     st.header("Is it worth acting on the score?", anchor=False)
     curves = {name: benefit(models[name]) for name in few}
     chart(
-        figures.decision_curve(curves),
+        diagrams.draw_decision_curves(curves),
         "decision-curve",
         table=pd.concat([curve.frame().assign(model=name) for name, curve in curves.items()]),
         alt="Net benefit of acting where the score is above a threshold, always and never",

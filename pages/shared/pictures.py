@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from calib.diagrams.figures.style import escape
+from calib.diagrams.style import escape
 
 THEMES = {"page": "As the page", "light": "Light", "dark": "Dark"}
 #: Characters of a line of the caption, which plotly does not break.

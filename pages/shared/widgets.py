@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -14,9 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from calib.answers.summary import HOW_SURE, Intervals, Summary, interval_frame, interval_texts
 from calib.data.kinds import COUNTS_ROWS, READS_ROWS, Kind, lacks, needs_equal_rows, needs_rows
 from calib.data.predictions import effective_words, weight_words
-from calib.diagrams.figures import template
-from calib.diagrams.figures.drawing import Drawing
-from calib.diagrams.figures.html import CONFIG, figure_html, plotly_script
+from calib.diagrams.style import CONFIG, Figure, figure_html, plotly_script, theme, with_layout
 from calib.files.readers import write_csv
 from calib.report.html import page, paragraph, text
 from pages.shared.address import SHARED, keep_in_address, presenting
@@ -155,8 +154,19 @@ def need_calibration(task: str) -> None:
         st.stop()
 
 
+class Ready(go.Figure):
+    """A figure for Streamlit, which checks each property of a dict: 5 ms for a reliability diagram."""
+
+    def __init__(self, figure: Figure) -> None:
+        self.__dict__["ready"] = figure
+
+    def to_dict(self) -> Figure:
+        """Return the figure."""
+        return dict(self.__dict__["ready"])
+
+
 def chart(
-    figure: Drawing,
+    figure: Figure,
     key: str,
     *,
     table: pd.DataFrame | None = None,
@@ -168,20 +178,16 @@ def chart(
     A presentation shows the figure alone, with larger type.
     """
     wanted = picture_of(key, st.context.theme.type == "dark")
-    figure.update_layout(template=template(wanted.dark), **wanted.layout)
-    if on_select != "ignore":
-        figure.keep_unselected()
+    figure = with_layout(with_layout(figure, **theme(wanted.dark)), **wanted.layout)
     if presenting():
-        usual = figure.layout.font.size or figure.layout.template.layout.font.size
-        figure.update_layout(font_size=PRESENTED * usual)
-    file = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
-    shown = figure.comparable()
+        figure = with_layout(figure, font={"size": PRESENTED * figure["layout"]["font"]["size"]})
+    shown = figure
     if on_select != "ignore":  # Streamlit would set this after the first drawing, and draw the figure again
-        shown.update_layout(clickmode="event+select", dragmode="pan", hovermode="closest")
-    if shown.marked is not None:
+        shown = with_layout(figure, clickmode="event+select", dragmode="pan", hovermode="closest")
         shown = as_clicked(shown, key)
+    file = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
     st.plotly_chart(
-        shown,
+        Ready(shown),
         key=key,
         theme=None,
         on_select=on_select,
@@ -210,26 +216,35 @@ def chart(
         offer_picture(key)
 
 
-def as_clicked(figure: Drawing, key: str) -> Drawing:
+def as_clicked(figure: Figure, key: str) -> Figure:
     """Return a figure such that it is not drawn again, if only a click has changed it since.
 
-    The browser has marked the point that was clicked. So the figure keeps the points that were marked when it
-    was drawn, unless other points are to be marked than the browser shows.
+    The browser has marked the point that was clicked. So a figure with marked points keeps those it was drawn
+    with, unless other points are to be marked than the browser shows; another `datarevision` draws it again.
     """
-    trace, wanted = figure.marked or (0, [])
+    number = next((at for at, trace in enumerate(figure["data"]) if "selectedpoints" in trace), None)
+    if number is None:
+        return figure
+
+    def with_marked(points: list[int], revision: int) -> Figure:
+        data = [*figure["data"]]
+        data[number] = {**data[number], "selectedpoints": points}
+        return with_layout({**figure, "data": data}, datarevision=revision)
+
+    wanted = figure["data"][number]["selectedpoints"]
     state = st.session_state.get(key)
     points = [] if state is None else state.selection.points
-    clicked = [point.get("point_index") for point in points if point.get("curve_number") == trace]
-    bare = hash(figure.with_marked([], 0).to_json())
+    clicked = [point.get("point_index") for point in points if point.get("curve_number") == number]
+    bare = hash(json.dumps(with_marked([], 0)))
     before, revision, marked, was_clicked = st.session_state.get(f"{key}-drawn", (None, 0, [], False))
     shown = clicked or marked
     if bare != before or wanted != shown or (was_clicked and not clicked):
         revision, marked, clicked = revision + 1, wanted, []
     st.session_state[f"{key}-drawn"] = bare, revision, marked, bool(clicked)
-    return figure.with_marked(marked, revision)
+    return with_marked(marked, revision)
 
 
-def figure_page(figure: go.Figure, key: str, alt: str, log: tuple[str, ...]) -> bytes:
+def figure_page(figure: Figure, key: str, alt: str, log: tuple[str, ...]) -> bytes:
     """Return a figure as a self-contained page that lists the fixes accepted in the data."""
     fixes = [paragraph(f"Fixed in the data: {text(line)}") for line in log]
     return page(alt, "\n".join([figure_html(figure, key, alt), *fixes]), plotly_script()).encode()

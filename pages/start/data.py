@@ -12,7 +12,7 @@ import streamlit as st
 from calib import InputError, accuracy
 from calib.data.kinds import lacks
 from calib.datasets import EXAMPLE_TITLES
-from calib.diagrams.figures import class_shares
+from calib.diagrams import draw_class_shares
 from pages.shared.isolation.reader import start
 from pages.shared.limits import release
 from pages.shared.panels.class_names import offer_class_names
@@ -265,7 +265,7 @@ st.markdown(
 )
 shares = pd.DataFrame({"class": rows.class_names, "true": true, "predicted": predicted})
 chart(
-    class_shares(dict(zip(SHARES, (true, predicted), strict=True)), rows.class_names),
+    draw_class_shares(dict(zip(SHARES, (true, predicted), strict=True)), rows.class_names),
     "class-shares",
     table=shares,
     alt="Share of evaluation rows per class, true and predicted",

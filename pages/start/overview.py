@@ -7,13 +7,14 @@ from math import isnan
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from calib import InputError, figures
+from calib import InputError, diagrams
 from calib.answers.conclusion import Gap
 from calib.answers.summary import HOW_SURE, how_assessed, interval_frame, interval_texts
 from calib.calibrators.catalogue import name_of
 from calib.data.kinds import lacks, needs_rows
 from calib.data.notions import Notion
-from calib.diagrams.classes import class_heat
+from calib.diagrams.heat import class_heat
+from calib.diagrams.style import with_layout
 from calib.stats import verdict
 from calib.stats.measures import MEASURES, ece_of
 from pages.shared.kept import ahead
@@ -115,7 +116,7 @@ def show_figures() -> None:
     left, right = st.columns(2) if by_class else (st.container(), None)
     with left:
         chart(
-            figures.reliability(diagram, event=event).update_layout(height=FIGURE_HEIGHT),
+            with_layout(diagrams.draw_reliability(diagram, event=event), height=FIGURE_HEIGHT),
             "overview-reliability",
             table=diagram.frame(),
             alt="Reliability diagram: how often the model is right against its confidence",
@@ -131,7 +132,7 @@ def show_figures() -> None:
     shown = class_heat(by_cell, everything.label[:MAP_ROWS])
     with right:
         chart(
-            figures.heat(
+            diagrams.draw_heat(
                 shown, names, chosen=None if label is None else (label, bin_), limit=everything.limit
             ),
             "overview-map",

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from calib import figures
+from calib import diagrams
 from pages.shared.panels.covtype import covtype_panel
 from pages.shared.panels.rows import rows_panel
 from pages.shared.results import binning, rows_of
@@ -104,7 +104,7 @@ for column, side, key in zip(st.columns(2, gap="large"), sides, ("points", "bins
     with column:
         st.markdown(f"**{side.name}**, {side.n_bins.sum():,} bins in all")
         chart(
-            figures.class_errors(side, bars.tolist(), shares, names, limit),
+            diagrams.draw_class_errors(side, bars.tolist(), shares, names, limit),
             f"imbalance-errors-{key}",
             table=side.frame(names),
             alt=f"TL-ECE of each class before and after histogram binning, {side.name}",
@@ -133,7 +133,7 @@ if chosen:
         with column:
             st.markdown(f"**{side.name}**")
             chart(
-                figures.class_panels(side, chosen, names, eps),
+                diagrams.draw_class_panels(side, chosen, names, eps),
                 f"imbalance-panels-{key}",
                 table=side.cells_frame(names),
                 alt=f"Reliability diagrams and validity plots of the chosen classes, {side.name}",

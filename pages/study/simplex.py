@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 from streamlit.column_config import TextColumn
 
-from calib import InputError, cell_outlines, figures, multinomial_bound
+from calib import InputError, cell_outlines, diagrams, multinomial_bound
 from calib.diagrams.simplex import sample_rows
 from calib.stats import verdict
 from pages.shared.kept import ahead
@@ -111,7 +111,7 @@ drawn_as = st.segmented_control(
     key=f"drawn-{view.digest}",
 )
 chart(
-    figures.recalibration(
+    diagrams.draw_recalibration(
         arrows,
         rows.proba,
         rows=points,
@@ -152,7 +152,7 @@ st.markdown(
     f"**{after:.1%}** after it, both assessed on the same bins."
 )
 chart(
-    figures.canonical_validity(result.curves),
+    diagrams.draw_canonical_validity(result.curves),
     "canonical-validity",
     table=stacked(result.curves, "vectors"),
     alt="Share of rows whose bin is within a distance of its label frequencies, before and after",
@@ -191,7 +191,7 @@ for other, reason in comparison.left_out.items():
     st.caption(f"{other}: not compared. {refusal(schemes[other], view.calibration.n_samples, reason)}.")
 download(comparison.frame(), "schemes", key="schemes-csv")
 chart(
-    figures.canonical_validity(comparison.curves),
+    diagrams.draw_canonical_validity(comparison.curves),
     "schemes-validity",
     table=stacked(comparison.curves, "scheme"),
     alt="Validity curves of the recalibrated vectors, by scheme",

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from calib.diagrams.figures.html import figure_html, plotly_script
+from calib.diagrams.style import figure_html, plotly_script
 from tests import ROOT
 from tests.browser.test_tour import FOLDER, save
 from tests.printed import blocks

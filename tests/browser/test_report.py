@@ -6,8 +6,7 @@ import pytest
 
 from calib.calibrators.catalogue import named_methods
 from calib.datasets import load_example
-from calib.diagrams import reliability_diagram
-from calib.diagrams.figures import reliability
+from calib.diagrams import draw_reliability, reliability_diagram
 from calib.report import ReportInput, report_html
 from pages.shared.widgets import figure_page
 from tests.browser.screen import OUTPUT
@@ -58,7 +57,7 @@ def test_report_opens_offline(offline, tmp_path):
 
 def test_exported_figure_opens_offline_and_saves_its_picture(offline, tmp_path):
     rows = load_example("two-patients").evaluation
-    figure = reliability(reliability_diagram(rows.labels, rows))
+    figure = draw_reliability(reliability_diagram(rows.labels, rows))
     fix = "<img src=http://example.com/x.png>"
     (tmp_path / "figure.html").write_bytes(figure_page(figure, "figure", "What is <b>seen</b>", (fix,)))
     offline.goto((tmp_path / "figure.html").as_uri())

@@ -1,8 +1,18 @@
 import numpy as np
 import pytest
 
-from calib import InputError, Predictions, TopLabelPrediction, bin_statistics, datasets, ece, reduce_to_binary
+from calib import (
+    InputError,
+    Predictions,
+    TopLabelPrediction,
+    bin_statistics,
+    datasets,
+    diagrams,
+    ece,
+    reduce_to_binary,
+)
 from calib.diagrams import class_diagram, class_heat, class_table, confusions
+from tests.figures import accepted
 
 
 def literal_table(labels, predicted, confidence, n_classes, n_bins):
@@ -166,3 +176,73 @@ def test_confusions_count_both_directions():
     assert (pair.truth_when_predicted.tolist(), pair.count_when_predicted.tolist()) == ([0, 2], [2, 1])
     assert (pair.announced_when_true.tolist(), pair.count_when_true.tolist()) == ([2], [1])
     assert pair.frame(("a", "b", "c")).to_numpy().tolist() == [["b", "a", 2], ["b", "c", 1], ["c", "b", 1]]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return datasets.resnet_shaped().evaluation
+
+
+def test_heat_shows_every_cell_once_and_answers_clicks(rows):
+    heat = class_heat(bin_statistics(reduce_to_binary(rows.labels, rows, "top-label"), n_bins=10))
+    names = ["<b>%{x}</b>", *rows.class_names[1:]]
+    figure = accepted(diagrams.draw_heat(heat, names))
+    sure, sparse, squares = figure.data
+    shown = np.nan_to_num(np.asarray(sure.z)) + np.nan_to_num(np.asarray(sparse.z))
+    np.testing.assert_allclose(shown, np.nan_to_num(heat.gap))
+    assert sparse.opacity < sure.opacity
+    assert (~np.isnan(sparse.z) <= (heat.count < 20)).all()
+    assert figure.layout.coloraxis.cmax == -figure.layout.coloraxis.cmin == heat.limit
+    assert sure.coloraxis == sparse.coloraxis == "coloraxis"
+    assert accepted(diagrams.draw_heat(heat, names, limit=0.7)).layout.coloraxis.cmax == 0.7
+    assert len(squares.x) == np.count_nonzero(heat.count)
+    assert squares.selectedpoints == ()
+    code, bin_ = squares.customdata[7][:2]
+    assert accepted(diagrams.draw_heat(heat, names, chosen=(code, bin_))).data[2].selectedpoints == (7,)
+    assert (squares.marker.opacity, squares.selected.marker.opacity) == (0, 1)
+    first = squares.customdata[0]
+    row = heat.label.tolist().index(first[0])
+    assert squares.y[0] == row
+    assert first[6] == pytest.approx(heat.gap[row, first[1]])
+    airplane = next(custom for custom in squares.customdata if custom[0] == 0)
+    assert airplane[2].startswith("&lt;b&gt;")
+    assert "%{x}" not in airplane[2]
+
+
+def test_limit_of_colours_covers_most_cells(rows):
+    heat = class_heat(bin_statistics(reduce_to_binary(rows.labels, rows, "top-label"), n_bins=10))
+    gaps = np.abs(heat.gap[heat.count >= 20])
+    assert (gaps <= heat.limit).mean() >= 0.95
+    assert heat.limit == pytest.approx(round(heat.limit, 1))
+
+
+@pytest.mark.parametrize("notion", ["top-label", "class-wise"])
+def test_class_diagram_is_drawn_as_computed(rows, notion):
+    diagram = class_diagram(rows.labels, rows, 3, notion=notion)
+    bars, marks = accepted(diagrams.draw_class(diagram)).data
+    assert sum(bars.y) == pytest.approx(1.0)
+    np.testing.assert_array_equal(marks.x, diagram.mean_score)
+    np.testing.assert_array_equal(marks.y, diagram.frequency)
+    np.testing.assert_allclose(marks.y + marks.error_y.array, diagram.frequency_upper)
+    paler = [colour.startswith("rgba") for colour in marks.marker.color]
+    np.testing.assert_array_equal(paler, diagram.count < 20)
+
+
+def test_confusions_are_cut_to_a_few(rows):
+    pair = confusions(rows.labels, rows.label, 0, n_classes=10)
+    (bars,) = accepted(
+        diagrams.draw_confusions(
+            pair.truth_when_predicted, pair.count_when_predicted, rows.class_names, n_shown=3
+        )
+    ).data
+    assert list(bars.x) == pair.count_when_predicted[:3].tolist()
+    assert len(bars.customdata) == 3
+
+
+def test_shares_of_very_many_classes_have_ticks_that_differ():
+    for n_classes, digits in ((2, 0), (10, 0), (1000, 2)):
+        shares = {"true": np.full(n_classes, 1 / n_classes)}
+        axis = accepted(
+            diagrams.draw_class_shares(shares, [str(code) for code in range(n_classes)])
+        ).layout.xaxis
+        assert axis.tickformat == f".{digits}%"

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from calib import TopLabelPrediction, class_table, figures, reliability_diagram
+from calib import TopLabelPrediction, class_table, diagrams, reliability_diagram
 from calib.diagrams.reliability import chance_of_gap
+from tests.figures import accepted
 
 NAMES = [f"class {code}" for code in range(1_000)]
 
@@ -57,7 +58,7 @@ def test_shrunken_estimates_are_nearer_to_the_truth():
     raw, shrunken = (np.mean((one - truth) ** 2) for one in (zoom.class_accuracy, zoom.class_shrunken))
     assert shrunken < 0.5 * raw
     assert not zoom.alike
-    drawn = figures.zoom(zoom, NAMES)
+    drawn = accepted(diagrams.draw_zoom(zoom, NAMES))
     diamonds = next(trace for trace in drawn.data if trace.name and trace.name.startswith("shrunk"))
     np.testing.assert_allclose(diamonds.x, zoom.class_shrunken[:30])
 

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from calib import HistogramBinning, InputError, MulticlassToBinary, Predictions, datasets, ece
+from calib import HistogramBinning, InputError, MulticlassToBinary, Predictions, datasets, diagrams, ece
 from calib.diagrams.imbalance import class_binning, plan_bins
+from tests.figures import accepted
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +119,41 @@ def test_wrong_use_is_refused(covtype):
         class_binning(rows, rows)
     with pytest.raises(InputError, match="needs true labels; these predictions have none"):
         plan_bins(rows, Predictions(rows.proba, class_names=rows.class_names))
+
+
+def test_error_bars_and_floors_of_each_class(covtype):
+    names = covtype.evaluation.class_names
+    shares = np.bincount(covtype.evaluation.labels) / 20_000
+    side = class_binning(covtype.calibration, covtype.evaluation, points_per_bin=100)
+    figure = accepted(diagrams.draw_class_errors(side, [1, 3], shares, names, 0.2))
+    base, hb, base_floor, floor = figure.data
+    np.testing.assert_array_equal(base.x, side.base_ece[[1, 3]])
+    np.testing.assert_array_equal(hb.x, side.ece[[1, 3]])
+    np.testing.assert_array_equal(base_floor.x, side.base_floor[[1, 3]])
+    np.testing.assert_array_equal(floor.x, side.floor[[1, 3]])
+    assert "no bins" in figure.layout.yaxis.ticktext[1]  # class 4 is predicted for fewer than 100 rows
+    assert f"{side.n_bins[1]} bins" in figure.layout.yaxis.ticktext[0]
+
+
+def test_panels_show_cells_and_validity(covtype):
+    side = class_binning(covtype.calibration, covtype.evaluation, points_per_bin=100)
+    figure = accepted(diagrams.draw_class_panels(side, [0, 6], covtype.evaluation.class_names, 0.3))
+    assert len(figure.data) == 8
+    for start, code in ((0, 0), (4, 6)):
+        own = side.label == code
+        base, base_validity, hb, validity = figure.data[start : start + 4]
+        np.testing.assert_array_equal(base.x, side.base_confidence[own])
+        np.testing.assert_array_equal(hb.x, side.confidence[own])
+        np.testing.assert_array_equal(hb.y, side.accuracy[own])
+        np.testing.assert_array_equal(validity.y[:-1], side.validity(code)[1])
+        np.testing.assert_array_equal(base_validity.x[:-1], side.validity(code, base=True)[0])
+    assert [trace.showlegend for trace in figure.data] == [True, False, True, False, *[False] * 4]
+
+
+def test_plan_stacks_classes_and_draws_the_errors(covtype):
+    plan = plan_bins(covtype.calibration, covtype.evaluation, points_per_bin=(20, 100))
+    figure = accepted(diagrams.draw_bin_plan(plan))
+    stacked = np.sum([trace.y for trace in figure.data[:4]], axis=0)
+    np.testing.assert_array_equal(stacked, [7, 7])
+    np.testing.assert_array_equal(figure.data[4].y, plan.tl_ece)
+    assert len(figure.data) == 7

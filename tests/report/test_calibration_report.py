@@ -22,8 +22,8 @@ def test_calib_report_is_called_and_imported_from():
     assert made.frame().loc[0, "TL-ECE"] == pytest.approx(calib.ece(Y, PROBA), rel=1e-12)
     assert made.sentence == calib.conclude(Y, PROBA).words(("0", "1", "2"))
     assert len(made.plot().data) > 0
-    assert calib.diagrams.figures.reliability is not None
-    assert {"figures", "report", "export"} <= set(dir(calib))
+    assert calib.diagrams.draw_reliability is not None
+    assert {"diagrams", "report", "export"} <= set(dir(calib))
 
 
 def test_saved_page_is_that_of_report_html(tmp_path):

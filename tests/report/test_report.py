@@ -11,7 +11,7 @@ import pytest
 
 from calib import InputError, MulticlassToBinary, Predictions, TemperatureScaling, ece
 from calib.datasets import load_example
-from calib.diagrams.figures.html import plotly_script
+from calib.diagrams.style import plotly_script
 from calib.files.findings import examine
 from calib.report import ReportInput, report_html
 

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calib import figures, reliability_diagram
+from calib import diagrams, reliability_diagram
+from calib.diagrams.style import with_layout
 from calib.stats import NoiseFloor, noise_floor, verdict
 from calib.stats.floors import ABOVE_NOISE, perfect_words
 from pages.shared.kept import kept
@@ -95,7 +96,7 @@ def game() -> None:
     with left:
         diagram = reliability_diagram(round_.predictions.labels, round_.predictions, n_bins=N_BINS)
         chart(
-            figures.reliability(diagram).update_layout(font_size=TEXT),
+            with_layout(diagrams.draw_reliability(diagram), font={"size": TEXT}),
             "noise-round",
             table=diagram.frame(),
             alt="Reliability diagram of a model that may or may not be miscalibrated",

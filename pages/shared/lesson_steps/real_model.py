@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from calib.diagrams import FEW_ROWS, reliability_diagram
-from calib.diagrams.figures import zoom
+from calib.diagrams import FEW_ROWS, draw_zoom, reliability_diagram
+from calib.diagrams.style import with_layout
 from pages.shared.lessons.figures import TEXT, question
 from pages.shared.session import from_example
 from pages.shared.widgets import ARROW, chart, literal
@@ -59,9 +59,9 @@ def show() -> None:
             f"often {accuracy_words(ranked[0])}. All are predicted with confidence about "
             f"{inside.mean_confidence:.2f}: the \\+ shows what the \u2605 averages away."
         )
-        figure = zoom(inside, names).update_layout(font_size=TEXT)
+        axis = {"dtick": 0.5, "range": [-0.02, 1.04]}
         chart(
-            figure.update_xaxes(dtick=0.5, range=[-0.02, 1.04], row=1, col=1),
+            with_layout(draw_zoom(inside, names), font={"size": TEXT}, xaxis=axis),
             "real-model-zoom",
             table=inside.frame(names),
             alt="Mean confidence and accuracy of every predicted class in the framed bin",

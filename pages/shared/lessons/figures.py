@@ -6,12 +6,23 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
-from calib.diagrams.figures.drawing import Drawing
-from calib.diagrams.figures.reliability_diagram import reliability
-from calib.diagrams.figures.style import BARS, OKABE_ITO, TEMPLATE, escape, unit_axes
-from calib.diagrams.reliability import ReliabilityDiagram
+from calib.diagrams.reliability import ReliabilityDiagram, draw_reliability
+from calib.diagrams.style import (
+    BARS,
+    OKABE_ITO,
+    Figure,
+    at,
+    axes,
+    bar,
+    escape,
+    figure,
+    grid,
+    scatter,
+    span,
+    unit_axes,
+    with_layout,
+)
 from calib.evidence.binning import BinStatistics
 
 TEXT = 16
@@ -24,7 +35,7 @@ INK = "#14181C"
 SIDES = (("vermillion", "circle"), ("green", "square"))
 
 
-def patients(groups: BinStatistics, names: Sequence[str]) -> go.Figure:
+def patients(groups: BinStatistics, names: Sequence[str]) -> Figure:
     """Draw groups of patients: what they were told against how often it was right, and the gap between.
 
     Parameters
@@ -34,14 +45,14 @@ def patients(groups: BinStatistics, names: Sequence[str]) -> go.Figure:
     names : sequence of str
         Names of the patients told each disease; pooled groups are called "all".
     """
-    figure = Drawing()
+    data = []
     pooled = groups.notion == "confidence"
     for position in range(len(groups.count)):
         side = int(groups.problem[position])
         colour, symbol = ("blue", "star") if pooled else SIDES[side]
         name = "all patients told this" if pooled else f"patients {names[side]}"
         told, right = groups.mean_score[position], groups.mean_outcome[position]
-        figure.add_scatter(
+        data += scatter(
             x=[told, told],
             y=[told, right],
             mode="lines",
@@ -50,7 +61,7 @@ def patients(groups: BinStatistics, names: Sequence[str]) -> go.Figure:
             hoverinfo="skip",
             showlegend=False,
         )
-        figure.add_scatter(
+        data += scatter(
             x=[told],
             y=[right],
             mode="markers+text",
@@ -63,11 +74,11 @@ def patients(groups: BinStatistics, names: Sequence[str]) -> go.Figure:
             hovertemplate=f"{name}<br>told %{{x:.2f}}, right %{{y:.3f}}<br>"
             f"{100 * groups.share[position]:.0f} % of all patients<extra></extra>",
         )
-    figure = unit_axes(figure, "Confidence the patient is told", "How often it is right", 400)
-    return figure.update_layout(font_size=TEXT)
+    axes = unit_axes(data, "Confidence the patient is told", "How often it is right", 400)
+    return figure(data, **axes, font={"size": TEXT})
 
 
-def jensen(share: float, gaps: tuple[float, float], pooled: float, apart: float) -> go.Figure:
+def jensen(share: float, gaps: tuple[float, float], pooled: float, apart: float) -> Figure:
     """Draw Proposition 4: the size of the pooled gap lies on the V, the mean size of the two on the chord.
 
     Parameters
@@ -80,7 +91,7 @@ def jensen(share: float, gaps: tuple[float, float], pooled: float, apart: float)
         conf-ECE and TL-ECE.
     """
     mean = share * gaps[0] + (1.0 - share) * gaps[1]
-    figure = Drawing()
+    data = []
     for x, y, colour, width, dash, name in (
         ([-0.5, 0, 0.5], [0.5, 0, 0.5], "grey", 3, "solid", "size of a gap, |gap|"),
         (list(gaps), [abs(gap) for gap in gaps], "grey", 2, "dot", None),
@@ -88,10 +99,10 @@ def jensen(share: float, gaps: tuple[float, float], pooled: float, apart: float)
     ):
         line = {"color": OKABE_ITO[colour], "width": width, "dash": dash}
         shown = name is not None
-        figure.add_scatter(x=x, y=y, mode="lines", line=line, name=name, showlegend=shown, hoverinfo="skip")
+        data += scatter(x=x, y=y, mode="lines", line=line, name=name, showlegend=shown, hoverinfo="skip")
     for side, gap in enumerate(gaps):
         colour, symbol = SIDES[side]
-        figure.add_scatter(
+        data += scatter(
             x=[gap],
             y=[abs(gap)],
             mode="markers",
@@ -103,7 +114,7 @@ def jensen(share: float, gaps: tuple[float, float], pooled: float, apart: float)
         (apart, "cross-thin", "vermillion", "kept apart: TL-ECE"),
         (pooled, "star", "blue", "pooled: conf-ECE"),
     ):
-        figure.add_scatter(
+        data += scatter(
             x=[mean],
             y=[value],
             mode="markers",
@@ -116,16 +127,20 @@ def jensen(share: float, gaps: tuple[float, float], pooled: float, apart: float)
             name=name,
             hovertemplate=name + " %{y:.3f}<extra></extra>",
         )
-    figure.update_layout(template=TEMPLATE, height=460, font_size=TEXT)
-    figure.update_xaxes(title_text="Signed gap: accuracy minus confidence", range=[-0.56, 0.56], dtick=0.25)
-    figure.update_yaxes(title_text="Size of the gap", range=[-0.04, 0.56], dtick=0.1)
-    return figure
+    signed = {"text": "Signed gap: accuracy minus confidence"}
+    return figure(
+        data,
+        height=460,
+        font={"size": TEXT},
+        xaxis={"title": signed, "range": [-0.56, 0.56], "dtick": 0.25},
+        yaxis={"title": {"text": "Size of the gap"}, "range": [-0.04, 0.56], "dtick": 0.1},
+    )
 
 
-def signed_bars(share: float, gaps: tuple[float, float], pooled: float, apart: float) -> go.Figure:
+def signed_bars(share: float, gaps: tuple[float, float], pooled: float, apart: float) -> Figure:
     """Draw what each class adds: signed gap times share, their sum, and the sum of their sizes."""
     adds = (share * gaps[0], (1.0 - share) * gaps[1])
-    figure = Drawing()
+    data = []
     bars = (
         ("class 1", adds[0], SIDES[0][0], ""),
         ("class 2", adds[1], SIDES[1][0], ""),
@@ -133,7 +148,7 @@ def signed_bars(share: float, gaps: tuple[float, float], pooled: float, apart: f
         ("apart", apart, "orange", "x"),
     )
     for name, value, colour, shape in bars:
-        figure.add_bar(
+        data += bar(
             x=[name],
             y=[value],
             text=[f"{value:+.3f}" if name != "apart" else f"{value:.3f}"],
@@ -146,16 +161,21 @@ def signed_bars(share: float, gaps: tuple[float, float], pooled: float, apart: f
             hovertemplate=name + ": %{y:+.3f}<extra></extra>",
             showlegend=False,
         )
-    figure.add_hline(y=0, line={"dash": "solid", "width": 1.5})
+    zero = {"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": 0, "y1": 0, "yref": "y"}
     reach = max(0.12, 1.3 * max(abs(value) for _, value, _, _ in bars))
-    figure.update_layout(template=TEMPLATE, height=460, font_size=TEXT, bargap=0.35)
-    figure.update_yaxes(title_text="Share times signed gap", range=[-reach, reach])
-    return figure
+    return figure(
+        data,
+        height=460,
+        font={"size": TEXT},
+        bargap=0.35,
+        shapes=[{**zero, "line": {"dash": "solid", "width": 1.5}}],
+        yaxis={"title": {"text": "Share times signed gap"}, "range": [-reach, reach]},
+    )
 
 
 def cell_table(
     proba: np.ndarray, labels: np.ndarray, cells: np.ndarray, names: Sequence[str], points: Sequence[str]
-) -> go.Figure:
+) -> Figure:
     """Draw Figure 3a: the table of predictions, with the numbers that a notion uses filled and named.
 
     Parameters
@@ -172,10 +192,10 @@ def cell_table(
         Names of the points.
     """
     n_samples, n_classes = proba.shape
-    figure = Drawing()
+    data = []
     for value in np.unique(cells[cells > 0]).tolist():
         rows, columns = np.nonzero(cells == value)
-        figure.add_bar(
+        data += bar(
             x=columns,
             y=np.full(len(rows), 0.9),
             base=rows - 0.45,
@@ -202,7 +222,7 @@ def cell_table(
             number = f"{proba[row, column]:.2f}" + (" \u2713" if labels[row] == column else "")
             small = f"<br><span style='font-size:12px'>{names[cells[row, column] - 1]}</span>"
             text.append(f"<b>{number}</b>{small}" if used else number)
-        figure.add_scatter(
+        data += scatter(
             x=columns,
             y=rows,
             mode="text",
@@ -212,56 +232,51 @@ def cell_table(
             hoverinfo="skip",
             showlegend=False,
         )
-    figure.update_layout(
-        template=TEMPLATE, height=56 * n_samples + 70, barmode="overlay", font_size=TEXT, margin={"t": 50}
+    bare = {"showgrid": False, "showline": False, "ticks": "", "fixedrange": True}
+    return figure(
+        data,
+        height=56 * n_samples + 70,
+        barmode="overlay",
+        font={"size": TEXT},
+        margin={"t": 50},
+        xaxis={
+            **bare,
+            "tickvals": list(range(n_classes)),
+            "ticktext": [f"class {code + 1}" for code in range(n_classes)],
+            "side": "top",
+            "range": [-0.55, n_classes - 0.45],
+        },
+        yaxis={
+            **bare,
+            "tickvals": list(range(n_samples)),
+            "ticktext": [f"<b>{point}</b>, Y = {labels[row] + 1}" for row, point in enumerate(points)],
+            "range": [n_samples - 0.45, -0.55],
+        },
     )
-    figure.update_xaxes(
-        tickvals=list(range(n_classes)),
-        ticktext=[f"class {code + 1}" for code in range(n_classes)],
-        side="top",
-        range=[-0.55, n_classes - 0.45],
-        showgrid=False,
-        showline=False,
-        ticks="",
-        fixedrange=True,
-    )
-    figure.update_yaxes(
-        tickvals=list(range(n_samples)),
-        ticktext=[f"<b>{point}</b>, Y = {labels[row] + 1}" for row, point in enumerate(points)],
-        range=[n_samples - 0.45, -0.55],
-        showgrid=False,
-        showline=False,
-        ticks="",
-        fixedrange=True,
-    )
-    return figure
 
 
-def question(diagram: ReliabilityDiagram, bin_: int, *, answered: bool) -> go.Figure:
+def question(diagram: ReliabilityDiagram, bin_: int, *, answered: bool) -> Figure:
     """Draw Figure 1a with one bin framed; the top-label marks are left out until the answer is given."""
-    figure = reliability(diagram)
+    drawn = draw_reliability(diagram)
+    low, high = bin_ / diagram.n_bins, (bin_ + 1) / diagram.n_bins
+    frame = {
+        **span(low, high),
+        "line": {"color": OKABE_ITO["orange"], "width": 3, "dash": "solid"},
+        "label": {"text": f"bin {bin_ + 1}", "font": {"size": TEXT}, "textposition": "top center"},
+    }
     if not answered:
-        figure.data = tuple(trace for trace in figure.data if not str(trace.name).startswith("top-label"))
-    figure.add_vrect(
-        x0=bin_ / diagram.n_bins,
-        x1=(bin_ + 1) / diagram.n_bins,
-        line={"color": OKABE_ITO["orange"], "width": 3, "dash": "solid"},
-        fillcolor="rgba(230,159,0,0.10)",
-        annotation={"text": f"bin {bin_ + 1}", "font": {"size": TEXT}},
-        annotation_position="outside top",
-    )
-    return figure.update_layout(font_size=TEXT, height=480, legend_y=1.1)
+        drawn["data"] = [trace for trace in drawn["data"] if not trace["name"].startswith("top-label")]
+    shapes = [*drawn["layout"]["shapes"], frame]
+    return with_layout(drawn, shapes=shapes, font={"size": TEXT}, height=480, legend={"y": 1.1})
 
 
-def perfect_curves(
-    curves: Sequence[pd.DataFrame], chosen: int, n_samples: int, draws: np.ndarray
-) -> go.Figure:
+def perfect_curves(curves: Sequence[pd.DataFrame], chosen: int, n_samples: int, draws: np.ndarray) -> Figure:
     """Draw TL-ECE of a perfect model against its rows, a line per number of classes, and single redraws."""
-    figure = Drawing()
+    data = []
     styles = (("sky", "dot"), ("green", "dash"), ("purple", "dashdot"), ("vermillion", "solid"))
     for curve, (colour, dash) in zip(curves, styles, strict=True):
         classes = int(curve["n_classes"].iloc[0])
-        figure.add_scatter(
+        data += scatter(
             x=curve["n_samples"].to_numpy(),
             y=curve["tl_ece_mean"].to_numpy(),
             mode="lines",
@@ -271,7 +286,7 @@ def perfect_curves(
             "<extra></extra>",
         )
     chosen_curve = next(curve for curve in curves if int(curve["n_classes"].iloc[0]) == chosen)
-    figure.add_scatter(
+    data += scatter(
         x=chosen_curve["n_samples"].to_numpy(),
         y=chosen_curve["conf_ece_mean"].to_numpy(),
         mode="lines",
@@ -279,7 +294,7 @@ def perfect_curves(
         name=f"conf-ECE, L = {chosen}",
         hovertemplate="mean conf-ECE of a perfect model %{y:.3f}<extra></extra>",
     )
-    figure.add_scatter(
+    data += scatter(
         x=np.full(len(draws), n_samples),
         y=draws,
         mode="markers",
@@ -292,10 +307,14 @@ def perfect_curves(
         name="your redraws",
         hovertemplate="TL-ECE of one redraw %{y:.4f}<extra></extra>",
     )
-    figure.update_layout(template=TEMPLATE, height=460, font_size=TEXT)
-    figure.update_xaxes(title_text="Rows n", type="log", tickvals=chosen_curve["n_samples"].tolist())
-    figure.update_yaxes(title_text="TL-ECE of a perfect model", rangemode="tozero")
-    return figure
+    ticks = {"type": "log", "tickvals": chosen_curve["n_samples"].tolist()}
+    return figure(
+        data,
+        height=460,
+        font={"size": TEXT},
+        xaxis={"title": {"text": "Rows n"}, **ticks},
+        yaxis={"title": {"text": "TL-ECE of a perfect model"}, "rangemode": "tozero"},
+    )
 
 
 def binned_curve(
@@ -304,7 +323,7 @@ def binned_curve(
     grid: np.ndarray,
     truth: np.ndarray,
     rows: tuple[np.ndarray, np.ndarray],
-) -> go.Figure:
+) -> Figure:
     """Draw histogram binning over the known curve, with a band of +- `band` around each step.
 
     Parameters
@@ -318,12 +337,12 @@ def binned_curve(
     rows : (scores, outcomes)
         Calibration rows, drawn as ticks at 0 and 1; pass a sample of many.
     """
-    figure = Drawing()
+    data = []
     x = binned[["lower", "upper"]].to_numpy().ravel()
     y = np.repeat(binned["value"].to_numpy(), 2)
     low, high = np.clip(y - band, 0, 1), np.clip(y + band, 0, 1)
-    figure.add_scatter(x=x, y=low, mode="lines", line={"width": 0}, showlegend=False, hoverinfo="skip")
-    figure.add_scatter(
+    data += scatter(x=x, y=low, mode="lines", line={"width": 0}, showlegend=False, hoverinfo="skip")
+    data += scatter(
         x=x,
         y=high,
         mode="lines",
@@ -333,7 +352,7 @@ def binned_curve(
         name="guarantee, \u00b1 \u03b5\u2081",
         hoverinfo="skip",
     )
-    figure.add_scatter(
+    data += scatter(
         x=rows[0],
         y=np.where(rows[1], 1.03, -0.03),
         mode="markers",
@@ -341,7 +360,7 @@ def binned_curve(
         name="calibration rows: wrong 0, right 1",
         hoverinfo="skip",
     )
-    figure.add_scatter(
+    data += scatter(
         x=grid,
         y=truth,
         mode="lines",
@@ -349,7 +368,7 @@ def binned_curve(
         name="truth (known: simulated)",
         hovertemplate="score %{x:.2f}: truly right %{y:.3f}<extra></extra>",
     )
-    figure.add_scatter(
+    data += scatter(
         x=x,
         y=y,
         mode="lines",
@@ -358,7 +377,7 @@ def binned_curve(
         customdata=np.repeat(binned["count"].to_numpy(), 2)[:, None].tolist(),
         hovertemplate="calibrated %{y:.3f}, from %{customdata[0]:,} rows<extra></extra>",
     )
-    figure.add_scatter(
+    data += scatter(
         x=binned[["lower", "upper"]].to_numpy().mean(axis=1),
         y=binned["true_mean"].to_numpy(),
         mode="markers",
@@ -366,14 +385,14 @@ def binned_curve(
         name="truth, mean of each bin",
         hovertemplate="truly right %{y:.3f} in this bin<extra></extra>",
     )
-    figure = unit_axes(figure, "Score of the model", "Right", 500)
-    figure.update_yaxes(range=[-0.07, 1.07])
-    return figure.update_layout(font_size=TEXT)
+    layout = unit_axes(data, "Score of the model", "Right", 500)
+    layout["yaxis"]["range"] = [-0.07, 1.07]
+    return figure(data, **layout, font={"size": TEXT})
 
 
-def trade_off(table: pd.DataFrame, points_per_bin: int) -> go.Figure:
+def trade_off(table: pd.DataFrame, points_per_bin: int) -> Figure:
     """Draw guarantee and error (above) and sharpness (below) against points per bin."""
-    figure = Drawing.grid(2, 1, shared_xaxes=True, vertical_spacing=0.08, row_heights=(0.6, 0.4))
+    data = []
     x = table["points_per_bin"].to_numpy()
     for column, name, colour, dash, row in (
         ("marginal", "guarantee \u03b5\u2081", "sky", "solid", 1),
@@ -381,44 +400,33 @@ def trade_off(table: pd.DataFrame, points_per_bin: int) -> go.Figure:
         ("error", "ECE on fresh rows", "vermillion", "solid", 1),
         ("sharpness", "sharpness", "green", "dash", 2),
     ):
-        figure.add_scatter(
+        data += scatter(
             x=x,
             y=table[column].to_numpy(),
             mode="lines+markers",
             line={"color": OKABE_ITO[colour], "dash": dash, "width": 3},
             name=name,
             hovertemplate=f"k = %{{x}}: {name} %{{y:.3f}}<extra></extra>",
-            row=row,
-            col=1,
+            **at(row),
         )
-    for number in ("", "2"):
-        figure.add_shape(
-            type="line",
-            x0=points_per_bin,
-            x1=points_per_bin,
-            y0=0,
-            y1=1,
-            xref=f"x{number}",
-            yref=f"y{number} domain",
-            line={"color": OKABE_ITO["orange"], "width": 3, "dash": "dot"},
-        )
-    ticks = [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000]
-    figure.update_layout(template=TEMPLATE, height=480, font_size=TEXT)
-    figure.update_xaxes(type="log", tickvals=ticks)
-    figure.update_xaxes(title_text="Points per bin k", row=2, col=1)
-    figure.update_yaxes(rangemode="tozero", row=1, col=1)
-    figure.update_yaxes(title_text="Sharpness", row=2, col=1)
-    return figure
+    layout = grid(2, 1, shared_xaxes=True, vertical_spacing=0.08, row_heights=(0.6, 0.4))
+    line = {"color": OKABE_ITO["orange"], "width": 3, "dash": "dot"}
+    upright = {"type": "line", "x0": points_per_bin, "x1": points_per_bin, "y0": 0, "y1": 1, "line": line}
+    layout["shapes"] = [{**upright, "xref": f"x{n}", "yref": f"y{n} domain"} for n in ("", "2")]
+    for axis in axes(layout, "x"):
+        axis.update(type="log", tickvals=[5, 10, 20, 50, 100, 200, 500, 1_000, 2_000])
+    layout["xaxis2"]["title"] = {"text": "Points per bin k"}
+    layout["yaxis"]["rangemode"] = "tozero"
+    layout["yaxis2"]["title"] = {"text": "Sharpness"}
+    return figure(data, **layout, height=480, font={"size": TEXT})
 
 
-def one_row(
-    series: Sequence[tuple[str, np.ndarray]], class_names: Sequence[str], true_label: int
-) -> go.Figure:
+def one_row(series: Sequence[tuple[str, np.ndarray]], class_names: Sequence[str], true_label: int) -> Figure:
     """Draw the scores of one row by several methods, a group of bars per class; each sum in the legend."""
-    figure = Drawing()
+    data = []
     looks = (("grey", ""), ("green", "/"), ("orange", "x"))
     for (name, scores), (colour, shape) in zip(series, looks, strict=True):
-        figure.add_bar(
+        data += bar(
             x=np.arange(len(scores)),
             y=scores,
             name=f"{name}, sum {scores.sum():.2f}",
@@ -434,7 +442,11 @@ def one_row(
         f"<b>{escape(name)} \u2713</b>" if code == true_label else escape(name)
         for code, name in enumerate(class_names)
     ]
-    figure.update_layout(template=TEMPLATE, height=430, font_size=TEXT, bargap=0.25)
-    figure.update_xaxes(tickvals=np.arange(len(ticks)), ticktext=ticks, showgrid=False)
-    figure.update_yaxes(title_text="Score", rangemode="tozero")
-    return figure
+    return figure(
+        data,
+        height=430,
+        font={"size": TEXT},
+        bargap=0.25,
+        xaxis={"tickvals": np.arange(len(ticks)), "ticktext": ticks, "showgrid": False},
+        yaxis={"title": {"text": "Score"}, "rangemode": "tozero"},
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from calib import figures
+from calib import diagrams
 from pages.shared.results import plan
 from pages.shared.session import dataset
 from pages.shared.widgets import chart, download
@@ -28,7 +28,7 @@ def planner() -> None:
         f"**{bin_plan.tl_ece[row]:.4f}**, from {bin_plan.base_tl_ece:.4f}."
     )
     chart(
-        figures.bin_plan(bin_plan),
+        diagrams.draw_bin_plan(bin_plan),
         "bin-plan",
         table=table,
         alt="Classes by number of bins, and TL-ECE on the evaluation rows, for each number of points per bin",

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from calib import HistogramBinning, MulticlassToBinary, figures
+from calib import HistogramBinning, MulticlassToBinary, diagrams
 from calib.answers import Cut
 from calib.calibrators.catalogue import BINARY, REDUCTIONS, VECTOR
 from calib.calibrators.effort import effort_words
@@ -74,7 +74,7 @@ def show_proposal(notion: Notion, top_k: int | None = None) -> int:
     if others.open:  # else what the fit does would begin below the first screen
         with others:
             chart(
-                figures.points_per_bin(choice),
+                diagrams.draw_points_per_bin(choice),
                 "points-per-bin",
                 table=choice.frame(),
                 alt="Cross-validated Brier score of histogram binning against the number of points per bin",

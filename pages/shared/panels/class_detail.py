@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from calib import figures
+from calib import diagrams
 from calib.data.notions import Notion
 from calib.diagrams import ClassTable, confusions
 from calib.evidence.reductions import top_label
@@ -84,11 +84,12 @@ def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
                 floor = f" ({perfect_words(perfect.mean, perfect.quantile(0.95))})"
             st.markdown(f"**{notion.capitalize()}**, ECE {diagram.ece:.4f}{floor}")
             chart(
-                figures.class_reliability(
+                diagrams.draw_class(
                     diagram,
                     chosen=(at and at[1]) if notion == "top-label" else scored_bin(n_bins),
                     n_bins=n_bins,
-                ).update_layout(height=300),
+                    height=300,
+                ),
                 f"class-{notion}",
                 table=diagram.frame(),
                 alt=f"Reliability diagram of one class, {notion}",
@@ -169,7 +170,7 @@ def show_confused(method: Method) -> None:
         st.caption("No row.")
         return
     chart(
-        figures.confused(others, rows[key], names, chosen=other if confused[1] == key else None),
+        diagrams.draw_confusions(others, rows[key], names, chosen=other if confused[1] == key else None),
         key,
         table=pair.frame(names),
         alt=f"Rows by class: {title.format('the chosen class')} another",

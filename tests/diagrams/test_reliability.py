@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calib import figures, reliability_diagram
+from calib import diagrams, reliability_diagram
+from tests.figures import accepted
 
 
 def test_the_axis_reaches_down_to_marks_below_zero():
@@ -14,4 +15,4 @@ def test_the_axis_reaches_down_to_marks_below_zero():
     first, second = [0.3, 0.25, 0.25, 0.2], [0.25, 0.3, 0.25, 0.2]
     diagram = reliability_diagram([2, 2, 2, 1], np.array([first, first, first, second]), n_bins=10)
     assert diagram.top_label.tolist() == pytest.approx([-0.1])
-    assert figures.reliability(diagram).layout.yaxis.range == pytest.approx((-0.12, 1.04))
+    assert accepted(diagrams.draw_reliability(diagram)).layout.yaxis.range == pytest.approx((-0.12, 1.04))

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import plotly.graph_objects as go
 
 from calib.answers.decision_curves import DecisionCurve, RiskCoverage
 from calib.answers.decision_rules import Outcome
-from calib.diagrams.figures.drawing import Drawing
-from calib.diagrams.figures.style import OKABE_ITO, TEMPLATE, escape, method_colour
+from calib.diagrams.style import OKABE_ITO, Figure, escape, figure, method_colour, scatter
 
 #: Points of a line: more cannot be told apart on a screen.
 MOST_POINTS = 1_000
 
 
-def risk_coverage(
+def draw_risk_coverage(
     curves: Mapping[str, RiskCoverage],
     *,
     outcomes: Mapping[str, Outcome] | None = None,
     risk: float | None = None,
-) -> go.Figure:
+) -> Figure:
     """Draw risk against coverage of each method, and where its rule stands.
 
     Parameters
@@ -33,10 +31,10 @@ def risk_coverage(
     risk : float, optional
         Largest risk allowed, drawn as a line.
     """
-    figure = Drawing()
+    data = []
     for position, (name, curve) in enumerate(curves.items()):
         chosen = np.unique(np.linspace(0, len(curve.coverage) - 1, MOST_POINTS).astype(int))
-        figure.add_scatter(
+        data += scatter(
             x=curve.coverage[chosen],
             y=curve.risk[chosen],
             customdata=curve.threshold[chosen][:, None].tolist(),
@@ -48,7 +46,7 @@ def risk_coverage(
         )
         outcome = (outcomes or {}).get(name)
         if outcome is not None and outcome.n_accepted:
-            figure.add_scatter(
+            data += scatter(
                 x=[outcome.coverage],
                 y=[1 - outcome.accuracy],
                 mode="markers",
@@ -58,7 +56,7 @@ def risk_coverage(
                 "<extra></extra>",
             )
     if risk is not None:
-        figure.add_scatter(
+        data += scatter(
             x=[0, 1],
             y=[risk, risk],
             mode="lines",
@@ -68,22 +66,24 @@ def risk_coverage(
         )
     # The risk of the first few rows jumps between 0 and 1; the picture is about the others.
     steady = [float(curve.risk[curve.coverage >= 0.02].max()) for curve in curves.values()]
-    figure.update_layout(template=TEMPLATE, height=440)
-    figure.update_xaxes(
-        title_text="Coverage: share of predictions accepted", range=[0, 1.01], tickformat=".0%"
-    )
     top = 1.08 * max([*steady, 1.5 * (risk or 0.0), 0.001])
-    figure.update_yaxes(
-        title_text="Risk: share of accepted ones that are wrong", range=[0, top], tickformat=".1%"
+    x_title, y_title = (
+        "Coverage: share of predictions accepted",
+        "Risk: share of accepted ones that are wrong",
     )
-    return figure
+    return figure(
+        data,
+        height=440,
+        xaxis={"title": {"text": x_title}, "range": [0, 1.01], "tickformat": ".0%"},
+        yaxis={"title": {"text": y_title}, "range": [0, top], "tickformat": ".1%"},
+    )
 
 
-def decision_curve(curves: Mapping[str, DecisionCurve]) -> go.Figure:
+def draw_decision_curves(curves: Mapping[str, DecisionCurve]) -> Figure:
     """Draw the net benefit of acting by the scores of each method, of acting always, and of never acting."""
-    figure = Drawing()
+    data = []
     for position, (name, curve) in enumerate(curves.items()):
-        figure.add_scatter(
+        data += scatter(
             x=curve.threshold,
             y=curve.model,
             mode="lines",
@@ -93,7 +93,7 @@ def decision_curve(curves: Mapping[str, DecisionCurve]) -> go.Figure:
         )
     first = next(iter(curves.values()))
     for name, values in (("Act always", first.everyone), ("Never act", np.zeros(len(first.threshold)))):
-        figure.add_scatter(
+        data += scatter(
             x=first.threshold,
             y=values,
             mode="lines",
@@ -102,7 +102,12 @@ def decision_curve(curves: Mapping[str, DecisionCurve]) -> go.Figure:
             hovertemplate=f"{name} at %{{x:.0%}}: %{{y:.4f}}<extra></extra>",
         )
     best = max(float(curve.model.max()) for curve in curves.values())
-    figure.update_layout(template=TEMPLATE, height=420)
-    figure.update_xaxes(title_text="Threshold on P(Y = 1)", range=[0, 1], tickformat=".0%")
-    figure.update_yaxes(title_text="Net benefit per row", range=[-0.15 * best - 0.005, 1.1 * best + 0.005])
-    return figure
+    return figure(
+        data,
+        height=420,
+        xaxis={"title": {"text": "Threshold on P(Y = 1)"}, "range": [0, 1], "tickformat": ".0%"},
+        yaxis={
+            "title": {"text": "Net benefit per row"},
+            "range": [-0.15 * best - 0.005, 1.1 * best + 0.005],
+        },
+    )

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from calib import decomposition, figures, noise_floor
+from calib import decomposition, diagrams, noise_floor
 from calib.datasets import load_example
+from tests.figures import accepted
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,7 @@ def test_floors_draw_observed_over_mean(rows):
         "conf-ECE": noise_floor(rows.labels, rows, notion="confidence", random_state=0, n_resamples=99),
         "TL-MCE": noise_floor(rows.labels, rows, metric="mce", random_state=0, n_resamples=99),
     }
-    figure = figures.floors(floors)
+    figure = accepted(diagrams.draw_floors(floors))
     band, above, quiet = figure.data
     ratio = {name: floor.observed / floor.mean for name, floor in floors.items()}
     assert above.x.tolist() == [ratio["conf-ECE"]]
@@ -32,7 +33,7 @@ def test_floors_draw_observed_over_mean(rows):
 
 def test_parts_are_stacked(rows):
     parts = {"<b>Base</b>": decomposition(rows.labels, rows)}
-    figure = figures.score_parts(parts, "Brier score")
+    figure = accepted(diagrams.draw_decompositions(parts))
     assert [bar.x[0] for bar in figure.data] == [
         parts["<b>Base</b>"].refinement,
         parts["<b>Base</b>"].calibration,

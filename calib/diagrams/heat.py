@@ -1,0 +1,267 @@
+"""Class x bin cells, and whatever else has rows of cells: signed gaps as a map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.base.exceptions import InputError
+from calib.base.results import Drawn
+from calib.diagrams.reliability import wilson_interval, with_class_names
+from calib.diagrams.style import (
+    FEW_ROWS,
+    OKABE_ITO,
+    Figure,
+    escape,
+    figure,
+    heatmap,
+    named_rows,
+    scatter,
+    shorten,
+)
+from calib.evidence.binning import BinStatistics
+
+#: Orange-red is overconfident, blue underconfident; what lies between shows the page through.
+GAP_COLOURS = [[0.0, OKABE_ITO["vermillion"]], [0.5, "rgba(138,144,153,0.16)"], [1.0, OKABE_ITO["blue"]]]
+
+#: Pixels of the colour bar: its length, and the height it takes with title and ticks.
+SCALE_LENGTH, SCALE_HEIGHT = 260, 44
+#: Pixels above a map for plotly's tools, which would lie on its cells and take their clicks.
+TOOLS_HEIGHT = 30
+#: More columns than this have their names from top to bottom.
+SIDE_BY_SIDE = 6
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassHeat(Drawn):
+    """Signed miscalibration of class x bin, the classes that add most to the TL-ECE first.
+
+    Attributes
+    ----------
+    label : (R,) int64 array
+        Classes, most contribution first.
+    contribution : (R,) float64 array
+        What each class adds to the TL-ECE.
+    edges : (B + 1,) float64 array
+        Edges of the equal-width bins.
+    count : (R, B) int64 array
+        Rows in each cell.
+    confidence, accuracy : (R, B) float64 arrays
+        Mean confidence and accuracy of each cell; NaN where it is empty.
+    accuracy_lower, accuracy_upper : (R, B) float64 arrays
+        95 % Wilson interval of the accuracy; with weights, of the effective number of rows.
+    """
+
+    label: np.ndarray
+    contribution: np.ndarray
+    edges: np.ndarray
+    count: np.ndarray
+    confidence: np.ndarray
+    accuracy: np.ndarray
+    accuracy_lower: np.ndarray
+    accuracy_upper: np.ndarray
+
+    @property
+    def gap(self) -> np.ndarray:
+        """Accuracy minus confidence, (R, B): positive is underconfident; NaN where empty."""
+        return self.accuracy - self.confidence
+
+    @property
+    def limit(self) -> float:
+        """End of a colour scale for `gap`: the tenth that covers 95 % of the cells of 20 rows or more."""
+        gaps = np.abs(self.gap[self.count >= FEW_ROWS])
+        return float(np.clip(np.ceil(10 * np.quantile(gaps, 0.95)) / 10, 0.1, 1.0)) if len(gaps) else 1.0
+
+    def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
+        """Return one row per cell with rows in it."""
+        row, bin_ = np.nonzero(self.count)
+        table = pd.DataFrame(
+            {
+                "label": self.label[row],
+                "bin": bin_,
+                "lower": self.edges[bin_],
+                "upper": self.edges[bin_ + 1],
+                "count": self.count[row, bin_],
+                "mean_confidence": self.confidence[row, bin_],
+                "accuracy": self.accuracy[row, bin_],
+                "accuracy_lower": self.accuracy_lower[row, bin_],
+                "accuracy_upper": self.accuracy_upper[row, bin_],
+                "gap": self.gap[row, bin_],
+            }
+        )
+        return with_class_names(table, class_names)
+
+
+def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:
+    """Arrange top-label cells as class x bin.
+
+    Parameters
+    ----------
+    cells : BinStatistics
+        Equal-width statistics of top-label problems.
+    labels : (R,) array_like of int, optional
+        Classes to show; by default all predicted ones.
+
+    Raises
+    ------
+    InputError
+        If the cells are not those of equal-width bins.
+    """
+    if cells.strategy != "uniform" or cells.notion != "top-label":
+        raise InputError(
+            f'class_heat needs equal-width top-label bins; got "{cells.strategy}", "{cells.notion}"'
+        )
+    contribution = np.bincount(cells.label, cells.share * np.abs(cells.gap), minlength=cells.n_classes)
+    chosen = np.unique(cells.label if labels is None else np.asarray(labels, dtype=np.int64))
+    chosen = chosen[np.argsort(-contribution[chosen], kind="stable")]
+    row_of = np.full(cells.n_classes, -1)
+    row_of[chosen] = np.arange(len(chosen))
+    shown = row_of[cells.label] >= 0
+    position = row_of[cells.label[shown]], cells.bin[shown]
+    shape = (len(chosen), cells.n_bins)
+    count = np.zeros(shape, np.int64)
+    count[position] = cells.count[shown]
+    ends = wilson_interval(cells.mean_outcome, cells.effective)
+    placed = []
+    for values in (cells.mean_score, cells.mean_outcome, *ends):
+        placed.append(np.full(shape, np.nan))
+        placed[-1][position] = values[shown]
+    edges = np.arange(cells.n_bins + 1) / cells.n_bins
+    return ClassHeat(chosen, contribution[chosen], edges, count, *placed)
+
+
+def draw_heat(
+    diagram: ClassHeat,
+    class_names: Sequence[str],
+    *,
+    rows: str = "Predicted",
+    columns: Sequence[str] | None = None,
+    chosen: tuple[int, int] | None = None,
+    limit: float | None = None,
+) -> Figure:
+    """Draw class x bin cells coloured by accuracy minus confidence; cells under 20 rows are lighter.
+
+    The squares that answer clicks carry [class code, bin] first in their customdata. `rows` is the word
+    before the name of a row; `columns` names the columns where these are no bins of the confidence; `chosen`
+    is the (class code, bin) to be framed; `limit` is the end of the colour scale, by default that of
+    `diagram`: give maps of some rows the limit of all, so that a colour keeps its meaning.
+    """
+    data = []
+    limit = diagram.limit if limit is None else limit
+    n_rows, n_bins = diagram.count.shape
+    middles = np.arange(n_bins) if columns else (diagram.edges[:-1] + diagram.edges[1:]) / 2
+    for few, opacity in ((False, 1.0), (True, 0.4)):
+        shown = (diagram.count < FEW_ROWS) == few
+        data += heatmap(
+            x=middles,
+            y=np.arange(n_rows),
+            z=np.where(shown, diagram.gap, np.nan),
+            coloraxis="coloraxis",
+            opacity=opacity,
+            hoverinfo="skip",
+            xgap=2,
+            ygap=2,
+        )
+    row, bin_ = np.nonzero(diagram.count)
+    code, at = chosen or (None, None)
+    is_chosen = (diagram.label[row] == code) & (bin_ == at)
+    names = [escape(class_names[code]) for code in diagram.label]
+    if columns:
+        of_column = [f"predicted {escape(columns[b])}" for b in bin_.tolist()]
+    else:
+        ends = zip(diagram.edges[bin_], diagram.edges[bin_ + 1], strict=True)
+        of_column = [f"{low:.3g} to {high:.3g}" for low, high in ends]
+    data += scatter(
+        x=middles[bin_],
+        y=row,
+        mode="markers",
+        # A click shows the frame of its cell: no figure is drawn again for it.
+        marker={
+            "symbol": "square-open",
+            "size": 21,
+            "opacity": 0,
+            "color": OKABE_ITO["orange"],
+            "line": {"width": 3},
+        },
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 0}},
+        selectedpoints=np.flatnonzero(is_chosen).tolist(),
+        hoverlabel={"bgcolor": "#5B6670"},  # white text on the orange of the frame would be hard to read
+        customdata=[
+            [int(diagram.label[r]), int(b), names[r], *values]
+            for r, b, *values in zip(
+                row,
+                bin_,
+                of_column,
+                diagram.confidence[row, bin_],
+                diagram.accuracy[row, bin_],
+                diagram.gap[row, bin_],
+                diagram.count[row, bin_],
+                diagram.accuracy_lower[row, bin_],
+                diagram.accuracy_upper[row, bin_],
+                strict=True,
+            )
+        ],
+        hovertemplate=(
+            f"{rows} %{{customdata[2]}} at %{{customdata[3]}}<br>"
+            "says %{customdata[4]:.3f}, right %{customdata[5]:.3f} (%{customdata[6]:+.3f})<br>"
+            "95 % interval %{customdata[8]:.3f} to %{customdata[9]:.3f}<br>"
+            "%{customdata[7]:,} rows<extra></extra>"
+        ),
+        showlegend=False,
+    )
+    height = TOOLS_HEIGHT + 60 + SCALE_HEIGHT + 24 * max(n_rows, 3)
+    if columns:
+        short = [shorten(name, 12) for name in columns]
+        upright = n_bins > SIDE_BY_SIDE
+        height += 7 * max(map(len, short)) if upright else 0
+        xaxis = {
+            "title": {"text": "Predicted class"},
+            "range": [-0.5, n_bins - 0.5],
+            "tickvals": middles,
+            "ticktext": short,
+            "tickangle": 90 if upright else 0,
+        }
+    else:  # left of the lowest bin with rows there is nothing to see
+        lowest = diagram.edges[bin_.min()] if len(bin_) else 0.0
+        xaxis = {"title": {"text": "Confidence in the predicted class"}, "range": [lowest, 1]}
+    coloraxis = {
+        "colorscale": GAP_COLOURS,
+        "cmin": -limit,
+        "cmax": limit,
+        "colorbar": {
+            # Below the map, so that the map has the width also on a telephone.
+            "orientation": "h",
+            "x": 0.02,  # its title, on the left, begins at the edge
+            "xref": "container",
+            "xanchor": "left",
+            "y": 0,
+            "yref": "container",
+            "yanchor": "bottom",
+            "len": SCALE_LENGTH,
+            "lenmode": "pixels",
+            "ypad": 4,
+            "title": {"text": "right \u2212 says", "side": "right"},
+            "thickness": 12,
+            "outlinewidth": 0,
+            "tickvals": [-limit, 0, limit],
+            "ticktext": [f"\u2212{limit:.1f}", "0", f"+{limit:.1f}"],
+        },
+    }
+    return figure(
+        data,
+        height=height,
+        hoverdistance=40,
+        coloraxis=coloraxis,
+        xaxis={**xaxis, "showgrid": False},
+        **named_rows(
+            [shorten(class_names[code]) for code in diagram.label],
+            margin={"t": TOOLS_HEIGHT, "b": 60 + SCALE_HEIGHT},
+            range=[n_rows - 0.5, -0.5],
+            ticks="",
+        ),
+    )

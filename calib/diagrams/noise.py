@@ -1,0 +1,96 @@
+"""Figures of noise: observed errors beside their floors, and proper scores in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from calib.diagrams.style import OKABE_ITO, Figure, bar, escape, figure, named_rows, scatter
+from calib.stats.decompositions import Decomposition
+from calib.stats.floors import NoiseFloor
+
+#: Proper scores as the axis of a figure names them.
+RULES = {"brier": "Brier score", "log_loss": "Log loss"}
+
+
+def draw_floors(by_metric: Mapping[str, NoiseFloor]) -> Figure:
+    """Draw each observed error against what a perfect model of the same size shows (5 to 95 %).
+
+    Errors differ widely in size, so each is divided by the mean of its floor: 1 is noise alone.
+    """
+    data = []
+    floors = list(by_metric.values())
+    y = np.arange(len(floors))
+    mean = np.array([max(floor.mean, 1e-300) for floor in floors])
+    low, high = (np.array([floor.quantile(q) for floor in floors]) for q in (0.05, 0.95))
+    observed = np.array([floor.observed for floor in floors])
+    values = [
+        [escape(name), floor.observed, floor.mean, floor.quantile(0.95), floor.p_value]
+        for name, floor in by_metric.items()
+    ]
+    hover = (
+        "%{customdata[0]} %{customdata[1]:.4f}<br>a perfect model shows %{customdata[2]:.4f}, "
+        "at most %{customdata[3]:.4f} in 95 of 100 cases<br>p = %{customdata[4]:.3g}<extra></extra>"
+    )
+    data += bar(
+        x=(high - low) / mean,
+        base=low / mean,
+        y=y,
+        orientation="h",
+        width=0.5,
+        marker={"color": "rgba(86,180,233,0.55)", "line": {"width": 0}},
+        name="a perfect model, 90 of 100 cases",
+        customdata=values,
+        hovertemplate=hover,
+    )
+    above = np.array([floor.p_value <= 0.05 for floor in floors])
+    for shown, colour, symbol, words in (
+        (above, "vermillion", "diamond", "observed, above noise"),
+        (~above, "green", "circle", "observed, not distinguishable from noise"),
+    ):
+        data += scatter(
+            x=(observed / mean)[shown],
+            y=y[shown],
+            mode="markers",
+            marker={"size": 13, "color": OKABE_ITO[colour], "symbol": symbol},
+            cliponaxis=False,
+            name=words,
+            customdata=[values[row] for row in np.flatnonzero(shown)],
+            hovertemplate=hover,
+        )
+    return figure(
+        data,
+        height=150 + 46 * len(floors),
+        bargap=0.3,
+        xaxis={"title": {"text": "Multiple of what noise alone shows"}, "rangemode": "tozero"},
+        **named_rows(by_metric, autorange="reversed"),
+    )
+
+
+def draw_decompositions(by_method: Mapping[str, Decomposition]) -> Figure:
+    """Draw calibration and refinement of a proper score as stacked bars, one per method."""
+    data = []
+    rule = RULES[next(iter(by_method.values())).rule]
+    for name, colour, words in (
+        ("refinement", "grey", "refinement: what these cells cannot tell apart"),
+        ("calibration", "vermillion", "calibration: what recalibration can remove"),
+    ):
+        data += bar(
+            x=[getattr(terms, name) for terms in by_method.values()],
+            y=np.arange(len(by_method)),
+            orientation="h",
+            marker={"color": OKABE_ITO[colour]},
+            name=words,
+            customdata=[[escape(method), terms.score, terms.binning] for method, terms in by_method.items()],
+            hovertemplate="%{customdata[0]}: " + name + " %{x:.5f}<br>of a score of %{customdata[1]:.5f}; "
+            "differences inside bins %{customdata[2]:+.5f}<extra></extra>",
+        )
+    return figure(
+        data,
+        height=150 + 46 * len(by_method),
+        barmode="stack",
+        bargap=0.35,
+        xaxis={"title": {"text": f"{rule}, in parts"}, "rangemode": "tozero"},
+        **named_rows(by_method, autorange="reversed"),
+    )

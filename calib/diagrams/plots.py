@@ -1,0 +1,83 @@
+"""The figure of each result that has one, by its type: what `result.plot()` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from calib.answers.advice import PointsPerBinChoice
+from calib.answers.decision_curves import DecisionCurve, RiskCoverage
+from calib.answers.gaps import SliceGaps
+from calib.diagrams.bin_sweep import EceSweep, draw_ece_sweeps, draw_points_per_bin
+from calib.diagrams.classes import ClassDiagram, draw_class
+from calib.diagrams.decisions import draw_decision_curves, draw_risk_coverage
+from calib.diagrams.heat import ClassHeat, draw_heat
+from calib.diagrams.imbalance import BinPlan, draw_bin_plan
+from calib.diagrams.noise import draw_decompositions, draw_floors
+from calib.diagrams.reliability import BinZoom, ReliabilityDiagram, draw_reliability, draw_zoom
+from calib.diagrams.slice_maps import draw_slice_gaps
+from calib.diagrams.style import Figure, plotted
+from calib.diagrams.validity import (
+    CanonicalValidity,
+    ValidityCurve,
+    draw_canonical_validity,
+    draw_validity,
+)
+from calib.stats.decompositions import Decomposition
+from calib.stats.floors import NoiseFloor
+
+
+def _with_classes(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+    """Return a function that draws a result with the names of classes, by default their codes."""
+
+    def drawn(result: Any, class_names: Sequence[str] | None = None, **options: Any) -> Figure:
+        codes = range(int(result.label.max(initial=0)) + 1)
+        return draw(result, list(map(str, codes)) if class_names is None else class_names, **options)
+
+    return drawn
+
+
+#: Functions that draw a result.
+ALONE: dict[type, Callable[..., Figure]] = {
+    BinPlan: draw_bin_plan,
+    BinZoom: _with_classes(draw_zoom),
+    ClassDiagram: draw_class,
+    ClassHeat: _with_classes(draw_heat),
+    NoiseFloor: lambda floor: draw_floors({f"{floor.notion} {floor.metric.upper()}": floor}),
+    EceSweep: lambda sweep: draw_ece_sweeps({"model": {sweep.notion: sweep}}),
+    PointsPerBinChoice: draw_points_per_bin,
+    ReliabilityDiagram: draw_reliability,
+    SliceGaps: draw_slice_gaps,
+}
+#: Functions that draw results by the name of their method.
+TOGETHER: dict[type, Callable[..., Figure]] = {
+    CanonicalValidity: draw_canonical_validity,
+    DecisionCurve: draw_decision_curves,
+    Decomposition: draw_decompositions,
+    NoiseFloor: draw_floors,
+    RiskCoverage: draw_risk_coverage,
+    ValidityCurve: draw_validity,
+}
+
+
+def plot(result: Any, *, name: str = "model", **options: Any) -> Any:
+    """Draw a result, or results of several methods in one figure.
+
+    Parameters
+    ----------
+    result : a result with a figure, or mapping of str to results
+        Results of one type by method, drawn in order: `CanonicalValidity`, `DecisionCurve`, `Decomposition`,
+        `NoiseFloor`, `RiskCoverage` or `ValidityCurve`.
+    name : str
+        Name of the method of a single one of these.
+    **options
+        Of the function of `calib.diagrams` that draws the type.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    if type(result) in ALONE:
+        return plotted(ALONE[type(result)](result, **options))
+    by_name = result if isinstance(result, Mapping) else {name: result}
+    return plotted(TOGETHER[type(next(iter(by_name.values())))](by_name, **options))

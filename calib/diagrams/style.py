@@ -1,0 +1,352 @@
+"""What figures share: palette, axes, and how names, few rows and intervals are drawn.
+
+Figures draw computed results and compute nothing. A figure is a dict {"data": [...], "layout": {...}} of JSON
+types in plotly's own names: pages and reports hand it to plotly.js as it is, `plotted` makes plotly's Figure.
+Light and dark pages differ in the few properties of `theme`; all other colours do on both.
+"""
+
+from __future__ import annotations
+
+import copy
+import html
+import json
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure as PlotlyFigure
+
+#: A trace, an axis or a layout: properties of plotly by name.
+Properties = dict[str, Any]
+#: `data` and `layout`.
+Figure = dict[str, Any]
+
+#: Okabe & Ito (2008), safe for colour-blind readers.
+OKABE_ITO = {
+    "blue": "#0072B2",
+    "vermillion": "#D55E00",
+    "green": "#009E73",
+    "orange": "#E69F00",
+    "sky": "#56B4E9",
+    "purple": "#CC79A7",
+    "yellow": "#F0E442",
+    "grey": "#8A9099",
+}
+#: Order in which several methods are coloured.
+METHOD_COLOURS = ("orange", "green", "blue", "purple", "vermillion", "sky", "grey", "yellow")
+FONT = "'Source Sans', system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
+BARS, WHISKERS = "rgba(138,144,153,0.38)", "rgba(138,144,153,0.9)"
+LINES = "rgba(110,122,134,0.75)"
+#: Marks of cells with fewer rows are lighter: their gaps are mostly noise.
+FEW_ROWS = 20
+MAX_NAMED = 30
+#: Where prediction equals truth.
+DIAGONAL = {"type": "line", "x0": 0, "y0": 0, "x1": 1, "y1": 1, "layer": "below"}
+
+LAYOUT: Properties = {
+    "font": {"family": FONT, "size": 14},
+    "shapes": [],
+    "colorway": [OKABE_ITO[name] for name in METHOD_COLOURS],
+    # Room for numbers and a title: if plotly has to find more, it draws a figure twice.
+    "margin": {"l": 72, "r": 16, "t": 12, "b": 62},
+    "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "xanchor": "left"},
+    "hoverlabel": {"font": {"family": FONT, "size": 13}, "align": "left"},
+    "bargap": 0.04,
+    # Plotly takes a copy of a figure for the same, and does not draw it again, if both say so.
+    "datarevision": 0,
+}
+AXIS = {
+    "gridcolor": "rgba(128,144,160,0.22)",
+    "linecolor": LINES,
+    "tickcolor": LINES,
+    "zeroline": False,
+    "showline": True,
+    "ticks": "outside",
+    "ticklen": 4,
+    "automargin": True,
+    "ticklabeloverflow": "allow",  # there is room for them: plotly need not look for each
+}
+LINE = {"color": LINES, "width": 1.5, "dash": "dash"}
+
+#: Settings of every figure: no logo, SVG from the camera, as wide as the page.
+CONFIG = {
+    "displaylogo": False,
+    "responsive": True,
+    "toImageButtonOptions": {"format": "svg"},
+    # A mouse zooms by dragging, and pans with the shift key; each button is a stop of the keyboard.
+    "modeBarButtonsToRemove": [
+        "select2d",
+        "lasso2d",
+        "autoScale2d",
+        "zoom2d",
+        "pan2d",
+        "zoomIn2d",
+        "zoomOut2d",
+    ],
+}
+
+#: Figures are drawn as wide as the window, which paper need not be: while a page is printed, as wide as A4.
+PRINTING = """
+addEventListener("beforeprint", () =>
+  document.querySelectorAll(".figure").forEach(one => Plotly.relayout(one, {width: 680})));
+addEventListener("afterprint", () =>
+  document.querySelectorAll(".figure").forEach(one => Plotly.relayout(one, {width: null, autosize: true})));
+"""
+
+
+def theme(dark: bool = False) -> Properties:
+    """Return what a layout has for a light or a dark page."""
+    text, surface = ("#E6EAED", "#14181C") if dark else ("#1B2026", "#FFFFFF")
+    return {"font": {"color": text}, "paper_bgcolor": surface, "plot_bgcolor": surface}
+
+
+def figure(data: Sequence[Properties], **layout: Any) -> Figure:
+    """Return a figure of traces and a layout, for a light page.
+
+    Defaults are written where they apply, not in a template: to plotly.js a template is always another one,
+    and it draws the figure again.
+    """
+    layout = _merged(_merged(LAYOUT, theme()), layout)
+    for trace in data:
+        axes = {letter: f"{letter}axis{trace.get(f'{letter}axis', letter)[1:]}" for letter in "xy"}
+        for axis in axes.values():
+            layout.setdefault(axis, {})
+        if trace["type"] == "bar":  # no grid across bars
+            layout[axes["y" if trace.get("orientation") == "h" else "x"]].setdefault("showgrid", False)
+    for name, axis in layout.items():
+        if name.startswith(("xaxis", "yaxis")):
+            layout[name] = {**AXIS, **axis, "title": {"standoff": 10, **axis.get("title", {})}}
+    layout["shapes"] = [{**shape, "line": {**LINE, **shape.get("line", {})}} for shape in layout["shapes"]]
+    return {"data": in_json(data), "layout": in_json(layout)}
+
+
+def with_layout(figure: Figure, **changes: Any) -> Figure:
+    """Return the figure with changes of its layout; properties that hold others keep what is not changed."""
+    return {**figure, "layout": _merged(figure["layout"], changes)}
+
+
+def _merged(properties: Properties, changes: Properties) -> Properties:
+    both = {
+        name: _merged(properties[name], value)
+        for name, value in changes.items()
+        if isinstance(value, dict) and isinstance(properties.get(name), dict)
+    }
+    return {**properties, **changes, **both}
+
+
+def in_json(value: Any) -> Any:
+    """Return lists and dicts in JSON types; numbers that are missing or infinite are None."""
+    if isinstance(value, dict):
+        return {name: in_json(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [in_json(part) for part in value]
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind == "f" and not np.isfinite(value).all():
+            value, gaps = value.astype(object), ~np.isfinite(value)
+            value[gaps] = None
+        return value.tolist()
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def plotted(figure: Figure) -> PlotlyFigure:
+    """Return plotly's Figure, in no template."""
+    from plotly.graph_objects import Figure as PlotlyFigure
+
+    return PlotlyFigure(with_layout(figure, template="none"))
+
+
+def grid(
+    rows: int, columns: int, titles: Sequence[str] = (), *, title_size: int = 16, **options: Any
+) -> Properties:
+    """Return the layout of a grid of axes; `options` are more of plotly's `make_subplots`."""
+    layout = copy.deepcopy(_grid(rows, columns, len(titles), tuple(options.items())))
+    for annotation, title in zip(layout.get("annotations", ()), titles, strict=True):
+        annotation.update(text=title, font={"size": title_size})
+    return layout
+
+
+@cache
+def _grid(rows: int, columns: int, n_titles: int, options: tuple[tuple[str, Any], ...]) -> Properties:
+    from plotly.subplots import make_subplots
+
+    titles = [str(number) for number in range(n_titles)] or None
+    listed = {name: list(value) if isinstance(value, tuple) else value for name, value in options}
+    drawn: Properties = make_subplots(rows=rows, cols=columns, subplot_titles=titles, **listed).to_dict()
+    return {name: value for name, value in drawn["layout"].items() if name != "template"}
+
+
+def axes(layout: Properties, letter: str) -> list[Properties]:
+    """Return the x or y axes of a grid in the order of its places."""
+    return [axis for name, axis in layout.items() if name.startswith(f"{letter}axis")]
+
+
+def at(place: int) -> Properties:
+    """Return which axes of a grid a trace is drawn on; places count from 1, row by row."""
+    number = "" if place == 1 else place
+    return {"xaxis": f"x{number}", "yaxis": f"y{number}"}
+
+
+def scatter(**trace: Any) -> list[Properties]:
+    """Return markers, lines or texts as a list of one trace, so that figures are sums of traces."""
+    return [{"type": "scatter", **_unfaded(trace)}]
+
+
+def bar(**trace: Any) -> list[Properties]:
+    """Return bars as a list of one trace."""
+    return [{"type": "bar", **_unfaded(trace)}]
+
+
+def heatmap(**trace: Any) -> list[Properties]:
+    """Return coloured cells as a list of one trace."""
+    return [{"type": "heatmap", **trace}]
+
+
+def _unfaded(trace: Properties) -> Properties:
+    """Draw marks that are not clicked as before a click: plotly fades them until the next drawing."""
+    if "marker" not in trace:
+        return trace
+    marker = {"opacity": 1, **trace["marker"]}
+    return {"unselected": {"marker": {"opacity": marker["opacity"]}}, **trace, "marker": marker}
+
+
+def escape(name: str) -> str:
+    """Return a user's name as plotly text: plotly renders some HTML and expands %{...}."""
+    return html.escape(str(name), quote=False).replace("%{", "%\u200b{")
+
+
+def shorten(name: str, length: int = 22) -> str:
+    """Cut a name for an axis."""
+    return name if len(name) <= length else name[: length - 1] + "\u2026"
+
+
+def names_above(data: Sequence[Properties], height: int, **margin: int) -> Properties:
+    """Return a layout that lists the names of traces above the figure, each on a line of its own.
+
+    Side by side they would take as many lines as the width asks for, and plotly find out by drawing twice.
+    """
+    lines = sum(bool(trace.get("showlegend", True)) for trace in data)
+    room = 25 + 21 * lines + round(0.02 * height) if lines > 1 else 12
+    return {"legend": {"orientation": "v"}, "margin": {**margin, "t": room}, "height": height}
+
+
+def unit_axes(
+    data: Sequence[Properties], x_title: str, y_title: str, height: int = 480, *, marked: Sequence[Any] = ()
+) -> Properties:
+    """Return a layout with both axes on [0, 1], their titles, the diagonal, and shapes that mark a place."""
+    return {
+        "shapes": [*marked, DIAGONAL],
+        "xaxis": {"title": {"text": x_title}, "range": [-0.01, 1.01], "dtick": 0.2, "constrain": "domain"},
+        "yaxis": {"title": {"text": y_title}, "range": [-0.02, 1.04], "dtick": 0.2},
+        **names_above(data, height),
+    }
+
+
+def width_of(names: Iterable[str]) -> int:
+    """Pixels that the names of rows take to the left of a figure."""
+    return 24 + round(7.4 * max(map(len, names), default=0))
+
+
+def named_rows(names: Iterable[str], *, margin: Properties | None = None, **axis: Any) -> Properties:
+    """Return a layout with a name at 0, 1, ... of the vertical axis, which has the properties of `axis`."""
+    written = [escape(name) for name in names]
+    ticks = {"tickvals": list(range(len(written))), "ticktext": written, "showgrid": False}
+    return {"margin": {**(margin or {}), "l": width_of(written)}, "yaxis": {**ticks, **axis}}
+
+
+def diagonal(place: int) -> Properties:
+    """Return the diagonal at a place of a grid."""
+    return {**DIAGONAL, **_on(place)}
+
+
+def span(low: float, high: float, *, across: bool = False, place: int | None = None) -> Properties:
+    """Return a shape that marks what was chosen: a span of the x axis or, `across`, of the y axis."""
+    ends = {"x0": 0, "x1": 1, "y0": low, "y1": high} if across else {"x0": low, "x1": high, "y0": 0, "y1": 1}
+    refs = {"xref": "paper", "yref": "y"} if across else {"xref": "x", "yref": "paper"}
+    look = {"fillcolor": OKABE_ITO["orange"], "opacity": 0.18, "line": {"width": 0}, "layer": "below"}
+    return {"type": "rect", **ends, **(refs if place is None else _on(place)), **look}
+
+
+def _on(place: int) -> Properties:
+    axes = at(place)
+    return {"xref": axes["xaxis"], "yref": axes["yaxis"]}
+
+
+def method_colour(position: int) -> str:
+    """Colour of the method at this position, from 0."""
+    return OKABE_ITO[METHOD_COLOURS[position % len(METHOD_COLOURS)]]
+
+
+def faint(colour: str, count: np.ndarray) -> np.ndarray:
+    """Colours of marks with these counts: cells of fewer than `FEW_ROWS` rows are lighter."""
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return np.where(count < FEW_ROWS, f"rgba({red},{green},{blue},0.4)", colour)
+
+
+def interval(
+    value: np.ndarray, lower: np.ndarray, upper: np.ndarray, colour: str, *, width: int = 0
+) -> Properties:
+    """Error bars from `lower` to `upper` around each value, with caps of this width."""
+    ends = {"type": "data", "symmetric": False, "array": upper - value, "arrayminus": value - lower}
+    return {**ends, "color": colour, "thickness": 1 if width else 1.5, "width": width}
+
+
+def share_bars(
+    lower: np.ndarray, upper: np.ndarray, share: np.ndarray, custom: Any, hover: str
+) -> list[Properties]:
+    """Return the grey bars of a reliability diagram: the share of rows between each two edges."""
+    return bar(
+        x=(lower + upper) / 2,
+        y=share,
+        width=(upper - lower) * 0.94,
+        marker={"color": BARS, "line": {"width": 0}},
+        name="share of rows",
+        customdata=custom,
+        hovertemplate=hover + "<extra></extra>",
+    )
+
+
+def count_bars(count: np.ndarray, colour: Any, custom: Any, hover: str, **trace: Any) -> list[Properties]:
+    """Return horizontal bars with their counts written at the end."""
+    return bar(
+        x=count,
+        orientation="h",
+        text=[f"{rows:,}" for rows in count],
+        textposition="outside",
+        cliponaxis=False,
+        marker={"color": colour},
+        customdata=custom,
+        hovertemplate=hover,
+        showlegend=False,
+        **trace,
+    )
+
+
+def plotly_script() -> str:
+    """Return plotly.js as a script element of about 5 MB; a page needs it once, before its figures."""
+    from plotly.offline import get_plotlyjs
+
+    return f"<script>{get_plotlyjs()}</script><script>{PRINTING}</script>"
+
+
+def figure_html(figure: Figure, key: str, alt: str) -> str:
+    """Return a figure as a div and the script that draws it, for a page that needs no network.
+
+    Parameters
+    ----------
+    figure : Figure
+    key : str
+        Distinct letters, digits and hyphens: the div's id.
+    alt : str
+        What is seen, for people who do not see it.
+    """
+    height = int(figure["layout"].get("height", 450))
+    # Inside a script element only "<" could end it; as an escape it means the same in a JSON string.
+    drawn = json.dumps(figure).replace("<", "\\u003c")
+    return (
+        f'<div class="figure" id="{key}" role="img" aria-label="{html.escape(alt)}" '
+        f'style="height:{height}px"></div>\n'
+        f'<script>(f => Plotly.newPlot("{key}", f.data, f.layout, {json.dumps(CONFIG)}))({drawn});</script>'
+    )

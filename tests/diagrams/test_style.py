@@ -1,0 +1,117 @@
+"""What figures share: JSON types, defaults written where they apply, and grids of axes."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from plotly.subplots import make_subplots
+
+from calib.diagrams.style import (
+    AXIS,
+    DIAGONAL,
+    LINE,
+    at,
+    axes,
+    bar,
+    faint,
+    figure,
+    grid,
+    heatmap,
+    names_above,
+    plotted,
+    scatter,
+    theme,
+    with_layout,
+)
+from tests.figures import accepted
+
+
+def test_a_figure_is_made_of_json_types():
+    drawn = figure(
+        scatter(
+            x=np.array([0.1, np.nan, np.inf], dtype=np.float32),
+            y=np.array([1, 2, 3]),
+            marker={"size": np.int64(7)},
+            customdata=[["x", np.float64(1.5)], ["y", np.int64(2)], ("z", None)],
+        )
+        + heatmap(z=np.array([[np.nan, 1.0]]))
+    )
+    assert json.loads(json.dumps(drawn, allow_nan=False)) == drawn
+    marks, cells = drawn["data"]
+    assert marks["x"] == [pytest.approx(0.1), None, None]
+    assert marks["customdata"] == [["x", 1.5], ["y", 2], ["z", None]]
+    assert cells["z"] == [[None, 1.0]]
+
+
+def test_defaults_are_written_where_they_apply():
+    data = scatter(x=[0], y=[0], **at(1)) + bar(x=[1], y=[1], **at(2))
+    line = {"type": "line", "x0": 0, "y0": 0, "x1": 1, "y1": 1, "line": {"width": 3}}
+    look = {"yaxis2": {"title": {"text": "Rows"}, "range": [0, 1]}, "legend": {"y": 1.1}}
+    layout = accepted_layout(figure(data, shapes=[line], **look))
+    assert layout["xaxis"] == {**AXIS, "title": {"standoff": 10}}
+    assert layout["xaxis2"]["showgrid"] is False  # across its bars
+    assert layout["yaxis2"]["title"] == {"text": "Rows", "standoff": 10}
+    assert layout["yaxis2"]["gridcolor"] == AXIS["gridcolor"]
+    assert layout["shapes"] == [{**line, "line": {**LINE, "width": 3}}]
+    assert (layout["legend"]["x"], layout["legend"]["y"]) == (0, 1.1)
+    assert "template" not in layout
+
+
+def accepted_layout(drawn):
+    accepted(drawn)
+    return drawn["layout"]
+
+
+def test_a_theme_changes_text_and_ground_alone():
+    drawn = figure(scatter(x=[0], y=[0]))
+    dark = with_layout(drawn, **theme(dark=True))
+    changed = {name for name, value in dark["layout"].items() if value != drawn["layout"][name]}
+    assert changed == {"font", "paper_bgcolor", "plot_bgcolor"}
+    assert dark["layout"]["font"] == {**drawn["layout"]["font"], **theme(dark=True)["font"]}
+    assert drawn["layout"]["paper_bgcolor"] == theme()["paper_bgcolor"]
+
+
+def test_plotly_gets_the_same_figure_in_no_template_and_checks_it():
+    drawn = figure(scatter(x=[0, 1], y=[1, 0], name="a"), shapes=[DIAGONAL])
+    made = plotted(drawn)
+    assert isinstance(made, go.Figure)
+    written = json.loads(made.to_json())
+    assert written["data"] == drawn["data"]
+    assert {**written["layout"], "template": None} == {**drawn["layout"], "template": None}
+    assert not made.layout.template.layout.to_plotly_json()
+    with pytest.raises(ValueError, match="nonsense"):
+        plotted(figure(scatter(x=[0], y=[0], mode="nonsense")))
+
+
+def test_marks_that_are_not_clicked_stay_as_they_are():
+    traces = scatter(marker={"color": faint("#D55E00", np.array([19, 20]))}) + bar(marker={"opacity": 0.5})
+    traces += scatter(marker={"opacity": 0}, unselected={"marker": {"opacity": 0.1}}) + scatter(mode="lines")
+    marks, bars, squares, line = figure(traces)["data"]
+    assert marks["marker"]["color"] == ["rgba(213,94,0,0.4)", "#D55E00"]
+    assert marks["marker"]["opacity"] == marks["unselected"]["marker"]["opacity"] == 1
+    assert bars["unselected"]["marker"]["opacity"] == 0.5
+    assert squares["unselected"]["marker"]["opacity"] == 0.1
+    assert "unselected" not in line
+
+
+def test_a_grid_is_that_of_plotly():
+    options = {"shared_yaxes": True}
+    layout = grid(2, 2, ("a", "b", "c", "d"), column_widths=(0.7, 0.3), title_size=16, **options)
+    plain = make_subplots(rows=2, cols=2, subplot_titles=list("abcd"), column_widths=[0.7, 0.3], **options)
+    expected = plain.to_dict()["layout"]
+    del expected["template"]
+    assert layout == expected
+    assert axes(layout, "y")[2] is layout["yaxis3"]
+    plain.add_scatter(x=[0], y=[0], row=2, col=1)
+    assert at(3) == {"xaxis": plain.data[0].xaxis, "yaxis": plain.data[0].yaxis}
+    layout["xaxis"]["range"] = [0, 1]
+    assert "range" not in grid(2, 2, ("a", "b", "c", "d"), column_widths=(0.7, 0.3), **options)["xaxis"]
+
+
+def test_names_above_a_figure_have_room():
+    data = scatter(name="a") + scatter(name="b") + scatter(name="c")
+    assert names_above(data + scatter(showlegend=False), 500, r=4)["margin"] == {"r": 4, "t": 25 + 63 + 10}
+    assert names_above(data[:1], 500)["margin"] == {"t": 12}
