@@ -29,16 +29,14 @@ from calib.data.predictions import (
     Predictions,
     TopKPrediction,
     TopLabelPrediction,
+    checked_rows,
     highest_checked,
     score_matrix,
-    weights_of,
-    with_codes,
 )
 from calib.data.validation import (
     as_floats,
     as_groups,
     check_choice,
-    check_class_columns,
     check_columns,
     check_count,
 )
@@ -214,8 +212,11 @@ def with_values(binning: HistogramBinning, values: np.ndarray) -> HistogramBinni
     return other
 
 
-#: Kinds of predictions that know how many classes there are.
-_WITH_CLASSES = (Predictions, TopLabelPrediction, TopKPrediction, MultilabelPrediction)
+def _classes_of(rows: Any) -> int:
+    """Return the number of classes of predictions; refuse a single score per row."""
+    if rows.kind in ("confidence", "binary"):
+        raise InputError(f"proba must be scores of several classes; got a {type(rows).__name__}")
+    return rows.n_classes
 
 
 def _bins_distinct(binary: Any) -> bool:
@@ -353,17 +354,12 @@ class MulticlassToBinary(BaseEstimator):
         LongFitWarning
             Before starting, if the fit takes more than a minute, with an estimate and advice.
         """
-        y, proba = with_codes(y, proba)
+        y, scores = checked_rows(y, proba, "proba")
+        n_classes = _classes_of(scores)
+        weights = scores.sample_weight if sample_weight is None else sample_weight
         binary = self.binary_calibrator
-        by_counts = _bins_distinct(binary) and weights_of(proba, sample_weight) is None
-        by_columns = by_counts and self.notion == "class-wise"
-        by_rows = by_counts and self.bins_top_alone and isinstance(proba, (Predictions, np.ndarray))
-        if isinstance(proba, _WITH_CLASSES):
-            scores: Any = proba
-        else:  # the highest scores are checked when they are found
-            scores = as_floats(proba, ndim=2, what="proba") if by_rows else score_matrix(proba, "proba")
-            check_class_columns(scores, "proba")
-        n_classes = scores.n_classes if isinstance(scores, _WITH_CLASSES) else scores.shape[1]
+        by_counts = _bins_distinct(binary) and weights is None
+        by_rows = self.bins_top_alone and isinstance(scores, Predictions)
         shape = self.shape_for(n_classes)
         if isinstance(scores, MultilabelPrediction) and self.normalize:
             raise InputError(
@@ -380,7 +376,7 @@ class MulticlassToBinary(BaseEstimator):
         for name in ("groups_", "by_class_", "everyone_", "shrunk_"):
             self.__dict__.pop(name, None)
         needed = self.least_points
-        if by_columns or by_rows:
+        if by_counts and (by_rows or self.notion == "class-wise"):
             self._grouped(groups, len(scores))
             return self._fit_by_counts(y, scores, shape, binary)
         if self.has_groups:

@@ -36,6 +36,7 @@ from calib.data.validation import (
     as_finite,
     as_floats,
     as_labels,
+    as_matrix,
     as_names,
     as_outcomes,
     as_scores,
@@ -46,7 +47,7 @@ from calib.data.validation import (
     check_share,
     column_names,
     label_codes,
-    n_axes,
+    opened,
     plain,
 )
 
@@ -926,12 +927,13 @@ def with_codes(values: Any, scores: Any) -> tuple[Any, Any]:
     InputError
         If the two are swapped, or a name is no class.
     """
-    check_order(values, scores)
+    of_matrix = False
     if isinstance(scores, Announcement):
-        names = scores.class_names if scores.kind in ("vectors", "top-label", "top-k") else None
+        names = scores.class_names if isinstance(scores, (Predictions, _OfLists)) else None
     else:
-        names, scores = column_names(scores), plain(scores)
-    of_matrix = names is None and not isinstance(scores, Announcement) and n_axes(scores) == 2
+        check_order(values, scores)
+        names, scores = opened(scores)
+        of_matrix = names is None and np.ndim(scores) == 2 and np.shape(scores)[1] != 1
     if values is None or (names is None and not of_matrix):
         return values, scores
     given = np.asarray(plain(values))
@@ -942,6 +944,29 @@ def with_codes(values: Any, scores: Any) -> tuple[Any, Any]:
     if isinstance(scores, (TopLabelPrediction, TopKPrediction)):
         names = tuple(dict.fromkeys((*names, *np.unique(given.astype(str)).tolist())))
     return label_codes(given, names), scores
+
+
+def checked_rows(values: Any, scores: Any, what: str) -> tuple[Any, Announcement]:
+    """Return `with_codes`, the scores as predictions that need no further check.
+
+    Those of a matrix share its memory, know the highest score of each row, and need not sum to 1 in a row.
+
+    Raises
+    ------
+    InputError
+        If scores that are no predictions are no (n, L) matrix of values in [0, 1], or as for `with_codes`.
+    """
+    values, scores = with_codes(values, scores)
+    if isinstance(scores, Announcement):
+        return values, scores
+    matrix = as_matrix(scores, what)
+    label, confidence, checked = highest_and_checked(matrix)
+    if not checked:
+        matrix = as_scores(matrix, ndim=2, what=what)
+        label, confidence = highest(matrix)
+    names = tuple(str(code) for code in range(matrix.shape[1]))
+    top = read_only(label), read_only(confidence)
+    return values, Predictions._of(proba=matrix.view(), class_names=names, _top=top)
 
 
 def weighted_rows(values: Any, scores: Any, sample_weight: Any) -> tuple[Any, Any, np.ndarray | None]:

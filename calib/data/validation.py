@@ -38,6 +38,11 @@ def column_names(values: Any) -> tuple[str, ...] | None:
     return tuple(names)
 
 
+def opened(values: Any) -> tuple[tuple[str, ...] | None, Any]:
+    """Return `column_names` and what is `plain` of scores."""
+    return column_names(values), plain(values)
+
+
 def n_axes(values: Any) -> int:
     """Return 1 for one value per row, (n,) or a column (n, 1), else the number of dimensions."""
     shape = np.shape(values)
@@ -105,6 +110,11 @@ def check_class_columns(matrix: np.ndarray, what: str) -> np.ndarray:
             "For a binary score p pass the two columns [1 - p, p]."
         )
     return matrix
+
+
+def as_matrix(values: Any, what: str) -> np.ndarray:
+    """Return a float32 or float64 matrix of at least 2 columns, whose values were not looked at, or raise."""
+    return check_class_columns(as_floats(values, ndim=2, what=what), what)
 
 
 def check_columns(matrix: np.ndarray, n_classes: int) -> np.ndarray:

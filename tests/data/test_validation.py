@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import io
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,9 @@ import calib
 from calib import (
     BinaryPrediction,
     ConfidencePrediction,
+    HistogramBinning,
     InputError,
+    IsotonicCalibration,
     MulticlassToBinary,
     Predictions,
     TemperatureScaling,
@@ -23,6 +26,7 @@ from calib import (
 )
 from calib.calibrators.catalogue import BINARY, VECTOR, Method
 from calib.cli.parser import main
+from calib.data import validation
 from calib.diagrams.imbalance import class_binning, plan_bins
 from tests.populations import population
 
@@ -172,3 +176,25 @@ def test_a_column_of_ones_is_no_vector_of_a_single_class():
     """Its rows sum to 1, as vectors do: the kernel test of vectors must not be among the tests."""
     tests = calib.calibration_tests(HAPPENED, np.ones((N, 1)))
     assert [one.test for one in tests] == ["kuiper", "ks", "spiegelhalter"]
+
+
+@pytest.mark.parametrize("notion", ["confidence", "top-label", "class-wise", "top-k-label"])
+@pytest.mark.parametrize("binary", [HistogramBinning(), IsotonicCalibration()], ids=["binning", "isotonic"])
+def test_a_matrix_is_checked_once_in_a_fit(notion, binary):
+    """Swapped arguments, names of columns, numbers: validation sees the matrix for these alone."""
+    generator = np.random.default_rng(0)
+    matrix, labels = generator.dirichlet(np.ones(4), 500), generator.integers(0, 4, 500)
+    callers = []
+
+    def watch(frame, event, argument):
+        code, caller = frame.f_code, frame.f_back
+        given = [frame.f_locals.get(name) for name in code.co_varnames[: code.co_argcount]]
+        if event == "call" and code.co_filename == validation.__file__ != caller.f_code.co_filename:
+            callers.extend(caller.f_code.co_name for one in given if one is matrix)
+
+    sys.setprofile(watch)
+    try:
+        MulticlassToBinary(binary, notion=notion).fit(matrix, labels)
+    finally:
+        sys.setprofile(None)
+    assert callers == ["with_codes", "with_codes", "checked_rows"]
