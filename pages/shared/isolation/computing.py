@@ -16,20 +16,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from calib.answers import Cut, slice_gaps, slices
+from calib.answers import slice_gaps, slices
 from calib.answers.advice import choose_points_per_bin, recommend
 from calib.answers.calibrated import calibrated_scores, fit_on, vector_losses
 from calib.answers.change import change
 from calib.answers.summary import summarize, summary_intervals
 from calib.base.parallel import WORKERS
 from calib.calibrators.effort import fit_seconds
-from calib.data.kinds import kind_of
 from calib.data.notions import TOP_NOTIONS
 from calib.data.predictions import Announcement
 from calib.diagrams.bin_sweep import ece_sweep
 from calib.diagrams.classes import class_table
 from calib.diagrams.imbalance import class_binning, plan_bins
-from calib.diagrams.refits import binned_sweeps, keeps_classes
+from calib.diagrams.refits import binned_sweeps
 from calib.diagrams.scheme_comparison import compare_schemes
 from calib.diagrams.validity import validity_curve
 from calib.evidence.binning import BinaryProblems
@@ -43,7 +42,6 @@ from calib.stats.debiased import smooth_ece, sweep_ece
 from calib.stats.differences import paired_difference
 from calib.stats.floors import canonical_noise_floors, noise_floors, problem_floors
 from calib.stats.intervals import measure_interval
-from calib.stats.measures import MEASURES
 from pages.shared.isolation.objects import Packer, n_bytes, unpack
 from pages.shared.isolation.process import LOST, Pool, Worker
 
@@ -85,147 +83,59 @@ def _seconds_to_fit(
     calibrator: Any, calibration: Announcement, evaluation: Announcement, groups: Any = None
 ) -> float:
     """Estimate the time of `fit`: reading the rows, and what `calib.calibrators.effort` knows."""
-    top_only = getattr(calibrator, "notion", "") in TOP_NOTIONS
     megabytes = (calibration.n_bytes + evaluation.n_bytes) / 1e6
+    reading = PASSES if getattr(calibrator, "notion", "") in TOP_NOTIONS else 7 * PASSES
     n_classes = calibration.n_scores // calibration.n_samples
-    return (
-        fit_seconds(calibrator, calibration.n_samples, n_classes)
-        + (0.0004 if top_only else 0.007) * megabytes
-    )
-
-
-def _seconds_to_slice(labels: np.ndarray, scores: Any, cuts: list[Cut], **options: Any) -> float:
-    """Estimate the time of `slices`, which grows with rows and groups."""
-    return sum(5e-6 * len(cut.code) * (1.0 + len(cut.groups) / 200) for cut in cuts)
-
-
-def _by_root_of_rows(seconds: float) -> Callable[..., float]:
-    """Estimate the time of what redraws or bins: so many seconds for 10,000 rows, twice for 40,000."""
-
-    def estimate(*arguments: Any, **options: Any) -> float:
-        rows = max(getattr(one, "n_samples", 0) for one in arguments)
-        return seconds * (rows / 10_000) ** 0.5
-
-    return estimate
-
-
-def _seconds_to_bound(labels: np.ndarray, scores: Any, key: str, **options: Any) -> float:
-    """Estimate the time of `measure_interval`: of an error by its entries, else by rows and scores."""
-    if MEASURES[key].is_error:
-        return 4e-8 * len(scores.scores)
-    return 1.5e-7 * len(labels) + 3e-4 * n_bytes(scores) / 1e6
-
-
-def _seconds_to_summarize(labels: Any, scores: Any, **options: Any) -> float:
-    """Estimate the time of `summarize`: of rows, which are sorted, and of scores, which are read.
-
-    Where several classes can be true, the scores of all are sorted.
-    """
-    megabytes = n_bytes(scores) / 1e6
-    if kind_of(scores).name == "multilabel":
-        return 0.03 * megabytes
-    passes = 2 if options.get("class_wise", True) else 1
-    return 1.5e-7 * len(labels) + 7e-4 * passes * megabytes
-
-
-def _seconds_to_test(labels: Any, scores: Any, **options: Any) -> float:
-    """Estimate the time of `calibration_tests`: by the redraws of problems, or the pairs of rows."""
-    if isinstance(scores, BinaryProblems):
-        distinct = len(scores.tie_starts)
-        return 1.5e-5 * distinct if distinct <= MOST_REDRAWN else 5e-8 * scores.n_samples
-    return _by_root_of_rows(0.7)(scores)
-
-
-def _seconds_to_redraw(
-    y_true: Any,
-    problems: BinaryProblems,
-    measures: Any,
-    *,
-    n_bins: int = 15,
-    strategy: Any = "uniform",
-    **options: Any,
-) -> float:
-    """Estimate the time of `noise_floors`: of all entries, and of those that are drawn, in small cells."""
-    entries = len(problems.scores)
-    cells = len(problems.tie_starts) if strategy == "discrete" else problems.n_problems * n_bins
-    return 2e-6 * min(entries, 250 * cells) + 1.5e-8 * entries
-
-
-def _by_problems(seconds: float, of_entries: float) -> Callable[..., float]:
-    """Estimate the time of what takes so many seconds for each binary problem, and for each entry."""
-
-    def estimate(y_true: Any, problems: BinaryProblems, **options: Any) -> float:
-        return seconds * problems.n_problems + of_entries * len(problems.scores)
-
-    return estimate
-
-
-def _seconds_to_refit(
-    calibrator: Any, calibration: Any, evaluation: Announcement, *, notions: Any = TOP_NOTIONS, **options: Any
-) -> float:
-    """Estimate the time of `binned_sweeps`, by the entries of the problems of each notion.
-
-    Where rows keep their classes they are sorted once, and the bins of classes are what takes long.
-    """
-    n_classes = evaluation.n_scores / evaluation.n_samples
-    if keeps_classes(calibrator, calibration, evaluation, notions):
-        return 2.2e-7 * (evaluation.n_samples + calibration.n_samples) + 1e-3 * n_classes
-    claims = sum(1.0 if notion in TOP_NOTIONS else n_classes for notion in notions)
-    return 2e-6 * (evaluation.n_samples + calibration.n_samples) * claims
-
-
-def _seconds_to_compare(labels: np.ndarray, proba: np.ndarray, n_samples: int, **options: Any) -> float:
-    """Estimate the time of `kernel_test`: of the pairs of rows, and of the scores."""
-    return 2.5e-5 * len(labels) + 0.002 * n_bytes(proba) / 1e6
+    return fit_seconds(calibrator, calibration.n_samples, n_classes) + reading * megabytes
 
 
 def _seconds_to_recommend(rows: Announcement, labels: Any, **options: Any) -> float:
-    """Estimate the time of `recommend`: of the whole catalogue minutes, of a few methods seconds."""
-    tried = min(options.get("max_rows") or rows.n_samples, rows.n_samples)
-    megabytes = rows.n_bytes / 1e6 * tried / rows.n_samples
-    if options.get("methods") is None:
-        return 10.0 + 10.0 * megabytes
-    n_classes = rows.n_scores / rows.n_samples
-    return 0.1 + len(options["methods"]) * tried * (1e-6 + 1e-7 * n_classes)
+    """Estimate the time of `recommend`: the whole catalogue, or a few methods."""
+    return MINUTES if options.get("methods") is None else SEARCHES * rows.n_bytes / 1e6
 
 
-#: What can be computed, and about how many seconds of one processor a megabyte of arguments takes, or a
-#: function of the arguments that gives the seconds; measured with 500 x 3 to 500,000 x 10 scores.
+def _seconds_to_redraw(
+    y_true: Any, problems: BinaryProblems, measures: Any, *, strategy: Any = "uniform", **options: Any
+) -> float:
+    """Estimate the time of `noise_floors`: of all entries, and of those that are drawn, in small cells."""
+    entries = len(problems.scores)
+    cells = problems.n_problems * options.get("n_bins", 15)
+    if strategy == "discrete":
+        cells = len(problems.tie_starts)
+    return 1.5e-8 * entries + 2e-6 * min(entries, 250 * cells)
+
+
+def _seconds_to_compare(labels: Any, scores: Any, *arguments: Any, **options: Any) -> float:
+    """Estimate the time of tests that compare pairs, or redraw outcomes: not of many distinct scores."""
+    if isinstance(scores, BinaryProblems):
+        redrawn = len(scores.tie_starts)
+        return PAIRS * redrawn if redrawn <= MOST_REDRAWN else 0.0
+    return PAIRS * len(scores)
+
+
+#: Seconds of one processor for each megabyte of arguments: of what goes over rows a few times, of what sorts,
+#: refits or redraws outcomes, and of what does so for many candidates. Measured with 1,000 x 3, 100,000 x 10
+#: and 20,000 x 300 scores: most functions take a third to three times of it.
+PASSES, REDRAWS, SEARCHES = 0.001, 0.04, 0.2
+#: Seconds for each row of tests, and seconds of what takes long at any size.
+PAIRS, MINUTES = 2.5e-5, 30.0
+#: What can be computed, and its rate or a function of the arguments that gives the seconds.
 FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = {
-    function.__name__: (function, seconds)
-    for function, seconds in (
-        (binned_sweeps, _seconds_to_refit),
-        (calibrated_scores, 0.01),
-        (calibration_band, 0.02),
-        (calibration_slope, _by_problems(0.0, 2.5e-7)),
-        (calibration_tests, _seconds_to_test),
-        (canonical_noise_floors, 0.008),
-        (change, 0.4),
-        (choose_points_per_bin, _by_root_of_rows(0.8)),
-        (class_binning, 0.02),
-        (class_table, 0.03),
-        (compare_schemes, 0.013),
-        (ece_sweep, 0.01),
-        (fit, _seconds_to_fit),
-        (kernel_test, _seconds_to_compare),
-        (measure_interval, _seconds_to_bound),
-        (noise_floors, _seconds_to_redraw),
-        (problem_floors, 0.1),
-        (paired_difference, 0.01),
-        (paired_interval, 0.4),
-        (plan_bins, 0.1),
-        (recommend, _seconds_to_recommend),
-        (slice_gaps, 0.5),
-        (slices, _seconds_to_slice),
-        (smooth_ece, _by_problems(1e-4, 1.3e-8)),
-        (summarize, _seconds_to_summarize),
-        (summary_intervals, 0.3),
-        (sweep_ece, _by_problems(6e-5, 1e-8)),
-        (validity_curve, 0.005),
-        (vector_losses, 0.001),
-        (write_report, 5.0),
-        (write_table, 0.3),
+    function.__name__: (function, cost)
+    for cost, functions in (
+        (PASSES, (calibrated_scores, measure_interval, paired_interval, smooth_ece, summarize)),
+        (PASSES, (sweep_ece, validity_curve, vector_losses)),
+        (REDRAWS, (binned_sweeps, calibration_band, calibration_slope, canonical_noise_floors, change)),
+        (REDRAWS, (class_binning, class_table, compare_schemes, ece_sweep)),
+        (REDRAWS, (paired_difference, plan_bins, problem_floors, slice_gaps, slices, summary_intervals)),
+        (SEARCHES, (choose_points_per_bin, write_table)),
+        (_seconds_to_fit, (fit,)),
+        (_seconds_to_recommend, (recommend,)),
+        (_seconds_to_redraw, (noise_floors,)),
+        (_seconds_to_compare, (calibration_tests, kernel_test)),
+        (lambda *_, **__: MINUTES, (write_report,)),
     )
+    for function in functions
 }
 
 

@@ -128,8 +128,7 @@ def test_a_refusal_is_that_of_the_function():
 def test_size_decides_where():
     assert Job(noise_floors, (None, TOP, ERROR), {}).is_short
     wide = LABELS[:1].repeat(50_000), np.broadcast_to(np.float32(0.001), (50_000, 1_000))
-    assert Job(calib.summarize, wide, {"class_wise": False}).is_short
-    assert not Job(calib.summarize, wide, {"class_wise": True}).is_short
+    assert Job(calib.summarize, wide, {}).is_short  # it takes as long as to send 200 MB
     rare = calib.reduce_to_binary(np.zeros(3_000, dtype=int), np.full((3_000, 100), 0.01), "class-wise")
     assert not Job(noise_floors, (None, rare, ERROR), {}).is_short
     assert Job(calib.sweep_ece, (None, rare), {}).is_short
@@ -140,6 +139,9 @@ def test_size_decides_where():
     assert n_bytes({"a": (many, [many])}) == many.nbytes + 1 + 16 + 8
     assert Job(calib.recommend, (ROWS, LABELS), {"methods": {"TL-HB": HISTOGRAM}}).is_short
     assert Job(calib.recommend, (ROWS, LABELS), {}).seconds > computing.LONG
+    distinct = calib.reduce_to_binary(np.zeros(20_000), np.linspace(0, 1, 20_000), "confidence")
+    assert not Job(calib.calibration_tests, (None, distinct), {}).is_short
+    assert Job(calib.calibration_tests, (LABELS, ROWS), {}).is_short
 
 
 @pytest.fixture(scope="module")
