@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from calib.files.readers.tables import (
     as_float_column,
     as_text,
     check_words,
+    repeated,
     table_from_columns,
     whole_column,
 )
@@ -47,10 +49,11 @@ def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make the dict of a JSON object; a name that it gives twice is refused."""
     record = dict(pairs)
     if len(record) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        values = ", ".join(repr(value)[:40] for name, value in pairs if name == twice)
-        raise InputError(f"{twice[:60]!r} is there twice in one JSON object, with {values}; keep one of them")
+        twice = repeated(name for name, _ in pairs) or ""
+        values = islice((repr(value)[:40] for name, value in pairs if name == twice), 2)
+        raise InputError(
+            f"{twice[:60]!r} is there twice in one JSON object, with {', '.join(values)}; keep one of them"
+        )
     return record
 
 
@@ -59,7 +62,7 @@ def _table_of_json(content: Any, limits: Limits) -> Table:
         limits.check_rows(len(content))
         names = list(dict.fromkeys(name for row in content for name in row))
         limits.check_columns(len(names))
-        limits.check_expanded(len(content) * len(names) * 8, limits.expanded_bytes)
+        limits.check_filled(len(content) * len(names), sum(map(len, content)))
         lists = {name: [row.get(name) for row in content] for name in names}
     elif isinstance(content, list) and content and all(isinstance(row, list) for row in content):
         objects = any(isinstance(one, dict) for row in content for one in row)
@@ -78,14 +81,16 @@ def _table_of_json(content: Any, limits: Limits) -> Table:
 def table_of_lists(lists: Mapping[str, Sequence[Any]], format: str, limits: Limits) -> Table:
     """Make a table of columns of JSON values; lists and objects in cells become columns of their own."""
     if len({len(values) for name, values in lists.items() if normalised(name) not in CLASS_NAMES}) == 1:
-        lists = flattened(lists)
+        lists = flattened(lists, limits)
         limits.check_columns(len(lists))
         limits.check_expanded(8 * sum(map(len, lists.values())), limits.expanded_bytes)
     columns: dict[str, np.ndarray] = {}
     matrices: dict[str, np.ndarray] = {}
     for name, values in lists.items():
         limits.check_rows(len(values))
-        if values and all(isinstance(value, list) for value in values):
+        if isinstance(values, np.ndarray):
+            columns[name] = values
+        elif values and all(isinstance(value, list) for value in values):
             width = {len(value) for value in values}
             if len(width) != 1 or not width <= set(range(1, limits.columns + 1)):
                 raise InputError(f"{name!r} holds lists of different lengths; give one number per class")

@@ -72,6 +72,13 @@ def wide(table: Table) -> Table:
     return table
 
 
+def _check_size(n_rows: int, n_classes: int) -> None:
+    if n_rows * n_classes > MOST_CELLS:
+        raise InputError(
+            f"the long table makes {n_rows:,} rows x {n_classes:,} classes; write a matrix as NPZ or Parquet"
+        )
+
+
 def _class_columns(table: Table, word: dict[str, str]) -> list[str]:
     """Columns that may hold the class of a line: those with such a name first."""
     first = [name for name in word if word[name] in CLASS_COLUMNS]
@@ -92,15 +99,13 @@ def _spread(
     values = np.asarray(table.columns[score], dtype=np.float64)
     n_rows, size = len(first), len(classes)
     per_row = np.bincount(at)
-    names = [one for one in classes_in(np.array(classes, dtype=object)) if one in classes]
+    known = set(classes)
+    names = [one for one in classes_in(np.array(classes, dtype=object)) if one in known]
     rank_of = {one: position for position, one in enumerate(names)}
     columns: dict[str, np.ndarray] = {}
     further, true = _labels(table, word, roles, at, codes, classes)
     if (per_row == size).all() or (np.abs(sums - 1.0) <= SUM_TOLERANCE).all():
-        if n_rows * size > MOST_CELLS:
-            raise InputError(
-                f"the long table makes {n_rows:,} rows x {size:,} classes; write a matrix as NPZ or Parquet"
-            )
+        _check_size(n_rows, size)
         matrix = np.zeros((n_rows, size))
         matrix[at, np.array([rank_of[one] for one in classes])[codes]] = values
         head = {"logits": "logit", "log_probabilities": "logprob"}.get(scale_of(word[score]), "p")
@@ -155,6 +160,7 @@ def _labels(
             labels = np.full(len(counts), "(another class)", dtype=object)
             labels[at[true]] = np.array(classes, dtype=object)[codes[true]]
             return rest, {name: labels}
+        _check_size(len(counts), len(classes))
         each = np.zeros((len(counts), len(classes)), dtype=np.int64)
         each[at[true], codes[true]] = 1
         return rest, {f"true({one})": each[:, position] for position, one in enumerate(classes)}

@@ -27,6 +27,8 @@ from calib.files.readers.column_names import (
     words_of,
 )
 from calib.files.readers.score_columns import PREFIX
+from calib.files.readers.source import Limits
+from calib.files.readers.tables import repeated
 
 #: Keys of a class and of its score in objects such as {"label": "cat", "score": 0.9}.
 CLASS_KEYS = ("label", "class", "class_name", "name", "category", "answer", "token_str", "prediction", "id")
@@ -51,7 +53,7 @@ Cells = Sequence[Any]
 Ranked = tuple[list[list[str]], list[list[float]]]
 
 
-def flattened(lists: Mapping[str, Cells]) -> dict[str, Cells]:
+def flattened(lists: Mapping[str, Cells], limits: Limits) -> dict[str, Cells]:
     """Return columns without lists and objects in their cells, but for lists of equally many numbers.
 
     Scores of all classes become the columns ``name[class]``, the highest classes ``label_1``, ``score_1``,
@@ -71,7 +73,7 @@ def flattened(lists: Mapping[str, Cells]) -> dict[str, Cells]:
     unfolded: dict[str, str] = {}
     taken, ranked = _ranked_lists(columns)
     for name, (names, scores) in ranked.items():
-        found, listed = _by_class(name, names, scores)
+        found, listed = _by_class(name, names, scores, limits)
         classes = classes or listed
         if listed or "label_1" not in flat:
             flat |= found
@@ -83,7 +85,7 @@ def flattened(lists: Mapping[str, Cells]) -> dict[str, Cells]:
         elif (single := _single_values(cells)) is not None:
             flat[name] = single
         elif (normalised(name) in LABEL_NAMES or name == _tags(columns, classes, taken)) and (
-            sets := _true_sets(name, cells, columns, classes)
+            sets := _true_sets(name, cells, columns, classes, limits)
         ) is not None:
             flat |= sets
         elif _numbers_alike(cells) or (normalised(name) in SCORED and _all_numbers(cells)):
@@ -342,7 +344,7 @@ def _of_pairs(cells: Cells, keys: tuple[str, str]) -> Ranked | None:
 
 
 def _by_class(
-    name: str, names: list[list[str]], scores: list[list[float]]
+    name: str, names: list[list[str]], scores: list[list[float]], limits: Limits
 ) -> tuple[dict[str, Cells], list[str]]:
     """Return columns of scores by class, and the classes; or of ranks, and no classes.
 
@@ -350,23 +352,23 @@ def _by_class(
     row leaves out are 0 then.
     """
     for row, listed in enumerate(names):
-        if len(set(listed)) < len(listed):
-            twice = next(one for one in listed if listed.count(one) > 1)
+        if (twice := repeated(listed)) is not None:
             raise InputError(f"row {row} of {name[:60]!r} names the class {twice[:60]!r} twice; give it once")
     classes = list(dict.fromkeys(one for listed in names for one in listed))
     complete = all(len(listed) == len(classes) for listed in names)
     sums = all(not row or (abs(math.fsum(row) - 1.0) <= SUM_TOLERANCE and min(row) >= 0.0) for row in scores)
     if len(classes) > 1 and (complete or sums):
-        tables = [dict(zip(*pair, strict=True)) for pair in zip(names, scores, strict=True)]
-        missing = [None if not table else 0.0 for table in tables]
+        limits.check_columns(len(classes))
+        limits.check_filled(len(classes) * len(names), sum(map(len, names)))
+        column_of = {one: place for place, one in enumerate(classes)}
+        table = np.zeros((len(classes), len(names)))
+        for row, (listed, values) in enumerate(zip(names, scores, strict=True)):
+            table[[column_of[one] for one in listed] or slice(None), row] = values or np.nan
         match = PREFIX.fullmatch(f"{name}[x]")
         of_logarithms = "logprob" in normalised(name).replace("_", "")
         word = name if match is not None and match["word"] == name else "score"
         word = "logprob" if of_logarithms else word
-        return {
-            f"{word}[{one}]": [table.get(one, other) for table, other in zip(tables, missing, strict=True)]
-            for one in classes
-        }, classes
+        return {f"{word}[{one}]": table[place] for one, place in column_of.items()}, classes
     return ranked_columns(names, scores), []
 
 
@@ -393,7 +395,7 @@ def ranked_columns(names: Sequence[Sequence[str]], scores: Sequence[Sequence[flo
 
 
 def _true_sets(
-    name: str, cells: Cells, columns: Mapping[str, Cells], classes: Sequence[str]
+    name: str, cells: Cells, columns: Mapping[str, Cells], classes: Sequence[str], limits: Limits
 ) -> dict[str, Cells] | None:
     """Return whether each class is true, of lists of true classes; None if these are something else."""
     if not _are_lists(cells, (str, int)) or _several_true(cells):
@@ -405,10 +407,18 @@ def _true_sets(
         codes = {one for cell in cells for one in cell or ()}
         if not width or not all(type(one) is int and 0 <= one < width for one in codes):
             return None
-        return {name: [[int(code in (cell or ())) for code in range(width)] for cell in cells]}
+        return {
+            name: [[int(code in true) for code in range(width)] for true in (set(c or ()) for c in cells)]
+        }
     sets = [{str(one) for one in cell or ()} for cell in cells]
     every = list(dict.fromkeys([*classes, *(one for each in sets for one in sorted(each))]))
-    return {f"true[{one}]": [int(one in each) for each in sets] for one in every}
+    limits.check_columns(len(every))
+    limits.check_filled(len(every) * len(sets), len(classes) + sum(map(len, sets)))
+    column_of = {one: place for place, one in enumerate(every)}
+    table = np.zeros((len(every), len(sets)), dtype=np.int64)
+    for row, each in enumerate(sets):
+        table[[column_of[one] for one in each], row] = 1
+    return {f"true[{one}]": table[place] for one, place in column_of.items()}
 
 
 def _unfolded(name: str, cells: Cells) -> dict[str, Cells]:

@@ -14,6 +14,9 @@ from typing import Any, BinaryIO
 from calib.base.exceptions import InputError
 from calib.files.readers.archives import refuse_damage
 
+#: Bytes of a gzip file that are expanded at a time; what is left of a piece is copied for each member.
+PIECE = 1 << 14
+
 #: Called with the share done (0..1) and a few words about the step.
 Progress = Callable[[float, str], None]
 
@@ -62,6 +65,15 @@ class Limits:
             raise InputError(
                 f"the file has {n_columns:,} columns, more than {self.columns:,} (limit columns); "
                 "keep one column per class"
+            )
+
+    def check_filled(self, cells: int, given: int) -> None:
+        """Refuse tables of nearly nothing but missing cells, which grow with the square of a file."""
+        self.check_expanded(8 * cells, self.expanded_bytes)
+        if cells > self.expansion * max(given, 10_000):
+            raise InputError(
+                f"the file gives {given:,} values for a table of {cells:,} cells, fewer than one in "
+                f"{self.expansion} (limit expansion); give every row the same names, or a matrix as NPZ"
             )
 
     def check_expanded(self, expanded: int, stored: int) -> None:
@@ -179,7 +191,7 @@ class Expander:
         while missing > 0:
             assert self._inflate is not None
             if not self._waiting:
-                self._waiting = self._file.read(1 << 18)
+                self._waiting = self._file.read(PIECE)
                 if not self._waiting:
                     if not self._inflate.eof:
                         raise InputError("the gzip file is cut short: its end is missing; copy it again")

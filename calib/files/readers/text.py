@@ -10,7 +10,7 @@ import re
 import threading
 import weakref
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +32,7 @@ NULLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "NAN", "null", "NULL", "N
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)
 #: By decimal sign, cells in which the other sign may separate thousands: 1,234 is 1234 or 1.234.
 THOUSANDS = {
-    mark: re.compile(rf"\s*[+-]?[1-9]\d{{0,2}}(\{other}\d{{3}})+\s*%?\s*", re.ASCII)
+    mark: re.compile(rf"[+-]?[1-9]\d{{0,2}}(\{other}\d{{3}})+\s*%?", re.ASCII)
     for mark, other in ((".", ","), (",", "."))
 }
 #: Seconds to wait until pyarrow lets go of a file; it takes less than a millisecond.
@@ -57,16 +57,19 @@ class Dialect:
 class Lines(Expander):
     """Text of a file without blanks after its last line break: pyarrow would take them for one more row."""
 
-    _blanks = b""
+    def __init__(self, file: BinaryIO, stored: int, limits: Limits) -> None:
+        super().__init__(file, stored, limits)
+        self._blanks: list[bytes] = []
 
     def read(self, n_bytes: int) -> bytes:
         """Return up to `n_bytes` and the blanks held back before; empty at the end."""
         while chunk := super().read(n_bytes):
-            data = self._blanks + chunk
-            last = data[max(data.rfind(b"\n"), data.rfind(b"\r")) + 1 :]
-            self._blanks = last if last.isspace() else b""
-            if len(data) > len(self._blanks):
-                return data[: len(data) - len(self._blanks)]
+            begin = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1
+            end = begin if chunk[begin:].isspace() else len(chunk)
+            data = b"".join([*self._blanks, chunk[:end]]) if end else b""
+            self._blanks = [chunk[end:]] if end else [*self._blanks, chunk]
+            if data:
+                return data
         return b""
 
 
@@ -134,7 +137,9 @@ def _sniff(text: str, encoding: str) -> Dialect:
     rows = rows[: max(20, SNIFFED_CELLS // len(rows[0]))]
     body = rows[1:] or rows
     cells = [cell for row in body[:50] for cell in row]
-    commas = sum("," in cell and _is_number(cell) and not THOUSANDS["."].fullmatch(cell) for cell in cells)
+    commas = sum(
+        "," in cell and _is_number(cell) and not THOUSANDS["."].fullmatch(cell.strip()) for cell in cells
+    )
     points = sum("." in cell and _is_number(cell) for cell in cells)
     decimal = "," if commas > points else "."
     header = _has_header(rows)
@@ -290,7 +295,7 @@ def _refuse_thousands(column: pa.ChunkedArray, decimal: str, name: str) -> None:
     other = "," if decimal == "." else "."
     with_mark = column.filter(pc.match_substring(column, other).fill_null(False))
     for cell in pc.unique(with_mark).to_pylist():
-        if THOUSANDS[decimal].fullmatch(cell):
+        if THOUSANDS[decimal].fullmatch(cell.strip()):
             row = pc.index(column, pa.scalar(cell, pa.string())).as_py()
             raise InputError(
                 f"column {name[:60]!r} holds {cell.strip()!r} in row {row}, which is thousands or has a "

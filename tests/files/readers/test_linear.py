@@ -1,0 +1,110 @@
+"""Time linear in bytes: four times the file takes about four times as long, read or refused."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gzip
+import io
+import json
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calib import InputError, check
+from tests.written import bytes_of
+
+#: Four times the size is 16 times the time if that is quadratic; shorter times are not compared.
+RATIO, SECONDS = 10.0, 0.2
+
+
+def csv_of(*rows):
+    file = io.StringIO()
+    csv.writer(file).writerows([["cat", "dog", "label"], *rows])
+    return file.getvalue().encode()
+
+
+def frame(n, width=3):
+    scores = np.random.default_rng(0).dirichlet(np.ones(width), n)
+    return pd.DataFrame(scores, columns=[f"c{j}" for j in range(width)]).assign(label="c0")
+
+
+def records(*rows):
+    return json.dumps(rows).encode()
+
+
+def long_lines(n, times=1):
+    lines = "".join(f"{i},k{i},{1 / times},1\n" for i in range(n) for _ in range(times))
+    return ("sample,class,score,correct\n" + lines).encode()
+
+
+#: By name, a file that grows with n, and n: most of them were once read in quadratic time.
+FILES = {
+    "csv": (lambda n: frame(n).to_csv(index=False).encode(), 5_000),
+    "csv of many columns": (lambda n: frame(3, n).to_csv(index=False).encode(), 500),
+    "csv of one line": (lambda n: b"a" * n, 2_000_000),
+    "csv of blank lines": (lambda n: b"\n" * n + csv_of(["0.1", "0.9", "a"]), 50_000),
+    "csv, blanks before a line break": (lambda n: csv_of(["0.1", "0.9", f"a{' ' * n}b\nc"]), 20_000),
+    "csv, blanks after a number": (
+        lambda n: csv_of(["0.1", "0.9", "x"], ["1,234" + " " * n + "x", "1", "x"]),
+        20_000,
+    ),
+    "csv, blanks at the end": (lambda n: csv_of(["0.1", "0.9", "a"]) + b" " * n, 500_000),
+    "csv, long lines": (long_lines, 2_000),
+    "csv, lists": (lambda n: csv_of(["0.1", "0.9", "[" + "0.5, " * n + "0.5]"]), 5_000),
+    "gzip": (lambda n: gzip.compress(frame(n).to_csv(index=False).encode()), 5_000),
+    "gzip, blanks after a table": (
+        lambda n: gzip.compress(csv_of(["0.1", "0.9", "a"]) + b" " * n),
+        30_000_000,
+    ),
+    "gzip of many members": (lambda n: gzip.compress(csv_of(["0.1", "0.9", "a"])) * n, 2_000),
+    "parquet": (lambda n: bytes_of(frame(n).to_parquet), 20_000),
+    "parquet of many columns": (lambda n: bytes_of(frame(3, n).to_parquet), 500),
+    "feather": (lambda n: bytes_of(frame(n).to_feather), 20_000),
+    "feather of many columns": (lambda n: bytes_of(frame(3, n).to_feather), 500),
+    "npy": (lambda n: bytes_of(np.save, frame(n).drop(columns="label").to_numpy()), 100_000),
+    "npz": (lambda n: bytes_of(np.savez, **{f"a{j}": np.zeros(3) for j in range(n)}), 200),
+    "json": (lambda n: frame(n).to_json(orient="records").encode(), 3_000),
+    "json lines": (lambda n: frame(n).to_json(orient="records", lines=True).encode(), 3_000),
+    "json, names of an object": (
+        lambda n: ("[{" + "".join(f'"{i}":0,' for i in range(n)) + f'"{n - 1}":1' + "}]").encode(),
+        20_000,
+    ),
+    "json, a name for each record": (lambda n: records(*({f"k{i}": 0.5} for i in range(n))), 2_000),
+    "json, a class for each record": (
+        lambda n: records(*({"scores": {f"k{i}": 1.0}, "label": f"k{i}"} for i in range(n))),
+        1_000,
+    ),
+    "json, a true class for each record": (
+        lambda n: records(*({"scores": {"a": 0.5, "b": 0.5}, "labels": [f"k{i}", "a"]} for i in range(n))),
+        1_000,
+    ),
+    "json, one row of many classes": (
+        lambda n: records({"scores": [[f"k{i}", 0.5] for i in range(n)] + [["k0", 0.1]], "label": "a"}),
+        5_000,
+    ),
+    "json, one row of many true classes": (
+        lambda n: records({"scores": [0.5] * n, "labels": list(range(n))}),
+        500,
+    ),
+    "json, nested": (lambda n: b"[" * n, 50_000),
+}
+
+
+def seconds(content):
+    best = float("inf")
+    for _ in range(3):
+        begin = time.process_time()
+        with contextlib.suppress(InputError):
+            check(content)
+        best = min(best, time.process_time() - begin)
+    return best
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_time_is_linear_in_bytes(name):
+    make, n = FILES[name]
+    first, last = seconds(make(n)), seconds(make(4 * n))
+    assert last <= RATIO * max(first, SECONDS / RATIO), f"{first:.3f} s, then {last:.3f} s"
