@@ -19,6 +19,7 @@ from calib.calibrators.effort import LONG, fit_seconds
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
+from calib.data.equal_rows import exact_copies
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import (
     Announcement,
@@ -224,8 +225,8 @@ def recommend(
     sample_weight : (n,) array_like of float, optional
         Weights of the rows, as for `calib.ece`. Candidates that cannot use them are left out.
     cluster : (n,) array_like, optional
-        Ids of what rows belong together, as for `calib.Predictions`: by default those of `proba`. They are in
-        one fold.
+        Ids of what rows belong together, as for `calib.Predictions`: by default those of `proba`, else
+        exact copies of rows. They are in one fold.
     max_rows : int, optional
         Try the candidates on about so many rows, a stratified sample, where there are more.
     random_state : int
@@ -275,13 +276,14 @@ def recommend(
             f"a recommendation needs at least {LEAST_ROWS} calibration rows; got {rows.n_samples}"
         )
     size = rows.n_scores
-    sample = tried_rows(labels, size, max_rows, random_state, rows.cluster)
+    cluster = exact_copies(rows) if rows.cluster is None else rows.cluster
+    sample = tried_rows(labels, size, max_rows, random_state, cluster)
     tried, codes = data[sample], labels[sample]
     of_tried = None if weights is None else weights[sample]
     if methods is None and not isinstance(rows, Predictions):
         methods = methods_of_kind(rows.kind, None)
     candidates, left_out = _candidates(methods, len(codes), size // rows.n_samples)
-    of_folds = None if rows.cluster is None else rows.cluster[sample]
+    of_folds = None if cluster is None else cluster[sample]
     fold = stratified_folds(codes, N_FOLDS, random_state, of_folds)
     losses = {NONE: vector_losses(codes, tried, tried)}
     of_candidates, numbers = _cross_validated(candidates, tried, codes, fold, of_tried, left_out, progress)

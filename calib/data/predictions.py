@@ -18,6 +18,7 @@ import pandas as pd
 from calib.base.delegates import DELEGATES
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_row_blocks
+from calib.data.equal_rows import ID, exact_copies
 from calib.data.matrices import (
     ROW_SUM_TOLERANCE,
     digest_of,
@@ -62,9 +63,6 @@ __all__ = [
 
 #: What comes with the rows of every kind, by the names of arguments and attributes.
 CARRIED = ("metadata", "sample_weight", "cluster", "coverage")
-
-#: Key of `metadata.attrs` for the name of the column that holds the ids of rows.
-ID = "id"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -245,7 +243,8 @@ class Announcement:
     ) -> tuple[Self, Self]:
         """Split the rows at random into (calibration, evaluation), stratified by outcome.
 
-        Rows of a cluster stay together; without clusters, rows of the same id in the file that was read.
+        Rows of a cluster stay together; without clusters, rows of the same id in the file that was read, else
+        exact copies of a row.
 
         Parameters
         ----------
@@ -278,13 +277,13 @@ class Announcement:
     def _units(self) -> np.ndarray:
         """Return a number for each row, equal for rows that stay together, (n,) int64.
 
-        These are the rows of a cluster, else of an id in the file they were read from.
+        These are the rows of a cluster, else of an id in the file they were read from, else copies.
         """
         if self.cluster is not None:
             return units_of(self.cluster, self.n_samples)
         name = None if self.metadata is None else self.metadata.attrs.get(ID)
         if self.metadata is None or name not in self.metadata:
-            return units_of(None, self.n_samples)
+            return units_of(exact_copies(self), self.n_samples)
         codes, ids = pd.factorize(self.metadata[name])
         return np.where(codes < 0, len(ids) + np.arange(len(codes)), codes)
 

@@ -13,6 +13,7 @@ import numpy as np
 from calib.base.exceptions import CalibratorFileError, InputError
 from calib.base.version import __version__
 from calib.calibrators.acceptance import NEVER, AcceptanceRule
+from calib.data.equal_rows import MAX_KEYS, smallest_keys
 from calib.data.predictions import BinaryPrediction
 from calib.data.validation import check_count
 from calib.files.calibrators.fields import (
@@ -67,6 +68,10 @@ _ORIGIN = Record(
 _CHOICES = whole(2)
 
 
+#: Keys of rows that it was fitted on (`calib.data.equal_rows`), 16 hex digits each.
+_KEYS = _matching(f"([0-9a-f]{{16}}){{1,{MAX_KEYS}}}", f"1 to {MAX_KEYS} keys of 16 hex digits")
+
+
 #: The rule that accepts predictions, where the calibrator carries one.
 _RULE = Record(
     {
@@ -100,6 +105,9 @@ class FittedOn:
     choices : int
         Calibrators fitted on these rows from which this one was chosen by their labels, itself included; if
         it was the only one, the file does not say so.
+    keys : tuple of int
+        The smallest hashes of the calibration rows' scores (`calib.data.equal_rows.smallest_keys`), by which
+        `overlap` finds some of them among other rows; files of former versions have none.
     """
 
     n_samples: int | None
@@ -108,6 +116,7 @@ class FittedOn:
     calib_version: str
     log: tuple[str, ...] = ()
     choices: int = 1
+    keys: tuple[int, ...] = ()
 
 
 def today() -> str:
@@ -143,11 +152,15 @@ def decode_origin(raw: Any, n_points: int | None) -> FittedOn:
         if not isinstance(log, list) or not 0 < len(log) <= MAX_FIXES:
             raise mismatch("fitted_on.log", f"a list of 1 to {MAX_FIXES} texts", log)
         lines = _lines(log, "fitted_on.log")
+    keys: tuple[int, ...] = ()
+    if isinstance(raw, dict) and "keys" in raw:
+        hexadecimal = _KEYS.decode(raw.pop("keys"), "fitted_on.keys", {})
+        keys = tuple(np.frombuffer(bytes.fromhex(hexadecimal), dtype=">u8").tolist())
     origin = _ORIGIN.decode(raw, "fitted_on", {})
     if None not in (origin["n"], n_points) and origin["n"] != n_points:
         raise mismatch("fitted_on.n", f"{n_points:,}, the number of rows in state", origin["n"])
     return FittedOn(
-        origin["n"], origin["fingerprint"], origin["date"], origin["calib_version"], lines, choices
+        origin["n"], origin["fingerprint"], origin["date"], origin["calib_version"], lines, choices, keys
     )
 
 
@@ -180,8 +193,12 @@ def encode_origin(
     origin = getattr(calibrator, "fitted_on_", None)
     choices = max(check_count(choices, "choices"), 1 if origin is None else origin.choices)
     if fitted_on is not None or origin is None:
-        n, fingerprint = (None, None) if fitted_on is None else (fitted_on.n_samples, fitted_on.fingerprint)
-        origin = FittedOn(n, fingerprint, today(), __version__)
+        origin = FittedOn(None, None, today(), __version__)
+        if fitted_on is not None:
+            keys = tuple(smallest_keys(fitted_on).tolist())
+            origin = replace(
+                origin, n_samples=fitted_on.n_samples, fingerprint=fitted_on.fingerprint, keys=keys
+            )
     lines = [str(line)[:MAX_NAME] for line in (*log, *origin.log)][:MAX_FIXES]
     return {
         "n": origin.n_samples,
@@ -190,6 +207,7 @@ def encode_origin(
         "calib_version": origin.calib_version,
         **({"log": lines} if lines else {}),
         **({"choices": choices} if choices > 1 else {}),
+        **({"keys": np.array(origin.keys, dtype=">u8").tobytes().hex()} if origin.keys else {}),
     }
 
 
@@ -228,7 +246,9 @@ def origin_schema() -> dict[str, Any]:
     """Return the JSON Schema of the origin."""
     schema = _ORIGIN.schema
     log = {"type": "array", "items": _LINE.schema, "minItems": 1, "maxItems": MAX_FIXES}
-    return schema | {"properties": schema["properties"] | {"log": log, "choices": _CHOICES.schema}}
+    return schema | {
+        "properties": schema["properties"] | {"log": log, "choices": _CHOICES.schema, "keys": _KEYS.schema}
+    }
 
 
 def _lines(raw: list[Any], where: str) -> tuple[str, ...]:

@@ -1,0 +1,191 @@
+"""Rows that are there twice: copies inside a set of rows, and rows that a calibrator was fitted on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+#: Key of `metadata.attrs` for the name of the column that holds the ids of rows.
+ID = "id"
+#: Scores are compared to this many decimals: as many as float32 and most printed files keep.
+DECIMALS = 6
+#: Columns of scores that are compared, beside the predicted class and its confidence.
+MAX_COLUMNS = 8
+#: Keys of fitted rows that a file keeps: the smallest, a random sample of the rows by their content.
+MAX_KEYS = 1024
+#: Pairs of equal scores are copies if chance would let their outcomes agree this rarely.
+CHANCE = 1e-4
+#: Copies agree in their outcomes; at most this share of the pairs that chance lets disagree may do so.
+MAX_DISAGREEING = 0.1
+#: An overlap is more frequent than this many times the equal scores of different rows.
+COINCIDENCE = 3.0
+#: Bins of confidence in which the share of right rows is taken.
+N_GRADES = 10
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Rows that a calibrator, or a model, was fitted on among rows that are to assess it.
+
+    Attributes
+    ----------
+    n_rows, n_used : int
+        Rows to assess, and those among them that were used to fit.
+    by : {"content", "id", "scores"}
+        What shows it: the fingerprint of all rows, their ids, or equal scores.
+    """
+
+    n_rows: int
+    n_used: int
+    by: str
+
+    @property
+    def words(self) -> str:
+        """Say how many rows were used to fit."""
+        if self.by == "content":
+            return f"all {self.n_rows:,} rows were used to fit"
+        seen = "their ids" if self.by == "id" else f"their scores, equal to {DECIMALS} decimals"
+        return f"{self.n_used:,} of {self.n_rows:,} rows were used to fit (seen by {seen})"
+
+
+def row_keys(rows: Any) -> np.ndarray:
+    """Return a 64-bit hash of the rounded scores of each row, (n,) uint64, equal for rows of equal scores."""
+    scores = getattr(rows, rows.scored_by)
+    matrix = scores if scores.ndim == 2 else scores[:, None]
+    places = np.unique(np.linspace(0, matrix.shape[1] - 1, min(matrix.shape[1], MAX_COLUMNS)).astype(np.intp))
+    columns = [matrix[:, place] for place in places]
+    if rows.kind in ("vectors", "top-label"):
+        columns += [rows.label, rows.confidence]
+    if rows.kind == "top-k":
+        columns += [rows.ranked[:, place] for place in places]
+    keys = np.zeros(len(matrix), dtype=np.uint64)
+    for column in columns:
+        digits = column if column.dtype.kind == "i" else np.rint(column.astype(np.float64) * 10.0**DECIMALS)
+        keys = _mixed(keys ^ digits.astype(np.int64).view(np.uint64))
+    return keys
+
+
+def _mixed(keys: np.ndarray) -> np.ndarray:
+    """Mix the bits of 64-bit numbers (the finalizer of SplitMix64, Steele, Lea & Flood 2014)."""
+    keys = keys + np.uint64(0x9E3779B97F4A7C15)
+    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return keys ^ (keys >> np.uint64(31))
+
+
+def smallest_keys(rows: Any) -> np.ndarray:
+    """Return the smallest of the `row_keys`, ascending, at most `MAX_KEYS`."""
+    return np.sort(row_keys(rows))[:MAX_KEYS]
+
+
+def exact_copies(rows: Any) -> np.ndarray | None:
+    """Return which rows are copies of one row, (n,) int64, equal for these; None if there are none.
+
+    Rows of equal scores and labels are copies, unless chance explains them: scores that are rounded, or that
+    have few values, such as a tree's, recur in rows of different outcomes. If rows of equal scores were
+    different ones, a share 2 q (1 - q) of their pairs would disagree in whether the prediction is right, with
+    q the share of right rows of their confidence. They are copies if almost none does, and chance does that
+    with probability below `CHANCE`.
+
+    Parameters
+    ----------
+    rows : predictions of any kind
+        Labelled rows; without labels nothing is found.
+    """
+    if rows.labels is None:
+        return None
+    keys = row_keys(rows)
+    alike = pd.factorize(keys)[0]
+    order = np.argsort(alike, kind="stable")
+    follows = np.flatnonzero(np.diff(alike[order]) == 0)
+    if not len(follows):
+        return None
+    first, second = order[follows], order[follows + 1]
+    score, happened = _outcomes(rows)
+    grade = np.searchsorted(np.quantile(score, np.arange(1, N_GRADES) / N_GRADES), score)
+    right = np.bincount(grade, happened, N_GRADES) / np.maximum(np.bincount(grade, minlength=N_GRADES), 1)
+    chance = 2.0 * right * (1.0 - right)
+    expected = float(chance[grade[first]].sum())
+    differ = int((happened[first] != happened[second]).sum())
+    from scipy.special import bdtr  # takes a second to import; few rows come to this
+
+    if differ > MAX_DISAGREEING * expected or bdtr(differ, len(first), expected / len(first)) > CHANCE:
+        return None
+    labels = rows.labels if rows.labels.ndim == 1 else row_codes(rows.labels)
+    return pd.factorize(_mixed(keys ^ _mixed(labels.astype(np.int64).view(np.uint64))))[0]
+
+
+def row_codes(labels: np.ndarray) -> np.ndarray:
+    """Return a number for each row of an (n, L) bool array, equal for equal rows."""
+    return np.unique(labels, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _outcomes(rows: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return a score of each row and whether its event happened; of several true classes, the first's."""
+    if rows.kind in ("binary", "confidence"):
+        return getattr(rows, rows.scored_by), rows.labels == 1
+    if rows.kind == "multilabel":
+        return rows.scores[:, 0], rows.labels[:, 0]
+    return rows.confidence, rows.label == rows.labels
+
+
+def overlap(rows: Any, fitted_on: Any) -> Overlap | None:
+    """Return how many rows were used to fit, or None if no row is known to have been.
+
+    Parameters
+    ----------
+    rows : predictions of any kind
+        Rows that are to assess a calibrator, before it is applied, with its order of the classes.
+    fitted_on : predictions of the same kind, calibrator, FittedOn or None
+        The rows of the fit; or a calibrator read from a file, or its `fitted_on_`, which hold the fingerprint
+        and a sample of these rows.
+
+    Notes
+    -----
+    Scores of different rows are equal by chance, too: how often, pairs inside `rows` show.
+    """
+    origin = getattr(fitted_on, "fitted_on_", fitted_on)
+    if origin is None:
+        return None
+    if getattr(origin, "fingerprint", None) == rows.fingerprint:
+        return Overlap(rows.n_samples, rows.n_samples, "content")
+    if (ids := _ids(rows)) is not None and (others := _ids(origin)) is not None:
+        used = int((ids.isin(others) & ids.notna()).sum())
+        return Overlap(rows.n_samples, used, "id") if used else None
+    if hasattr(origin, "scored_by"):
+        if origin.kind != rows.kind:
+            return None
+        known, share = np.sort(row_keys(origin)), 1.0
+    else:
+        known = np.asarray(getattr(origin, "keys", None) or (), dtype=np.uint64)
+        share = min(MAX_KEYS / max(origin.n_samples or 0, 1), 1.0)
+    if not len(known):
+        return None
+    keys = row_keys(rows)
+    compared = keys if share == 1.0 else keys[keys <= known[-1]]
+    hits = int(np.isin(compared, known).sum())
+    # Different rows may have equal scores. Pairs inside each set show how often, unless they are copies; up
+    # to 3 more might have been seen as well.
+    sets = (rows, origin) if isinstance(origin, type(rows)) else (rows,)
+    copied = any(exact_copies(each) is not None for each in sets)
+    pairs = 0.0 if copied else COINCIDENCE * (_n_pairs(keys) + _n_pairs(known))
+    chance = 2.0 * (pairs + 3.0) / (float(len(keys)) ** 2 + share * (len(known) / share) ** 2)
+    if hits <= chance * len(compared) * len(known) / share:
+        return None
+    return Overlap(rows.n_samples, round(hits / len(compared) * rows.n_samples), "scores")
+
+
+def _n_pairs(keys: np.ndarray) -> float:
+    """Return how many pairs of keys are equal."""
+    sizes = np.unique(keys, return_counts=True)[1].astype(np.float64)
+    return float((sizes * (sizes - 1.0)).sum()) / 2.0
+
+
+def _ids(rows: Any) -> pd.Series | None:
+    """Return the ids of rows as text, if the file that was read has them."""
+    table = getattr(rows, "metadata", None)
+    name = None if table is None else table.attrs.get(ID)
+    return table[name].map(str, na_action="ignore") if table is not None and name in table else None
