@@ -32,4 +32,16 @@ def _read(source: Any, **options: Any) -> Any:
     return read_predictions(source, **options)
 
 
-DELEGATES.update(plot=_plot, read=_read)
+def _save_monitor(monitor: Any, file: Any) -> None:
+    from calib.files.monitors import save_monitor
+
+    save_monitor(monitor, file)
+
+
+def _load_monitor(file: Any) -> Any:
+    from calib.files.monitors import load_monitor
+
+    return load_monitor(file)
+
+
+DELEGATES.update(plot=_plot, read=_read, save_monitor=_save_monitor, load_monitor=_load_monitor)

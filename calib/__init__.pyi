@@ -62,7 +62,7 @@ from .stats import (
     CalibrationBand as CalibrationBand, CalibrationSlope as CalibrationSlope,
     CalibrationTest as CalibrationTest, ConsistencyBand as ConsistencyBand, CorpCurve as CorpCurve,
     Decomposition as Decomposition, ErrorInterval as ErrorInterval, Improvements as Improvements,
-    Interval as Interval, NoiseFloor as NoiseFloor, PairedDifference as PairedDifference,
+    Interval as Interval, Monitor as Monitor, NoiseFloor as NoiseFloor, PairedDifference as PairedDifference,
     PairedInterval as PairedInterval, ProblemFloors as ProblemFloors, SmoothEstimate as SmoothEstimate,
     SweepEstimate as SweepEstimate, accuracy as accuracy, best_set as best_set,
     bootstrap_interval as bootstrap_interval, brier_score as brier_score,

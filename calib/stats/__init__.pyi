@@ -37,4 +37,5 @@ from .intervals import (
     measure_interval as measure_interval,
 )
 from .many import Improvements as Improvements, best_set as best_set, improvements as improvements
+from .monitor import Monitor as Monitor
 from .simplex_errors import canonical_ece as canonical_ece

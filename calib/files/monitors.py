@@ -1,0 +1,198 @@
+"""Files of monitors: JSON that anyone can read, and that is checked before use, as calibrator files are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from calib.base.exceptions import CalibratorFileError
+from calib.base.outputs import write_whole
+from calib.files.calibrators.document import MAX_BYTES, read_document, write_document
+from calib.files.calibrators.fields import (
+    Array,
+    Maybe,
+    Record,
+    choice,
+    mismatch,
+    real,
+    text,
+    whole,
+)
+from calib.stats.arrivals import CLOCKS, LARGEST_HASH, REMEMBERED
+from calib.stats.bets import CELLS, STAKE, Level
+from calib.stats.monitor import MOST_BLOCKS, Block, Monitor
+
+FORMAT, VERSION = "calib-monitor", 1
+KEYS = ("format", "version", "params", "state", "blocks", "levels", "start", "checksum")
+
+_LINE = text("a text of one line", lambda line: "\n" not in line and len(line) < 10_000)
+_PARAMS = Record(
+    {
+        "notion": choice("top-label", "confidence", "class-wise"),
+        "by": Maybe(_LINE),
+        "tolerance": real(0.0),
+        "alpha": real(0.0, 1.0),
+    }
+)
+_STATE = Record(
+    {
+        "clock": choice(*CLOCKS),
+        "largest": real(0.0),
+        "n_rows": whole(0),
+        "n_unlabelled": whole(0),
+        "seen": Array(("s",), 0, whole=True),
+        "hashes": Array(("h",), 0, LARGEST_HASH, "increasing", whole=True),
+    }
+)
+_BLOCKS = Record(
+    {
+        "first": Array(("B",)),
+        "last": Array(("B",)),
+        "n_rows": Array(("B",), 1, whole=True),
+        "log_evidence": Array(("B",)),
+    }
+)
+_LEVEL = Record(
+    {
+        "n_first": whole(1),
+        "weights": Array(("U",), 0.0, 1.0),
+        "n_bets": Array(("U",), 0, whole=True),
+        "mixed": Array(("U", "K")),
+        "best": Array(("U", "K")),
+        "begun": Array(("U", "K"), 0, MOST_BLOCKS - 1, whole=True),
+        "cells": Array(("m", "two"), 0, whole=True),
+        "sums": Array(("m", "three")),
+    }
+)
+_START = Record({"lower": Array(("C",), -1.0, 1.0), "upper": Array(("C",), -1.0, 1.0)})
+
+
+def save_monitor(monitor: Monitor, file: str | os.PathLike[str] | BinaryIO) -> None:
+    """Write the state of a monitor; see `Monitor.save`.
+
+    Raises
+    ------
+    OSError
+        If a path cannot be written; an earlier file is unchanged.
+    """
+    blocks = {name: np.array([getattr(one, name) for one in monitor.blocks]) for name in _BLOCKS.fields}
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "params": _PARAMS.encode(monitor),
+        "state": _STATE.encode(monitor),
+        "blocks": _BLOCKS.encode(SimpleNamespace(**blocks)),
+        "levels": {level: _encoded(of) for level, of in monitor.levels.items()},
+        "start": [
+            {"level": level, "name": name, **_START.encode(SimpleNamespace(lower=low, upper=high))}
+            for (level, name), (low, high) in monitor.start.items()
+        ],
+    }
+    data = write_document(document)
+    if isinstance(file, (str, os.PathLike)):
+        write_whole(file, data)
+    else:
+        file.write(data)
+
+
+def _encoded(of: Level) -> dict[str, Any]:
+    listed = SimpleNamespace(
+        **{**vars(of), "cells": np.array([*of.sums]), "sums": np.array([*of.sums.values()])}
+    )
+    return {"names": list(of.names), **_LEVEL.encode(listed)}
+
+
+def load_monitor(file: str | os.PathLike[str] | BinaryIO) -> Monitor:
+    """Read the state of a monitor, check all of it, and only then build the monitor.
+
+    Raises
+    ------
+    CalibratorFileError
+        If the file is invalid; the message says what is wrong and where.
+    OSError
+        If a path cannot be read.
+    """
+    if isinstance(file, (str, os.PathLike)):
+        with Path(file).open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    else:
+        data = file.read(MAX_BYTES + 1)
+    try:
+        return _built(read_document(data, FORMAT, VERSION, KEYS))
+    except CalibratorFileError as error:
+        raise CalibratorFileError(str(error).replace("calibrator file", "monitor file")) from None
+
+
+def _built(document: dict[str, Any]) -> Monitor:
+    sizes: dict[str, int] = {}
+    params = _PARAMS.decode(document["params"], "params", sizes)
+    if params["alpha"] in (0, 1) or (params["by"] is not None and params["notion"] == "class-wise"):
+        raise mismatch("params", "what Monitor takes", params)
+    monitor = Monitor(**params)
+    for name, value in _STATE.decode(document["state"], "state", sizes).items():
+        setattr(monitor, name, value)
+    monitor.seen = monitor.seen.tolist()  # type: ignore[attr-defined]
+    blocks = _BLOCKS.decode(document["blocks"], "blocks", sizes)
+    if sizes["B"] > MOST_BLOCKS or sizes["h"] > REMEMBERED:
+        raise mismatch("blocks", f"at most {MOST_BLOCKS} blocks and {REMEMBERED} hashes", sizes["B"])
+    monitor.blocks = [
+        Block(*one) for one in zip(*(blocks[name].tolist() for name in _BLOCKS.fields), strict=True)
+    ]
+    if monitor.n_rows != sum(one.n_rows for one in monitor.blocks):
+        raise mismatch("state.n_rows", "the rows of all blocks", monitor.n_rows)
+    allowed = {"all", "class"} | ({"group"} if monitor.by else set())
+    levels = document["levels"]
+    if not isinstance(levels, dict) or not set(levels) <= allowed or bool(levels) != bool(monitor.blocks):
+        raise mismatch("levels", f"an object with some of {', '.join(sorted(allowed))}", levels)
+    monitor.levels = {level: _level(raw, f"levels.{level}", sizes["B"]) for level, raw in levels.items()}
+    monitor.start = _start(document["start"], allowed)
+    return monitor
+
+
+def _level(raw: Any, where: str, n_blocks: int) -> Level:
+    if not isinstance(raw, dict) or "names" not in raw:
+        raise mismatch(where, "an object with names", raw)
+    names, sizes = raw["names"], {"K": len(STAKE), "two": 2, "three": 3}
+    if not isinstance(names, list) or not names or len({*map(str, names)}) < len(names):
+        raise mismatch(f"{where}.names", "a list of distinct names", names)
+    names = [_LINE.decode(name, f"{where}.names", {}) for name in names]
+    found = _LEVEL.decode(
+        {key: value for key, value in raw.items() if key != "names"}, where, sizes | {"U": len(names)}
+    )
+    cells, sums = found.pop("cells"), found.pop("sums")
+    if (cells >= (n_blocks, len(names))).any() or (found["begun"] >= n_blocks).any():
+        raise mismatch(f"{where}.cells", f"one of {n_blocks} blocks and {len(names)} units", cells.max())
+    if (
+        (found["weights"] <= 0.0).any()
+        or found["weights"].sum() > 1.0 + 1e-9
+        or found["n_first"] > len(names)
+    ):
+        raise mismatch(f"{where}.weights", "positive shares that sum to at most 1", found["weights"].sum())
+    level = Level(
+        names,
+        **found,
+        sums={(block, unit): one for (block, unit), one in zip(cells.tolist(), sums, strict=True)},
+    )
+    counted = np.bincount(cells[:, 1], sums[:, 0], len(names))
+    if not np.array_equal(counted, level.n_bets):
+        raise mismatch(f"{where}.n_bets", "the bets of all blocks", level.n_bets.tolist())
+    return level
+
+
+def _start(raw: Any, levels: set[str]) -> dict[tuple[str, str], np.ndarray]:
+    if not isinstance(raw, list) or not all(isinstance(one, dict) for one in raw):
+        raise mismatch("start", "a list of objects", raw)
+    found = {}
+    for one in raw:
+        level = choice(*sorted(levels)).decode(one.get("level"), "start.level", {})
+        name = _LINE.decode(one.get("name"), "start.name", {})
+        bounds = {key: value for key, value in one.items() if key not in ("level", "name")}
+        of = _START.decode(bounds, "start", {"C": CELLS})
+        if (of["lower"] > of["upper"]).any():
+            raise mismatch("start.lower", "at most start.upper", of["lower"].max())
+        found[level, name] = np.array([of["lower"], of["upper"]])
+    return found

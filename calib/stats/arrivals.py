@@ -1,0 +1,165 @@
+"""Rows as they arrive: entries of binary problems in blocks by time, and the bets that are made on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.base.exceptions import InputError
+from calib.data.splits import units_of
+from calib.evidence.binning import BinaryProblems
+
+#: Least rows of a block, after which a bet may begin, and most blocks of one update.
+BLOCK, MOST_OF_UPDATE = 50, 50
+
+#: Lowest hashes of rows that are kept to notice rows that come again, and the highest that there is.
+REMEMBERED, LARGEST_HASH = 1_000, 2**62 - 1
+
+#: What the times of rows are.
+CLOCKS = {"row": "no times", "number": "times that are numbers", "date": "times that are dates"}
+
+
+class Entries:
+    """Rows of an update as entries (score, outcome) of binary problems, in blocks by time.
+
+    Attributes
+    ----------
+    scores, outcomes, residuals : (m,) arrays
+        Of each entry; residuals are outcome - score.
+    units : dict
+        Place of each entry's unit, (m,), and the names of the units, by level.
+    is_closed : bool
+        Whether there are no other classes than these.
+    block : (m,) int array
+        Block of each entry.
+    blocks : list of (earliest, latest, rows)
+    cluster : (m,) int array or None
+        Cluster of each entry.
+    hashes : (n,) int64 array
+        Of each row: equal for equal scores, outcomes, times, groups and clusters.
+    """
+
+    def __init__(
+        self,
+        problems: BinaryProblems,
+        class_names: Sequence[str],
+        is_closed: bool,
+        times: np.ndarray,
+        groups: tuple[np.ndarray, tuple[str, ...]] | None,
+        cluster: np.ndarray | None,
+    ) -> None:
+        shape, row = problems.shape, problems.rows
+        self.scores, self.outcomes = problems.scores.astype(np.float64), problems.outcomes
+        self.residuals, self.is_closed = self.outcomes - self.scores, is_closed
+        problem = np.repeat(np.arange(shape.n_problems), np.diff(problems.offsets))
+        self.units: dict[str, tuple[np.ndarray, Sequence[str]]] = {}
+        if shape.n_claims == 1:
+            self.units["all"] = np.zeros(len(row), dtype=np.int64), ("",)
+        if shape.n_problems > 1:
+            self.units["class"] = problem, class_names
+        if groups is not None:
+            self.units["group"] = groups[0][row], groups[1]
+        of_row = _blocks(times, cluster)
+        self.block, self.cluster = (
+            of_row[row],
+            None if cluster is None else units_of(cluster, len(times))[row],
+        )
+        inside = [times[of_row == one] for one in range(of_row.max() + 1)]
+        self.blocks = [(float(one.min()), float(one.max()), len(one)) for one in inside]
+        entry = _spread(
+            self.scores.view(np.uint64) ^ _spread((2 * problem + self.outcomes).astype(np.uint64))
+        )
+        hashes = np.zeros(len(times), dtype=np.uint64)
+        np.add.at(hashes, row, entry)
+        for further in (times.view(np.uint64), None if groups is None else groups[0], cluster):
+            if further is not None:
+                hashes = _spread(hashes ^ _spread(further.astype(np.uint64)))
+        self.hashes = (hashes >> np.uint64(2)).astype(np.int64)
+
+    def bets(self, key: np.ndarray) -> Bets:
+        """Return the bets of these entries, each of one unit and block by its key."""
+        if self.cluster is None:
+            return Bets(key)
+        width = int(self.cluster.max()) + 1
+        pairs, index = np.unique(key * width + self.cluster, return_inverse=True)
+        return Bets(pairs // width, index)
+
+
+def _blocks(times: np.ndarray, cluster: np.ndarray | None) -> np.ndarray:
+    """Return the block of each row, (n,): runs of rows in the order of time; clusters stay together."""
+    n_blocks = min(max(len(times) // BLOCK, 1), MOST_OF_UPDATE)
+    block = np.empty(len(times), dtype=np.int64)
+    block[np.argsort(times, kind="stable")] = np.arange(len(times)) * n_blocks // len(times)
+    if cluster is None:
+        return block
+    first = pd.Series(block).groupby(cluster).transform("min")
+    return np.unique(first, return_inverse=True)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Bets:
+    """Bets of one stake each: entries, or the entries of a cluster together.
+
+    Attributes
+    ----------
+    key : (b,) int array
+        What each bet belongs to.
+    index : (m,) int array or None
+        Bet of each entry; None where every entry is a bet.
+    """
+
+    key: np.ndarray
+    index: np.ndarray | None = None
+
+    def paid(self, log_factors: np.ndarray) -> np.ndarray:
+        """Return the logarithm of what each bet pays: the mean of what its entries would."""
+        return log_factors if self.index is None else np.log(self._means(np.exp(log_factors)))
+
+    def sums(self, residuals: np.ndarray, n_keys: int) -> np.ndarray:
+        """Return bets, sum of residuals and of their squares by key, (n_keys, 3)."""
+        means = self._means(residuals)
+        columns = [np.bincount(self.key, each, n_keys) for each in (None, means, means**2)]
+        return np.column_stack(columns).astype(np.float64)
+
+    def _means(self, values: np.ndarray) -> np.ndarray:
+        if self.index is None:
+            return values
+        means: np.ndarray = np.bincount(self.index, values) / np.bincount(self.index)
+        return means
+
+
+def as_times(time: Any, n: int, n_before: int) -> tuple[str, np.ndarray]:
+    """Return what times are ("row", "number" or "date") and (n,) float64: dates in seconds since 1970."""
+    if time is None:
+        return "row", np.arange(n_before, n_before + n, dtype=np.float64)
+    column = pd.Series(np.asarray(time)) if np.ndim(time) == 1 else None
+    if column is None or len(column) != n:
+        raise InputError(f"time must hold one value per row: expected shape ({n},), got {np.shape(time)}")
+    if column.isna().any():
+        raise InputError(f"time is missing in row {int(column.isna().argmax())}; give every row its time")
+    if column.dtype.kind in "iuf":
+        return "number", column.to_numpy(np.float64)
+    try:
+        dates = pd.to_datetime(column, utc=True).dt.tz_localize(None)
+    except (ValueError, TypeError):
+        raise InputError(
+            f"time must be numbers or dates such as 2026-03-05; got {column.iloc[0]!r} in the first row"
+        ) from None
+    return "date", dates.astype("datetime64[us]").astype(np.int64).to_numpy() / 1e6
+
+
+def digest(hashes: np.ndarray) -> int:
+    """Return a number of rows that does not depend on their order."""
+    return int(_spread(np.array([hashes.sum(), len(hashes)], dtype=np.uint64)).sum() >> np.uint64(2))
+
+
+def _spread(values: np.ndarray) -> np.ndarray:
+    """Spread whole numbers over all 64 bits (the finaliser of SplitMix64)."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))

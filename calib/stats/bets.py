@@ -1,0 +1,203 @@
+"""Bets against calibration: what they pay row by row, and what they are worth in all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import logit
+
+from calib.base.exceptions import InputError
+
+#: A score nearer to 0 or 1 than this counts as this where that is on the safe side; elsewhere no bet is made.
+LEAST = 1e-4
+
+#: Cells of equal width that some bets are for, and in which the gaps of reference rows are bounded.
+CELLS = 5
+
+#: What bets move the log-odds of the scores by: by so much, in one cell by so much, or by so many times
+#: themselves (what another temperature does); and the shares of the stake.
+SHIFTS, CELL_SHIFTS, STRETCHES = (0.1, 0.25, 0.5, 1.0, 2.0), (0.4, 1.2), (-0.5, -0.2, 0.25, 1.0)
+SHARES = (0.6, 0.2, 0.2)
+
+#: The stake of a bet is divided over the rows from which it may begin: this share for the very first, the
+#: rest spread ever thinner over the others, half of it over this number of rows.
+FROM_START, HALF = 1.0 / 3.0, 1000.0
+
+#: Logarithm of what a bet is worth before it begins.
+NOTHING = -1e300
+
+#: Exponents that the confidence sequence of a gap is mixed over.
+EXPONENTS = np.geomspace(1e-4, 0.9, 24)
+
+
+def _listed_bets() -> tuple[np.ndarray, ...]:
+    """Return what each bet adds to the log-odds, how often these themselves, its cell, and its stake."""
+    shifts, in_cells = np.outer((1, -1), SHIFTS).ravel(), np.outer((1, -1), CELL_SHIFTS).ravel()
+    sizes = len(shifts), CELLS * len(in_cells), len(STRETCHES)
+    added = np.concatenate([shifts, np.tile(in_cells, CELLS), np.zeros(sizes[2])])
+    times = np.concatenate([np.zeros(sizes[0] + sizes[1]), STRETCHES])
+    of_cell = np.repeat(np.arange(CELLS), len(in_cells))
+    cell = np.concatenate([np.full(sizes[0], -1), of_cell, np.full(sizes[2], -1)])
+    return added, times, cell, np.log(np.repeat(np.array(SHARES) / sizes, sizes))
+
+
+_ADDED, _TIMES, _CELL, STAKE = _listed_bets()
+
+
+def log_factors(bet: int, scores: np.ndarray, outcomes: np.ndarray, lower: Any, upper: Any) -> np.ndarray:
+    """Return by what a bet multiplies its stake in each row, as a logarithm.
+
+    The bet takes the log-odds of the score to be moved. It pays the likelihood ratio of the moved probability
+    to the nearest one that the null allows, whose mean is at most 1 if the null holds in the row.
+
+    Parameters
+    ----------
+    bet : int
+        Which of the bets.
+    scores : (n,) float64 array
+    outcomes : (n,) bool array
+    lower, upper : float or (n,) array
+        The null: the probability of the outcome is at least score + lower and at most score + upper.
+    """
+    inside = np.clip(scores, LEAST, 1.0 - LEAST)
+    moved = np.clip(_ADDED[bet] + _TIMES[bet] * logit(inside), -3.0, 3.0)
+    if _CELL[bet] >= 0:
+        moved = np.where(cell_of(scores) == _CELL[bet], moved, 0.0)
+    nearest = np.where(
+        moved > 0.0, np.maximum(scores + upper, LEAST), np.minimum(scores + lower, 1.0 - LEAST)
+    )
+    possible = (nearest >= LEAST) & (nearest <= 1.0 - LEAST)
+    odds = logit(np.where(possible, nearest, 0.5)) * np.where(outcomes, -1.0, 1.0)
+    moved = np.where(outcomes, -moved, moved)
+    return np.where(possible, np.logaddexp(0.0, odds) - np.logaddexp(0.0, odds + moved), 0.0)
+
+
+def cell_of(scores: np.ndarray) -> np.ndarray:
+    """Return the cell of each score, 0..CELLS - 1."""
+    return np.minimum((scores * CELLS).astype(np.int64), CELLS - 1)
+
+
+def begun_by(n_bets: Any) -> Any:
+    """Return the share of the stake that is for bets which begin within the first rows; 0 before any."""
+    later = 1.0 - (1.0 - FROM_START) / (1.0 + np.log2(1.0 + np.asarray(n_bets) / HALF))
+    return np.where(np.asarray(n_bets) > 0, later, 0.0)
+
+
+def gap_bounds(sums: np.ndarray, alpha: float) -> tuple[float, float]:
+    """Return the confidence sequence of a gap: it holds the gap at all times at once, but with chance alpha.
+
+    The gap is the mean of P(outcome) - score over the rows so far, whatever they are.
+
+    Parameters
+    ----------
+    sums : (3,) array
+        Rows, and the sums of outcome - score and of its squares.
+    alpha : float
+
+    Notes
+    -----
+    For an outcome Y with mean p given all before it and a score s, ``exp(x (Y - p) - f(x) (Y - s)**2)`` with
+    ``f(x) = -log(1 - x) - x`` has a mean of at most 1 for 0 <= x < 1 (Fan, Grama & Liu 2015; Howard, Ramdas,
+    McAuliffe & Sekhon 2021, "empirical Bernstein"). Products over rows are mixed over x, on either side.
+    """
+    n, total, square = sums.tolist()
+    if n == 0:
+        return -1.0, 1.0
+    cost = (-np.log1p(-EXPONENTS) - EXPONENTS) * square
+    limit = np.log(2.0 / alpha) + np.log(len(EXPONENTS))
+
+    def above(distance: float) -> float:
+        return float(np.logaddexp.reduce(EXPONENTS * distance - cost) - limit)
+
+    distance = brentq(above, 0.0, 1.0 + (limit + cost.min()) / EXPONENTS[0]) if above(0.0) < 0.0 else 0.0
+    return max((total - distance) / n, -1.0), min((total + distance) / n, 1.0)
+
+
+@dataclass(eq=False)
+class Level:
+    """The units that evidence is kept for at one level: all rows, each class, or each group.
+
+    Attributes
+    ----------
+    names : list of str
+        The U units in the order in which they came.
+    n_first : int
+        Units of the first update.
+    weights : (U,) array
+        Share of each unit in the evidence of the level; what is left to 1 is for units still to come.
+    n_bets : (U,) int array
+        Bets made for each unit: its rows, or clusters of rows.
+    mixed, best : (U, K) arrays
+        Logarithm of what each bet is worth, its stake 1: over all beginnings, and from the best one.
+    begun : (U, K) int array
+        Block in which the best one began.
+    sums : dict
+        Bets, and sums of outcome - score and of its squares, by (block, unit).
+    """
+
+    names: list[str] = field(default_factory=list)
+    n_first: int = 0
+    weights: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    n_bets: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    mixed: np.ndarray = field(default_factory=lambda: np.zeros((0, len(STAKE))))
+    best: np.ndarray = field(default_factory=lambda: np.zeros((0, len(STAKE))))
+    begun: np.ndarray = field(default_factory=lambda: np.zeros((0, len(STAKE)), dtype=np.int64))
+    sums: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
+
+    def places(self, names: Sequence[str], is_closed: bool) -> np.ndarray:
+        """Return the places of units, and add those that are new; `is_closed` if there will be no others."""
+        new = [name for name in names if name not in self.names]
+        if new and self.names and self.weights.sum() > 1.0 - 1e-9:
+            raise InputError(f"earlier rows had {len(self.names):,} classes; got the class {new[0]!r}, too")
+        if new:
+            self.n_first = self.n_first or len(new)
+            later = np.arange(len(self.names), len(self.names) + len(new)) - self.n_first + 1.0
+            first = (1.0 if is_closed else 0.5) / self.n_first
+            shares = np.where(later < 1.0, first, 0.5 / np.maximum(later * (later + 1.0), 1.0))
+            nothing = np.full((len(new), len(STAKE)), NOTHING)
+            self.names += new
+            self.weights = np.append(self.weights, shares)
+            self.n_bets = np.append(self.n_bets, np.zeros(len(new), dtype=np.int64))
+            self.mixed, self.best = np.vstack([self.mixed, nothing]), np.vstack([self.best, nothing])
+            self.begun = np.vstack([self.begun, np.zeros_like(nothing, dtype=np.int64)])
+        place = {name: at for at, name in enumerate(self.names)}
+        return np.array([place[name] for name in names])
+
+    def bet(self, block: int, sums: np.ndarray, factors: np.ndarray) -> None:
+        """Take in a block: the sums of each unit, (U, 3), and what its bets pay, (U, K), as logarithms."""
+        units = np.flatnonzero(sums[:, 0])
+        before = self.n_bets[units]
+        self.n_bets[units] += sums[units, 0].astype(np.int64)
+        starting = np.log(begun_by(self.n_bets[units]) - begun_by(before))[:, None]
+        self.mixed[units] = np.logaddexp(self.mixed[units], starting) + factors[units]
+        anew = self.best[units] < starting
+        self.begun[units] = np.where(anew, block, self.begun[units])
+        self.best[units] = np.maximum(self.best[units], starting) + factors[units]
+        self.sums |= {(block, unit): sums[unit] for unit in units.tolist()}
+
+    def log_evidence(self) -> np.ndarray:
+        """Return the logarithm of the e-value of each unit, (U,)."""
+        waiting = np.log1p(-begun_by(self.n_bets))
+        return np.logaddexp(np.logaddexp.reduce(self.mixed + STAKE, axis=1), waiting)
+
+    def log_mean(self) -> float:
+        """Return the logarithm of the e-value of the level: the weighted mean over units."""
+        mean = np.logaddexp.reduce(self.log_evidence() + np.log(self.weights))
+        rest = 1.0 - self.weights.sum()
+        return float(mean if rest < 1e-9 else np.logaddexp(mean, np.log(rest)))
+
+    def halve(self) -> None:
+        """Put neighbouring blocks together."""
+        sums: dict[tuple[int, int], np.ndarray] = {}
+        for (block, unit), one in self.sums.items():
+            sums[block // 2, unit] = sums.get((block // 2, unit), 0.0) + one
+        self.sums, self.begun = sums, self.begun // 2
+
+    def gap_sums(self, unit: int, since: int = 0) -> np.ndarray:
+        """Return bets, sum and squares of a unit from a block on, (3,)."""
+        found = [one for (block, of), one in self.sums.items() if of == unit and block >= since]
+        return np.sum(found, axis=0) if found else np.zeros(3)

@@ -1,0 +1,487 @@
+"""Calibration over time: evidence that is valid whenever one looks, since when, and for which class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.base.delegates import DELEGATES
+from calib.base.exceptions import InputError
+from calib.base.results import Result
+from calib.data.notions import TOP_K_NOTIONS, Notion
+from calib.data.predictions import Announcement, clusters_of, weights_of, with_codes
+from calib.data.validation import as_groups, check_alpha, check_choice, check_not_negative
+from calib.evidence.reductions import reduce_to_binary
+from calib.stats.arrivals import CLOCKS, LARGEST_HASH, REMEMBERED, Entries, as_times, digest
+from calib.stats.bets import CELLS, STAKE, Level, begun_by, cell_of, gap_bounds, log_factors
+
+#: Most blocks of rows whose sums are kept: neighbours are then put together.
+MOST_BLOCKS = 256
+
+#: Largest logarithm that is shown as a number, and classes and groups that a sentence says the gap of.
+MOST_LOG, MOST_NAMED = 690.0, 5
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows that were bet on together.
+
+    Attributes
+    ----------
+    first, last : float
+        Earliest and latest time of the rows, in the unit of `Monitor.clock`.
+    n_rows : int
+    log_evidence : float
+        Logarithm of the evidence after them.
+    """
+
+    first: float
+    last: float
+    n_rows: int
+    log_evidence: float
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How much more often outcomes came than scores say.
+
+    Attributes
+    ----------
+    level, name : str
+        "all", or a class or a group.
+    n_rows : int
+        Rows, or clusters, that it is the mean of.
+    gap, lower, upper : float
+        Mean of outcome - score, and its confidence sequence.
+    since : float or Timestamp
+        Time of the first of the rows.
+    """
+
+    level: str
+    name: str
+    n_rows: int
+    gap: float
+    lower: float
+    upper: float
+    since: Any
+
+
+class Monitor(Result):
+    """Evidence against calibration in a stream of rows, valid whenever and however often one looks.
+
+    Each bet starts with a share of a stake of 1 and stakes it on rows whose outcomes come more or less often
+    than their scores say. While the model is calibrated, the worth of all bets is a supermartingale: the
+    chance that it ever reaches 1 / alpha is at most alpha (Ville 1939). So an alarm is raised when it does.
+
+    Parameters
+    ----------
+    notion : str
+        "top-label" (all rows, and each predicted class), "confidence" (all rows) or "class-wise" (each
+        class).
+    by : str, optional
+        Name of the groups that `update` is given, each of which is then looked at by itself, too.
+    tolerance : float
+        The model counts as calibrated where the probability of the outcome is within this of the score.
+    alpha : float
+        Chance of ever raising a false alarm, at most.
+
+    Attributes
+    ----------
+    alarm : bool
+        Whether the evidence has ever reached `threshold`.
+    evidence : float
+        What the bets are worth now.
+    since : float, Timestamp or None
+        After an alarm, when the change began that explains it best; rows so far where no times are given.
+    n_rows, n_unlabelled : int
+        Rows that were bet on, and rows that came without a label.
+
+    Notes
+    -----
+    Bets move the log-odds of all scores, of those in a cell, or stretch them, and may begin at any block of
+    rows. All are mixed before the first row, so that their worth stays a supermartingale; all rows, classes
+    and groups are averaged (Vovk & Wang 2021). After an alarm classes and groups are named by e-BH with the
+    shares as weights (Wang & Ramdas 2022), which keeps the false discovery rate below alpha. Rows must come
+    in an order that tells nothing of outcomes that are still to come: if one outcome is known later than the
+    other, wait until both are.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> monitor = Monitor(notion="confidence")
+    >>> for week in range(8):
+    ...     scores = random.uniform(0.6, 1.0, 200)
+    ...     right = random.random(200) < scores - (0.15 if week >= 4 else 0.0)
+    ...     monitor = monitor.update(right, scores, np.full(200, week))
+    >>> monitor.alarm, monitor.since
+    (True, 4.0)
+    """
+
+    def __init__(
+        self,
+        *,
+        notion: Notion = "top-label",
+        by: str | None = None,
+        tolerance: float = 0.0,
+        alpha: float = 0.05,
+    ) -> None:
+        if notion in TOP_K_NOTIONS:
+            raise InputError(f'a monitor looks at "confidence", "top-label" or "class-wise"; got {notion!r}')
+        self.notion, self.by = check_choice(notion, ("top-label", "confidence", "class-wise"), "notion"), by
+        self.tolerance = check_not_negative(tolerance, "tolerance")
+        self.alpha = check_alpha(alpha)
+        if by is not None and notion == "class-wise":
+            raise InputError('groups need notion "top-label" or "confidence"; leave out by')
+        self.levels: dict[str, Level] = {}
+        self.blocks: list[Block] = []
+        self.clock = "row"
+        self.largest = 0.0
+        self.n_rows = self.n_unlabelled = 0
+        self.seen: list[int] = []
+        self.hashes = np.empty(0, dtype=np.int64)
+        #: Bounds of outcome - score by (level, unit, cell) where rows of a start are compared with.
+        self.start: dict[tuple[str, str], np.ndarray] = {}
+
+    @property
+    def threshold(self) -> float:
+        """Evidence from which there is an alarm; bounds of gaps at the start take half of alpha."""
+        return (2.0 if self.start else 1.0) / self.alpha
+
+    @property
+    def log_evidence(self) -> float:
+        """Logarithm of the evidence."""
+        return self.blocks[-1].log_evidence if self.blocks else 0.0
+
+    @property
+    def evidence(self) -> float:
+        """What the bets are worth now, at most 1e300."""
+        return float(np.exp(min(self.log_evidence, MOST_LOG)))
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the evidence has ever reached the threshold."""
+        return bool(self.largest >= np.log(self.threshold))
+
+    @property
+    def since(self) -> Any:
+        """When the change began that explains an alarm best."""
+        if not self.alarm:
+            return None
+        level, unit = max(
+            ((level, unit) for level, of in self.levels.items() for unit in range(len(of.names))),
+            key=lambda one: self._likeliest(*one)[0],
+        )
+        return self.time_of(self.blocks[self._likeliest(level, unit)[1]].first)
+
+    def time_of(self, time: float) -> Any:
+        """Return a time as the rows had it: a Timestamp where they had dates."""
+        return pd.Timestamp(time, unit="s") if self.clock == "date" else time
+
+    def compare_with(self, y: Any, scores: Any, *, groups: Any = None, cluster: Any = None) -> Monitor:
+        """Look for changes from these rows on, in place of departures from the scores.
+
+        The gap of each cell of scores is then allowed to be what it may be by these rows: bounds hold for all
+        cells at once but with chance alpha / 2, and an alarm takes evidence of 2 / alpha.
+
+        Parameters
+        ----------
+        y, scores, groups, cluster
+            As for `update`: rows of the start, such as those of the evaluation.
+
+        Raises
+        ------
+        InputError
+            As `update` does, or if the monitor has rows already.
+        """
+        if self.blocks or self.start:
+            raise InputError("compare_with comes before the first update; start another monitor")
+        rows = self._rows(y, scores, None, groups, cluster)
+        if rows is None:
+            raise InputError("none of these rows has a label; compare with labelled rows")
+        for level, (unit, names) in rows.units.items():
+            bets = rows.bets(unit * CELLS + cell_of(rows.scores))
+            sums = bets.sums(rows.residuals, len(names) * CELLS).reshape(-1, CELLS, 3)
+            alpha = self.alpha / 2.0 / len(rows.units) / sums[..., 0].size
+            for name, cells in zip(names, sums, strict=True):
+                self.start[level, name] = np.array([gap_bounds(cell, alpha) for cell in cells]).T
+        return self
+
+    def update(
+        self, y: Any, scores: Any, time: Any = None, *, groups: Any = None, cluster: Any = None
+    ) -> Monitor:
+        """Take in more rows, and return the monitor.
+
+        Parameters
+        ----------
+        y : (n,) array_like
+            True class codes, or whether the event of 1-D scores happened. Rows without a label (NaN or None)
+            are left out; send them again when they have one.
+        scores : (n, L) or (n,) array_like, or predictions of any kind
+            As for `calib.reduce_to_binary`.
+        time : (n,) array_like of float, date or str, optional
+            When each row was scored. Rows of one update are sorted by it. Default: in the order they come.
+        groups : (n,) array_like, optional
+            Group of each row, where `by` names groups.
+        cluster : (n,) array_like, optional
+            Rows that belong together: they are one bet, by the mean of what each would pay. Keep them in one
+            update.
+
+        Raises
+        ------
+        InputError
+            If arguments are invalid, rows have weights, or the rows, or some of them, were taken in before.
+        """
+        rows = self._rows(y, scores, time, groups, cluster)
+        if rows is None:
+            return self
+        self._refuse_known(rows.hashes)
+        if not self.levels:
+            self.levels = {level: Level() for level in rows.units}
+        if self.levels.keys() != rows.units.keys():
+            raise InputError("earlier rows were predictions of another kind; start another monitor")
+        first, taken = len(self.blocks), []
+        for level, (unit, names) in rows.units.items():
+            of = self.levels[level]
+            places = of.places(names, rows.is_closed and level == "class")
+            bets = rows.bets(rows.block * len(of.names) + places[unit])
+            n_keys = len(rows.blocks) * len(of.names)
+            shape = (len(rows.blocks), len(of.names), -1)
+            allowed = self._allowed(level, names, unit, rows.scores)
+            paid = np.empty((n_keys, len(STAKE)))
+            for bet in range(len(STAKE)):
+                each = bets.paid(log_factors(bet, rows.scores, rows.outcomes, *allowed))
+                paid[:, bet] = np.bincount(bets.key, each, n_keys)
+            taken.append((of, bets.sums(rows.residuals, n_keys).reshape(shape), paid.reshape(shape)))
+        for block, (earliest, latest, n_rows) in enumerate(rows.blocks):
+            for of, sums, factors in taken:
+                of.bet(first + block, sums[block], factors[block])
+            self.blocks.append(Block(earliest, latest, n_rows, self._log_mean()))
+            self.largest = max(self.largest, self.log_evidence)
+        self.n_rows += sum(n_rows for _, _, n_rows in rows.blocks)
+        self._remember(rows.hashes)
+        while len(self.blocks) > MOST_BLOCKS:
+            pairs = [self.blocks[at : at + 2] for at in range(0, len(self.blocks), 2)]
+            self.blocks = [
+                Block(
+                    min(one.first for one in pair),
+                    max(one.last for one in pair),
+                    sum(one.n_rows for one in pair),
+                    pair[-1].log_evidence,
+                )
+                for pair in pairs
+            ]
+            for of in self.levels.values():
+                of.halve()
+        return self
+
+    def named(self) -> list[tuple[str, str]]:
+        """Return the classes and groups that an alarm is about: ("class", name) and ("group", name)."""
+        found = []
+        for level, of in self.levels.items():
+            if level == "all" or not self.alarm:
+                continue
+            worth = of.log_evidence() + np.log(of.weights)
+            order = np.argsort(-worth, kind="stable")
+            enough = worth[order] >= np.log(self.threshold / np.arange(1, len(worth) + 1))
+            last = int(np.flatnonzero(enough).max(initial=-1)) + 1
+            found += [(level, of.names[at]) for at in order[:last].tolist()]
+        return found
+
+    def gap(self, level: str = "all", name: str = "", *, since_alarm: bool = False) -> Gap:
+        """Return how much more often the outcome came than the scores say, with its confidence sequence.
+
+        Parameters
+        ----------
+        level, name : str
+            "all", or "class" or "group" and its name.
+        since_alarm : bool
+            Of the rows since the change that explains the evidence of this unit best. The interval then also
+            allows for the choice of the beginning.
+        """
+        of = self.levels[level]
+        unit = of.names.index(name)
+        begun = self._likeliest(level, unit)[1] if since_alarm else 0
+        sums = of.gap_sums(unit, begun)
+        before = of.gap_sums(unit)[0] - sums[0]
+        share = begun_by(before + of.sums[begun, unit][0]) - begun_by(before) if since_alarm else 1.0
+        lower, upper = gap_bounds(sums, self.alpha * float(share))
+        return Gap(
+            level,
+            name,
+            int(sums[0]),
+            sums[1] / max(sums[0], 1.0),
+            lower,
+            upper,
+            self.time_of(self.blocks[begun].first),
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """Return a row for all rows, each class and each group: evidence, gap, and whether it is named."""
+        named = self.named()
+        records = []
+        for level, of in self.levels.items():
+            for name, log_evidence in zip(of.names, of.log_evidence().tolist(), strict=True):
+                gap = self.gap(level, name)
+                records.append(
+                    {
+                        "level": level,
+                        "name": name,
+                        "rows": gap.n_rows,
+                        "log_evidence": log_evidence,
+                        "named": (level, name) in named,
+                        "gap": gap.gap,
+                        "lower": gap.lower,
+                        "upper": gap.upper,
+                    }
+                )
+        return pd.DataFrame(records)
+
+    def over_time(self, level: str = "all", name: str = "") -> pd.DataFrame:
+        """Return a row for each block of rows: its times and gap, and the gap and evidence up to there.
+
+        `lower` and `upper` are the confidence sequence of the gap of all rows so far.
+        """
+        of = self.levels[level]
+        unit, so_far, records = of.names.index(name), np.zeros(3), []
+        for at, block in enumerate(self.blocks):
+            here = of.sums.get((at, unit), np.zeros(3))
+            so_far = so_far + here
+            lower, upper = gap_bounds(so_far, self.alpha)
+            records.append(
+                {
+                    "first": self.time_of(block.first),
+                    "last": self.time_of(block.last),
+                    "rows": int(here[0]),
+                    "gap": here[1] / here[0] if here[0] else np.nan,
+                    "gap_so_far": so_far[1] / max(so_far[0], 1.0),
+                    "lower": lower,
+                    "upper": upper,
+                    "log_evidence": block.log_evidence,
+                }
+            )
+        return pd.DataFrame(records)
+
+    def words(self) -> str:
+        """Say in a sentence or two what was seen."""
+        reached = (
+            f"the evidence reached {np.exp(min(self.largest, MOST_LOG)):.3g} within {self.n_rows:,} rows"
+        )
+        if not self.alarm:
+            return f"No alarm: {reached}; {self.threshold:.3g} would raise one."
+        named = self.named()
+        whole = [("all", "")] if "all" in self.levels else []
+        gaps = [self.gap(level, name, since_alarm=True) for level, name in [*whole, *named[:MOST_NAMED]]]
+        sizes = [
+            f"{f'{one.level} {one.name}' if one.name else 'all rows'} {one.gap:+.4f} ({one.lower:+.4f} to "
+            f"{one.upper:+.4f}) since {one.since}"
+            for one in gaps
+        ]
+        more = f"; {len(named) - MOST_NAMED} more are named" if len(named) > MOST_NAMED else ""
+        what = "other than at the start" if self.start else "miscalibrated"
+        return (
+            f"Alarm: {what} since {self.since}; {reached}, {self.threshold:.3g} raises an alarm. Outcomes "
+            f"minus scores: {'; '.join(sizes)}{more}."
+        )
+
+    def save(self, file: Any) -> None:
+        """Write the state to a JSON file that `Monitor.load` reads back; see `calib.files.monitors`."""
+        DELEGATES["save_monitor"](self, file)
+
+    @classmethod
+    def load(cls, file: Any) -> Monitor:
+        """Read a file that `save` wrote, checked as calibrator files are."""
+        loaded: Monitor = DELEGATES["load_monitor"](file)
+        return loaded
+
+    def __repr__(self) -> str:
+        return f"<Monitor: {self.words()}>"
+
+    def _likeliest(self, level: str, unit: int) -> tuple[float, int]:
+        """Return what the best bet from its best beginning is worth, with its stake, and that block."""
+        of = self.levels[level]
+        worth = of.best[unit] + STAKE
+        bet = int(worth.argmax())
+        shared = np.log(of.weights[unit]) + np.log(self._shares()[level])
+        return float(worth[bet] + shared), int(of.begun[unit][bet])
+
+    def _shares(self) -> dict[str, float]:
+        others = [level for level in self.levels if level != "all"]
+        if len(others) == len(self.levels):
+            return dict.fromkeys(others, 1.0 / len(others))
+        return {"all": 0.5 if others else 1.0} | {level: 0.5 / len(others) for level in others}
+
+    def _log_mean(self) -> float:
+        shares = self._shares()
+        each = [np.log(shares[level]) + of.log_mean() for level, of in self.levels.items()]
+        return float(np.logaddexp.reduce(each))
+
+    def _allowed(
+        self, level: str, names: Sequence[str], unit: np.ndarray, scores: np.ndarray
+    ) -> tuple[Any, Any]:
+        """Return the bounds of P(outcome) - score that the null allows each entry."""
+        if not self.start:
+            return -self.tolerance, self.tolerance
+        anything = np.array([np.full(CELLS, -1.0), np.full(CELLS, 1.0)])
+        lower, upper = np.stack([self.start.get((level, name), anything) for name in names], axis=1)
+        cell = cell_of(scores)
+        return lower[unit, cell] - self.tolerance, upper[unit, cell] + self.tolerance
+
+    def _rows(self, y: Any, scores: Any, time: Any, groups: Any, cluster: Any) -> Entries | None:
+        if weights_of(scores) is not None:
+            raise InputError(
+                "a monitor counts every row once: bets on weighted rows have no such bound. Leave the "
+                "weights out, as .unweighted() does, or watch groups of rows instead"
+            )
+        if (groups is None) != (self.by is None):
+            raise InputError(
+                "groups need by=, the name of what they are"
+                if self.by is None
+                else f"pass groups=, the {self.by} of each row"
+            )
+        cluster = clusters_of(scores, cluster)
+        y, scores = with_codes(y, scores)
+        labels = np.asarray(y)
+        known = np.flatnonzero(~pd.isna(labels)) if labels.ndim == 1 else np.arange(len(labels))
+        clock, times = as_times(time, len(labels), self.n_rows)
+        if self.blocks and clock != self.clock:
+            raise InputError(f"earlier rows have {CLOCKS[self.clock]}, these have {CLOCKS[clock]}")
+        self.n_unlabelled += len(labels) - len(known)
+        if not len(known):
+            return None
+        if len(known) < len(labels):
+            labels, times = labels[known].astype(np.int64), times[known]
+            scores = scores.take(known) if isinstance(scores, Announcement) else np.asarray(scores)[known]
+            groups = None if groups is None else np.asarray(groups)[known]
+            cluster = None if cluster is None else cluster[known]
+        problems = reduce_to_binary(labels, scores, self.notion)
+        names = getattr(scores, "class_names", None)
+        self.clock = clock
+        return Entries(
+            problems,
+            [str(code) for code in range(problems.shape.n_classes)] if names is None else names,
+            hasattr(scores, "proba") or not isinstance(scores, Announcement),
+            times,
+            None if groups is None else as_groups(groups, len(labels)),
+            cluster,
+        )
+
+    def _refuse_known(self, hashes: np.ndarray) -> None:
+        """Refuse an update that was there, and one with rows that were, if rows can be told apart."""
+        if digest(hashes) in self.seen:
+            raise InputError("these rows were taken in before; pass each row once")
+        reach = int(self.hashes[-1]) if len(self.hashes) == REMEMBERED else LARGEST_HASH
+        inside = np.unique(hashes[hashes <= reach])
+        again = int(np.isin(inside, self.hashes).sum())
+        are_distinct = len(self.hashes) * (LARGEST_HASH / reach) >= 0.98 * self.n_rows
+        if are_distinct and again >= max(5, 0.1 * len(inside)):
+            raise InputError(
+                f"about {again / len(inside):.0%} of these rows were taken in before; pass each row once"
+            )
+
+    def _remember(self, hashes: np.ndarray) -> None:
+        self.seen.append(digest(hashes))
+        self.hashes = np.unique(np.concatenate([self.hashes, hashes]))[:REMEMBERED]

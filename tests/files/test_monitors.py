@@ -1,0 +1,99 @@
+"""Files of monitors: what is read back goes on bit for bit, and what is changed is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+from calib import CalibratorFileError, Monitor
+from calib.files.calibrators.document import write_document
+
+
+def rows(seed):
+    random = np.random.default_rng(seed)
+    proba = random.dirichlet(np.ones(3), 120)
+    return random.integers(3, size=120), proba, {"groups": np.where(random.random(120) < 0.5, "a", "b")}
+
+
+def watched(weeks=3):
+    y, proba, groups = rows(99)
+    monitor = Monitor(by="site", tolerance=0.01, alpha=0.1).compare_with(y, proba, **groups)
+    for number in range(weeks):
+        y, proba, groups = rows(number)
+        monitor.update(y, proba, np.full(120, number), **groups)
+    return monitor
+
+
+def stored(monitor):
+    file = io.BytesIO()
+    monitor.save(file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("weeks", [0, 3])
+def test_a_monitor_that_is_read_back_goes_on_bit_for_bit(weeks, tmp_path):
+    one = watched(weeks)
+    one.save(tmp_path / "state.json")
+    other = Monitor.load(tmp_path / "state.json")
+    assert stored(other) == stored(one)
+    y, proba, groups = rows(7)
+    for monitor in (one, other):
+        monitor.update(y, proba, np.full(120, 7), **groups)
+    assert stored(other) == stored(one)
+    assert other.frame().equals(one.frame())
+
+
+def test_a_file_of_a_year_is_small():
+    monitor = Monitor()
+    for number in range(52):
+        monitor.update(*rows(number)[:2])
+    assert len(stored(monitor)) < 200_000
+
+
+CHANGES = [
+    (("format",), "calib-calibrator"),
+    (("version",), 2),
+    (("params", "alpha"), 0),
+    (("params", "notion"), "top-k-label"),
+    (("params", "tolerance"), -1.0),
+    (("params", "by"), 3),
+    (("state", "n_rows"), 1),
+    (("state", "clock"), "moon"),
+    (("state", "largest"), "high"),
+    (("state", "hashes"), [2, 1]),
+    (("blocks", "last"), [1.0]),
+    (("levels",), {}),
+    (("levels", "all", "names"), ["", ""]),
+    (("levels", "all", "begun"), [[255] * 34]),
+    (("levels", "all", "weights"), [0.0]),
+    (("levels", "all", "n_bets"), [1]),
+    (("levels", "all", "cells", 0), [99, 0]),
+    (("levels", "all", "mixed"), [[1.0]]),
+    (("levels", "class", "weights"), [0.5, 0.5, 0.5]),
+    (("start", 0, "level"), "row"),
+    (("start", 0, "lower"), [1.0, 1.0, 1.0, 1.0, 1.0]),
+    (("start",), {}),
+]
+
+
+@pytest.mark.parametrize(("place", "value"), CHANGES, ids=[".".join(map(str, one)) for one, _ in CHANGES])
+def test_a_file_with_a_wrong_value_is_refused(place, value):
+    document = json.loads(stored(watched()))
+    del document["checksum"]
+    inside = document
+    for key in place[:-1]:
+        inside = inside[key]
+    assert inside[place[-1]] != value
+    inside[place[-1]] = value
+    with pytest.raises(CalibratorFileError, match="monitor file"):
+        Monitor.load(io.BytesIO(write_document(document)))
+
+
+def test_a_damaged_file_is_refused():
+    data = stored(watched())
+    for damaged in (data[:-20], data.replace(b'"largest": ', b'"largest": 1'), b"", b"[]", b"\xff"):
+        with pytest.raises(CalibratorFileError, match="monitor file"):
+            Monitor.load(io.BytesIO(damaged))

@@ -1,0 +1,245 @@
+"""Evidence over time: bets that pay 1 on average, few false alarms, and what an alarm says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calib import InputError, Monitor, Predictions, TopLabelPrediction
+from calib.stats.bets import EXPONENTS, STAKE, begun_by, gap_bounds, log_factors
+
+
+def week(seed, n=200, off=0.0, n_classes=4):
+    """Confidences of uniform classes, right as often as they say, or less in class 2 or in all."""
+    random = np.random.default_rng(seed)
+    label, confidence = random.integers(n_classes, size=n), random.uniform(0.6, 0.95, n)
+    right = random.random(n) < confidence - off * ((label == 2) if off < 1.0 else 0.3)
+    y = np.where(right, label, (label + 1) % n_classes)
+    proba = np.full((n, n_classes), ((1.0 - confidence) / (n_classes - 1))[:, None])
+    proba[np.arange(n), label] = confidence
+    return y, proba
+
+
+def fed(weeks, n=200, off=0.0, change=0, **options):
+    monitor = Monitor(**options)
+    for number in range(weeks):
+        monitor.update(*week(number, n, off if number >= change else 0.0), np.full(n, float(number)))
+    return monitor
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.05])
+def test_no_bet_pays_more_than_1_on_average_while_the_null_holds(tolerance):
+    scores = np.array([0.0, 1e-6, 0.01, 0.1, 0.2, 0.37, 0.5, 0.7, 0.85, 0.93, 0.999999, 1.0])
+    for bet in range(len(STAKE)):
+        ones, zeros = (
+            np.exp(log_factors(bet, scores, np.full(len(scores), outcome), -tolerance, tolerance))
+            for outcome in (True, False)
+        )
+        for truth in (scores, np.minimum(scores + tolerance, 1.0), np.maximum(scores - tolerance, 0.0)):
+            assert (truth * ones + (1.0 - truth) * zeros <= 1.0 + 1e-12).all()
+        assert (np.maximum(ones, zeros) > 1.01).any()
+
+
+def test_stakes_and_their_beginnings_sum_to_1():
+    assert np.exp(STAKE).sum() == pytest.approx(1.0)
+    steps = begun_by(np.array([0, 1, 10, 10**4, 10**9]))
+    assert steps[0] == 0.0
+    assert (np.diff(steps) > 0.0).all()
+    assert steps[-1] < 1.0
+
+
+def test_false_alarms_of_calibrated_streams_are_few():
+    """By Ville's inequality 40 streams raise 2 or fewer on average; more than 6 have a chance of 0.3 %."""
+    alarms = 0
+    for stream in range(40):
+        monitor = Monitor()
+        for number in range(6):
+            monitor.update(*week(1_000 * (stream + 1) + number))
+        alarms += monitor.alarm
+    assert alarms <= 6
+
+
+def test_a_change_in_one_class_is_found_dated_and_named():
+    monitor = fed(14, off=0.35, change=6)
+    assert monitor.alarm
+    assert monitor.since in (5.0, 6.0, 7.0)
+    assert monitor.named() == [("class", "2")]
+    gap = monitor.gap("class", "2", since_alarm=True)
+    assert gap.lower < -0.35 < gap.upper < 0.0
+    table = monitor.frame().set_index(["level", "name"])
+    assert table["named"].sum() == 1
+    assert table.loc[("all", ""), "rows"] == 14 * 200
+    assert monitor.words().startswith("Alarm: miscalibrated since ")
+
+
+def test_a_change_is_found_within_the_week():
+    """Right 30 points less often than said, from the fourth week on."""
+    monitor = fed(3)
+    assert not monitor.alarm
+    assert monitor.since is None
+    assert monitor.update(*week(3, off=1.0), np.full(200, 3.0)).alarm
+    assert monitor.since == 3.0
+
+
+def test_tolerance_forgives_what_is_within_it():
+    assert fed(8, off=1.0, tolerance=0.31).largest < 1.0
+    assert fed(8, off=1.0, tolerance=0.1).alarm
+
+
+def test_any_division_into_updates_gives_the_same_evidence():
+    y, proba = week(0, 400, off=0.2)
+    whole, parts = Monitor().update(y, proba), Monitor()
+    for start in range(0, 400, 50):
+        parts.update(y[start : start + 50], proba[start : start + 50])
+    assert parts.log_evidence == pytest.approx(whole.log_evidence, abs=1e-9)
+
+
+def test_rows_of_an_update_are_put_in_the_order_of_their_times():
+    y, proba = week(0, 400, off=0.2)
+    days = pd.date_range("2026-01-01", periods=400, freq="h")
+    order = np.random.default_rng(0).permutation(400)
+    first = Monitor().update(y, proba, days)
+    second = Monitor().update(y[order], proba[order], days.astype(str).to_numpy()[order])
+    assert second.log_evidence == pytest.approx(first.log_evidence, abs=1e-9)
+    assert second.blocks[0].first == pd.Timestamp("2026-01-01").timestamp()
+
+
+def test_a_cluster_is_one_bet():
+    y, proba = week(0, 8, off=1.0)
+    once = Monitor().update(y, proba)
+    repeated = Monitor().update(np.repeat(y, 5), np.repeat(proba, 5, axis=0), cluster=np.repeat(range(8), 5))
+    assert repeated.log_evidence == pytest.approx(once.log_evidence, abs=1e-9)
+    assert repeated.gap().n_rows == 8
+
+
+def test_rows_without_a_label_wait():
+    y, proba = week(0, 60)
+    late = y.astype(float)
+    late[:20] = np.nan
+    monitor = Monitor().update(late, proba)
+    assert (monitor.n_rows, monitor.n_unlabelled) == (40, 20)
+    assert monitor.update(np.full(5, np.nan), proba[:5]).n_rows == 40
+    assert monitor.update(y[:20], proba[:20]).n_rows == 60
+
+
+def test_rows_that_come_again_are_refused():
+    y, proba = week(0, 600)
+    monitor = Monitor().update(y[:400], proba[:400], np.arange(400))
+    with pytest.raises(InputError, match="these rows were taken in before"):
+        monitor.update(y[:400][::-1], proba[:400][::-1], np.arange(400)[::-1])
+    with pytest.raises(InputError, match="67% of these rows were taken in before"):
+        monitor.update(y, proba, np.arange(600))
+    assert monitor.update(y[400:], proba[400:], np.arange(400, 600)).n_rows == 600
+
+
+def test_equal_rows_of_few_distinct_scores_are_not_taken_for_the_same():
+    random, monitor = np.random.default_rng(0), Monitor(notion="confidence")
+    for _ in range(5):
+        scores = random.integers(1, 20, 100) / 20
+        monitor.update(random.random(100) < scores, scores)
+    assert monitor.n_rows == 500
+
+
+def test_compared_with_a_start_a_constant_gap_is_no_alarm():
+    start = week(99, 20_000, off=1.0)
+    monitor = Monitor().compare_with(*start)
+    for number in range(4):
+        monitor.update(*week(number, off=1.0))
+    assert not monitor.alarm
+    assert Monitor().update(*week(0, 800, off=1.0)).alarm
+    for number in range(4, 16):
+        monitor.update(*week(number))
+    assert monitor.alarm
+    assert monitor.threshold == 40.0
+    with pytest.raises(InputError, match="before the first update"):
+        monitor.compare_with(*start)
+
+
+def test_groups_are_looked_at_by_themselves():
+    monitor = Monitor(notion="confidence", by="site")
+    for number in range(10):
+        y, proba = week(number, off=1.0)
+        good, _ = week(number)
+        site = np.where(np.arange(200) % 4, "north", "south")
+        monitor.update(np.where(site == "south", y, good), proba, groups=site)
+    assert monitor.named() == [("group", "south")]
+    with pytest.raises(InputError, match="pass groups="):
+        monitor.update(*week(99))
+
+
+def test_classes_may_come_later_where_there_is_no_column_for_each():
+    def rows(names, seed):
+        random = np.random.default_rng(seed)
+        label = random.integers(len(names), size=100)
+        return TopLabelPrediction(label, np.full(100, 0.9), label, class_names=names)
+
+    monitor = Monitor()
+    for number, names in enumerate((("a", "b"), ("b", "c"))):
+        monitor.update(rows(names, number).labels, rows(names, number))
+    of = monitor.levels["class"]
+    assert of.names == ["a", "b", "c"]
+    assert of.weights.tolist() == [0.25, 0.25, 0.25]
+    closed = Monitor().update(*week(0))
+    assert closed.levels["class"].weights.tolist() == [0.25] * 4
+    with pytest.raises(InputError, match="earlier rows had 4 classes"):
+        closed.update(*week(1, n_classes=5))
+
+
+def test_many_blocks_are_put_together():
+    monitor = Monitor(notion="confidence")
+    random = np.random.default_rng(0)
+    for number in range(300):
+        scores = random.uniform(0.5, 1.0, 10)
+        monitor.update(
+            random.random(10) < scores - (0.4 if number >= 200 else 0.0), scores, np.full(10, number)
+        )
+    assert len(monitor.blocks) <= 256
+    assert sum(block.n_rows for block in monitor.blocks) == monitor.gap().n_rows == 3_000
+    assert 190 <= monitor.since <= 210
+    assert monitor.over_time()["rows"].sum() == 3_000
+
+
+def test_bounds_of_a_gap_are_where_the_mixture_reaches_its_limit():
+    sums = np.array([500.0, -20.0, 80.0])
+    low, high = gap_bounds(sums, 0.05)
+    assert low < -0.04 < high
+    for distance in (500 * high + 20, -20 - 500 * low):
+        worth = np.exp(EXPONENTS * distance + (np.log1p(-EXPONENTS) + EXPONENTS) * 80.0).mean()
+        assert worth == pytest.approx(2.0 / 0.05)
+    assert gap_bounds(np.zeros(3), 0.05) == (-1.0, 1.0)
+
+
+def test_bounds_of_a_gap_hold_it_at_all_times():
+    misses = 0
+    for seed in range(100):
+        random, sums = np.random.default_rng(seed), np.zeros(3)
+        for _ in range(20):
+            scores = random.uniform(0.5, 1.0, 50)
+            residual = (random.random(50) < scores - 0.1) - scores
+            sums += (50, residual.sum(), (residual**2).sum())
+            low, high = gap_bounds(sums, 0.05)
+            if not low <= -0.1 <= high:
+                misses += 1
+                break
+    assert misses <= 10
+
+
+def test_what_a_monitor_cannot_use_is_refused():
+    y, proba = week(0)
+    with pytest.raises(InputError, match="counts every row once"):
+        Monitor().update(y, Predictions(proba, sample_weight=np.arange(1.0, 201.0)))
+    for options in ({"notion": "top-k-label"}, {"notion": "class-wise", "by": "site"}, {"alpha": 2.0}):
+        with pytest.raises(InputError):
+            Monitor(**options)
+    with pytest.raises(InputError, match="groups need by="):
+        Monitor().update(y, proba, groups=y)
+    with pytest.raises(InputError, match="time must hold one value per row"):
+        Monitor().update(y, proba, [1.0])
+    with pytest.raises(InputError, match="time must be numbers or dates"):
+        Monitor().update(y, proba, ["soon"] * 200)
+    monitor = Monitor().update(y, proba, np.arange(200))
+    with pytest.raises(InputError, match="earlier rows have times that are numbers"):
+        monitor.update(*week(1))
+    with pytest.raises(InputError, match="another kind"):
+        Monitor().update(y, proba).update(y[:100] > 1, proba[:100, 0])
