@@ -27,6 +27,7 @@ from calib.data.kinds import KINDS
 from calib.data.predictions import Announcement
 from calib.files.calibrators.document import MAX_BYTES, aligned, dumps, loads
 from calib.files.readers.archives import open_archive, refuse_damage
+from calib.files.readers.json import check_objects
 from calib.files.readers.numpy import read_array
 from calib.files.readers.roles import Roles
 from calib.files.readers.source import Limits, Source, open_source
@@ -37,6 +38,10 @@ __all__ = ["Project"]
 FORMAT = "calib-project"
 VERSION = 1
 MANIFEST = "project.json"
+MANIFEST_KEYS = {
+    *("format", "version", "calib_version", "date", "name", "description", "simulated", "split", "roles"),
+    *("fixes", "notes", "settings", "truth", "evaluation", "calibration", "calibrators", "models", "upload"),
+}
 #: Characters of the longest notes and of the longest other text, most settings, calibrators and models.
 LONGEST_NOTES = 100_000
 LONGEST_TEXT = 10_000
@@ -369,6 +374,7 @@ class _Reading:
             raise InputError(f"the project file holds {len(infos):,} members, over {10 * limits.members:,}")
         limits.check_expanded(sum(info.file_size for info in infos), source.size)
         self.arrays: dict[str, np.ndarray] = {}
+        self.cells = 0
 
     def content(self, name: Any, most: int) -> bytes:
         """Return a member of the archive."""
@@ -384,8 +390,10 @@ class _Reading:
 
     def project(self) -> Project:
         """Return the project."""
+        text = self.content(MANIFEST, self.limits.json_bytes)
+        check_objects(text, self.limits)
         try:
-            manifest = json.loads(self.content(MANIFEST, self.limits.json_bytes))
+            manifest = json.loads(text)
         except (ValueError, RecursionError):
             raise InputError(f"the project file: {MANIFEST} is not JSON; save it again") from None
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
@@ -395,10 +403,12 @@ class _Reading:
                 f"the project file has version {str(manifest.get('version'))[:20]}; this calib reads "
                 f"version {VERSION}"
             )
+        _closed(manifest, MANIFEST_KEYS, MANIFEST)
         _check_texts(manifest)
         truth = manifest.get("truth")
         calibration = manifest.get("calibration")
-        calibrators = _entries(manifest, "calibrators")
+        calibrators = _entries(manifest, "calibrators", {"name", "choices", "file"})
+        models = _entries(manifest, "models", {"name", "rows"})
         return Project(
             name=manifest["name"],
             evaluation=self.rows(manifest.get("evaluation")),
@@ -415,7 +425,7 @@ class _Reading:
                 for one in calibrators
                 if type(one.get("choices")) is int and one["choices"] > 1
             },
-            models={one["name"]: self.rows(one.get("rows")) for one in _entries(manifest, "models")},
+            models={one["name"]: self.rows(one.get("rows")) for one in models},
             settings=manifest["settings"],
             notes=manifest["notes"],
             upload=self.upload(manifest.get("upload")),
@@ -426,6 +436,7 @@ class _Reading:
         if data is None:
             return None
         given = data if isinstance(data, dict) else {}
+        _closed(given, {"tables", "accepted"}, "an upload")
         tables, accepted = given.get("tables"), given.get("accepted")
         if not isinstance(tables, list) or len(tables) != FILES:
             raise InputError(
@@ -455,9 +466,11 @@ class _Reading:
         check_distinct([str(one.get("name")) for one in columns])
         packed = None if data["packed"] is None else self.array(data["packed"])
         given: dict[str, Any] = {}
+        side_by_side = set(names)
         for column in columns:
             name = column.get("name")
-            if name in names:
+            if name in side_by_side:
+                _closed(column, {"name"}, "a column of floats side by side")
                 given[name] = None
                 continue
             values = self.column(column)
@@ -501,6 +514,7 @@ class _Reading:
             raise InputError(
                 f"the project file holds rows of kind {str(kind)[:40]!r}; expected one of {', '.join(KINDS)}"
             )
+        _closed(data, {"kind", "values", "arrays", "metadata"}, "predictions")
         values, arrays = data.get("values"), data.get("arrays")
         made_of: Any = KINDS[kind].type
         known = {one.name for one in fields(made_of)} - {"metadata"}
@@ -534,7 +548,10 @@ class _Reading:
 
     def column(self, column: dict[str, Any]) -> np.ndarray:
         """Return the values of a column: numbers, times, or an object array of the words of its codes."""
+        _closed(column, {"name", "dtype", "words", "array"}, "a column")
         name, dtype, array = column.get("name"), column.get("dtype"), self.array(column.get("array"))
+        self.cells += array.size
+        self.limits.check_expanded(8 * self.cells, self.limits.expanded_bytes)
         if not isinstance(name, str) or array.ndim != 1:
             raise InputError("the project file: a column of metadata has no name, or is no column")
         if "words" not in column:
@@ -590,7 +607,16 @@ def _numbers(array: np.ndarray, dtype: Any, name: str) -> np.ndarray:
     return array
 
 
-def _entries(manifest: dict[str, Any], key: str) -> list[dict[str, Any]]:
+def _closed(data: Mapping[str, Any], known: set[str], what: str) -> None:
+    """Refuse keys that no version writes."""
+    if unknown := data.keys() - known:
+        raise InputError(
+            f"the project file: {what} has the key {min(unknown)[:40]!r}, which no calib writes; it may have "
+            f"{', '.join(sorted(known))}"
+        )
+
+
+def _entries(manifest: dict[str, Any], key: str, known: set[str]) -> list[dict[str, Any]]:
     """Return a list of objects that have names of their own."""
     entries = manifest.get(key)
     if not isinstance(entries, list) or len(entries) > MOST_ENTRIES:
@@ -600,6 +626,8 @@ def _entries(manifest: dict[str, Any], key: str) -> list[dict[str, Any]]:
         raise InputError(f"the project file: every one of {key} needs a name")
     if len(set(names)) < len(names):
         raise InputError(f"the project file: two of {key} have one name")
+    for one in entries:
+        _closed(one, known, f"one of {key}")
     return entries
 
 

@@ -19,30 +19,19 @@ from calib.answers.summary import summary_intervals
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.catalogue import full_name, name_of
 from calib.calibrators.multiclass import of_one_score
-from calib.files.calibrators import aligned, loads
+from calib.files.calibrators import aligned
 from calib.files.calibrators.document import matched_by_position
-from pages.shared.isolation.reader import check_calibrator, start
+from pages.shared.isolation.reader import start
 from pages.shared.panels.findings import show_faults
 from pages.shared.panels.label_shift import corrected
 from pages.shared.session import dataset, methods
-from pages.shared.uploads import logged, read, without_labels
+from pages.shared.uploads import read, read_once, without_labels
 from pages.shared.widgets import before_and_after, download, escaped, heading, literal, made, offer
 from pages.shared.work import compute
 
 PREVIEW_ROWS = 100
 #: Where the calibrator comes from.
 FILE, SESSION = "From a file", "Fitted in this session"
-
-
-def calibrator_of(file: Any) -> Any:
-    """Return the calibrator in an uploaded file, read elsewhere first, once for each upload."""
-    file_id, calibrator = st.session_state.get("calibrator-read", (None, None))
-    if file_id != file.file_id:
-        with logged(file.size):
-            check_calibrator(file.getvalue())
-            calibrator = loads(file.getvalue())
-        st.session_state["calibrator-read"] = file.file_id, calibrator
-    return calibrator
 
 
 def show_loaded(calibrator: Any, choices: int | None) -> None:
@@ -91,7 +80,7 @@ try:
     if source == FILE:
         file = left.file_uploader("Calibrator file (JSON)", type="json", key="calibrator-file")
         if file is not None:
-            calibrator = calibrator_of(file)
+            calibrator = read_once("calibrator", file)
     elif fitted:
         names = list(fitted)
         at = names.index(chosen) if chosen in fitted else 0

@@ -22,6 +22,7 @@ import streamlit as st
 from calib import InputError
 from calib.data.predictions import Announcement
 from pages.shared.isolation.objects import n_bytes
+from pages.shared.isolation.process import session_of_thread
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -137,7 +138,7 @@ def ahead(*calls: tuple[Any, ...]) -> None:
     mine = _of_session()
     due = [call for call in calls if not _is_there(mine, *call)]
     if due:
-        threading.Thread(target=_begin, args=(mine, due), daemon=True).start()
+        threading.Thread(target=_begin, args=(mine, due), daemon=True, name=session_of_thread()).start()
 
 
 def _is_there(mine: Kept, function: Any, *arguments: Any) -> bool:

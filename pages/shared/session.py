@@ -48,8 +48,8 @@ LOG = logging.getLogger("calib.app")
 #: Value of the parameter `data` in addresses of pages that show uploaded data.
 UPLOADED = "uploaded"
 DEFAULT_EXAMPLE = "resnet"
-#: Names under which a session keeps what it read: data, a further model, predictions to calibrate.
-READINGS = ("reading", "other-reading", "apply-reading")
+#: Names under which a session keeps what it read: data, a further model, predictions to calibrate, own files.
+READINGS = ("reading", "other-reading", "apply-reading", "project-read", "summary-read", "calibrator-read")
 #: Number of equal-width bins on every page until the user moves a slider; the paper's tables use 15.
 DEFAULT_BINS = 15
 #: Above this many scores (rows x classes), class-wise numbers are computed only when asked for.

@@ -18,7 +18,7 @@ from calib.files.project import Upload
 from calib.files.readers.roles import Roles
 from calib.files.readers.tables import Table
 from pages.shared import limits
-from pages.shared.isolation.reader import read_files
+from pages.shared.isolation.reader import load, read_files
 from pages.shared.session import LOG, READINGS, Dataset, held
 from pages.shared.widgets import escaped
 
@@ -73,6 +73,38 @@ def logged(n_bytes: int) -> Iterator[None]:
         LOG.info("upload outcome=%s megabytes=%.1f seconds=%.2f", outcome, n_bytes / 1e6, seconds)
 
 
+def read_once(kind: str, file: Any) -> Any:
+    """Return what a file of calib's own holds: a "calibrator", "project" or "summary", read once.
+
+    Raises
+    ------
+    InputError
+        If it cannot be used, or this session or all would hold too much.
+    """
+    slot = f"{kind}-read"
+    file_id, held = st.session_state.get(slot, (None, None))
+    if file_id != file.file_id:
+        with _reading(slot, file.file_id, [file]):
+            held = load(kind, file.getbuffer())
+            _check_limits([held], [file])
+        st.session_state[slot] = file.file_id, held
+    return held
+
+
+@contextmanager
+def _reading(slot: str, key: Any, files: Sequence[Any]) -> Iterator[None]:
+    """Log that files are read; what was refused is refused again without reading it."""
+    refused, why = st.session_state.get(f"{slot}-refused", (None, ""))
+    if refused == key:
+        raise InputError(why)
+    try:
+        with logged(sum(file.size for file in files)):
+            yield
+    except InputError as error:
+        st.session_state[f"{slot}-refused"] = key, str(error)
+        raise
+
+
 def read(
     evaluation: Any,
     labels: Any = None,
@@ -104,7 +136,7 @@ def read(
             for file, file_id in zip(files, key, strict=True)
         ]
         new = [file for file in files if file is not None and file.file_id not in earlier_tables]
-        with logged(sum(file.size for file in new)):
+        with _reading(slot, key, new):
             _check_limits([], new)
             reading = _read(
                 Reading(key, (evaluation or earlier).name, (), {}, None, slot),

@@ -233,6 +233,35 @@ def test_other_uploads_are_refused_in_a_sentence(change, sentence):
 
 
 @pytest.mark.parametrize(
+    "place",
+    [
+        lambda m: m,
+        lambda m: m["evaluation"],
+        lambda m: m["evaluation"]["metadata"][0],
+        lambda m: m["models"][0],
+        lambda m: m["calibrators"][0],
+        lambda m: m["upload"],
+        lambda m: m["upload"]["tables"][0],
+        lambda m: m["upload"]["tables"][0]["columns"][0],
+        lambda m: m["upload"]["tables"][0]["columns"][2],
+    ],
+)
+def test_unknown_keys_are_refused(place):
+    """They would be read, and could be as large as a limit allows, for nothing."""
+    scaling = TemperatureScaling().fit(SMALL.evaluation.proba, SMALL.evaluation.labels)
+    project = replace(UPLOADED, calibrators={"TS": scaling}, models={"other": vectors(40)})
+    assert Project.load(changed(project, lambda m: None)).models
+    with pytest.raises(InputError, match="'more'|has the keys"):
+        Project.load(changed(project, lambda m: place(m).update(more=[{}] * 10)))
+
+
+def test_a_project_of_countless_objects_is_refused_before_they_are_made():
+    content = changed(SMALL, lambda m: m.update(more=[{}] * 40_000))
+    with pytest.raises(InputError, match="expanded_bytes"):
+        Project.load(content, limits=Limits(expanded_bytes=1 << 20))
+
+
+@pytest.mark.parametrize(
     ("change", "members", "sentence"),
     [
         (lambda m: m.update(version=2), (), "version 2"),

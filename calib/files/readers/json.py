@@ -31,9 +31,7 @@ def read_json(source: Source, limits: Limits, progress: Progress | None = None) 
     """Read records, one record a line, or an object of equally long lists."""
     if source.size > limits.json_bytes or len(raw := whole(source, limits)) > limits.json_bytes:
         raise InputError(f"JSON of more than {limits.json_bytes >> 20} MiB (limit json_bytes); use Parquet")
-    # What the objects will take, by the marks that begin them: "[{},{},...]" grows two hundred times.
-    objects = sum(size * raw.count(mark) for mark, size in OBJECT_BYTES.items())
-    limits.check_expanded(objects, limits.expanded_bytes)
+    check_objects(raw, limits)
     text = raw.decode("utf-8-sig")
     try:
         content = json.loads(text, object_pairs_hook=_record)
@@ -43,6 +41,15 @@ def read_json(source: Source, limits: Limits, progress: Progress | None = None) 
             raise InputError(f"the JSON is not valid: {error}") from None
         content = [json.loads(line, object_pairs_hook=_record) for line in lines]
     return _table_of_json(content, limits)
+
+
+def check_objects(raw: bytes, limits: Limits) -> None:
+    """Refuse JSON whose objects would take too much memory, by the marks that begin them.
+
+    "[{},{},...]" grows two hundred times.
+    """
+    objects = sum(size * raw.count(mark) for mark, size in OBJECT_BYTES.items())
+    limits.check_expanded(objects, limits.expanded_bytes)
 
 
 def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -16,19 +16,25 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from calib.data.predictions import Announcement, Predictions
+from calib.files.readers.tables import Table
+from pages.shared.isolation.wire import pack_table, unpack_table
 
 PLAIN = (type(None), bool, int, float, str)
-#: Cells from which a column of texts is sent as numbers of its distinct ones.
-MANY = 1_000
 #: Types of calib that are sent, with their subclasses and all dataclasses.
 SENT = (BaseEstimator, Predictions, tuple)
 
 
 class Packer:
-    """Describes objects in JSON types and collects their arrays; what is met twice is described once."""
+    """Describes objects in JSON types and collects their arrays; what is met twice is described once.
 
-    def __init__(self) -> None:
-        self.arrays: list[np.ndarray] = []
+    Parameters
+    ----------
+    texts : bool
+        Whether predictions are sent with their metadata, from which nothing is computed.
+    """
+
+    def __init__(self, *, texts: bool = False) -> None:
+        self.texts, self.arrays = texts, list[np.ndarray]()
         self._places: dict[int, int] = {}
         self._described: dict[int, tuple[int, Any]] = {}
 
@@ -55,10 +61,14 @@ class Packer:
             return {"table": columns, "index": self._packed_array(value.index.to_numpy())}
         if id(value) in self._described:
             return {"again": self._described[id(value)][0]}
+        if isinstance(value, Table):
+            return {"file": pack_table(value, self.arrays)}
         name = f"{type(value).__module__}:{type(value).__qualname__}"
         _type_named(name)
         items = list(value) if isinstance(value, tuple) else None
         state = {} if isinstance(value, tuple) else _state(value)
+        if isinstance(value, Announcement) and not self.texts:
+            state = {**state, "metadata": None}
         packed = {"object": name, "items": self.pack(items), "state": self.pack(state)}
         self._described[id(value)] = len(self._described), value
         return packed
@@ -70,10 +80,17 @@ class Packer:
         return self._places[id(array)]
 
     def _packed_column(self, column: pd.Series) -> Any:
-        if column.dtype.kind in "biuf" or len(column) < MANY:
+        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
             return self._packed_array(column.to_numpy())
-        codes, words = pd.factorize(column.to_numpy(dtype=object), use_na_sentinel=False)
-        return {"words": self._packed_array(words), "codes": self._stored(codes)}
+        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "mM":
+            return {"times": self._stored(column.to_numpy().view(np.int64)), "dtype": column.dtype.str}
+        words: dict[Any, int] = {}  # by type, too: 1, 1.0 and True are equal
+        codes = [words.setdefault((type(one), one), len(words)) for one in column.tolist()]
+        return {
+            "words": [self.pack(one) for _, one in words],
+            "codes": self._stored(np.array(codes, dtype=np.int64)),
+            "dtype": "str" if isinstance(column.dtype, pd.StringDtype) else "object",
+        }
 
     def _packed_array(self, array: np.ndarray) -> Any:
         if array.dtype.kind in "biuf" and array.size:
@@ -99,7 +116,11 @@ def _unpacked(data: Any, arrays: Sequence[np.ndarray], made: list[Any]) -> Any:
     if "number" in data:
         return arrays[data["number"]][0]
     if "words" in data:
-        return _unpacked(data["words"], arrays, made)[arrays[data["codes"]]]
+        words = np.empty(len(data["words"]), dtype=object)
+        words[:] = [_unpacked(one, arrays, made) for one in data["words"]]
+        return pd.Series(words[arrays[data["codes"]]], dtype=data["dtype"])
+    if "times" in data:
+        return arrays[data["times"]].view(np.dtype(data["dtype"]))
     if "array" in data:
         arrays[data["array"]].flags.writeable = False
         return arrays[data["array"]]
@@ -115,7 +136,10 @@ def _unpacked(data: Any, arrays: Sequence[np.ndarray], made: list[Any]) -> Any:
         return {_unpacked(key, arrays, made): _unpacked(one, arrays, made) for key, one in data["dict"]}
     if "table" in data:
         columns = {name: _unpacked(values, arrays, made) for name, values in data["table"]}
-        return pd.DataFrame(columns, index=_unpacked(data["index"], arrays, made))
+        index = _unpacked(data["index"], arrays, made)
+        return pd.DataFrame(columns).set_axis(index) if columns else pd.DataFrame(index=index)
+    if "file" in data:
+        return unpack_table(data["file"], arrays)
     if "again" in data:
         return made[data["again"]]
     kind, items = _type_named(data["object"]), _unpacked(data["items"], arrays, made)
@@ -156,14 +180,8 @@ def _counted(value: Any, seen: set[int]) -> int:
 def _state(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass, or what an estimator or predictions hold."""
     if is_dataclass(value):
-        state = {field.name: getattr(value, field.name) for field in fields(value)}
-    else:
-        state = value.__getstate__() if isinstance(value, Predictions) else vars(value)
-    if isinstance(
-        value, Announcement
-    ):  # texts of the rows stay where they are: nothing is computed from them
-        state = {name: one for name, one in state.items() if name != "metadata"} | {"metadata": None}
-    return state
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    return value.__getstate__() if isinstance(value, Predictions) else vars(value)
 
 
 def _type_named(name: str) -> Any:

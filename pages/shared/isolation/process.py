@@ -212,6 +212,13 @@ class Worker:
         return f"the {self.name} met a fault of calib {fault}. {LOST}"
 
 
+def session_of_thread() -> str:
+    """Return the session that this thread works for, by Streamlit's note on threads of pages, or its name."""
+    thread = threading.current_thread()
+    context = getattr(thread, "streamlit_script_run_ctx", None)
+    return getattr(context, "session_id", thread.name)
+
+
 @dataclass(eq=False)
 class _Ticket:
     """One job that waits for a worker, in the order of `due`."""
@@ -222,7 +229,8 @@ class _Ticket:
 class Pool:
     """A bounded number of workers that all sessions of a server share.
 
-    Jobs are done in the order they came, but a long one lets shorter ones that come a little later go first.
+    Jobs are done in the order they came, but a long one lets shorter ones that come a little later go first,
+    and a session that has used workers lets those of others go first that come as many seconds later.
 
     Parameters
     ----------
@@ -237,6 +245,8 @@ class Pool:
         self.all = [make() for _ in range(size)]
         self.idle = list(reversed(self.all))
         self.waiting: list[_Ticket] = []
+        #: By session, the time up to which others go first.
+        self.yielding: dict[str, float] = {}
         self.turn = threading.Condition()
         atexit.register(self.close)
 
@@ -277,8 +287,9 @@ class Pool:
         InputError
             As for `Worker.ask`.
         """
-        worker = self._next_worker(progress, seconds)
-        latest = (0.0, "")
+        session = session_of_thread()
+        worker = self._next_worker(progress, seconds, session)
+        latest, begin = (0.0, ""), time.monotonic()
 
         def note(share: float, words: str) -> None:
             nonlocal latest
@@ -308,14 +319,17 @@ class Pool:
             try:
                 worker.start()  # a dead one is replaced now, not by the next job
             finally:
-                worker.used = time.monotonic()
+                worker.used = now = time.monotonic()
                 with self.turn:
+                    self.yielding = {one: until for one, until in self.yielding.items() if until > now}
+                    self.yielding[session] = self.yielding.get(session, now) + now - begin
                     self.idle.append(worker)
                     self.turn.notify_all()
 
-    def _next_worker(self, progress: Progress | None, seconds: float = 0.0) -> Worker:
+    def _next_worker(self, progress: Progress | None, seconds: float = 0.0, session: str = "") -> Worker:
         """Wait for a worker, in turn."""
-        ticket = _Ticket(time.monotonic() + YIELD * seconds)
+        now = time.monotonic()
+        ticket = _Ticket(max(now, self.yielding.get(session, now)) + YIELD * seconds)
         with self.turn:
             self.waiting.append(ticket)
             self.waiting.sort(key=lambda one: one.due)

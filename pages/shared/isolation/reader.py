@@ -16,6 +16,7 @@ from calib.files.readers.raw_predictions import parts_of
 from calib.files.readers.roles import Roles
 from calib.files.readers.source import Progress
 from calib.files.readers.tables import Table
+from pages.shared.isolation.objects import unpack
 from pages.shared.isolation.process import LOST, Pool, Worker
 from pages.shared.isolation.wire import pack_roles, pack_table, unpack_examination, unpack_roles, unpack_table
 
@@ -116,20 +117,16 @@ def read_files(
     return tables, found_roles, reports
 
 
-def check_calibrator(content: bytes) -> None:
-    """Read a calibrator file elsewhere; raise InputError if it cannot be used or ended the reader."""
-    pool.ask({"job": "calibrator"}, [content])
+def load(kind: str, content: Any) -> Any:
+    """Read a file that calib wrote elsewhere: a "calibrator", "project" or "summary".
 
-
-def check_project(content: Any) -> dict[str, list[str]]:
-    """Read a project file elsewhere and return what it holds, by column; raise as `check_calibrator`."""
-    holds: dict[str, list[str]] = pool.ask({"job": "project"}, [content])[0]["holds"]
-    return holds
-
-
-def check_summary(content: Any) -> None:
-    """Read a summary file elsewhere; raise as `check_calibrator`."""
-    pool.ask({"job": "summary"}, [content])
+    Raises
+    ------
+    InputError
+        If it cannot be used or ended the reader.
+    """
+    reply, arrays = pool.ask({"job": "load", "kind": kind}, [content])
+    return unpack(reply["holds"], arrays)
 
 
 def read_covtype(content: bytes) -> tuple[np.ndarray, np.ndarray]:

@@ -65,33 +65,20 @@ def read_files(
     }, results
 
 
-def check_calibrator(
-    head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
-) -> Outcome:
-    """Read a calibrator file, so that any fault of it shows here."""
-    from calib.files.calibrators.document import loads  # scikit-learn, which readers of files do without
+def load(head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress) -> Outcome:
+    """Read a file that calib wrote; what it holds is sent as it was read, and not read again."""
+    from calib.files.calibrators.document import loads  # scikit-learn, which readers of tables do without
+    from calib.files.project import Project
+    from calib.scale.files import load as load_summary
+    from pages.shared.isolation.objects import Packer
 
-    loads(blobs[0])
-    return {}, []
-
-
-def check_project(
-    head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
-) -> Outcome:
-    """Read a project file, so that any fault of it shows here; return what it holds."""
-    from calib.files.project import Project  # scikit-learn, as above
-
-    return {"holds": Project.load(blobs[0]).frame().to_dict("list")}, []
-
-
-def check_summary(
-    head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
-) -> Outcome:
-    """Read a summary file, so that any fault of it shows here."""
-    from calib.scale.files import load  # scikit-learn, as above
-
-    load(blobs[0])
-    return {}, []
+    read: dict[str, Callable[[bytes], Any]] = {
+        "calibrator": loads,
+        "project": Project.load,
+        "summary": load_summary,
+    }
+    packer = Packer(texts=True)
+    return {"holds": packer.pack(read[head["kind"]](blobs[0]))}, packer.arrays
 
 
 def read_cover_types(
@@ -115,9 +102,7 @@ def compute(
 
 JOBS: dict[str, Job] = {
     "read": read_files,
-    "calibrator": check_calibrator,
-    "project": check_project,
-    "summary": check_summary,
+    "load": load,
     "covtype": read_cover_types,
     "compute": compute,
 }

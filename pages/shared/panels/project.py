@@ -7,14 +7,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
-from calib import InputError, Project
+from calib import InputError
 from calib.files.readers.roles import Roles
-from pages.shared.isolation.reader import check_project
 from pages.shared.session import Dataset, as_project, dataset, open_project, saved_settings
-from pages.shared.uploads import logged
+from pages.shared.uploads import read_once
 from pages.shared.widgets import ARROW, escaped, literal, offer, say_rows_needed
 
 #: Bytes of data up to which the file is made before anybody asks for it.
@@ -38,28 +36,19 @@ def show_project(file: Any) -> None:
         _link_settings()
         return
     try:
-        holds = pd.DataFrame(_holds(file))
+        project = read_once("project", file)
         st.markdown("This is a project. Nothing of it is in use yet.")
         if st.button("Open this project", type="primary"):
-            open_project(Project.load(file.getvalue()))
+            open_project(project)
             st.session_state["project"] = (file.file_id, dataset())
             st.rerun()
+        holds = project.frame()
         told = holds[holds["holds"] != ""]
         heads = {"what": "In this project", "holds": "What it is"}
         st.dataframe(told.rename(columns=heads), hide_index=True, height="content")
     except InputError as error:
         st.error(f"Not opened: {escaped(error)}")
         st.caption("The data loaded before are still in use.")
-
-
-def _holds(file: Any) -> dict[str, list[str]]:
-    """Return what a project file holds, read elsewhere once for each upload."""
-    file_id, holds = st.session_state.get("project-holds", (None, {}))
-    if file_id != file.file_id:
-        with logged(file.size):
-            holds = check_project(file.getbuffer())
-        st.session_state["project-holds"] = file.file_id, holds
-    return holds
 
 
 def _link_settings() -> None:

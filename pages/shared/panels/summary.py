@@ -6,11 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from calib import InputError, scale
+from calib import InputError
 from calib.scale.summary import Summary
-from pages.shared.isolation.reader import check_summary
 from pages.shared.session import Dataset, dataset, use
-from pages.shared.uploads import logged
+from pages.shared.uploads import read_once
 from pages.shared.widgets import escaped
 
 #: How an uploaded summary ends: the first bytes are those of any compressed file.
@@ -27,7 +26,7 @@ def is_summary_file(file: Any) -> bool:
 def show_summary(file: Any) -> None:
     """Say what an uploaded summary holds and offer to use it; say so once it is in use."""
     try:
-        summary = _summary(file)
+        summary = read_once("summary", file)
         if dataset().sums is summary:
             st.success("This summary is in use on every page.")
             _show_findings(summary)
@@ -60,14 +59,3 @@ def _log(summary: Summary) -> tuple[str, ...]:
     """Return how many rows were left out, as pages and downloads say it."""
     faulty = summary.sums.n_faulty
     return (f"{faulty:,} rows that could not be used were left out",) if faulty else ()
-
-
-def _summary(file: Any) -> Summary:
-    """Return the summary in an upload, read elsewhere first, once for each upload."""
-    file_id, summary = st.session_state.get("summary", (None, None))
-    if file_id != file.file_id:
-        with logged(file.size):
-            check_summary(file.getbuffer())
-        summary = scale.load(file.getvalue())
-        st.session_state["summary"] = file.file_id, summary
-    return summary

@@ -22,7 +22,7 @@ from calib.stats.floors import noise_floors
 from pages.shared.isolation import computing
 from pages.shared.isolation.computing import FUNCTIONS, Computer, Job, fit
 from pages.shared.isolation.objects import Packer, n_bytes, unpack
-from pages.shared.isolation.process import Pool
+from pages.shared.isolation.process import Pool, session_of_thread
 
 RNG = np.random.default_rng(0)
 PROBA = RNG.dirichlet(np.ones(3), 400)
@@ -228,6 +228,16 @@ def test_long_jobs_have_workers_of_their_own(monkeypatch):
     assert computing.LongComputer.niceness > Computer.niceness > 0
 
 
+def test_threads_of_a_session_are_its_own():
+    named = []
+    threads = [threading.Thread(target=lambda: named.append(session_of_thread())) for _ in range(2)]
+    threads[1].streamlit_script_run_ctx = types.SimpleNamespace(session_id="one")
+    for thread in threads:
+        thread.start()
+        thread.join()
+    assert named == [threads[0].name, "one"]
+
+
 def test_a_long_job_lets_shorter_ones_go_first():
     one, order = Pool(Computer, 1), []
     worker = one._next_worker(None)
@@ -249,6 +259,36 @@ def test_a_long_job_lets_shorter_ones_go_first():
     for thread in threads:
         thread.join(60)
     assert order == [0.0, 5.0, 30.0]
+
+
+def test_a_session_that_used_workers_lets_others_go_first(pool):
+    """One session's files do not stand before another's, whoever came first."""
+    names, order = ("busy", "other"), []
+
+    def take(name):
+        taken = pool._next_worker(None, 0.0, name)
+        order.append(name)
+        with pool.turn:
+            pool.idle.append(taken)
+            pool.turn.notify_all()
+
+    head, arrays = Job(calib.sweep_ece, (None, TOP), {}).message
+    busy = threading.Thread(target=pool.ask, args=(head, (), arrays), name="busy")
+    busy.start()
+    busy.join(60)
+    assert pool.yielding["busy"] > 0
+    pool.yielding["busy"] += 30.0
+    worker = pool._next_worker(None)
+    threads = [threading.Thread(target=take, args=(name,), daemon=True) for name in names]
+    for number, thread in enumerate(threads, 1):
+        thread.start()
+        wait_for(lambda number=number: len(pool.waiting) == number)
+    with pool.turn:
+        pool.idle.append(worker)
+        pool.turn.notify_all()
+    for thread in threads:
+        thread.join(60)
+    assert order == ["other", "busy"]
 
 
 def test_idle_processes_end(pool):

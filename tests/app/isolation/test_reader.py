@@ -14,7 +14,7 @@ from calib import InputError, MulticlassToBinary, check
 from calib.files.calibrators import dumps
 from calib.files.readers.reading import read_table
 from pages.shared.isolation import reader
-from pages.shared.isolation.reader import check_calibrator, read_covtype, read_files
+from pages.shared.isolation.reader import load, read_covtype, read_files
 from tests.files.readers.test_hostile import FILES
 from tests.written import bytes_of
 
@@ -74,9 +74,9 @@ def test_refusal_names_the_file():
 
 
 def test_calibrator_and_cover_types():
-    check_calibrator(dumps(MulticlassToBinary().fit(PROBA, PROBA.argmax(axis=1))))
+    load("calibrator", dumps(MulticlassToBinary().fit(PROBA, PROBA.argmax(axis=1))))
     with pytest.raises(InputError):
-        check_calibrator(b'{"format": "x"}')
+        load("calibrator", b'{"format": "x"}')
     rows = np.c_[np.arange(54 * 4).reshape(4, 54), [1, 2, 3, 7]].astype(int)
     features, labels = read_covtype("\n".join(",".join(map(str, row)) for row in rows).encode())
     assert features.shape == (4, 54)
