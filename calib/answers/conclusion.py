@@ -104,6 +104,11 @@ class Conclusion(Result):
     classes: tuple[Gap, ...]
 
     @property
+    def headline(self) -> list[int]:
+        """Codes of the predicted classes that `words` names, in its order."""
+        return [gap.label for gap in (*self.named(), *self.named(other=True)) if gap.label is not None]
+
+    @property
     def direction(self) -> str:
         """The direction of the clearest gap, or "not distinguishable"."""
         found = self.pooled or self.classes

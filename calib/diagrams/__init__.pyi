@@ -22,7 +22,8 @@ from .noise import draw_decompositions as draw_decompositions, draw_floors as dr
 from .plots import plot as plot
 from .reliability import (
     BinZoom as BinZoom, ReliabilityDiagram as ReliabilityDiagram, bin_zoom as bin_zoom,
-    cell_words as cell_words, draw_reliability as draw_reliability, draw_zoom as draw_zoom,
+    cell_words as cell_words, draw_reliability as draw_reliability,
+    draw_stars as draw_stars, draw_zoom as draw_zoom,
     reliability_diagram as reliability_diagram, wilson_interval as wilson_interval,
     worst_cells as worst_cells, worst_cells_words as worst_cells_words,
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.special import betainc, ndtri
+from scipy.special import betainc, gammaln, ndtri, xlog1py, xlogy
 
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
@@ -16,15 +16,17 @@ from calib.calibrators.shrinkage import MOST_STRENGTH, shrunken
 from calib.data.notions import TOP_NOTIONS
 from calib.data.validation import check_order
 from calib.diagrams.style import (
+    BARS,
     FEW_ROWS,
     MAX_NAMED,
     OKABE_ITO,
+    WHISKERS,
     Figure,
     Properties,
     at,
     axes,
     bar,
-    count_bars,
+    diagonal,
     escape,
     faint,
     figure,
@@ -42,6 +44,13 @@ from calib.evidence.binning import BinStatistics, assign_bins, bin_statistics, u
 from calib.evidence.reductions import event_scores, reduce_to_binary
 from calib.stats.bands import CalibrationBand
 from calib.stats.intervals import outcome_limits
+
+Panel = Literal["pooled", "classes"]
+PANELS: dict[Panel, str] = {"pooled": "All classes together", "classes": "Each predicted class on its own"}
+#: Dots of classes that are not named.
+PALE = "rgba(138,144,153,0.4)"
+#: Most dots of classes that are not named: more cover each other.
+MAX_DOTS = 1_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,6 +114,40 @@ class ReliabilityDiagram(Drawn):
     def share(self) -> np.ndarray:
         """Share of all rows, or of their weight, in each bin."""
         return self.weight / self.n_samples
+
+    @property
+    def perfect_gaps(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean gap of each bin that a perfect model of this size shows: pooled, and averaged over classes."""
+        cells = self.cells
+        weight, squares, gaps = (
+            np.bincount(cells.bin, weights=values, minlength=self.n_bins)[self.bin]
+            for values in (
+                cells.weight,
+                cells.weight**2 / cells.effective,
+                cells.weight * expected_gap(cells.mean_score, cells.effective),
+            )
+        )
+        return expected_gap(self.mean_confidence, weight**2 / squares), gaps / weight
+
+    @property
+    def clearest(self) -> np.ndarray:
+        """Codes of the classes with a cell that is off beyond noise, the clearest evidence first.
+
+        All cells together at 5 % (`outcome_limits`); cells of fewer than `FEW_ROWS` rows are left out.
+        """
+        cells = self.cells
+        enough = np.flatnonzero(cells.count >= FEW_ROWS)
+        low, high = outcome_limits(cells, 0.05 / max(len(enough), 1), enough)
+        beyond = enough[(cells.mean_score[enough] < low) | (cells.mean_score[enough] > high)]
+        chance = chance_of_gap(cells.mean_outcome[beyond], cells.effective[beyond], cells.mean_score[beyond])
+        return np.array(list(dict.fromkeys(cells.label[beyond[np.argsort(chance)]].tolist())), dtype=np.int64)
+
+    @property
+    def clearest_bin(self) -> int:
+        """The bin with the clearest evidence: of the cell whose gap a perfect model shows most rarely."""
+        cells = self.cells
+        chance = chance_of_gap(cells.mean_outcome, cells.effective, cells.mean_score)
+        return int(cells.bin[np.lexsort((-cells.weight * np.abs(cells.gap), chance))[0]])
 
     @property
     def adds_most(self) -> int:
@@ -441,9 +484,39 @@ def wilson_interval(
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
 
 
+def expected_gap(score: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """Mean size of the gap between a score and how often it comes true in cells of a perfect model.
+
+    The mean absolute deviation of a binomial (de Moivre 1730; Diaconis & Zabell 1991), as if all rows of a
+    cell had its mean score. Scores that differ inside a narrow bin make it a little smaller.
+
+    Parameters
+    ----------
+    score : array of float
+        Mean score of each cell.
+    count : array of float
+        Rows of each cell; with weights, the effective number, which is rounded.
+
+    Examples
+    --------
+    >>> expected_gap(np.array([0.5]), np.array([1]))
+    array([0.5])
+    """
+    n = np.maximum(np.rint(count), 1.0)
+    above = np.minimum(np.floor(n * score) + 1.0, n)
+    return 2.0 * above * (1.0 - score) * np.exp(_log_binomial(above, n, score)) / n
+
+
+def _log_binomial(k: np.ndarray, n: np.ndarray, p: np.ndarray) -> np.ndarray:
+    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, p) + xlog1py(n - k, -p)
+
+
 def draw_reliability(
     diagram: ReliabilityDiagram,
+    class_names: Sequence[str] | None = None,
     *,
+    named: Iterable[int] | None = None,
+    panels: Sequence[Panel] | None = None,
     truth: np.ndarray | None = None,
     band: tuple[np.ndarray, np.ndarray] | None = None,
     curve: tuple[np.ndarray, np.ndarray] | None = None,
@@ -452,65 +525,281 @@ def draw_reliability(
     chosen: int | None = None,
     other: tuple[str, ReliabilityDiagram] | None = None,
 ) -> Figure:
-    """Draw Figure 1a: stars, red plus, grey bars and the diagonal; of one event the stars alone.
+    """Draw all classes together beside each predicted class on its own; below, their gaps in each bin.
+
+    Dots with more rows are larger. The grey bar behind a gap is the mean gap of a perfect model of this size.
+    Marks carry their bin first in their customdata, those of a class also its code.
 
     Parameters
     ----------
     diagram : ReliabilityDiagram
         What to draw, one mark per non-empty bin.
+    class_names : sequence of str, optional
+        Names by code; by default the codes.
+    named : sequence of int, optional
+        Codes of the classes that are coloured and named, at most 4; by default `diagram.clearest`.
+    panels : sequence of {"pooled", "classes"}, optional
+        What to draw, from left to right; by default both, and the first alone for scores of one event.
     truth : array, optional
         Known accuracy of each bin of `diagram` (simulated examples).
     band : (lower, upper) arrays, optional
-        Where a perfect model's stars would fall, per bin of `diagram`.
+        Range of a perfect model, per bin of `diagram`.
     curve : (scores, frequencies) arrays, optional
         Reliability without bins: the CORP curve of all classes pooled.
     bounds : CalibrationBand, optional
-        Where that curve runs in truth, everywhere at once.
+        Band that holds this curve in truth, everywhere at once.
     event : str, optional
         Name of the class whose probability a binary score is; None where it is a confidence.
     chosen : int, optional
         Index of a bin to be marked.
     other : (name, ReliabilityDiagram), optional
-        Another model of the same rows, drawn with open marks.
+        Another model of the same rows, drawn with open marks beside the pooled ones.
     """
-    x = diagram.mean_confidence
-    hover = np.column_stack(
-        [diagram.bin, diagram.lower, diagram.upper, diagram.count, 100 * diagram.share, diagram.accuracy]
-        + [diagram.accuracy_lower, diagram.accuracy_upper, diagram.delta, x]
-    ).tolist()
-    words = ("Confidence", "Confidence in the predicted class", "How often it is right")
-    if event is not None:
-        name = escape(shorten(event))
-        words = (f"P({name})", f"P({name}), the predicted probability", f"How often it is {name}")
-    where = f"{words[0]} " + "%{customdata[1]:.3g} to %{customdata[2]:.3g}<br>"
-    rows = "%{customdata[3]:,} rows, %{customdata[4]:.1f} % of all"
-    data = share_bars(diagram.lower, diagram.upper, diagram.share, hover, where + rows)
-    if band is not None:
-        middle = (diagram.lower + diagram.upper) / 2
+    shown = panels or (("pooled",) if diagram.one_event else ("pooled", "classes"))
+    names = [escape(shorten(name, 12)) for name in class_names or map(str, range(diagram.cells.n_classes))]
+    coloured = _class_colours(diagram, diagram.clearest if named is None else named)
+    lowest = 0.0 if event is not None else float(np.floor(diagram.lower.min() * 10) / 10)
+    room = 0.22 * (1.0 - lowest) if coloured else 0.03
+    data, notes, marked = [], [], []
+    for place, panel in enumerate(shown, start=1):
+        strip = place + len(shown)
+        if panel == "pooled":
+            data += _around(diagram, truth, band, curve, bounds, other, at(place))
+            data += _pooled_dots(diagram, event, at(place))
+        else:
+            data += _class_dots(diagram, coloured, names, at(place))
+            notes += _class_labels(diagram, coloured, names, place)
+        data += _gap_bars(diagram, panel, at(strip))
+        marked.append(diagonal(place))
+        if chosen is not None and chosen in diagram.bin:
+            ends = chosen / diagram.n_bins, (chosen + 1) / diagram.n_bins
+            marked += [span(*ends, place=place), span(*ends, place=strip)]
+            notes.append(
+                _chosen_note(diagram, chosen, coloured if panel == "classes" else None, names, place)
+            )
+    titles = [] if diagram.one_event else [PANELS[panel] for panel in shown]
+    options: dict[str, Any] = {"shared_xaxes": "all", "shared_yaxes": "rows", "row_heights": (0.77, 0.23)}
+    options |= {"vertical_spacing": 0.07, "horizontal_spacing": 0.06}
+    layout = grid(2, len(shown), (*titles, *[""] * len(titles)), **options)
+    name = "" if event is None else escape(shorten(event))
+    for number, axis in enumerate(axes(layout, "x")):
+        axis.update(range=[lowest - room, 1.04], tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1], tickformat=".0%")
+        axis["showgrid"] = False
+        if number >= len(shown):
+            axis["title"] = {"text": "Confidence" if event is None else f"P({name})"}
+    right, left = axes(layout, "y")[0], axes(layout, "y")[len(shown)]
+    right["title"] = {"text": "Accuracy" if event is None else f"How often it is {name}"}
+    left["title"] = {"text": "Gap"}
+    most = float(
+        np.max([np.abs(diagram.accuracy - diagram.mean_confidence), diagram.delta, *diagram.perfect_gaps])
+    )
+    for number, axis in enumerate(axes(layout, "y")):
+        main = {"range": [-0.03, 1.07], "dtick": 0.25}
+        axis.update(main if number < len(shown) else {"range": [0, 1.1 * most + 1e-3], "nticks": 3})
+        axis["tickformat"] = ".0%"
+    above = names_above(data, 460)
+    if titles:
+        above["margin"]["t"] += 24
+        above["legend"]["y"] = 1.1
+    layout["annotations"] = [*layout.get("annotations", ()), *notes]
+    return figure(data, **layout, **above, shapes=marked, barmode="overlay", bargap=0)
+
+
+def _chosen_note(
+    diagram: ReliabilityDiagram, bin_: int, coloured: dict[int, str] | None, names: Sequence[str], place: int
+) -> Properties:
+    """Return what the bin that is marked shows: pooled, or of the coloured classes."""
+    cells = diagram.cells
+    if coloured is None:
+        says, right = (
+            values[diagram.bin == bin_][0] for values in (diagram.mean_confidence, diagram.accuracy)
+        )
+        text = f"{right:.0%} right at {says:.0%}"
+    else:
+        inside = np.flatnonzero((cells.bin == bin_) & np.isin(cells.label, list(coloured)))
+        of = zip(cells.label[inside].tolist(), cells.mean_outcome[inside], strict=True)
+        text = "<br>".join(f"{names[code]} {right:.0%}" for code, right in of)
+    corner = {"x": 1.03, "xanchor": "right", "align": "right", "y": 0.0, "yanchor": "bottom"}
+    on = {"xref": at(place)["xaxis"], "yref": at(place)["yaxis"]}
+    return {**corner, **on, "text": text, "font": {"size": 12}, "showarrow": False}
+
+
+def _class_colours(diagram: ReliabilityDiagram, named: Iterable[int]) -> dict[int, str]:
+    """Colour of each class by its code: reddish for those that are overconfident, bluish for the others."""
+    cells, colours = diagram.cells, {False: ["purple", "vermillion"], True: ["green", "blue"]}
+    found: dict[int, str] = {}
+    for code in [] if diagram.one_event else list(map(int, named))[:4]:
+        own = cells.label == code
+        left = colours[bool(cells.weight[own] @ cells.gap[own] > 0)]
+        if left:
+            found[code] = OKABE_ITO[left.pop()]
+    return found
+
+
+def _sizes(count: np.ndarray, most: float) -> np.ndarray:
+    """Diameters in pixels, by the fourth root: a bin of few rows stays visible beside the fullest."""
+    return np.maximum(24.0 * (count / most) ** 0.25, 5.0)
+
+
+def _pooled_dots(diagram: ReliabilityDiagram, event: str | None, on: Properties) -> list[Properties]:
+    what = f"P({escape(shorten(event))})" if event is not None else "Confidence"
+    custom = np.column_stack([diagram.bin, diagram.lower, diagram.upper, diagram.count, 100 * diagram.share])
+    blue = OKABE_ITO["blue"]
+    return scatter(
+        x=diagram.mean_confidence,
+        y=diagram.accuracy,
+        mode="lines+markers",
+        line={"color": blue, "width": 1.5},
+        marker={
+            "size": _sizes(diagram.count, diagram.count.max()),
+            "color": faint(blue, diagram.count),
+            "line": {"width": 0},
+        },
+        error_y=interval(
+            diagram.accuracy, diagram.accuracy_lower, diagram.accuracy_upper, "rgba(0,114,178,0.55)"
+        ),
+        name="all classes together",
+        showlegend=False,
+        customdata=custom.tolist(),
+        hovertemplate=what + " %{customdata[1]:.3g} to %{customdata[2]:.3g}<br>mean %{x:.3f}, right %{y:.3f}"
+        "<br>%{customdata[3]:,} rows, %{customdata[4]:.1f} % of all<extra></extra>",
+        **on,
+    )
+
+
+def _class_dots(
+    diagram: ReliabilityDiagram, colours: dict[int, str], names: Sequence[str], on: Properties
+) -> list[Properties]:
+    """Return dots of coloured classes, joined if they have rows enough, and the fullest others."""
+    cells = diagram.cells
+    lower, upper = wilson_interval(cells.mean_outcome, cells.effective)
+    other = np.flatnonzero(~np.isin(cells.label, list(colours)))
+    other = other[np.argsort(-cells.count[other], kind="stable")[:MAX_DOTS]]
+    own = [np.flatnonzero(cells.label == code) for code in reversed(colours)]
+    data = []
+    for code, inside in zip(reversed(colours), own, strict=True):
+        joined = inside[cells.count[inside] >= FEW_ROWS]
+        data += scatter(
+            x=cells.mean_score[joined],
+            y=cells.mean_outcome[joined],
+            mode="lines",
+            line={"color": colours[code], "width": 1.5},
+            hoverinfo="skip",
+            showlegend=False,
+            **on,
+        )
+    shown = np.concatenate([other, *own])
+    parts = (cells.bin, cells.label, lower, upper, cells.count)
+    custom = [
+        [bin_, code, names[code], *more]
+        for bin_, code, *more in zip(*(part[shown].tolist() for part in parts), strict=True)
+    ]
+    colour = [PALE] * len(other) + [
+        shade
+        for code, inside in zip(reversed(colours), own, strict=True)
+        for shade in faint(colours[code], cells.count[inside]).tolist()
+    ]
+    return data + scatter(
+        x=cells.mean_score[shown],
+        y=cells.mean_outcome[shown],
+        mode="markers",
+        marker={"size": _sizes(cells.count[shown], cells.count.max()), "color": colour, "line": {"width": 0}},
+        showlegend=False,
+        customdata=custom,
+        hovertemplate="Predicted %{customdata[2]}<br>confidence %{x:.3f}, right %{y:.3f}<br>"
+        "95 % interval %{customdata[3]:.3f} to %{customdata[4]:.3f}<br>"
+        "%{customdata[5]:,} rows<extra></extra>",
+        **on,
+    )
+
+
+def _class_labels(
+    diagram: ReliabilityDiagram, colours: dict[int, str], names: Sequence[str], place: int
+) -> list[Properties]:
+    """Return the name of each coloured class, left of its first dot; names that would overlap move up."""
+    cells, notes, height = diagram.cells, [], -1.0
+    first = {code: int(np.flatnonzero(cells.label == code)[0]) for code in colours}
+    for code, cell in sorted(first.items(), key=lambda pair: float(cells.mean_outcome[pair[1]])):
+        height = max(float(cells.mean_outcome[cell]), height + 0.06)
+        notes.append(
+            {
+                "x": cells.mean_score[cell],
+                "y": height,
+                "xref": at(place)["xaxis"],
+                "yref": at(place)["yaxis"],
+                "xanchor": "right",
+                "xshift": -4 - float(_sizes(cells.count[cell], cells.count.max())) / 2,
+                "text": f"<b>{names[code]}</b>",
+                "font": {"color": colours[code], "size": 13},
+                "showarrow": False,
+            }
+        )
+    return notes
+
+
+def _gap_bars(diagram: ReliabilityDiagram, panel: Panel, on: Properties) -> list[Properties]:
+    """Return the gap of each bin before the gap that a perfect model of this size shows on average."""
+    pooled = panel == "pooled"
+    gap = np.abs(diagram.accuracy - diagram.mean_confidence) if pooled else diagram.delta
+    perfect = diagram.perfect_gaps[0 if pooled else 1]
+    custom = np.column_stack([diagram.bin, perfect]).tolist()
+    hover = "gap %{customdata[2]:.3f}<br>a perfect model of this size: %{customdata[1]:.3f}<extra></extra>"
+    data = []
+    for values, colour, share in (
+        (perfect, BARS, 0.94),
+        (gap, OKABE_ITO["blue" if pooled else "vermillion"], 0.5),
+    ):
         data += bar(
-            x=middle,
+            x=(diagram.lower + diagram.upper) / 2,
+            y=values,
+            width=(diagram.upper - diagram.lower) * share,
+            marker={"color": colour, "line": {"width": 0}},
+            showlegend=False,
+            customdata=[[*row, each] for row, each in zip(custom, gap.tolist(), strict=True)],
+            hovertemplate=hover,
+            **on,
+        )
+    return data
+
+
+def _around(
+    diagram: ReliabilityDiagram,
+    truth: np.ndarray | None,
+    band: tuple[np.ndarray, np.ndarray] | None,
+    curve: tuple[np.ndarray, np.ndarray] | None,
+    bounds: CalibrationBand | None,
+    other: tuple[str, ReliabilityDiagram] | None,
+    on: Properties,
+) -> list[Properties]:
+    """Return what was asked for around the pooled dots."""
+    data = []
+    x = diagram.mean_confidence
+    if band is not None:
+        data += bar(
+            x=(diagram.lower + diagram.upper) / 2,
             y=band[1] - band[0],
             base=band[0],
             width=(diagram.upper - diagram.lower) * 0.94,
             marker={"color": "rgba(86,180,233,0.28)", "line": {"width": 0}},
-            name="where a perfect model's stars fall (95 %)",
+            name="range of a perfect model (95 %)",
             hoverinfo="skip",
+            **on,
         )
     if bounds is not None:
-        level = f"{bounds.level:.0%}"
         outline = (bounds.steps(bounds.lower, "hv"), bounds.steps(bounds.upper, "vh"))
-        for side, (at, value) in enumerate(outline):
+        for side, (score, value) in enumerate(outline):
             data += scatter(
-                x=at,
+                x=score,
                 y=value,
                 mode="lines",
                 line={"color": OKABE_ITO["green"], "width": 1, "shape": "hv" if side == 0 else "vh"},
                 fill="tonexty" if side else None,
                 fillcolor="rgba(0,158,115,0.12)",
-                name=f"true curve, {level} everywhere",
+                name=f"{bounds.level:.0%} band of the true curve",
                 legendgroup="bounds",
                 showlegend=bool(side),
                 hovertemplate=f"at %{{x:.3f}} at {'most' if side else 'least'} %{{y:.3f}}<extra></extra>",
+                **on,
             )
     if curve is not None:
         data += scatter(
@@ -520,186 +809,156 @@ def draw_reliability(
             line={"color": OKABE_ITO["purple"], "width": 2.5, "shape": "hv"},
             name="no bins: isotonic (CORP)",
             hovertemplate="says %{x:.3f}, right %{y:.3f} (isotonic)<extra></extra>",
+            **on,
         )
     if truth is not None:
         data += scatter(
             x=x,
             y=truth,
             mode="markers",
-            marker={
-                "symbol": "diamond-open",
-                "size": 13,
-                "color": OKABE_ITO["green"],
-                "line": {"width": 2},
-            },
+            marker={"symbol": "diamond-open", "size": 13, "color": OKABE_ITO["green"], "line": {"width": 2}},
             name="true accuracy (simulated)",
             hovertemplate="True accuracy %{y:.3f} (known: simulated)<extra></extra>",
+            **on,
         )
     if other is not None:
-        data += _marks_of_other(*other)
+        name, beside = other
+        data += scatter(
+            x=beside.mean_confidence,
+            y=beside.accuracy,
+            mode="markers",
+            marker={
+                "symbol": "circle-open",
+                "size": _sizes(beside.count, beside.count.max()),
+                "color": OKABE_ITO["orange"],
+                "line": {"width": 2},
+            },
+            name=escape(shorten(name)),
+            customdata=np.column_stack([beside.bin, beside.count]).tolist(),
+            hovertemplate=f"{escape(name)}: confidence %{{x:.3f}}, right %{{y:.3f}}<br>"
+            "%{customdata[1]:,} rows<extra></extra>",
+            **on,
+        )
+    return data
+
+
+def draw_stars(diagram: ReliabilityDiagram, *, chosen: int | None = None) -> Figure:
+    """Draw Figure 1a of the paper: stars for all classes pooled, red pluses, and bars for shares of rows."""
+    custom = np.column_stack(
+        [diagram.bin, diagram.lower, diagram.upper, diagram.count, 100 * diagram.share, diagram.delta]
+    ).tolist()
+    where = "Confidence %{customdata[1]:.3g} to %{customdata[2]:.3g}<br>"
+    rows = "%{customdata[3]:,} rows, %{customdata[4]:.1f} % of all"
+    data = share_bars(diagram.lower, diagram.upper, diagram.share, custom, where + rows)
+    red, blue = OKABE_ITO["vermillion"], OKABE_ITO["blue"]
     if not diagram.one_event:
         data += scatter(
-            x=x,
+            x=diagram.mean_confidence,
             y=diagram.top_label,
             mode="markers",
             marker={
                 "symbol": "cross-thin",
                 "size": 13,
-                "line": {"width": 3, "color": faint(OKABE_ITO["vermillion"], diagram.count)},
+                "color": red,
+                "line": {"width": 3, "color": faint(red, diagram.count)},
             },
             name="top-label: each class on its own",
-            customdata=hover,
-            hovertemplate=where
-            + "class-averaged miscalibration %{customdata[8]:.3f}<br>says %{customdata[9]:.3f}"
-            + f"<br>{rows}"
-            + "<extra></extra>",
+            customdata=custom,
+            hovertemplate=f"{where}mean gap of the classes %{{customdata[5]:.3f}}<br>{rows}<extra></extra>",
         )
     data += scatter(
-        x=x,
+        x=diagram.mean_confidence,
         y=diagram.accuracy,
         mode="markers",
-        marker={"symbol": "star", "size": 15, "color": faint(OKABE_ITO["blue"], diagram.count)},
+        marker={"symbol": "star", "size": 15, "color": faint(blue, diagram.count)},
         error_y=interval(
             diagram.accuracy, diagram.accuracy_lower, diagram.accuracy_upper, "rgba(0,114,178,0.55)"
         ),
         name="rows of each bin" if diagram.one_event else "confidence: all classes pooled",
-        customdata=hover,
-        hovertemplate=where
-        + "says %{customdata[9]:.3f}, right %{customdata[5]:.3f}<br>"
-        + "95 % interval %{customdata[6]:.3f} to %{customdata[7]:.3f}"
-        + f"<br>{rows}"
-        + "<extra></extra>",
+        customdata=custom,
+        hovertemplate=f"{where}says %{{x:.3f}}, right %{{y:.3f}}<br>{rows}<extra></extra>",
     )
     marked = [] if chosen is None else [span(chosen / diagram.n_bins, (chosen + 1) / diagram.n_bins)]
-    layout = unit_axes(data, words[1], words[2], 520, marked=marked)
-    drawn = [diagram] if other is None else [diagram, other[1]]
-    pluses = [one.top_label for one in drawn if not one.one_event and len(one.top_label)]
-    if pluses:  # a mark at the confidence less its gap can lie below 0, and above 1
-        low, high = float(np.min(np.concatenate(pluses))), float(np.max(np.concatenate(pluses)))
+    layout = unit_axes(data, "Confidence in the predicted class", "How often it is right", 520, marked=marked)
+    if not diagram.one_event and len(
+        diagram.top_label
+    ):  # confidence less its gap can lie below 0, and above 1
+        low, high = float(diagram.top_label.min()), float(diagram.top_label.max())
         layout["yaxis"]["range"] = [min(low, 0.0) - 0.02, max(high, 1.0) + 0.04]
     return figure(data, barmode="overlay", **layout)
 
 
-def _marks_of_other(name: str, diagram: ReliabilityDiagram) -> list[Properties]:
-    data = []
-    marks = (
-        ("star-open", 14, "sky", diagram.accuracy, "pooled"),
-        ("cross-open", 10, "orange", diagram.top_label, "top-label"),
-    )
-    for symbol, size, colour, y, what in marks:
-        if what == "top-label" and diagram.one_event:
-            continue
-        data += scatter(
-            x=diagram.mean_confidence,
-            y=y,
-            mode="markers",
-            marker={
-                "symbol": symbol,
-                "size": size,
-                "color": faint(OKABE_ITO[colour], diagram.count),
-                "line": {"width": 2},
-            },
-            name=f"{escape(shorten(name))}, {what}",
-            customdata=np.column_stack([diagram.bin, diagram.count]).tolist(),
-            hovertemplate=f"{escape(name)}: says %{{x:.3f}}, {what} %{{y:.3f}}<br>"
-            "%{customdata[1]:,} rows<extra></extra>",
-        )
-    return data
+def draw_zoom(
+    diagram: BinZoom, class_names: Sequence[str], *, chosen: int | None = None, shrunk: bool = False
+) -> Figure:
+    """Draw accuracy minus confidence of each predicted class of one bin, with 95 % intervals (Figure 1b).
 
-
-def draw_zoom(diagram: BinZoom, class_names: Sequence[str], *, chosen: int | None = None) -> Figure:
-    """Draw Figure 1b: what the model says and how often it is right, per predicted class of one bin.
-
-    One line per class, the clearest evidence on top, at most 30; the bars at the right count the rows.
-    Diamonds are shrunken accuracies. Marks carry the class code last in their customdata; `chosen` is the
-    code of a class to be marked.
+    At most the 30 classes with the clearest evidence, sorted by their gap. Classes beyond noise have colours,
+    dots with more rows are larger. Marks carry the class code last in their customdata; `chosen` is the code
+    of a class to be marked; `shrunk` adds diamonds at the shrunken accuracies.
     """
-    shown = slice(0, MAX_NAMED)
-    label, count = diagram.label[shown], diagram.class_count[shown]
-    says, right = diagram.class_confidence[shown], diagram.class_accuracy[shown]
-    low, high = diagram.class_lower[shown], diagram.class_upper[shown]
+    shown = np.arange(len(diagram.label))[:MAX_NAMED]
+    shown = shown[np.argsort(diagram.class_accuracy[shown] - diagram.class_confidence[shown], kind="stable")]
+    fields = ("label", "class_count", "class_confidence", "class_accuracy", "class_lower", "class_upper")
+    label, count, says, right, low, high = (getattr(diagram, name)[shown] for name in fields)
+    gap = right - says
     # Two of a user's class names may look alike once shortened: lines are placed by position.
     lines = np.arange(1, len(label) + 1)
-    names = [escape(shorten(class_names[code], 24)) for code in label]
-    values_of = zip(names, says, right, low, high, count, label.tolist(), strict=True)
-    custom = [list(values) for values in values_of]
+    names = [escape(shorten(class_names[code], 18)) for code in label]
+    colours = [OKABE_ITO["grey"], OKABE_ITO["vermillion"], OKABE_ITO["blue"]]
+    side = np.where(diagram.beyond_noise[shown], np.where(gap < 0, 1, 2), 0)
+    custom = [list(row) for row in zip(names, says, right, low, high, count, label.tolist(), strict=True)]
     hover = (
-        "Predicted %{customdata[0]}<br>says %{customdata[1]:.3f}, right %{customdata[2]:.3f}<br>"
+        "Predicted %{customdata[0]}<br>confidence %{customdata[1]:.3f}, right %{customdata[2]:.3f}<br>"
         "95 % interval %{customdata[3]:.3f} to %{customdata[4]:.3f}<br>%{customdata[5]:,} rows<extra></extra>"
     )
     data = scatter(
-        x=np.column_stack([says, right, np.full(len(says), np.nan)]).ravel(),
-        y=np.repeat(lines, 3),
-        mode="lines",
-        line={"color": "rgba(213,94,0,0.35)", "width": 6},
-        hoverinfo="skip",
+        x=[diagram.accuracy - diagram.mean_confidence],
+        y=[0],
+        mode="markers",
+        marker={"size": 14, "color": OKABE_ITO["blue"]},
         showlegend=False,
+        hovertemplate=f"All classes: confidence {diagram.mean_confidence:.3f}, "
+        f"right {diagram.accuracy:.3f}<br>{diagram.count:,} rows<extra></extra>",
     )
     data += scatter(
-        x=[diagram.mean_confidence],
-        y=[0],
-        mode="markers",
-        marker={"symbol": "line-ns", "size": 18, "line": {"width": 3, "color": OKABE_ITO["blue"]}},
-        name="says",
-        hovertemplate="All classes: says %{x:.3f}<extra></extra>",
-    )
-    data += scatter(
-        x=[diagram.accuracy],
-        y=[0],
-        mode="markers",
-        marker={"symbol": "star", "size": 17, "color": OKABE_ITO["blue"]},
-        name="is right, all classes",
-        hovertemplate=f"All classes: right %{{x:.3f}}<br>{diagram.count:,} rows<extra></extra>",
-    )
-    data += scatter(
-        x=says,
+        x=gap,
         y=lines,
         mode="markers",
         marker={
-            "symbol": "line-ns",
-            "size": 15,
-            "line": {"width": 2, "color": faint(OKABE_ITO["blue"], count)},
+            "size": _sizes(count, count.max()) * 0.7,
+            "color": np.take(colours, side),
+            "line": {"width": 0},
         },
+        error_x=interval(gap, low - says, high - says, WHISKERS),
         showlegend=False,
         customdata=custom,
         hovertemplate=hover,
     )
-    if len(label) > 1:
+    if shrunk:
         data += scatter(
-            x=diagram.class_shrunken[shown],
+            x=diagram.class_shrunken[shown] - says,
             y=lines,
             mode="markers",
-            marker={
-                "symbol": "diamond-open",
-                "size": 11,
-                "color": OKABE_ITO["purple"],
-                "line": {"width": 2},
-            },
+            marker={"symbol": "diamond-open", "size": 11, "color": OKABE_ITO["purple"], "line": {"width": 2}},
             customdata=custom,
-            name="shrunk towards all classes (empirical Bayes)",
-            hovertemplate="Predicted %{customdata[0]}<br>about %{x:.3f}, from its %{customdata[5]:,} "
+            showlegend=False,
+            hovertemplate="Predicted %{customdata[0]}<br>gap about %{x:+.3f}, from its %{customdata[5]:,} "
             "rows and those of all classes<extra></extra>",
         )
-    data += scatter(
-        x=right,
-        y=lines,
-        mode="markers",
-        marker={"size": 12, "color": faint(OKABE_ITO["vermillion"], count)},
-        error_x=interval(right, low, high, OKABE_ITO["vermillion"], width=3),
-        customdata=custom,
-        name="is right, predicted class alone (95 % interval)",
-        hovertemplate=hover,
+    written = ["all classes", *(f"{name} ({rows:,})" for name, rows in zip(names, count, strict=True))]
+    zero = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": {"dash": "solid"}}
+    return figure(
+        data,
+        height=100 + 24 * (len(label) + 1),
+        shapes=[zero, *(span(at - 0.5, at + 0.5, across=True) for at in lines[label == chosen].tolist())],
+        margin={"l": width_of(written)},
+        xaxis={"title": {"text": "Accuracy minus confidence"}, "tickformat": "+.0%", "nticks": 6},
+        yaxis={
+            "tickvals": [0, *lines],
+            "ticktext": written,
+            "range": [len(label) + 0.6, -0.6],
+            "showgrid": False,
+            "ticks": "",
+        },
     )
-    colour = np.where(count < FEW_ROWS, "rgba(138,144,153,0.4)", OKABE_ITO["grey"])
-    data += count_bars(count, colour, custom, hover, y=lines, **at(2))
-    layout = grid(1, 2, shared_yaxes=True, column_widths=(0.72, 0.28), horizontal_spacing=0.05)
-    named = ["all classes", *names]
-    for axis in axes(layout, "y"):
-        axis.update(tickvals=[0, *lines], ticktext=named, range=[len(label) + 0.6, -0.6], showgrid=False)
-    minor = {"dtick": 0.1, "showgrid": True}
-    layout["xaxis"].update(range=[-0.02, 1.02], dtick=0.5, tickangle=0, minor=minor)
-    layout["xaxis"]["title"] = {"text": "Says, is right"}
-    layout["xaxis2"].update(title={"text": "Rows"}, rangemode="tozero", nticks=3)
-    marked = [span(line - 0.5, line + 0.5, across=True) for line in lines[label == chosen].tolist()]
-    above = names_above(data, 190 + 30 * (len(label) + 1), l=width_of(named), r=48)
-    return figure(data, **layout, **above, bargap=0.35, shapes=marked)

@@ -258,20 +258,16 @@ def named_rows(names: Iterable[str], *, margin: Properties | None = None, **axis
 
 def diagonal(place: int) -> Properties:
     """Return the diagonal at a place of a grid."""
-    return {**DIAGONAL, **_on(place)}
+    return {**DIAGONAL, "xref": at(place)["xaxis"], "yref": at(place)["yaxis"]}
 
 
-def span(low: float, high: float, *, across: bool = False, place: int | None = None) -> Properties:
+def span(low: float, high: float, *, across: bool = False, place: int = 1) -> Properties:
     """Return a shape that marks what was chosen: a span of the x axis or, `across`, of the y axis."""
+    x, y = at(place).values()
     ends = {"x0": 0, "x1": 1, "y0": low, "y1": high} if across else {"x0": low, "x1": high, "y0": 0, "y1": 1}
-    refs = {"xref": "paper", "yref": "y"} if across else {"xref": "x", "yref": "paper"}
+    refs = {"xref": "paper", "yref": y} if across else {"xref": x, "yref": f"{y} domain"}
     look = {"fillcolor": OKABE_ITO["orange"], "opacity": 0.18, "line": {"width": 0}, "layer": "below"}
-    return {"type": "rect", **ends, **(refs if place is None else _on(place)), **look}
-
-
-def _on(place: int) -> Properties:
-    axes = at(place)
-    return {"xref": axes["xaxis"], "yref": axes["yaxis"]}
+    return {"type": "rect", **ends, **refs, **look}
 
 
 def method_colour(position: int) -> str:

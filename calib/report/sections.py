@@ -325,7 +325,7 @@ def reliability_section(about: ReportInput) -> list[str]:
         diagram = reliability_diagram(rows.labels, top, n_bins=about.n_bins)
         event = rows.positive if about.kind.name == "binary" else None
         drawn = diagrams.draw_reliability(
-            diagram, event=event, band=None if position else (perfect.lower, perfect.upper)
+            diagram, rows.class_names, event=event, band=None if position else (perfect.lower, perfect.upper)
         )
         blocks += [
             f"<h3>{text(name)}</h3>",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from calib import InputError, diagrams
 from calib.data.kinds import lacks, needs_equal_rows
 from calib.data.notions import Notion
-from calib.diagrams import FEW_ROWS, BinZoom, ReliabilityDiagram
+from calib.diagrams import BinZoom, ReliabilityDiagram
+from calib.diagrams.reliability import PANELS, Panel
 from calib.evidence.reductions import top_label
 from calib.stats import NoiseFloor, verdict
 from calib.stats.decompositions import corp_curve
@@ -21,7 +22,7 @@ from pages.shared.panels.model_difference import show_difference
 from pages.shared.panels.rows import rows_panel
 from pages.shared.parts import part
 from pages.shared.results import band as band_of
-from pages.shared.results import bounds_of, floor, problems, reliability, rows_of
+from pages.shared.results import bounds_of, conclusion, floor, problems, reliability, rows_of
 from pages.shared.session import BASE, Method, dataset, methods
 from pages.shared.widgets import (
     beside,
@@ -37,12 +38,15 @@ from pages.shared.widgets import (
 )
 
 
-def pick_bin() -> None:
-    """Store the bin that was clicked, because a figure loses its selection when it changes."""
-    points = st.session_state["reliability"].selection.points
+def pick_bin(key: str) -> None:
+    """Store the bin, and the class, that was clicked: a figure loses its selection when it changes."""
+    points = st.session_state[key].selection.points
     if points and "customdata" in points[0]:
+        custom = points[0]["customdata"]
         st.session_state["bin-rows-open"] = True
-        st.session_state["bin"] = int(points[0]["customdata"][0])
+        st.session_state["bin"] = int(custom[0])
+        if key == "reliability-classes" and len(custom) > 3:
+            st.session_state["bin-class"] = int(custom[1])
 
 
 def pick_class() -> None:
@@ -57,30 +61,32 @@ def pick_class() -> None:
 def show() -> None:
     """Show the page below its heading."""
     data = dataset()
-    left, right = st.columns([3, 1])
+    left, right = st.columns([5, 1], vertical_alignment="bottom")
     with left:
         n_bins, method = bins_and_model()
     others = [name for name in methods() if name != method.name]
     other = None
+    options_menu = right.popover("Options", width="stretch")
     if others and lacks(data.kind, "notion:top-label") is None:
-        wanted = right.selectbox(
+        wanted = options_menu.selectbox(
             "Another model in the diagram",
             [None, *others],
             key="beside",
             format_func=lambda name: "none" if name is None else name,
         )
         other = None if wanted is None else methods()[wanted]
-    with st.container(horizontal=True):
-        show_band = st.toggle("Where a perfect model would fall", key="band", bind="query-params")
+    with options_menu:
+        show_band = st.toggle("Range of a perfect model", key="band", bind="query-params")
         show_curve = data.sums is None and st.toggle("Without bins (CORP)", key="corp", bind="query-params")
         show_bounds = (
             data.sums is None
             and not method.weighted
-            and st.toggle("Where the true curve runs", key="bounds", bind="query-params")
+            and st.toggle("Band of the true curve", key="bounds", bind="query-params")
         )
         show_truth = data.truth is not None and method.name == BASE
         if show_truth:
             show_truth = st.toggle("True accuracy (simulated)", key="truth", bind="query-params")
+        as_in_paper = st.toggle("As in the paper: stars and pluses", key="stars", bind="query-params")
 
     if not say_rows_needed("A diagram or a band without bins") and method.weighted:
         st.caption(escaped(needs_equal_rows("The band of the true curve")))
@@ -98,7 +104,7 @@ def show() -> None:
     options: dict[str, Any] = {"truth": truth, "band": band, "curve": curve, "bounds": bounds, "event": event}
     if other is not None:
         options["other"] = (other.name, reliability(other, n_bins))
-    show_bins(method, n_bins, diagram, options, other, said)
+    show_bins(method, n_bins, diagram, options, other, said, as_in_paper)
 
 
 @part
@@ -109,23 +115,23 @@ def show_bins(
     options: dict[str, Any],
     other: Method | None,
     said: DeltaGenerator,
+    as_in_paper: bool,
 ) -> None:
-    """Show the diagram and beside it the bin that was chosen there; then assess both, first in `said`."""
-    farthest = int(diagram.bin[np.argmax(diagram.delta * (diagram.count >= FEW_ROWS))])
-    keep_in_address("bin", diagram.bin.tolist(), farthest)
-    main, side = beside("bin", (3, 2) if diagram.one_event else (1, 1))
+    """Show the diagram, the bin that was chosen there, and its rows; then assess them, first in `said`."""
+    keep_in_address("bin", diagram.bin.tolist(), diagram.clearest_bin)
+    at = st.session_state["bin"]
+    if diagram.one_event:
+        main, side = beside("bin", (3, 2))
+    else:
+        above, (main, side) = st.container(), st.columns(2)
+        with above:
+            show_signature(method, n_bins, diagram, options, as_in_paper)
     with main:
-        chart(
-            diagrams.draw_reliability(diagram, chosen=st.session_state["bin"], **options),
-            "reliability",
-            table=diagram.frame(),
-            alt="Reliability diagram: accuracy against confidence, pooled and per predicted class",
-            on_select=pick_bin,
-        )
         if diagram.one_event:
+            show_panel(diagram, "pooled", as_in_paper, chosen=at, **options)
             st.caption(shortfall(dataset().kind, "notion:top-label"))
-    with side:
         edges = {b: f"{b / n_bins:.3g} to {(b + 1) / n_bins:.3g}" for b in diagram.bin.tolist()}
+    with side if diagram.one_event else main:
         # The browser keeps the words of another model, so they hold no counts.
         chosen = st.selectbox(
             "Confidence bin", list(edges), key="bin", format_func=lambda b: edges.get(b, "")
@@ -134,53 +140,98 @@ def show_bins(
             of_bin = rows_of(method, method.notions[0], n_bins, bin_=chosen)
             rows_panel(method, of_bin, f"Scores of {edges[chosen]}", "bin-rows")
         else:
-            show_zoom(method, n_bins, diagram.zoom(chosen), edges[chosen])
+            code = show_zoom(diagram.zoom(chosen))
+    if not diagram.one_event:
+        with side:
+            show_rows(method, n_bins, chosen, code, edges[chosen])
     with main:
         show_assessment(method, n_bins, diagram, options, said)
         if other is not None:
             show_difference(method, other, n_bins)
 
 
-def show_zoom(method: Method, n_bins: int, zoom: BinZoom, edges: str) -> None:
-    """Show the predicted classes of a bin, and the rows of one or of all."""
+def show_signature(
+    method: Method, n_bins: int, diagram: ReliabilityDiagram, options: dict[str, Any], as_in_paper: bool
+) -> None:
+    """Show all classes together beside each predicted class on its own, or the paper's own figure."""
+    at = st.session_state["bin"]
+    if as_in_paper:
+        show_panel(diagram, "pooled", as_in_paper, chosen=at)
+        return
+    names = {"class_names": dataset().evaluation.class_names, "named": conclusion(method, n_bins).headline}
+    for column, panel in zip(st.columns(2), PANELS, strict=True):
+        with column:
+            show_panel(diagram, panel, as_in_paper, chosen=at, **names, **options)
+    st.caption(
+        "Larger dots have more rows. Classes in colour are off beyond noise. Below: the gap of each bin, and "
+        "in grey the mean gap of a perfect model of this size."
+    )
+
+
+def show_panel(diagram: ReliabilityDiagram, panel: Panel, as_in_paper: bool, **options: Any) -> None:
+    """Show one panel of the reliability diagram, or the paper's own figure."""
+    key = "reliability" if panel == "pooled" else "reliability-classes"
+    drawn = (
+        diagrams.draw_stars(diagram, chosen=options["chosen"])
+        if as_in_paper
+        else diagrams.draw_reliability(diagram, panels=(panel,), **options)
+    )
+    chart(
+        drawn,
+        key,
+        table=diagram.frame(),
+        alt=f"Reliability diagram: accuracy against confidence. {PANELS[panel]}",
+        on_select=partial(pick_bin, key),
+    )
+
+
+def show_zoom(zoom: BinZoom) -> int | None:
+    """Show the predicted classes of a bin, and return the code of the class whose rows are listed."""
     names = dataset().evaluation.class_names
     st.markdown(zoom.words([literal(name) for name in names], strong="**{}**"))
     of_bin = [None, *zoom.label.tolist()]
     if st.session_state.get("bin-class") not in of_bin:
         st.session_state["bin-class"] = None
-    chart(
-        diagrams.draw_zoom(zoom, names, chosen=st.session_state.get("bin-class")),
-        "bin-zoom",
-        table=zoom.frame(names),
-        on_select=pick_class,
-        alt="Mean confidence and accuracy of every predicted class in the chosen bin, with rows per class",
-    )
-    code = st.selectbox(
+    figure = st.container()
+    with st.expander("Classes with few rows"):
+        shrunk = st.toggle("Shrink towards all classes", key="shrunk", persist_state="session")
+        st.caption(
+            "A diamond estimates the accuracy of a class from its own rows and from all rows of the bin, "
+            + (
+                "whose classes show no difference beyond chance."
+                if zoom.alike
+                else f"which count as {zoom.strength:,.0f} rows."
+            )
+        )
+    with figure:
+        chart(
+            diagrams.draw_zoom(zoom, names, chosen=st.session_state.get("bin-class"), shrunk=shrunk),
+            "bin-zoom",
+            table=zoom.frame(names),
+            on_select=pick_class,
+            alt="Accuracy minus confidence of every predicted class in the chosen bin",
+        )
+        if len(zoom.label) > diagrams.MAX_NAMED:
+            st.caption(
+                f"The {diagrams.MAX_NAMED} of {len(zoom.label):,} classes with the clearest evidence; the "
+                "CSV has all."
+            )
+    code: int | None = st.selectbox(
         "Rows of",
         of_bin,
         key="bin-class",
         placeholder="all classes of the bin",
-        format_func=lambda one: "all classes of the bin" if one is None else f"predicted {names[one]}",
+        format_func=lambda code: "all classes of the bin" if code is None else f"predicted {names[code]}",
     )
+    return code
+
+
+def show_rows(method: Method, n_bins: int, bin_: int, code: int | None, edges: str) -> None:
+    """Show the rows of a class in a bin, or of all classes."""
     notion: Notion = "confidence" if code is None else "top-label"
-    what = f"All classes at {edges}" if code is None else f"Predicted {literal(names[code])} at {edges}"
-    rows_panel(method, rows_of(method, notion, n_bins, code, zoom.bin), what, "bin-rows")
-    if len(zoom.label) > diagrams.MAX_NAMED:
-        st.caption(
-            f"The figure shows the {diagrams.MAX_NAMED} of {len(zoom.label):,} classes with the clearest "
-            "evidence; the CSV has all."
-        )
-    st.caption(
-        "Classes with the clearest evidence come first. Whiskers are 95 % Wilson intervals. Markers of fewer "
-        "than 20 rows are lighter. A diamond estimates the accuracy of a class from its own rows and, "
-        "the more the fewer these are, from those of all classes in the bin"
-        + (
-            ". Here the classes show no difference beyond chance, so that all diamonds lie at the accuracy "
-            "of all classes."
-            if zoom.alike
-            else f", which count as {zoom.strength:,.0f} rows."
-        )
-    )
+    name = "" if code is None else literal(dataset().evaluation.class_names[code])
+    what = f"All classes at {edges}" if code is None else f"Predicted {name} at {edges}"
+    rows_panel(method, rows_of(method, notion, n_bins, code, bin_), what, "bin-rows")
 
 
 def show_assessment(
@@ -239,8 +290,7 @@ def error_words(errors: dict[str, NoiseFloor], diagram: ReliabilityDiagram, even
 
 heading(
     "Reliability",
-    "How often is the model right at each confidence: for all classes pooled (star) and for each predicted "
-    "class separately (plus)?",
+    "How often is the model right at each confidence, over all classes and for each predicted class?",
 )
 need_kind("Reliability")
 show()

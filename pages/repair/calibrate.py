@@ -204,6 +204,8 @@ for column, method in zip(st.columns(2), (base, chosen), strict=True):
         chart(
             diagrams.draw_reliability(
                 by_model[method.name],
+                data.evaluation.class_names,
+                panels=None if base.one_event else ("classes",),
                 event=getattr(data.evaluation, "positive", None),
                 chosen=behind[1] if behind[0] == method.name else None,
             ),

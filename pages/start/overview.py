@@ -14,7 +14,7 @@ from calib.calibrators.catalogue import name_of
 from calib.data.kinds import lacks, needs_rows
 from calib.data.notions import Notion
 from calib.diagrams.heat import class_heat
-from calib.diagrams.style import with_layout
+from calib.diagrams.reliability import PANELS, Panel
 from calib.stats import verdict
 from calib.stats.measures import MEASURES, ece_of
 from pages.shared.kept import ahead
@@ -37,19 +37,20 @@ from pages.shared.widgets import DEFAULT_BINS, chart, download, escaped, heading
 
 #: Classes in the map: those that add most to the error.
 MAP_ROWS = 12
-#: Pixels of the reliability diagram: the map beside it is about as tall.
-FIGURE_HEIGHT = 400
 RELIABILITY, CLASSES = "pages/diagnose/reliability.py", "pages/diagnose/classes.py"
 
 
 def pick() -> None:
-    """Remember the bin, or the cell, whose mark was clicked in one of the two figures."""
-    for key, cell in (("overview-reliability", False), ("overview-map", True)):
+    """Remember the bin, or the class and the bin, whose mark was clicked in a figure."""
+    for key in ("overview-pooled", "overview-classes", "overview-map"):
         state = st.session_state.get(key)
         points = state.selection.points if state is not None else ()
         if points and "customdata" in points[0]:
             first, second = points[0]["customdata"][:2]
-            st.session_state["looked-at"] = (int(first), int(second)) if cell else (None, int(first))
+            if key == "overview-map":
+                first, second = second, first
+            of_class = key == "overview-map" or len(points[0]["customdata"]) == 6
+            st.session_state["looked-at"] = (int(second) if of_class else None, int(first))
 
 
 def open_upload() -> None:
@@ -110,36 +111,40 @@ def show_help() -> None:
 
 
 def show_figures() -> None:
-    """Show the reliability diagram and the map of classes and bins beside it, and what was clicked."""
+    """Show the reliability diagram, below it the map of classes and bins, and what was clicked."""
     diagram = reliability(base, n_bins)
-    event = data.evaluation.positive if data.kind.name == "binary" else None
-    left, right = st.columns(2) if by_class else (st.container(), None)
-    with left:
-        chart(
-            with_layout(diagrams.draw_reliability(diagram, event=event), height=FIGURE_HEIGHT),
-            "overview-reliability",
-            table=diagram.frame(),
-            alt="Reliability diagram: how often the model is right against its confidence",
-            on_select=pick,
-        )
-    if right is None:
-        st.markdown(diagram.words())
-        return
     label, bin_ = st.session_state.get("looked-at", (None, None))
     names = data.evaluation.class_names
+    options = {
+        "named": conclusion(base, n_bins).headline if by_class else (),
+        "event": data.evaluation.positive if data.kind.name == "binary" else None,
+        "chosen": bin_,
+    }
+    panels: tuple[Panel, ...] = ("pooled", "classes") if by_class else ("pooled",)
+    for column, panel in zip(st.columns(len(panels)), panels, strict=True):
+        with column:
+            chart(
+                diagrams.draw_reliability(diagram, names, panels=(panel,), **options),
+                f"overview-{panel}",
+                table=diagram.frame(),
+                alt=f"Reliability diagram: accuracy against confidence. {PANELS[panel]}",
+                on_select=pick,
+            )
+    if not by_class:
+        st.markdown(diagram.words())
+        return
     by_cell = cells(base, "top-label", n_bins)
     everything = class_heat(by_cell)
     shown = class_heat(by_cell, everything.label[:MAP_ROWS])
-    with right:
-        chart(
-            diagrams.draw_heat(
-                shown, names, chosen=None if label is None else (label, bin_), limit=everything.limit
-            ),
-            "overview-map",
-            table=everything.frame(names),
-            alt="Accuracy minus confidence for the predicted classes that add most to the error, by bin",
-            on_select=pick,
-        )
+    chart(
+        diagrams.draw_heat(
+            shown, names, chosen=None if label is None else (label, bin_), limit=everything.limit
+        ),
+        "overview-map",
+        table=everything.frame(names),
+        alt="Accuracy minus confidence for the predicted classes that add most to the error, by bin",
+        on_select=pick,
+    )
     if bin_ in diagram.bin:
         st.markdown(diagram.zoom(bin_).words([literal(name) for name in names], strong="**{}**"))
         with st.container(horizontal=True):
@@ -163,9 +168,10 @@ def show_figures() -> None:
     else:
         of = f"the {len(shown.label)} of {len(everything.label):,} predicted classes that add most"
         st.caption(
-            "Left: grey bars are shares of rows. Right: orange-red is right less often than the confidence "
-            f"says, blue more often; {of if len(everything.label) > MAP_ROWS else 'all predicted classes'}. "
-            "Click a mark or a cell to see what is behind it."
+            "Larger dots have more rows. Below them: the gap of each bin, in grey a perfect model's. Map: "
+            "orange-red is right less often than the confidence says, blue more often; "
+            f"{of if len(everything.label) > MAP_ROWS else 'all predicted classes'}. Click a mark or a cell "
+            "to list its rows."
         )
 
 

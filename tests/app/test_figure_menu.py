@@ -36,7 +36,7 @@ def test_another_model_is_drawn_and_compared_class_by_class():
     other = next(name for name in app.session_state["methods"] if name != "Base model")
     before = len(json.loads(app.get("plotly_chart")[0].proto.spec)["data"])
     app.selectbox(key="beside").set_value(other).run()
-    assert len(json.loads(app.get("plotly_chart")[0].proto.spec)["data"]) == before + 2
+    assert len(json.loads(app.get("plotly_chart")[0].proto.spec)["data"]) == before + 1
     table = next(one.value for one in app.dataframe if "Predicted class" in one.value.columns)
     change = table["Says \u2212 right, change"].abs()
     assert change.dropna().is_monotonic_decreasing

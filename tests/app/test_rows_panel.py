@@ -74,7 +74,7 @@ def test_reliability(app, bin_, label):
     app.selectbox(key="bin-class").set_value(None if label is None else names.index(label)).run()
     same_rows(app, in_bin(bin_) & (True if label is None else TEST["predicted"] == label))
     drawn = [chart.proto.spec for chart in app.get("plotly_chart")]
-    assert sum('"rect"' in spec for spec in drawn) == (1 if label is None else 2)
+    assert sum('"rect"' in spec for spec in drawn) == (2 if label is None else 3)  # in both panels
 
 
 @pytest.mark.parametrize(("label", "bin_"), [("dog", None), ("dog", 8), ("cat", 13)])

@@ -111,8 +111,8 @@ def test_main_job(open_page, upload, tmp_path):
     shown = numbers_after(page, r"error is ([\d.]+) \(conf-ECE\).*?it is ([\d.]+)\s+\(TL-ECE\)")
     assert shown == pytest.approx((diagram.conf_ece, diagram.tl_ece), abs=5.1e-5)
 
-    worst = int(diagram.bin[np.argmax(diagram.delta * (diagram.count >= 20))])
-    bin_ = next(int(b) for b in diagram.bin[diagram.count >= 20][::-1] if b != worst)
+    opened = diagram.clearest_bin
+    bin_ = next(int(b) for b in diagram.bin[diagram.count >= 20][::-1] if b != opened)
     chart = page.get_by_test_id("stPlotlyChart").first
     chart.scroll_into_view_if_needed()
     page.mouse.click(*page.evaluate(MARK_OF_BIN, [chart.element_handle(), bin_]))
@@ -121,6 +121,7 @@ def test_main_job(open_page, upload, tmp_path):
     shown = numbers_after(page, IN_BIN)
     assert shown == pytest.approx((zoom.mean_confidence, zoom.accuracy, zoom.count), abs=5.1e-3)
     keep_picture(page, f"main-job-{upload.suffix[1:]}-reliability")
+    page.get_by_role("button", name="Options").click()
     page.get_by_text("Without bins (CORP)").click()
     page.wait_for_url("**corp=true*")
     settled(page)
@@ -133,8 +134,10 @@ def test_main_job(open_page, upload, tmp_path):
     page.get_by_role("heading", level=1, name="Reliability").wait_for()
     settled(page)
     assert slider.input_value() == str(n_bins)
-    assert page.get_by_label("Without bins (CORP)").is_checked()
     assert numbers_after(page, IN_BIN) == shown
+    page.get_by_role("button", name="Options").click()
+    assert page.get_by_label("Without bins (CORP)").is_checked()
+    page.keyboard.press("Escape")
     page.go_forward()
     page.get_by_role("heading", level=1, name="Calibrate").wait_for()
     settled(page)

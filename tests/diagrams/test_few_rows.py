@@ -58,9 +58,11 @@ def test_shrunken_estimates_are_nearer_to_the_truth():
     raw, shrunken = (np.mean((one - truth) ** 2) for one in (zoom.class_accuracy, zoom.class_shrunken))
     assert shrunken < 0.5 * raw
     assert not zoom.alike
-    drawn = accepted(diagrams.draw_zoom(zoom, NAMES))
-    diamonds = next(trace for trace in drawn.data if trace.name and trace.name.startswith("shrunk"))
-    np.testing.assert_allclose(diamonds.x, zoom.class_shrunken[:30])
+    *_, diamonds = accepted(diagrams.draw_zoom(zoom, NAMES, shrunk=True)).data
+    codes = [custom[-1] for custom in diamonds.customdata]
+    drawn = dict(zip(codes, diamonds.x, strict=True))
+    gaps = zoom.class_shrunken - zoom.class_confidence
+    assert drawn == pytest.approx(dict(zip(zoom.label[:30].tolist(), gaps[:30], strict=True)))
 
 
 def test_classes_that_differ_no_more_than_chance_get_the_accuracy_of_the_bin():

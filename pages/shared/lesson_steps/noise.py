@@ -96,7 +96,7 @@ def game() -> None:
     with left:
         diagram = reliability_diagram(round_.predictions.labels, round_.predictions, n_bins=N_BINS)
         chart(
-            with_layout(diagrams.draw_reliability(diagram), font={"size": TEXT}),
+            with_layout(diagrams.draw_stars(diagram), font={"size": TEXT}),
             "noise-round",
             table=diagram.frame(),
             alt="Reliability diagram of a model that may or may not be miscalibrated",

@@ -36,7 +36,7 @@ def show() -> None:
     left, right = st.columns(2, gap="large") if chosen else (st.container(), None)
     with left:
         chart(
-            question(diagram, bin_ - 1, answered=bool(chosen)),
+            question(diagram, bin_ - 1, names, answered=bool(chosen)),
             "real-model",
             table=diagram.frame() if chosen else None,
             alt="Confidence reliability diagram of the simulated network, one bin framed",
@@ -57,7 +57,7 @@ def show() -> None:
         st.markdown(
             f"You chose {accuracy_words(position)}. Most often right is {accuracy_words(ranked[-1])}, least "
             f"often {accuracy_words(ranked[0])}. All are predicted with confidence about "
-            f"{inside.mean_confidence:.2f}: the \\+ shows what the \u2605 averages away."
+            f"{inside.mean_confidence:.2f}: each dot shows what the average hides."
         )
         axis = {"dtick": 0.5, "range": [-0.02, 1.04]}
         chart(

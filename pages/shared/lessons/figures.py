@@ -255,19 +255,22 @@ def cell_table(
     )
 
 
-def question(diagram: ReliabilityDiagram, bin_: int, *, answered: bool) -> Figure:
-    """Draw Figure 1a with one bin framed; the top-label marks are left out until the answer is given."""
-    drawn = draw_reliability(diagram)
+def question(diagram: ReliabilityDiagram, bin_: int, names: Sequence[str], *, answered: bool) -> Figure:
+    """Draw all classes together, or each predicted class once the answer is given, with a bin framed."""
+    drawn = draw_reliability(diagram, names, panels=("classes",) if answered else ("pooled",))
     low, high = bin_ / diagram.n_bins, (bin_ + 1) / diagram.n_bins
     frame = {
         **span(low, high),
         "line": {"color": OKABE_ITO["orange"], "width": 3, "dash": "solid"},
         "label": {"text": f"bin {bin_ + 1}", "font": {"size": TEXT}, "textposition": "top center"},
     }
-    if not answered:
-        drawn["data"] = [trace for trace in drawn["data"] if not trace["name"].startswith("top-label")]
     shapes = [*drawn["layout"]["shapes"], frame]
-    return with_layout(drawn, shapes=shapes, font={"size": TEXT}, height=480, legend={"y": 1.1})
+    return with_layout(
+        drawn,
+        shapes=shapes,
+        font={"size": TEXT},
+        height=480,
+    )
 
 
 def perfect_curves(curves: Sequence[pd.DataFrame], chosen: int, n_samples: int, draws: np.ndarray) -> Figure:
