@@ -72,7 +72,7 @@ from .stats import (
     consistency_band as consistency_band, corp_curve as corp_curve, debiased_ece as debiased_ece,
     debiased_l2 as debiased_l2, decomposition as decomposition, ece as ece,
     error_interval as error_interval, improvements as improvements, log_loss as log_loss, mce as mce,
-    noise_floor as noise_floor, noise_floor_of as noise_floor_of, paired_difference as paired_difference,
+    noise_floor as noise_floor, paired_difference as paired_difference,
     paired_interval as paired_interval, problem_floors as problem_floors, sharpness as sharpness,
     smooth_ece as smooth_ece, sweep_ece as sweep_ece, verdict as verdict,
 )

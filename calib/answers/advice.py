@@ -32,7 +32,7 @@ from calib.data.predictions import (
 from calib.data.splits import stratified_folds
 from calib.data.validation import as_labels, binary_outcomes, check_choice, check_count
 from calib.evidence.reductions import event_scores, reduce_to_binary
-from calib.stats.errors import weighted_mean
+from calib.evidence.row_scores import weighted_mean
 from calib.stats.many import improvements
 
 #: Name of the recommendation to leave the scores as they are.

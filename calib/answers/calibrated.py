@@ -28,7 +28,7 @@ from calib.data.predictions import (
 from calib.data.validation import as_groups, as_labels
 from calib.evidence.binning import PerClass, Strategy
 from calib.evidence.reductions import event_scores, outcomes_of, top_label
-from calib.stats.errors import row_values, vector_values
+from calib.evidence.row_scores import row_values, vector_values
 
 
 def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any:

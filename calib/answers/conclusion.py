@@ -10,11 +10,9 @@ import numpy as np
 import pandas as pd
 
 from calib.base.results import Result
-from calib.data.kinds import kind_of, lacks
-from calib.data.predictions import weighted_rows
 from calib.data.validation import check_count, check_level
-from calib.evidence.binning import BinaryProblems, BinStatistics, bin_statistics
-from calib.evidence.reductions import as_problems
+from calib.evidence.binning import BinStatistics
+from calib.evidence.rows import as_evidence
 from calib.stats.floors import ABOVE_NOISE, NoiseFloor
 from calib.stats.intervals import mean_limits
 
@@ -187,7 +185,6 @@ def conclude(
     n_bins: int = 15,
     level: float = 0.95,
     sample_weight: Any = None,
-    problems: BinaryProblems | None = None,
 ) -> Conclusion:
     """Say whether confidence is too high or too low, in which range, and for which predicted classes.
 
@@ -195,7 +192,7 @@ def conclude(
     ----------
     y_true : (n,) array_like of int
         True class codes, or whether the event happened.
-    scores : (n, L) or (n,) array_like, or predictions of any kind
+    scores : (n, L) or (n,) array_like, predictions of any kind, or a summary
         Scores to judge.
     n_bins : int
         Ranges begin or end at edges of so many equal-width bins.
@@ -203,9 +200,6 @@ def conclude(
         Chance at which all intervals hold together.
     sample_weight : (n,) array_like of float, optional
         As for `calib.ece`.
-    problems : BinaryProblems, optional
-        The top-label problems of `scores`, or their one problem, where these are at hand; then `y_true` and
-        weights are not used.
 
     Raises
     ------
@@ -232,16 +226,8 @@ def conclude(
     """
     check_count(n_bins, "n_bins")
     check_level(level)
-    kind = kind_of(scores)
-    if problems is None:
-        y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
-        notion = "top-label" if lacks(kind, "notion:top-label") is None else kind.notion
-        problems = as_problems(y_true, scores, notion, None, weights)
-    return conclusion_of_cells(bin_statistics(problems, n_bins=n_bins), kind.name, level=level)
-
-
-def conclusion_of_cells(cells: BinStatistics, kind: str, *, level: float = 0.95) -> Conclusion:
-    """Return `conclude` of the cells of a notion with one claim, of predictions of this kind."""
+    evidence = as_evidence(y_true, scores, sample_weight)
+    cells = evidence.cells(evidence.notion, n_bins=n_bins)
     n_bins, by_class = cells.n_bins, cells.n_problems > 1
     alpha = (1.0 - level) / (2.0 if by_class else 1.0)
     pooled, n_pooled = _gaps(cells, np.zeros(len(cells.count), dtype=np.int64), n_bins, alpha)
@@ -262,7 +248,7 @@ def conclusion_of_cells(cells: BinStatistics, kind: str, *, level: float = 0.95)
     for _, gap in classes:
         clearest.setdefault(gap.label, gap)
     return Conclusion(
-        kind=kind,
+        kind=evidence.kind,
         n_samples=cells.n_samples,
         n_ranges=n_pooled + n_classes,
         level=level,

@@ -14,7 +14,8 @@ from calib.calibrators.acceptance import predicted_classes
 from calib.data.predictions import weighted_rows, weights_of
 from calib.data.validation import check_order
 from calib.evidence.binning import BinaryProblems
-from calib.evidence.reductions import as_problems, event_scores, outcomes_of
+from calib.evidence.reductions import event_scores, outcomes_of
+from calib.evidence.rows import as_problems
 
 
 @dataclass(frozen=True, eq=False, repr=False)

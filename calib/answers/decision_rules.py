@@ -16,7 +16,7 @@ from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
 from calib.data.predictions import BinaryPrediction
 from calib.data.validation import check_alpha, check_count
 from calib.evidence.binning import BinaryProblems
-from calib.evidence.reductions import as_problems
+from calib.evidence.rows import as_problems
 from calib.stats.intervals import binomial_limits
 
 #: Of each start, how far above the target's own log-odds its thresholds begin. A calibrated model passes from

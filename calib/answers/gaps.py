@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.answers.cuts import Cut
-from calib.answers.slice_tables import claims, cut_one
+from calib.answers.slice_tables import groups_of
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
 from calib.data.notions import TOP_NOTIONS, Notion
-from calib.data.predictions import TopLabelPrediction, weighted_rows, weights_of
 from calib.data.validation import check_choice, check_level
 from calib.evidence.binning import Strategy
-from calib.stats.intervals import error_interval, measure_interval
+from calib.evidence.evidence import Groups
+from calib.stats.intervals import error_interval, share_limits
 
 #: Bias of some rows with the ends of its interval, and their error with those of its own.
 Side = tuple[float, float, float, float, float, float]
@@ -115,7 +114,7 @@ def slice_gaps(
     y_true, scores, notion, n_bins, strategy, sample_weight
         As for `calib.slices`.
     groups : (n,) array_like, Series or Cut
-        One column, as for `calib.slices`.
+        One column, as for `calib.slices`; of a summary, its name.
     only : sequence of str, optional
         Names of the groups to compare; by default all. The intervals are as wide as for all of them, so that
         the choice may be made after looking.
@@ -146,62 +145,39 @@ def slice_gaps(
     (['more overconfident'], ['higher'], [-0.3], [0.0])
     """
     check_choice(notion, TOP_NOTIONS, "notion")
-    cut = cut_one(groups, cuts, len(y_true))
-    sample_weight = weights_of(scores, sample_weight)
-    code = weighted_rows(cut.code, cut.code, sample_weight)[0]
-    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
-    label, score, right = claims(y_true, scores)
-    if notion == "confidence":
-        label = np.zeros_like(label)
-    present = np.unique(code)
-    if len(present) < 2:
-        raise InputError(f"column {cut.name!r} has one group only; gaps need at least two")
+    columns = groups_of(y_true, scores, groups, cuts, notion, sample_weight)
+    if len(columns) != 1:
+        raise InputError(f"slice_gaps compares the groups of one column; got {len(columns)} columns")
+    (part,) = columns
+    if len(part.present) < 2:
+        raise InputError(f"column {part.column!r} has one group only; gaps need at least two")
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
-    alpha = (1.0 - check_level(level)) / len(present)
-    rows = []
-    for one in _chosen(cut, present, only):
-        inside = code == one
-        own, others = (
-            _side(mask, label, score, right, weights, alpha, options) for mask in (inside, ~inside)
-        )
-        rows.append((cut.groups[one], int(inside.sum()), int((~inside).sum()), own, others))
-    return gaps_of_sides(cut.name, level, rows)
-
-
-def gaps_of_sides(column: str, level: float, rows: Sequence[tuple[str, int, int, Side, Side]]) -> SliceGaps:
-    """Return the gaps of groups: of each its name, its rows, all others, and what is known of both sides."""
-    lines = [[group, count, rest, *_differences(*sides)] for group, count, rest, *sides in rows]
+    alpha = (1.0 - check_level(level)) / len(part.present)
+    lines = []
+    for group in _chosen(part, only):
+        own, others = (part.side(group, other) for other in (False, True))
+        sides = (_side(side, alpha, options) for side in (own, others))
+        lines.append([part.names[group], own.n_samples, others.n_samples, *_differences(*sides)])
     table = pd.DataFrame(lines, columns=list(SliceGaps.__dataclass_fields__)[2:])
-    return SliceGaps(column, level, *(table[name].to_numpy() for name in table.columns))
+    return SliceGaps(part.column, level, *(table[name].to_numpy() for name in table.columns))
 
 
-def _chosen(cut: Cut, present: np.ndarray, only: Sequence[str] | None) -> list[int]:
+def _chosen(part: Groups, only: Sequence[str] | None) -> list[int]:
     if only is None:
-        return present.tolist()
-    names = {cut.groups[one]: int(one) for one in present}
+        return part.present.tolist()
+    names = {part.names[group]: int(group) for group in part.present}
     unknown = [name for name in only if name not in names]
     if unknown:
-        raise InputError(f"column {cut.name!r} has no group {unknown[0]!r} with rows")
+        raise InputError(f"column {part.column!r} has no group {unknown[0]!r} with rows")
     return [names[name] for name in only]
 
 
-def _side(
-    rows: np.ndarray,
-    label: np.ndarray,
-    score: np.ndarray,
-    right: np.ndarray,
-    weights: np.ndarray | None,
-    alpha: float,
-    options: dict[str, Any],
-) -> Side:
+def _side(side: Any, alpha: float, options: dict[str, Any]) -> Side:
     """Bias and error of some rows, each with the ends of its interval."""
-    own: dict[str, Any] = {"sample_weight": None if weights is None else weights[rows]}
-    says = float(np.average(score[rows].astype(np.float64), weights=own["sample_weight"]))
-    happened = float(np.average(right[rows], weights=own["sample_weight"]))
-    truth = np.where(right, label, label + 1)[rows]
-    top = TopLabelPrediction(label[rows], score[rows])
-    low, high = measure_interval(truth, top, "accuracy", level=1.0 - alpha, **own)
-    error = error_interval(truth, top, notion="top-label", level=1.0 - alpha / 2, **options, **own)
+    cells = side.cells(**options)
+    says, happened = float(cells.share @ cells.mean_score), side.mean("accuracy").value
+    low, high = share_limits(side, alpha)
+    error = error_interval(None, side, notion=side.notion, level=1.0 - alpha / 2, **options)
     return happened - says, low - says, high - says, error.estimate, error.lower, error.upper
 
 

@@ -9,24 +9,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib.answers.summary import SUMMARY_COLUMNS, summarize
+from calib.answers.summary import SUMMARY_COLUMNS
 from calib.base.exceptions import InputError
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
-from calib.data.kinds import kind_of, lacks
+from calib.data.kinds import kind_of
 from calib.data.predictions import weights_of
 from calib.data.validation import as_groups
 from calib.evidence.binning import Strategy
-from calib.evidence.reductions import as_problems
-from calib.stats.errors import ece, mce
+from calib.evidence.rows import Rows, as_problems
 from calib.stats.floors import NoiseFloor, noise_floor
 from calib.stats.intervals import binomial_limits, measure_interval
 from calib.stats.measures import MEASURES
 
 #: Metrics that can be limited: every number that calib reports about a method.
 METRICS = tuple(dict.fromkeys([*(name for name in SUMMARY_COLUMNS if name in MEASURES), *MEASURES]))
-
-#: The estimator of each calibration error.
-ERRORS: dict[str, Any] = {"ece": ece, "mce": mce}
 
 #: Numbers of a rule that accepts predictions, which can be limited where there is one.
 RULED = {"accepted": "share of predictions accepted", "accepted_accuracy": "accuracy of accepted predictions"}
@@ -242,24 +238,13 @@ def _check(
     if name in RULED and rule is not None:
         return _checked(rows, asked, level, RULED[name].capitalize(), *_of_rule(rows, rule, level)[name])
     measure, floor = MEASURES[name], None
-    about = {**bins, "sample_weight": rows.weights}
-    if (missing := lacks(kind_of(rows.scores), f"measure:{name}")) is not None:
-        raise InputError(f"these scores give no {measure.title}: {missing}")
-    if measure.is_error:
-        value: float | None = ERRORS[measure.metric](
-            rows.y_true,
-            rows.scores,
-            notion=measure.notion,
-            **about,
-            **({"aggregate": measure.aggregate} if measure.metric == "mce" else {}),
-        )
-        if draws["n_resamples"]:
-            floor = noise_floor(rows.y_true, rows.scores, **measure.options, **about, **draws)
-    else:
-        value = getattr(summarize(rows.y_true, rows.scores, **about, class_wise=False), name)
-    if value is None:
-        raise InputError(f"these scores give no {measure.title}: it needs a probability for every class")
-    lower, upper = measure_interval(rows.y_true, rows.scores, name, **about, level=level)
+    if (missing := measure.missing(kind_of(rows.scores))) is not None:
+        raise InputError(missing)
+    evidence = Rows(rows.y_true, rows.scores, sample_weight=rows.weights)
+    value = measure.value(evidence, **bins)
+    if measure.is_error and draws["n_resamples"]:
+        floor = noise_floor(None, evidence, **measure.options, **bins, **draws)
+    lower, upper = measure_interval(None, evidence, name, **bins, level=level)
     return _checked(rows, asked, level, measure.title, value, lower, upper, floor)
 
 

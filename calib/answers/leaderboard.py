@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
 from typing import Any
@@ -17,11 +17,11 @@ from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.calibrators.foreign import ForeignCalibrator, is_foreign
 from calib.calibrators.multiclass import fit_rows
-from calib.data.kinds import lacks
 from calib.data.predictions import Predictions, weighted_rows, weights_of
+from calib.evidence.row_scores import TINY, weighted_mean
 from calib.stats.bootstrap import paired_intervals_of
-from calib.stats.errors import TINY, weighted_mean
 from calib.stats.many import best_set
+from calib.stats.measures import MEASURES
 
 #: The scores that rank, and the heads of the improvements over the base model.
 RANKING = {"brier": "Brier improvement", "log_loss": "Log loss improvement"}
@@ -122,7 +122,7 @@ class Leaderboard(Result):
     def shown(self) -> list[str]:
         """Keys of the diagnostics that apply to the kind of the predictions."""
         kind = next((one.summary.kind for one in self.entries if one.summary), "vectors")
-        return [key for key in METRICS if lacks(kind, f"measure:{key}") is None]
+        return [key for key in METRICS if key not in MEASURES or MEASURES[key].missing(kind) is None]
 
     def frame(self) -> pd.DataFrame:
         """Return one row per method, ranked: improvements, diagnostics, and why a method failed.
@@ -139,7 +139,7 @@ class Leaderboard(Result):
             for metric, head in RANKING.items():
                 ends = self.improvements.get(entry.method, {}).get(metric, (None,) * 3)
                 values |= dict(zip((head, f"{head}, lower", f"{head}, upper"), ends, strict=True))
-            row = asdict(entry.summary) if entry.summary else {}
+            row = entry.summary.row() if entry.summary else {}
             row |= {metric: weighted_mean(losses, self.weights) for metric, losses in entry.losses.items()}
             values |= {SUMMARY_COLUMNS[name]: row.get(name) for name in self.shown}
             values |= {SUMMARY_COLUMNS["strategy"]: entry.summary.bins if entry.summary else None}

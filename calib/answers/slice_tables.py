@@ -13,11 +13,12 @@ from calib.answers.cuts import Cut, cut_column
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.notions import TOP_NOTIONS, Notion
-from calib.data.predictions import TopLabelPrediction, weighted_rows, weights_of
-from calib.data.validation import as_labels, check_choice, check_share
+from calib.data.validation import check_choice, check_share
 from calib.evidence.binning import Strategy
-from calib.evidence.reductions import event_scores, outcomes_of, reduce_to_binary, top_label
-from calib.stats.floors import ABOVE_NOISE, ProblemFloors, discoveries, problem_floors, refined_p_values
+from calib.evidence.evidence import Groups
+from calib.evidence.rows import as_evidence
+from calib.evidence.sums import Sums
+from calib.stats.floors import ABOVE_NOISE, ProblemFloors, discoveries, problem_floors
 
 #: Columns of `SliceTable.frame` with the head and the meaning that tables print.
 SLICE_COLUMNS = {
@@ -100,7 +101,7 @@ class SliceTable(Result):
 def slices(
     y_true: Any,
     scores: Any,
-    groups: Any,
+    groups: Any = None,
     *,
     notion: Notion = "top-label",
     n_bins: int = 15,
@@ -117,11 +118,12 @@ def slices(
     ----------
     y_true : (n,) array_like
         True class codes; for scores of one event, whether it happened.
-    scores : (n, L) or (n,) array_like, or predictions of any kind
+    scores : (n, L) or (n,) array_like, predictions of any kind, or a summary
         Scores in [0, 1].
     groups : (n,) array_like, Series, DataFrame or sequence of Cut
         What the groups are cut from (`cut_column`): one column, of which whole numbers are codes of groups,
-        or a table of columns, of which each divides all rows.
+        or a table of columns, of which each divides all rows. Of a summary, names of summed columns, or None
+        for all of them.
     notion : {"top-label", "confidence"}
         Whether cells of a group are told apart by predicted class.
     n_bins, strategy, sample_weight
@@ -158,36 +160,18 @@ def slices(
     """
     check_choice(notion, TOP_NOTIONS, "notion")
     check_share(fdr, "fdr", 0.05)
-    sample_weight = weights_of(scores, sample_weight)
-    columns = [cut_one(column, None, len(y_true)) for column in _cut_all(groups, cuts)]
-    codes = [weighted_rows(column.code, column.code, sample_weight)[0] for column in columns]
-    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
-    label, score, right = claims(y_true, scores)
-    if notion == "confidence":
-        label = np.zeros_like(label)
+    parts = groups_of(y_true, scores, groups, cuts, notion, sample_weight)
     random = np.random.default_rng(random_state)
-    options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
-    among = sum(len(np.unique(code)) for code in codes)
-    tables = []
-    for column, code in zip(columns, codes, strict=True):
-        width = int(label.max()) + 1
-        cells, problem = np.unique(code * width + label, return_inverse=True)
-        owner = np.append(cells // width, len(column.groups))
-        problems = reduce_to_binary(
-            np.where(right, problem, len(cells)),
-            TopLabelPrediction(problem, score),
-            "top-label",
-            sample_weight=weights,
-        )
-        floors = problem_floors(
-            problems, owner=owner, n_resamples=n_resamples, random_state=random, **options
-        )
-        p = refined_p_values(problems, floors, fdr, n_resamples, random, owner=owner, among=among, **options)
-        tables.append(_of_column(column, code, floors, p, score, right, weights))
-    return ranked_groups(tables, notion=notion, n_bins=n_bins, fdr=fdr)
+    options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "fdr": fdr, "n_resamples": n_resamples}
+    options["among"] = sum(len(part.present) for part in parts)
+    tables = [
+        _of_column(part, problem_floors(part.evidence, owner=part.owner, random_state=random, **options))
+        for part in parts
+    ]
+    return _ranked_groups(tables, notion=notion, n_bins=n_bins, fdr=fdr)
 
 
-def ranked_groups(tables: Sequence[pd.DataFrame], *, notion: Notion, n_bins: int, fdr: float) -> SliceTable:
+def _ranked_groups(tables: Sequence[pd.DataFrame], *, notion: Notion, n_bins: int, fdr: float) -> SliceTable:
     """Return the table of the groups of all columns, given one table without `above_noise` of each."""
     table = pd.concat(tables, ignore_index=True)
     table["above_noise"] = discoveries(table["p"], fdr)
@@ -215,51 +199,44 @@ def _cut_all(groups: Any, cuts: Any) -> list[Cut]:
     return [cut_column(groups, name=name, at=where, codes=True)]
 
 
-def cut_one(groups: Any, at: Any, n_samples: int) -> Cut:
-    """Return one column cut into groups, of as many rows as there are labels."""
-    (cut,) = [groups] if isinstance(groups, Cut) else _cut_all(groups, at)
-    if len(cut.code) != n_samples:
-        raise InputError(
-            f"groups must hold one value per row: column {cut.name!r} has {len(cut.code):,} rows, the labels "
-            f"{n_samples:,}"
-        )
-    return cut
+def groups_of(
+    y_true: Any, scores: Any, groups: Any, cuts: Any, notion: Notion, sample_weight: Any
+) -> list[Groups]:
+    """Return the evidence of the groups of every column; of a summary, of the columns that it has."""
+    evidence = as_evidence(y_true, scores, sample_weight)
+    if isinstance(evidence, Sums):
+        columns = [groups] if isinstance(groups, str) else list(evidence.by if groups is None else groups)
+        return [evidence.groups(column, notion) for column in columns or ["site"]]
+    found = []
+    for cut in [groups] if isinstance(groups, Cut) else _cut_all(groups, cuts):
+        if len(cut.code) != len(y_true):
+            raise InputError(
+                f"groups must hold one value per row: column {cut.name!r} has {len(cut.code):,} rows, the "
+                f"labels {len(y_true):,}"
+            )
+        found.append(evidence.groups(cut.name, cut.groups, cut.code, notion))
+    return found
 
 
-def claims(y_true: Any, scores: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return class, score and outcome of the one claim about each row."""
-    event = event_scores(scores)
-    if event is not None:
-        return np.zeros(len(event), dtype=np.int64), event, outcomes_of(y_true, scores)
-    label, score = top_label(scores)
-    return label, score, as_labels(y_true, len(label), None) == label
-
-
-def _of_column(
-    column: Cut,
-    code: np.ndarray,
-    floors: ProblemFloors,
-    p: np.ndarray,
-    score: np.ndarray,
-    right: np.ndarray,
-    weights: np.ndarray | None,
-) -> pd.DataFrame:
-    each = np.ones(len(code)) if weights is None else weights
-    weight, says, happened = (
-        np.bincount(code, weights=each * values, minlength=len(column.groups))[floors.problem]
-        for values in (1.0, score.astype(np.float64), right)
+def _of_column(part: Groups, floors: ProblemFloors) -> pd.DataFrame:
+    cells = part.evidence.cells()
+    owner = part.owner[cells.problem]
+    weight, says, right = (
+        np.bincount(owner, weights=cells.weight * values, minlength=len(part.names) + 1)[floors.problem]
+        for values in (1.0, cells.mean_score, cells.mean_outcome)
     )
+    names = np.array(part.names, dtype=object)[floors.problem]
     return pd.DataFrame(
         {
-            "column": pd.Series([column.name] * len(p), dtype=object),
-            "group": pd.Series([column.groups[at] for at in floors.problem], dtype=object),
+            "column": np.full(len(names), part.column, dtype=object),
+            "group": names,
             "count": floors.count,
-            "share": weight / each.sum(),
-            "accuracy": happened / weight,
+            "share": weight / cells.weight.sum(),
+            "accuracy": right / weight,
             "confidence": says / weight,
             "error": floors.observed,
             "floor": floors.mean,
             "floor_upper": floors.upper,
-            "p": p,
+            "p": floors.p_value,
         }
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,12 @@ import pandas as pd
 
 from calib.base.parallel import map_row_blocks
 from calib.base.results import Result
-from calib.data.kinds import Kind, kind_of, lacks
-from calib.data.predictions import TopLabelPrediction, score_matrix, weighted_rows
-from calib.data.validation import as_labels
-from calib.evidence.binning import BinaryProblems, PerClass, Strategy, bin_statistics
-from calib.evidence.reductions import cell_statistics, event_scores, reduce_to_binary, top_label
-from calib.stats.errors import accuracy, brier_score, ece, log_loss, vector_values, weighted_mean
-from calib.stats.intervals import measure_interval
+from calib.data.kinds import Kind, lacks
+from calib.data.predictions import score_matrix
+from calib.evidence.binning import BinStatistics, PerClass, Strategy
+from calib.evidence.rows import as_evidence
+from calib.evidence.sums import Sums
+from calib.stats.intervals import interval_needs_rows, measure_interval
 from calib.stats.measures import MEASURES
 
 #: Ends of the intervals of a summary's numbers, by their key in `calib.stats.measures.MEASURES`.
@@ -35,7 +34,10 @@ BASE = "Base model"
 
 @dataclass(frozen=True, repr=False)
 class Summary(Result):
-    """Metrics of one method on one set of rows.
+    """Every number of one method on one set of rows.
+
+    A number of `calib.stats.MEASURES` is an attribute by its key, such as `summary.tl_ece`: None if
+    predictions of this kind do not have it, or if only the rows could tell it and there are sums.
 
     Attributes
     ----------
@@ -44,26 +46,14 @@ class Summary(Result):
     n_samples : int
         Rows assessed.
     n_bins : int
-        Equal-width bins used where `strategy` asks for them.
+        Equal-width bins used if `strategy` asks for them.
     strategy : str or PerClass
-        "uniform"; for histogram-binned scores "discrete", or `PerClass` where each class has its own values
+        "uniform"; for histogram-binned scores "discrete", or `PerClass` if each class has its own values
         (Remark 1 of the paper).
-    accuracy : float or None
-        See `calib.accuracy`; None where several classes can be true.
-    conf_ece, tl_ece, tl_mce_cell, tl_mce_bin : float or None
-        See `calib.ece` and `calib.mce`; None where predictions of this kind do not have it.
-    cw_ece : float or None
-        Class-wise ECE; None if the method gives no score per class, or if it was not requested.
-    top_brier, top_log_loss : float or None
-        Brier score and log loss (nats) of the event "the predicted class is right", for every method.
-    brier, log_loss : float or None
-        Brier score and log loss of the whole vector, or of P(Y = 1), or their mean over the classes of which
-        several can be true; None if the method gives no vector of
-        probabilities (rows that do not sum to 1 have no log loss).
+    values : mapping of str to float or None
+        The numbers by key.
     n_distinct : int or None
-        Number of distinct (predicted class, confidence) pairs; None where the rows are not at hand.
-    ece, mce : float or None
-        Errors of P(Y = 1), for binary predictions.
+        Number of distinct (predicted class, confidence) pairs; None if the rows are not at hand.
     kind : str
         Kind of the predictions, see `calib.data.kinds`.
     weighted : bool
@@ -74,21 +64,20 @@ class Summary(Result):
     n_samples: int
     n_bins: int
     strategy: Strategy
-    accuracy: float | None
-    conf_ece: float | None
-    tl_ece: float | None
-    tl_mce_cell: float | None
-    tl_mce_bin: float | None
-    cw_ece: float | None
-    top_brier: float | None
-    top_log_loss: float | None
-    brier: float | None
-    log_loss: float | None
+    values: Mapping[str, float | None]
     n_distinct: int | None
-    ece: float | None = None
-    mce: float | None = None
     kind: str = "vectors"
     weighted: bool = False
+
+    def __getattr__(self, key: str) -> float | None:
+        if key in MEASURES:
+            return self.values.get(key)
+        raise AttributeError(f"{type(self).__name__} has no attribute {key!r}")
+
+    def row(self) -> dict[str, Any]:
+        """Return every number and what it is about, by key, in one level."""
+        about = {name: value for name, value in vars(self).items() if name != "values"}
+        return about | {key: self.values.get(key) for key, one in MEASURES.items() if one.listed}
 
     @property
     def bins(self) -> str:
@@ -104,7 +93,7 @@ class Summary(Result):
 #: Column heads of a summary table, in the field's terms.
 SUMMARY_COLUMNS = {
     "method": "Method",
-    **{field.name: MEASURES[field.name].title for field in fields(Summary) if field.name in MEASURES},
+    **{key: measure.title for key, measure in MEASURES.items() if measure.listed},
     "n_distinct": "Distinct scores",
     "strategy": "Bins",
 }
@@ -119,7 +108,6 @@ def summarize(
     strategy: Strategy = "uniform",
     class_wise: bool = True,
     sample_weight: Any = None,
-    problems: BinaryProblems | None = None,
 ) -> Summary:
     """Compute every metric of one method.
 
@@ -127,7 +115,7 @@ def summarize(
     ----------
     y_true : (n,) array_like of int
         True class codes.
-    scores : (n, L) or (n,) array_like, or predictions of any kind
+    scores : (n, L) or (n,) array_like, predictions of any kind, or a summary of files
         Scores of the base model, or from `calibrated_scores`.
     method : str
         Name for tables.
@@ -139,67 +127,42 @@ def summarize(
         Whether to compute CW-ECE, the only metric for which all n * L scores are binned.
     sample_weight : (n,) array_like of float, optional
         As for `calib.ece`, for every metric.
-    problems : BinaryProblems, optional
-        What `reduce_to_binary` gives for these arguments and the notion of the kind of `scores`, where it is
-        there already.
 
     Raises
     ------
     InputError
         If the labels or scores cannot be used.
     """
-    kind = kind_of(scores)
-    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
-    of_rows: dict[str, Any] = {"sample_weight": weights}
-
-    options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
-    if problems is None:
-        problems = reduce_to_binary(y_true, scores, kind.notion, **of_rows)
-    cells = bin_statistics(problems, **options)
-    event = cells if kind.name == "binary" else None
-    by_class = cells if kind.notion == "top-label" else None
-    pooled = cells if kind.notion == "confidence" else None
-    several = kind.name == "multilabel"
-    top: Any = None
-    if not several:
-        top = scores if event_scores(scores) is not None else TopLabelPrediction(*top_label(scores))
-    if by_class is not None:
-        pooled = cell_statistics(y_true, top, "confidence", **options, **of_rows)
-    matrix = score_matrix(scores) if kind.name in ("vectors", "multilabel") else None
-    brier = log = None
-    if kind.name == "vectors" and matrix is not None:
-        losses = vector_values(as_labels(y_true, *matrix.shape), matrix, ("brier", "log_loss"))
-        brier = weighted_mean(losses["brier"], weights)
-        log = weighted_mean(losses["log_loss"], weights) if _sum_to_one(matrix) else None
-    elif several or event is not None:
-        brier, log = brier_score(y_true, scores, **of_rows), log_loss(y_true, scores, **of_rows)
+    evidence = as_evidence(y_true, scores, sample_weight)
+    bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
+    n_distinct = None if isinstance(evidence, Sums) else len(evidence.problems().tie_starts)
+    cells: dict[Any, BinStatistics] = {}
+    values: dict[str, float | None] = {}
+    whole = isinstance(evidence, Sums) or evidence.kind != "vectors" or _sum_to_one(evidence.scores)
+    for key, measure in MEASURES.items():
+        of_columns = measure.notion == "class-wise" and evidence.kind != "binary"
+        if not measure.listed or measure.missing(evidence) or (of_columns and not class_wise):
+            continue
+        if key == "log_loss" and not whole:
+            continue
+        if measure.is_error and measure.notion not in cells:
+            cells[measure.notion] = evidence.cells(measure.notion, **bins)
+        values[key] = measure.value(evidence, cells=cells.get(measure.notion), **bins)
     return Summary(
         method=method,
-        n_samples=problems.n_samples,
+        n_samples=evidence.n_samples,
         n_bins=n_bins,
         strategy=strategy,
-        accuracy=None if top is None else accuracy(y_true, top, **of_rows),
-        conf_ece=None if pooled is None else pooled.ece(),
-        tl_ece=None if by_class is None else by_class.ece(),
-        tl_mce_cell=None if by_class is None else by_class.mce("cell"),
-        tl_mce_bin=None if by_class is None else by_class.mce("bin"),
-        cw_ece=None
-        if matrix is None or not class_wise
-        else ece(y_true, scores if several else matrix, notion="class-wise", **options, **of_rows),
-        top_brier=None if pooled is None else brier_score(y_true, top, **of_rows),
-        top_log_loss=None if pooled is None else log_loss(y_true, top, **of_rows),
-        brier=brier,
-        log_loss=log,
-        n_distinct=len(problems.tie_starts),
-        ece=None if event is None else event.ece(),
-        mce=None if event is None else event.mce(),
-        kind=kind.name,
-        weighted=weights is not None,
+        values=values,
+        n_distinct=n_distinct,
+        kind=evidence.kind,
+        weighted=evidence.is_weighted,
     )
 
 
-def _sum_to_one(matrix: np.ndarray) -> bool:
-    """Whether the scores of each row sum to 1, about."""
+def _sum_to_one(scores: Any) -> bool:
+    """Whether the scores of each row sum to 1, about: else they have no log loss."""
+    matrix = score_matrix(scores)
     sums = map_row_blocks(lambda block: np.einsum("ij->i", block, dtype=np.float64), matrix)
     return bool(np.abs(sums - 1.0).max() <= 1e-3)
 
@@ -224,13 +187,13 @@ def heads_of(summaries: Sequence[Summary]) -> dict[str, str]:
     return {
         key: head
         for key, head in SUMMARY_COLUMNS.items()
-        if any(lacks(kind, f"measure:{key}") is None for kind in kinds)
+        if key not in MEASURES or any(MEASURES[key].missing(kind) is None for kind in kinds)
     }
 
 
 def summary_frame(summaries: Sequence[Summary]) -> pd.DataFrame:
     """Return one row per method with the columns of `heads_of`; bins are described in words."""
-    rows = [asdict(summary) | {"strategy": summary.bins} for summary in summaries]
+    rows = [summary.row() | {"strategy": summary.bins} for summary in summaries]
     heads = heads_of(summaries)
     return pd.DataFrame(rows)[list(heads)].rename(columns=heads)
 
@@ -249,10 +212,10 @@ def summary_intervals(
     level : float in (0, 1)
         Coverage of each interval.
     """
+    evidence = as_evidence(y_true, scores, sample_weight)
     options: dict[str, Any] = {"n_bins": summary.n_bins, "strategy": summary.strategy, "level": level}
-    options["sample_weight"] = sample_weight
-    keys = [key for key in MEASURES if getattr(summary, key, None) is not None]
-    return {key: measure_interval(y_true, scores, key, **options) for key in keys}
+    keys = [key for key in summary.values if not interval_needs_rows(evidence, MEASURES[key])]
+    return {key: measure_interval(None, evidence, key, **options) for key in keys}
 
 
 def interval_frame(summaries: Sequence[Summary], intervals: Sequence[Intervals]) -> pd.DataFrame:

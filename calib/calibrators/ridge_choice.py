@@ -9,7 +9,7 @@ import numpy as np
 
 from calib.base.parallel import map_row_blocks
 from calib.calibrators.softmax_fit import SoftmaxFit
-from calib.stats.errors import weighted_mean
+from calib.evidence.row_scores import weighted_mean
 
 #: What a strength is set to if it shall be chosen.
 CROSS_VALIDATED = "cv"

@@ -522,7 +522,7 @@ def _data(methods: Sequence[_Assessed]) -> list[dict[str, Any]]:
     """Each method's numbers, their intervals, and its improvement over the first, in JSON types."""
     improved = _leaderboard(methods).improvements
     return [
-        asdict(method.summary)
+        method.summary.row()
         | {"strategy": str(method.strategy)}
         | {"intervals": {key: list(ends) for key, ends in method.intervals.items()}}
         | {

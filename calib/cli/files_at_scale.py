@@ -147,14 +147,13 @@ def _grouped(by: str | None) -> tuple[Any, str | None]:
 def _outcome(summary: Summary, options: Namespace) -> Outcome:
     """Describe a summary: rows, classes, numbers, and what was left out."""
     table = summary.frame(options.bins)
-    sums = summary.sums
     lines = [
         f"{summary.n_samples:,} rows" + (f", {summary.n_classes:,} classes" if summary.n_classes else "")
     ]
-    if sums.n_abstained:
-        lines.append(f"{sums.n_abstained:,} rows hold no answer; they are set apart")
-    if sums.n_faulty:
-        lines.append(f"{sums.n_faulty:,} rows cannot be used; they are left out")
+    if summary.n_abstained:
+        lines.append(f"{summary.n_abstained:,} rows hold no answer; they are set apart")
+    if summary.n_faulty:
+        lines.append(f"{summary.n_faulty:,} rows cannot be used; they are left out")
     lines += [f"  {line}" for line in (*summary.findings, *summary.remarks)]
     lines.append("")
     for name, value, lower, upper in table.itertuples(index=False):
@@ -166,12 +165,12 @@ def _outcome(summary: Summary, options: Namespace) -> Outcome:
         "kind": summary.kind,
         "n_samples": summary.n_samples,
         "n_classes": summary.n_classes,
-        "n_abstained": sums.n_abstained,
-        "n_faulty": sums.n_faulty,
+        "n_abstained": summary.n_abstained,
+        "n_faulty": summary.n_faulty,
         "findings": [*summary.findings, *summary.remarks],
         "parts": len(summary.parts),
         "fingerprint": summary.fingerprint,
-        "groups": {column: len(groups) for column, (groups, _) in sums.by.items()},
+        "groups": {column: len(groups) for column, (groups, _) in summary.by.items()},
         "metrics": [
             {"metric": name, "value": value, "interval": None if math.isnan(lower) else [lower, upper]}
             for name, value, lower, upper in table.itertuples(index=False)

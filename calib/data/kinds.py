@@ -128,16 +128,10 @@ _NOTIONS = {
     "top-k-confidence": "ranks",
     "top-k-label": "ranks",
 }
-#: What everything that is not there for all kinds needs: any one of these ingredients. Keys are those of the
-#: tables of metrics (`calib.stats.measures`), titles of pages, and exports.
+#: What everything that is not there for all kinds needs: any one of these ingredients. Keys name notions,
+#: titles of pages, and exports; measures have theirs in `calib.stats.measures`.
 NEEDS: dict[str, tuple[str, ...]] = {
     **{f"notion:{notion}": (_NOTIONS[notion],) for notion in NOTIONS},
-    **{f"measure:{key}": ("event",) for key in ("ece", "mce")},
-    **{f"measure:{key}": ("confidence",) for key in ("conf_ece", "conf_mce", "top_brier", "top_log_loss")},
-    **{f"measure:{key}": ("class",) for key in ("tl_ece", "tl_mce_bin", "tl_mce_cell")},
-    "measure:cw_ece": ("scores",),
-    "measure:accuracy": ("confidence", "event"),
-    **{f"measure:{key}": ("vector", "event", "every label") for key in ("brier", "log_loss")},
     "calibrator:one score": ("one score", "confidence"),
     "calibrator:whole vector": ("vector",),
     "tests without bins": ("confidence", "event"),
@@ -180,12 +174,16 @@ def lacks(kind: Kind | str, what: str) -> str | None:
     Classes needs the predicted class of each row and the true one, such as the columns predicted and label; \
 these predictions are a confidence, and whether it was right.
     """
-    known = KINDS[kind] if isinstance(kind, str) else kind
-    needed = NEEDS.get(what, ())
-    if not needed or known.has & set(needed):
-        return None
     section, _, name = what.rpartition(":")
     subject = f'the notion "{name}"' if section == "notion" else name
+    return lacks_any(kind, NEEDS.get(what, ()), subject)
+
+
+def lacks_any(kind: Kind | str, needed: tuple[str, ...], subject: str) -> str | None:
+    """Return None if a kind has one of the ingredients, or none is needed; else what `subject` needs."""
+    known = KINDS[kind] if isinstance(kind, str) else kind
+    if not needed or known.has & set(needed):
+        return None
     wanted = ", or ".join(INGREDIENTS[one] for one in needed)
     return f"{subject} needs {wanted}; these predictions are {known.title}."
 

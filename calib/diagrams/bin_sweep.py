@@ -15,7 +15,7 @@ from calib.data.notions import Notion
 from calib.data.validation import check_choice
 from calib.diagrams.style import OKABE_ITO, Figure, escape, figure, method_colour, scatter
 from calib.evidence.binning import Strategy, bin_statistics
-from calib.evidence.reductions import as_problems
+from calib.evidence.rows import as_problems
 from calib.stats.measures import ECES
 
 

@@ -11,8 +11,6 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
-from calib.data.kinds import kind_of, lacks
-from calib.data.predictions import TopLabelPrediction, weighted_rows
 from calib.data.validation import as_labels, check_share
 from calib.diagrams.reliability import wilson_interval, with_class_names
 from calib.diagrams.style import (
@@ -32,16 +30,14 @@ from calib.diagrams.style import (
     span,
     unit_axes,
 )
-from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
-from calib.evidence.reductions import as_problems, reduce_to_binary, top_label
+from calib.evidence.binning import BinaryProblems, Strategy
+from calib.evidence.rows import as_evidence
 from calib.stats.floors import (
     ABOVE_NOISE,
     WITHIN_NOISE,
-    ProblemFloors,
     discoveries,
     perfect_words,
     problem_floors,
-    refined_p_values,
 )
 
 #: Columns of `ClassTable.frame` with the head and the meaning that tables print.
@@ -163,7 +159,7 @@ def class_table(
     ----------
     y_true : (n,) array_like of int
         True class codes.
-    scores : (n, L) array_like, Predictions, TopLabelPrediction or BinaryProblems
+    scores : (n, L) array_like, Predictions, TopLabelPrediction, BinaryProblems, or a summary
         Scores in [0, 1], or their top-label problems.
     n_bins, strategy
         As for `calib.ece`.
@@ -183,34 +179,22 @@ def class_table(
         If an argument cannot be used.
     """
     check_share(fdr, "fdr", 0.05)
-    if not isinstance(scores, BinaryProblems):
-        y_true, scores, sample_weight = weighted_rows(y_true, scores, sample_weight)
-        if (missing := lacks(kind_of(scores), "notion:top-label")) is not None:
+    if isinstance(scores, BinaryProblems):
+        if scores.notion != "top-label":
+            raise InputError(f'class_table needs top-label problems; got notion "{scores.notion}"')
+        labels = as_labels(y_true, scores.n_samples, scores.n_classes)
+        evidence = as_evidence(None, scores)
+        true = np.bincount(labels, minlength=scores.n_classes)
+    else:
+        evidence = as_evidence(y_true, scores, sample_weight)
+        if (missing := evidence.lacks("notion:top-label")) is not None:
             raise InputError(missing)
-    problems = as_problems(y_true, scores, "top-label", None, sample_weight)
-    if problems.notion != "top-label":
-        raise InputError(f'class_table needs top-label problems; got notion "{problems.notion}"')
-    labels = as_labels(y_true, problems.n_samples, problems.n_classes)
+        true = evidence.true
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
-    random = np.random.default_rng(random_state)
-    floors = problem_floors(problems, n_resamples=n_resamples, random_state=random, **options)
-    p_value = refined_p_values(problems, floors, fdr, n_resamples, random, **options)
-    cells = bin_statistics(problems, **options)
-    true = np.bincount(labels, minlength=problems.n_classes)
-    return table_of_cells(cells, true, floors, p_value, strategy=strategy, n_bins=n_bins, fdr=fdr)
-
-
-def table_of_cells(
-    cells: BinStatistics,
-    true: np.ndarray,
-    floors: ProblemFloors,
-    p_value: np.ndarray,
-    *,
-    strategy: Strategy,
-    n_bins: int,
-    fdr: float,
-) -> ClassTable:
-    """Return the table of top-label cells, given the rows of each true class, floors and p-values."""
+    cells = evidence.cells("top-label", **options)
+    options |= {"n_resamples": n_resamples, "random_state": random_state}
+    floors = problem_floors(evidence, "top-label", fdr=fdr, **options)
+    p_value = floors.p_value
     n_classes = cells.n_classes
 
     def over_classes(values: np.ndarray) -> np.ndarray:
@@ -336,7 +320,7 @@ def class_diagram(
     ----------
     y_true : (n,) array_like of int
         True class codes.
-    scores : (n, L) array_like, Predictions or TopLabelPrediction
+    scores : (n, L) array_like, Predictions, TopLabelPrediction, or a summary
         Scores in [0, 1]; "class-wise" needs one per class.
     label : int
         Class code.
@@ -352,28 +336,7 @@ def class_diagram(
     InputError
         If an argument cannot be used, or the class is never predicted ("top-label").
     """
-    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
-    if notion == "top-label":
-        predicted, score = top_label(scores)
-        rows = predicted == label
-        if not rows.any():
-            raise InputError(f"class {label} is never predicted, so it has no top-label diagram")
-        happened, score = np.asarray(y_true)[rows] == label, score[rows]
-        weights = None if weights is None else weights[rows]
-    elif notion == "class-wise" and not isinstance(scores, TopLabelPrediction):
-        score = np.ascontiguousarray(getattr(scores, "proba", scores)[:, label])
-        happened = np.asarray(y_true) == label
-    else:
-        raise InputError(
-            f'the notion must be "top-label", or "class-wise" with a score for every class; got {notion!r}'
-        )
-    one = TopLabelPrediction(np.zeros(len(score), np.int64), score)
-    problem = reduce_to_binary(np.where(happened, 0, 1), one, "confidence", sample_weight=weights)
-    return diagram_of_class(bin_statistics(problem, n_bins=n_bins), label, notion)
-
-
-def diagram_of_class(cells: BinStatistics, label: int, notion: str) -> ClassDiagram:
-    """Return the diagram of a class whose rows, and no others, are in these cells of one problem."""
+    cells = as_evidence(y_true, scores, sample_weight).of_class(label, notion).cells(n_bins=n_bins)
     lower, upper = wilson_interval(cells.mean_outcome, cells.effective)
     return ClassDiagram(
         label=int(label),

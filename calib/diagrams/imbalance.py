@@ -31,10 +31,10 @@ from calib.diagrams.style import (
 )
 from calib.diagrams.validity import ValidityCurve
 from calib.evidence.binning import assign_bins, uniform_edges
-from calib.evidence.draws import independent_sums, resample
 from calib.evidence.reductions import reduce_to_binary
+from calib.evidence.sampling import draw_sums, resample
 from calib.stats.errors import ece
-from calib.stats.floors import noise_floor_of
+from calib.stats.floors import noise_floor
 
 _BASE, _HB = OKABE_ITO["orange"], OKABE_ITO["green"]
 
@@ -249,7 +249,9 @@ def class_binning(
         return np.divide(total, sizes, out=np.full(n_classes, np.nan), where=sizes > 0)
 
     def floor(scores: np.ndarray, centre: np.ndarray) -> np.ndarray:
-        draw, width = independent_sums(scores, start, count)
+        chance = scores.astype(np.float64)
+        moments = (np.add.reduceat(values, start) for values in (chance, chance * (1.0 - chance)))
+        draw, width = draw_sums(count, count, *moments)
 
         def block(generator: np.random.Generator, size: int) -> np.ndarray:
             frequency = draw(generator, size) / count[:, None]
@@ -302,7 +304,7 @@ def plan_bins(
         bins.append(n_bins)
         covered.append(np.mean(n_bins[evaluation.label] > 0))
         errors.append(ece(evaluation.labels, fitted.predict_top(evaluation), n_bins=N_BINS))
-    base = noise_floor_of(problems, n_bins=N_BINS, n_resamples=200, random_state=0)
+    base = noise_floor(None, problems, n_bins=N_BINS, n_resamples=200, random_state=0)
     return BinPlan(
         points_per_bin=tried,
         n_bins=np.array(bins),

@@ -13,7 +13,8 @@ from scipy.special import betainc, gammaln, ndtri, xlog1py, xlogy
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
 from calib.calibrators.shrinkage import MOST_STRENGTH, shrunken
-from calib.data.notions import TOP_NOTIONS
+from calib.data.kinds import KINDS
+from calib.data.notions import Notion
 from calib.data.validation import check_order
 from calib.diagrams.style import (
     BARS,
@@ -40,8 +41,9 @@ from calib.diagrams.style import (
     unit_axes,
     width_of,
 )
-from calib.evidence.binning import BinStatistics, assign_bins, bin_statistics, uniform_edges
-from calib.evidence.reductions import event_scores, reduce_to_binary
+from calib.evidence.binning import BinStatistics, assign_bins, uniform_edges
+from calib.evidence.rows import Rows, as_evidence
+from calib.evidence.sums import Sums
 from calib.stats.bands import CalibrationBand
 from calib.stats.intervals import outcome_limits
 
@@ -334,7 +336,7 @@ def reliability_diagram(
     ----------
     y_true : (n,) array_like of int
         True class codes.
-    scores : (n, L) or (n,) array_like, or predictions of any kind
+    scores : (n, L) or (n,) array_like, predictions of any kind, or a summary
         Scores in [0, 1].
     n_bins : int
         Equal-width bins B.
@@ -346,17 +348,11 @@ def reliability_diagram(
     InputError
         If an argument cannot be used.
     """
-    check_order(y_true, scores)
-    notions = ("confidence", "confidence") if event_scores(scores) is not None else TOP_NOTIONS
-    pooled, cells = (
-        bin_statistics(reduce_to_binary(y_true, scores, notion, sample_weight=sample_weight), n_bins=n_bins)
-        for notion in notions
-    )
-    return diagram_of_cells(pooled, cells)
-
-
-def diagram_of_cells(pooled: BinStatistics, cells: BinStatistics) -> ReliabilityDiagram:
-    """Return the diagram of the cells of "confidence" and "top-label", or twice those of one event."""
+    if not isinstance(scores, (Rows, Sums)):
+        check_order(y_true, scores)
+    evidence = as_evidence(y_true, scores, sample_weight)
+    by_class: Notion = "confidence" if KINDS[evidence.kind].scored else "top-label"
+    pooled, cells = (evidence.cells(notion, n_bins=n_bins) for notion in ("confidence", by_class))
     delta = cells.bin_deltas()[0][pooled.bin]
     direction = np.where(pooled.gap > 0, 1.0, -1.0)
     lower, upper = wilson_interval(pooled.mean_outcome, pooled.effective)

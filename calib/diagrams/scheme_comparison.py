@@ -16,7 +16,8 @@ from calib.data.kinds import check_equal_rows
 from calib.data.predictions import Predictions
 from calib.data.validation import check_labelled
 from calib.diagrams.validity import CanonicalValidity
-from calib.stats.errors import accuracy, vector_values
+from calib.evidence.row_scores import vector_values
+from calib.stats.errors import accuracy
 from calib.stats.simplex_errors import cell_means
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from calib.answers.cuts import Cut
 from calib.answers.gaps import SliceGaps
-from calib.answers.slice_tables import claims
-from calib.data.predictions import TopLabelPrediction, weighted_rows, weights_of
+from calib.answers.slice_tables import groups_of
+from calib.data.notions import NotionShape
 from calib.diagrams.heat import ClassHeat, class_heat
 from calib.diagrams.reliability import wilson_interval
 from calib.diagrams.style import (
@@ -29,8 +30,7 @@ from calib.diagrams.style import (
     shorten,
     span,
 )
-from calib.evidence.binning import bin_statistics
-from calib.evidence.reductions import reduce_to_binary
+from calib.evidence.rows import Rows
 
 #: Small diagrams in a row.
 ACROSS = 3
@@ -39,7 +39,7 @@ ACROSS = 3
 def slice_heat(
     y_true: Any,
     scores: Any,
-    cut: Cut,
+    column: Any,
     *,
     groups: Any = None,
     n_bins: int = 15,
@@ -51,17 +51,19 @@ def slice_heat(
     ----------
     y_true, scores, sample_weight
         As for `calib.slices`.
-    cut : Cut
-        The groups; `label` of the result holds their codes.
+    column : Cut or str
+        The groups, or of a summary the name of their column; `label` of the result holds their codes.
     groups : (R,) array_like of int, optional
         Codes of the groups to show; by default all with rows.
     n_bins : int
         Equal-width bins.
     """
-    group, _, score, right, weights = _rows(y_true, scores, cut, sample_weight)
-    outcome = np.where(right, group, len(cut.groups))
-    problems = reduce_to_binary(outcome, TopLabelPrediction(group, score), "top-label", sample_weight=weights)
-    return class_heat(bin_statistics(problems, n_bins=n_bins), groups)
+    wanted = column if isinstance(column, str) else [column]
+    (part,) = groups_of(y_true, scores, wanted, None, "confidence", sample_weight)
+    cells = part.evidence.cells(n_bins=n_bins)
+    owner = part.owner[cells.problem]
+    shape = NotionShape("top-label", len(part.names))
+    return class_heat(replace(cells, shape=shape, problem=owner, label=owner), groups)
 
 
 def slice_class_heat(
@@ -76,7 +78,9 @@ def slice_class_heat(
     classes : (C,) array_like of int
         Codes of the predicted classes: the columns of the result, whose `edges` mean nothing.
     """
-    group, label, score, right, weights = _rows(y_true, scores, cut, sample_weight)
+    rows = Rows(y_true, scores, sample_weight=sample_weight)
+    group = cut.code if rows.counts is None else cut.code[rows.counts]
+    weights, (label, score, right) = rows.weights, rows.claims()
     groups, classes = np.asarray(groups, dtype=np.int64), np.asarray(classes, dtype=np.int64)
     row_of, column_of = np.full(len(cut.groups), -1), np.full(int(label.max()) + 1, -1)
     row_of[groups] = np.arange(len(groups))
@@ -95,14 +99,6 @@ def slice_class_heat(
     contribution = np.nansum(weight * np.abs(accuracy - confidence), axis=1) / each.sum()
     edges = np.arange(shape[1] + 1.0)
     return ClassHeat(groups, contribution, edges, count.astype(np.int64), confidence, accuracy, *ends)
-
-
-def _rows(y_true: Any, scores: Any, cut: Cut, sample_weight: Any) -> tuple[Any, ...]:
-    """Group, class, score, outcome and weight of each row that counts."""
-    sample_weight = weights_of(scores, sample_weight)
-    group = weighted_rows(cut.code, cut.code, sample_weight)[0]
-    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
-    return group, *claims(y_true, scores), weights
 
 
 def draw_slice_panels(

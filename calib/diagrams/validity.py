@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ from calib.base.exceptions import InputError
 from calib.base.results import Drawn
 from calib.data.notions import POOLED_NOTIONS, Notion
 from calib.diagrams.style import OKABE_ITO, Figure, escape, figure, method_colour, scatter
-from calib.evidence.binning import BinaryProblems, PerClass, Strategy, bin_statistics
-from calib.evidence.draws import Draw, independent_sums, resample
-from calib.evidence.reductions import as_problems, event_scores, top_label
+from calib.evidence.binning import BinaryProblems, BinStatistics, PerClass, Strategy, bin_statistics
+from calib.evidence.reductions import event_scores, top_label
+from calib.evidence.rows import as_evidence, as_problems
+from calib.evidence.sampling import draw_sums_of, resample
 from calib.stats.simplex_errors import CellMeans, cell_means
 
 #: How to read the dotted lines of `draw_validity`.
@@ -280,7 +281,7 @@ def validity_curve(
     ----------
     y_true : (n,) array_like of int
         True class codes.
-    scores : (n, L) array_like, Predictions, TopLabelPrediction or BinaryProblems
+    scores : (n, L) array_like, Predictions, TopLabelPrediction, BinaryProblems, or a summary
         Scores to assess. With ready problems, `y_true` and `notion` are not used.
     notion : str
         As for `calib.ece`.
@@ -307,29 +308,28 @@ def validity_curve(
         If an argument cannot be used, `reference` predicts other classes than `scores`, or no cell is
         about `label`.
     """
-    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
-    cut = problems
-    if reference is not None:
+    evidence = as_evidence(y_true, scores, sample_weight)
+    if reference is None:
+        of_cells: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy or "uniform", "top_k": top_k}
+        cells = evidence.cells(notion, variance=n_resamples > 0, **of_cells)
+    else:
+        problems = evidence.problems(notion, top_k)
         cut = as_problems(y_true, reference, problems.notion, top_k, sample_weight)
-    if strategy is None:
-        strategy = "uniform" if reference is None else "discrete"
-    cells = bin_statistics(cut, n_bins=n_bins, strategy=strategy)
-    ordered = problems.scores if reference is None else _in_order_of(cut, problems)
-    weighted = ordered if cut.weights is None else ordered * cut.weights
-    mean_score = np.add.reduceat(weighted, cells.start, dtype=np.float64) / cells.weight
-    counted = np.ones(len(cells.count), dtype=bool) if label is None else np.isin(cells.label, label)
-    if not counted.any():
-        raise InputError(f"no cell is about class {label!r} with notion {problems.notion!r}")
-    count, weight, mean_score = cells.count[counted], cells.weight[counted], mean_score[counted]
+        cells = bin_statistics(cut, n_bins=n_bins, strategy=strategy or "discrete")
+        score, weights = _in_order_of(cut, problems).astype(np.float64), cut.weights
+        each, square = (1.0, 1.0) if weights is None else (weights, weights**2)
+        mean_score = np.add.reduceat(each * score, cells.start) / cells.weight
+        variance = np.add.reduceat(square * score * (1.0 - score), cells.start)
+        cells = replace(cells, mean_score=mean_score, variance=variance)
+    if label is not None:
+        cells = cells.of(np.isin(cells.label, label))
+    if not len(cells.count):
+        raise InputError(f"no cell is about class {label!r} with notion {cells.notion!r}")
     perfect: Sequence[np.ndarray] = (np.empty(0),) * 3
     if n_resamples:
-        chosen = np.repeat(counted, cells.count)
-        weights = None if cut.weights is None else cut.weights[chosen]
-        drawing = independent_sums(ordered[chosen], np.cumsum(count) - count, count, weights)
-        perfect = perfect_curve(drawing, weight, mean_score, n_resamples, random_state)
-    return ValidityCurve.of_cells(
-        problems.notion, cells.label[counted], count, weight, mean_score, cells.mean_outcome[counted], perfect
-    )
+        perfect = _perfect_curve(cells, n_resamples, random_state)
+    arrays = cells.label, cells.count, cells.weight, cells.mean_score, cells.mean_outcome
+    return ValidityCurve.of_cells(cells.notion, *arrays, perfect)
 
 
 def canonical_validity(
@@ -370,15 +370,11 @@ def _keys(problems: BinaryProblems) -> tuple[np.ndarray, np.ndarray]:
     return keys, problems.shape.labels_of(owner)
 
 
-def perfect_curve(
-    drawing: tuple[Draw, int],
-    weight: np.ndarray,
-    mean_score: np.ndarray,
-    n_resamples: int,
-    random_state: Any,
+def _perfect_curve(
+    cells: BinStatistics, n_resamples: int, random_state: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Average the curves of redrawn cells: epsilon, share of entries, share of cells."""
-    draw, width = drawing
+    (draw, width), weight, mean_score = draw_sums_of(cells), cells.weight, cells.mean_score
 
     def block(generator: np.random.Generator, size: int) -> np.ndarray:
         gaps = np.abs(draw(generator, size) / weight[:, None] - mean_score[:, None])

@@ -195,6 +195,9 @@ class BinStatistics(_Shaped):
         Plug-in estimates of the mean score and of the frequency of the outcome, weighted if rows are.
     weight, square : (C,) arrays
         Sum of the weights of the entries, and of their squares: both are `count` where rows count alike.
+    variance : (C,) float64 array or None
+        Variance of the outcome sum of a perfect model: the sum of w^2 s (1 - s) over the entries, with scores
+        s and weights w. None if it was not asked for.
     """
 
     shape: NotionShape
@@ -214,6 +217,12 @@ class BinStatistics(_Shaped):
     mean_outcome: np.ndarray
     weight: np.ndarray
     square: np.ndarray
+    variance: np.ndarray | None = None
+
+    def of(self, chosen: np.ndarray) -> BinStatistics:
+        """Return some of the cells: `chosen` is a mask."""
+        arrays = {name: value[chosen] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        return replace(self, **arrays)
 
     @property
     def is_weighted(self) -> bool:
@@ -286,7 +295,7 @@ def stack_problems(tables: Sequence[BinStatistics], shape: NotionShape) -> BinSt
 
 
 def bin_statistics(
-    problems: BinaryProblems, *, n_bins: int = 15, strategy: Strategy = "uniform"
+    problems: BinaryProblems, *, n_bins: int = 15, strategy: Strategy = "uniform", variance: bool = False
 ) -> BinStatistics:
     """Return counts, mean scores and outcome frequencies of every non-empty (problem, bin) cell.
 
@@ -300,6 +309,8 @@ def bin_statistics(
         Equal width [0, 1/B), ..., [1 - 1/B, 1]; equal mass, never splitting equal scores (bins hold equal
         numbers of rows, whatever their weights); or one bin per
         distinct score, as the paper assesses histogram binning (Remark 1). `PerClass` chooses for each class.
+    variance : bool
+        Whether to compute the `variance` of each cell.
 
     Raises
     ------
@@ -360,10 +371,21 @@ def bin_statistics(
         mean_outcome=mean_outcome,
         weight=weight,
         square=square,
+        variance=_variances(problems, start) if variance else None,
     )
 
 
-def bin_columns(matrix: np.ndarray, true: np.ndarray, shape: NotionShape, n_bins: int) -> BinStatistics:
+def _variances(problems: BinaryProblems, start: np.ndarray) -> np.ndarray:
+    chance = problems.scores.astype(np.float64)
+    chance *= 1.0 - chance
+    if problems.weights is not None:
+        chance *= problems.weights**2
+    return np.add.reduceat(chance, start)
+
+
+def bin_columns(
+    matrix: np.ndarray, true: np.ndarray, shape: NotionShape, n_bins: int, *, variance: bool = False
+) -> BinStatistics:
     """Return what `bin_statistics` gives for equal-width bins of one problem per column, without sorting.
 
     Scores below 1/B, of which most of many classes are, are summed column by column; the others are counted.
@@ -378,26 +400,15 @@ def bin_columns(matrix: np.ndarray, true: np.ndarray, shape: NotionShape, n_bins
         One problem per column.
     n_bins : int
         Bins B.
+    variance : bool
+        Whether to compute the `variance` of each cell.
     """
-    return _binned_columns(matrix, true, shape, n_bins, with_squares=False)[0]
-
-
-def bin_columns_with_squares(
-    matrix: np.ndarray, true: np.ndarray, shape: NotionShape, n_bins: int
-) -> tuple[BinStatistics, np.ndarray]:
-    """Return what `bin_columns` does, and the sum of the squared scores of each cell, (C,) float64."""
-    return _binned_columns(matrix, true, shape, n_bins, with_squares=True)
-
-
-def _binned_columns(
-    matrix: np.ndarray, true: np.ndarray, shape: NotionShape, n_bins: int, *, with_squares: bool
-) -> tuple[BinStatistics, np.ndarray]:
     n_samples, n_columns = matrix.shape
     n_bins = check_count(n_bins, "n_bins")
     find = BinFinder(uniform_edges(n_bins), matrix.dtype)
     second = edges_for(matrix.dtype, np.append(uniform_edges(n_bins), 2.0))[0]
     size = n_columns * n_bins
-    powers = (1, 2) if with_squares else (1,)
+    powers = (1, 2) if variance else (1,)
     of_column = np.arange(0, size, n_bins)
 
     def sums(rows: slice) -> list[np.ndarray]:
@@ -432,7 +443,9 @@ def _binned_columns(
     by_column = counts.reshape(n_columns, n_bins)
     by_column[:, 0] = n_samples - by_column[:, 1:].sum(axis=1)
     cells = _cells_of_sums(counts, score_sums[0], happened, shape, n_bins, n_samples)
-    return cells, score_sums[-1][np.flatnonzero(counts)]
+    if not variance:
+        return cells
+    return replace(cells, variance=(score_sums[0] - score_sums[1])[np.flatnonzero(counts)])
 
 
 def _true_places(true: np.ndarray, n_columns: int) -> np.ndarray:
@@ -502,6 +515,7 @@ def uniform_cells(
     mean_outcome: np.ndarray,
     weight: np.ndarray,
     square: np.ndarray,
+    variance: np.ndarray | None = None,
 ) -> BinStatistics:
     """Return the cells of equal-width bins; `cell` is problem times B plus bin, ascending."""
     problem, bin_ = cell // n_bins, cell % n_bins
@@ -524,6 +538,7 @@ def uniform_cells(
         mean_outcome=mean_outcome,
         weight=weight,
         square=square,
+        variance=variance,
     )
 
 

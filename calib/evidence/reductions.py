@@ -12,7 +12,7 @@ from calib.base.exceptions import InputError
 from calib.base.parallel import WORKERS, map_row_blocks, map_threads, row_slices
 from calib.data.kinds import lacks
 from calib.data.matrices import highest
-from calib.data.notions import POOLED_NOTIONS, TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
+from calib.data.notions import TOP_K_NOTIONS, Notion, NotionShape
 from calib.data.predictions import (
     Announcement,
     BinaryPrediction,
@@ -28,16 +28,7 @@ from calib.data.predictions import (
     with_codes,
 )
 from calib.data.validation import as_labels, as_outcomes, as_scores, binary_outcomes, label_codes, n_axes
-from calib.evidence.binning import (
-    BinaryProblems,
-    BinStatistics,
-    PerClass,
-    Strategy,
-    bin_columns,
-    bin_entries,
-    bin_statistics,
-    stack_problems,
-)
+from calib.evidence.binning import BinaryProblems
 
 __all__ = ["reduce_to_binary"]
 
@@ -91,7 +82,7 @@ def reduce_to_binary(
     Algorithm 7 of the paper (top-K-confidence) prints the outcome as 1{Y = l}; what is meant, and built
     here, is 1{Y = c^(k)(X)}.
     """
-    _check_serves(scores, notion)
+    check_serves(scores, notion)
     y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
     if (event := event_scores(scores)) is not None:
         shape = NotionShape.of(notion, 1, top_k)
@@ -103,13 +94,13 @@ def reduce_to_binary(
             return _ranked_problems(y_true, scores, notion, top_k, weights)
         scores = scores.top
     if isinstance(scores, TopLabelPrediction):
-        labels, n_classes = _labels_of_tops(y_true, scores)
+        labels, n_classes = labels_of_tops(y_true, scores)
         shape = NotionShape.of(notion, n_classes, top_k)
         return _top_problems(shape, labels, scores.label, scores.confidence, weights)
     matrix = score_matrix(scores)
     n_samples, n_classes = matrix.shape
     shape = NotionShape.of(notion, n_classes, top_k)
-    labels = _class_labels(y_true, scores, matrix)
+    labels = class_labels(y_true, scores, matrix)
     if notion == "class-wise":
         return _class_wise_problems(shape, labels, matrix, weights)
     if notion not in TOP_K_NOTIONS:
@@ -118,7 +109,7 @@ def reduce_to_binary(
     return _problems_of_ranks(shape, labels, *ranked_classes(matrix, shape.n_ranks), weights)
 
 
-def _labels_of_tops(y_true: Any, tops: TopLabelPrediction) -> tuple[np.ndarray, int]:
+def labels_of_tops(y_true: Any, tops: TopLabelPrediction) -> tuple[np.ndarray, int]:
     """Return the codes of the true classes, (n,), and the number of classes among them and the predicted."""
     labels = as_labels(y_true, len(tops), None)
     return labels, max(tops.n_classes, int(labels.max()) + 1)
@@ -148,7 +139,7 @@ def _problems_of_ranks(
     return _sorted_problems(shape, len(labels), of_owner, of_score, of_outcome, weights)
 
 
-def _class_labels(y_true: Any, scores: Any, matrix: np.ndarray) -> np.ndarray:
+def class_labels(y_true: Any, scores: Any, matrix: np.ndarray) -> np.ndarray:
     """Return the codes of the true classes, (n,), or for multilabel scores whether each is true, (n, L)."""
     if isinstance(scores, MultilabelPrediction):
         return as_outcomes(y_true, matrix.shape, "labels")
@@ -168,7 +159,7 @@ def grouped_problems(
     return _sorted_problems(shape, len(label), owner, confidence, label == labels, weights)
 
 
-def _check_serves(scores: Any, notion: str) -> None:
+def check_serves(scores: Any, notion: str) -> None:
     """Refuse a notion that predictions of this kind cannot serve; a binary score serves all of one claim."""
     if isinstance(scores, Announcement) and not isinstance(scores, BinaryPrediction):
         missing = lacks(scores.kind, f"notion:{notion}")
@@ -197,88 +188,6 @@ def outcomes_of(y_true: Any, scores: Any) -> np.ndarray:
     return binary_outcomes(y_true, len(scores))
 
 
-def as_problems(
-    y_true: Any, scores: Any, notion: Notion, top_k: int | None = None, sample_weight: Any = None
-) -> BinaryProblems:
-    """Return `scores` where they are `BinaryProblems` already, which have their weights, else reduce them."""
-    if not isinstance(scores, BinaryProblems):
-        return reduce_to_binary(y_true, scores, notion, top_k=top_k, sample_weight=sample_weight)
-    if sample_weight is not None:
-        raise InputError(
-            "scores are reduced already, and sample_weight came too late; pass it to reduce_to_binary"
-        )
-    return scores
-
-
-def cell_statistics(
-    y_true: Any,
-    scores: Any,
-    notion: Notion,
-    *,
-    n_bins: int = 15,
-    strategy: Strategy = "uniform",
-    top_k: int | None = None,
-    sample_weight: Any = None,
-) -> BinStatistics:
-    """Reduce and bin in one go: `bin_statistics` of `reduce_to_binary`.
-
-    Equal-width bins of one number per row, and of columns, need no sorting. Other class-wise problems are
-    sorted and binned one class at a time, so that 1,000 classes of 50,000 rows need no more memory than one.
-    """
-    _check_serves(scores, notion)
-    if isinstance(strategy, PerClass) and notion in POOLED_NOTIONS:
-        strategy = strategy.of_class(-1)
-    if (unsorted := unsorted_columns(y_true, scores, notion, strategy, top_k, sample_weight)) is not None:
-        return bin_columns(*unsorted, NotionShape(notion, unsorted[0].shape[1]), n_bins)
-    given = y_true, scores, sample_weight
-    columns = top_k is None and _has_columns(scores)
-    has_top = columns or (top_k is None and isinstance(scores, TopLabelPrediction))
-    if has_top:
-        y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
-    if has_top and notion in TOP_NOTIONS and strategy == "uniform" and weights is None:
-        predicted, confidence = top_label(scores)
-        if isinstance(scores, TopLabelPrediction):
-            labels, n_classes = _labels_of_tops(y_true, scores)
-        else:
-            n_classes = scores.n_classes if isinstance(scores, Predictions) else np.shape(scores)[1]
-            labels = as_labels(y_true, len(predicted), n_classes)
-        shape, happened = NotionShape.of(notion, n_classes), predicted == labels
-        owner = shape.problems_of(predicted) if shape.n_problems > 1 else None
-        return bin_entries(owner, confidence, happened, shape, n_bins)
-    if not columns or notion != "class-wise":
-        y_true, scores, sample_weight = given
-        problems = reduce_to_binary(y_true, scores, notion, top_k=top_k, sample_weight=sample_weight)
-        return bin_statistics(problems, n_bins=n_bins, strategy=strategy)
-    matrix = score_matrix(scores)
-    n_samples, n_classes = matrix.shape
-    labels = _class_labels(y_true, scores, matrix)
-    whole, one = np.array([0, n_samples]), NotionShape("confidence", n_classes)
-
-    def bin_class(code: int, column: np.ndarray, happened: np.ndarray) -> BinStatistics:
-        entries = _sorted_entries(column, happened, None, whole)
-        problem = BinaryProblems(one, n_samples, whole, *entries, weights)
-        of_class = strategy.of_class(code) if isinstance(strategy, PerClass) else strategy
-        return bin_statistics(problem, n_bins=n_bins, strategy=of_class)
-
-    return stack_problems(_each_class(bin_class, labels, matrix), NotionShape(notion, n_classes))
-
-
-def unsorted_columns(
-    y_true: Any, scores: Any, notion: Notion, strategy: Any, top_k: int | None, sample_weight: Any
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Matrix and labels, (n,) or (n, L), where `bin_columns` bins the class-wise problems of its columns.
-
-    None for other notions, strategies, kinds of predictions and weighted rows.
-    """
-    if notion != "class-wise" or top_k is not None or strategy != "uniform" or not _has_columns(scores):
-        return None
-    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
-    if weights is not None:
-        return None
-    matrix = score_matrix(scores)
-    return matrix, _class_labels(y_true, scores, matrix)
-
-
 def fit_classes(
     fit_sorted: Callable[[np.ndarray, np.ndarray], Fitted], y_true: Any, scores: Any
 ) -> list[Fitted]:
@@ -293,14 +202,14 @@ def fit_classes(
     y_true, scores : array_like or predictions
         As for `reduce_to_binary`.
     """
-    _check_serves(scores, "class-wise")
+    check_serves(scores, "class-wise")
     y_true, scores = with_codes(y_true, scores)
     matrix = score_matrix(scores)
 
     def fit(code: int, column: np.ndarray, happened: np.ndarray) -> Fitted:
         return fit_sorted(*_sorted_scores(column, happened))
 
-    return _each_class(fit, _class_labels(y_true, scores, matrix), matrix)
+    return _each_class(fit, class_labels(y_true, scores, matrix), matrix)
 
 
 def separate_problems(
@@ -330,7 +239,7 @@ def separate_problems(
     )
 
 
-def _has_columns(scores: Any) -> bool:
+def has_columns(scores: Any) -> bool:
     """Whether there is a score for every class."""
     if isinstance(scores, Announcement):
         return isinstance(scores, (Predictions, MultilabelPrediction))
@@ -495,6 +404,23 @@ def _each_class(
         ]
 
     return list(chain.from_iterable(map_threads(of_neighbours, _neighbours(matrix.shape[1]))))
+
+
+def bin_each_class(
+    function: Callable[[int, BinaryProblems], Fitted],
+    labels: np.ndarray,
+    matrix: np.ndarray,
+    weights: np.ndarray | None,
+) -> list[Fitted]:
+    """Return what a function makes of the class-wise problem of each class, sorted class by class."""
+    n_samples, n_classes = matrix.shape
+    whole, one = np.array([0, n_samples]), NotionShape("confidence", n_classes)
+
+    def bin_class(code: int, column: np.ndarray, happened: np.ndarray) -> Fitted:
+        entries = _sorted_entries(column, happened, None, whole)
+        return function(code, BinaryProblems(one, n_samples, whole, *entries, weights))
+
+    return _each_class(bin_class, labels, matrix)
 
 
 def _sorted_scores(scores: np.ndarray, outcomes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -44,7 +44,8 @@ from calib.diagrams.reliability import reliability_diagram, worst_cells_words
 from calib.diagrams.style import figure_html, plotly_script
 from calib.diagrams.validity import validity_cells, validity_curve, validity_words
 from calib.evidence.binning import BinStatistics, Strategy
-from calib.evidence.reductions import cell_statistics, event_scores, reduce_to_binary, top_label
+from calib.evidence.reductions import event_scores, reduce_to_binary, top_label
+from calib.evidence.rows import as_evidence
 from calib.files.findings.examination import Examination
 from calib.report.html import bullets, page, paragraph, section, table, text
 from calib.stats.bands import consistency_band
@@ -153,7 +154,7 @@ class ReportInput:
     @cached_property
     def cells(self) -> BinStatistics:
         """Equal-width (predicted class, bin) cells of the base model; bins where there are no classes."""
-        return cell_statistics(self.evaluation.labels, self.evaluation, self.kind.notion, n_bins=self.n_bins)
+        return as_evidence(self.evaluation.labels, self.evaluation).cells(n_bins=self.n_bins)
 
 
 def report_html(about: ReportInput) -> str:

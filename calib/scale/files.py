@@ -12,13 +12,14 @@ from calib.base.exceptions import CalibratorFileError, InputError
 from calib.base.outputs import write_whole
 from calib.base.version import __version__
 from calib.evidence.cell_sums import CELLS, MOST_BINS, PLAIN, WEIGHTED, CellSums
+from calib.evidence.sums import LOSSES, Sums
 from calib.files.calibrators.document import MAX_VALUES, read_document, write_document
 from calib.files.calibrators.fields import Array, Field, Record, choice, closed, mismatch, text
 from calib.files.calibrators.fields import whole as whole_number
 from calib.files.calibrators.origin import today
 from calib.files.readers.source import Limits, Source, open_source, whole
 from calib.scale.layout import STREAMED
-from calib.scale.partial import LOSSES, MOST_GROUPS, PartialSums
+from calib.scale.partial import MOST_GROUPS
 from calib.scale.summary import Summary
 
 FORMAT = "calib-summary"
@@ -55,7 +56,6 @@ def _sums_record(n_sums: int) -> Record:
 
 def dumps(summary: Summary) -> bytes:
     """Return the bytes of a summary file."""
-    sums = summary.sums
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -65,16 +65,16 @@ def dumps(summary: Summary) -> bytes:
         "findings": [line[:LONGEST] for line in summary.findings],
         "parts": list(summary.parts),
         "bins": MOST_BINS,
-        "kind": sums.kind,
-        "classes": list(sums.class_names),
-        "rows": {name: getattr(sums, name) for name in _ROWS},
-        "true": sums.true.tolist(),
-        "losses": {name: list(pair) for name, pair in sums.losses.items()},
-        "top": _encoded(sums.top),
-        "class_wise": None if sums.class_wise is None else _encoded(sums.class_wise),
+        "kind": summary.kind,
+        "classes": list(summary.class_names),
+        "rows": {name: getattr(summary, name) for name in _ROWS},
+        "true": summary.true_rows.tolist(),
+        "losses": {name: list(pair) for name, pair in summary.losses.items()},
+        "top": _encoded(summary.top),
+        "class_wise": None if summary.class_wise is None else _encoded(summary.class_wise),
         "by": [
             {"column": column, "groups": list(groups), "sums": _encoded(cells)}
-            for column, (groups, cells) in sums.by.items()
+            for column, (groups, cells) in summary.by.items()
         ],
     }
     _decoded(document)
@@ -175,17 +175,17 @@ def _decoded(document: dict[str, Any]) -> Summary:
         by[column] = groups, _cells(entry["sums"], f"{where}.sums", len(groups), rows["n_samples"])
     if len({one.weighted for one in (top, *(cells for _, cells in by.values()))}) > 1:
         raise CalibratorFileError("calibrator file: only some of the sums have weights")
-    sums = PartialSums(
+    sums = Sums(
         kind=kind,
         class_names=names,
         **rows,
         top=top,
         class_wise=class_wise,
         by=by,
-        true=true,
+        true_rows=true,
         losses={name: (float(pair[0]), float(pair[1])) for name, pair in pairs.items()},
     )
-    return Summary(
+    return Summary.of(
         sums,
         _texts(document["parts"], "parts", _DIGEST, MOST_PARTS),
         _texts(document["findings"], "findings", _TEXT, MOST_PARTS),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,18 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from calib.base.exceptions import InputError
-from calib.base.results import Result
 from calib.evidence.cell_sums import UNITS, CellAdder, CellSums, added, exact_units, of_integer, two_sum
+from calib.evidence.row_scores import TINY
+from calib.evidence.sums import LOSSES, Sums
 from calib.files.findings.examination import examine
 from calib.files.findings.order import shuffled_words
 from calib.files.readers.arrow import table_of_batch
 from calib.scale.layout import Fault, Layout, Rows, in_order, read_batch
 from calib.scale.parts import BLOCK, Part
-from calib.stats.errors import TINY
-
-#: Means over rows that no cell holds: the scores of the whole prediction, and the log loss of the event that
-#: the predicted class is right (of one score, its own).
-LOSSES = ("brier", "log_loss", "event_log_loss", "accuracy")
 
 #: Most groups that a column of `by` may have: ids of rows are no groups.
 MOST_GROUPS = 10_000
@@ -39,57 +34,6 @@ OF_SOME_ROWS = (
 
 #: Findings of one code whose places are told; of further ones it is told how many there are.
 MOST_ALIKE = 10
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PartialSums(Result):
-    """What is known of some of the rows: sums, which add up with those of other rows.
-
-    Attributes
-    ----------
-    kind : str
-        Kind of the predictions, see `calib.data.kinds`.
-    class_names : tuple of str
-        Names of the classes: those of the columns ("vectors", "binary"), or those that rows name
-        ("top-label"); none of a confidence.
-    n_samples, n_abstained, n_faulty : int
-        Rows that are summed, rows without an answer, and rows that were left out because of a fault.
-    top : CellSums
-        Of the confidence, by predicted class; of P(Y = 1) and of a confidence alone by 0.
-    class_wise : CellSums or None
-        Of the score of every class, by class.
-    by : mapping of str to (tuple of str, CellSums)
-        Of each column of groups: their names, and the sums by group.
-    true : (L,) int64 array
-        Rows of each true class, as far as it is known.
-    losses : mapping of str to (float, float)
-        Sums of the values whose means are the scores of `LOSSES`, each as a pair as in `CellSums`.
-    """
-
-    kind: str
-    class_names: tuple[str, ...]
-    n_samples: int
-    n_abstained: int
-    n_faulty: int
-    top: CellSums
-    class_wise: CellSums | None
-    by: Mapping[str, tuple[tuple[str, ...], CellSums]]
-    true: np.ndarray
-    losses: Mapping[str, tuple[float, float]]
-
-    @property
-    def weighted(self) -> bool:
-        """Whether rows have weights."""
-        return self.top.weighted
-
-    @property
-    def digest(self) -> str:
-        """Hex digest (BLAKE2b, 64 bit) of the sums: equal rows in any order, equal digest."""
-        made = hashlib.blake2b(digest_size=8)
-        made.update(repr((self.kind, self.class_names, self.n_samples)).encode())
-        for array in (self.top.place, self.top.count, self.top.high, self.top.low):
-            made.update(np.ascontiguousarray(array).tobytes())
-        return made.hexdigest()
 
 
 class Accumulator:
@@ -229,7 +173,7 @@ class Accumulator:
         else:
             self.units[name] += exact_units(values)
 
-    def sums(self) -> PartialSums:
+    def sums(self) -> Sums:
         """Return the sums of all rows so far."""
         weighted = self.layout.weight is not None
         none = CellSums.empty(weighted)
@@ -238,7 +182,7 @@ class Accumulator:
             name: (tuple(self.groups[at]), added(self.by[at] or [none]))
             for at, name in enumerate(self.layout.by)
         }
-        found = PartialSums(
+        found = Sums(
             kind=self.layout.kind,
             class_names=tuple(self.words),
             n_samples=self.n_samples,
@@ -247,7 +191,7 @@ class Accumulator:
             top=top,
             class_wise=None if self.class_wise is None else self.class_wise.sums(),
             by=by,
-            true=self.true,
+            true_rows=self.true,
             losses={
                 name: (math.fsum(self.weighted[name]), 0.0) if weighted else of_integer(self.units[name])
                 for name in LOSSES
@@ -263,7 +207,7 @@ def _minus_log(chance: np.ndarray) -> np.ndarray:
     return np.negative(logs, out=logs)
 
 
-def partial_sums(batch: pa.RecordBatch, layout: Layout) -> tuple[PartialSums, list[Fault]]:
+def partial_sums(batch: pa.RecordBatch, layout: Layout) -> tuple[Sums, list[Fault]]:
     """Return the sums over the rows of one batch, and what was wrong with rows that were left out.
 
     Parameters
@@ -331,7 +275,7 @@ class Findings:
         return tuple(found)
 
 
-def sum_part(part: Part, layout: Layout, faults: str = "stop") -> tuple[PartialSums, Findings]:
+def sum_part(part: Part, layout: Layout, faults: str = "stop") -> tuple[Sums, Findings]:
     """Return the sums over the rows of a part, and what was wrong with rows that were left out.
 
     Raises
@@ -376,21 +320,21 @@ def examined(batch: pa.RecordBatch, where: str, first: int = 0, start: int = 0) 
     return lines
 
 
-def shuffled(sums: PartialSums, where: str) -> list[str]:
+def shuffled(sums: Sums, where: str) -> list[str]:
     """Return what the doctor says of the order of all rows of a part, if labels look shuffled."""
     if sums.kind != "vectors" or not sums.n_samples:
         return []
     cells = sums.top
     predicted = np.bincount(cells.key, weights=cells.count, minlength=len(sums.class_names))
     confidence = float(cells.total("score").sum() / cells.total("weight").sum())
-    words = shuffled_words(predicted, sums.true, int(cells.count[cells.outcome == 1].sum()), confidence)
+    words = shuffled_words(predicted, sums.true_rows, int(cells.count[cells.outcome == 1].sum()), confidence)
     return [] if words is None else [f"{where}: {words} (labels_shuffled)"]
 
 
-def sorted_names(sums: PartialSums) -> PartialSums:
+def sorted_names(sums: Sums) -> Sums:
     """Return the same sums with classes and groups in the order of their names, where rows name them."""
     if sums.kind == "top-label":
-        rows = sums.true.copy()
+        rows = sums.true_rows.copy()
         np.add.at(rows, sums.top.key, sums.top.count)
         used = [name for name, count in zip(sums.class_names, rows.tolist(), strict=True) if count]
         sums = _renamed(sums, in_order(used))
@@ -398,12 +342,12 @@ def sorted_names(sums: PartialSums) -> PartialSums:
     return replace(sums, by=by)
 
 
-def _renamed(sums: PartialSums, names: tuple[str, ...]) -> PartialSums:
+def _renamed(sums: Sums, names: tuple[str, ...]) -> Sums:
     place = {name: code for code, name in enumerate(names)}
     keys = np.array([place.get(name, -1) for name in sums.class_names], dtype=np.int64)
     true = np.zeros(len(names), dtype=np.int64)
-    true[keys[keys >= 0]] = sums.true[keys >= 0]
-    return replace(sums, class_names=names, top=sums.top.with_keys(keys), true=true)
+    true[keys[keys >= 0]] = sums.true_rows[keys >= 0]
+    return replace(sums, class_names=names, top=sums.top.with_keys(keys), true_rows=true)
 
 
 def _regrouped(
@@ -423,7 +367,7 @@ def check_groups(column: str, n_groups: int) -> None:
         )
 
 
-def combined(parts: Iterable[PartialSums]) -> PartialSums:
+def combined(parts: Iterable[Sums]) -> Sums:
     """Return the sums over the rows of all parts.
 
     Raises
@@ -450,7 +394,7 @@ def combined(parts: Iterable[PartialSums]) -> PartialSums:
         for name, pair in part.losses.items():
             high, low = two_sum(*(np.array(one) for one in (*losses[name], *pair)))
             losses[name] = float(high), float(low)
-    return PartialSums(
+    return Sums(
         kind=first.kind,
         class_names=listed[0].class_names,
         n_samples=sum(part.n_samples for part in listed),
@@ -461,17 +405,17 @@ def combined(parts: Iterable[PartialSums]) -> PartialSums:
         if first.class_wise is None
         else added([part.class_wise for part in listed if part.class_wise]),
         by=by,
-        true=np.sum([part.true for part in listed], axis=0),
+        true_rows=np.sum([part.true_rows for part in listed], axis=0),
         losses=losses,
     )
 
 
-def _check_alike(first: PartialSums, other: PartialSums) -> None:
-    def described(part: PartialSums) -> dict[str, Any]:
+def _check_alike(first: Sums, other: Sums) -> None:
+    def described(part: Sums) -> dict[str, Any]:
         return {
             "kind": part.kind,
             "classes": part.class_names if part.kind in ("vectors", "binary") else None,
-            "weights": "with" if part.weighted else "without",
+            "weights": "with" if part.is_weighted else "without",
             "class-wise sums": "with" if part.class_wise is not None else "without",
             "groups of the columns": tuple(part.by),
         }

@@ -12,9 +12,10 @@ import pyarrow as pa
 from calib.base.exceptions import InputError
 from calib.base.parallel import WORKERS
 from calib.data.validation import check_choice, check_count
+from calib.evidence.sums import Sums
 from calib.scale.engines import Engine, Found, Threads
 from calib.scale.layout import Layout, layout_of
-from calib.scale.partial import Findings, PartialSums, combined, sum_part
+from calib.scale.partial import Findings, combined, sum_part
 from calib.scale.parts import Part, Paths, find_files, find_parts, first_batch
 from calib.scale.summary import Summary
 
@@ -138,29 +139,29 @@ def summarize(
     digests, findings, kept = [], Findings(), _Pairwise()
     work = partial(sum_part, layout=scan.layout, faults=faults)
     for sums, found in timed((engine or Threads(workers)).map(work, scan.parts), scan.parts, progress):
-        digests.append(sums.digest)
+        digests.append(sums.fingerprint)
         findings.include(found)
         kept.add(sums)
     total = kept.sums()
     if not total.n_samples:
         raise InputError(NO_ROWS)
     source = ", ".join(dict.fromkeys(one.path for one in scan.parts))[:1000]
-    return Summary(total, tuple(sorted(digests)), findings.told(), source)
+    return Summary.of(total, tuple(sorted(digests)), findings.told(), source)
 
 
 class _Pairwise:
     """Adds up sums in their order, several at a time."""
 
     def __init__(self) -> None:
-        self.kept: list[PartialSums] = []
+        self.kept: list[Sums] = []
 
-    def add(self, sums: PartialSums) -> None:
+    def add(self, sums: Sums) -> None:
         """Add those of the next part."""
         self.kept.append(sums)
         if len(self.kept) >= 16:
             self.kept = [combined(self.kept)]
 
-    def sums(self) -> PartialSums:
+    def sums(self) -> Sums:
         """Return the sums of all parts."""
         return combined(self.kept)
 

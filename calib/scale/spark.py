@@ -66,7 +66,7 @@ def summarize_spark(
             row += batch.num_rows
         sums = total.sums()
         if sums.n_samples:
-            yield pa.RecordBatch.from_pydict({"sums": [dumps(Summary(sums, (sums.digest,)))]})
+            yield pa.RecordBatch.from_pydict({"sums": [dumps(Summary.of(sums, (sums.fingerprint,)))]})
 
     parts = frame.select(*layout.columns).mapInArrow(sum_partition, "sums binary").collect()
     if not parts:
@@ -74,4 +74,4 @@ def summarize_spark(
     summaries = [load(bytes(one["sums"])) for one in parts]
     digests = sorted(part for one in summaries for part in one.parts)
     found = tuple(line for _, line in examined(first[0], "the data frame"))
-    return Summary(combined([one.sums for one in summaries]), tuple(digests), found, "a Spark data frame")
+    return Summary.of(combined(summaries), tuple(digests), found, "a Spark data frame")

@@ -11,10 +11,11 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.data.validation import check_choice
 from calib.evidence.cell_sums import CELLS, UNITS, CellSums, finder, of_integer
+from calib.evidence.row_scores import TINY
+from calib.evidence.sums import LOSSES, Sums
 from calib.scale.layout import in_order
-from calib.scale.partial import LOSSES, PartialSums, sorted_names
+from calib.scale.partial import sorted_names
 from calib.scale.summary import Summary
-from calib.stats.errors import TINY
 
 #: Columns of the result of the query.
 COLUMNS = ("predicted", "true_class", "cell", "outcome", "n", "score_units", "square_units", "log_loss")
@@ -149,9 +150,9 @@ def summary_of_counts(result: Any, source: str = "a query") -> Summary:
     brier = float(squares.sum() - 2.0 * scores[cells.outcome == 1].sum() + right)
     log_loss = float(frame["log_loss"].astype(np.float64).sum())
     losses = dict(zip(LOSSES, ((one, 0.0) for one in (brier, log_loss, log_loss, right)), strict=True))
-    sums = PartialSums("top-label", names, int(count.sum()), 0, 0, cells, None, {}, true, losses)
+    sums = Sums("top-label", names, int(count.sum()), 0, 0, cells, None, {}, true, losses)
     sums = sorted_names(sums)
-    return Summary(sums, (sums.digest,), (), source)
+    return Summary.of(sums, (sums.fingerprint,), (), source)
 
 
 def _exact(units: list[int], at: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:

@@ -28,12 +28,12 @@ from .errors import (
 from .floors import (
     CellMetric as CellMetric, LEVEL as LEVEL, NoiseFloor as NoiseFloor, ProblemFloors as ProblemFloors,
     TOO_LOW as TOO_LOW, canonical_noise_floor as canonical_noise_floor, noise_floor as noise_floor,
-    noise_floor_of as noise_floor_of, p_values as p_values, problem_floors as problem_floors,
+    p_values as p_values, problem_floors as problem_floors,
     verdict as verdict,
 )
 from .intervals import (
     ErrorInterval as ErrorInterval, error_interval as error_interval,
-    error_interval_of as error_interval_of, largest_gap_interval as largest_gap_interval,
+    interval_of_all_cells as interval_of_all_cells,
     measure_interval as measure_interval,
 )
 from .many import Improvements as Improvements, best_set as best_set, improvements as improvements

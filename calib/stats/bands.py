@@ -13,9 +13,10 @@ from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.notions import Notion
 from calib.data.validation import check_count, check_level
-from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
-from calib.evidence.draws import Draw, adder, independent_sums, resample
-from calib.evidence.reductions import as_problems
+from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy
+from calib.evidence.evidence import Evidence
+from calib.evidence.rows import as_evidence, as_problems
+from calib.evidence.sampling import adder, draw_sums_of, resample
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,7 +48,8 @@ class ConsistencyBand(Result):
 
 
 def consistency_band(
-    problems: BinaryProblems,
+    scores: BinaryProblems | Evidence,
+    notion: Notion | None = None,
     *,
     n_bins: int = 15,
     strategy: Strategy = "uniform",
@@ -59,8 +61,10 @@ def consistency_band(
 
     Parameters
     ----------
-    problems : BinaryProblems
-        From `reduce_to_binary`.
+    scores : BinaryProblems or evidence
+        From `reduce_to_binary`, or a summary.
+    notion : str, optional
+        Notion of the evidence, by default the first of its kind.
     n_bins, strategy
         The cells, as in `bin_statistics`.
     level : float in (0, 1)
@@ -73,23 +77,9 @@ def consistency_band(
     InputError
         If an argument cannot be used.
     """
-    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
-    drawing = independent_sums(problems.scores, cells.start, cells.count, problems.weights)
-    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
-    return band_of_cells(cells, drawing, level=level, **options)
-
-
-def band_of_cells(
-    cells: BinStatistics,
-    drawing: tuple[Draw, int],
-    *,
-    level: float = 0.95,
-    n_resamples: int = 1000,
-    random_state: int | np.random.Generator | None = None,
-) -> ConsistencyBand:
-    """Return `consistency_band` of cells, given what draws the sums of their outcomes."""
+    cells = as_evidence(None, scores).cells(notion, n_bins=n_bins, strategy=strategy, variance=True)
     tail = (1.0 - check_level(level)) / 2.0
-    draw, width = drawing
+    draw, width = draw_sums_of(cells)
     drawn = resample(draw, width, n_resamples=n_resamples, random_state=random_state)
     frequency = np.concatenate([sums / cells.weight[:, None] for sums in drawn], axis=1)
     lower, upper = np.quantile(frequency, [tail, 1.0 - tail], axis=1, method="inverted_cdf")

@@ -17,8 +17,8 @@ from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Announcement, ConfidencePrediction, Predictions, score_matrix, weights_of
 from calib.data.validation import as_labels, check_choice, check_count, check_level, n_axes
 from calib.evidence.binning import BinaryProblems
-from calib.evidence.draws import independent_sums, resample
-from calib.evidence.reductions import as_problems
+from calib.evidence.rows import as_problems
+from calib.evidence.sampling import draw_sums, resample
 from calib.stats.floors import ABOVE_NOISE, LEVEL, WITHIN_NOISE
 
 Test = Literal["kuiper", "ks", "spiegelhalter", "skce"]
@@ -244,7 +244,7 @@ def _redrawn_tests(
     observed = path.statistics(path.observed[:, None])
     drawn: list[np.ndarray] = []
     if n_resamples:
-        draw, width = independent_sums(problems.scores, path.start, path.count, problems.weights)
+        draw, width = draw_sums(path.count, path.weight, path.expected, path.variance)
 
         def block(generator: np.random.Generator, size: int) -> np.ndarray:
             redrawn = path.statistics(draw(generator, size) - path.expected[:, None])
@@ -400,10 +400,11 @@ class _CumulativeDifferences:
         weight, square = self.count, self.count
         if problems.weights is not None:
             weight, square = (np.add.reduceat(problems.weights**power, self.start) for power in (1, 2))
-        self.expected = weight * self.score
+        self.weight, self.expected = weight, weight * self.score
         self.observed = (problems.outcome_sums[stop] - problems.outcome_sums[self.start]) - self.expected
         variance = self.score * (1.0 - self.score)
-        self.spread = np.sqrt(square @ variance)
+        self.variance = square * variance
+        self.spread = np.sqrt(self.variance.sum())
         self.brier_spread = np.sqrt(square @ (variance * (1.0 - 2.0 * self.score) ** 2))
 
     def statistics(self, differences: np.ndarray) -> dict[str, np.ndarray]:

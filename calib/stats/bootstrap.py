@@ -14,8 +14,8 @@ from calib.base.parallel import map_threads
 from calib.base.results import Result
 from calib.data.predictions import weighted_rows
 from calib.data.validation import check_level
-from calib.evidence.draws import Progress, resample
-from calib.stats.errors import TINY, row_values, weighted_mean
+from calib.evidence.row_scores import TINY, row_values, weighted_mean
+from calib.evidence.sampling import Progress, resample
 
 Metric = Literal["accuracy", "brier", "log_loss"]
 

@@ -15,7 +15,7 @@ from calib.base.results import Result
 from calib.data.notions import Notion
 from calib.data.validation import check_norm
 from calib.evidence.binning import BinaryProblems, Strategy, bin_statistics, equal_mass_cuts
-from calib.evidence.reductions import as_problems
+from calib.evidence.rows import as_problems
 
 #: Most bins the sweep tries; only problems with hardly any outcome of one kind stay monotone for longer.
 MAX_BINS = 1000

@@ -13,9 +13,9 @@ from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
 from calib.data.notions import Notion
 from calib.data.validation import check_choice
-from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
-from calib.evidence.reductions import as_problems
-from calib.stats.errors import TINY, weighted_mean
+from calib.evidence.binning import BinaryProblems, Strategy
+from calib.evidence.row_scores import TINY, weighted_mean
+from calib.evidence.rows import as_evidence
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,7 +115,7 @@ def decomposition(
     Parameters
     ----------
     y_true, scores, notion, n_bins, strategy, top_k, sample_weight
-        As for `calib.ece`; `scores` may also be ready `BinaryProblems`.
+        As for `calib.ece`; `scores` may also be ready `BinaryProblems`, or a summary.
     rule : {"brier", "log_loss"}
         The proper score, of the binary events of the notion: for "confidence" and "top-label" of the event
         "the predicted class is right", for "class-wise" of Y = l, averaged over classes.
@@ -133,18 +133,9 @@ def decomposition(
     `calibration` holds noise, as the plug-in ECE does, and `refinement` is too low by as much.
     """
     check_choice(rule, ("brier", "log_loss"), "rule")
-    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
-    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
-    single, outcomes = problems.scores.astype(np.float64), problems.outcomes
-    if rule == "brier":
-        score = weighted_mean((single - outcomes) ** 2, problems.weights)
-    else:
-        score = -weighted_mean(_log(np.where(outcomes, single, 1.0 - single)), problems.weights)
-    return decomposition_of_cells(cells, float(score), rule)
-
-
-def decomposition_of_cells(cells: BinStatistics, score: float, rule: str) -> Decomposition:
-    """Return `decomposition` of cells, given the mean score of their entries."""
+    evidence = as_evidence(y_true, scores, sample_weight)
+    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k)
+    score = evidence.event_mean(rule, notion, top_k)
     predicted, observed = cells.mean_score, cells.mean_outcome
     claims = np.bincount(cells.claim, weights=cells.weight * observed, minlength=cells.n_claims)
     base = claims / cells.n_samples

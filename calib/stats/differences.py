@@ -16,7 +16,7 @@ from calib.data.predictions import score_matrix, weighted_rows
 from calib.data.validation import check_level
 from calib.evidence.binning import BinaryProblems, Strategy, bin_statistics
 from calib.evidence.reductions import ranked_classes, reduce_to_binary, top_label
-from calib.stats.errors import weighted_mean
+from calib.evidence.row_scores import weighted_mean
 from calib.stats.intervals import BETWEEN_ROWS, SquaredGaps, unseen
 
 #: Factor of the normal quantile, for chances that differ more inside some cells than inside others.

@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from calib.base.exceptions import InputError
-from calib.base.parallel import busy_slices, map_threads
-from calib.data.kinds import lacks
 from calib.data.notions import Notion
-from calib.data.predictions import (
-    Announcement,
-    BinaryPrediction,
-    ConfidencePrediction,
-    MultilabelPrediction,
-    TopKPrediction,
-    TopLabelPrediction,
-    score_matrix,
-    weighted_rows,
-)
-from calib.data.validation import as_labels, as_outcomes, check_choice, check_norm, n_axes, plain
+from calib.data.validation import check_norm
 from calib.evidence.binning import Strategy
-from calib.evidence.reductions import cell_statistics, event_scores, outcomes_of, top_label
-
-#: Probabilities are clipped below at this in a logarithm.
-TINY = float(np.finfo(np.float64).eps)
+from calib.evidence.rows import as_evidence
 
 
 def ece(
@@ -51,7 +34,7 @@ def ece(
     y_true : (n,) array_like
         True class codes 0..L-1; for 1-D scores, whether the event happened: 0 and 1, or two labels of which
         the greater one is the event.
-    scores : (n, L) or (n,) array_like, or predictions of any kind
+    scores : (n, L) or (n,) array_like, predictions of any kind, or a summary
         Scores in [0, 1]. 1-D scores are one binary problem: P(Y = 1), or confidence with correct or not.
     notion : {"confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"}
         What to condition on; see `reduce_to_binary`.
@@ -94,8 +77,8 @@ def ece(
     0.4
     """
     check_norm(norm)
-    cells = cell_statistics(
-        y_true, scores, notion, n_bins=n_bins, strategy=strategy, top_k=top_k, sample_weight=sample_weight
+    cells = as_evidence(y_true, scores, sample_weight).cells(
+        notion, n_bins=n_bins, strategy=strategy, top_k=top_k
     )
     return cells.ece(norm)
 
@@ -131,8 +114,8 @@ def mce(
     InputError
         If an argument cannot be used; the message says why.
     """
-    cells = cell_statistics(
-        y_true, scores, notion, n_bins=n_bins, strategy=strategy, top_k=top_k, sample_weight=sample_weight
+    cells = as_evidence(y_true, scores, sample_weight).cells(
+        notion, n_bins=n_bins, strategy=strategy, top_k=top_k
     )
     return cells.mce(aggregate)
 
@@ -152,8 +135,8 @@ def sharpness(
     Between E[Z]^2 (the score says nothing) and E[Z] (the score decides the outcome), averaged over
     claims. Parameters and errors are those of `ece`.
     """
-    cells = cell_statistics(
-        y_true, scores, notion, n_bins=n_bins, strategy=strategy, top_k=top_k, sample_weight=sample_weight
+    cells = as_evidence(y_true, scores, sample_weight).cells(
+        notion, n_bins=n_bins, strategy=strategy, top_k=top_k
     )
     return float(np.sum(cells.share * cells.mean_outcome**2))
 
@@ -171,7 +154,7 @@ def accuracy(y_true: Any, predicted: Any, *, sample_weight: Any = None) -> float
     sample_weight
         As for `ece`.
     """
-    return row_mean(y_true, predicted, "accuracy", sample_weight)
+    return as_evidence(y_true, predicted, sample_weight).mean("accuracy").value
 
 
 def brier_score(y_true: Any, scores: Any, *, sample_weight: Any = None) -> float:
@@ -182,7 +165,7 @@ def brier_score(y_true: Any, scores: Any, *, sample_weight: Any = None) -> float
     1-D scores of (p - 1{Y = 1})^2; for a `MultilabelPrediction` the mean of this over the classes.
     `sample_weight` is that of `ece`.
     """
-    return row_mean(y_true, scores, "brier", sample_weight)
+    return as_evidence(y_true, scores, sample_weight).mean("brier").value
 
 
 def log_loss(y_true: Any, scores: Any, *, sample_weight: Any = None) -> float:
@@ -194,113 +177,4 @@ def log_loss(y_true: Any, scores: Any, *, sample_weight: Any = None) -> float:
     Probabilities are clipped below at the float64 machine epsilon (2.2e-16), so the result is finite.
     `sample_weight` is that of `ece`.
     """
-    return row_mean(y_true, scores, "log_loss", sample_weight)
-
-
-def row_mean(y_true: Any, scores: Any, metric: str, sample_weight: Any) -> float:
-    """Mean of `row_values`, weighted where there are weights."""
-    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
-    return weighted_mean(row_values(y_true, scores, metric), weights)
-
-
-def weighted_mean(values: np.ndarray, weights: np.ndarray | None) -> float:
-    """Mean of (n,) values with weights from `weighted_rows`, whose mean is 1."""
-    return float(values.mean() if weights is None else values @ weights / weights.sum())
-
-
-def row_values(y_true: Any, scores: Any, metric: str) -> np.ndarray:
-    """Value of each row whose mean is the metric, (n,) float64.
-
-    Parameters
-    ----------
-    y_true, scores
-        As for `brier_score`, `log_loss` and `accuracy`.
-    metric : {"accuracy", "brier", "log_loss"}
-        The metric.
-
-    Raises
-    ------
-    InputError
-        If an argument cannot be used.
-    """
-    check_choice(metric, ("accuracy", "brier", "log_loss"), "metric")
-    if isinstance(scores, MultilabelPrediction):
-        return _mean_over_classes(y_true, scores, metric)
-    if isinstance(scores, TopKPrediction):
-        scores = scores.top
-    if isinstance(scores, ConfidencePrediction) and metric == "accuracy":
-        return outcomes_of(y_true, scores).astype(np.float64)
-    if metric == "accuracy" and _are_texts(y_true) and _are_texts(scores):
-        return (np.asarray(y_true).astype(str) == np.asarray(scores).astype(str)).astype(np.float64)
-    if metric == "accuracy" and (label := _predicted(scores)) is not None:
-        return (as_labels(y_true, len(label), None) == label).astype(np.float64)
-    event = event_scores(scores)
-    if event is not None or isinstance(scores, TopLabelPrediction):
-        if event is None:
-            happened, event = as_labels(y_true, len(scores), None) == scores.label, scores.confidence
-        else:
-            happened = outcomes_of(y_true, scores)
-        if metric == "accuracy":
-            return ((event > 0.5) == happened).astype(np.float64)
-        p = event.astype(np.float64)
-        if metric == "brier":
-            return (p - happened) ** 2
-        return -np.log(np.maximum(np.where(happened, p, 1.0 - p), TINY))
-    matrix = score_matrix(scores)
-    return vector_values(as_labels(y_true, *matrix.shape), matrix, (metric,))[metric]
-
-
-def vector_values(labels: np.ndarray, matrix: np.ndarray, metrics: Iterable[str]) -> dict[str, np.ndarray]:
-    """Return the `row_values` of "brier" or "log_loss", or of both, of whole vectors in one pass.
-
-    Parameters
-    ----------
-    labels : (n,) int64 array
-        True class codes.
-    matrix : (n, L) float32 or float64 array
-        Scores in [0, 1].
-    metrics : iterable of str
-        Which.
-    """
-    values = {metric: np.empty(len(matrix)) for metric in metrics}
-
-    def fill(rows: slice) -> None:
-        block = matrix[rows]
-        at_true = block[np.arange(len(block)), labels[rows]].astype(np.float64)
-        if "log_loss" in values:
-            values["log_loss"][rows] = -np.log(np.maximum(at_true, TINY))
-        if "brier" in values:  # sum_l (h_l - y_l)^2 = sum_l h_l^2 - 2 h_Y + 1
-            squares = np.einsum("ij,ij->i", block, block, dtype=np.float64)
-            values["brier"][rows] = squares - 2.0 * at_true + 1.0
-
-    map_threads(fill, busy_slices(len(matrix), matrix.shape[1], matrix.itemsize))
-    return values
-
-
-def _mean_over_classes(y_true: Any, rows: MultilabelPrediction, metric: str) -> np.ndarray:
-    """Mean over the classes of the score of each one's event, (n,)."""
-    if (missing := lacks(rows.kind, f"measure:{metric}")) is not None:
-        raise InputError(missing)
-    happened = as_outcomes(y_true, rows.scores.shape, "labels")
-    p = rows.scores.astype(np.float64)
-    if metric == "brier":
-        return ((p - happened) ** 2).mean(axis=1)
-    return -np.log(np.maximum(np.where(happened, p, 1.0 - p), TINY)).mean(axis=1)
-
-
-def _are_texts(values: Any) -> bool:
-    """Whether these are names of classes, one for each row."""
-    if isinstance(values, Announcement):
-        return False
-    array = np.asarray(plain(values))
-    return array.ndim == 1 and array.dtype.kind in "OUST" and any(isinstance(one, str) for one in array)
-
-
-def _predicted(predicted: Any) -> np.ndarray | None:
-    """Class codes of what `accuracy` takes; None for the scores of one event."""
-    if isinstance(predicted, Announcement) or n_axes(predicted) != 1:
-        return None if isinstance(predicted, BinaryPrediction) else top_label(predicted)[0]
-    given = np.asarray(plain(predicted))
-    if given.dtype.kind == "f" and ((given > 0) & (given < 1)).any():
-        return None
-    return as_labels(given, len(given), None)
+    return as_evidence(y_true, scores, sample_weight).mean("log_loss").value

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
 from calib.data.notions import Notion
-from calib.data.predictions import TopLabelPrediction, weighted_rows
+from calib.data.predictions import weighted_rows
 from calib.data.validation import as_class_scores, check_choice, check_level, check_norm
-from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
-from calib.evidence.draws import Draw, Progress, adder, independent_sums, resample
-from calib.evidence.exclusive import are_many, column_sums, exclusive_sums, perfect_sums
-from calib.evidence.reductions import as_problems, reduce_to_binary, unsorted_columns
+from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy
+from calib.evidence.evidence import Evidence
+from calib.evidence.rows import as_evidence
+from calib.evidence.sampling import (
+    Draw,
+    Progress,
+    Sampler,
+    adder,
+    draw_exclusive,
+    draw_sums_of,
+    resample,
+)
+from calib.evidence.sums import Sums
 from calib.stats.simplex_errors import cell_means
 
 #: p-values up to this level are called "above noise".
@@ -175,6 +185,7 @@ def noise_floor(
     aggregate: str = "cell",
     top_k: int | None = None,
     sample_weight: Any = None,
+    sampler: Sampler | None = None,
     n_resamples: int = 1000,
     random_state: int | np.random.Generator | None = None,
     progress: Progress | None = None,
@@ -188,12 +199,15 @@ def noise_floor(
     Parameters
     ----------
     y_true, scores, notion, n_bins, strategy, norm, top_k, sample_weight
-        As for `calib.ece`. `scores` may also be ready `BinaryProblems`. Weights stay as they are when
-        outcomes are redrawn.
+        As for `calib.ece`. `scores` may also be ready `BinaryProblems`, or a summary. Weights stay as they
+        are when outcomes are redrawn.
     metric : {"ece", "mce"}
         The error.
     aggregate : {"cell", "bin"}
         As for `calib.mce`.
+    sampler : {"rows", "sums"}, optional
+        Whether the outcomes of rows are redrawn, or the sums of the cells. By default sums, but rows if few
+        rows have several claims that exclude each other; see `calib.evidence.rows.Rows.draw`.
     n_resamples : int
         Redraws R; the smallest p-value is 1 / (R + 1).
     random_state : int, Generator or None
@@ -208,7 +222,7 @@ def noise_floor(
 
     Notes
     -----
-    How sums are drawn, and what is approximate: `calib.evidence.draws` and `calib.evidence.exclusive`.
+    How outcomes are drawn, and what is approximate: `calib.evidence.sampling`.
 
     Examples
     --------
@@ -227,6 +241,7 @@ def noise_floor(
         strategy=strategy,
         top_k=top_k,
         sample_weight=sample_weight,
+        sampler=sampler,
         n_resamples=n_resamples,
         random_state=random_state,
         progress=progress,
@@ -244,6 +259,7 @@ def noise_floors(
     strategy: Strategy = "uniform",
     top_k: int | None = None,
     sample_weight: Any = None,
+    sampler: Sampler | None = None,
     n_resamples: int = 1000,
     random_state: int | np.random.Generator | None = None,
     progress: Progress | None = None,
@@ -253,33 +269,12 @@ def noise_floors(
     `measures` gives metric, norm and aggregate of each by a name of its own; the floors are those that
     `noise_floor` computes one by one from the same seed. The other parameters are as there.
     """
+    evidence = as_evidence(y_true, scores, sample_weight)
+    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k, variance=True)
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
-    if are_many(scores):
-        unsorted = unsorted_columns(y_true, scores, notion, strategy, top_k, sample_weight)
-        if unsorted is not None and (binned := column_sums(*unsorted, n_bins)) is not None:
-            return _floors_of_measures(*binned, measures, **options)
-    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
-    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
-    return _floors_of_measures(cells, perfect_sums(problems, cells), measures, **options)
-
-
-def floor_of_cells(
-    cells: BinStatistics,
-    drawing: tuple[Draw, int],
-    *,
-    metric: str = "ece",
-    norm: float = 1,
-    aggregate: str = "cell",
-    **options: Any,
-) -> NoiseFloor:
-    """Compute `noise_floor` of cells, given what draws the sums of their outcomes; `options` as there."""
-    measure = {"metric": metric, "norm": norm, "aggregate": aggregate}
-    return _floors_of_measures(cells, drawing, {metric: measure}, **options)[metric]
-
-
-def _floors_of_measures(
-    cells: BinStatistics, drawing: tuple[Draw, int], measures: Mapping[str, Mapping[str, Any]], **options: Any
-) -> dict[str, NoiseFloor]:
+    drawing = evidence.draw(cells, sampler)
+    if cells.n_claims > 1 and isinstance(evidence, Sums):
+        return _floors_of_claims(cells, drawing, measures, **options)
     found = {name: CellMetric(cells, **measure) for name, measure in measures.items()}
 
     def of_all(gaps: np.ndarray) -> np.ndarray:
@@ -288,82 +283,112 @@ def _floors_of_measures(
     observed = of_all(np.abs(cells.gap)[:, None])[:, 0].tolist()
     samples = np.sort(_redrawn(of_all, cells, *drawing, **options), axis=1)
     return {
-        name: NoiseFloor(
-            metric=one.metric,
-            notion=cells.notion,
-            strategy=cells.strategy,
-            n_bins=cells.n_bins,
-            n_samples=cells.n_samples,
-            observed=at_data,
-            samples=redrawn,
-            weighted=cells.is_weighted,
-        )
+        name: _floor_of(cells, one.metric, at_data, redrawn)
         for (name, one), at_data, redrawn in zip(found.items(), observed, samples, strict=True)
     }
 
 
-def floor_of_claims(cells: BinStatistics, drawing: tuple[Draw, int], **options: Any) -> NoiseFloor:
-    """Compute `noise_floor` of the ECE of a notion with several claims about each row, from cells alone.
-
-    How the claims of a row go together is not known, so their errors are drawn one by one and put together
-    as if all were high in the same redraws. The mean is that of a perfect model; the spread is as large as
-    it can be, so that p of an error above the floor is too large rather than too small.
-    """
-    per_claim = adder(cells.claim, cells.weight / cells.n_samples, cells.n_claims)
-    samples = np.sort(_redrawn(lambda gaps: per_claim @ gaps, cells, *drawing, **options), axis=1)
+def _floor_of(cells: BinStatistics, metric: str, observed: float, samples: np.ndarray) -> NoiseFloor:
     return NoiseFloor(
-        metric="ece",
+        metric=metric,
         notion=cells.notion,
         strategy=cells.strategy,
         n_bins=cells.n_bins,
         n_samples=cells.n_samples,
-        observed=cells.ece(),
-        samples=samples.mean(axis=0),
+        observed=observed,
+        samples=samples,
         weighted=cells.is_weighted,
     )
 
 
-def noise_floor_of(problems: BinaryProblems, **options: Any) -> NoiseFloor:
-    """Compute `noise_floor` of ready binary problems; the options are those of `noise_floor`."""
-    return noise_floor(None, problems, **options)
+def _floors_of_claims(
+    cells: BinStatistics, drawing: tuple[Draw, int], measures: Mapping[str, Mapping[str, Any]], **options: Any
+) -> dict[str, NoiseFloor]:
+    """Compute `noise_floors` of a notion with several claims about each row from sums alone.
+
+    The sums do not tell how the claims about a row go together, so their errors are drawn one by one and put
+    together as if all were high in the same redraws. The mean is that of a perfect model; the spread is as
+    large as it can be, so that p of an error above the floor is too large rather than too small.
+    """
+    floors = {}
+    for name, measure in measures.items():
+        one = CellMetric(cells, **measure)
+        if one.metric != "ece":
+            raise InputError(f'the noise floor of the MCE of notion "{cells.notion}" needs the rows')
+        samples = np.sort(_redrawn(one.of_claims, cells, *drawing, **options), axis=1)
+        floors[name] = _floor_of(cells, one.metric, cells.ece(one.norm), samples.mean(axis=0))
+    return floors
 
 
 def problem_floors(
-    problems: BinaryProblems,
+    scores: BinaryProblems | Evidence,
+    notion: Notion | None = None,
     *,
     owner: np.ndarray | None = None,
     n_bins: int = 15,
     strategy: Strategy = "uniform",
     level: float = 0.95,
+    fdr: float | None = None,
+    among: int | None = None,
     n_resamples: int = 1000,
     random_state: int | np.random.Generator | None = None,
     progress: Progress | None = None,
 ) -> ProblemFloors:
     """Compute the noise floor of the ECE of every binary problem (class) at once.
 
-    Parameters are those of `noise_floor_of`; `level` is that of the upper quantile. With `owner`, a (P,) int
-    array, floors are those of the owners: of the ECE over all problems that one has.
+    Parameters
+    ----------
+    scores : BinaryProblems or evidence
+        What is assessed.
+    notion, n_bins, strategy, n_resamples, random_state, progress
+        As for `noise_floor`.
+    owner : (P,) int array, optional
+        Owner of each problem: floors are then those of the owners, of the ECE over all their problems.
+    level : float in (0, 1)
+        Level of the upper quantile.
+    fdr : float, optional
+        False discovery rate at which the p-values will be decided. If 1 / (n_resamples + 1) is too coarse for
+        it, the clearest problems get enough redraws. A null problem gets at most its share of small p-values:
+        it must be small in both runs.
+    among : int, optional
+        How many p-values are decided together; by default the problems that have entries.
     """
-    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
-    drawing = independent_sums(problems.scores, cells.start, cells.count, problems.weights)
-    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
-    return floors_of_cells(cells, drawing, owner=owner, level=level, **options)
+    evidence = as_evidence(None, scores)
+    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, variance=True)
+    random = np.random.default_rng(random_state)
+    options: dict[str, Any] = {"owner": owner, "level": check_level(level), "progress": progress}
+    floors = _floors_of(cells, n_resamples, random, **options)
+    if fdr is None:
+        return floors
+    among = len(floors.p_value) if among is None else among
+    enough = math.ceil(among / fdr)
+    clearest = floors.p_value <= 5.0 / (n_resamples + 1)
+    settled = np.sum(floors.p_value <= 1.0 / (n_resamples + 1)) / among * fdr >= 1.0 / (n_resamples + 1)
+    if enough <= n_resamples or not clearest.any() or settled:
+        return floors
+    owners = cells.problem if owner is None else owner[cells.problem]
+    again = _floors_of(cells.of(np.isin(owners, floors.problem[clearest])), enough, random, **options)
+    p_value = floors.p_value.copy()
+    p_value[clearest] = again.p_value
+    return replace(floors, p_value=p_value)
 
 
-def floors_of_cells(
+def _floors_of(
     cells: BinStatistics,
-    drawing: tuple[Draw, int],
+    n_resamples: int,
+    random: np.random.Generator,
     *,
-    owner: np.ndarray | None = None,
-    level: float = 0.95,
-    **options: Any,
+    owner: np.ndarray | None,
+    level: float,
+    progress: Progress | None,
 ) -> ProblemFloors:
-    """Compute `problem_floors` of cells, given what draws the sums of their outcomes; `options` as there."""
+    """Draw the cells one by one: each problem is judged on its own."""
     owners = cells.problem if owner is None else owner[cells.problem]
     problem, at = np.unique(owners, return_inverse=True)
     weight = np.bincount(at, weights=cells.weight)
     per_problem = adder(at, cells.weight / weight[at])
-    samples = _redrawn(lambda gaps: per_problem @ gaps, cells, *drawing, **options)
+    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random, "progress": progress}
+    samples = _redrawn(lambda gaps: per_problem @ gaps, cells, *draw_sums_of(cells), **options)
     observed = per_problem @ np.abs(cells.gap)
     return ProblemFloors(
         problem=problem,
@@ -372,73 +397,16 @@ def floors_of_cells(
         weight=weight,
         observed=observed,
         mean=samples.mean(axis=1),
-        upper=np.quantile(samples, check_level(level), axis=1),
+        upper=np.quantile(samples, level, axis=1),
         p_value=p_values(observed, samples),
         level=level,
     )
 
 
-def refined_p_values(
-    problems: BinaryProblems,
-    floors: ProblemFloors,
-    fdr: float,
-    n_resamples: int,
-    random: np.random.Generator,
-    *,
-    owner: np.ndarray | None = None,
-    among: int | None = None,
-    **options: Any,
-) -> np.ndarray:
-    """Return the p-values of `floors`, those of the clearest problems from enough redraws to decide.
-
-    `options` are n_bins and strategy; `among` is how many p-values are decided together, by default those of
-    `floors`.
-    """
-
-    def again(clearest: np.ndarray, enough: int) -> ProblemFloors:
-        problem = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
-        owners = np.arange(problems.n_problems) if owner is None else owner
-        entries = np.flatnonzero(np.isin(owners[problem], clearest))
-        wrong = problems.n_problems  # a code that is never predicted
-        few = reduce_to_binary(
-            np.where(problems.outcomes[entries], problem[entries], wrong),
-            TopLabelPrediction(problem[entries], problems.scores[entries]),
-            "top-label",
-            sample_weight=None if problems.weights is None else problems.weights[entries],
-        )
-        owners = np.append(owners, owners.max() + 1)
-        return problem_floors(few, owner=owners, n_resamples=enough, random_state=random, **options)
-
-    return decided_p_values(floors, fdr, n_resamples, again, among)
-
-
-def decided_p_values(
-    floors: ProblemFloors,
-    fdr: float,
-    n_resamples: int,
-    again: Callable[[np.ndarray, int], ProblemFloors],
-    among: int | None = None,
-) -> np.ndarray:
-    """Return the p-values of `floors`, those of the clearest problems from enough redraws to decide.
-
-    A null problem gets at most its share of small p-values: it must be small in both runs. `again` computes
-    the floors of the problems it is given from so many redraws; `among` as for `refined_p_values`.
-    """
-    p_value = floors.p_value.copy()
-    among = len(p_value) if among is None else among
-    enough = math.ceil(among / fdr)
-    clearest = np.flatnonzero(p_value <= 5.0 / (n_resamples + 1))
-    settled = np.sum(p_value <= 1.0 / (n_resamples + 1)) / among * fdr >= 1.0 / (n_resamples + 1)
-    if enough <= n_resamples or not len(clearest) or settled:
-        return p_value
-    p_value[clearest] = again(floors.problem[clearest], enough).p_value
-    return p_value
-
-
 def _redrawn(
     measure: Callable[[np.ndarray], np.ndarray], cells: BinStatistics, draw: Draw, width: int, **options: Any
 ) -> np.ndarray:
-    """Measure the (C, R) absolute gaps of redrawn outcomes, for `draw` and `width` of `perfect_sums`."""
+    """Measure the (C, R) absolute gaps of redrawn outcomes."""
     expected, weight = (cells.weight * cells.mean_score)[:, None], cells.weight[:, None]
 
     def block(generator: np.random.Generator, size: int) -> np.ndarray:
@@ -490,15 +458,15 @@ def canonical_noise_floors(
     matrix = as_class_scores(proba, "proba")
     matrix = weighted_rows(matrix, matrix, sample_weight)[0]
     n_cells, n_classes = means.predicted.shape
-    places = means.position[:, None] * n_classes + np.arange(n_classes)
-    draw = exclusive_sums(matrix[:, :-1], places.astype(np.int32), n_cells * n_classes, means.row_weights)
+    places = means.position * n_classes + np.arange(n_classes)[:, None]
+    draw, width = draw_exclusive(matrix.T, places, n_cells * n_classes, means.row_weights)
 
     def block(generator: np.random.Generator, size: int) -> np.ndarray:
         labels = draw(generator, size).reshape(n_cells, n_classes, size)
         gaps = labels / means.weight[:, None, None] - means.predicted[:, :, None]
         return np.array([means.share @ np.linalg.norm(gaps, ord=norm, axis=1) for norm in norms])
 
-    drawn = resample(block, means.predicted.size, n_resamples=n_resamples, random_state=random_state)
+    drawn = resample(block, width, n_resamples=n_resamples, random_state=random_state)
     samples = np.sort(np.concatenate(drawn, axis=1), axis=1)
     return {
         norm: NoiseFloor(
@@ -581,12 +549,16 @@ class CellMetric:
             totals = np.bincount(cells.bin, weights=cells.weight, minlength=cells.n_bins)
             self.adder = adder(cells.bin, cells.weight / totals[cells.bin], cells.n_bins)
 
+    def of_claims(self, gaps: np.ndarray) -> np.ndarray:
+        """Return the ECE of each claim and column, (claims, R)."""
+        if self.norm == 1:
+            return np.asarray(self.adder @ gaps)
+        return np.asarray((self.adder @ gaps**self.norm) ** (1.0 / self.norm))
+
     def __call__(self, gaps: np.ndarray) -> np.ndarray:
         """Return the metric of each column of (C, R) absolute gaps."""
         if self.metric == "ece":
-            if self.norm == 1:
-                return np.mean(self.adder @ gaps, axis=0)
-            return np.mean((self.adder @ gaps**self.norm) ** (1.0 / self.norm), axis=0)
+            return self.of_claims(gaps).mean(axis=0)
         return (gaps if self.aggregate == "cell" else self.adder @ gaps).max(axis=0)
 
 

@@ -12,7 +12,6 @@ equal weight as are effective, (sum w)^2 / sum w^2 (Kish 1965).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,17 +19,18 @@ import pandas as pd
 from scipy.special import betaincinv, gammaln, ndtr, ndtri, xlogy
 
 from calib.base.exceptions import InputError
-from calib.base.parallel import SMALL, WORKERS, map_threads
 from calib.base.results import Result
 from calib.data.notions import Notion
-from calib.data.predictions import TopLabelPrediction, weighted_rows
+from calib.data.predictions import TopLabelPrediction
 from calib.data.validation import check_level
-from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
-from calib.evidence.reductions import as_problems, event_scores, top_label
+from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy
+from calib.evidence.evidence import Evidence
+from calib.evidence.reductions import event_scores, top_label
+from calib.evidence.rows import Rows, as_evidence
+from calib.evidence.sums import Sums
 from calib.stats.bootstrap import bootstrap_interval
-from calib.stats.errors import row_values, weighted_mean
 from calib.stats.floors import CellMetric
-from calib.stats.measures import MEASURES
+from calib.stats.measures import MEASURES, Measure
 
 #: Cells with at least this many expected outcomes of either kind may show a gap beyond noise.
 _ENOUGH = 3.0
@@ -100,7 +100,7 @@ def error_interval(
     ----------
     y_true : (n,) array_like of int
         True class codes.
-    scores : (n, L) or (n,) array_like, predictions of any kind, or BinaryProblems
+    scores : (n, L) or (n,) array_like, predictions of any kind, BinaryProblems, or a summary
         Scores in [0, 1].
     notion, n_bins, strategy, top_k, sample_weight
         As for `calib.ece`.
@@ -138,38 +138,14 @@ def error_interval(
 
     In the populations of ``benchmarks/interval_coverage.py`` the 95 % interval covers in 93 % or more.
     """
-    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
-    return error_interval_of(problems, n_bins=n_bins, strategy=strategy, norm=norm, level=level)
-
-
-def error_interval_of(
-    problems: BinaryProblems,
-    *,
-    n_bins: int = 15,
-    strategy: Strategy = "uniform",
-    norm: int = 1,
-    level: float = 0.95,
-) -> ErrorInterval:
-    """Compute `error_interval` from binary problems that are already reduced and sorted."""
     if norm not in (1, 2):
         raise InputError(f"norm must be 1 (ECE) or 2 (l2 error) for an interval; got {norm!r}")
     z = ndtri((1.0 + check_level(level)) / 2.0)
-    cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
-    limits = _l1_limits if norm == 1 else _l2_limits
-    return _interval(cells, norm, level, limits(problems, cells, z))
-
-
-def error_interval_of_cells(cells: BinStatistics, *, level: float = 0.95) -> ErrorInterval:
-    """Compute `error_interval` with ``norm=1`` from cells alone, of a notion with one claim about each row.
-
-    Raises
-    ------
-    InputError
-        If a row is in several claims: how their outcomes go together is known from the rows only.
-    """
-    if cells.n_claims > 1:
-        raise InputError(f'the interval of notion "{cells.notion}" needs the rows: its cells share them')
-    return _interval(cells, 1, level, _l1_limits(None, cells, ndtri((1.0 + check_level(level)) / 2.0)))
+    evidence = as_evidence(y_true, scores, sample_weight)
+    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k)
+    if norm == 1:
+        return _interval(cells, norm, level, _l1_limits(evidence, cells, z))
+    return _interval(cells, norm, level, _l2_limits(evidence.problems(notion, top_k), cells, z))
 
 
 def _interval(
@@ -191,9 +167,7 @@ def _interval(
     )
 
 
-def _l1_limits(
-    problems: BinaryProblems | None, cells: BinStatistics, z: float
-) -> tuple[float, float, float, float]:
+def _l1_limits(evidence: Rows | Sums, cells: BinStatistics, z: float) -> tuple[float, float, float, float]:
     count, share, score, outcome = cells.effective, cells.share, cells.mean_score, cells.mean_outcome
     gap = np.abs(cells.gap)
     observed = float(share @ gap)
@@ -208,10 +182,10 @@ def _l1_limits(
     inside = float(squares @ folded)
     variance = inside
     if cells.n_claims > 1:  # one row's outcomes are in several claims
-        assert problems is not None
         sign = 2.0 * ndtr(x) - 1.0
         variance += float(squares @ np.maximum(folded - sign**2, 0.0))
-        variance += _between_claims(problems, cells, sign * np.sign(cells.gap))
+        between = evidence.between_claims(cells, sign * np.sign(cells.gap))
+        variance += between / (cells.n_samples * cells.n_claims) ** 2
         variance = max(variance, 0.25 * inside)
     if cells.is_weighted:
         noise_free = (gap - max(observed - floor, 0.0)) ** 2 - deviation**2
@@ -266,7 +240,7 @@ def measure_interval(
     y_true, scores, n_bins, strategy, sample_weight
         As for `error_interval`; for "brier" and "log_loss" the whole vectors.
     key : str
-        One of `calib.stats.MEASURES`. An ECE has `error_interval`, an MCE `largest_gap_interval`, accuracy
+        One of `calib.stats.MEASURES`. An ECE has `error_interval`, an MCE `interval_of_all_cells`, accuracy
         the Clopper-Pearson interval (with weights that of Korn & Graubard 1998), and the means of a score
         over rows `bootstrap_interval`.
     level : float in (0, 1)
@@ -277,42 +251,55 @@ def measure_interval(
     InputError
         If an argument cannot be used.
     """
-    measure = MEASURES[key]
-    if measure.is_error:
-        problems = as_problems(y_true, scores, measure.notion or "top-label", None, sample_weight)
-        if measure.metric == "mce":
-            return largest_gap_interval(
-                problems, n_bins=n_bins, strategy=strategy, aggregate=measure.aggregate, level=level
-            )
-        interval = error_interval_of(problems, n_bins=n_bins, strategy=strategy, level=level)
+    measure, evidence = MEASURES[key], as_evidence(y_true, scores, sample_weight)
+    if (missing := measure.missing(evidence)) is not None:
+        raise InputError(missing)
+    if interval_needs_rows(evidence, measure):
+        raise InputError(f"the interval of {measure.title} needs the rows: a summary holds sums of them")
+    options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "level": level}
+    if measure.metric == "mce" or measure.norm not in (1, 2):
+        return interval_of_all_cells(None, evidence, **measure.options, **options)
+    if measure.metric == "ece":
+        interval = error_interval(
+            None, evidence, notion=measure.notion or "top-label", norm=int(measure.norm), **options
+        )
         return interval.lower, interval.upper
-    if measure.notion is not None and event_scores(scores) is None:
-        scores = TopLabelPrediction(*top_label(scores))
     if measure.metric == "accuracy":
-        y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
-        right = row_values(y_true, scores, "accuracy")
-        rows = np.array([float(len(right)) if weights is None else _rows_behind(right, weights)])
-        low, high = binomial_limits(rows * weighted_mean(right, weights), rows, 1.0 - check_level(level))
-        return float(low[0]), float(high[0])
+        return share_limits(evidence, 1.0 - check_level(level))
+    assert isinstance(evidence, Rows)
+    rows = evidence.scores
+    if measure.notion is not None and event_scores(rows) is None:
+        rows = TopLabelPrediction(*top_label(rows))
     metric: Any = measure.metric
-    mean = bootstrap_interval(y_true, scores, metric=metric, sample_weight=sample_weight, level=level)
+    of_rows: dict[str, Any] = {"sample_weight": evidence.weights}
+    mean = bootstrap_interval(evidence.y_true, rows, metric=metric, level=level, **of_rows)
     return mean.lower, mean.upper
 
 
-def _rows_behind(right: np.ndarray, weights: np.ndarray) -> float:
-    ones = right == 1.0
-    squares = [float(weights[side] @ weights[side]) for side in (ones, ~ones)]
-    return rows_behind(weighted_mean(right, weights), float(weights.sum()), *squares)
+def interval_needs_rows(evidence: Evidence, measure: Measure) -> bool:
+    """Whether evidence is sums that do not tell the interval of a number."""
+    if not isinstance(evidence, Sums):
+        return False
+    if measure.metric == "accuracy":
+        return bool(np.isnan(evidence.mean("accuracy").variance))
+    several_claims = measure.notion == "class-wise" and evidence.kind != "binary"
+    return not measure.is_error or (measure.metric == "ece" and several_claims)
 
 
-def rows_behind(share: float, weight: float, square_of_ones: float, square_of_others: float) -> float:
-    """Rows of equal weight with whose share of ones a weighted share has its variance in common.
+def share_limits(evidence: Rows | Sums, alpha: float) -> tuple[float, float]:
+    """Return the ends of the interval of the accuracy: Clopper & Pearson, with weights Korn & Graubard.
 
-    Given are the share, the sum of the weights, and the sums of their squares over ones and over others.
+    Raises
+    ------
+    InputError
+        If sums do not tell the variance of the share.
     """
-    variance = (square_of_ones * (1.0 - share) ** 2 + square_of_others * share**2) / weight**2
-    kish = weight**2 / (square_of_ones + square_of_others)
-    return share * (1.0 - share) / variance if variance > 0.0 else kish
+    share, variance = evidence.mean("accuracy")
+    if np.isnan(variance):
+        raise InputError("the interval of the accuracy needs the rows: their sums do not tell its variance")
+    rows = share * (1.0 - share) / variance if variance > 0.0 else evidence.effective_samples
+    low, high = binomial_limits(np.array([share * rows]), np.array([rows]), alpha)
+    return float(low[0]), float(high[0])
 
 
 def outcome_limits(
@@ -347,29 +334,31 @@ def binomial_limits(
     return low, high
 
 
-def largest_gap_interval(
-    problems: BinaryProblems | BinStatistics,
+def interval_of_all_cells(
+    y_true: Any,
+    scores: Any,
     *,
+    notion: Notion | None = None,
     n_bins: int = 15,
     strategy: Strategy = "uniform",
+    metric: str = "mce",
     aggregate: str = "cell",
+    norm: float = 1,
     level: float = 0.95,
 ) -> tuple[float, float]:
-    """Return the ends of an interval of the MCE, from intervals of all cells at once (`outcome_limits`).
+    """Return the ends of an interval of any binned error, from intervals of all cells at once.
 
-    Each of the C cells gets the level 1 - (1 - level) / C, so that all of them hold together; the MCE of the
-    nearest gaps they allow is the lower end, that of the farthest the upper. Parameters are those of
-    `error_interval_of` and `calib.mce`.
+    Each of the C cells gets an interval (`outcome_limits`) at the level 1 - (1 - level) / C, so that all of
+    them hold together; the error of the nearest gaps they allow is the lower end, that of the farthest the
+    upper. For the MCE that is what can be said; for an ECE `error_interval` is shorter. Parameters are those
+    of `calib.noise_floor`.
     """
-    cells = problems
-    if isinstance(problems, BinaryProblems):
-        cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
-    assert isinstance(cells, BinStatistics)
+    cells = as_evidence(y_true, scores).cells(notion, n_bins=n_bins, strategy=strategy)
     alpha = (1.0 - check_level(level)) / len(cells.count)
     low, high = outcome_limits(cells, alpha)
     nearest = np.maximum(np.maximum(low - cells.mean_score, cells.mean_score - high), 0.0)
     farthest = np.maximum(high - cells.mean_score, cells.mean_score - low)
-    measure = CellMetric(cells, metric="mce", aggregate=aggregate)
+    measure = CellMetric(cells, metric=metric, norm=norm, aggregate=aggregate)
     lower, upper = (float(measure(gaps[:, None])[0]) for gaps in (nearest, farthest))
     return lower, upper
 
@@ -400,30 +389,6 @@ _FOLDED_MEANS = _folded_mean(_DISTANCES)
 def _folded_inverse(mean: float) -> float:
     """Distance d >= 0 at which |N(d, 1)| has this mean; 0 below its smallest mean, sqrt(2 / pi)."""
     return mean if mean >= _FOLDED_MEANS[-1] else float(np.interp(mean, _FOLDED_MEANS, _DISTANCES))
-
-
-def _between_claims(problems: BinaryProblems, cells: BinStatistics, weight: np.ndarray) -> float:
-    """Sum over rows of the products, between claims, of weighted residuals of the outcomes."""
-    n_samples = cells.n_samples
-    first = np.searchsorted(cells.start, np.arange(0, cells.stop[-1], max(n_samples, SMALL)))
-    pieces = list(pairwise(np.unique([*first, len(cells.start)]).tolist()))
-
-    def of_pieces(chosen: list[tuple[int, int]]) -> tuple[np.ndarray, float]:
-        by_row, squares = np.zeros(n_samples), 0.0
-        for low, high in chosen:
-            entries, count = slice(cells.start[low], cells.stop[high - 1]), cells.count[low:high]
-            residual = problems.outcomes[entries] - np.repeat(cells.mean_outcome[low:high], count)
-            residual *= np.repeat(weight[low:high], count)
-            if problems.weights is not None:
-                residual *= problems.weights[entries]
-            by_row += np.bincount(problems.rows[entries], weights=residual, minlength=n_samples)
-            squares += float(residual @ residual)
-        return by_row, squares
-
-    found = map_threads(of_pieces, [pieces[one::WORKERS] for one in range(WORKERS)])
-    by_row = np.sum([one for one, _ in found], axis=0)
-    own = sum(one for _, one in found)
-    return float(by_row @ by_row - own) / (n_samples * cells.n_claims) ** 2
 
 
 def _l2_limits(problems: BinaryProblems, cells: BinStatistics, z: float) -> tuple[float, float, float, float]:

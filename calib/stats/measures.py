@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from calib.data.kinds import Kind, lacks
+from calib.base.exceptions import InputError
+from calib.data.kinds import Kind, lacks, lacks_any
 from calib.data.notions import Notion
+from calib.evidence.binning import BinStatistics
+from calib.evidence.evidence import Evidence
 
 Metric = Literal["ece", "mce", "accuracy", "brier", "log_loss"]
 
@@ -31,6 +34,13 @@ class Measure:
         What it measures, in one sentence.
     aggregate : {"cell", "bin"}
         Of an MCE, as for `calib.mce`.
+    norm : float
+        Of an ECE, as for `calib.ece`.
+    needs : tuple of str
+        Ingredients of `calib.data.kinds`, one of which predictions must have; by default what its notion
+        needs.
+    listed : bool
+        Whether tables list it; limits of the gate may name it in any case.
     """
 
     key: str
@@ -39,6 +49,35 @@ class Measure:
     notion: Notion | None
     about: str
     aggregate: str = "cell"
+    norm: float = 1
+    needs: tuple[str, ...] = ()
+    listed: bool = True
+
+    def missing(self, of: Kind | str | Evidence) -> str | None:
+        """Say in one sentence what a kind of predictions, or evidence, lacks for it; None if nothing."""
+        kind = of if isinstance(of, (Kind, str)) else of.kind
+        if self.needs:
+            return lacks_any(kind, self.needs, self.title)
+        if isinstance(of, (Kind, str)):
+            return lacks(kind, f"notion:{self.notion}")
+        return of.lacks(f"notion:{self.notion}")
+
+    def value(self, evidence: Evidence, *, cells: BinStatistics | None = None, **bins: Any) -> float:
+        """Return the number of evidence; `bins` are n_bins and strategy, unless its `cells` are at hand.
+
+        Raises
+        ------
+        InputError
+            If the evidence does not tell it.
+        """
+        if (missing := self.missing(evidence)) is not None:
+            raise InputError(missing)
+        if self.is_error:
+            cells = evidence.cells(self.notion, **bins) if cells is None else cells
+            return cells.ece(self.norm) if self.metric == "ece" else cells.mce(self.aggregate)
+        if self.metric == "accuracy" or self.notion is None:
+            return evidence.mean(self.metric).value
+        return evidence.event_mean(self.metric, "confidence")
 
     @property
     def is_error(self) -> bool:
@@ -48,32 +87,24 @@ class Measure:
     @property
     def options(self) -> dict[str, Any]:
         """Arguments of an error for `calib.noise_floor`."""
-        return {"notion": self.notion, "metric": self.metric, "aggregate": self.aggregate}
+        options = {"notion": self.notion, "metric": self.metric, "aggregate": self.aggregate}
+        return options | {"norm": self.norm}
 
+
+_WHOLE = ("vector", "event", "every label")
 
 #: Every number by its key.
 MEASURES: dict[str, Measure] = {
     measure.key: measure
     for measure in (
         Measure(
-            "accuracy", "Accuracy", "accuracy", "top-label", "Share of rows whose predicted class is right."
-        ),
-        Measure(
-            "top_brier",
-            "Brier, top label",
-            "brier",
+            "accuracy",
+            "Accuracy",
+            "accuracy",
             "top-label",
-            "Squared error of the event that the predicted class is right; comparable across all methods.",
+            "Share of rows whose predicted class is right.",
+            needs=("confidence", "event"),
         ),
-        Measure(
-            "top_log_loss",
-            "Log loss, top label",
-            "log_loss",
-            "top-label",
-            "Log loss (nats) of the event that the predicted class is right.",
-        ),
-        Measure("brier", "Brier", "brier", None, "Squared distance between the vector and the outcome."),
-        Measure("log_loss", "Log loss", "log_loss", None, "Log loss (nats) of the true class."),
         Measure(
             "conf_ece",
             "conf-ECE",
@@ -89,14 +120,11 @@ MEASURES: dict[str, Measure] = {
             "The same gap for each predicted class separately: what someone told the class can rely on.",
         ),
         Measure(
-            "cw_ece",
-            "CW-ECE",
-            "ece",
-            "class-wise",
-            "Mean over classes of the gap of each class's score, whether or not it is the highest.",
-        ),
-        Measure(
-            "conf_mce", "conf-MCE", "mce", "confidence", "Largest gap of a bin of confidence, classes pooled."
+            "tl_mce_cell",
+            "TL-MCE (cell)",
+            "mce",
+            "top-label",
+            "Largest gap of a (predicted class, bin) cell: the definition.",
         ),
         Measure(
             "tl_mce_bin",
@@ -107,16 +135,61 @@ MEASURES: dict[str, Measure] = {
             "bin",
         ),
         Measure(
-            "tl_mce_cell",
-            "TL-MCE (cell)",
-            "mce",
-            "top-label",
-            "Largest gap of a (predicted class, bin) cell: the definition.",
+            "cw_ece",
+            "CW-ECE",
+            "ece",
+            "class-wise",
+            "Mean over classes of the gap of each class's score, whether or not it is the highest.",
         ),
         Measure(
-            "ece", "ECE of P(Y = 1)", "ece", "class-wise", "Mean gap between P(Y = 1) and how often Y is 1."
+            "top_brier",
+            "Brier, top label",
+            "brier",
+            "top-label",
+            "Squared error of the event that the predicted class is right; comparable across all methods.",
+            needs=("confidence",),
         ),
-        Measure("mce", "MCE of P(Y = 1)", "mce", "class-wise", "Largest gap of a bin of P(Y = 1)."),
+        Measure(
+            "top_log_loss",
+            "Log loss, top label",
+            "log_loss",
+            "top-label",
+            "Log loss (nats) of the event that the predicted class is right.",
+            needs=("confidence",),
+        ),
+        Measure(
+            "brier",
+            "Brier",
+            "brier",
+            None,
+            "Squared distance between the vector and the outcome.",
+            needs=_WHOLE,
+        ),
+        Measure("log_loss", "Log loss", "log_loss", None, "Log loss (nats) of the true class.", needs=_WHOLE),
+        Measure(
+            "ece",
+            "ECE of P(Y = 1)",
+            "ece",
+            "class-wise",
+            "Mean gap between P(Y = 1) and how often Y is 1.",
+            needs=("event",),
+        ),
+        Measure(
+            "mce",
+            "MCE of P(Y = 1)",
+            "mce",
+            "class-wise",
+            "Largest gap of a bin of P(Y = 1).",
+            needs=("event",),
+        ),
+        Measure(
+            "conf_mce",
+            "conf-MCE",
+            "mce",
+            "confidence",
+            "Largest gap of a bin of confidence, classes pooled.",
+            listed=False,
+        ),
     )
 }
 
@@ -130,4 +203,4 @@ ECES: dict[str, Measure] = {
 def ece_of(kind: Kind | str) -> dict[str, Measure]:
     """Return the expected calibration errors that apply to a kind of predictions, by key."""
     errors = [measure for measure in MEASURES.values() if measure.metric == "ece"]
-    return {one.key: one for one in errors if lacks(kind, f"measure:{one.key}") is None}
+    return {one.key: one for one in errors if one.missing(kind) is None}

@@ -20,20 +20,20 @@ from calib.answers.calibrated import vector_losses
 from calib.answers.change import Change, change
 from calib.answers.decision_curves import ActionCounts, action_counts
 from calib.calibrators.canonical import SimplexScheme
-from calib.data.kinds import kind_of, lacks
+from calib.data.kinds import kind_of
 from calib.data.notions import Notion
 from calib.diagrams.refits import binned_sweeps
-from calib.diagrams.reliability import diagram_of_cells
 from calib.diagrams.rows import cell_order, rows_of_cells
 from calib.diagrams.slice_maps import slice_class_heat, slice_heat
 from calib.diagrams.three_class_views import rows_of_classes
 from calib.evidence.binning import PerClass, Strategy
 from calib.evidence.reductions import event_scores, outcomes_of, top_label
+from calib.evidence.rows import as_evidence
 from calib.scale.summary import Summary
-from calib.stats import measure_interval
 from calib.stats.bands import ConsistencyBand, consistency_band
 from calib.stats.binless import compared_rows, kernel_test
 from calib.stats.floors import ProblemFloors, canonical_noise_floors, noise_floors, problem_floors
+from calib.stats.intervals import interval_needs_rows, measure_interval
 from calib.stats.measures import MEASURES, Measure
 from pages.shared.isolation import computing
 from pages.shared.kept import kept
@@ -67,28 +67,28 @@ class ThreeClasses:
 
 @kept(rows=True)
 def problems(method: Method, notion: Notion) -> calib.BinaryProblems:
-    """Return the sorted binary problems of a method on the evaluation rows; a summary has none."""
+    """Return the sorted binary problems of a method on the evaluation rows."""
     return calib.reduce_to_binary(method.labels, method.scores, notion, **method.of_rows)
+
+
+def evidence(method: Method, notion: Notion | None = None) -> Any:
+    """Return what is known of a method about a notion: its sorted problems, or the sums of a summary."""
+    return method.sums or problems(method, notion or method.notions[0])
 
 
 @kept()
 def cells(method: Method, notion: Notion, n_bins: int) -> calib.BinStatistics:
     """Return the statistics of the cells (problem, equal-width bin) of a method."""
-    if method.sums is not None:
-        return method.sums.cells(notion, n_bins)
-    return calib.bin_statistics(problems(method, notion), n_bins=n_bins)
+    return as_evidence(None, evidence(method, notion)).cells(notion, n_bins=n_bins)
 
 
 def summary(method: Method, n_bins: int) -> calib.Summary:
     """Return every metric of a method on the evaluation rows."""
-    if method.sums is not None:
-        return replace(method.sums.metrics(n_bins), method=method.name)
     return replace(_summary(method, n_bins, class_wise()), method=method.name)
 
 
 @kept()
 def _summary(method: Method, n_bins: int, with_classes: bool) -> calib.Summary:
-    notion = kind_of(method.scores).notion
     return compute(
         "Computing metrics",
         calib.summarize,
@@ -97,7 +97,6 @@ def _summary(method: Method, n_bins: int, with_classes: bool) -> calib.Summary:
         n_bins=n_bins,
         strategy=method.strategy,
         class_wise=with_classes,
-        problems=None if notion == "class-wise" else problems(method, notion),
         **method.of_rows,
     )
 
@@ -105,23 +104,17 @@ def _summary(method: Method, n_bins: int, with_classes: bool) -> calib.Summary:
 @kept()
 def reliability(method: Method, n_bins: int) -> diagrams.ReliabilityDiagram:
     """Return the reliability diagram of a method on the evaluation rows."""
-    if method.sums is not None:
-        return method.sums.reliability(n_bins)
-    by_class: Notion = "confidence" if method.one_event else "top-label"
-    return diagram_of_cells(cells(method, "confidence", n_bins), cells(method, by_class, n_bins))
+    return calib.reliability_diagram(method.labels, method.scores, n_bins=n_bins, **method.of_rows)
 
 
 @kept()
 def classes(method: Method, n_bins: int) -> diagrams.ClassTable:
     """Return the table of classes of a method on the evaluation rows."""
-    if method.sums is not None:
-        return method.sums.class_table(n_bins, random_state=0)
-    top_problems = problems(method, "top-label")
     return compute(
         "Assessing every class",
         calib.class_table,
         method.labels,
-        top_problems,
+        evidence(method, "top-label"),
         n_bins=n_bins,
         strategy=method.strategy,
         random_state=0,
@@ -131,8 +124,6 @@ def classes(method: Method, n_bins: int) -> diagrams.ClassTable:
 @kept()
 def class_diagram(method: Method, label: int, notion: Notion, n_bins: int) -> diagrams.ClassDiagram:
     """Return the reliability diagram of one class."""
-    if method.sums is not None:
-        return method.sums.class_diagram(label, notion, n_bins)
     options: dict[str, Any] = {"notion": notion, "n_bins": n_bins, **method.of_rows}
     return diagrams.class_diagram(method.labels, method.scores, label, **options)
 
@@ -140,17 +131,14 @@ def class_diagram(method: Method, label: int, notion: Notion, n_bins: int) -> di
 @kept()
 def class_floor(method: Method, label: int, n_bins: int) -> calib.NoiseFloor:
     """Return the noise floor of the class-wise ECE of one class, in the bins of its diagram."""
-    score = np.asarray(getattr(method.scores, "proba", method.scores))[:, label]
-    options: dict[str, Any] = {"notion": "confidence", "n_bins": n_bins, "random_state": 0, **method.of_rows}
-    return calib.noise_floor(method.labels == label, calib.ConfidencePrediction(score), **options)
+    alone = as_evidence(method.labels, method.scores, method.weights).of_class(label, "class-wise")
+    return calib.noise_floor(None, alone, notion="confidence", n_bins=n_bins, random_state=0)
 
 
 @kept()
 def band(method: Method, n_bins: int) -> ConsistencyBand:
     """Return where the points of a perfect model would fall on the reliability diagram."""
-    if method.sums is not None:
-        return method.sums.band(n_bins, random_state=0)
-    return consistency_band(problems(method, "confidence"), n_bins=n_bins, random_state=0)
+    return consistency_band(evidence(method, "confidence"), "confidence", n_bins=n_bins, random_state=0)
 
 
 @kept(rows=True)
@@ -204,41 +192,38 @@ def how_wrong(method: Method) -> np.ndarray:
 # Noise: by the keys of `MEASURES`.
 
 
-@kept()
 def floor(method: Method, key: str, n_bins: int) -> calib.NoiseFloor:
     """Return the noise floor of a calibration error: what a perfect model of this size would show."""
-    if method.sums is not None:
-        return method.sums.noise_floor(n_bins=n_bins, random_state=0, **MEASURES[key].options)
     return _floors(method, MEASURES[key].notion, n_bins)[key]
 
 
 @kept()
 def _floors(method: Method, notion: Notion, n_bins: int) -> dict[str, calib.NoiseFloor]:
     """Return the noise floors of all errors of a notion, by key: all are measured on the same redraws."""
-    kind = kind_of(method.scores)
     measures = {
-        one.key: {"metric": one.metric, "aggregate": one.aggregate}
-        for one in MEASURES.values()
-        if one.is_error and one.notion == notion and lacks(kind, f"measure:{one.key}") is None
+        key: {"metric": one.metric, "aggregate": one.aggregate, "norm": one.norm}
+        for key, one in MEASURES.items()
+        if one.is_error and one.notion == notion and one.missing(method.known) is None
     }
-    options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy, "random_state": 0}
-    arguments: tuple[Any, ...] = None, problems(method, notion), measures
+    options: dict[str, Any] = {"notion": notion, "n_bins": n_bins, "random_state": 0}
+    options |= {"strategy": method.strategy}
+    arguments: tuple[Any, ...] = None, evidence(method, notion), measures
     return compute("Redrawing outcomes for the noise floor", noise_floors, *arguments, **options)
 
 
 def floors(method: Method, n_bins: int) -> dict[str, calib.NoiseFloor]:
     """Return the noise floor of every calibration error that a method is judged by, by key."""
-    return {measure.key: floor(method, measure.key, n_bins) for measure in judged(method) if measure.is_error}
+    keys = [measure.key for measure in judged(method) if measure.is_error]
+    return {key: floor(method, key, n_bins) for key in keys}
 
 
 def judged(method: Method) -> list[Measure]:
     """Return the reported numbers that a method is judged by, of its notions."""
-    kind = kind_of(method.scores)
     notions = {*method.notions, *((None, "top-label") if method.one_event else ())}
     return [
         measure
         for measure in MEASURES.values()
-        if measure.notion in notions and lacks(kind, f"measure:{measure.key}") is None
+        if measure.notion in notions and measure.missing(method.known) is None
     ]
 
 
@@ -246,17 +231,17 @@ def judged(method: Method) -> list[Measure]:
 def class_floors(method: Method, n_bins: int) -> ProblemFloors:
     """Return the class-wise ECE of every class beside that of a perfect model of this size."""
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy, "random_state": 0}
-    binary = problems(method, "class-wise")
-    return compute("Redrawing outcomes for every class", problem_floors, binary, **options)
+    binary = evidence(method, "class-wise")
+    return compute("Redrawing outcomes for every class", problem_floors, binary, "class-wise", **options)
 
 
 @kept()
 def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
-    """Return the ends of the 95 % interval of a reported number of a method; NaN where sums give none."""
-    if method.sums is not None:
-        return method.sums.interval(key, n_bins) or (np.nan, np.nan)
+    """Return the ends of the 95 % interval of a reported number of a method; NaN if sums give none."""
     measure = MEASURES[key]
-    scores = problems(method, measure.options["notion"]) if measure.is_error else method.scores
+    if interval_needs_rows(method.known, measure):
+        return np.nan, np.nan
+    scores = evidence(method, measure.notion) if measure.is_error else method.scores
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy}
     options |= {} if measure.is_error else method.of_rows  # problems have their weights
     return compute("Computing intervals", measure_interval, method.labels, scores, key, **options)
@@ -265,10 +250,7 @@ def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
 @kept()
 def conclusion(method: Method, n_bins: int) -> calib.Conclusion:
     """Return in which direction a method's confidence is off, where, and for which predicted classes."""
-    if method.sums is not None:
-        return method.sums.conclusion(n_bins)
-    binary = problems(method, method.notions[0])
-    return calib.conclude(None, method.scores, n_bins=n_bins, problems=binary)
+    return calib.conclude(None, evidence(method), n_bins=n_bins)
 
 
 @kept()
@@ -334,7 +316,7 @@ CutsAt = tuple[tuple[str, Any], ...]
 def further_columns(rows: Any) -> list[str]:
     """Return the names of the columns that groups can be cut from, or that a summary has groups of."""
     if isinstance(rows, Summary):
-        return list(rows.sums.by)
+        return list(rows.by)
     return [] if rows.metadata is None else [str(name) for name in rows.metadata.columns]
 
 
@@ -342,7 +324,7 @@ def further_columns(rows: Any) -> list[str]:
 def cuts(rows: Any, at: CutsAt) -> dict[str, Cut | str]:
     """Return every named column cut into groups, or why it cannot be; of a summary, the groups it has."""
     if isinstance(rows, Summary):
-        by = rows.sums.by
+        by = rows.by
         return {name: Cut(name, "values", by[name][1].key, by[name][0]) for name, _ in at}
     found: dict[str, Cut | str] = {}
     for name, where in at:
@@ -360,21 +342,22 @@ def _cuts(at: CutsAt) -> list[Cut]:
 @kept()
 def slice_table(method: Method, at: CutsAt, n_bins: int) -> SliceTable:
     """Return the table of all groups of some columns."""
-    if method.sums is not None:
-        return method.sums.slices([name for name, _ in at], n_bins, random_state=0)
-    (top,) = tops(method)
-    options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, **method.of_rows}
-    return compute("Assessing every group", slices, method.labels, top, _cuts(at), random_state=0, **options)
+    options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, "random_state": 0}
+    return compute("Assessing every group", slices, method.labels, *_grouped(method, at), **options)
 
 
 @kept()
 def gaps(method: Method, column: CutsAt, only: tuple[str, ...], n_bins: int) -> SliceGaps:
     """Return the gaps between groups of one column and all other rows."""
+    options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, "only": list(only)}
+    return compute("Comparing groups", slice_gaps, method.labels, *_grouped(method, column), **options)
+
+
+def _grouped(method: Method, at: CutsAt) -> tuple[Any, Any]:
+    """Return what is announced for every row and the cut columns, or a summary and names of its columns."""
     if method.sums is not None:
-        return method.sums.slice_gaps(column[0][0], n_bins, only=only)
-    (top,), (cut,) = tops(method), _cuts(column)
-    options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, **method.of_rows}
-    return compute("Comparing groups", slice_gaps, method.labels, top, cut, only=list(only), **options)
+        return method.sums, [name for name, _ in at]
+    return tops(method)[0], _cuts(at)
 
 
 @kept()
@@ -382,14 +365,11 @@ def slice_maps(
     method: Method, column: CutsAt, groups: tuple[int, ...], classes: tuple[int, ...], n_bins: int
 ) -> tuple[diagrams.ClassHeat, diagrams.ClassHeat | None]:
     """Return group x bin and, of predicted classes, group x class."""
-    if method.sums is not None:
-        return method.sums.slice_heat(column[0][0], n_bins, groups), None
-    (top,), (cut,) = tops(method), _cuts(column)
-    shown = slice_heat(method.labels, top, cut, groups=groups, n_bins=n_bins, **method.of_rows)
+    top, (cut,) = _grouped(method, column)
+    shown = slice_heat(method.labels, top, cut, groups=groups, n_bins=n_bins)
     if not classes:
         return shown, None
-    by_class = slice_class_heat(method.labels, top, cut, groups=groups, classes=classes, **method.of_rows)
-    return shown, by_class
+    return shown, slice_class_heat(method.labels, top, cut, groups=groups, classes=classes)
 
 
 def slice_notion(method: Method) -> Notion:
@@ -586,10 +566,9 @@ def estimates(method: Method, notion: Notion) -> dict[str, float]:
 @kept()
 def score_terms(method: Method, rule: str, n_bins: int) -> calib.Decomposition:
     """Return the decomposed Brier score or log loss of the event that the class is right, or Y = 1."""
-    if method.sums is not None:
-        return method.sums.decomposition(rule, n_bins)
-    top_problems = problems(method, method.notions[0])
-    return calib.decomposition(None, top_problems, rule=rule, n_bins=n_bins, strategy=method.strategy)
+    options: dict[str, Any] = {"rule": rule, "n_bins": n_bins, "strategy": method.strategy}
+    notion = method.notions[0]
+    return calib.decomposition(None, evidence(method, notion), notion=notion, **options)
 
 
 def cells_of(method: Method, notion: Notion, label: int | None) -> diagrams.ValidityCells:
@@ -621,15 +600,12 @@ def validity(
 def _validity(
     method: Method, reference: Method | None, notion: Notion, cells: diagrams.ValidityCells, n_bins: int
 ) -> calib.ValidityCurve:
-    if method.sums is not None:
-        label = cells.labels[0] if cells.labels else None
-        options: dict[str, Any] = {"n_resamples": CURVE_REDRAWS, "random_state": 0}
-        return method.sums.validity(notion, n_bins, label=label, **options)
     return compute(
         "Computing validity",
         calib.validity_curve,
         None,
-        problems(method, notion),
+        evidence(method, notion),
+        notion=notion,
         reference=None if reference is None else problems(reference, notion),
         label=cells.labels,
         n_bins=n_bins,

@@ -22,13 +22,12 @@ from calib.answers.summary import BASE
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.catalogue import default_calibrator, name_of
 from calib.calibrators.multiclass import of_one_score
-from calib.data.kinds import Kind, kind_of, lacks
+from calib.data.kinds import KINDS, Kind, kind_of, lacks
 from calib.data.notions import Notion
 from calib.data.validation import group_name
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
 from calib.datasets.example import simulated_columns
 from calib.evidence.binning import Strategy
-from calib.evidence.reductions import event_scores
 from calib.files.calibrators import dumps
 from calib.files.project import Project, Settings, Upload
 from calib.files.readers.roles import Roles
@@ -106,7 +105,7 @@ class Dataset:
     @property
     def weighted(self) -> bool:
         """Whether rows have weights."""
-        return self.evaluation.sample_weight is not None if self.sums is None else self.sums.weighted
+        return self.evaluation.sample_weight is not None if self.sums is None else self.sums.is_weighted
 
     @property
     def own(self) -> bool:
@@ -178,7 +177,12 @@ class Method:
     @property
     def weighted(self) -> bool:
         """Whether rows have weights."""
-        return self.weights is not None if self.sums is None else self.sums.weighted
+        return self.weights is not None if self.sums is None else self.sums.is_weighted
+
+    @property
+    def known(self) -> Any:
+        """What says which numbers it can have: the summary, or the kind of its predictions."""
+        return self.sums or kind_of(self.scores)
 
     @property
     def of_rows(self) -> dict[str, Any]:
@@ -194,15 +198,13 @@ class Method:
     def scores_every_class(self) -> bool:
         """Whether it gives a score for every class, not only for the predicted class."""
         if self.sums is not None:
-            return self.sums.sums.class_wise is not None
+            return self.sums.class_wise is not None
         return lacks(kind_of(self.scores), "notion:class-wise") is None
 
     @property
     def one_event(self) -> bool:
         """Whether it gives one score per row and no class: P(Y = 1), or a confidence."""
-        if self.sums is not None:
-            return lacks(kind_of(self.sums), "notion:top-label") is not None
-        return event_scores(self.scores) is not None
+        return KINDS[kind_of(self.scores).name].scored is not None
 
     @property
     def notions(self) -> list[Notion]:

@@ -223,7 +223,7 @@ if data.kind.name == "multilabel":
 else:
     columns[3].metric(
         "Accuracy, weighted" if data.weighted else "Accuracy",
-        f"{accuracy(rows.labels, rows) if data.sums is None else data.sums.accuracy:.3f}",
+        f"{accuracy(rows.labels, rows) if data.sums is None else accuracy(None, data.sums):.3f}",
         border=True,
     )
 if data.kind.name == "binary":

@@ -273,7 +273,7 @@ def show_numbers() -> None:
         f"{HOW_SURE} {how_assessed(n_bins, data.kind)}"
         + (
             f" {MEASURES['top_brier'].title}: {MEASURES['top_brier'].about}"
-            if lacks(data.kind, "measure:top_brier") is None
+            if MEASURES["top_brier"].missing(data.kind) is None
             else ""
         )
         + dashes

@@ -57,7 +57,7 @@ def test_partitions_give_the_summary_of_the_rows(session, tmp_path):
     frame = session.read.parquet(str(tmp_path / "rows.parquet")).repartition(7)
     summary = scale.summarize_spark(frame, by="site")
     assert summary.fingerprint == expected.fingerprint
-    assert summary.sums.by["site"][0] == ("north", "south")
+    assert summary.by["site"][0] == ("north", "south")
     assert len(summary.parts) == 7
 
 

@@ -20,7 +20,7 @@ from calib.answers import cut_column
 from calib.diagrams.slice_maps import slice_heat
 from calib.evidence.binning import assign_bins
 from calib.evidence.cell_sums import EDGES, CellAdder, added, finder
-from calib.evidence.draws import sums_of_cells, weighted_sums_of_cells
+from calib.evidence.sampling import draw_sums
 from calib.scale.engines import Threads
 from calib.scale.files import HEAD, MOST_VALUES, dumps
 from calib.scale.layout import layout_of
@@ -86,7 +86,9 @@ def test_errors_are_those_of_the_rows(rows, whole, notion):
     for n_bins in BINS:
         options = {"notion": notion, "n_bins": n_bins}
         assert whole.ece(notion, n_bins) == pytest.approx(calib.ece(labels, proba, **options), abs=1e-12)
-        assert whole.mce(notion, n_bins) == pytest.approx(calib.mce(labels, proba, **options), abs=1e-12)
+        assert calib.mce(None, whole, notion=notion, n_bins=n_bins) == pytest.approx(
+            calib.mce(labels, proba, **options), abs=1e-12
+        )
         assert whole.ece(notion, n_bins, norm=2) == pytest.approx(
             calib.ece(labels, proba, norm=2, **options), abs=1e-12
         )
@@ -95,24 +97,24 @@ def test_errors_are_those_of_the_rows(rows, whole, notion):
 
 def test_numbers_of_rows(rows, whole):
     proba, labels = rows
-    assert whole.accuracy == pytest.approx(calib.accuracy(labels, proba), abs=1e-15)
-    assert whole.brier == pytest.approx(calib.brier_score(labels, proba), abs=1e-12)
-    assert whole.log_loss == pytest.approx(calib.log_loss(labels, proba), abs=1e-12)
+    assert calib.accuracy(None, whole) == pytest.approx(calib.accuracy(labels, proba), abs=1e-15)
+    assert calib.brier_score(None, whole) == pytest.approx(calib.brier_score(labels, proba), abs=1e-12)
+    assert calib.log_loss(None, whole) == pytest.approx(calib.log_loss(labels, proba), abs=1e-12)
 
 
 def test_diagrams_intervals_and_tables_are_those_of_the_rows(rows, whole):
     proba, labels = rows
-    diagram = whole.reliability(12).frame()
+    diagram = calib.reliability_diagram(None, whole, n_bins=12).frame()
     of_rows = calib.reliability_diagram(labels, proba, n_bins=12).frame()
     np.testing.assert_allclose(diagram.to_numpy(float), of_rows.to_numpy(float), atol=1e-12)
     for notion in ("confidence", "top-label"):
-        interval = whole.error_interval(notion, 20)
+        interval = calib.error_interval(None, whole, notion=notion, n_bins=20)
         expected = calib.error_interval(labels, proba, notion=notion, n_bins=20)
         assert (interval.lower, interval.upper) == pytest.approx((expected.lower, expected.upper), abs=1e-12)
-    validity = whole.validity("top-label", 15)
+    validity = calib.validity_curve(None, whole)
     expected = calib.validity_curve(labels, proba, n_bins=15)
     assert validity.at(0.05) == pytest.approx(expected.at(0.05), abs=1e-12)
-    classes = whole.class_table(15, n_resamples=200, random_state=0)
+    classes = calib.class_table(None, whole, n_resamples=200, random_state=0)
     expected = calib.class_table(labels, proba, n_resamples=200, random_state=0)
     assert classes.predicted.tolist() == expected.predicted.tolist()
     assert classes.true.tolist() == expected.true.tolist()
@@ -130,58 +132,67 @@ def same(mine, theirs, **tolerance):
 
 def test_what_pages_show_is_that_of_the_rows(rows, whole, table):
     proba, labels = rows
-    metrics, expected = whole.metrics(20), calib.summarize(labels, proba, n_bins=20)
+    metrics, expected = calib.summarize(None, whole, n_bins=20), calib.summarize(labels, proba, n_bins=20)
     for name in MEASURES:
         if getattr(expected, name, None) is not None:
             assert getattr(metrics, name) == pytest.approx(getattr(expected, name), abs=1e-12), name
-    same(whole.conclusion(12).frame(), calib.conclude(labels, proba, n_bins=12).frame(), atol=1e-9)
+    same(
+        calib.conclude(None, whole, n_bins=12).frame(),
+        calib.conclude(labels, proba, n_bins=12).frame(),
+        atol=1e-9,
+    )
     for rule in ("brier", "log_loss"):
         theirs = calib.decomposition(labels, proba, rule=rule).frame()
-        same(whole.decomposition(rule).frame(), theirs)
+        same(calib.decomposition(None, whole, rule=rule).frame(), theirs)
     for notion in ("top-label", "class-wise"):
         theirs = calib.class_diagram(labels, proba, 3, notion=notion, n_bins=9)
-        mine = whole.class_diagram(3, notion, 9)
+        mine = calib.class_diagram(None, whole, 3, notion=notion, n_bins=9)
         assert mine.ece == pytest.approx(theirs.ece, abs=1e-12)
         same(mine.frame(), theirs.frame())
         theirs = calib.validity_curve(labels, proba, notion=notion, label=3, n_resamples=300, random_state=0)
-        mine = whole.validity(notion, label=3, n_resamples=300, random_state=1)
+        mine = calib.validity_curve(None, whole, notion=notion, label=3, n_resamples=300, random_state=1)
         same(mine.frame(), theirs.frame())
         assert mine.perfect_error == pytest.approx(theirs.perfect_error, rel=0.1)
-    for key, of_rows in (("conf_ece", True), ("tl_mce_cell", True), ("accuracy", True), ("cw_ece", False)):
-        theirs = measure_interval(labels, proba, key) if of_rows else None
-        assert whole.interval(key) == (theirs if theirs is None else pytest.approx(theirs, abs=1e-12))
+    for key in ("conf_ece", "tl_mce_cell", "accuracy"):
+        theirs = measure_interval(labels, proba, key)
+        assert measure_interval(None, whole, key) == pytest.approx(theirs, abs=1e-12)
+    with pytest.raises(InputError, match="needs the rows"):
+        measure_interval(None, whole, "cw_ece")
     cut = cut_column(table["site"].to_pandas(), name="site")
-    same(whole.slice_heat("site", 8).frame(), slice_heat(labels, proba, cut, n_bins=8).frame())
+    same(slice_heat(None, whole, "site", n_bins=8).frame(), slice_heat(labels, proba, cut, n_bins=8).frame())
     options = {"n_bins": 8, "notion": "confidence"}
     theirs = calib.slice_gaps(labels, proba, cut, only=["west", "north"], **options)
-    same(whole.slice_gaps("site", 8, only=["west", "north"]).frame(), theirs.frame(), atol=1e-9)
+    same(
+        calib.slice_gaps(None, whole, "site", only=["west", "north"], **options).frame(),
+        theirs.frame(),
+        atol=1e-9,
+    )
 
 
 def test_band_is_that_of_the_rows(rows, whole):
     proba, labels = rows
-    mine = whole.band(10, random_state=0)
-    theirs = consistency_band(calib.reduce_to_binary(labels, proba, "confidence"), n_bins=10, random_state=1)
-    spread = np.sqrt(mine.cells.mean_score * (1 - mine.cells.mean_score) / mine.cells.count)
-    for name in ("lower", "upper"):
-        assert (np.abs(getattr(mine, name) - getattr(theirs, name)) < 0.5 * spread + 1e-12).all()
+    mine = consistency_band(whole, "confidence", n_bins=10, random_state=0)
+    theirs = consistency_band(calib.reduce_to_binary(labels, proba, "confidence"), n_bins=10, random_state=0)
+    for name in ("lower", "upper", "delta_mean", "delta_upper"):
+        np.testing.assert_allclose(getattr(mine, name), getattr(theirs, name), atol=1e-12)
 
 
 def test_class_wise_floor_has_the_mean_of_that_of_the_rows_and_no_less_spread(rows, whole):
     proba, labels = rows
-    mine = whole.noise_floor("class-wise", random_state=0)
+    mine = calib.noise_floor(None, whole, notion="class-wise", random_state=0)
     theirs = calib.noise_floor(labels, proba, notion="class-wise", random_state=1)
     assert mine.observed == pytest.approx(theirs.observed, abs=1e-12)
     assert abs(mine.mean - theirs.mean) < 6 * theirs.samples.std() / np.sqrt(1000)
     assert mine.quantile(0.95) > theirs.quantile(0.95)
     assert np.mean(mine.samples >= theirs.quantile(0.95)) > 0.06  # p of errors above the floor is larger
-    with pytest.raises(InputError, match="MCE .* needs the rows"):
-        whole.noise_floor("class-wise", metric="mce")
+    with pytest.raises(InputError, match="needs the rows"):
+        calib.noise_floor(None, whole, notion="class-wise", metric="mce")
 
 
 def test_slices_are_those_of_the_rows(rows, whole, table):
     proba, labels = rows
     options = {"n_resamples": 200, "random_state": 0}
-    found = whole.slices(n_bins=10, **options)
+    found = calib.slices(None, whole, notion="confidence", n_bins=10, **options)
     groups = table["site"].to_pandas()
     expected = calib.slices(labels, proba, groups, notion="confidence", n_bins=10, **options)
     by_group = found.frame().set_index("group").loc[expected.group]
@@ -194,7 +205,7 @@ def test_floor_is_that_of_the_rows(rows, whole):
     """The same mean and quantile as from the rows, within their errors over 1,000 redraws."""
     proba, labels = rows
     for notion in ("confidence", "top-label"):
-        mine = whole.noise_floor(notion, random_state=0)
+        mine = calib.noise_floor(None, whole, notion=notion, random_state=0)
         theirs = calib.noise_floor(labels, proba, notion=notion, random_state=1)
         error = theirs.samples.std() / np.sqrt(1000)
         assert mine.observed == pytest.approx(theirs.observed, abs=1e-12)
@@ -207,12 +218,10 @@ def test_cells_of_few_rows_are_drawn_with_their_mean_and_variance():
     random = np.random.default_rng(5)
     chances = [random.uniform(low, low + 0.02, n) for n in range(1, 9) for low in (0.02, 0.3, 0.9)]
     count = np.array([len(one) for one in chances])
-    draw, _ = sums_of_cells(
-        count, np.array([one.sum() for one in chances]), np.array([one @ one for one in chances])
-    )
-    drawn = draw(np.random.default_rng(0), 40_000)
     expected = np.array([one.sum() for one in chances])
     variance = np.array([one @ (1 - one) for one in chances])
+    draw, _ = draw_sums(count, count, expected, variance)
+    drawn = draw(np.random.default_rng(0), 40_000)
     assert (np.abs(drawn.mean(axis=1) - expected) < 5 * np.sqrt(variance / 40_000)).all()
     np.testing.assert_allclose(drawn.var(axis=1), variance, rtol=0.06)
 
@@ -226,7 +235,8 @@ def test_weighted_cells_are_drawn_with_their_mean_and_variance():
     pairs = list(zip(weights, chances, strict=True))
     weight = np.array([w.sum() for w in weights])
     mean, variance = (np.array([w @ p for w, p in pairs]), np.array([w**2 @ (p * (1 - p)) for w, p in pairs]))
-    draw, _ = weighted_sums_of_cells(weight, mean, variance)
+    count = np.array([len(w) for w in weights])
+    draw, _ = draw_sums(count, weight, mean, variance)
     drawn = draw(np.random.default_rng(0), 40_000)
     assert (np.abs(drawn.mean(axis=1) - mean) < 5 * drawn.std(axis=1) / 200).all()
     enough = weight**2 / np.array([w @ w for w in weights]) > 4
@@ -240,11 +250,11 @@ def test_every_division_order_and_number_of_workers_gives_the_same_bits(
     paths = divided(table, tmp_path, n_parts, seed=n_parts)
     summary = scale.summarize(paths, by="site", class_wise=True, workers=workers)
     assert summary.fingerprint == whole.fingerprint
-    for mine, other in ((summary.sums.top, whole.sums.top), (summary.sums.class_wise, whole.sums.class_wise)):
+    for mine, other in ((summary.top, whole.top), (summary.class_wise, whole.class_wise)):
         for name in ("place", "count", "high", "low"):
             assert np.array_equal(getattr(mine, name), getattr(other, name))
-    assert summary.sums.by["site"][0] == whole.sums.by["site"][0] == ("north", "south", "west")
-    assert summary.sums.losses == whole.sums.losses
+    assert summary.by["site"][0] == whole.by["site"][0] == ("north", "south", "west")
+    assert summary.losses == whole.losses
     assert summary.ece("top-label", 15) == whole.ece("top-label", 15)
 
 
@@ -290,7 +300,7 @@ def test_classes_with_confidence_by_name(rows, tmp_path):
     for notion in ("confidence", "top-label"):
         expected = calib.ece(inside.labels, inside, notion=notion)
         assert summary.ece(notion) == pytest.approx(expected, abs=1e-12)
-    assert summary.log_loss == pytest.approx(calib.log_loss(inside.labels, inside), abs=1e-12)
+    assert calib.log_loss(None, summary) == pytest.approx(calib.log_loss(inside.labels, inside), abs=1e-12)
 
 
 def test_one_score_and_whether_it_was_right(tmp_path):
@@ -304,8 +314,8 @@ def test_one_score_and_whether_it_was_right(tmp_path):
     assert summary.kind == "binary"
     rows = calib.read(tmp_path / "binary.parquet")
     assert summary.ece(n_bins=20) == pytest.approx(calib.ece(happened, score, n_bins=20), abs=1e-11)
-    assert summary.accuracy == calib.accuracy(rows.labels, rows)
-    assert summary.brier == pytest.approx(calib.brier_score(happened, score), abs=1e-12)
+    assert calib.accuracy(None, summary) == calib.accuracy(rows.labels, rows)
+    assert calib.brier_score(None, summary) == pytest.approx(calib.brier_score(happened, score), abs=1e-12)
     pq.write_table(pa.table({"confidence": score, "correct": happened}), tmp_path / "c.parquet")
     alone = scale.summarize(tmp_path / "c.parquet")
     assert alone.ece() == summary.ece()
@@ -325,15 +335,15 @@ def test_weights_and_logits(rows, tmp_path):
         assert summary.ece(notion) == pytest.approx(
             calib.ece(inside.labels, inside, notion=notion), abs=1e-12
         )
-        interval = summary.error_interval(notion)
+        interval = calib.error_interval(None, summary, notion=notion)
         expected = calib.error_interval(inside.labels, inside, notion=notion)
         assert interval.upper == pytest.approx(expected.upper, abs=1e-10)
-    assert summary.accuracy == pytest.approx(calib.accuracy(inside.labels, inside), abs=1e-12)
+    assert calib.accuracy(None, summary) == pytest.approx(calib.accuracy(inside.labels, inside), abs=1e-12)
     assert summary.n_samples == int((weights > 0).sum())
     of_rows = {"sample_weight": inside.sample_weight}
     expected = measure_interval(inside.labels, inside, "accuracy", **of_rows)
-    assert summary.accuracy_interval() == pytest.approx(expected, abs=1e-12)
-    mine = summary.noise_floor("top-label", random_state=0)
+    assert measure_interval(None, summary, "accuracy") == pytest.approx(expected, abs=1e-12)
+    mine = calib.noise_floor(None, summary, random_state=0)
     theirs = calib.noise_floor(inside.labels, inside, random_state=1)
     assert mine.observed == pytest.approx(theirs.observed, abs=1e-12)
     error = theirs.samples.std() / np.sqrt(1000)
@@ -371,7 +381,7 @@ def test_faults_name_file_row_group_and_row(rows, tmp_path, code):
     with pytest.raises(InputError, match=f"rows.parquet, row group 2, row 777: .*{words}.*{code}"):
         scale.summarize(file)
     left = scale.summarize(file, faults="drop")
-    assert (left.n_samples, left.sums.n_faulty) == (999, 1)
+    assert (left.n_samples, left.n_faulty) == (999, 1)
     assert "row group 2, row 777" in left.findings[0]
 
 
@@ -447,7 +457,7 @@ def test_a_summary_reads_back_to_the_last_bit(whole, tmp_path):
     scale.save(whole, tmp_path / "run.calib.json.gz")
     again = scale.load(tmp_path / "run.calib.json.gz")
     assert again.fingerprint == whole.fingerprint
-    assert (again.parts, again.sums.losses) == (whole.parts, whole.sums.losses)
+    assert (again.parts, again.losses) == (whole.parts, whole.losses)
     assert again.ece("class-wise", 33) == whole.ece("class-wise", 33)
     assert dumps(again)[30:60] == dumps(whole)[30:60]
 
@@ -507,8 +517,8 @@ def test_partial_sums_are_a_pure_function_of_a_batch(table, whole):
     batches = table.to_batches(max_chunksize=700)
     layout = layout_of(batches[0], by=("site",), class_wise=True)
     parts = [partial_sums(batch, layout)[0] for batch in batches]
-    assert partial_sums(batches[0], layout)[0].digest == parts[0].digest
-    assert combined(parts[::-1]).digest == whole.fingerprint
+    assert partial_sums(batches[0], layout)[0].fingerprint == parts[0].fingerprint
+    assert combined(parts[::-1]).fingerprint == whole.fingerprint
 
 
 class Failing:

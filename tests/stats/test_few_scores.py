@@ -19,7 +19,7 @@ from calib import (
     problem_floors,
     reduce_to_binary,
 )
-from calib.evidence.exclusive import semidefinite_factor
+from calib.evidence.sampling import semidefinite_factor
 from calib.stats.floors import TOO_LOW
 from tests.populations import drawn, population
 

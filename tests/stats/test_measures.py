@@ -8,7 +8,6 @@ import pytest
 from calib import bootstrap_interval, noise_floor, summarize
 from calib.answers.gate import METRICS
 from calib.answers.summary import SUMMARY_COLUMNS
-from calib.data.kinds import lacks
 from calib.data.predictions import TopLabelPrediction
 from calib.stats.measures import ECES, MEASURES
 from tests.oracles import random_predictions
@@ -22,10 +21,11 @@ def rows():
 @pytest.mark.parametrize("key", [key for key in MEASURES if key != "conf_mce"])
 def test_options_of_a_number_give_the_number(rows, key):
     proba, y = rows
-    if lacks("vectors", f"measure:{key}"):
+    measure = MEASURES[key]
+    if measure.missing("vectors"):
         proba, y = proba[:, 1], y == 1
-        assert lacks("binary", f"measure:{key}") is None
-    measure, summary = MEASURES[key], summarize(y, proba)
+        assert measure.missing("binary") is None
+    summary = summarize(y, proba)
     top = None if proba.ndim == 1 else TopLabelPrediction(proba.argmax(axis=1), proba.max(axis=1))
     scores = top if key.startswith("top_") else proba
     if measure.is_error:

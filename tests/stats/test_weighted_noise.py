@@ -8,9 +8,9 @@ import pytest
 import calib
 from calib import InputError, TopLabelPrediction, reduce_to_binary
 from calib.data.kinds import KINDS, without_weights
+from calib.evidence.row_scores import row_values
 from calib.stats.bands import consistency_band
 from calib.stats.binless import calibration_tests
-from calib.stats.errors import row_values
 from calib.stats.floors import problem_floors
 from calib.stats.intervals import SquaredGaps, measure_interval, outcome_limits
 from calib.stats.many import improvements

@@ -94,17 +94,6 @@ def _seconds_to_recommend(rows: Announcement, labels: Any, **options: Any) -> fl
     return MINUTES if options.get("methods") is None else SEARCHES * rows.n_bytes / 1e6
 
 
-def _seconds_to_redraw(
-    y_true: Any, problems: BinaryProblems, measures: Any, *, strategy: Any = "uniform", **options: Any
-) -> float:
-    """Estimate the time of `noise_floors`: of all entries, and of those that are drawn, in small cells."""
-    entries = len(problems.scores)
-    cells = problems.n_problems * options.get("n_bins", 15)
-    if strategy == "discrete":
-        cells = len(problems.tie_starts)
-    return 1.5e-8 * entries + 2e-6 * min(entries, 250 * cells)
-
-
 def _seconds_to_compare(labels: Any, scores: Any, *arguments: Any, **options: Any) -> float:
     """Estimate the time of tests that compare pairs, or redraw outcomes: not of many distinct scores."""
     if isinstance(scores, BinaryProblems):
@@ -127,11 +116,21 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (PASSES, (sweep_ece, validity_curve, vector_losses)),
         (REDRAWS, (binned_sweeps, calibration_band, calibration_slope, canonical_noise_floors, change)),
         (REDRAWS, (class_binning, class_table, compare_schemes, ece_sweep)),
-        (REDRAWS, (paired_difference, plan_bins, problem_floors, slice_gaps, slices, summary_intervals)),
+        (
+            REDRAWS,
+            (
+                noise_floors,
+                paired_difference,
+                plan_bins,
+                problem_floors,
+                slice_gaps,
+                slices,
+                summary_intervals,
+            ),
+        ),
         (SEARCHES, (choose_points_per_bin, write_table)),
         (_seconds_to_fit, (fit,)),
         (_seconds_to_recommend, (recommend,)),
-        (_seconds_to_redraw, (noise_floors,)),
         (_seconds_to_compare, (calibration_tests, kernel_test)),
         (lambda *_, **__: MINUTES, (write_report,)),
     )

@@ -120,7 +120,7 @@ def show_pair(candidates: list[Method], n_bins: int) -> None:
         key
         for key, one in MEASURES.items()
         if key in wanted
-        and lacks(kind, f"measure:{key}") is None
+        and MEASURES[key].missing(kind) is None
         and (one.notion in TOP_NOTIONS or kind.name == "binary")
         and one.metric != "mce"
     ]

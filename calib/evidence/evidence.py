@@ -1,0 +1,108 @@
+"""What rows, or their sums, can tell: the one source of every number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from calib.data.notions import Notion
+from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy
+from calib.evidence.sampling import Draw, Sampler
+
+
+class Mean(NamedTuple):
+    """Mean of a score over rows, and the variance of this mean; NaN if only the rows can tell it."""
+
+    value: float
+    variance: float
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Evidence of rows that a column divides into groups.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column.
+    names : tuple of str
+        Names of the groups.
+    evidence : Evidence
+        Evidence with a binary problem for each group, or for each group and class.
+    owner : (P,) int64 array
+        Group of each of these problems.
+    present : (G,) int64 array
+        Groups that have rows, ascending.
+    side : callable
+        ``side(group, others)`` gives the evidence of one group, or of all others.
+    """
+
+    column: str
+    names: tuple[str, ...]
+    evidence: Evidence
+    owner: np.ndarray
+    present: np.ndarray
+    side: Callable[[int, bool], Evidence]
+
+
+class Evidence(Protocol):
+    """Rows (`calib.evidence.rows.Rows`) or merged sums of rows (`calib.evidence.sums.Sums`)."""
+
+    @property
+    def kind(self) -> str:
+        """Kind of the predictions, see `calib.data.kinds`."""
+
+    @property
+    def notion(self) -> Notion:
+        """The notion that is looked at first."""
+
+    @property
+    def n_samples(self) -> int:
+        """Rows; rows of weight 0 are not among them."""
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows have weights that differ."""
+
+    @property
+    def effective_samples(self) -> float:
+        """Rows of equal weight that means over all rows would need (Kish 1965)."""
+
+    @property
+    def true(self) -> np.ndarray:
+        """Rows of each true class, (L,) int64."""
+
+    def lacks(self, what: str) -> str | None:
+        """Say in one sentence what is missing for a notion, measure or page; None if nothing is."""
+
+    def problems(self, notion: Notion | None = None, top_k: int | None = None) -> BinaryProblems:
+        """Return the sorted binary problems of a notion; sums have none and raise `InputError`."""
+
+    def cells(
+        self,
+        notion: Notion | None = None,
+        *,
+        n_bins: int = 15,
+        strategy: Strategy = "uniform",
+        top_k: int | None = None,
+        variance: bool = False,
+    ) -> BinStatistics:
+        """Return the cells (problem, bin) of a notion."""
+
+    def draw(self, cells: BinStatistics, sampler: Sampler | None = None) -> tuple[Draw, int]:
+        """Return a function that draws the outcome sums of cells for a perfect model."""
+
+    def between_claims(self, cells: BinStatistics, slope: np.ndarray) -> float:
+        """Covariances between the claims of a row in the variance of ``slope @ outcome sums``."""
+
+    def mean(self, name: str) -> Mean:
+        """Return the mean over rows of "accuracy", "brier" or "log_loss" of the whole prediction."""
+
+    def event_mean(self, rule: str, notion: Notion | None = None, top_k: int | None = None) -> float:
+        """Return the mean "brier" score or "log_loss" of all binary events of a notion."""
+
+    def of_class(self, label: int, notion: str = "top-label") -> Any:
+        """Return the evidence of one class alone, as a confidence that is right or wrong."""

@@ -1,0 +1,130 @@
+"""Scores of single rows: whether the predicted class is right, its Brier score and its log loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from calib.base.exceptions import InputError
+from calib.base.parallel import busy_slices, map_threads
+from calib.data.predictions import (
+    Announcement,
+    BinaryPrediction,
+    ConfidencePrediction,
+    MultilabelPrediction,
+    TopKPrediction,
+    TopLabelPrediction,
+    score_matrix,
+)
+from calib.data.validation import as_labels, as_outcomes, check_choice, n_axes, plain
+from calib.evidence.reductions import event_scores, outcomes_of, top_label
+
+#: Probabilities are clipped below at the float64 machine epsilon before their logarithm is taken.
+TINY = float(np.finfo(np.float64).eps)
+
+
+def weighted_mean(values: np.ndarray, weights: np.ndarray | None) -> float:
+    """Mean of (n,) values with weights from `weighted_rows`, whose mean is 1."""
+    return float(values.mean() if weights is None else values @ weights / weights.sum())
+
+
+def row_values(y_true: Any, scores: Any, metric: str) -> np.ndarray:
+    """Value of each row whose mean is the metric, (n,) float64.
+
+    Parameters
+    ----------
+    y_true, scores
+        As for `brier_score`, `log_loss` and `accuracy`.
+    metric : {"accuracy", "brier", "log_loss"}
+        The metric.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+    """
+    check_choice(metric, ("accuracy", "brier", "log_loss"), "metric")
+    if isinstance(scores, MultilabelPrediction):
+        return _mean_over_classes(y_true, scores, metric)
+    if isinstance(scores, TopKPrediction):
+        scores = scores.top
+    if isinstance(scores, ConfidencePrediction) and metric == "accuracy":
+        return outcomes_of(y_true, scores).astype(np.float64)
+    if metric == "accuracy" and _are_texts(y_true) and _are_texts(scores):
+        return (np.asarray(y_true).astype(str) == np.asarray(scores).astype(str)).astype(np.float64)
+    if metric == "accuracy" and (label := _predicted(scores)) is not None:
+        return (as_labels(y_true, len(label), None) == label).astype(np.float64)
+    event = event_scores(scores)
+    if event is not None or isinstance(scores, TopLabelPrediction):
+        if event is None:
+            happened, event = as_labels(y_true, len(scores), None) == scores.label, scores.confidence
+        else:
+            happened = outcomes_of(y_true, scores)
+        if metric == "accuracy":
+            return ((event > 0.5) == happened).astype(np.float64)
+        p = event.astype(np.float64)
+        if metric == "brier":
+            return (p - happened) ** 2
+        return -np.log(np.maximum(np.where(happened, p, 1.0 - p), TINY))
+    matrix = score_matrix(scores)
+    return vector_values(as_labels(y_true, *matrix.shape), matrix, (metric,))[metric]
+
+
+def vector_values(labels: np.ndarray, matrix: np.ndarray, metrics: Iterable[str]) -> dict[str, np.ndarray]:
+    """Return the `row_values` of "brier" or "log_loss", or of both, of whole vectors in one pass.
+
+    Parameters
+    ----------
+    labels : (n,) int64 array
+        True class codes.
+    matrix : (n, L) float32 or float64 array
+        Scores in [0, 1].
+    metrics : iterable of str
+        Which.
+    """
+    values = {metric: np.empty(len(matrix)) for metric in metrics}
+
+    def fill(rows: slice) -> None:
+        block = matrix[rows]
+        at_true = block[np.arange(len(block)), labels[rows]].astype(np.float64)
+        if "log_loss" in values:
+            values["log_loss"][rows] = -np.log(np.maximum(at_true, TINY))
+        if "brier" in values:  # sum_l (h_l - y_l)^2 = sum_l h_l^2 - 2 h_Y + 1
+            squares = np.einsum("ij,ij->i", block, block, dtype=np.float64)
+            values["brier"][rows] = squares - 2.0 * at_true + 1.0
+
+    map_threads(fill, busy_slices(len(matrix), matrix.shape[1], matrix.itemsize))
+    return values
+
+
+def _mean_over_classes(y_true: Any, rows: MultilabelPrediction, metric: str) -> np.ndarray:
+    """Mean over the classes of the score of each one's event, (n,)."""
+    if metric == "accuracy":
+        raise InputError(
+            "accuracy needs a predicted class for each row; of these predictions several classes can be true"
+        )
+    happened = as_outcomes(y_true, rows.scores.shape, "labels")
+    p = rows.scores.astype(np.float64)
+    if metric == "brier":
+        return ((p - happened) ** 2).mean(axis=1)
+    return -np.log(np.maximum(np.where(happened, p, 1.0 - p), TINY)).mean(axis=1)
+
+
+def _are_texts(values: Any) -> bool:
+    """Whether these are names of classes, one for each row."""
+    if isinstance(values, Announcement):
+        return False
+    array = np.asarray(plain(values))
+    return array.ndim == 1 and array.dtype.kind in "OUST" and any(isinstance(one, str) for one in array)
+
+
+def _predicted(predicted: Any) -> np.ndarray | None:
+    """Class codes of what `accuracy` takes; None for the scores of one event."""
+    if isinstance(predicted, Announcement) or n_axes(predicted) != 1:
+        return None if isinstance(predicted, BinaryPrediction) else top_label(predicted)[0]
+    given = np.asarray(plain(predicted))
+    if given.dtype.kind == "f" and ((given > 0) & (given < 1)).any():
+        return None
+    return as_labels(given, len(given), None)

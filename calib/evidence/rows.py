@@ -1,0 +1,423 @@
+"""Evidence of rows that are at hand: predictions and what came true."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from calib.base.exceptions import InputError
+from calib.data.kinds import KINDS, kind_of, lacks
+from calib.data.notions import POOLED_NOTIONS, TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
+from calib.data.predictions import (
+    ConfidencePrediction,
+    Predictions,
+    TopLabelPrediction,
+    score_matrix,
+    weighted_rows,
+    weights_of,
+)
+from calib.data.validation import as_labels
+from calib.evidence.binning import (
+    BinaryProblems,
+    BinFinder,
+    BinStatistics,
+    PerClass,
+    Strategy,
+    bin_columns,
+    bin_entries,
+    bin_statistics,
+    stack_problems,
+    uniform_edges,
+)
+from calib.evidence.evidence import Groups, Mean
+from calib.evidence.reductions import (
+    bin_each_class,
+    check_serves,
+    class_labels,
+    event_scores,
+    has_columns,
+    labels_of_tops,
+    outcomes_of,
+    reduce_to_binary,
+    top_label,
+)
+from calib.evidence.row_scores import row_values, vector_values, weighted_mean
+from calib.evidence.sampling import Draw, Sampler, correlation_factor, draw_rows, draw_sums_of
+from calib.evidence.sums import Sums
+
+#: Claims (rows times claims about each) up to which outcomes are drawn row by row: a thousand redraws then
+#: take less than a tenth of a second.
+MAX_ROW_CLAIMS = 5_000
+
+#: Cells up to which sums are drawn with their correlations, and claims from which these are estimated. With
+#: more cells there are many classes, and the spread of an error without them is 3 to 6 % too large.
+MAX_CORRELATED_CELLS, CORRELATION_CLAIMS = 2_000, 500_000
+
+
+class Rows:
+    """Evidence of rows: their predictions, what came true, and their weights.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like
+        True class codes, or whether the event happened; None with ready problems.
+    scores : (n, L) or (n,) array_like, predictions of any kind, or BinaryProblems
+        As for `reduce_to_binary`.
+    sample_weight : (n,) array_like of float, optional
+        Weights, 0 or more; by default those that predictions came with.
+    problems : sequence of BinaryProblems
+        What `reduce_to_binary` gives for these rows, if it is there already.
+
+    Raises
+    ------
+    InputError
+        If the rows cannot be used.
+    """
+
+    def __init__(
+        self,
+        y_true: Any,
+        scores: Any,
+        *,
+        sample_weight: Any = None,
+        problems: Sequence[BinaryProblems] = (),
+    ) -> None:
+        self._ready = scores if isinstance(scores, BinaryProblems) else None
+        if self._ready is not None and sample_weight is not None:
+            raise InputError(
+                "scores are reduced already, and sample_weight came too late; pass it to reduce_to_binary"
+            )
+        self.y_true, self.scores, self.weights = y_true, scores, None
+        if self._ready is None:
+            self.y_true, self.scores, self.weights = weighted_rows(y_true, scores, sample_weight)
+        else:
+            self.weights = self._ready.row_weights
+        given = None if self._ready is not None else weights_of(scores, sample_weight)
+        #: Which of the given rows count: those of weight above 0; None for all.
+        self.counts = None if given is None else np.asarray(given) > 0.0
+        self._problems: dict[tuple[str, int | None], BinaryProblems] = {
+            (one.notion, None): one for one in problems
+        }
+
+    @property
+    def kind(self) -> str:
+        """Kind of the predictions, see `calib.data.kinds`; of ready problems, what they have been."""
+        if self._ready is None:
+            return kind_of(self.scores).name
+        if self._ready.n_classes > 1:
+            return "vectors" if self._ready.notion == "class-wise" else "top-label"
+        return "binary" if self._ready.notion == "class-wise" else "confidence"
+
+    @property
+    def notion(self) -> Notion:
+        """The notion that is looked at first."""
+        return KINDS[self.kind].notion if self._ready is None else self._ready.notion
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """Names of the classes, if the predictions have them."""
+        return getattr(self.scores, "class_names", None)
+
+    @property
+    def n_samples(self) -> int:
+        """Rows; rows of weight 0 are not among them."""
+        if self._ready is not None:
+            return self._ready.n_samples
+        return getattr(self.scores, "n_samples", None) or len(self.scores)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows have weights that differ."""
+        return self.weights is not None
+
+    @property
+    def effective_samples(self) -> float:
+        """Rows of equal weight that means over all rows would need (Kish 1965)."""
+        if self.weights is None:
+            return float(self.n_samples)
+        return float(self.weights.sum() ** 2 / (self.weights @ self.weights))
+
+    @property
+    def true(self) -> np.ndarray:
+        """Rows of each true class, (L,) int64."""
+        n_classes = self.problems(self.notion).n_classes
+        return np.bincount(as_labels(self.y_true, self.n_samples, n_classes), minlength=n_classes)
+
+    def lacks(self, what: str) -> str | None:
+        """Say what is missing for a notion, measure or page of `calib.data.kinds`; None if nothing is."""
+        return lacks(self.kind, what)
+
+    def problems(self, notion: Notion | None = None, top_k: int | None = None) -> BinaryProblems:
+        """Return the sorted binary problems of a notion; see `reduce_to_binary`."""
+        if self._ready is not None:
+            return self._ready
+        key = notion or self.notion, top_k
+        if key not in self._problems:
+            options: dict[str, Any] = {"top_k": top_k, "sample_weight": self.weights}
+            self._problems[key] = reduce_to_binary(self.y_true, self.scores, key[0], **options)
+        return self._problems[key]
+
+    def cells(
+        self,
+        notion: Notion | None = None,
+        *,
+        n_bins: int = 15,
+        strategy: Strategy = "uniform",
+        top_k: int | None = None,
+        variance: bool = False,
+    ) -> BinStatistics:
+        """Return the cells (problem, bin) of a notion; parameters as for `bin_statistics`.
+
+        Equal-width bins of one number per row, and of columns, need no sorting. Other class-wise problems are
+        sorted and binned class by class, so that 1,000 classes of 50,000 rows need no more memory than one.
+        """
+        notion = notion or self.notion
+        if self._ready is None:
+            check_serves(self.scores, notion)
+        if isinstance(strategy, PerClass) and notion in POOLED_NOTIONS:
+            strategy = strategy.of_class(-1)
+        if self._ready is None and (notion, top_k) not in self._problems:
+            found = self._unsorted_cells(notion, n_bins, strategy, top_k, variance=variance)
+            if found is not None:
+                return found
+        problems = self.problems(notion, top_k)
+        return bin_statistics(problems, n_bins=n_bins, strategy=strategy, variance=variance)
+
+    def _unsorted_cells(
+        self, notion: Notion, n_bins: int, strategy: Strategy, top_k: int | None, *, variance: bool
+    ) -> BinStatistics | None:
+        if top_k is not None:
+            return None
+        if notion == "class-wise" and has_columns(self.scores):
+            matrix = score_matrix(self.scores)
+            labels, shape = (
+                class_labels(self.y_true, self.scores, matrix),
+                NotionShape(notion, matrix.shape[1]),
+            )
+            if strategy == "uniform" and self.weights is None:
+                return bin_columns(matrix, labels, shape, n_bins, variance=variance)
+
+            def bin_class(code: int, problem: BinaryProblems) -> BinStatistics:
+                of_class = strategy.of_class(code) if isinstance(strategy, PerClass) else strategy
+                return bin_statistics(problem, n_bins=n_bins, strategy=of_class, variance=variance)
+
+            return stack_problems(bin_each_class(bin_class, labels, matrix, self.weights), shape)
+        has_top = has_columns(self.scores) or isinstance(self.scores, TopLabelPrediction)
+        if not has_top or notion not in TOP_NOTIONS or strategy != "uniform" or self.is_weighted or variance:
+            return None
+        predicted, confidence = top_label(self.scores)
+        if isinstance(self.scores, TopLabelPrediction):
+            labels, n_classes = labels_of_tops(self.y_true, self.scores)
+        else:
+            named = isinstance(self.scores, Predictions)
+            n_classes = self.scores.n_classes if named else np.shape(self.scores)[1]
+            labels = as_labels(self.y_true, len(predicted), n_classes)
+        shape = NotionShape.of(notion, n_classes)
+        owner = shape.problems_of(predicted) if shape.n_problems > 1 else None
+        return bin_entries(owner, confidence, predicted == labels, shape, n_bins)
+
+    def draw(self, cells: BinStatistics, sampler: Sampler | None = None) -> tuple[Draw, int]:
+        """Return a function that draws the outcome sums of cells for a perfect model.
+
+        Parameters
+        ----------
+        cells : BinStatistics
+            From `cells` with ``variance=True``.
+        sampler : {"rows", "sums"}, optional
+            `draw_rows` or `draw_sums`. By default rows up to `MAX_ROW_CLAIMS` claims, and if several claims
+            about a row can be true; else sums, with the correlations of claims that exclude each other.
+
+        Returns
+        -------
+        draw, width
+            As of `draw_sums`.
+        """
+        several_true = self._several_true(cells)
+        if sampler is None:
+            few = cells.n_samples * cells.n_claims <= MAX_ROW_CLAIMS
+            sampler = "rows" if few or several_true else "sums"
+        if sampler == "rows":
+            return draw_rows(self._problems_of(cells), cells, several_true=several_true)
+        factor = None
+        if cells.n_claims > 1 and len(cells.count) <= MAX_CORRELATED_CELLS:
+            factor = correlation_factor(*self._entries_of_some(cells), len(cells.count))
+        return draw_sums_of(cells, factor)
+
+    def _problems_of(self, cells: BinStatistics) -> BinaryProblems:
+        """Return the problems that cells were made of."""
+        for notion, top_k in self._problems:
+            if notion == cells.notion and self._problems[notion, top_k].shape == cells.shape:
+                return self._problems[notion, top_k]
+        return self.problems(cells.notion, cells.n_claims if cells.notion in TOP_K_NOTIONS else None)
+
+    def _several_true(self, cells: BinStatistics) -> bool:
+        """Whether several claims about a row can be true, or none of all its classes."""
+        if cells.notion != "class-wise" or cells.n_claims == 1:
+            return False
+        right = cells.weight @ cells.mean_outcome
+        if self._ready is None:
+            return self.kind == "multilabel"
+        if not np.isclose(right, cells.n_samples):
+            return True
+        true = np.bincount(self._ready.rows[self._ready.outcomes], minlength=self._ready.n_samples)
+        return bool((true != 1).any())
+
+    def _entries_of_some(self, cells: BinStatistics) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Row, cell and score of every claim about some rows, chosen at random."""
+        n_rows = min(cells.n_samples, max(CORRELATION_CLAIMS // cells.n_claims, 1))
+        chosen = np.random.default_rng(0).choice(cells.n_samples, n_rows, replace=False)
+        unsorted = self._ready is None and (cells.notion, None) not in self._problems
+        if unsorted and cells.notion == "class-wise" and cells.strategy == "uniform":
+            scores = score_matrix(self.scores)[chosen].ravel()
+            row, column = np.divmod(np.arange(len(scores)), cells.n_claims)
+            cell_at = np.full(cells.n_claims * cells.n_bins, -1)
+            cell_at[cells.problem * cells.n_bins + cells.bin] = np.arange(len(cells.count))
+            bin_ = BinFinder(uniform_edges(cells.n_bins), scores.dtype)(scores)
+            return row, cell_at[column * cells.n_bins + bin_], scores
+        problems = self._problems_of(cells)
+        place = np.full(problems.n_samples, -1)
+        place[chosen] = np.arange(n_rows)
+        entries = np.flatnonzero(place[problems.rows] >= 0)
+        cell = np.repeat(np.arange(len(cells.count)), cells.count)[entries]
+        return place[problems.rows[entries]], cell, problems.scores[entries]
+
+    def between_claims(self, cells: BinStatistics, slope: np.ndarray) -> float:
+        """Covariances between the claims of a row in the variance of ``slope @ outcome sums``, estimated.
+
+        Parameters
+        ----------
+        cells : BinStatistics
+            From `cells`.
+        slope : (C,) float64 array
+            Weight of each cell.
+
+        Returns
+        -------
+        float
+            Sum over rows of the products, over pairs of different claims, of weighted residuals.
+        """
+        problems = self._problems_of(cells)
+        residual = problems.outcomes - np.repeat(cells.mean_outcome, cells.count)
+        residual *= np.repeat(slope, cells.count)
+        if problems.weights is not None:
+            residual *= problems.weights
+        by_row = np.bincount(problems.rows, weights=residual, minlength=cells.n_samples)
+        return float(by_row @ by_row - residual @ residual)
+
+    def mean(self, name: str) -> Mean:
+        """Return the mean over rows of "accuracy", "brier" or "log_loss" of the whole prediction."""
+        values = row_values(self.y_true, self.scores, name)
+        mean, weights = weighted_mean(values, self.weights), self.weights
+        if weights is None:
+            return Mean(mean, float(np.mean((values - mean) ** 2)) / len(values))
+        return Mean(mean, float(weights**2 @ (values - mean) ** 2) / float(weights.sum()) ** 2)
+
+    def event_mean(self, rule: str, notion: Notion | None = None, top_k: int | None = None) -> float:
+        """Return the mean "brier" score or "log_loss" of all binary events of a notion."""
+        problems = self.problems(notion, top_k)
+        event = ConfidencePrediction(problems.scores)
+        return weighted_mean(row_values(problems.outcomes, event, rule), problems.weights)
+
+    def losses(self) -> dict[str, float]:
+        """Return the Brier score and the log loss of whole vectors, from one pass."""
+        matrix = score_matrix(self.scores)
+        values = vector_values(as_labels(self.y_true, *matrix.shape), matrix, ("brier", "log_loss"))
+        return {name: weighted_mean(of_rows, self.weights) for name, of_rows in values.items()}
+
+    def of_class(self, label: int, notion: str = "top-label") -> Rows:
+        """Return the evidence of one class alone, as a confidence that is right or wrong.
+
+        Parameters
+        ----------
+        label : int
+            Class code.
+        notion : {"top-label", "class-wise"}
+            The rows for which it is predicted, with h(x); or all rows, with h_l(x).
+
+        Raises
+        ------
+        InputError
+            If the class is never predicted ("top-label"), or there is no score for every class.
+        """
+        if notion == "top-label":
+            predicted, score = top_label(self.scores)
+            rows = predicted == label
+            if not rows.any():
+                raise InputError(f"class {label} is never predicted, so it has no top-label diagram")
+            happened, score = np.asarray(self.y_true)[rows] == label, score[rows]
+            weights = None if self.weights is None else self.weights[rows]
+        elif notion == "class-wise" and not isinstance(self.scores, TopLabelPrediction):
+            matrix = score_matrix(self.scores)
+            score, weights = np.ascontiguousarray(matrix[:, label]), self.weights
+            truth = class_labels(self.y_true, self.scores, matrix)
+            happened = truth == label if truth.ndim == 1 else truth[:, label]
+        else:
+            raise InputError(
+                'the notion must be "top-label", or "class-wise" with a score for every class; '
+                f"got {notion!r}"
+            )
+        return Rows(happened, ConfidencePrediction(score), sample_weight=weights)
+
+    def groups(self, column: str, names: Sequence[str], code: np.ndarray, notion: Notion) -> Groups:
+        """Return evidence of each group of a column.
+
+        Parameters
+        ----------
+        column : str
+            Its name.
+        names : sequence of str
+            Names of the groups.
+        code : (n,) int64 array
+            Group of each row, also of rows of weight 0.
+        notion : {"top-label", "confidence"}
+            Whether the cells of a group are told apart by predicted class.
+        """
+        code = code if self.counts is None else code[self.counts]
+        label, score, right = self.claims()
+        if notion == "confidence":
+            label = np.zeros_like(label)
+        width = int(label.max()) + 1
+        pair, problem = np.unique(code * width + label, return_inverse=True)
+        truth, top = np.where(right, problem, len(pair)), TopLabelPrediction(problem, score)
+
+        def side(group: int, others: bool) -> Rows:
+            rows = (code == group) != others
+            truth = np.where(right, label, label + 1)[rows]
+            weights = None if self.weights is None else self.weights[rows]
+            return Rows(truth, TopLabelPrediction(label[rows], score[rows]), sample_weight=weights)
+
+        evidence = Rows(truth, top, sample_weight=self.weights)
+        owner = np.append(pair // width, len(names))
+        return Groups(column, tuple(names), evidence, owner, np.unique(code), side)
+
+    def claims(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return class, score and outcome of the one claim about each row, all (n,)."""
+        event = event_scores(self.scores)
+        if event is not None:
+            return np.zeros(len(event), dtype=np.int64), event, outcomes_of(self.y_true, self.scores)
+        label, score = top_label(self.scores)
+        return label, score, as_labels(self.y_true, len(label), None) == label
+
+
+def as_evidence(y_true: Any, scores: Any, sample_weight: Any = None) -> Rows | Sums:
+    """Return `scores` if they are evidence already, else the evidence of rows.
+
+    Raises
+    ------
+    InputError
+        If the rows cannot be used, or weights come with evidence, which has its own.
+    """
+    if not isinstance(scores, (Rows, Sums)):
+        return Rows(y_true, scores, sample_weight=sample_weight)
+    if sample_weight is not None:
+        raise InputError("evidence has its own weights; pass sample_weight when it is made")
+    return scores
+
+
+def as_problems(
+    y_true: Any, scores: Any, notion: Notion, top_k: int | None = None, sample_weight: Any = None
+) -> BinaryProblems:
+    """Return the binary problems of evidence, which is made of rows if need be; ready ones as they are."""
+    return as_evidence(y_true, scores, sample_weight).problems(notion, top_k)

@@ -1,0 +1,311 @@
+"""Outcomes of a perfect model, redrawn as Bernoulli(score) and summed over cells.
+
+Binned calibration errors depend only on the sums of the outcomes in the cells. There are two samplers:
+`draw_rows` draws the outcome of every row and is exact; `draw_sums` draws the sum of each cell from its first
+two moments and takes a time that does not depend on the number of rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg.lapack import dpstrf
+from scipy.special import bdtr, ndtr
+
+from calib.base.parallel import map_threads
+from calib.data.validation import check_count
+from calib.evidence.binning import BinaryProblems, BinStatistics
+
+#: Numbers that one block of redraws may hold: it bounds the memory of each thread.
+BLOCK_ELEMENTS = 4_000_000
+
+#: Sums with at least this variance are drawn as rounded normal numbers if they depend on each other; their
+#: skewness is then below 0.05.
+NORMAL_FROM = 400.0
+
+Draw = Callable[[np.random.Generator, int], np.ndarray]
+Progress = Callable[[float], object]
+Sampler = Literal["rows", "sums"]
+
+
+def draw_sums(
+    count: np.ndarray,
+    weight: np.ndarray,
+    expected: np.ndarray,
+    variance: np.ndarray,
+    factor: np.ndarray | None = None,
+) -> tuple[Draw, int]:
+    """Return a function that draws the outcome sum of each cell from its mean and variance.
+
+    Parameters
+    ----------
+    count : (C,) int64 array
+        Entries of each cell, at least 1.
+    weight : (C,) array
+        Sum of their weights; `count` itself if all weights are 1.
+    expected, variance : (C,) float64 arrays
+        Sums over the entries of w s and of w^2 s (1 - s), with scores s and weights w.
+    factor : (C, r) float64 array, optional
+        Rows of length 1 whose products are the correlations of the sums; cells are independent without it.
+
+    Returns
+    -------
+    draw : callable
+        ``draw(generator, size)`` gives a (C, size) array of sums, one column per redraw.
+    width : int
+        Elements that one redraw touches, from which `resample` bounds its memory.
+
+    Notes
+    -----
+    A sum is drawn as a binomial of the rarer outcome with the same mean and, up to rounding its number of
+    trials, the same variance. The scores of a cell lie within a bin, so the total variation error is small:
+    Ehm (1991), "Binomial approximation to the Poisson binomial distribution", bounds it without matching by
+    sum (s - mean)^2 / (count mean (1 - mean)). A weighted sum is a binomial of entries of one weight.
+    Sums that depend on each other come from a Gaussian copula.
+    """
+    weighted = weight.dtype.kind == "f"
+    if weighted:
+        chance = np.clip(expected / weight, 0.0, 1.0)
+        whole = weight**2 * chance * (1.0 - chance)
+        entries = np.divide(whole, variance, out=np.ones(len(weight)), where=variance > 0)
+        trials, failing = np.maximum(np.rint(entries), 1.0).astype(np.int64), np.zeros(len(weight), bool)
+        unit = weight / trials
+    else:
+        failing = expected > count / 2
+        mean = np.clip(np.where(failing, count - expected, expected), 0.0, count)
+        squares = np.maximum(mean - variance, 0.0)  # n p = mean and n p^2 = squares give n and p
+        ideal = np.divide(mean * mean, squares, out=count.astype(np.float64), where=squares > 0)
+        trials = np.clip(np.rint(ideal), np.ceil(mean), count).astype(np.int64)
+        chance, unit = np.minimum(mean / np.maximum(trials, 1), 1.0), None
+    if factor is None:
+        binomials = _independent(trials, chance)
+    else:
+        binomials = _correlated(trials, chance, failing, factor)
+
+    def draw(generator: np.random.Generator, size: int) -> np.ndarray:
+        sums = binomials(generator, size)
+        if unit is not None:
+            return unit[:, None] * sums
+        sums[failing] = count[failing, None] - sums[failing]
+        return sums
+
+    return draw, len(count)
+
+
+def draw_sums_of(cells: BinStatistics, factor: np.ndarray | None = None) -> tuple[Draw, int]:
+    """Return `draw_sums` of cells that were made with ``variance=True``."""
+    assert cells.variance is not None
+    return draw_sums(cells.count, cells.weight, cells.weight * cells.mean_score, cells.variance, factor)
+
+
+def _independent(trials: np.ndarray, chance: np.ndarray) -> Draw:
+    single = trials == 1  # a uniform number takes a tenth of the time of a binomial one
+    several = ~single
+
+    def draw(generator: np.random.Generator, size: int) -> np.ndarray:
+        sums = np.empty((len(trials), size), dtype=np.int64)
+        sums[single] = generator.random((int(single.sum()), size)) < chance[single, None]
+        shape = int(several.sum()), size
+        sums[several] = generator.binomial(trials[several, None], chance[several, None], size=shape)
+        return sums
+
+    return draw
+
+
+def _correlated(trials: np.ndarray, chance: np.ndarray, failing: np.ndarray, factor: np.ndarray) -> Draw:
+    """Draw binomials by a Gaussian copula: rounded normal numbers, or by their distribution if it is skew."""
+    mean, sign = trials * chance, np.where(failing, -1.0, 1.0)[:, None]
+    variance = mean * (1.0 - chance)
+    skew = variance < NORMAL_FROM
+    most = np.minimum(np.ceil(mean + 10.0 * np.sqrt(variance) + 12.0), trials)[skew].astype(np.int64)
+    begins = np.cumsum(most) - most
+    index = np.repeat(np.arange(len(most)), most)
+    reach = index + bdtr(np.arange(len(index)) - begins[index], trials[skew][index], chance[skew][index])
+
+    def draw(generator: np.random.Generator, size: int) -> np.ndarray:
+        normal = sign * (factor @ generator.standard_normal((factor.shape[1], size)))
+        sums = np.rint(mean[:, None] + np.sqrt(variance)[:, None] * normal)
+        level = ndtr(normal[skew]) + np.arange(len(most))[:, None]
+        sums[skew] = np.searchsorted(reach, level) - begins[:, None]
+        return sums
+
+    return draw
+
+
+def draw_rows(problems: BinaryProblems, cells: BinStatistics, *, several_true: bool) -> tuple[Draw, int]:
+    """Return a function that draws the outcomes of every row and adds them up in their cells.
+
+    Parameters
+    ----------
+    problems, cells : BinaryProblems, BinStatistics
+        A reduction and its bin statistics.
+    several_true : bool
+        Whether several claims about a row can be true at once (labels of a multilabel problem).
+
+    Returns
+    -------
+    draw, width
+        As of `draw_sums`.
+
+    Notes
+    -----
+    One uniform number u decides all claims about a row, so each comes true with its score as its chance. The
+    claims of a row exclude each other: claim k comes true if u, u + 1, ... hits the interval from the sum of
+    the scores before it to the sum up to it (systematic sampling, Madow 1949). One class or none is drawn if
+    the scores of a row sum to at most 1; more than one, up to rounding their sum, if they sum to more, as
+    scores of class-wise calibrators may. Claims of which several can be true come true if u is below their
+    score: no two can come together more often (the upper bound of Frechet and Hoeffding), so p-values err
+    towards "not distinguishable from noise".
+    """
+    n_samples, n_cells = problems.n_samples, len(cells.count)
+    if problems.n_claims == 1 or several_true:
+        scores, rows, weights = problems.scores, problems.rows, problems.weights
+
+        def hit(uniform: np.ndarray) -> np.ndarray:
+            hits = uniform[rows] < scores
+            return np.add.reduceat(hits if weights is None else hits * weights, cells.start, dtype=np.float64)
+
+    else:
+        claim = problems.shape.claims_of(np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets)))
+        scores_at = np.empty((problems.n_claims, n_samples), dtype=problems.scores.dtype)
+        cell_at = np.empty(scores_at.shape, dtype=np.int64)
+        scores_at[claim, problems.rows] = problems.scores
+        cell_at[claim, problems.rows] = np.repeat(np.arange(n_cells), cells.count)
+        return draw_exclusive(scores_at, cell_at, n_cells, problems.row_weights)
+    return _row_by_row(hit, n_samples, n_cells), n_cells + len(problems.scores)
+
+
+def draw_exclusive(
+    scores: np.ndarray, cells: np.ndarray, n_cells: int, weights: np.ndarray | None = None
+) -> tuple[Draw, int]:
+    """Return a function that draws claims that exclude each other and counts them in cells; see `draw_rows`.
+
+    Parameters
+    ----------
+    scores : (k, n) float array
+        Scores in [0, 1] of the k claims about each row.
+    cells : (k, n) int array
+        The cell in which each claim is counted if it comes true.
+    n_cells : int
+        Number of cells C.
+    weights : (n,) float64 array, optional
+        What each row adds where it is counted; 1 by default.
+
+    Returns
+    -------
+    draw, width
+        As of `draw_sums`.
+    """
+    n_claims, n_samples = scores.shape
+    reach = np.cumsum(scores, axis=0, dtype=np.float64)
+    most = int(np.ceil(reach[-1].max() - 1e-9))
+    reach[-1][reach[-1] > most - 1e-9] = most  # scores that sum to 1 up to rounding leave no gap
+    place = np.append(cells, np.full((1, n_samples), n_cells), axis=0).ravel()
+    own = np.arange(n_samples)
+
+    def hit(uniform: np.ndarray) -> np.ndarray:
+        sums = np.zeros(n_cells + 1)
+        for step in range(most):
+            claim = np.zeros(n_samples, dtype=np.int64)
+            for upper in reach:
+                claim += uniform + step >= upper
+            sums += np.bincount(place.take(claim * n_samples + own), weights, n_cells + 1)
+        return sums[:-1]
+
+    return _row_by_row(hit, n_samples, n_cells), n_cells + scores.size
+
+
+def _row_by_row(hit: Callable[[np.ndarray], np.ndarray], n_samples: int, n_cells: int) -> Draw:
+    def draw(generator: np.random.Generator, size: int) -> np.ndarray:
+        sums = np.empty((n_cells, size))
+        for column in range(size):
+            sums[:, column] = hit(generator.random(n_samples))
+        return sums
+
+    return draw
+
+
+def correlation_factor(row: np.ndarray, cell: np.ndarray, scores: np.ndarray, n_cells: int) -> np.ndarray:
+    """Factor of the correlations of the cells' outcome sums if the claims of a row exclude each other.
+
+    Parameters
+    ----------
+    row, cell : (m,) int arrays
+        Row and cell of each entry of some rows.
+    scores : (m,) float array
+        Their scores; rows that sum to more than 1 are divided by their sum.
+    n_cells : int
+        Number of cells C.
+
+    Returns
+    -------
+    (C, r) float64 array
+        As of `semidefinite_factor`.
+    """
+    scores = scores.astype(np.float64)
+    scores /= np.maximum(np.bincount(row, scores), 1.0)[row]
+    matrix = sparse.csr_array((scores, (row, cell)), shape=(int(row.max()) + 1, n_cells))
+    deviation = np.sqrt(np.bincount(cell, scores * (1.0 - scores), n_cells))
+    deviation[deviation == 0.0] = 1.0
+    correlation = -(matrix.T @ matrix).toarray() / deviation[:, None] / deviation
+    np.fill_diagonal(correlation, 1.0)
+    return semidefinite_factor(correlation)
+
+
+def semidefinite_factor(correlation: np.ndarray) -> np.ndarray:
+    """Factor a correlation matrix of any rank by Cholesky's method with pivots (Higham 1990).
+
+    What is left of a variance at the rounding of the matrix is 0, so that rows and columns that depend on
+    each other, and eigenvalues that rounding made negative, are no error.
+
+    Parameters
+    ----------
+    correlation : (C, C) float64 array
+        Symmetric, with 1 on the diagonal.
+
+    Returns
+    -------
+    (C, r) float64 array
+        Rows of length 1, whose products are the correlations; r is the rank.
+    """
+    packed, pivot, rank, _ = dpstrf(correlation, lower=1)
+    factor = np.empty((len(packed), rank))
+    factor[pivot - 1] = np.tril(packed)[:, :rank]
+    return factor / np.linalg.norm(factor, axis=1, keepdims=True)
+
+
+def resample(
+    draw_block: Draw,
+    width: int,
+    *,
+    n_resamples: int,
+    random_state: int | np.random.Generator | None,
+    progress: Progress | None = None,
+) -> list[np.ndarray]:
+    """Call ``draw_block(generator, size)`` on threads until the sizes add up to `n_resamples`.
+
+    Blocks and their random streams depend on `width` and `n_resamples` only: a seed gives the same numbers
+    everywhere. `progress` is called in this thread with the share done.
+    """
+    n_resamples = check_count(n_resamples, "n_resamples")
+    size = int(np.clip(BLOCK_ELEMENTS // max(width, 1), 1, 256))
+    sizes = [min(size, n_resamples - done) for done in range(0, n_resamples, size)]
+    generators = np.random.default_rng(random_state).spawn(len(sizes))
+    tasks = list(zip(generators, sizes, strict=True))
+    results: list[np.ndarray] = []
+    batch = len(tasks) if progress is None else os.cpu_count() or 1
+    for begin in range(0, len(tasks), batch):
+        results += map_threads(lambda task: draw_block(*task), tasks[begin : begin + batch])
+        if progress is not None:
+            progress(len(results) / len(tasks))
+    return results
+
+
+def adder(group: np.ndarray, weights: np.ndarray, n_groups: int | None = None) -> sparse.csr_array:
+    """Sparse matrix that sums weighted cells into groups."""
+    n_groups = int(group.max()) + 1 if n_groups is None else n_groups
+    return sparse.csr_array((weights, (group, np.arange(len(group)))), shape=(n_groups, len(group)))

@@ -1,0 +1,341 @@
+"""Evidence of rows that are elsewhere: merged sums over cells of which every equal-width binning is made."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calib.base.exceptions import InputError
+from calib.base.results import Result
+from calib.data.kinds import KINDS, lacks
+from calib.data.notions import TOP_K_NOTIONS, Notion, NotionShape
+from calib.data.validation import check_count
+from calib.evidence.binning import (
+    BinaryProblems,
+    BinStatistics,
+    Strategy,
+    assign_bins,
+    uniform_cells,
+    uniform_edges,
+)
+from calib.evidence.cell_sums import EDGES, MOST_BINS, CellSums
+from calib.evidence.evidence import Groups, Mean
+from calib.evidence.sampling import Draw, Sampler, draw_sums_of
+
+#: Means over rows that no cell holds: the scores of the whole prediction, and the log loss of the event that
+#: the predicted class is right (of one score, its own).
+LOSSES = ("brier", "log_loss", "event_log_loss", "accuracy")
+
+#: Lower edge of each cell.
+_LOWER = np.append(0.0, EDGES)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sums(Result):
+    """What is known of rows that are elsewhere: sums, which add up with those of other rows.
+
+    Attributes
+    ----------
+    kind : str
+        Kind of the predictions, see `calib.data.kinds`.
+    class_names : tuple of str
+        Names of the classes: those of the columns ("vectors", "binary"), or those that rows name
+        ("top-label"); none of a confidence.
+    n_samples, n_abstained, n_faulty : int
+        Rows that are summed (rows of weight 0 are not among them), rows without an answer, and rows that were
+        left out because of a fault.
+    top : CellSums
+        Of the confidence, by predicted class; of P(Y = 1) and of a confidence alone by 0.
+    class_wise : CellSums or None
+        Of the score of every class, by class.
+    by : mapping of str to (tuple of str, CellSums)
+        Of each column of groups: their names, and the sums by group.
+    true_rows : (L,) int64 array
+        Rows of each true class, as far as it is known.
+    losses : mapping of str to (float, float)
+        Sums of the values whose means are the scores of `LOSSES`, each as a pair as in `CellSums`.
+
+    Notes
+    -----
+    The sums are those of 774 cells, whose edges are all fractions j/B, B = 2..50: an equal-width binning of
+    up to 50 bins is made of whole cells, and what follows from one is what follows from the rows. Sums of
+    unweighted rows are exact (see `calib.evidence.cell_sums`): they are equal for every division of the rows
+    into parts and every order of the parts. Sums of weighted rows agree to the last digits of float64.
+    """
+
+    kind: str
+    class_names: tuple[str, ...]
+    n_samples: int
+    n_abstained: int
+    n_faulty: int
+    top: CellSums
+    class_wise: CellSums | None
+    by: Mapping[str, tuple[tuple[str, ...], CellSums]]
+    true_rows: np.ndarray
+    losses: Mapping[str, tuple[float, float]]
+
+    @property
+    def notion(self) -> Notion:
+        """The notion that is looked at first."""
+        return KINDS[self.kind].notion
+
+    @property
+    def notions(self) -> list[Notion]:
+        """Notions whose sums are here, the one that is looked at first first."""
+        if not self._by_class:
+            return [self.notion]
+        notions: list[Notion] = ["top-label", "confidence"]
+        return notions if self.class_wise is None else [*notions, "class-wise"]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_names)
+
+    @property
+    def positive(self) -> str:
+        """Name of the class whose probability the score is ("binary")."""
+        return self.class_names[1]
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.top.weighted
+
+    @property
+    def effective_samples(self) -> float:
+        """Rows of equal weight that means over all rows would need (Kish 1965)."""
+        if not self.is_weighted:
+            return float(self.n_samples)
+        weight, square = (float(self.top.total(name).sum()) for name in ("weight", "weight_square"))
+        return weight**2 / square
+
+    @property
+    def coverage(self) -> float:
+        """Share of the usable rows in which the model gives an answer."""
+        return self.n_samples / max(self.n_samples + self.n_abstained, 1)
+
+    @property
+    def true(self) -> np.ndarray:
+        """Rows of each true class, (L,) int64, as far as it is known."""
+        return np.append(self.true_rows, np.zeros(self.n_classes - len(self.true_rows), np.int64))
+
+    @property
+    def predicted(self) -> np.ndarray:
+        """Rows of each predicted class, (L,) int64, if rows have one."""
+        counts = np.zeros(self.n_classes, dtype=np.int64)
+        np.add.at(counts, self.top.key, self.top.count)
+        return counts
+
+    @property
+    def fingerprint(self) -> str:
+        """Hex digest (BLAKE2b, 64 bit) of the sums: equal for equal rows in any order and division."""
+        made = hashlib.blake2b(digest_size=8)
+        made.update(repr((self.kind, self.class_names, self.n_samples)).encode())
+        for array in (self.top.place, self.top.count, self.top.high, self.top.low):
+            made.update(np.ascontiguousarray(array).tobytes())
+        return made.hexdigest()
+
+    def lacks(self, what: str) -> str | None:
+        """Say what is missing for a notion, measure or page of `calib.data.kinds`; None if nothing is."""
+        missing = lacks(self.kind, what)
+        if missing is None and what == "notion:class-wise" and self._by_class and self.class_wise is None:
+            return "the summary has no class-wise sums; summarize again with class_wise=True"
+        if missing is None and what in {f"notion:{notion}" for notion in TOP_K_NOTIONS}:
+            return "a summary holds sums of the predicted class only; the top-K notions need the rows"
+        return missing
+
+    def problems(self, notion: Notion | None = None, top_k: int | None = None) -> BinaryProblems:
+        """Raise `InputError`: sums hold no single rows."""
+        raise InputError(
+            f'the rows of notion "{notion or self.notion}" are needed here, and a summary holds sums of '
+            "them: upload a sample of the rows"
+        )
+
+    def cells(
+        self,
+        notion: Notion | None = None,
+        *,
+        n_bins: int = 15,
+        strategy: Strategy = "uniform",
+        top_k: int | None = None,
+        variance: bool = False,
+    ) -> BinStatistics:
+        """Return the cells of a notion in equal-width bins, as `calib.bin_statistics` does of rows.
+
+        Parameters
+        ----------
+        notion : {"confidence", "top-label", "class-wise"}, optional
+            By default the first of the kind.
+        n_bins : int
+            1 to 50.
+        strategy : {"uniform"}
+            Other cells than those of equal width need the rows.
+        top_k : None
+            The top-K notions need the rows.
+        variance : bool
+            Cells of sums always have their `variance`.
+
+        Raises
+        ------
+        InputError
+            If the sums do not tell this.
+        """
+        notion = notion or self.notion
+        if strategy != "uniform" or top_k is not None:
+            what = f'bins of strategy "{strategy}"' if top_k is None else f"top_k={top_k}"
+            raise InputError(f"{what} need the rows; a summary has equal-width bins of its notions")
+        missing = self.lacks(f"notion:{notion}")
+        if missing is not None and (self.kind != "binary" or notion in TOP_K_NOTIONS):
+            raise InputError(missing)
+        if notion == "class-wise" and self._by_class:
+            assert self.class_wise is not None
+            return self._cells(self.class_wise, NotionShape(notion, self.n_classes), n_bins)
+        shape = NotionShape(notion, self.n_classes if self._by_class else 1)
+        return self._cells(self.top, shape, n_bins)
+
+    def draw(self, cells: BinStatistics, sampler: Sampler | None = None) -> tuple[Draw, int]:
+        """Return a function that draws the outcome sums of cells for a perfect model; see `draw_sums`.
+
+        The sums do not tell which claims about a row exclude each other: of several claims, each is drawn on
+        its own.
+        """
+        if sampler == "rows":
+            raise InputError('sampler="rows" needs the rows; a summary holds sums of them')
+        return draw_sums_of(cells)
+
+    def between_claims(self, cells: BinStatistics, slope: np.ndarray) -> float:
+        """Raise `InputError`: sums do not tell which claims are about the same row."""
+        raise InputError(f'the interval of notion "{cells.notion}" needs the rows: its cells share them')
+
+    def mean(self, name: str) -> Mean:
+        """Return the mean over rows of "accuracy", "brier" or "log_loss" of the whole prediction."""
+        total = sum(self.losses[name])
+        mean = total / (self._weight if self.is_weighted else self.n_samples)
+        if name != "accuracy":
+            return Mean(mean, float("nan"))
+        if not self.is_weighted:
+            return Mean(mean, mean * (1.0 - mean) / self.n_samples)
+        if self.kind == "binary":  # the cells do not tell the two sides of 0.5 apart
+            return Mean(mean, float("nan"))
+        squares = self.top.total("weight_square")
+        right = float(squares[self.top.outcome == 1].sum())
+        spread = right * (1.0 - mean) ** 2 + (float(squares.sum()) - right) * mean**2
+        return Mean(mean, spread / self._weight**2)
+
+    def event_mean(self, rule: str, notion: Notion | None = None, top_k: int | None = None) -> float:
+        """Return the mean "brier" score or "log_loss" of the event that the predicted class is right.
+
+        Of P(Y = 1), that Y is 1.
+        """
+        if (notion or self.notion) == "class-wise" and self._by_class:
+            raise InputError(f'the mean {rule} of the events of notion "class-wise" needs the rows')
+        if rule == "log_loss":
+            return sum(self.losses["event_log_loss"]) / (self._weight if self.is_weighted else self.n_samples)
+        right = self.top.of(self.top.outcome == 1)
+        total = (
+            self.top.total("square").sum() - 2.0 * right.total("score").sum() + right.total("weight").sum()
+        )
+        return float(total / self._weight)
+
+    def of_class(self, label: int, notion: str = "top-label") -> Sums:
+        """Return the evidence of one class alone, as a confidence that is right or wrong.
+
+        Raises
+        ------
+        InputError
+            If the sums do not have the notion, or the class is never predicted ("top-label").
+        """
+        if notion == "class-wise" and (missing := self.lacks("notion:class-wise")) is not None:
+            raise InputError(missing)
+        sums = self.class_wise if notion == "class-wise" else self.top
+        assert sums is not None
+        own = sums.of(sums.key == label)
+        if not len(own.place):
+            raise InputError(f"class {label} is never predicted, so it has no top-label diagram")
+        return self._alone(own)
+
+    def groups(self, column: str, notion: Notion = "confidence") -> Groups:
+        """Return evidence of each group of a column that was summed.
+
+        Raises
+        ------
+        InputError
+            If no such column was summed, or `notion` is not "confidence": groups are summed over all classes.
+        """
+        if column not in self.by:
+            held = ", ".join(map(repr, self.by)) or "none"
+            raise InputError(
+                f"the summary has no groups of the column {column!r}, only {held}; summarize again with "
+                f"by={column!r}"
+            )
+        if notion != "confidence":
+            raise InputError(
+                f'groups of a summary are summed over all classes; pass notion="confidence", not {notion!r}'
+            )
+        names, sums = self.by[column]
+        changed = replace(self._alone(sums), kind="top-label", class_names=names)
+
+        def side(group: int, others: bool) -> Sums:
+            return self._alone(sums.of((sums.key == group) != others))
+
+        return Groups(column, names, changed, np.arange(len(names)), np.unique(sums.key), side)
+
+    def _alone(self, own: CellSums) -> Sums:
+        right = float(own.total("weight")[own.outcome == 1].sum())
+        return Sums(
+            kind="confidence",
+            class_names=(),
+            n_samples=int(own.count.sum()),
+            n_abstained=0,
+            n_faulty=0,
+            top=own,
+            class_wise=None,
+            by={},
+            true_rows=np.zeros(0, np.int64),
+            losses={"accuracy": (right, 0.0)},
+        )
+
+    @property
+    def _by_class(self) -> bool:
+        return self.kind in ("vectors", "top-label")
+
+    @property
+    def _weight(self) -> float:
+        return float(self.top.total("weight").sum())
+
+    def _cells(self, sums: CellSums, shape: NotionShape, n_bins: int) -> BinStatistics:
+        if check_count(n_bins, "n_bins") > MOST_BINS:
+            raise InputError(f"a summary has equal-width bins of up to {MOST_BINS}; got n_bins={n_bins}")
+        bin_of = assign_bins(_LOWER, uniform_edges(n_bins))
+        problem = np.zeros(len(sums.place), np.int64) if shape.n_problems == 1 else sums.key
+        cell, at = np.unique(problem * n_bins + bin_of[sums.cell], return_inverse=True)
+
+        def total(values: np.ndarray) -> np.ndarray:
+            return np.bincount(at, weights=values, minlength=len(cell))
+
+        happened = sums.outcome == 1
+        count = total(sums.count.astype(np.float64)).astype(np.int64)
+        score = total(sums.high[0]) + total(sums.low[0])
+        scale = 1.0
+        weight: np.ndarray = count
+        square: np.ndarray = count
+        if sums.weighted:  # weights have mean 1 over the rows
+            scale = self.n_samples / self._weight
+            weight = total(sums.total("weight")) * scale
+            square = total(sums.total("weight_square")) * scale**2
+        return uniform_cells(
+            shape,
+            n_bins,
+            self.n_samples,
+            cell,
+            count,
+            np.minimum(score * scale / weight, 1.0),
+            np.minimum(total(np.where(happened, sums.total("weight"), 0.0)) * scale / weight, 1.0),
+            weight,
+            square,
+            total(sums.total("variance")) * scale**2,
+        )

@@ -1,0 +1,147 @@
+"""One contract: every function gives the same of rows and of the sums of the same rows, however divided."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import calib
+from calib import BinaryPrediction, ConfidencePrediction, InputError, Predictions, TopLabelPrediction
+from calib.evidence.rows import Rows
+from calib.scale.layout import layout_of
+from calib.scale.partial import combined, partial_sums
+from calib.stats.bands import consistency_band
+from calib.stats.intervals import interval_needs_rows, measure_interval
+from calib.stats.measures import MEASURES
+from tests.populations import population
+
+KINDS = ["vectors", "top-label", "confidence", "binary"]
+N, L = 400, 4
+
+
+def sources(kind, weighted, n_parts, seed=0):
+    """Rows of a kind, and the sums of the same rows in parts."""
+    random = np.random.default_rng(seed)
+    proba, labels = population(N, L, seed=seed)
+    proba = proba.astype(np.float32)
+    top, confidence = proba.argmax(axis=1), proba.max(axis=1)
+    weights = random.choice([0.0, 0.5, 1.0, 2.0], N) if weighted else None
+    if kind == "vectors":
+        rows = Rows(labels, Predictions(proba), sample_weight=weights)
+        columns = {f"p(c{code})": proba[:, code] for code in range(L)} | {"label": [f"c{y}" for y in labels]}
+    elif kind == "top-label":
+        rows = Rows(labels, TopLabelPrediction(top, confidence), sample_weight=weights)
+        columns = {"predicted": [f"c{one}" for one in top], "confidence": confidence}
+        columns |= {"label": [f"c{one}" for one in labels]}
+    elif kind == "confidence":
+        rows = Rows(labels == top, ConfidencePrediction(confidence), sample_weight=weights)
+        columns = {"confidence": confidence, "correct": labels == top}
+    else:
+        score = proba[:, 0] / (proba[:, 0] + proba[:, 1])
+        happened = random.random(N) < score
+        rows = Rows(happened.astype(int), BinaryPrediction(score), sample_weight=weights)
+        columns = {"p(yes)": score, "label": np.where(happened, "yes", "no")}
+    if weighted:
+        columns["weight"] = weights
+    batch = pa.RecordBatch.from_pydict(columns)
+    layout = layout_of(batch, class_wise=kind == "vectors")
+    cuts = np.sort(random.choice(np.arange(1, N), n_parts - 1, replace=False))
+    bounds = zip([0, *cuts], [*cuts, N], strict=True)
+    parts = [partial_sums(batch.slice(start, stop - start), layout)[0] for start, stop in bounds]
+    return rows, combined(parts)
+
+
+def numbers(result):
+    """Every number of a result, as a flat array."""
+    table = result.frame() if hasattr(result, "frame") else np.atleast_1d(result)
+    return table.select_dtypes("number").to_numpy(float).ravel() if hasattr(table, "columns") else table
+
+
+def of_notions(function):
+    return lambda source, notion: function(None, source, notion=notion)
+
+
+FUNCTIONS = {
+    "ece": of_notions(calib.ece),
+    "mce": of_notions(calib.mce),
+    "sharpness": of_notions(calib.sharpness),
+    "floor": lambda source, notion: (
+        calib.noise_floor(None, source, notion=notion, sampler="sums", n_resamples=50, random_state=0).samples
+    ),
+    "interval": of_notions(calib.error_interval),
+    "decomposition": of_notions(calib.decomposition),
+    "validity": lambda source, notion: (
+        calib.validity_curve(None, source, notion=notion, n_resamples=20, random_state=0)
+        .frame()
+        .drop(columns="label")
+        .to_numpy(float)
+    ),
+    "floors": lambda source, notion: calib.problem_floors(source, notion, n_resamples=50, random_state=0),
+    "band": lambda source, notion: consistency_band(source, notion, n_resamples=50, random_state=0),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", FUNCTIONS)
+@given(n_parts=st.integers(1, 5), seed=st.integers(0, 3))
+def test_sums_tell_what_the_rows_tell(kind, weighted, name, n_parts, seed):
+    rows, sums = sources(kind, weighted, n_parts, seed)
+    for notion in sums.notions:
+        several_claims = notion == "class-wise" and kind == "vectors"
+        if several_claims and name in ("floor", "interval", "decomposition"):
+            continue  # only rows tell which claims are about the same row
+        expected, found = (numbers(FUNCTIONS[name](source, notion)) for source in (rows, sums))
+        np.testing.assert_allclose(found, expected, atol=1e-9, err_msg=str(notion))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_numbers_and_conclusions_of_sums_are_those_of_rows(kind, weighted):
+    rows, sums = sources(kind, weighted, 3)
+    expected, found = (calib.summarize(None, source) for source in (rows, sums))
+    for key in MEASURES:
+        assert getattr(found, key) == pytest.approx(getattr(expected, key), abs=1e-10), key
+        if getattr(found, key) is not None and not interval_needs_rows(sums, MEASURES[key]):
+            ends = measure_interval(None, sums, key)
+            assert ends == pytest.approx(measure_interval(None, rows, key), abs=1e-9), key
+    conclusions = [calib.conclude(None, source) for source in (rows, sums)]
+    np.testing.assert_allclose(*(numbers(one) for one in conclusions), atol=1e-9)
+    diagrams = [calib.reliability_diagram(None, source) for source in (rows, sums)]
+    np.testing.assert_allclose(*(numbers(one) for one in diagrams), atol=1e-9)
+    if kind in ("vectors", "top-label"):
+        tables = [calib.class_table(None, source, n_resamples=50, random_state=0) for source in (rows, sums)]
+        np.testing.assert_allclose(*(numbers(one) for one in tables), atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_that_are_whole_numbers_are_rows_that_stand_there_as_often(kind):
+    """Every number of the catalogue: a row of weight 2 counts as two rows, one of weight 0 as none."""
+    rows, _ = sources(kind, weighted=False, n_parts=1)
+    times = np.random.default_rng(1).integers(0, 3, N)
+    repeated = np.repeat(np.arange(N), times)
+    scores, truth = rows.scores, np.asarray(rows.y_true)
+    weighted, longer = Rows(truth, scores, sample_weight=times), Rows(truth[repeated], scores.take(repeated))
+    for key, measure in MEASURES.items():
+        if measure.missing(rows) is None:
+            expected = measure.value(longer, n_bins=15, strategy="uniform")
+            found = measure.value(weighted, n_bins=15, strategy="uniform")
+            assert found == pytest.approx(expected, abs=1e-12), key
+
+
+def test_what_sums_cannot_tell_is_said():
+    _, sums = sources("vectors", weighted=False, n_parts=2)
+    for call in (
+        lambda: sums.problems(),
+        lambda: sums.cells(strategy="quantile"),
+        lambda: sums.draw(sums.cells(), "rows"),
+        lambda: calib.error_interval(None, sums, notion="class-wise"),
+        lambda: calib.noise_floor(None, sums, notion="class-wise", metric="mce"),
+        lambda: calib.slices(None, sums, "site", notion="confidence"),
+        lambda: calib.debiased_l2(None, sums),
+    ):
+        with pytest.raises(InputError):
+            call()
