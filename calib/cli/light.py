@@ -17,7 +17,7 @@ from calib.files.findings.codes import counted
 from calib.files.findings.examination import check as check_file
 
 #: What options that take a file show in its place.
-_FILES = ("FILE", "CAL.JSON", "OUT", "OUT.HTML")
+_FILES = ("FILE", "STATE", "CAL.JSON", "OUT", "OUT.HTML")
 
 
 def check(options: Namespace) -> Outcome:

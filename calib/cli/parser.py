@@ -27,6 +27,7 @@ PROGRAM = "calib"
 MODULES = {
     "light": ("check", "app", "completion"),
     "files_at_scale": ("summarize", "merge", "sql"),
+    "watching": ("watch",),
 }
 #: Characters of the longest message: class names and values from a file may be longer.
 LONGEST = 2_000
@@ -178,6 +179,18 @@ examples:
 
 A column is any further column of FILE. Its values are groups; numbers of more than 10 values are cut at
 their quartiles, dates by month. Above noise controls the false discovery rate over all groups.
+
+"""
+
+WATCH = """\
+examples:
+  calib watch model.watch.json monday.csv
+  calib watch model.watch.json week-*.parquet --time scored_at --by site --tolerance 0.02
+  calib watch model.watch.json new.csv --start evaluation.csv --json
+
+Adds the files to STATE, which the first call makes, and exits with 1 if there has ever been an alarm. However
+often you look and however long it runs, the chance of a false alarm is at most --alpha. Pass each row once,
+when it has its label, in the order of time. Nothing is written if a file cannot be used.
 
 """
 
@@ -479,6 +492,20 @@ def parser() -> argparse.ArgumentParser:
     _add_noise(slices)
     _add_split(slices)
 
+    watch = _command(commands_, "watch", "look for miscalibration in rows as they come", WATCH)
+    watch.add_argument("state", metavar="STATE", help="JSON file that keeps what was seen")
+    watch.add_argument("files", nargs="+", metavar="FILE", help="labelled rows to add, in order of time")
+    _add_reading(watch)
+    add = watch.add_argument
+    add("--time", metavar="COLUMN", help="column of the time of each row; default: in the order they come")
+    add("--cluster", metavar="COLUMN", help="column of ids of rows that belong together: they are one bet")
+    new = "for a new STATE: "
+    add("--notion", choices=("top-label", "confidence", "class-wise"), help=f"{new}default top-label")
+    add("--by", metavar="COLUMN", help=f"{new}also look at each group of this column")
+    add("--tolerance", type=float, metavar="X", help=f"{new}gap that counts as calibrated; default 0")
+    add("--alpha", type=float, help=f"{new}chance of ever raising a false alarm; default 0.05")
+    add("--start", metavar="FILE", help=f"{new}look for changes from these rows on, not for miscalibration")
+
     report = _command(commands_, "report", "write one self-contained HTML page", _report_examples)
     _add_file(report)
     add = report.add_argument
@@ -560,8 +587,12 @@ def _command(
 
 
 def _add_file(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", metavar="FILE", help="CSV, TSV, Parquet, Feather, NPY, NPZ or JSON")
+    _add_reading(command)
+
+
+def _add_reading(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    add("file", metavar="FILE", help="CSV, TSV, Parquet, Feather, NPY, NPZ or JSON")
     add("--labels", metavar="FILE", help="true labels, if FILE has none")
     add("--format", metavar="NAME", help="format of FILE; default: recognised from the file")
     add(

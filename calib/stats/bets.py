@@ -30,8 +30,8 @@ FROM_START, HALF = 1.0 / 3.0, 1000.0
 #: Logarithm of what a bet is worth before it begins.
 NOTHING = -1e300
 
-#: Exponents that the confidence sequence of a gap is mixed over.
-EXPONENTS = np.geomspace(1e-4, 0.9, 24)
+#: Exponents that the confidence sequence of a gap is mixed over, of each of two kinds.
+EXPONENTS = 0.9 * 0.5 ** np.arange(14.0)
 
 
 def _listed_bets() -> tuple[np.ndarray, ...]:
@@ -100,20 +100,23 @@ def gap_bounds(sums: np.ndarray, alpha: float) -> tuple[float, float]:
 
     Notes
     -----
-    For an outcome Y with mean p given all before it and a score s, ``exp(x (Y - p) - f(x) (Y - s)**2)`` with
-    ``f(x) = -log(1 - x) - x`` has a mean of at most 1 for 0 <= x < 1 (Fan, Grama & Liu 2015; Howard, Ramdas,
-    McAuliffe & Sekhon 2021, "empirical Bernstein"). Products over rows are mixed over x, on either side.
+    For an outcome Y in [0, 1] with mean p given all before it and a score s, ``exp(x (Y - p) - c)`` has a
+    mean of at most 1 with ``c = (-log(1 - x) - x) (Y - s)**2`` for 0 <= x < 1 (Fan, Grama & Liu 2015; Howard,
+    Ramdas, McAuliffe & Sekhon 2021, "empirical Bernstein") and with ``c = x**2 / 8`` (Hoeffding 1963). The
+    products over rows are mixed over both and over x, on either side.
     """
     n, total, square = sums.tolist()
     if n == 0:
         return -1.0, 1.0
-    cost = (-np.log1p(-EXPONENTS) - EXPONENTS) * square
-    limit = np.log(2.0 / alpha) + np.log(len(EXPONENTS))
+    exponents = np.concatenate([EXPONENTS, 4.0 * EXPONENTS])
+    bernstein = (-np.log1p(-EXPONENTS) - EXPONENTS) * square
+    cost = np.concatenate([bernstein, 2.0 * EXPONENTS**2 * n])
+    limit = np.log(2.0 / alpha * len(exponents))
 
     def above(distance: float) -> float:
-        return float(np.logaddexp.reduce(EXPONENTS * distance - cost) - limit)
+        return float(np.logaddexp.reduce(exponents * distance - cost) - limit)
 
-    distance = brentq(above, 0.0, 1.0 + (limit + cost.min()) / EXPONENTS[0]) if above(0.0) < 0.0 else 0.0
+    distance = brentq(above, 0.0, float(((limit + cost) / exponents).min()) + 1.0)
     return max((total - distance) / n, -1.0), min((total + distance) / n, 1.0)
 
 

@@ -1,0 +1,83 @@
+"""The command that watches a stream of files: each call adds rows to a monitor's state."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from typing import Any
+
+import numpy as np
+
+from calib.base.exceptions import InputError
+from calib.cli.input import Outcome, read_rows
+from calib.files.monitors import load_monitor, save_monitor
+from calib.stats.monitor import Monitor
+
+#: Options that a state keeps from the first call on.
+KEPT = ("notion", "by", "tolerance", "alpha")
+
+
+def watch(options: Namespace) -> Outcome:
+    """Add the rows of files to the state, and exit with 1 if there has ever been an alarm."""
+    asked = {name: value for name in KEPT if (value := getattr(options, name)) is not None}
+    if os.path.exists(options.state):
+        monitor = load_monitor(options.state)
+        for name, value in asked.items():
+            if value != getattr(monitor, name):
+                raise InputError(
+                    f"{options.state} was begun with {name} {getattr(monitor, name)!r}; got {value!r}. Leave "
+                    f"--{name} out, or begin another state"
+                )
+        if options.start:
+            raise InputError("--start is for a new STATE; leave it out, or begin another state")
+    else:
+        monitor = Monitor(**asked)
+        if options.start:
+            rows = _rows(options, options.start)
+            monitor.compare_with(rows.labels, rows, groups=_column(rows, monitor.by))
+    for file in options.files:
+        rows = _rows(options, file)
+        time, groups = _column(rows, options.time), _column(rows, monitor.by)
+        try:
+            monitor.update(rows.labels, rows, time, groups=groups, cluster=_column(rows, options.cluster))
+        except InputError as error:
+            raise InputError(f"{file}: {error}; nothing was added to {options.state}") from None
+    save_monitor(monitor, options.state)
+    table = monitor.frame()
+    units = [
+        f"{level} {name}".rstrip() + f": gap {gap:+.4f} ({low:+.4f} to {high:+.4f}) of {count:,} rows"
+        for level, name, gap, low, high, count in table[table["named"] | (table["level"] == "all")][
+            ["level", "name", "gap", "lower", "upper", "rows"]
+        ].itertuples(index=False)
+    ]
+    data: dict[str, Any] = {
+        "state": str(options.state),
+        "alarm": monitor.alarm,
+        "evidence": monitor.evidence,
+        "threshold": monitor.threshold,
+        "since": None if monitor.since is None else str(monitor.since),
+        "n_rows": monitor.n_rows,
+        "n_unlabelled": monitor.n_unlabelled,
+        "units": [
+            {name: _plain(value) for name, value in record.items()} for record in table.to_dict("records")
+        ],
+    }
+    return Outcome("\n".join([monitor.words(), "", *units]), data, int(monitor.alarm))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _rows(options: Namespace, file: str) -> Any:
+    return read_rows(Namespace(**{**vars(options), "file": file})).evaluation
+
+
+def _column(rows: Any, name: str | None) -> Any:
+    if name is None:
+        return None
+    columns = [] if rows.metadata is None else list(rows.metadata)
+    if name not in columns:
+        listed = ", ".join(map(str, columns[:10])) or "none"
+        raise InputError(f"there is no further column {name!r}; there are: {listed}")
+    return rows.metadata[name].to_numpy()
