@@ -56,12 +56,12 @@ SECTIONS = (
     (
         "watching",
         "Evidence over time",
-        "`calib.Monitor`: how often a stream whose scores are the truth ever raises an alarm, however often one "
-        "looks, beside a fixed-sample test of the mean of right minus confidence that is made again at every "
-        "look. Then, with 200 rows a week and a change after 13 weeks: weeks from the change to the alarm (13 "
-        "where there is none within 26), beside the first week in which that test, which knows the change and "
+        "`calib.Monitor`: how often a stream whose scores are the truth ever raises an alarm, however often "
+        "one looks, beside a fixed-sample test of the mean of right minus confidence that is made again at "
+        "every look. Then, with 200 rows a week and a change after 13 weeks: weeks from the change to the "
+        "alarm (13 if there is none), beside the first week in which that test, which knows the change and "
         "counts from it, rejects at 5 %.",
-        1.0,
+        0.5,
     ),
 )
 

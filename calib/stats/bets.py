@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,9 @@ CELLS = 5
 #: themselves (what another temperature does); and the shares of the stake.
 SHIFTS, CELL_SHIFTS, STRETCHES = (0.1, 0.25, 0.5, 1.0, 2.0), (0.4, 1.2), (-0.5, -0.2, 0.25, 1.0)
 SHARES = (0.6, 0.2, 0.2)
+
+#: A stretch moves log-odds by at most this.
+MOST_STRETCHED = 3.0
 
 #: The stake of a bet is divided over the rows from which it may begin: this share for the very first, the
 #: rest spread ever thinner over the others, half of it over this number of rows.
@@ -48,32 +51,34 @@ def _listed_bets() -> tuple[np.ndarray, ...]:
 _ADDED, _TIMES, _CELL, STAKE = _listed_bets()
 
 
-def log_factors(bet: int, scores: np.ndarray, outcomes: np.ndarray, lower: Any, upper: Any) -> np.ndarray:
-    """Return by what a bet multiplies its stake in each row, as a logarithm.
+def log_factors(scores: np.ndarray, outcomes: np.ndarray, lower: Any, upper: Any) -> Iterator[np.ndarray]:
+    """Yield by what each bet multiplies its stake in each row, (n,), as logarithms.
 
-    The bet takes the log-odds of the score to be moved. It pays the likelihood ratio of the moved probability
+    A bet takes the log-odds of the score to be moved. It pays the likelihood ratio of the moved probability
     to the nearest one that the null allows, whose mean is at most 1 if the null holds in the row.
 
     Parameters
     ----------
-    bet : int
-        Which of the bets.
     scores : (n,) float64 array
     outcomes : (n,) bool array
     lower, upper : float or (n,) array
         The null: the probability of the outcome is at least score + lower and at most score + upper.
     """
-    inside = np.clip(scores, LEAST, 1.0 - LEAST)
-    moved = np.clip(_ADDED[bet] + _TIMES[bet] * logit(inside), -3.0, 3.0)
-    if _CELL[bet] >= 0:
-        moved = np.where(cell_of(scores) == _CELL[bet], moved, 0.0)
-    nearest = np.where(
-        moved > 0.0, np.maximum(scores + upper, LEAST), np.minimum(scores + lower, 1.0 - LEAST)
-    )
-    possible = (nearest >= LEAST) & (nearest <= 1.0 - LEAST)
-    odds = logit(np.where(possible, nearest, 0.5)) * np.where(outcomes, -1.0, 1.0)
-    moved = np.where(outcomes, -moved, moved)
-    return np.where(possible, np.logaddexp(0.0, odds) - np.logaddexp(0.0, odds + moved), 0.0)
+    sign, cell = np.where(outcomes, -1.0, 1.0), cell_of(scores)
+    own = logit(np.clip(scores, LEAST, 1.0 - LEAST))
+    sides = []
+    for nearest in (np.maximum(scores + upper, LEAST), np.minimum(scores + lower, 1.0 - LEAST)):
+        possible = (nearest >= LEAST) & (nearest <= 1.0 - LEAST)
+        odds = sign * logit(np.where(possible, nearest, 0.5))
+        sides.append(np.stack([possible, odds, np.logaddexp(0.0, odds)]))
+    by_own = np.where(own > 0.0, *sides), np.where(own > 0.0, *sides[::-1])
+    for added, times, of_cell in zip(_ADDED.tolist(), _TIMES.tolist(), _CELL.tolist(), strict=True):
+        rows = slice(None) if of_cell < 0 else cell == of_cell
+        moved = sign[rows] * (added or np.clip(times * own[rows], -MOST_STRETCHED, MOST_STRETCHED))
+        possible, odds, before = (sides if added else by_own)[(added or times) < 0.0][:, rows]
+        factors = np.zeros(len(scores))
+        factors[rows] = possible * (before - np.logaddexp(0.0, odds + moved))
+        yield factors
 
 
 def cell_of(scores: np.ndarray) -> np.ndarray:

@@ -250,11 +250,10 @@ class Monitor(Result):
             bets = rows.bets(rows.block * len(of.names) + places[unit])
             n_keys = len(rows.blocks) * len(of.names)
             shape = (len(rows.blocks), len(of.names), -1)
-            allowed = self._allowed(level, names, unit, rows.scores)
+            lower, upper = self._allowed(level, names, unit, rows.scores)
             paid = np.empty((n_keys, len(STAKE)))
-            for bet in range(len(STAKE)):
-                each = bets.paid(log_factors(bet, rows.scores, rows.outcomes, *allowed))
-                paid[:, bet] = np.bincount(bets.key, each, n_keys)
+            for bet, each in enumerate(log_factors(rows.scores, rows.outcomes, lower, upper)):
+                paid[:, bet] = np.bincount(bets.key, bets.paid(each), n_keys)
             taken.append((of, bets.sums(rows.residuals, n_keys).reshape(shape), paid.reshape(shape)))
         for block, (earliest, latest, n_rows) in enumerate(rows.blocks):
             for of, sums, factors in taken:
