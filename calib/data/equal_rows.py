@@ -161,9 +161,9 @@ def overlap(rows: Any, fitted_on: Any) -> Overlap | None:
         known, share = np.sort(row_keys(origin)), 1.0
     else:
         known = np.asarray(getattr(origin, "keys", None) or (), dtype=np.uint64)
-        share = min(MAX_KEYS / max(origin.n_samples or 0, 1), 1.0)
-    if not len(known):
-        return None
+        if not len(known):
+            return None
+        share = min(MAX_KEYS / origin.n_samples, 1.0)
     keys = row_keys(rows)
     compared = keys if share == 1.0 else keys[keys <= known[-1]]
     hits = int(np.isin(compared, known).sum())
