@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import bdtr, betaincinv, expit, logit
 
+from calib.answers.fitted_rows import used_words
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
+from calib.data.equal_rows import Overlap
 from calib.data.predictions import BinaryPrediction
 from calib.data.validation import check_alpha, check_count
 from calib.evidence.binning import BinaryProblems
@@ -75,11 +77,14 @@ class DecisionRule(AcceptanceRule):
     reached : bool
         Whether some score is as large as the accuracy asked for, from where the search for a threshold goes
         down; True for other targets.
+    unpromised : str or None
+        Why nothing is promised although the rows would support it: they were used to fit the scores.
     """
 
     outcome: Outcome
     needed: int | None
     reached: bool
+    unpromised: str | None = None
 
     @property
     def coverage(self) -> float:
@@ -99,7 +104,9 @@ class DecisionRule(AcceptanceRule):
                 f" The mean cost is {done.cost:.4f} reviews per row on these rows, which the thresholds were "
                 "chosen on; on new rows it is larger on average. Leaving all to a person costs 1."
             )
-        if self.guarantee is not None:
+        if self.unpromised is not None:
+            words += f" Nothing is promised of new rows: {self.unpromised}. Choose the rule on other rows."
+        elif self.guarantee is not None:
             words += f" {self.guarantee}"
         elif not self.reached:
             words += (
@@ -136,6 +143,7 @@ def decide(
     by: Literal["class"] | None = None,
     alpha: float = 0.1,
     choices: int = 1,
+    overlap: Overlap | None = None,
 ) -> DecisionRule:
     """Choose which predictions may pass without a person.
 
@@ -161,10 +169,14 @@ def decide(
     choices : int, default 1
         Models or calibrators among which these rows are to choose: alpha is divided among them, so that the
         guarantees of all hold at once.
+    overlap : Overlap, optional
+        What `calib.data.equal_rows.overlap` found of the rows that the calibrator was fitted on.
 
     Returns
     -------
     DecisionRule
+        It promises nothing if rows were used to fit: if `overlap` says so, or if the scores are the means of
+        these rows' own outcomes.
 
     Raises
     ------
@@ -179,13 +191,15 @@ def decide(
     hypothesis "more than 1 - accuracy of what is accepted is wrong" is tested with the exact binomial tail of
     the wrong rows among the accepted ones, until it is not rejected. A start gets alpha / 4, and with
     `by="class"` a class alpha / L of it (Bonferroni). All thresholds that pass keep the target at once with
-    probability 1 - alpha; the lowest is taken. With `by="class"` each class keeps it.
+    probability 1 - alpha; the lowest is taken, but none below the lowest confidence of these rows: nothing is
+    known of rows below it. With `by="class"` each class keeps it.
 
     **Reviews.** The share of new rows below the k-th smallest of n confidences has a Beta(k, n - k + 1)
     distribution, or is smaller where confidences tie; its 1 - alpha quantile is promised.
 
     **Cost.** The smallest mean cost on these rows is not promised for others: see `DecisionRule.evaluate`.
-    If confidence is calibrated, the best threshold is 1 - 1 / cost.
+    If confidence is calibrated, the best threshold is 1 - 1 / cost. A class that is never predicted here is
+    left to a person.
 
     Examples
     --------
@@ -211,6 +225,8 @@ def decide(
     choose = {"accuracy": _for_accuracy, "reviews": _for_reviews, "cost": _for_cost}[target]
     thresholds, guarantee, needed = choose(problems, value, alpha, by)
     outcome = _outcome(problems, thresholds, value if target == "cost" else None)
+    unpromised = used_words(overlap, problems)
+    guarantee = guarantee if unpromised is None else None
     of_event = isinstance(scores, BinaryPrediction)
     chosen: dict[str, Any] = {"thresholds": thresholds, "by": by, "target": target, "value": value}
     chosen |= {"alpha": alpha, "guarantee": guarantee, "of_event": of_event}
@@ -218,7 +234,7 @@ def decide(
     if target == "accuracy":
         grid, starts = grid_of(value)
         reached = bool(problems.scores.max() >= grid[max(starts)])
-    return DecisionRule(**chosen, outcome=outcome, needed=needed, reached=reached)
+    return DecisionRule(**chosen, outcome=outcome, needed=needed, reached=reached, unpromised=unpromised)
 
 
 def _problems(y_true: Any, scores: Any, by: str | None) -> BinaryProblems:
@@ -281,7 +297,7 @@ def _for_accuracy(
         accepted, wrong = _counts(*problems.problem(index), grid)
         last = passed(accepted, wrong, 1.0 - accuracy, starts, level)
         if last >= 0:
-            thresholds[index] = grid[last]
+            thresholds[index] = max(grid[last], float(problems.problem(index)[0][0]))
         else:
             needed.append(_rows_needed(accepted, wrong, 1.0 - accuracy, starts, level, problems.n_samples))
     if np.isinf(thresholds).all():
@@ -358,12 +374,11 @@ def _for_cost(
     for index in range(problems.n_problems):
         confidence, right = problems.problem(index)
         if not len(confidence):
-            thresholds[index] = 1.0 - 1.0 / cost
             continue
         candidates = np.append(np.unique(confidence), np.inf)
         accepted, wrong = _counts(confidence, right, candidates)
         best = int(np.argmin(cost * wrong + (len(confidence) - accepted)))
-        thresholds[index] = candidates[best] if accepted[best] < len(confidence) else 0.0
+        thresholds[index] = candidates[best]
     return thresholds, None, None
 
 

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calib.answers.fitted_rows import used_rows
 from calib.answers.summary import SUMMARY_COLUMNS
 from calib.base.exceptions import InputError
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
+from calib.data.equal_rows import Overlap
 from calib.data.kinds import kind_of
 from calib.data.predictions import weights_of
 from calib.data.validation import as_groups
@@ -50,8 +52,8 @@ class Check:
     bound : str
         "max" or "min".
     answer : str
-        "kept" where the whole interval keeps the limit, "broken" where the whole interval breaks it, else
-        "undecided".
+        "kept" if the whole interval keeps the limit, "broken" if the whole interval breaks it, else
+        "undecided"; so is what would be kept by an error lower than chance allows.
     perfect_mean, perfect_q95, p_value : float or None
         The noise floor of a calibration error, where it was computed.
     sentence : str
@@ -135,6 +137,7 @@ def gate(
     sample_weight: Any = None,
     groups: Mapping[str, Any] | None = None,
     rule: AcceptanceRule | None = None,
+    overlap: Overlap | None = None,
     n_resamples: int = 1000,
     random_state: int | None = 0,
 ) -> GateResult:
@@ -161,13 +164,16 @@ def gate(
         probability 1 - level at most, for each metric.
     rule : AcceptanceRule, optional
         Rule that accepts predictions, of which `RULED` can be limited too.
+    overlap : Overlap, optional
+        What `calib.data.equal_rows.overlap` found of the rows that the calibrator was fitted on.
     n_resamples, random_state
         Redraws of the noise floor of calibration errors (0: no floor), and their seed.
 
     Raises
     ------
     InputError
-        If there is no limit, a name is unknown, or the scores do not give a metric.
+        If there is no limit, a name is unknown, the scores do not give a metric, or rows were used to fit the
+        scores: `overlap` says so, or the scores are the means of these rows' own outcomes.
 
     Examples
     --------
@@ -191,6 +197,8 @@ def gate(
     bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
     draws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
     weights = weights_of(scores, sample_weight)
+    if (used := used_rows(y_true, scores, weights, overlap)) is not None:
+        raise InputError(f"a gate needs rows that were not used to fit: {used}. Pass other rows")
     if groups is None:
         rows = _Rows(None, y_true, scores, weights)
         return GateResult(tuple(_check(rows, limit, level, bins, draws, rule) for limit in limits), strict)
@@ -262,9 +270,15 @@ def _checked(
     name, bound, limit = asked
     near, far, allowed = (lower, upper, limit) if bound == "max" else (-upper, -lower, -limit)
     answer = "kept" if far <= allowed else "broken" if near > allowed else "undecided"
+    too_low = floor is not None and floor.is_too_low
+    if too_low and answer == "kept":
+        answer = "undecided"
     where = "" if rows.group is None else f" for {rows.group} (n = {len(rows.y_true):,})"
     sentence = f"{title}{where} {'at most' if bound == 'max' else 'at least'} {limit:g} is {answer}: "
     sentence += f"measured {value:.4g}, {100 * level:.6g} % interval {lower:.4g} to {upper:.4g}"
+    words = "" if floor is None else f"; {floor.words}"
+    if too_low:
+        words += "; lower than chance allows: were these rows used for fitting?"
     return Check(
         metric=name,
         value=value,
@@ -277,7 +291,7 @@ def _checked(
         perfect_mean=None if floor is None else floor.mean,
         perfect_q95=None if floor is None else floor.quantile(0.95),
         p_value=None if floor is None else floor.p_value,
-        sentence=sentence if floor is None else f"{sentence}; {floor.words}",
+        sentence=sentence + words,
         group=rows.group,
         n_samples=len(rows.y_true),
     )

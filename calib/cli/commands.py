@@ -46,6 +46,7 @@ from calib.cli.input import (
 )
 from calib.cli.light import serve
 from calib.cli.streams import deliver, is_piped, progress_line
+from calib.data.equal_rows import overlap
 from calib.data.kinds import check_equal_rows, kind_of, lacks, without_weights
 from calib.data.notions import TOP_NOTIONS
 from calib.data.predictions import Announcement, in_common_classes, weight_words
@@ -69,8 +70,8 @@ def metrics(options: Namespace) -> Outcome:
     if options.calibrator:
         calibrator, rows = calibrator_for(options.calibrator, rows, notes)
         sources = {BASE: rows, name_of(calibrator): calibrator}
-        if calibrator.fitted_on_.fingerprint == rows.fingerprint:
-            notes.append("warning: these are the rows the calibrator was fitted on; assess it on other rows")
+        if (used := overlap(rows, calibrator)) is not None:
+            notes.append(f"warning: {used.words}; assess the calibrator on other rows")
     methods = [_Assessed(name, rows, source, options.bins) for name, source in sources.items()]
     floors = [_floors(rows, method.scores, options, method.strategy) for method in methods]
     tests = [_binless(rows, method.scores, options) for method in methods]
@@ -289,10 +290,10 @@ def gate(options: Namespace) -> Outcome:
     rows = rows_to_assess(options)
     scores: Any = rows
     strategy: Strategy = "uniform"
-    rule = None
+    rule = used = None
     if options.calibrator:
         calibrator, rows = calibrator_for(options.calibrator, rows, [])
-        rule = getattr(calibrator, "rule_", None)
+        rule, used = getattr(calibrator, "rule_", None), overlap(rows, calibrator)
         scores, strategy = calibrated_scores(calibrator, rows), assessment_strategy(calibrator)
     groups = _groups_of(rows, scores, options) if options.by else None
     result = compare_with_limits(
@@ -307,6 +308,7 @@ def gate(options: Namespace) -> Outcome:
         strategy=strategy,
         sample_weight=rows.sample_weight,
         rule=rule,
+        overlap=used,
         n_resamples=options.resamples,
         random_state=options.seed,
     )
@@ -366,8 +368,10 @@ def decide(options: Namespace) -> Outcome:
     scores: Any = rows
     if options.output and not options.calibrator:
         raise InputError("--output writes a calibrator file with the rule in it; add --calibrator CAL.JSON")
+    used = None
     if options.calibrator:
         calibrator, rows = calibrator_for(options.calibrator, rows, [])
+        used = overlap(rows, calibrator)
         scores = calibrated_scores(calibrator, rows)
     rule = choose_rule(
         rows.labels,
@@ -377,6 +381,7 @@ def decide(options: Namespace) -> Outcome:
         cost=options.cost,
         by=options.by,
         alpha=options.alpha,
+        overlap=used,
     )
     table = rule.frame()
     names = ["all classes"] if rule.by is None else [rows.class_names[code] for code in table["label"]]

@@ -45,12 +45,12 @@ class CalibrationReport(Result):
 
     @cached_property
     def sentence(self) -> str:
-        """In which direction the confidence is off, where, and for which classes."""
+        """How the confidence is off, where and for which classes, and what was fitted on these rows."""
         rows = self.about.evaluation
         if lacks(self.about.kind, "tests without bins") is not None:
-            return f"{rows.n_samples:,} rows of {self.about.kind.title}."
+            return " ".join([f"{rows.n_samples:,} rows of {self.about.kind.title}.", *self.about.used_to_fit])
         found = conclude(rows.labels, rows, n_bins=self.about.n_bins, sample_weight=self.about.weights)
-        return found.words(rows.class_names)
+        return " ".join([found.words(rows.class_names), *self.about.used_to_fit])
 
     def frame(self) -> pd.DataFrame:
         """Return the numbers of every method: a row each."""
@@ -107,7 +107,7 @@ def report(
     scores : (n, L) or (n,) array_like, or predictions of any kind
         Scores in [0, 1], as for `calib.ece`.
     calibrators : fitted calibrator, or mapping of str to fitted calibrator, optional
-        What to compare with the base model; none may have been fitted on these rows.
+        What to compare with the base model. The report says which of them were fitted on these rows.
     calibration : predictions of the same kind, optional
         Rows that the calibrators were fitted on.
     sample_weight : (n,) array_like, optional

@@ -19,6 +19,7 @@ import pandas as pd
 import calib.diagrams as diagrams
 from calib.answers.calibrated import assessment_strategy, calibrated_scores, vector_losses
 from calib.answers.conclusion import conclude
+from calib.answers.fitted_rows import used_rows
 from calib.answers.guarantee_cards import GuaranteeCard, guarantee_card
 from calib.answers.leaderboard import HOW_RANKED, Entry, Leaderboard
 from calib.answers.summary import (
@@ -33,6 +34,7 @@ from calib.answers.summary import (
 from calib.base.version import __version__
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.multiclass import MulticlassToBinary, of_one_score
+from calib.data.equal_rows import overlap
 from calib.data.kinds import Kind, kind_of, lacks, notions_of, without_weights
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import TopLabelPrediction, weight_words
@@ -124,6 +126,19 @@ class ReportInput:
             assessed[name] = scores, assessment_strategy(calibrator)
         return assessed
 
+    @cached_property
+    def used_to_fit(self) -> list[str]:
+        """Which methods were fitted on evaluation rows, a sentence each."""
+        rows, said = self.evaluation, []
+        for name, (scores, _) in self.scores.items():
+            seen = None if name == BASE else overlap(rows, self.calibrators[name])
+            if seen is None and name != BASE and self.calibration is not None:
+                seen = overlap(rows, self.calibration)
+            words = used_rows(rows.labels, scores, self.weights, seen)
+            if words is not None:
+                said.append(f"{name}: {words}. Its numbers here promise nothing for new rows.")
+        return said
+
     @property
     def weights(self) -> Any:
         """Weights of the evaluation rows, None where they count alike."""
@@ -183,6 +198,7 @@ def report_html(about: ReportInput) -> str:
     top = [f"<h1>{text(about.title)}</h1>"]
     if about.simulated:
         top.append(paragraph('<span class="simulated">Simulated data</span>'))
+    top += [paragraph(text(words)) for words in about.used_to_fit]
     top.append(paragraph("Calibration report, after Gupta &amp; Ramdas (ICLR 2022)", "faint"))
     body = "\n".join(
         [*top, f"<nav>{links}</nav>"]

@@ -20,6 +20,7 @@ from calib.answers.calibrated import vector_losses
 from calib.answers.change import Change, change
 from calib.answers.decision_curves import ActionCounts, action_counts
 from calib.calibrators.canonical import SimplexScheme
+from calib.data.equal_rows import overlap
 from calib.data.kinds import kind_of
 from calib.data.notions import Notion
 from calib.diagrams.refits import binned_sweeps
@@ -37,7 +38,7 @@ from calib.stats.intervals import interval_needs_rows, measure_interval
 from calib.stats.measures import MEASURES, Measure
 from pages.shared.isolation import computing
 from pages.shared.kept import kept
-from pages.shared.session import BASE, Dataset, Method, class_wise, methods
+from pages.shared.session import BASE, Dataset, Method, class_wise, dataset, methods
 from pages.shared.work import compute
 
 #: Redraws for the curve of a perfect model: its shares are averages, which 200 redraws give to within 1 %.
@@ -512,6 +513,8 @@ def decision(
     """Return the rule chosen on one half of the evaluation rows, and what it does to the other half."""
     choose, check = (_half(method, rows) for rows in halves(methods()[BASE].scores))
     target_value: dict[str, Any] = {target: value}
+    if method.calibrator is not None and dataset().calibration is not None:
+        target_value["overlap"] = overlap(methods()[BASE].scores, dataset().calibration)
     rule = calib.decide(*choose, by=by, alpha=alpha, choices=choices, **target_value)
     return rule, rule.evaluate(*check)
 

@@ -146,7 +146,7 @@ def test_one_set_is_divided_with_the_seed(capsys, table, tmp_path):
     assert (whole["n_calibration"], whole["methods"]) == (400, [])
     assert load(tmp_path / "c.json").class_names_ == NAMES
     main(["metrics", str(table), "--calibrator", str(tmp_path / "c.json")])
-    assert "these are the rows the calibrator was fitted on" in capsys.readouterr().out
+    assert "warning: all 400 rows were used to fit" in capsys.readouterr().out
 
 
 def test_rows_left_by_fit_can_be_assessed_again(capsys, table, reference, tmp_path):

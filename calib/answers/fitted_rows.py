@@ -1,0 +1,83 @@
+"""Whether rows that are to assess scores were used to fit them: nothing can be promised on such rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from calib.data.equal_rows import Overlap
+from calib.data.predictions import MultilabelPrediction, weights_of
+from calib.evidence.binning import BinaryProblems
+from calib.evidence.rows import as_problems
+
+#: Chance that scores which were not fitted to these rows are taken for such.
+CHANCE = 1e-3
+#: Exponents of Chernoff's bound that are tried.
+EXPONENTS = np.linspace(0.0, 25.0, 51)
+#: An outcome sum and a score times its rows agree if they differ by less than this share of the rows.
+EXACT = 1e-9
+
+
+def used_words(overlap: Overlap | None, problems: BinaryProblems | None) -> str | None:
+    """Say why these rows were used to fit the scores, or return None if nothing shows that.
+
+    Parameters
+    ----------
+    overlap : Overlap or None
+        Rows that the calibrator is known to be fitted on, see `calib.data.equal_rows.overlap`.
+    problems : BinaryProblems or None
+        Scores and outcomes of the rows.
+    """
+    if overlap is not None:
+        return overlap.words
+    if problems is not None and equals_its_outcomes(problems):
+        return (
+            "the scores are the shares of right rows of these very rows, so these rows were used to fit: the "
+            "error is 0 in every bin of the fit"
+        )
+    return None
+
+
+def used_rows(y_true: Any, scores: Any, weights: Any, overlap: Overlap | None) -> str | None:
+    """Return `used_words` of labels and scores; weighted and multilabel scores show nothing themselves."""
+    of_many = isinstance(scores, MultilabelPrediction)
+    weighted = weights_of(scores, weights) is not None
+    problems = None if of_many or weighted else as_problems(y_true, scores, "confidence")
+    return used_words(overlap, problems)
+
+
+def equals_its_outcomes(problems: BinaryProblems) -> bool:
+    """Whether scores are the means of their rows' outcomes, as a binned or isotonic fit to them leaves them.
+
+    Rows of equal scores strictly between 0 and 1 are a cell. A cell of n rows with score s has n s right rows
+    with a binomial chance, which is 0 if n s is no whole number. Scores were fitted to these rows if at least
+    half of the rows in cells agree, and chance lets that many cells agree with probability below `CHANCE`
+    (Chernoff's bound for a sum of independent events, at its best exponent on a grid).
+    """
+    cells = [_cells(*problems.problem(index)) for index in range(problems.n_problems)]
+    score, rows, right = (np.concatenate(column) for column in zip(*cells, strict=True))
+    whole = np.rint(rows * score)
+    possible = np.abs(rows * score - whole) <= EXACT * rows
+    exact = possible & (right == whole)
+    if not exact.any() or 2 * rows[exact].sum() < rows.sum():
+        return False
+    score, rows, whole = score[possible], rows[possible], whole[possible]
+    chance = np.exp(log_binomial(rows, whole) + whole * np.log(score) + (rows - whole) * np.log1p(-score))
+    bounds = [np.log1p(chance * np.expm1(power)).sum() - power * exact.sum() for power in EXPONENTS]
+    return bool(min(bounds) < np.log(CHANCE))
+
+
+def _cells(scores: np.ndarray, outcomes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return score, rows and right rows of each cell, from ascending scores."""
+    starts = np.flatnonzero(np.diff(scores, prepend=-1.0))
+    score, rows = scores[starts].astype(np.float64), np.diff(starts, append=len(scores))
+    right = np.add.reduceat(outcomes, starts, dtype=np.int64) if len(starts) else rows
+    kept = (rows > 1) & (score > 0.0) & (score < 1.0)
+    return score[kept], rows[kept], right[kept]
+
+
+def log_binomial(n: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """Return the logarithm of n over k."""
+    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
