@@ -122,7 +122,9 @@ class FirstPage:
 
 def protection(first: str) -> list[Middleware]:
     """Return what stands between the network and Streamlit; `first` is the name of the first page."""
-    return [Middleware(Protection), Middleware(FirstPage, name=first)]
+    from pages.shared.door import Door  # and with it most of calib, which `streamlit` need not import first
+
+    return [Middleware(Protection), Middleware(FirstPage, name=first), Middleware(Door)]
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -65,19 +65,23 @@ class Visitor:
         self.web.get(f"{url}/_stcore/health", timeout=PATIENCE)
         self.token = self.web.cookies.get("_streamlit_xsrf", "")
         cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.web.cookies)
-        self.socket = connect(
-            url.replace("http", "ws", 1) + "/_stcore/stream",
-            subprotocols=["streamlit", self.token or "none"],
-            additional_headers={"Cookie": cookies},
-            max_size=None,
-            compression=None,
+        self.leaving = ExitStack()
+        self.socket = self.leaving.enter_context(
+            connect(
+                url.replace("http", "ws", 1) + "/_stcore/stream",
+                subprotocols=["streamlit", self.token or "none"],
+                additional_headers={"Cookie": cookies},
+                max_size=None,
+                compression=None,
+            )
         )
         self.session, self.elements = "", list[tuple[str, Any, str]]()
         self.run()
 
     def close(self) -> None:
         """Leave, as by closing the tab."""
-        self.socket.close()
+        self.leaving.close()
+        self.web.close()
 
     def run(self, *changes: WidgetState, fragment: str = "") -> None:
         """Run the page once with the widgets as set so far, and collect what it shows."""
@@ -146,6 +150,16 @@ class Visitor:
     def upload(self, label: str, name: str, content: bytes) -> None:
         """Upload a file and let the page read it."""
         uploader, fragment = self.named("file_uploader", label)[0]
+        urls = self.address(name)
+        self.put(urls.upload_url, content, name).raise_for_status()
+        change = WidgetState(id=uploader.id)
+        entry = change.file_uploader_state_value.uploaded_file_info.add()
+        entry.name, entry.size, entry.file_id = name, len(content), urls.file_id
+        entry.file_urls.CopyFrom(urls)
+        self.run(change, fragment=fragment)
+
+    def address(self, name: str = "file") -> Any:
+        """Ask for the address of an upload."""
         message = BackMsg()
         request = message.file_urls_request
         request.request_id, request.session_id = "1", self.session
@@ -154,17 +168,16 @@ class Visitor:
         while (answer := self.receive()).WhichOneof("type") != "file_urls_response":
             pass
         (urls,) = answer.file_urls_response.file_urls
-        self.web.put(
-            self.url + urls.upload_url,
+        return urls
+
+    def put(self, address: str, content: Any, name: str = "file") -> requests.Response:
+        """Send a file to an address of an upload."""
+        return self.web.put(
+            self.url + address,
             files={name: (name, content)},
             headers={"X-Xsrftoken": self.token},
             timeout=PATIENCE,
-        ).raise_for_status()
-        change = WidgetState(id=uploader.id)
-        entry = change.file_uploader_state_value.uploaded_file_info.add()
-        entry.name, entry.size, entry.file_id = name, len(content), urls.file_id
-        entry.file_urls.CopyFrom(urls)
-        self.run(change, fragment=fragment)
+        )
 
     def downloads(self) -> list[tuple[str, int, int]]:
         """Fetch every file on offer; label, status and size of each."""

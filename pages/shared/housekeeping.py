@@ -13,6 +13,7 @@ import pyarrow as pa
 import streamlit as st
 from streamlit import runtime
 
+from pages.shared.door import forget_ended
 from pages.shared.isolation import computing, reader
 
 #: Seconds between two rounds.
@@ -42,6 +43,7 @@ def _rounds(server: Any) -> None:
             searches = gc.get_stats()[0]["collections"]
         try:
             loop.call_soon_threadsafe(sweep, server._session_mgr._session_storage)
+            loop.call_soon_threadsafe(forget_ended)
         except RuntimeError:  # the server has stopped
             return
         if server._session_mgr.num_active_sessions():
@@ -52,13 +54,17 @@ def _rounds(server: Any) -> None:
 
 
 def sweep(storage: Any) -> None:
-    """Drop disconnected sessions whose time to come back is over; on the thread of the server's loop.
+    """End disconnected sessions whose time to come back is over; on the thread of the server's loop.
 
-    Streamlit drops them when the next session connects or leaves. It has no public way to do it earlier.
+    Streamlit drops them when the next session connects or leaves, and lets the last of them live on where
+    something refers to it. It has no public way to do it earlier.
     """
-    before = len(storage._cache._data)
-    storage._cache.expire()
-    if len(storage._cache._data) < before:
+    ended = [info for _, info in storage._cache.expire()]
+    for info in ended:
+        info.session.shutdown()
+        info.session.session_state.clear()
+    if ended:
+        del ended, info
         gc.collect()  # a session and its state refer to each other
 
 

@@ -55,19 +55,35 @@ def check(new: Sequence[Any], mine: Sequence[Any], advice: str) -> None:
     """
     for one in new:
         _held.add(one)
-    held = (
-        ("CALIB_SESSION_MB", "what this session holds", n_bytes([*new, *mine]) + uploaded()),
-        ("CALIB_SERVER_MB", "what all sessions hold", n_bytes(list(_held)) + uploaded_by_all()),
-    )
-    for variable, whose, size in held:
+    why = exceeded(n_bytes([*new, *mine]) + uploaded(), n_bytes(list(_held)) + uploaded_by_all())
+    if why:
+        for one in new:
+            _held.discard(one)
+        raise InputError(f"with this, {why}; {advice}, or upload a sample of the rows")
+
+
+def exceeded(mine: float, of_all: float) -> str:
+    """Return which limit these bytes of a session, and of all sessions, exceed; "" if none.
+
+    Where all hold too much, a session that holds less than its share goes on: others cannot lock it out.
+    """
+    share = limit("CALIB_SERVER_MB") / max(n_sessions(), 1)
+    for variable, whose, size in (
+        ("CALIB_SESSION_MB", "what this session holds", mine),
+        ("CALIB_SERVER_MB", "what all sessions hold", of_all if mine / 1e6 > share else 0.0),
+    ):
         if size / 1e6 > limit(variable):
-            for one in new:
-                _held.discard(one)
-            raise InputError(
-                f"with this, {whose} would take {size / 1e6:,.0f} MB of memory, more than the "
-                f"{limit(variable):,.0f} MB that this server allows ({variable}); {advice}, or upload a "
-                "sample of the rows"
+            return (
+                f"{whose} would take {size / 1e6:,.0f} MB of memory, more than the {limit(variable):,.0f} MB "
+                f"that this server allows ({variable})"
             )
+    return ""
+
+
+def n_sessions() -> int:
+    """Return how many sessions are connected."""
+    server = runtime.get_instance() if runtime.exists() else None
+    return server._session_mgr.num_active_sessions() if type(server) is runtime.Runtime else 1
 
 
 def uploaded() -> int:

@@ -91,7 +91,9 @@ def _seconds_to_fit(
 
 def _seconds_to_recommend(rows: Announcement, labels: Any, **options: Any) -> float:
     """Estimate the time of `recommend`: the whole catalogue, or a few methods."""
-    return MINUTES if options.get("methods") is None else SEARCHES * rows.n_bytes / 1e6
+    if options.get("methods") is None:
+        return MINUTES
+    return 0.1 + len(options["methods"]) * (1e-6 * rows.n_samples + 1e-7 * rows.n_scores)
 
 
 def _seconds_to_compare(labels: Any, scores: Any, *arguments: Any, **options: Any) -> float:

@@ -1,0 +1,269 @@
+"""Hostile visitors at the door of the app: what they are refused, and what others wait for meanwhile.
+
+    python -m benchmarks.load.door [uploads] [stalled] [project] [slow] [last] [login]
+
+All by default, each with a server of its own on 127.0.0.1. Prints what was seen; exits with 1 if something
+was let in, or others had to wait. Files have at most 300 MB; the longest wait is for sessions to end.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+import requests
+
+from benchmarks.load.visitor import Visitor, resident, served
+
+CSV = b"cat,dog,label\n" + b"0.75,0.25,cat\n0.25,0.75,dog\n" * 100
+#: Limits of the server, in MB, and the size of hostile uploads.
+LIMITS = {"CALIB_SESSION_MB": "100", "CALIB_SERVER_MB": "250"}
+LARGE = 300_000_000
+#: Megabytes that a server may hold more than before, and seconds that others may wait.
+MORE, WAIT = 100.0, 5.0
+#: Seconds after which an upload that brings nothing is ended, and after which ended sessions are gone.
+STALLED, GONE = 30.0, 60.0
+
+faults: list[str] = []
+
+
+def expect(right: bool, words: str) -> None:
+    """Print what was seen, and note it if it is wrong."""
+    print(("   " if right else "!! ") + words, flush=True)
+    if not right:
+        faults.append(words)
+
+
+def waited(url: str, content: bytes = CSV) -> float:
+    """Seconds in which another visitor uploads a small file and puts it to use."""
+    begin = time.perf_counter()
+    visitor = Visitor(url, "data")
+    visitor.use("small.csv", content)
+    texts = [one.body for kind, one, _ in visitor.elements if kind == "markdown"]
+    visitor.close()
+    if not any("small.csv" in text for text in texts):
+        raise AssertionError("the file is not in use")
+    return time.perf_counter() - begin
+
+
+def uploads() -> None:
+    """Upload files that are too large, and that no field asked for, beside the file of another visitor."""
+    with served(**LIMITS) as (url, pid):
+        hostile = Visitor(url, "data")
+        time.sleep(8)  # the server loads what its pages need
+        before = resident(pid)
+        for _ in range(4):
+            status = try_to_put(hostile, hostile.address().upload_url, bytes(LARGE))
+            expect(status in (413, 0), f"300 MB where 100 are allowed: {status or 'cut'}")
+        own = hostile.address().upload_url
+        expect(try_to_put(hostile, own, bytes(90_000_000)) == 204, "90 MB come in")
+        expect(
+            try_to_put(hostile, hostile.address().upload_url, bytes(20_000_000)) == 413, "20 MB more do not"
+        )
+        made_up = own.rsplit("/", 1)[0] + "/00000000-0000-0000-0000-000000000000"
+        expect(try_to_put(hostile, made_up, CSV) == 403, "a file that nobody asked for: refused")
+        expect(try_to_put(hostile, own, CSV) == 403, "an address that was used: refused")
+        elsewhere = Visitor(url, "glossary")
+        expect(
+            try_to_put(elsewhere, elsewhere.address().upload_url, CSV) == 403,
+            "a page without fields: refused",
+        )
+        expect(resident(pid) - before < 90 + MORE, f"the server holds {resident(pid) - before:.0f} MB more")
+        others = [Visitor(url, "data") for _ in range(2)]
+        for other in others:
+            try_to_put(other, other.address().upload_url, bytes(90_000_000))
+        seconds = waited(url)
+        expect(seconds < WAIT, f"beside 270 MB of hostile uploads, 3 kB are in use after {seconds:.1f} s")
+
+
+def try_to_put(visitor: Visitor, address: str, content: bytes) -> int:
+    """Return the status of an upload; 0 if the connection was cut."""
+    try:
+        return visitor.put(address, content).status_code
+    except requests.ConnectionError:
+        return 0
+
+
+def stalled() -> None:
+    """Stop uploads in the middle: the server ends them, and keeps nothing of them."""
+    with served(CALIB_SESSION_MB="1000", CALIB_SERVER_MB="2500") as (url, pid):
+        visitor = Visitor(url, "data")
+        lines = []
+        for _ in range(6):
+            line = http.client.HTTPConnection(urlsplit(url).netloc, timeout=2 * STALLED)
+            line.putrequest("PUT", visitor.address().upload_url)
+            cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in visitor.web.cookies)
+            for name, value in (
+                ("Cookie", cookies),
+                ("X-Xsrftoken", visitor.token),
+                ("Content-Type", "multipart/form-data; boundary=x"),
+                ("Content-Length", "150000000"),
+            ):
+                line.putheader(name, value)
+            line.endheaders()
+            head = b'--x\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n'
+            line.send(head + bytes(50_000_000))
+            lines.append(line)
+        expect(temporary(pid) > 0, f"{temporary(pid)} temporary files of stalled uploads")
+        begin = time.monotonic()
+        visitor.close()
+        statuses = [line.getresponse().status for line in lines]
+        seconds = time.monotonic() - begin
+        expect(statuses == [408] * 6 and seconds < STALLED + 5, f"answers after {seconds:.0f} s: {statuses}")
+        time.sleep(11)  # the server looks for what is left every 10 s
+        expect(temporary(pid) == 0, f"{temporary(pid)} temporary files left")
+
+
+def temporary(pid: int) -> int:
+    """How many files without a name a process has open (Linux)."""
+    folder = Path(f"/proc/{pid}/fd")
+    names = [os.readlink(folder / name) for name in os.listdir(folder) if (folder / name).is_symlink()]
+    return sum(name.endswith(" (deleted)") and "/memfd:" not in name for name in names)
+
+
+def project() -> None:
+    """Open a project file of 60 kB with 20 million objects under a key that no calib writes."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("project.json", '{"format": "calib-project", "x": [' + "{}," * 20_000_000 + "{}]}")
+    with served() as (url, pid):
+        others = Visitor(url, "data")
+        time.sleep(8)
+        before, slowest = resident(pid), [0.0]
+        stop = threading.Event()
+
+        def ask() -> None:
+            while not stop.is_set():
+                begin = time.perf_counter()
+                requests.get(f"{url}/_stcore/health", timeout=60).raise_for_status()
+                slowest[0] = max(slowest[0], time.perf_counter() - begin)
+                time.sleep(0.02)
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        visitors = [Visitor(url, "data") for _ in range(3)]
+        for visitor in visitors:
+            visitor.upload("Predictions", "one.calib", file.getvalue())
+        stop.set()
+        thread.join()
+        more = resident(pid) - before
+        expect(more < MORE, f"three projects of {len(file.getvalue()) / 1e3:.0f} kB: {more:.0f} MB more")
+        expect(slowest[0] < 1.0, f"others waited {slowest[0]:.2f} s at most")
+        shown = [one.body for kind, one, _ in visitors[0].elements if kind == "alert"]
+        expect(
+            any("Not opened" in text for text in shown), f"the page says: {shown[0][:100] if shown else ''}"
+        )
+        others.close()
+
+
+def slow() -> None:
+    """Read files that once took quadratic time beside the small file of another visitor."""
+    twice = "".join(f'"{i}":0,' for i in range(20_000))
+    files = {
+        "names.json": ("[{" + twice + '"19999":1}]').encode(),
+        "blanks.csv": b'cat,dog,label\n0.5,0.5,"a' + b" " * 200_000 + b'b\nc"\n',
+        "ranked.json": json.dumps(
+            [{"scores": {f"k{i}": 1.0}, "label": f"k{i}"} for i in range(20_000)]
+        ).encode(),
+    }
+    with served() as (url, _):
+        waited(url)  # the reader starts
+        hostile = [Visitor(url, "data") for _ in files]
+        begin = time.perf_counter()
+        threads = [
+            threading.Thread(target=visitor.upload, args=("Predictions", name, content))
+            for visitor, (name, content) in zip(hostile, files.items(), strict=True)
+        ]
+        for thread in threads:
+            thread.start()
+        seconds = waited(url)
+        for thread in threads:
+            thread.join()
+        expect(seconds < WAIT, f"beside {', '.join(files)}, 3 kB are in use after {seconds:.1f} s")
+        expect(
+            time.perf_counter() - begin < 4 * WAIT,
+            f"all are answered after {time.perf_counter() - begin:.1f} s",
+        )
+
+
+def last() -> None:
+    """Let three sessions of 80 MB leave: what the server holds after the last, and its downloads."""
+    random = np.random.default_rng(0)
+    proba = random.random((20_000, 1_000), dtype=np.float32)
+    proba /= proba.sum(axis=1, keepdims=True)
+    with served() as (url, pid):
+        time.sleep(8)
+        before = resident(pid)
+        visitors, addresses = [], []
+        for number in range(3):
+            file = io.BytesIO()
+            np.savez(file, proba=proba, labels=random.integers(1_000, size=len(proba)))
+            visitor = Visitor(url, "data")
+            visitor.use(f"{number}.npz", file.getvalue())
+            for page in ("overview", "reliability"):
+                visitor.look_at(page)
+            visitor.open("Save")
+            visitor.press("Figure (HTML)")
+            addresses += [button.url for button, _ in visitor.named("download_button") if button.url]
+            visitors.append(visitor)
+        held = resident(pid)
+        for visitor in visitors:
+            visitor.close()
+        time.sleep(GONE + 60)
+        now = resident(pid)
+        expect(
+            now < before + MORE,
+            f"{before:.0f} MB at the start, {held:.0f} held, {now:.0f} after the last left",
+        )
+        statuses = {requests.get(url + address, timeout=60).status_code for address in addresses}
+        expect(statuses == {404}, f"{len(addresses)} downloads of sessions that left: {statuses}")
+
+
+def login() -> None:
+    """Ask for what is a user's own without being logged in."""
+    with tempfile.TemporaryDirectory() as folder:
+        secrets = Path(folder) / "secrets.toml"
+        secrets.write_text(
+            '[auth]\nredirect_uri = "http://127.0.0.1/oauth2callback"\ncookie_secret = "secret"\n'
+            'client_id = "x"\nclient_secret = "x"\n'
+            'server_metadata_url = "http://127.0.0.1:9/.well-known/openid-configuration"\n'
+        )
+        with served(f"--secrets.files={secrets}") as (url, _):
+            visitor = Visitor(url, "data")
+            expect(bool(visitor.named("button", "Log in")), "the page asks for a login")
+            put = try_to_put(visitor, visitor.address().upload_url, CSV)
+            metrics = requests.get(f"{url}/_stcore/metrics", timeout=60).status_code
+            media = requests.get(f"{url}/media/x.html", timeout=60).status_code
+            expect(
+                (put, metrics, media) == (403, 403, 403), f"upload {put}, metrics {metrics}, media {media}"
+            )
+            health = requests.get(f"{url}/_stcore/health", timeout=60).status_code
+            expect(health == 200, f"health {health}")
+
+
+DRIVERS: dict[str, Callable[[], None]] = {
+    one.__name__: one for one in (uploads, stalled, project, slow, last, login)
+}
+
+
+def main() -> int:
+    for name in sys.argv[1:] or DRIVERS:
+        print(f"{name}: {(DRIVERS[name].__doc__ or '').splitlines()[0]}", flush=True)
+        DRIVERS[name]()
+    print(f"{len(faults)} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

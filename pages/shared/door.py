@@ -1,0 +1,172 @@
+"""The door of the server: which uploads come in, and who may ask for files where a login is set up."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import re
+import time
+from collections import Counter, deque
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit import runtime
+
+from pages.shared import limits
+from pages.shared.login import may_ask
+
+#: Address of an upload: its session and its file.
+UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)$")
+#: What is a user's own, where there is a login.
+OWN = re.compile(r"/(_stcore/upload_file|_stcore/metrics|media)(/|$)")
+#: Seconds within which an upload brings at least so many bytes.
+PATIENCE, ENOUGH = 30.0, 1 << 14
+#: Addresses that a session may ask for and not use yet.
+MOST_ADDRESSES = 20
+#: What to answer if the system refuses.
+NO_ROOM = {
+    errno.ENOSPC: "The server has no room for this upload: its temporary folder is full. Try again later.",
+    errno.EMFILE: "The server has too many files open for this upload. Try again later.",
+}
+LOG = logging.getLogger("calib.app")
+
+
+class Stalled(Exception):
+    """An upload that brings too little."""
+
+
+class Refused(Exception):
+    """An upload that may not come in: status and sentence."""
+
+
+class Door:
+    """Let in uploads that a field of their session asked for, that there is room for, and that go on."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self.addresses: dict[str, deque[str]] = {}
+        self.coming: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            self._watch_addresses()
+            await self.app(scope, receive, send)
+        elif OWN.search(scope["path"]) and scope["method"] != "OPTIONS" and not may_ask(Request(scope)):
+            await PlainTextResponse("Log in first.", 403)(scope, receive, send)
+        elif scope["method"] == "PUT" and (found := UPLOAD.search(scope["path"])):
+            await self._take(found[1], found[2], scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    def _watch_addresses(self) -> None:
+        """Note the addresses of uploads that sessions are given from now on; Streamlit has no hook for it."""
+        manager: Any = runtime.get_instance().uploaded_file_mgr
+        if hasattr(manager, "door"):
+            return
+        give = manager.get_upload_urls
+
+        def noted(session: str, names: Any) -> Any:
+            infos = give(session, names[:MOST_ADDRESSES])
+            self.addresses.setdefault(session, deque(maxlen=MOST_ADDRESSES)).extend(
+                info.file_id for info in infos
+            )
+            return infos
+
+        manager.door, manager.get_upload_urls = self, noted
+
+    async def _take(self, session: str, file: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let an upload in, or refuse it in a sentence."""
+        size, begun, seen, since = 0, False, 0, time.monotonic()
+
+        async def in_time() -> Message:
+            nonlocal seen, since
+            try:
+                message = await asyncio.wait_for(receive(), max(since + PATIENCE - time.monotonic(), 0.0))
+            except TimeoutError:
+                raise Stalled from None
+            seen += len(message.get("body", b""))
+            if seen >= ENOUGH:
+                seen, since = 0, time.monotonic()
+            return message
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            size = self._admit(session, file, Headers(scope=scope).get("content-length", ""))
+            await self.app(scope, in_time, noted)
+            return
+        except Refused as refused:
+            status, words = refused.args
+        except Stalled:
+            status, words = 408, f"The upload was ended: it brought nothing for {PATIENCE:.0f} seconds."
+        except ClientDisconnect:
+            LOG.info("upload cut bytes=%d", size)
+            return
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            status, words = 507, NO_ROOM[error.errno]
+        finally:
+            self.coming[session] -= size
+            self.coming += Counter()  # without those of nothing
+        if not begun:
+            await PlainTextResponse(words, status, {"Connection": "close"})(scope, receive, send)
+
+    def _admit(self, session: str, file: str, length: str) -> int:
+        """Count an upload that comes in; return its announced length.
+
+        Raises
+        ------
+        Refused
+            If no field of the session asked for it, or there is no room for it.
+        """
+        if not length.isdecimal():
+            raise Refused(411, "An upload must say how long it is.")
+        given = self.addresses.get(session, ())
+        if file not in given or not has_field(session):
+            raise Refused(403, "No field of this session asked for this file.")
+        manager: Any = runtime.get_instance().uploaded_file_mgr
+        stored = {
+            name: sum(len(one.data) for one in list(files.values()))
+            for name, files in list(manager.file_storage.items())
+        }
+        mine = stored.get(session, 0) + self.coming[session] + int(length)
+        all_of_them = sum(stored.values()) + sum(self.coming.values()) + int(length)
+        if why := limits.exceeded(mine, all_of_them):
+            raise Refused(413, f"With this file, {why}.")
+        given.remove(file)
+        self.coming[session] += int(length)
+        return int(length)
+
+
+def has_field(session: str) -> bool:
+    """Return whether the page that a session shows has a field for files."""
+    info = runtime.get_instance()._session_mgr.get_active_session_info(session)
+    if info is None:
+        return False
+    state: Any = info.session.session_state
+    shown, before = state._new_widget_state, state._old_state
+    return any(
+        one.value_type == "file_uploader_state_value" and (name in shown.states or name in before)
+        for name, one in list(shown.widget_metadata.items())
+    )
+
+
+def forget_ended() -> None:
+    """Drop what was uploaded for sessions that have ended."""
+    server = runtime.get_instance()
+    manager: Any = server.uploaded_file_mgr
+    known = {info.session.id for info in server._session_mgr.list_sessions()}
+    for session in set(manager.file_storage) - known:
+        manager.remove_session_files(session)
+    door = getattr(manager, "door", None)
+    if door is not None:
+        door.addresses = {name: given for name, given in door.addresses.items() if name in known}
