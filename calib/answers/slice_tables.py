@@ -207,6 +207,8 @@ def groups_of(
     if isinstance(evidence, Sums):
         columns = [groups] if isinstance(groups, str) else list(evidence.by if groups is None else groups)
         return [evidence.groups(column, notion) for column in columns or ["site"]]
+    if groups is None:
+        raise InputError("groups is None, but rows need it: pass one value per row, a table or cuts")
     found = []
     for cut in [groups] if isinstance(groups, Cut) else _cut_all(groups, cuts):
         if len(cut.code) != len(y_true):

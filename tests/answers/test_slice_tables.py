@@ -104,6 +104,8 @@ def test_2000_groups_are_quick_and_the_clearest_stand_out():
 
 
 def test_what_cannot_be_sliced_is_refused():
+    with pytest.raises(InputError, match="groups is None"):
+        slices(Y, PROBA)
     with pytest.raises(InputError, match="has 10 rows, the labels 600"):
         slices(Y, PROBA, GROUPS[:10])
     with pytest.raises(InputError, match="notion must be"):
