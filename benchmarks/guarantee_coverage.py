@@ -16,7 +16,8 @@ from functools import cached_property
 import numpy as np
 
 from benchmarks.simulation import Draws, Table, main, mean, rate
-from calib import GuaranteeCard, HistogramBinning, MulticlassToBinary, TopLabelPrediction, guarantee_card
+from calib import HistogramBinning, MulticlassToBinary, TopLabelPrediction, guarantee_card
+from calib.answers import GuaranteeCard
 
 ALPHA = 0.1
 

@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 import calib
+from calib.answers import Summary
 from calib.answers.calibrated import assessment_strategy, calibrated_scores
 from calib.answers.summary import summarize
 
@@ -78,7 +79,7 @@ def printed(row: pd.Series) -> tuple[str | None, ...]:
     return tuple(value if expected else None for value, expected in zip(values, wanted, strict=True))
 
 
-def _row(name: str, summary: calib.Summary, fit_seconds: float, predict_seconds: float) -> dict[str, Any]:
+def _row(name: str, summary: Summary, fit_seconds: float, predict_seconds: float) -> dict[str, Any]:
     return {
         "method": name,
         "tl_ece": summary.tl_ece,

@@ -11,3 +11,18 @@ from calib.datasets.simulated import (
     three_classes,
     two_patients,
 )
+
+__all__ = [
+    "EXAMPLE_TITLES",
+    "Example",
+    "Stopped",
+    "covtype",
+    "covtype_simulated",
+    "digits",
+    "load_example",
+    "many_classes",
+    "perfect",
+    "resnet_shaped",
+    "three_classes",
+    "two_patients",
+]

@@ -7,6 +7,8 @@ from typing import Any
 from calib.report.calibration_report import CalibrationReport, report
 from calib.report.sections import LIBRARIES, ReportInput, report_html
 
+__all__ = ["LIBRARIES", "CalibrationReport", "ReportInput", "report", "report_html"]
+
 
 class _Callable(ModuleType):
     """A package that can be called: `calib.report` is its name and that of its main function."""

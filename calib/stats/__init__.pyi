@@ -13,8 +13,8 @@ from .bootstrap import (
     paired_interval as paired_interval,
 )
 from .debiased import (
-    SmoothEstimate as SmoothEstimate, SweepEstimate as SweepEstimate, debiased_ece as debiased_ece,
-    debiased_l2 as debiased_l2, smooth_ece as smooth_ece, sweep_ece as sweep_ece,
+    MonotoneEstimate as MonotoneEstimate, SmoothEstimate as SmoothEstimate, debiased_l2 as debiased_l2,
+    monotone_ece as monotone_ece, smooth_ece as smooth_ece,
 )
 from .decompositions import (
     CorpCurve as CorpCurve, Decomposition as Decomposition, corp_curve as corp_curve,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +30,7 @@ SMOOTH_TOLERANCE, SMOOTH_TOGETHER = 1e-10, 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SweepEstimate(Result):
+class MonotoneEstimate(Result):
     """ECE with as many equal-mass bins as keep the outcome frequencies monotone.
 
     Attributes
@@ -128,13 +127,7 @@ def debiased_l2(
     return float(np.sqrt(max(float(weights @ squares) / cells.n_claims, 0.0)))
 
 
-def debiased_ece(y_true: Any, scores: Any, **options: Any) -> float:
-    """Former name of `debiased_l2`: what it returns is an l2 error, not an ECE."""
-    warnings.warn("use debiased_l2: debiased_ece returns an l2 error", DeprecationWarning, stacklevel=2)
-    return debiased_l2(y_true, scores, **options)
-
-
-def sweep_ece(
+def monotone_ece(
     y_true: Any,
     scores: Any,
     *,
@@ -142,7 +135,7 @@ def sweep_ece(
     norm: float = 1,
     top_k: int | None = None,
     sample_weight: Any = None,
-) -> SweepEstimate:
+) -> MonotoneEstimate:
     """Estimate the ECE with the largest number of equal-mass bins that keeps frequencies monotone.
 
     Parameters are those of `calib.ece`; `scores` may also be ready `BinaryProblems`.
@@ -167,7 +160,7 @@ def sweep_ece(
     ]
     n_bins, errors = (np.array(column) for column in zip(*chosen, strict=True))
     value = _mean_over_claims(problems, owners, errors, norm)
-    return SweepEstimate(problems.notion, value, owners, n_bins, errors)
+    return MonotoneEstimate(problems.notion, value, owners, n_bins, errors)
 
 
 def smooth_ece(

@@ -21,8 +21,8 @@ class Measure:
     Attributes
     ----------
     key : str
-        Its name in code, JSON and limits: an attribute of `calib.Summary`, except "conf_mce". Which kinds of
-        predictions have it, `calib.data.kinds` says.
+        Its name in code, JSON and limits: an attribute of `calib.answers.Summary`, except "conf_mce". Which
+        kinds of predictions have it, `calib.data.kinds` says.
     title : str
         Its name in tables and sentences, in the field's terms.
     metric : {"ece", "mce", "accuracy", "brier", "log_loss"}

@@ -13,8 +13,21 @@ import numpy as np
 import pandas as pd
 
 import calib
-from calib import Predictions, diagrams
-from calib.answers import Cut, SliceGaps, SliceTable, cut_column, slice_gaps, slices
+from calib import Predictions, answers, diagrams
+from calib.answers import (
+    Conclusion,
+    Cut,
+    DecisionCurve,
+    DecisionRule,
+    Outcome,
+    Recommendation,
+    RiskCoverage,
+    SliceGaps,
+    SliceTable,
+    cut_column,
+    slice_gaps,
+    slices,
+)
 from calib.answers.advice import quick_methods, quick_rows
 from calib.answers.calibrated import vector_losses
 from calib.answers.change import Change, change
@@ -23,14 +36,35 @@ from calib.calibrators.canonical import SimplexScheme
 from calib.data.equal_rows import overlap
 from calib.data.kinds import kind_of
 from calib.data.notions import Notion
+from calib.diagrams import (
+    ValidityCurve,
+    canonical_validity,
+    class_binning,
+    compare_schemes,
+    merge_classes,
+    plan_bins,
+    renormalise_classes,
+)
 from calib.diagrams.refits import binned_sweeps
 from calib.diagrams.rows import cell_order, rows_of_cells
 from calib.diagrams.slice_maps import slice_class_heat, slice_heat
 from calib.diagrams.three_class_views import rows_of_classes
+from calib.evidence import BinStatistics
 from calib.evidence.binning import PerClass, Strategy
 from calib.evidence.reductions import event_scores, outcomes_of, top_label
 from calib.evidence.rows import as_evidence
 from calib.scale.summary import Summary
+from calib.stats import (
+    CalibrationBand,
+    CalibrationSlope,
+    CalibrationTest,
+    Decomposition,
+    NoiseFloor,
+    PairedDifference,
+    PairedInterval,
+    calibration_tests,
+    monotone_ece,
+)
 from calib.stats.bands import ConsistencyBand, consistency_band
 from calib.stats.binless import compared_rows, kernel_test
 from calib.stats.floors import ProblemFloors, canonical_noise_floors, noise_floors, problem_floors
@@ -78,18 +112,18 @@ def evidence(method: Method, notion: Notion | None = None) -> Any:
 
 
 @kept()
-def cells(method: Method, notion: Notion, n_bins: int) -> calib.BinStatistics:
+def cells(method: Method, notion: Notion, n_bins: int) -> BinStatistics:
     """Return the statistics of the cells (problem, equal-width bin) of a method."""
     return as_evidence(None, evidence(method, notion)).cells(notion, n_bins=n_bins)
 
 
-def summary(method: Method, n_bins: int) -> calib.Summary:
+def summary(method: Method, n_bins: int) -> answers.Summary:
     """Return every metric of a method on the evaluation rows."""
     return replace(_summary(method, n_bins, class_wise()), method=method.name)
 
 
 @kept()
-def _summary(method: Method, n_bins: int, with_classes: bool) -> calib.Summary:
+def _summary(method: Method, n_bins: int, with_classes: bool) -> answers.Summary:
     return compute(
         "Computing metrics",
         calib.summarize,
@@ -130,7 +164,7 @@ def class_diagram(method: Method, label: int, notion: Notion, n_bins: int) -> di
 
 
 @kept()
-def class_floor(method: Method, label: int, n_bins: int) -> calib.NoiseFloor:
+def class_floor(method: Method, label: int, n_bins: int) -> NoiseFloor:
     """Return the noise floor of the class-wise ECE of one class, in the bins of its diagram."""
     alone = as_evidence(method.labels, method.scores, method.weights).of_class(label, "class-wise")
     return calib.noise_floor(None, alone, notion="confidence", n_bins=n_bins, random_state=0)
@@ -193,13 +227,13 @@ def how_wrong(method: Method) -> np.ndarray:
 # Noise: by the keys of `MEASURES`.
 
 
-def floor(method: Method, key: str, n_bins: int) -> calib.NoiseFloor:
+def floor(method: Method, key: str, n_bins: int) -> NoiseFloor:
     """Return the noise floor of a calibration error: what a perfect model of this size would show."""
     return _floors(method, MEASURES[key].notion, n_bins)[key]
 
 
 @kept()
-def _floors(method: Method, notion: Notion, n_bins: int) -> dict[str, calib.NoiseFloor]:
+def _floors(method: Method, notion: Notion, n_bins: int) -> dict[str, NoiseFloor]:
     """Return the noise floors of all errors of a notion, by key: all are measured on the same redraws."""
     measures = {
         key: {"metric": one.metric, "aggregate": one.aggregate, "norm": one.norm}
@@ -212,7 +246,7 @@ def _floors(method: Method, notion: Notion, n_bins: int) -> dict[str, calib.Nois
     return compute("Redrawing outcomes for the noise floor", noise_floors, *arguments, **options)
 
 
-def floors(method: Method, n_bins: int) -> dict[str, calib.NoiseFloor]:
+def floors(method: Method, n_bins: int) -> dict[str, NoiseFloor]:
     """Return the noise floor of every calibration error that a method is judged by, by key."""
     keys = [measure.key for measure in judged(method) if measure.is_error]
     return {key: floor(method, key, n_bins) for key in keys}
@@ -249,13 +283,13 @@ def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
 
 
 @kept()
-def conclusion(method: Method, n_bins: int) -> calib.Conclusion:
+def conclusion(method: Method, n_bins: int) -> Conclusion:
     """Return in which direction a method's confidence is off, where, and for which predicted classes."""
     return calib.conclude(None, evidence(method), n_bins=n_bins)
 
 
 @kept()
-def quick_advice(data: Dataset) -> calib.Recommendation:
+def quick_advice(data: Dataset) -> Recommendation:
     """Return which of a few calibrators would help, tried on a sample of the calibration rows alone.
 
     The one recommended is fitted on that sample, not on all rows.
@@ -269,18 +303,18 @@ def quick_advice(data: Dataset) -> calib.Recommendation:
 
 
 @kept()
-def binless(method: Method) -> tuple[list[calib.CalibrationTest], calib.CalibrationSlope]:
+def binless(method: Method) -> tuple[list[CalibrationTest], CalibrationSlope]:
     """Return the tests that need no bins, and slope and intercept of the confidence."""
     words = "Testing without bins"
     line = compute("Fitting a line", calib.calibration_slope, None, problems(method, "confidence"))
     top = "confidence" if kind_of(method.scores).name == "confidence" else "top-label"
-    tests = compute(words, calib.calibration_tests, None, problems(method, top))
+    tests = compute(words, calibration_tests, None, problems(method, top))
     compared = pairs(method)
     return tests if compared is None else [*tests, compared], line
 
 
 @kept()
-def pairs(method: Method) -> calib.CalibrationTest | None:
+def pairs(method: Method) -> CalibrationTest | None:
     """Return the test of calibration that compares pairs of rows; None where it does not apply."""
     rows = compared_rows(method.labels, method.scores, **method.of_rows)
     if rows is None:
@@ -289,7 +323,7 @@ def pairs(method: Method) -> calib.CalibrationTest | None:
 
 
 @kept()
-def bounds_of(method: Method) -> calib.CalibrationBand:
+def bounds_of(method: Method) -> CalibrationBand:
     """Return the band that holds the true curve of the confidence everywhere at once."""
     return compute("Bounding the true curve", calib.calibration_band, None, problems(method, "confidence"))
 
@@ -389,7 +423,7 @@ def tops(*methods: Method) -> list[Any]:
 
 
 @kept()
-def error_difference(a: Method, b: Method, key: str, n_bins: int) -> calib.PairedDifference:
+def error_difference(a: Method, b: Method, key: str, n_bins: int) -> PairedDifference:
     """Return the difference of the debiased squared error of a and of b on the same rows."""
     options: dict[str, Any] = {"notion": MEASURES[key].notion, "n_bins": n_bins, **a.of_rows}
     options |= {"strategy_a": a.strategy, "strategy_b": b.strategy}
@@ -406,7 +440,7 @@ def effect(before: Method, after: Method, n_bins: int) -> Change:
 
 def in_equal_cells(
     before: Method, after: Method, notion: Notion, n_bins: int
-) -> tuple[calib.ValidityCurve, calib.ValidityCurve] | None:
+) -> tuple[ValidityCurve, ValidityCurve] | None:
     """Return the gaps of both in the same cells; None where they predict different classes.
 
     The cells are the values of histogram binning where every problem has it, else the bins of `before`.
@@ -424,7 +458,7 @@ def in_equal_cells(
 @kept()
 def _in_cells(
     method: Method, cells_of: Method | None, notion: Notion, n_bins: int, by_value: bool
-) -> calib.ValidityCurve:
+) -> ValidityCurve:
     return compute(
         "Comparing in the same cells",
         calib.validity_curve,
@@ -439,7 +473,7 @@ def _in_cells(
 
 
 @kept()
-def held_out_accuracy(data: Dataset, key: str, _calibrator: Any) -> calib.PairedInterval:
+def held_out_accuracy(data: Dataset, key: str, _calibrator: Any) -> PairedInterval:
     """Return how a calibrator fitted on half of the calibration rows changes the accuracy on the others."""
     rows = data.calibration
     first, second = halves(rows)
@@ -479,7 +513,7 @@ def ranks(before: Method, after: Method, data: Dataset, n_bins: int) -> Any:
 
 
 @kept()
-def score_difference(a: Method, b: Method, key: str) -> calib.PairedInterval:
+def score_difference(a: Method, b: Method, key: str) -> PairedInterval:
     """Return b's score less a's on the same rows, both of the event that the predicted class is right."""
     metric: Any = MEASURES[key].metric
     options: dict[str, Any] = {"metric": metric, **a.of_rows}
@@ -509,7 +543,7 @@ def _half(method: Method, rows: np.ndarray) -> tuple[np.ndarray, Any]:
 @kept()
 def decision(
     method: Method, target: str, value: float, by: Any, alpha: float, choices: int
-) -> tuple[calib.DecisionRule, calib.Outcome]:
+) -> tuple[DecisionRule, Outcome]:
     """Return the rule chosen on one half of the evaluation rows, and what it does to the other half."""
     choose, check = (_half(method, rows) for rows in halves(methods()[BASE].scores))
     target_value: dict[str, Any] = {target: value}
@@ -525,7 +559,7 @@ def checking_rows(rows: Predictions) -> np.ndarray:
 
 
 @kept(rows=True)
-def risk_curve(method: Method, label: int | None = None) -> calib.RiskCoverage:
+def risk_curve(method: Method, label: int | None = None) -> RiskCoverage:
     """Return risk against coverage on `checking_rows` of the evaluation rows, of a predicted class or all."""
     rows = checking_rows(methods()[BASE].scores)
     weights = None if method.weights is None else method.weights[rows]
@@ -533,7 +567,7 @@ def risk_curve(method: Method, label: int | None = None) -> calib.RiskCoverage:
 
 
 @kept()
-def benefit(method: Method) -> calib.DecisionCurve:
+def benefit(method: Method) -> DecisionCurve:
     """Return the net benefit of acting on the score of the second of two classes."""
     return calib.decision_curve(method.labels, _second(method), **method.of_rows)
 
@@ -561,13 +595,13 @@ def estimates(method: Method, notion: Notion) -> dict[str, float]:
     return {
         "Plug-in l2 error": float(np.sqrt(cells.share @ cells.gap**2)),
         "Debiased l2 error (Kumar et al. 2019)": calib.debiased_l2(None, binary, strategy=strategy),
-        "ECE-sweep (Roelofs et al. 2022)": compute(words, calib.sweep_ece, None, binary).value,
+        "ECE-sweep (Roelofs et al. 2022)": compute(words, monotone_ece, None, binary).value,
         "SmoothECE (B\u0142asiok & Nakkiran 2024)": compute(words, calib.smooth_ece, None, binary).value,
     }
 
 
 @kept()
-def score_terms(method: Method, rule: str, n_bins: int) -> calib.Decomposition:
+def score_terms(method: Method, rule: str, n_bins: int) -> Decomposition:
     """Return the decomposed Brier score or log loss of the event that the class is right, or Y = 1."""
     options: dict[str, Any] = {"rule": rule, "n_bins": n_bins, "strategy": method.strategy}
     notion = method.notions[0]
@@ -590,7 +624,7 @@ def cells_of(method: Method, notion: Notion, label: int | None) -> diagrams.Vali
 
 def validity(
     method: Method, notion: Notion, cells: diagrams.ValidityCells, n_bins: int
-) -> dict[str, calib.ValidityCurve]:
+) -> dict[str, ValidityCurve]:
     """Return V(epsilon) of a method and, for comparison, of the base model, by name."""
     base = methods()[BASE]
     curves = {}
@@ -602,7 +636,7 @@ def validity(
 @kept()
 def _validity(
     method: Method, reference: Method | None, notion: Notion, cells: diagrams.ValidityCells, n_bins: int
-) -> calib.ValidityCurve:
+) -> ValidityCurve:
     return compute(
         "Computing validity",
         calib.validity_curve,
@@ -659,15 +693,13 @@ def _sweep(method: Method, notion: Notion, metric: str) -> diagrams.EceSweep:
 @kept(rows=True)
 def binning(data: Dataset, **options: int) -> diagrams.ClassBinning:
     """Return top-label histogram binning for each class, with fixed points per bin or fixed bins."""
-    return compute(
-        "Calibrating every class", calib.class_binning, data.calibration, data.evaluation, **options
-    )
+    return compute("Calibrating every class", class_binning, data.calibration, data.evaluation, **options)
 
 
 @kept()
 def plan(data: Dataset) -> diagrams.BinPlan:
     """Return how many classes get how many bins for k = 20, 40, ..., 200."""
-    return compute("Trying k = 20 to 200", calib.plan_bins, data.calibration, data.evaluation)
+    return compute("Trying k = 20 to 200", plan_bins, data.calibration, data.evaluation)
 
 
 @kept(rows=True)
@@ -680,15 +712,15 @@ def three_class_view(
         return ThreeClasses(calibration, rows, rows, every)
     if how == RENORMALISE:
         return ThreeClasses(
-            calib.renormalise_classes(calibration, chosen),
-            calib.renormalise_classes(rows, chosen),
+            renormalise_classes(calibration, chosen),
+            renormalise_classes(rows, chosen),
             rows,
             rows_of_classes(rows, chosen),
         )
     if len(chosen) != 2:
         raise calib.InputError(f"choose 2 classes; {len(chosen)} chosen")
-    merged = calib.merge_classes(rows, *chosen)
-    return ThreeClasses(calib.merge_classes(calibration, *chosen), merged, rows, every)
+    merged = merge_classes(rows, *chosen)
+    return ThreeClasses(merge_classes(calibration, *chosen), merged, rows, every)
 
 
 @dataclass(frozen=True, eq=False)
@@ -698,7 +730,7 @@ class SchemeResult:
     calibrator: calib.CanonicalBinning
     arrows: diagrams.RecalibrationMap
     curves: dict[str, diagrams.CanonicalValidity]
-    floors: dict[tuple[str, int], calib.NoiseFloor]
+    floors: dict[tuple[str, int], NoiseFloor]
 
 
 @kept(rows=True)
@@ -720,7 +752,7 @@ def apply_scheme(view: ThreeClasses, scheme: SimplexScheme) -> SchemeResult:
     return SchemeResult(
         calibrator,
         calib.recalibration_map(calibrator, rows),
-        {name: calib.canonical_validity(rows.labels, proba, cells) for name, proba in vectors.items()},
+        {name: canonical_validity(rows.labels, proba, cells) for name, proba in vectors.items()},
         floors,
     )
 
@@ -729,4 +761,4 @@ def apply_scheme(view: ThreeClasses, scheme: SimplexScheme) -> SchemeResult:
 def scheme_comparison(view: ThreeClasses, schemes: Mapping[str, SimplexScheme]) -> diagrams.SchemeComparison:
     """Return the comparison of all schemes."""
     arguments = (view.calibration, view.evaluation, schemes)
-    return compute("Comparing the schemes", calib.compare_schemes, *arguments, epsilon=EPSILON)
+    return compute("Comparing the schemes", compare_schemes, *arguments, epsilon=EPSILON)

@@ -15,8 +15,8 @@ import numpy as np
 import streamlit as st
 from sklearn.base import clone
 
-from calib import HistogramBinning, InputError, PointsPerBinChoice, choose_points_per_bin
-from calib.answers import cut_column
+from calib import HistogramBinning, InputError, choose_points_per_bin
+from calib.answers import PointsPerBinChoice, cut_column
 from calib.answers.calibrated import assessment_strategy, calibrated_scores, groups_in
 from calib.answers.summary import BASE
 from calib.calibrators.binary import BinaryCalibrator

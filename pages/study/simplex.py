@@ -9,7 +9,9 @@ import numpy as np
 import streamlit as st
 from streamlit.column_config import TextColumn
 
-from calib import InputError, cell_outlines, diagrams, multinomial_bound
+from calib import InputError, diagrams
+from calib.answers import multinomial_bound
+from calib.diagrams import cell_outlines
 from calib.diagrams.simplex import sample_rows
 from calib.stats import verdict
 from pages.shared.kept import ahead

@@ -8,7 +8,6 @@ import pytest
 from calib import (
     HistogramBinning,
     MulticlassToBinary,
-    PerClass,
     PlattScaling,
     TopLabelPrediction,
     ece,
@@ -17,6 +16,7 @@ from calib import (
 )
 from calib.answers.calibrated import assessment_strategy, calibrated_scores
 from calib.answers.summary import summarize
+from calib.evidence import PerClass
 from calib.evidence.binning import bin_statistics
 from calib.evidence.rows import Rows
 from tests.populations import population, rows

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import calib
-from calib import InputError, TopLabelPrediction, cut_column, slice_gaps
+from calib import InputError, TopLabelPrediction, slice_gaps
+from calib.answers import cut_column
 from calib.answers.cuts import parse_cuts
 from calib.diagrams.slice_maps import slice_class_heat, slice_heat
 from calib.stats.intervals import error_interval

@@ -13,17 +13,8 @@ from sklearn.base import BaseEstimator
 
 from benchmarks.guarantee_coverage import misses, misses_by_group, truths
 from benchmarks.simulation import means
-from calib import (
-    HistogramBinning,
-    InputError,
-    MulticlassToBinary,
-    guarantee,
-    guarantee_card,
-    guarantee_class_wise,
-    multinomial_bound,
-    points_needed,
-    points_sentence,
-)
+from calib import HistogramBinning, InputError, MulticlassToBinary, guarantee, guarantee_card
+from calib.answers import guarantee_class_wise, multinomial_bound, points_needed, points_sentence
 from calib.files.calibrators import dumps, loads
 
 

@@ -8,7 +8,8 @@ import pytest
 from sklearn.base import clone
 from streamlit.delta_generator import DeltaGenerator
 
-from calib import InputError, calibration_tests
+from calib import InputError
+from calib.stats import calibration_tests
 from calib.stats.binless import calibration_frame, compared_rows, kernel_test
 from pages.shared import kept, work
 from pages.shared.isolation import computing

@@ -12,6 +12,7 @@ import calib
 from calib import diagrams
 from calib.base.results import Drawn, Result
 from calib.diagrams.plots import ALONE, TOGETHER
+from calib.stats import NoiseFloor
 from tests.figures import accepted
 
 _random = np.random.default_rng(0)
@@ -79,5 +80,5 @@ def test_plotly_waits_for_the_first_figure(code):
 
 
 def test_results_are_shortened_not_their_arrays():
-    assert issubclass(calib.NoiseFloor, Result)
+    assert issubclass(NoiseFloor, Result)
     assert len(results()["floor"].samples) == 1000

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import calib
 from calib import (
     BinaryPrediction,
     ConfidencePrediction,
@@ -28,35 +27,38 @@ from calib.calibrators.catalogue import BINARY, VECTOR, Method
 from calib.cli.parser import main
 from calib.data import validation
 from calib.diagrams.imbalance import class_binning, plan_bins
+from calib.stats import calibration_tests
 from tests.populations import population
+from tests.public import public_functions
 
 N = 200
 PROBA, LABELS = population(N, 3, seed=0)
 EVENT = PROBA[:, 1]
 HAPPENED = (LABELS == 1).astype(np.int64)
 #: What functions need beside labels and scores.
-NEEDED = {"bin": 3, "cells": np.arange(N) % 4, "groups": np.arange(N) % 2, "label": 1, "notion": "confidence"}
-OPTIONS = {"decide": {"accuracy": 0.9}}
+NEEDED = {
+    "bin": 3,
+    "cells": np.arange(N) % 4,
+    "groups": np.arange(N) % 2,
+    "key": "conf_ece",
+    "label": 1,
+    "notion": "confidence",
+}
+OPTIONS = {"decide": {"accuracy": 0.9}, "slices": {"groups": NEEDED["groups"]}}
 
 
-def functions_of_scores() -> list[str]:
-    """Names of the public functions whose first two arguments are labels and scores."""
-    found = []
-    for name in calib.__all__:
-        public = getattr(calib, name)
-        if inspect.isfunction(public):
-            first = list(inspect.signature(public).parameters)[:2]
-            if first[:1] == ["y_true"] and first[1:] in (["scores"], ["proba"], ["predicted"], ["scores_a"]):
-                found.append(name)
-    return found
-
-
-FUNCTIONS = functions_of_scores()
+#: The public functions whose first two arguments are labels and scores, by name.
+FUNCTIONS = {
+    name: public
+    for name, public in public_functions().items()
+    if list(inspect.signature(public).parameters)[:2]
+    in (["y_true", "scores"], ["y_true", "proba"], ["y_true", "predicted"], ["y_true", "scores_a"])
+}
 
 
 def call(name: str, y_true, scores):
     """Call a public function with labels and scores, whatever else it needs, and a seed if it takes one."""
-    public = getattr(calib, name)
+    public = FUNCTIONS[name]
     parameters = inspect.signature(public).parameters
     further = {
         one: NEEDED[one]
@@ -174,7 +176,7 @@ def test_bins_of_classes_say_that_they_need_classes(rows):
 
 def test_a_column_of_ones_is_no_vector_of_a_single_class():
     """Its rows sum to 1, as vectors do: the kernel test of vectors must not be among the tests."""
-    tests = calib.calibration_tests(HAPPENED, np.ones((N, 1)))
+    tests = calibration_tests(HAPPENED, np.ones((N, 1)))
     assert [one.test for one in tests] == ["kuiper", "ks", "spiegelhalter"]
 
 

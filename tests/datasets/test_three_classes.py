@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from calib import accuracy, canonical_ece, canonical_noise_floor
+from calib import accuracy
 from calib.calibrators.canonical import CanonicalBinning, SierpinskiScheme
 from calib.datasets import load_example, three_classes
+from calib.stats import canonical_ece, canonical_noise_floor
 
 
 def test_sizes_are_the_papers_and_the_seed_fixes_the_rows():

@@ -12,9 +12,8 @@ from calib import (
     TopLabelPrediction,
     bin_statistics,
     reduce_to_binary,
-    row_table,
-    rows_behind,
 )
+from calib.diagrams import row_table, rows_behind
 from calib.diagrams.rows import cell_order
 from tests import oracles
 

@@ -12,12 +12,12 @@ from calib import (
     MulticlassToBinary,
     Predictions,
     TopLabelPrediction,
-    canonical_validity,
     ece,
     mce,
     reduce_to_binary,
     validity_curve,
 )
+from calib.diagrams import canonical_validity
 
 NOTIONS = ["confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"]
 

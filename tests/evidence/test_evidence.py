@@ -13,6 +13,7 @@ from calib import BinaryPrediction, ConfidencePrediction, InputError, Prediction
 from calib.evidence.rows import Rows
 from calib.scale.layout import layout_of
 from calib.scale.partial import combined, partial_sums
+from calib.stats import problem_floors
 from calib.stats.bands import consistency_band
 from calib.stats.intervals import interval_needs_rows, measure_interval
 from calib.stats.measures import MEASURES
@@ -79,7 +80,7 @@ FUNCTIONS = {
         .drop(columns="label")
         .to_numpy(float)
     ),
-    "floors": lambda source, notion: calib.problem_floors(source, notion, n_resamples=50, random_state=0),
+    "floors": lambda source, notion: problem_floors(source, notion, n_resamples=50, random_state=0),
     "band": lambda source, notion: consistency_band(source, notion, n_resamples=50, random_state=0),
 }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calib import TopLabelPrediction, debiased_ece, debiased_l2, ece, reduce_to_binary, smooth_ece, sweep_ece
+from calib import TopLabelPrediction, debiased_l2, ece, reduce_to_binary, smooth_ece
+from calib.stats import monotone_ece
 
 
 def binary(n=2000, seed=5, power=1.5):
@@ -63,7 +64,7 @@ def literal_sweep(f, z):
 @pytest.mark.parametrize("seed", range(6))
 def test_sweep_is_the_algorithm(seed):
     f, z, y, top = binary(300, seed)
-    result = sweep_ece(y, top, notion="confidence")
+    result = monotone_ece(y, top, notion="confidence")
     n_bins, error = literal_sweep(f, z)
     assert result.n_bins.tolist() == [n_bins]
     assert result.value == pytest.approx(error, abs=1e-12)
@@ -73,14 +74,14 @@ def test_sweep_of_classes_is_weighted_by_rows():
     f, z, _, _ = binary(400, 1)
     label = np.arange(400) % 2
     top = TopLabelPrediction(label, f)
-    result = sweep_ece(np.where(z, label, 2), top)
+    result = monotone_ece(np.where(z, label, 2), top)
     assert result.value == pytest.approx(result.ece.mean())
     assert len(result.frame()) == 2
 
 
 def test_sweep_with_only_one_outcome_uses_all_bins_allowed():
     _, _, _, top = binary(5000, 2)
-    result = sweep_ece(np.zeros(5000, int), top, notion="confidence")
+    result = monotone_ece(np.zeros(5000, int), top, notion="confidence")
     assert result.n_bins.tolist() == [1000]
     assert result.value == pytest.approx(1.0 - top.confidence.mean())
 
@@ -88,7 +89,7 @@ def test_sweep_with_only_one_outcome_uses_all_bins_allowed():
 def test_sweep_never_splits_ties():
     top = TopLabelPrediction(np.zeros(40, int), np.repeat([0.2, 0.4, 0.9], [10, 20, 10]))
     y = np.concatenate([np.repeat([0, 1], [2, 8]), np.repeat([0, 1], [8, 12]), np.repeat([0, 1], [9, 1])])
-    result = sweep_ece(y, top, notion="confidence")
+    result = monotone_ece(y, top, notion="confidence")
     assert result.n_bins.tolist() == [3]
     assert result.value == pytest.approx(0.0)
 
@@ -143,12 +144,6 @@ def test_smooth_per_class():
     assert result.ece[2] == pytest.approx(smooth_ece((y != 2).astype(int), top).value)
 
 
-def test_former_name_warns():
-    top = TopLabelPrediction(np.zeros(4, int), np.full(4, 0.5))
-    with pytest.warns(DeprecationWarning, match="debiased_l2"):
-        assert debiased_ece([0, 0, 0, 0], top, notion="confidence") == pytest.approx(0.5)
-
-
 def test_class_wise_is_the_root_of_the_mean_of_squares():
     proba, y = (
         np.random.default_rng(0).dirichlet(np.ones(3), 300),
@@ -172,8 +167,8 @@ def test_the_sweep_of_many_classes_is_that_of_each_alone(digits):
     label, score = generator.integers(0, 60, 3000), np.round(generator.random(3000), digits)
     y = np.where(generator.random(3000) < score**1.5, label, 60)
     y[label == 7], y[label == 8] = 7, 60  # always right, never right
-    together = sweep_ece(y, TopLabelPrediction(label, score))
+    together = monotone_ece(y, TopLabelPrediction(label, score))
     for problem, n_bins, error in zip(together.problem, together.n_bins, together.ece, strict=True):
         of_class = label == problem
-        alone = sweep_ece(y[of_class], TopLabelPrediction(label[of_class], score[of_class]))
+        alone = monotone_ece(y[of_class], TopLabelPrediction(label[of_class], score[of_class]))
         assert (alone.n_bins[0], alone.ece[0]) == (n_bins, pytest.approx(error, abs=1e-12))

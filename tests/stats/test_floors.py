@@ -20,13 +20,12 @@ from calib import (
     ece,
     mce,
     noise_floor,
-    problem_floors,
     reduce_to_binary,
     verdict,
 )
 from calib.evidence.rows import Rows
 from calib.evidence.sampling import draw_exclusive
-from calib.stats import NoiseFloor, canonical_noise_floor
+from calib.stats import NoiseFloor, canonical_noise_floor, problem_floors
 from calib.stats.floors import noise_floors
 
 NOTIONS = ["confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm as normal
 
-from calib import InputError, best_set, improvements, paired_interval
+from calib import InputError, best_set, paired_interval
+from calib.stats import improvements
 from calib.stats.bootstrap import paired_intervals_of
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from calib import InputError, Predictions, canonical_ece, canonical_noise_floor
+from calib import InputError, Predictions
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
+from calib.stats import canonical_ece, canonical_noise_floor
 from calib.stats.floors import canonical_noise_floors
 from calib.stats.simplex_errors import occupied_cells
 from tests.populations import dirichlet

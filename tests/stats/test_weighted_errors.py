@@ -8,6 +8,7 @@ import pytest
 import calib
 from calib import InputError, Predictions, TopLabelPrediction, bin_statistics, reduce_to_binary
 from calib.data.notions import NOTIONS
+from calib.stats import canonical_ece, monotone_ece
 from tests import oracles
 
 N, L, B = 400, 4, 7
@@ -83,7 +84,7 @@ def every_number(y, scores, cells, **options):
             }
     numbers["smooth"] = calib.smooth_ece(y, scores, notion="top-label", **options).value
     numbers["accuracy"] = calib.accuracy(y, scores, **options)
-    numbers["canonical"] = calib.canonical_ece(y, scores, cells, **options)
+    numbers["canonical"] = canonical_ece(y, scores, cells, **options)
     problems = reduce_to_binary(y, scores, "confidence", **options)
     curve = calib.corp_curve(problems)
     numbers["corp"] = [*curve.frequency, curve.miscalibration, curve.discrimination, curve.uncertainty]
@@ -130,7 +131,7 @@ def test_equal_mass_bins_hold_rows_and_their_means_are_weighted():
         weights = (WEIGHTS + 1.0)[inside]
         assert cells.mean_outcome[cell] == pytest.approx(right[inside] @ weights / weights.sum())
         assert cells.effective[cell] == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
-    sweep = calib.sweep_ece(Y, PROBA, notion="confidence", sample_weight=WEIGHTS + 1)
+    sweep = monotone_ece(Y, PROBA, notion="confidence", sample_weight=WEIGHTS + 1)
     chosen = bin_statistics(problems, n_bins=int(sweep.n_bins[0]), strategy="quantile")
     assert sweep.value == pytest.approx(chosen.ece())
 

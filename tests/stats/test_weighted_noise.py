@@ -9,6 +9,7 @@ import calib
 from calib import InputError, TopLabelPrediction, reduce_to_binary
 from calib.data.kinds import KINDS, without_weights
 from calib.evidence.row_scores import row_values
+from calib.stats import canonical_ece, canonical_noise_floor
 from calib.stats.bands import consistency_band
 from calib.stats.binless import calibration_tests
 from calib.stats.floors import problem_floors
@@ -45,7 +46,7 @@ def statements(y, proba, other, cells, **weights):
         *of_class.p_value,
         *of_class.weight,
     ]
-    floor = calib.canonical_noise_floor(y, proba, cells, **BRIEF, **weights)
+    floor = canonical_noise_floor(y, proba, cells, **BRIEF, **weights)
     numbers += [floor.observed, floor.mean]
     line = calib.calibration_slope(y, proba, **weights)
     numbers += [line.slope, line.slope_lower, line.intercept_upper, line.in_the_large, line.p_value]
@@ -97,12 +98,8 @@ def test_class_wise_floor_draws_one_class_per_row_with_its_weight():
     redrawn = [calib.ece(drawn(PROBA, random), PROBA, **options) for _ in range(150)]
     assert abs(floor.mean - np.mean(redrawn)) < 4 * np.std(redrawn) * math.sqrt(1 / 150 + 1 / 300)
     cells = np.arange(N) % 3
-    floor = calib.canonical_noise_floor(
-        Y, PROBA, cells, n_resamples=300, random_state=0, sample_weight=WEIGHTS
-    )
-    redrawn = [
-        calib.canonical_ece(drawn(PROBA, random), PROBA, cells, sample_weight=WEIGHTS) for _ in range(150)
-    ]
+    floor = canonical_noise_floor(Y, PROBA, cells, n_resamples=300, random_state=0, sample_weight=WEIGHTS)
+    redrawn = [canonical_ece(drawn(PROBA, random), PROBA, cells, sample_weight=WEIGHTS) for _ in range(150)]
     assert abs(floor.mean - np.mean(redrawn)) < 4 * np.std(redrawn) * math.sqrt(1 / 150 + 1 / 300)
 
 

@@ -38,7 +38,7 @@ from calib.files.readers.writing import write_csv
 from calib.stats.bands import calibration_band
 from calib.stats.binless import MOST_REDRAWN, calibration_slope, calibration_tests, kernel_test
 from calib.stats.bootstrap import paired_interval
-from calib.stats.debiased import smooth_ece, sweep_ece
+from calib.stats.debiased import monotone_ece, smooth_ece
 from calib.stats.differences import paired_difference
 from calib.stats.floors import canonical_noise_floors, noise_floors, problem_floors
 from calib.stats.intervals import measure_interval
@@ -115,7 +115,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
     function.__name__: (function, cost)
     for cost, functions in (
         (PASSES, (calibrated_scores, measure_interval, paired_interval, smooth_ece, summarize)),
-        (PASSES, (sweep_ece, validity_curve, vector_losses)),
+        (PASSES, (monotone_ece, validity_curve, vector_losses)),
         (REDRAWS, (binned_sweeps, calibration_band, calibration_slope, canonical_noise_floors, change)),
         (REDRAWS, (class_binning, class_table, compare_schemes, ece_sweep)),
         (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calib import InputError, Recommendation, recommend
+from calib import InputError, recommend
+from calib.answers import Recommendation
 from calib.calibrators.catalogue import name_of
 from calib.data.kinds import lacks
 from pages.shared.session import Dataset, dataset, fit

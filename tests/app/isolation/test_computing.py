@@ -16,8 +16,10 @@ from sklearn.base import clone
 
 import calib
 from calib import InputError, Predictions
+from calib.answers import cut_column
 from calib.calibrators.catalogue import named_methods
 from calib.report import ReportInput
+from calib.stats import calibration_tests, monotone_ece
 from calib.stats.floors import noise_floors
 from pages.shared.isolation import computing
 from pages.shared.isolation.computing import FUNCTIONS, Computer, Job, fit
@@ -34,7 +36,7 @@ ERROR = {"tl_ece": {"metric": "ece"}}
 HISTOGRAM = calib.MulticlassToBinary(calib.HistogramBinning(n_bins=4))
 TOPS = [calib.TopLabelPrediction(ROWS.label, np.clip(ROWS.confidence - d, 0, 1)) for d in (0, 0.1)]
 FITTED = clone(HISTOGRAM).fit(CALIBRATION.proba, CALIBRATION.labels)
-SITES = calib.cut_column(RNG.choice(["north", "south"], 400), name="site")
+SITES = cut_column(RNG.choice(["north", "south"], 400), name="site")
 MINUTE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
 #: Arguments and options of each function.
 CALLS = {
@@ -64,7 +66,7 @@ CALLS = {
     "smooth_ece": ((None, TOP), {}),
     "summarize": ((LABELS, ROWS), {}),
     "summary_intervals": ((LABELS, ROWS, calib.summarize(LABELS, ROWS)), {}),
-    "sweep_ece": ((None, TOP), {}),
+    "monotone_ece": ((None, TOP), {}),
     "validity_curve": ((None, TOP), {"n_resamples": 20, "random_state": 0}),
     "vector_losses": ((LABELS, ROWS, ROWS), {}),
     "write_table": ((pd.DataFrame({"p": RNG.random(1_200), "of": ["cat", "=x", None] * 400}),), {}),
@@ -131,7 +133,7 @@ def test_size_decides_where():
     assert Job(calib.summarize, wide, {}).is_short  # it takes as long as to send 200 MB
     rare = calib.reduce_to_binary(np.zeros(3_000, dtype=int), np.full((3_000, 100), 0.01), "class-wise")
     assert Job(noise_floors, (None, rare, ERROR), {}).is_short  # sums of cells are drawn
-    assert Job(calib.sweep_ece, (None, rare), {}).is_short
+    assert Job(monotone_ece, (None, rare), {}).is_short
     many = np.zeros(10_000)
     large = Predictions(np.full((20_000, 10), 0.1), np.zeros(20_000, dtype=int))
     assert Job(fit, (HISTOGRAM, large, large), {}).is_short
@@ -140,8 +142,8 @@ def test_size_decides_where():
     assert Job(calib.recommend, (ROWS, LABELS), {"methods": {"TL-HB": HISTOGRAM}}).is_short
     assert Job(calib.recommend, (ROWS, LABELS), {}).seconds > computing.LONG
     distinct = calib.reduce_to_binary(np.zeros(20_000), np.linspace(0, 1, 20_000), "confidence")
-    assert not Job(calib.calibration_tests, (None, distinct), {}).is_short
-    assert Job(calib.calibration_tests, (LABELS, ROWS), {}).is_short
+    assert not Job(calibration_tests, (None, distinct), {}).is_short
+    assert Job(calibration_tests, (LABELS, ROWS), {}).is_short
 
 
 @pytest.fixture(scope="module")
@@ -272,7 +274,7 @@ def test_a_session_that_used_workers_lets_others_go_first(pool):
             pool.idle.append(taken)
             pool.turn.notify_all()
 
-    head, arrays = Job(calib.sweep_ece, (None, TOP), {}).message
+    head, arrays = Job(monotone_ece, (None, TOP), {}).message
     busy = threading.Thread(target=pool.ask, args=(head, (), arrays), name="busy")
     busy.start()
     busy.join(60)
