@@ -255,7 +255,7 @@ def recommend(options: Namespace) -> Outcome:
         if options.split < 1.0:
             rows = rows.split(options.split, options.seed)[0]
             source = f"a stratified {options.split:.0%} of the file's rows, seed {options.seed}"
-    asked: dict[str, Any] = {"score": options.score, "random_state": options.seed}
+    asked: dict[str, Any] = {"score": options.loss, "random_state": options.seed}
     with progress_line() as progress:
         advice = recommend_calibrator(rows, rows.labels, **asked, progress=progress)
     weighted = rows.sample_weight is not None

@@ -12,7 +12,7 @@ from typing import Any
 from calib.base.exceptions import InputError
 from calib.calibrators.catalogue import make_calibrator, name_of
 from calib.calibrators.multiclass import fallback_records
-from calib.cli.input import CALIBRATOR_OPTIONS, Outcome
+from calib.cli.input import CALIBRATOR_OPTIONS, Outcome, columns
 from calib.cli.streams import deliver, is_piped, progress_line, show
 from calib.files.calibrators.document import dumps
 from calib.files.calibrators.document import load as load_calibrator
@@ -46,6 +46,7 @@ def summarize(options: Namespace) -> Outcome:
             workers=options.workers,
             engine=engine,
             progress=progress,
+            **columns(options),
         )
     deliver(options.output, summary_bytes(summary))
     return _outcome(summary, options)
@@ -89,7 +90,7 @@ def fit(options: Namespace) -> Outcome:
     if part not in ("calibration", "evaluation"):
         raise InputError(f"of many files --part is calibration or evaluation; got {part!r}")
     given = {"groups": groups, "part": part, "scores": options.scores}
-    given |= {"workers": options.workers, "engine": _engine(options)}
+    given |= {"workers": options.workers, "engine": _engine(options), **columns(options)}
     with _told() as progress:
         fitted = fit_files(options.file, calibrator, **given, progress=progress)
     deliver(options.output, dumps(fitted))
@@ -105,7 +106,8 @@ def apply(options: Namespace) -> Outcome:
         raise InputError("files that are read batch by batch are written to a folder; give -o a folder")
     calibrator = load_calibrator(options.calibrator)
     with _told() as progress:
-        done = apply_files(calibrator, options.file, options.output, scores=options.scores, progress=progress)
+        asked = {"scores": options.scores, "progress": progress, **columns(options)}
+        done = apply_files(calibrator, options.file, options.output, **asked)
     files = counted(len(done.files), "file")
     resumed = f"; {done.n_resumed:,} of them were finished by an earlier run" if done.n_resumed else ""
     data = {"output": str(options.output), "n_samples": done.n_rows, "files": list(done.files)}

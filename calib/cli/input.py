@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from calib.base.exceptions import InputError
@@ -14,7 +14,13 @@ from calib.cli.streams import PIPE, progress_line
 from calib.data.kinds import kind_of
 from calib.data.predictions import in_common_classes, rows_that_count, weight_words
 from calib.files.findings.examination import Examination, check
-from calib.files.readers.raw_predictions import read, read_parts
+from calib.files.readers.candidates import Given, given_columns
+from calib.files.readers.raw_predictions import (
+    decided_but_for_labels,
+    read_parts,
+    read_raw,
+    with_choices,
+)
 from calib.files.readers.reading import read_table
 
 #: Options of `fit` that go to the calibrator as they are.
@@ -129,10 +135,10 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
         file = read_table(options.file, format=options.format, progress=progress)
     labels = read_table(options.labels) if options.labels else None
     calibration = None
-    chosen = choices(options)
+    said, none = given_columns(columns(options)), options.abstention or None
     examinations = {}
     if options.fix or examined:
-        examinations = check(file, labels=labels, fix=fix_codes(options), **chosen)
+        examinations = check(file, labels=labels, fix=fix_codes(options), given=said, abstentions=none)
     if options.fix:
         name = options.part or ("evaluation" if "evaluation" in examinations else "calibration")
         if name not in examinations:
@@ -141,9 +147,11 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
         if "calibration" in examinations and not options.part and name == "evaluation":
             calibration = examinations["calibration"].announced(options.scores)
     elif labelled and not labels and not options.part:
-        calibration, rows = read_parts(file, scores=options.scores, **chosen)
+        calibration, rows = read_parts(file, scores=options.scores, given=said, abstentions=none)
     else:
-        rows = read(file, labels=labels, split=options.part, scores=options.scores, **chosen)
+        raw = read_raw(file, labels=labels, split=options.part, given=said)
+        raw = raw if labelled else decided_but_for_labels(raw)
+        rows = with_choices(raw, none, said.positive).announced(options.scores)
     if calibration is not None:
         calibration, rows = in_common_classes(calibration, rows)
         calibration = _counted(calibration, options)
@@ -158,9 +166,9 @@ def _counted(rows: Any, options: Namespace) -> Any:
     return rows.unweighted() if options.unweighted else rows_that_count(rows)
 
 
-def choices(options: Namespace) -> dict[str, Any]:
-    """Return what the options say of abstentions and of the positive class, as for `calib.read`."""
-    return {"abstentions": options.abstention or None, "positive": options.positive}
+def columns(options: Namespace) -> dict[str, Any]:
+    """Return what the options say of the columns of a file, as for `calib.read`."""
+    return {each.name: getattr(options, each.name) for each in fields(Given)}
 
 
 def size_words(rows: Any) -> str:

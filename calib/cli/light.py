@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from calib.base.exceptions import InputError, not_installed
-from calib.cli.input import Outcome, choices, fix_codes
+from calib.cli.input import Outcome, columns, fix_codes
+from calib.cli.streams import options_of
 from calib.data.kinds import KINDS
 from calib.files.findings.codes import counted
 from calib.files.findings.examination import check as check_file
+from calib.files.readers.candidates import given_columns
+from calib.files.readers.tables import some_names
 
 #: What options that take a file show in its place.
 _FILES = ("FILE", "STATE", "CAL.JSON", "OUT", "OUT.HTML")
@@ -23,8 +26,9 @@ _FILES = ("FILE", "STATE", "CAL.JSON", "OUT", "OUT.HTML")
 def check(options: Namespace) -> Outcome:
     """Examine a file and list its problems; exit code 1 if an error prevents its use."""
     examinations = check_file(
-        options.file, labels=options.labels, fix=fix_codes(options), format=options.format, **choices(options)
-    )
+        options.file, labels=options.labels, fix=fix_codes(options), format=options.format,
+        given=given_columns(columns(options)), abstentions=options.abstention or None,
+    )  # fmt: skip
     lines, data = [], {}
     for part, examination in sorted(examinations.items()):
         raw = examination.raw
@@ -32,9 +36,13 @@ def check(options: Namespace) -> Outcome:
         if raw.kind != "vectors":
             what = KINDS[raw.kind].title
         lines.append(f"{part}: {counted(raw.n_samples, 'row')}, {what}")
+        roles = [] if raw.roles is None else raw.roles.table()
+        lines += columns_in_words(roles)
         lines += [f"  fixed {line}" for line in examination.log]
         for finding in examination.findings:
             hint = f" [--fix {finding.code}]" if finding.fix is not None else ""
+            if finding.code == "columns_ambiguous" and raw.roles is not None:
+                hint = f" [{options_of(raw.roles.choices)}]"
             lines.append(f"  {finding.severity}: {finding.code}: {finding.message}{hint}")
         if not examination.findings:
             lines.append("  no problems found")
@@ -42,6 +50,7 @@ def check(options: Namespace) -> Outcome:
             "kind": raw.kind,
             "n_samples": raw.n_samples,
             "n_columns": raw.n_classes,
+            "roles": [{"column": name, "role": role} for name, role in roles],
             "ok": examination.ok,
             "fixed": list(examination.log),
             "findings": [
@@ -59,6 +68,14 @@ def check(options: Namespace) -> Outcome:
         }
     code = 0 if all(examination.ok for examination in examinations.values()) else 1
     return Outcome("\n".join(lines), {"file": str(options.file), "parts": data}, code)
+
+
+def columns_in_words(roles: Sequence[tuple[str, str]]) -> list[str]:
+    """Return a table of the roles of columns, those of many columns in one line."""
+    by_role: dict[str, list[str]] = {}
+    for name, role in roles:
+        by_role.setdefault(role, []).append(name)
+    return [f"  {role:<10} {some_names(names)}" for role, names in by_role.items()]
 
 
 def app(options: Namespace) -> NoReturn:

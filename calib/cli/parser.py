@@ -14,9 +14,10 @@ from typing import Any, NoReturn
 from calib.base.exceptions import InputError
 from calib.base.version import __version__
 from calib.cli.input import check_files, check_numbers, is_of_many
-from calib.cli.streams import is_piped, read_piped, show
+from calib.cli.streams import is_piped, options_of, read_piped, show
 from calib.data.notions import NOTIONS
 from calib.files.readers.raw_predictions import SCALES, RemedyError
+from calib.files.readers.roles import ChoiceError
 
 #: The option that passes an argument of the library, for errors that it remedies.
 OPTION_OF = {"fix": "--fix", "scores": "--scores", "split": "--part"}
@@ -122,7 +123,7 @@ RECOMMEND = """\
 examples:
   calib recommend predictions.csv
   calib recommend logits.npz -o cal.json
-  calib recommend val.csv --split 1 --score log_loss --json
+  calib recommend val.csv --split 1 --loss log_loss --json
 
 Tries the calibrators of the catalogue in five folds of the calibration rows; the evaluation rows are not
 used. A file that names no calibration rows is divided as `fit` does: the share --split is for calibration.
@@ -299,6 +300,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RemedyError as error:
         remedy = f"add {OPTION_OF[error.argument]} {error.value}, or see what `check` lists"
         return report("input", f"{error.fact}; {remedy}", 2)
+    except ChoiceError as error:
+        return report("input", f"{error.fact}; add {options_of(error.choices)}", 2)
     except InputError as error:
         return report("input", str(error), 2)
     except OSError as error:
@@ -415,7 +418,7 @@ def parser() -> argparse.ArgumentParser:
     _add_file(recommend)
     add = recommend.add_argument
     add("-o", "--output", metavar="CAL.JSON", help="also write the recommended calibrator, if there is one")
-    add("--score", choices=("brier", "log_loss"), default="brier", help="score that decides; default brier")
+    add("--loss", choices=("brier", "log_loss"), default="brier", help="loss that decides; default brier")
     add("--split", type=_share, default=0.5, metavar="SHARE", help="share for calibration; default 0.5")
     add("--seed", type=int, default=0, help="seed of the folds and the split; default 0")
 
@@ -498,7 +501,6 @@ def parser() -> argparse.ArgumentParser:
     _add_reading(watch)
     add = watch.add_argument
     add("--time", metavar="COLUMN", help="column of the time of each row; default: in the order they come")
-    add("--cluster", metavar="COLUMN", help="column of ids of rows that belong together: they are one bet")
     new = "for a new STATE: "
     add("--notion", choices=("top-label", "confidence", "class-wise"), help=f"{new}default top-label")
     add("--by", metavar="COLUMN", help=f"{new}also look at each group of this column")
@@ -551,6 +553,7 @@ def _add_paths(command: argparse.ArgumentParser, what: str) -> None:
 
 def _add_scan(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
+    _add_columns(command)
     parts = ("evaluation", "calibration")
     add("--part", choices=parts, default=parts[0], help="rows to use, where a column says which are which")
     add("--unweighted", action="store_true", help="count every row once, whatever column of weights there is")
@@ -601,13 +604,36 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
         metavar="VALUE",
         help="a predicted value that is no answer; repeatable; default: IDK, an empty cell and the like",
     )
-    add("--positive", metavar="CLASS", help="class that P(Y = 1) is about; of multilabel scores, one class")
+    _add_columns(command)
     add("--unweighted", action="store_true", help="count every row once, whatever column of weights there is")
     add("--part", metavar="NAME", help="rows to use: calibration, evaluation or a value of the split column")
     add("--fix", default="", metavar="CODES", help="comma-separated codes of fixes to apply, see `check`")
     add(
         "--scores", choices=SCALES, default="auto", help="scale of the scores; default: recognised from names"
     )
+
+
+def _add_columns(command: argparse.ArgumentParser) -> None:
+    """Add what a user says of the columns, which overrules what is found out."""
+    columns = command.add_argument_group("columns", "found out by default; `check` prints them")
+    one_each = {
+        "label": "the true class",
+        "predicted": "the predicted class",
+        "correct": "whether the prediction is right",
+        "weight": "weights of rows",
+        "id": "ids of rows",
+        "cluster": "what rows belong together, such as a patient",
+        "group": "groups of rows",
+    }
+    for role, what in one_each.items():
+        columns.add_argument(f"--{role}", metavar="COLUMN", help=what)
+    add = columns.add_argument
+    add(
+        "--score", action="append", default=[], metavar="COLUMN",
+        help="the score, or repeated, those of all classes in their order; 'p_*' for many",
+    )  # fmt: skip
+    add("--model", metavar="NAME", help="the model to read, if the file holds several")
+    add("--positive", metavar="CLASS", help="class that P(Y = 1) is about; of multilabel scores, one class")
 
 
 def _add_cuts(command: argparse.ArgumentParser) -> None:

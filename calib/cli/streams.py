@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -118,3 +119,11 @@ def progress_line() -> Iterator[Callable[[float, str], None] | None]:
     finally:
         stream.write(f"\r{'':<{WIDTH}}\r")
         stream.flush()
+
+
+def options_of(choices: Sequence[str]) -> str:
+    """Return the options that decide how columns are read, of choices such as "label=repaid"."""
+    given = [
+        f"--{option} {shlex.quote(value)}" for option, _, value in (each.partition("=") for each in choices)
+    ]
+    return " or ".join(given) or "--score, --label, --predicted or --correct COLUMN"

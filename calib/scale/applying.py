@@ -21,6 +21,7 @@ from calib.base.outputs import check_output, whole_file
 from calib.data.predictions import BinaryPrediction, ConfidencePrediction, Predictions, TopLabelPrediction
 from calib.files.calibrators.document import aligned, dumps
 from calib.files.readers.arrow import table_of_batch
+from calib.files.readers.candidates import given_columns
 from calib.scale.layout import SAMPLE, Layout, Rows, layout_of, read_batch
 from calib.scale.partial import refuse_faults
 from calib.scale.parts import Part, Paths, find_files, find_parts, first_batch
@@ -57,6 +58,7 @@ def apply(
     groups: str | None = None,
     scores: str = "auto",
     progress: Progress | None = None,
+    **columns: Any,
 ) -> Applied:
     """Calibrate the predictions in Parquet or Feather files of any size, and write Parquet files.
 
@@ -71,7 +73,7 @@ def apply(
     groups : str, optional
         Column of the groups, for a calibrator that conditions on them; by default it is looked for as
         `calibrated_scores` does, in the first rows.
-    scores, progress
+    scores, progress, columns
         As for `calib.scale.summarize`.
 
     Returns
@@ -99,10 +101,10 @@ def apply(
     parts = find_parts(inputs)
     first = first_batch(parts)
     if groups is None and getattr(calibrator, "has_groups", False):
-        columns = table_of_batch(first.slice(0, SAMPLE)).columns
-        groups = str(groups_in(calibrator, SimpleNamespace(metadata=pd.DataFrame(dict(columns)))).name)
+        table = table_of_batch(first.slice(0, SAMPLE)).columns
+        groups = str(groups_in(calibrator, SimpleNamespace(metadata=pd.DataFrame(dict(table)))).name)
     by = () if groups is None else (groups,)
-    layout = layout_of(first, by=by, scores=scores, labelled=False)
+    layout = layout_of(first, by=by, scores=scores, labelled=False, given=given_columns(columns))
     digest = hashlib.blake2b(dumps(calibrator).split(b'"checksum"')[-1], digest_size=16).hexdigest()
     done = {
         path: _finished(target, _origin(path, digest)) for path, target in zip(inputs, targets, strict=True)

@@ -35,6 +35,7 @@ from calib.calibrators.scaling import (
 from calib.data.notions import NotionShape
 from calib.data.validation import check_count
 from calib.files.calibrators.origin import FittedOn, today
+from calib.files.readers.candidates import given_columns
 from calib.scale.engines import Engine, Threads
 from calib.scale.layout import Layout, Rows, in_order, read_batch
 from calib.scale.partial import refuse_faults
@@ -131,6 +132,7 @@ def fit(
     workers: int | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
+    **columns: Any,
 ) -> Any:
     """Fit a calibrator to Parquet or Feather files of any size, and return it.
 
@@ -146,7 +148,7 @@ def fit(
         Column of the groups, for a calibrator that conditions on them.
     part : {"calibration", "evaluation"}
         Rows to fit on, where a column says which are which.
-    scores, class_names, workers, engine, progress
+    scores, class_names, workers, engine, progress, columns
         As for `calib.scale.summarize`; each pass over the data reports its own progress.
 
     Returns
@@ -174,7 +176,8 @@ def fit(
     chosen = clone(MulticlassToBinary() if calibrator is None else calibrator)
     workers = WORKERS if workers is None else check_count(workers, "workers")
     by = () if groups is None else (groups,)
-    scan = Scan.of(paths, by=by, part=part, scores=scores, class_names=class_names)
+    given = given_columns(columns)
+    scan = Scan.of(paths, by=by, part=part, scores=scores, class_names=class_names, given=given)
     if scan.layout.weight is not None:
         raise InputError("fits at scale count every row once; leave out the column of weights")
     passes = _Passes(scan, engine or Threads(workers), progress)

@@ -28,7 +28,14 @@ from calib.files.readers.answers import (
     no_attempt,
 )
 from calib.files.readers.arrow import column_values, table_of_batch
-from calib.files.readers.raw_predictions import RawPredictions, from_log_odds, raw_of
+from calib.files.readers.candidates import Given
+from calib.files.readers.columns import ROUNDING, is_within
+from calib.files.readers.raw_predictions import (
+    RawPredictions,
+    decided_but_for_labels,
+    from_log_odds,
+    raw_of,
+)
 from calib.files.readers.roles import guess_roles, part_of
 from calib.files.readers.tables import words_in
 from calib.scale.parts import BLOCK
@@ -70,6 +77,8 @@ class Layout:
         Predictions, in lower case, that are no answer.
     part : str or None
         With `split`: "calibration" or "evaluation", the rows that count.
+    model, model_name : str or None
+        The column of models, and the model whose rows count.
     """
 
     kind: str
@@ -86,11 +95,13 @@ class Layout:
     class_wise: bool = False
     abstentions: frozenset[str] = frozenset()
     part: str | None = None
+    model: str | None = None
+    model_name: str | None = None
 
     @property
     def columns(self) -> list[str]:
         """Every column that is read."""
-        single = (self.label, self.predicted, self.correct, self.weight, self.split)
+        single = (self.label, self.predicted, self.correct, self.weight, self.split, self.model)
         return list(dict.fromkeys([*self.scores, *(name for name in single if name), *self.by]))
 
 
@@ -104,6 +115,7 @@ def layout_of(
     scores: str = "auto",
     class_names: Sequence[str] | None = None,
     labelled: bool = True,
+    given: Given | None = None,
 ) -> Layout:
     """Decide what the columns are, on the first rows of the data.
 
@@ -125,6 +137,8 @@ def layout_of(
         Names of the classes in the order of the columns, where the columns have none.
     labelled : bool
         Whether to read what is true; without, all rows of all parts are read.
+    given : Given, optional
+        What columns are, as the user says.
 
     Raises
     ------
@@ -132,8 +146,11 @@ def layout_of(
         If the rows are of a kind that sums cannot describe, have no labels, or lack a column.
     """
     table = table_of_batch(batch.slice(0, SAMPLE))
-    roles = guess_roles(table)
+    roles = guess_roles(table, given)
     raw = raw_of(table, roles)
+    raw = raw if labelled else decided_but_for_labels(raw)
+    raw.check_decided()
+    raw.check_shared()
     if raw.kind not in STREAMED:
         raise InputError(
             f"sums over parts describe {', '.join(KINDS[kind].title for kind in STREAMED)}; these rows are "
@@ -144,6 +161,10 @@ def layout_of(
     for name in by:
         if name not in batch.schema.names:
             raise InputError(f"there is no column {name!r}; the columns are {', '.join(batch.schema.names)}")
+    if raw.kind == "confidence" and roles.predicted is not None and roles.correct is None:
+        raise InputError(
+            f"{roles.predicted!r} holds answers of their own; add a column that says whether they are right"
+        )
     label = roles.label[0] if roles.label else None
     if labelled and label is None and roles.correct is None:
         raise InputError("the rows have no true labels; add a column 'label'")
@@ -151,12 +172,12 @@ def layout_of(
         raise InputError(
             f"class-wise sums need a score for every class; these rows are {KINDS[raw.kind].title}"
         )
-    given: dict[str, Any] = {}
+    classes: dict[str, Any] = {}
     if raw.kind == "vectors":
-        given = _of_vectors(raw, class_names)
+        classes = _of_vectors(raw, class_names)
     elif raw.kind == "binary":
         raw.check_two_labels()
-        given = {"class_names": raw.names}
+        classes = {"class_names": raw.names}
     words = set() if raw.labels is None else {word.lower() for word in words_in(raw.labels)[1]}
     return Layout(
         kind=raw.kind,
@@ -167,11 +188,13 @@ def layout_of(
         weight=roles.weight if weighted and labelled else None,
         split=roles.split if labelled else None,
         part=part if roles.split and labelled else None,
+        model=roles.model if roles.model_name is not None else None,
+        model_name=roles.model_name,
         scale=_scale(raw, scores),
         by=tuple(by),
         class_wise=class_wise,
         abstentions=frozenset(ABSTENTIONS - words | {""}),
-        **{"class_names": None, **given},
+        **{"class_names": None, **classes},
     )
 
 
@@ -205,7 +228,7 @@ def _scale(raw: RawPredictions, scores: str) -> str:
     values = raw.proba[:, 0]
     values = values[np.isfinite(values)]
     if scores == "auto":
-        inside = len(values) == 0 or bool(values.min() >= 0.0 and values.max() <= 1.0 + ABOVE_ONE)
+        inside = is_within(values)
         scores = raw.scale if not inside else "probabilities"
         if not inside and scores == "unknown" and values.min() >= 0.0 and np.median(values) > 1.0:
             scores = "percent"
@@ -348,6 +371,9 @@ def read_batch(batch: pa.RecordBatch, layout: Layout, *, squares: bool = False) 
     at = _Batch(batch, layout)
     if layout.split is not None:
         _keep_part(at, layout)
+    if layout.model is not None:
+        model, models = at.words(layout.model)
+        at.keep &= np.array([name == layout.model_name for name in models], dtype=bool)[model]
     n_part, n_abstained = int(at.keep.sum()), 0
     predicted = label = outcome = score = columns = None
     words: list[str] = []
@@ -569,9 +595,9 @@ def _one_score(at: _Batch, layout: Layout) -> np.ndarray:
             score = from_log_odds(score)
         elif layout.scale == "log_probabilities":
             score = np.exp(np.minimum(score.astype(np.float64), 0.0))
-        outside = (score < 0.0) | (score > 1.0 + ABOVE_ONE)
+        outside = (score < -ROUNDING) | (score > 1.0 + ROUNDING)
         at.refuse("negative", outside, lambda row: f"the score is {given[row]:.6g}, outside [0, 1]")
-        return np.minimum(score, score.dtype.type(1.0))
+        return score.clip(0.0, 1.0)
 
 
 def _truth(

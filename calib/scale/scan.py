@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,6 +14,7 @@ from calib.base.exceptions import InputError
 from calib.base.parallel import WORKERS
 from calib.data.validation import check_choice, check_count
 from calib.evidence.sums import Sums
+from calib.files.readers.candidates import given_columns
 from calib.scale.engines import Engine, Found, Threads
 from calib.scale.layout import Layout, layout_of
 from calib.scale.partial import Findings, combined, sum_part
@@ -79,6 +81,7 @@ def summarize(
     workers: int | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
+    **columns: Any,
 ) -> Summary:
     """Summarize the predictions in Parquet or Feather files of any size, in bounded memory.
 
@@ -107,6 +110,8 @@ def summarize(
         Who works, instead of threads: `calib.scale.engines`.
     progress : callable, optional
         Called with the rows done, all rows and the seconds since the start.
+    **columns
+        What columns are, where it is not to be found out: label, score and the like, as for `calib.read`.
 
     Raises
     ------
@@ -126,15 +131,15 @@ def summarize(
     """
     check_choice(faults, FAULTS, "faults")
     workers = WORKERS if workers is None else check_count(workers, "workers")
-    columns = (by,) if isinstance(by, str) else tuple(by)
     scan = Scan.of(
         paths,
-        by=columns,
+        by=(by,) if isinstance(by, str) else tuple(by),
         class_wise=class_wise,
         part=part,
         weighted=weighted,
         scores=scores,
         class_names=class_names,
+        given=given_columns(columns),
     )
     digests, findings, kept = [], Findings(), _Pairwise()
     work = partial(sum_part, layout=scan.layout, faults=faults)

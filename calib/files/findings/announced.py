@@ -11,8 +11,15 @@ from calib.data.predictions import weight_words
 from calib.files.findings.codes import Finding, counted, some
 from calib.files.findings.confidence import few_distinct
 from calib.files.readers.answers import ANOTHER, as_outcomes, classes_in, missing_cells
-from calib.files.readers.raw_predictions import RawPredictions, are_single_percentages, from_log_odds
-from calib.files.readers.tables import as_keys, some_names
+from calib.files.readers.columns import is_within
+from calib.files.readers.raw_predictions import (
+    RawPredictions,
+    are_single_percentages,
+    from_log_odds,
+    is_outside,
+)
+from calib.files.readers.roles import Roles
+from calib.files.readers.tables import as_keys, some_names, words_in
 
 #: Below this many rows nothing can be said about a calibration error.
 FEWEST_ROWS = 30
@@ -35,7 +42,13 @@ def find_announced_faults(raw: RawPredictions, *, n_bins: int, points_per_bin: i
     if len(usable):
         found += [_scale(raw, usable), _saturated(raw, usable), few_distinct(usable)]
         found.append(_few_rows(len(usable), n_bins))
-    found += [_labels(raw), _too_many_labels(raw), _disagreement(raw), *_classes(raw, points_per_bin)]
+    found += [
+        _labels(raw),
+        _too_many_labels(raw),
+        _mismatch(raw),
+        _disagreement(raw),
+        *_classes(raw, points_per_bin),
+    ]
     return [finding for finding in found if finding is not None]
 
 
@@ -132,8 +145,17 @@ def _not_finite(raw: RawPredictions, good: np.ndarray) -> Finding | None:
 def _scale(raw: RawPredictions, usable: np.ndarray) -> Finding | None:
     low, high = float(usable.min()), float(usable.max())
     what = f"the scores run from {low:.4g} to {high:.4g}"
-    if low >= 0.0 and high <= 1.0 + 1e-6:
-        return None
+    if is_within(usable):
+        if not is_outside(usable):
+            return None
+        rows = np.flatnonzero(((raw.proba < 0.0) | (raw.proba > 1.0 + 1e-6)).any(axis=1))
+        return Finding(
+            "rounding",
+            "note",
+            f"{what}: {counted(len(rows), 'row')} ({some(rows)}) lie outside [0, 1] by rounding, and count "
+            "as 0 or 1.",
+            rows,
+        )
     if raw.scale == "logits" and raw.kind in ("binary", "multilabel"):
         return Finding(
             "logits", "note", f"{what}: log-odds by their name, which become 1 / (1 + exp(-score))."
@@ -276,6 +298,26 @@ def _too_many_labels(raw: RawPredictions) -> Finding | None:
     )
 
 
+def _mismatch(raw: RawPredictions) -> Finding | None:
+    """Find predicted classes none of which is ever true, or that are numbered otherwise than the labels."""
+    if (mismatch := raw.mismatch()) is None:
+        return None
+    fact, same = mismatch
+    if same is None:
+        how = "Write the same names in both columns, or name the column of the true class."
+        return Finding("label_names_unmatched", "error", f"{fact}. {how}")
+    pairs = ", ".join(f"{label!r} is {name!r}" for label, name in list(same.items())[:5])
+
+    def renamed(data: RawPredictions) -> RawPredictions:
+        codes, words = words_in(np.asarray(data.labels))
+        labels = np.array([same.get(word, word) for word in words], dtype=object)[codes]
+        cells = data.predicted if data.ranked is None else data.ranked.ravel()
+        return replace(data, labels=labels, class_names=classes_in(cells, labels))
+
+    message = f"{fact}. The fix renames the labels: {pairs}."
+    return Finding("label_names_unmatched", "error", message, columns=tuple(same), repair=renamed)
+
+
 def _disagreement(raw: RawPredictions) -> Finding | None:
     """Find rows whose column of right or wrong contradicts predicted and true class."""
     if raw.kind != "top-label" or raw.roles is None or raw.roles.correct is None or not raw.roles.label:
@@ -340,31 +382,31 @@ def _about(code: str, names: np.ndarray, size: int, what: str, advice: str = "")
 
 
 def find_weights_and_groups(raw: RawPredictions) -> list[Finding]:
-    """Say of columns of weights and of groups what is done with them."""
+    """Say of columns of weights, groups and clusters what is done with them."""
+    roles = raw.roles or Roles(())
     findings = []
+
+    def add(code: str, name: str | None, role: str, what: str) -> None:
+        message = f"column {name or role!r} {what}."
+        findings.append(Finding(code, "note", message, columns=(name,) if name else ()))
+
     if raw.group is not None:
-        name = None if raw.roles is None else raw.roles.group
-        findings.append(
-            Finding(
-                "group_kept",
-                "note",
-                f"column {name or 'group'!r} names groups of rows ({some_names(classes_in(raw.group))}): it "
-                "stays with the rows. Slices assesses each group, and calibrators can be fitted for each; "
-                "other numbers are about all groups together.",
-                columns=(name,) if name else (),
-            )
+        what = (
+            f"names groups of rows ({some_names(classes_in(raw.group))}): it stays with the rows. Slices "
+            "assesses each group, and calibrators can be fitted for each; other numbers are about all groups "
+            "together"
         )
+        add("group_kept", roles.group, "group", what)
     if raw.weight is not None:
-        name = None if raw.roles is None else raw.roles.weight
-        findings.append(
-            Finding(
-                "weights_used",
-                "note",
-                f"column {name or 'weight'!r} holds weights ({weight_words(raw.weight)}): every number "
-                "counts each row by its weight, unless it says that it counts rows.",
-                columns=(name,) if name else (),
-            )
+        what = (
+            f"holds weights ({weight_words(raw.weight)}): every number counts each row by its weight, unless "
+            "it says that it counts rows"
         )
+        add("weights_used", roles.weight, "weight", what)
+    if raw.cluster is not None:
+        n_clusters = counted(len(classes_in(raw.cluster)), "cluster")
+        what = f"says which rows belong together ({n_clusters}): splits and folds keep them on one side"
+        add("clusters_kept", roles.cluster, "cluster", what)
     return findings
 
 

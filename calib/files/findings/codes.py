@@ -15,9 +15,11 @@ from calib.files.readers.raw_predictions import RawPredictions
 
 #: Every code a finding can have, in the order in which faults are looked for and fixes are applied.
 CODES = (
+    "columns_ambiguous",
     "index_column",
     "weights_used",
     "group_kept",
+    "clusters_kept",
     "columns_unused",
     "label_column",
     "abstentions",

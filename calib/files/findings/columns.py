@@ -10,10 +10,24 @@ import pandas as pd
 from calib.data.matrices import row_sums
 from calib.files.findings.codes import Finding, counted, some
 from calib.files.readers.answers import classes_in
-from calib.files.readers.column_names import KNOWN_NAMES, LABEL_NAMES, PREDICTED_CLASS_NAMES, normalised
-from calib.files.readers.raw_predictions import LOG_SUM_TOLERANCE, RawPredictions, are_log_probabilities
-from calib.files.readers.roles import is_row_number
+from calib.files.readers.columns import is_row_number
+from calib.files.readers.conventions import KNOWN_NAMES, LABEL_NAMES, PREDICTED_CLASS_NAMES, normalised
+from calib.files.readers.raw_predictions import (
+    LOG_SUM_TOLERANCE,
+    RawPredictions,
+    are_log_probabilities,
+)
+from calib.files.readers.roles import ChoiceError
 from calib.files.readers.tables import some_names, words_in
+
+
+def find_doubt(raw: RawPredictions) -> Finding | None:
+    """Say that columns can be read in several ways, or in none, and what decides."""
+    if raw.roles is None or raw.roles.doubt is None:
+        return None
+    values = [choice.partition("=")[2] for choice in raw.roles.choices]
+    message = str(ChoiceError(raw.roles.doubt, raw.roles.choices))
+    return Finding("columns_ambiguous", "error", f"{message}.", columns=tuple(dict.fromkeys(values)))
 
 
 def find_index_column(raw: RawPredictions) -> Finding | None:

@@ -18,6 +18,7 @@ from calib.files.findings.announced import find_announced_faults, find_weights_a
 from calib.files.findings.codes import CODES, SEVERITIES, AcceptedFix, Effect, Finding, Repair, effect_of
 from calib.files.findings.columns import (
     find_binary,
+    find_doubt,
     find_guessed_label,
     find_index_column,
     find_not_finite,
@@ -27,6 +28,7 @@ from calib.files.findings.confidence import find_confidence_faults, find_double_
 from calib.files.findings.labels import find_label_faults
 from calib.files.findings.sample import find_class_faults, find_duplicate_ids, find_mix_shift, find_overlap
 from calib.files.findings.scale import find_scale
+from calib.files.readers.candidates import Given
 from calib.files.readers.raw_predictions import (
     RawPredictions,
     RemedyError,
@@ -238,14 +240,14 @@ def check(
     fix: Sequence[str] = (),
     format: str | None = None,
     roles: Roles | None = None,
+    given: Given | None = None,
     abstentions: Sequence[str] | None = None,
-    positive: str | None = None,
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Examination]:
     """Read a file, examine its evaluation and calibration rows, and apply the fixes named in `fix`.
 
-    Arguments are those of `calib.read`.
+    Arguments are those of `calib.read`; `given` holds the columns and the positive class that are given.
 
     Returns
     -------
@@ -258,7 +260,9 @@ def check(
     InputError
         If the file cannot be read, or a code in `fix` has no finding.
     """
-    raw_by_part = divide(read_table(source, format=format, limits=limits, progress=progress), roles)
+    table = read_table(source, format=format, limits=limits, progress=progress)
+    raw_by_part = divide(table, roles, given=given)
+    positive = None if given is None else given.positive
     if labels is not None:
         name = "evaluation" if "evaluation" in raw_by_part else next(iter(raw_by_part))
         raw_by_part = {**raw_by_part, name: with_labels(raw_by_part[name], labels, limits=limits)}
@@ -288,8 +292,9 @@ def _raw_of_input(
         raw = data
     elif isinstance(data, Predictions):
         raw = RawPredictions(
-            data.proba, data.labels, data.class_names, scale="probabilities", weight=data.sample_weight
-        )
+            data.proba, data.labels, data.class_names, scale="probabilities", weight=data.sample_weight,
+            cluster=data.cluster,
+        )  # fmt: skip
     elif isinstance(data, Announcement):
         raw = raw_announcement(data)
     elif (table := table_from(data, limits, progress)) is not None:
@@ -355,7 +360,8 @@ def _examine(
 
     step = progress or (lambda share, words: None)
     step(0.0, "examining scores")
-    for each in (*find_weights_and_groups(raw), find_unused_columns(raw), find_guessed_label(raw)):
+    of_columns = (find_doubt(raw), find_unused_columns(raw), find_guessed_label(raw))
+    for each in (*find_weights_and_groups(raw), *of_columns):
         add(each)
     if raw.kind != "vectors":
         for each in find_announced_faults(raw, **options):

@@ -18,7 +18,7 @@ from calib.files.findings.order import (
     minus_one,
     whole_numbers,
 )
-from calib.files.readers.column_names import normalised
+from calib.files.readers.conventions import normalised
 from calib.files.readers.raw_predictions import RawPredictions, label_text, missing_labels
 from calib.files.readers.tables import some_names
 

@@ -73,7 +73,7 @@ def find_scale(raw: RawPredictions) -> Finding | None:
     if off.max() <= SILENT:
         return None
     printed = printed_decimals(matrix)
-    allowed = ROW_SUM_TOLERANCE
+    allowed = LOG_SUM_TOLERANCE
     if printed is not None:
         allowed = min(max(allowed, 0.5 * raw.n_classes * 10.0**-printed), MOST_ROUNDING)
     if off.max() <= allowed * (1 + 1e-9):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from calib.files.readers.column_names import words_of
+from calib.files.readers.conventions import words_of
 from calib.files.readers.tables import words_in
 
 #: Cells that say whether a prediction is right, in the languages of spreadsheets, and the letters of graders.
@@ -121,6 +122,68 @@ def two_classes(labels: np.ndarray | None, positive: str | None) -> tuple[str, s
     chosen = telling[0] if len(telling) == 1 else seen[-1]
     other = [name for name in seen if name != chosen]
     return (other[0] if other else f"not {chosen}"), chosen
+
+
+def same_answers(given: np.ndarray, true: np.ndarray) -> np.ndarray:
+    """Return 1.0 where an answer is the true one but for case, marks and the format of numbers, else 0.0.
+
+    NaN where either is empty.
+    """
+    plain = [_answers(values) for values in (given, true)]
+    equal = (plain[0] == plain[1]).astype(np.float64)
+    equal[(plain[0] == "") | (plain[1] == "")] = np.nan
+    return equal
+
+
+def _answers(values: np.ndarray) -> np.ndarray:
+    codes, words = words_in(values)
+    return np.array([_answer(word) for word in words], dtype=object)[codes]
+
+
+def _answer(text: str) -> str:
+    """Return an answer without case, articles, marks around it and marks between thousands."""
+    short = re.sub(r"^(?:the|an?)\s+|[\s.,;:!?\"'()$%]+$|^[\s\"'($]+", "", text.lower())
+    number = short.replace(",", "")
+    if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", number, re.ASCII):
+        return repr(float(number))
+    return re.sub(r"[\W_]+", " ", short).strip() or text.strip()
+
+
+def same_classes(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, str] | None:
+    """Return which predicted class each label is; None unless one rule tells all labels apart.
+
+    The rules: without case, marks and prefixes such as __label__; what stands for yes and for no; numbers
+    that count the classes, from 0 or from 1, in the order of their names.
+    """
+    for simple in (_bare, _polarity):
+        named = {simple(name): name for name in predicted}
+        found = {label: named.get(simple(label)) for label in labels}
+        if None not in named and None not in found.values() and len(set(found.values())) == len(labels):
+            return {label: name for label, name in found.items() if name is not None}
+    for numbers, names in ((labels, predicted), (predicted, labels)):
+        first = min((int(one) for one in numbers if one.isascii() and one.isdigit()), default=-1)
+        whole = all(one.isascii() and one.isdigit() and len(one) < 9 for one in numbers)
+        if not whole or first not in (0, 1) or len(numbers) > len(names) or len(numbers) < 2:
+            continue
+        order = sorted(names, key=_natural)
+        if max(map(int, numbers)) - first < len(order):
+            pairs = {one: order[int(one) - first] for one in numbers}
+            by_label = pairs if numbers is labels else {name: one for one, name in pairs.items()}
+            return by_label if set(by_label) == set(labels) else None
+    return None
+
+
+def _bare(name: str) -> str | None:
+    """Return a name without case, marks and a prefix in underscores."""
+    return re.sub(r"[\W_]+", "", name.lower().removeprefix("__label__")) or None
+
+
+def _polarity(name: str) -> str | None:
+    """Return whether a name stands for yes or for no, also by a plus or minus at its end."""
+    short = _short(name)
+    if short in POSITIVE or name.endswith("+"):
+        return "yes"
+    return "no" if short in NEGATIVE or name.endswith(("-", "\u2212")) else None
 
 
 def codes_of(values: np.ndarray, names: Sequence[str], numbered: bool) -> np.ndarray:

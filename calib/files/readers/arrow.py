@@ -77,6 +77,36 @@ def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
+def _stored(kind: pa.DataType) -> pa.DataType:
+    """Return the plain type that a column is read as: of extensions, runs, views and bytes what they hold."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return _stored(kind.storage_type)
+    if pa.types.is_run_end_encoded(kind):
+        return _stored(kind.value_type)
+    tests = ("string_view", "binary", "large_binary", "binary_view", "fixed_size_binary")
+    return pa.large_string() if any(getattr(pa.types, f"is_{each}")(kind) for each in tests) else kind
+
+
+def _as_stored(column: pa.Array) -> pa.Array:
+    """Return a column in its plain type.
+
+    Raises
+    ------
+    InputError
+        If bytes are no text.
+    """
+    while isinstance(column.type, pa.BaseExtensionType):
+        column = column.storage
+    if pa.types.is_run_end_encoded(column.type):
+        return _as_stored(pc.run_end_decode(column))
+    try:
+        if pa.types.is_fixed_size_binary(column.type):
+            column = column.cast(pa.large_binary())
+        return column if _stored(column.type) == column.type else column.cast(_stored(column.type))
+    except pa.ArrowInvalid:
+        raise InputError(f"a column of type {column.type} holds bytes that are no text") from None
+
+
 def _is_list(kind: pa.DataType) -> bool:
     return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
 
@@ -95,6 +125,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _is_usable(kind: pa.DataType) -> bool:
+    kind = _stored(kind)
     if pa.types.is_dictionary(kind):
         return _is_usable(kind.value_type) and not _is_nested(kind.value_type)
     if _is_nested(kind):
@@ -119,6 +150,7 @@ def _table_of_batches(
     n_rows = n_bytes = 0
     for batch in batches:
         batch.validate(full=True)
+        batch = pa.record_batch([_as_stored(column) for column in batch.columns], names=list(names))
         n_rows += batch.num_rows
         n_bytes += batch.nbytes + sum(map(_repeated_bytes, batch.columns))
         n_bytes += OBJECT_BYTES * sum(map(_cells_within, batch.columns))
@@ -168,6 +200,7 @@ def _repeated_bytes(column: pa.Array) -> int:
 
 def column_values(column: pa.Array) -> Any:
     """Return a NumPy array of numbers, (n, m) for lists; object array of text; None for any other type."""
+    column = _as_stored(column)
     kind = column.type
     if pa.types.is_dictionary(kind):
         words = column_values(column.dictionary)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from calib.base.exceptions import InputError
-from calib.files.readers.column_names import CLASS_NAMES, normalised
+from calib.files.readers.conventions import CLASS_NAMES, normalised
 from calib.files.readers.nested import flattened
 from calib.files.readers.source import Limits, Progress, Source, whole
 from calib.files.readers.tables import (

@@ -5,18 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from calib.base.exceptions import InputError
-from calib.files.readers.announced_columns import is_score
 from calib.files.readers.answers import classes_in
-from calib.files.readers.column_names import (
+from calib.files.readers.columns import is_whole
+from calib.files.readers.conventions import (
+    CONFIDENCE_NAMES,
     INDEX_NAMES,
     LABEL_NAMES,
     PREDICTED_CLASS_NAMES,
     ROLE_NAMES,
+    SCORE_NAMES,
+    WEAK_SCORE_NAMES,
     normalised,
+    scale_of,
     words_of,
 )
 from calib.files.readers.nested import SUM_TOLERANCE, ranked_columns
-from calib.files.readers.score_columns import scale_of
 from calib.files.readers.tables import Table, as_keys, as_text, table_from_columns, words_in
 
 #: Columns that number the rows which the lines of a long table belong to.
@@ -58,7 +61,7 @@ def wide(table: Table) -> Table:
     at, first = place[line_of], first[order]
     for name in _class_columns(table, word):
         codes, classes = words_in(table.columns[name])
-        score = next((one for one in word if one != name and is_score(table, one, word[one])), None)
+        score = next((one for one in word if one != name and _is_score(table, one, word[one])), None)
         if score is None or not 2 <= len(classes) <= n_lines // 2 or "" in classes:
             continue
         cells = at * len(classes) + codes
@@ -77,6 +80,12 @@ def _check_size(n_rows: int, n_classes: int) -> None:
         raise InputError(
             f"the long table makes {n_rows:,} rows x {n_classes:,} classes; write a matrix as NPZ or Parquet"
         )
+
+
+def _is_score(table: Table, name: str, word: str) -> bool:
+    """Whether a column of numbers is called a score and holds fractions."""
+    named = word in (CONFIDENCE_NAMES | WEAK_SCORE_NAMES).union(*SCORE_NAMES.values())
+    return named and table.columns[name].dtype.kind == "f" and not is_whole(table.columns[name])
 
 
 def _class_columns(table: Table, word: dict[str, str]) -> list[str]:

@@ -9,24 +9,25 @@ import ast
 import contextlib
 import json
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from calib.base.exceptions import InputError
-from calib.files.readers.column_names import (
+from calib.files.readers.conventions import (
     CONFIDENCE_NAMES,
     CORRECT_NAMES,
     LABEL_NAMES,
     LIST_NAMES,
     PREDICTED_CLASS_NAMES,
+    PREFIX,
     SCORE_NAMES,
     TRUE_NAMES,
     normalised,
     words_of,
 )
-from calib.files.readers.score_columns import PREFIX
 from calib.files.readers.source import Limits
 from calib.files.readers.tables import repeated
 
@@ -40,6 +41,11 @@ SCORED = frozenset().union(*SCORE_NAMES.values(), CONFIDENCE_NAMES) | words_of(
     "top_logprobs choice_probs choice_logprobs option_probs option_logprobs answer_probs answer_logprobs "
     "token_probs token_logprobs"
 )
+#: Last words of names of columns of scores: model_probs.
+SCORED_LAST = words_of("probs probabilities proba logits scores softmax logprobs")
+#: What Python prints of arrays and of their numbers.
+ARRAY = re.compile(r"(?:torch\.|np\.|numpy\.)?(?:tensor|array)\(\s*(\[.*\])\s*(?:,.*)?\)", re.DOTALL)
+SCALAR = re.compile(r"(?:np|numpy)\.\w+\(([^()]*)\)")
 #: Scores of a row that sum to 1 up to this are those of all classes that are not 0.
 SUM_TOLERANCE = 5e-3
 #: Logits this far below the highest have a probability of 0.
@@ -65,7 +71,7 @@ def flattened(lists: Mapping[str, Cells], limits: Limits) -> dict[str, Cells]:
     InputError
         If a row names a class twice, or scores differ in number from their classes.
     """
-    columns = _of_harness(dict(lists))
+    columns = _opened(_of_harness(dict(lists)))
     if not any(_is_nested(cells) for cells in columns.values()):
         return columns
     flat: dict[str, Cells] = {}
@@ -88,13 +94,38 @@ def flattened(lists: Mapping[str, Cells], limits: Limits) -> dict[str, Cells]:
             sets := _true_sets(name, cells, columns, classes, limits)
         ) is not None:
             flat |= sets
-        elif _numbers_alike(cells) or (normalised(name) in SCORED and _all_numbers(cells)):
+        elif _numbers_alike(cells) or (_are_scores(name) and _all_numbers(cells)):
             flat[name] = cells
         else:
             inner = _unfolded(name, cells)
             flat |= inner
             unfolded |= {one: one.removeprefix(f"{name}.") for one in inner}
     return _with_known_keys(flat, unfolded)
+
+
+def _opened(columns: dict[str, Cells]) -> dict[str, Cells]:
+    """Return columns with the lists of scores inside objects, as Vertex AI and Spark write them."""
+    opened: dict[str, Cells] = {}
+    for name, cells in columns.items():
+        present = [cell for cell in cells if cell is not None]
+        if not present or not all(type(cell) is dict for cell in present):
+            opened[name] = cells
+        elif all({"type", "values"} <= cell.keys() and type(cell["values"]) is list for cell in present):
+            opened[name] = [None if cell is None else _vector_of(cell) for cell in cells]
+        elif inside := [key for key in present[0] if _are_scores(key) and type(present[0][key]) is list]:
+            keys = inside + [key for key in present[0] if key not in inside]
+            opened |= {f"{name}.{key}": [(cell or {}).get(key) for cell in cells] for key in keys}
+        else:
+            opened[name] = cells
+    return opened
+
+
+def _vector_of(cell: Mapping[str, Any]) -> list[Any]:
+    """Return the numbers of a vector of Spark, dense or sparse."""
+    if cell.get("indices") is None or type(cell.get("size")) is not int:
+        return list(cell["values"])
+    numbers = dict(zip(cell["indices"], cell["values"], strict=False))
+    return [numbers.get(at, 0.0) for at in range(min(cell["size"], LONGEST_LIST))]
 
 
 def _tags(columns: Mapping[str, Cells], classes: Sequence[str], taken: Collection[str]) -> str | None:
@@ -125,8 +156,25 @@ def _with_known_keys(columns: dict[str, Cells], unfolded: Mapping[str, str]) -> 
 
 def writes_lists(name: str, cells: Iterable[str]) -> bool:
     """Whether a column of text writes lists or objects of scores, as in CSV files, by its first cell."""
-    first = str(next((cell for cell in cells if cell), "")).strip()
-    return normalised(name) in SCORED and (first[:1], first[-1:]) in (("[", "]"), ("{", "}"))
+    first = _unwrapped(str(next((cell for cell in cells if cell), "")))
+    return _are_scores(name) and (first[:1], first[-1:]) in (("[", "]"), ("{", "}"))
+
+
+def _are_scores(name: str) -> bool:
+    """Whether a column of lists or objects is called scores: probs, model_probs, prediction.scores."""
+    word = _last_word(name)
+    return word in SCORED or word.rpartition("_")[2] in SCORED_LAST
+
+
+def _last_word(name: str) -> str:
+    return normalised(name.rpartition(".")[2])
+
+
+def _unwrapped(text: str) -> str:
+    """Return the list in what Python prints of arrays: tensor([...]), [np.float64(0.1), ...]."""
+    text = SCALAR.sub(r"\1", text.strip())
+    match = ARRAY.fullmatch(text)
+    return text if match is None else match[1]
 
 
 def lists_in_texts(columns: Mapping[str, Cells]) -> dict[str, Cells]:
@@ -135,8 +183,11 @@ def lists_in_texts(columns: Mapping[str, Cells]) -> dict[str, Cells]:
     Lists are written as JSON, as Python or as NumPy prints them: ["a", "b"], ['a', 'b'], [0.7 0.3]. A column
     with a cell that writes none stays text.
     """
-    named = SCORED | LIST_NAMES | LABEL_NAMES
-    return {name: _lists_of(cells) if normalised(name) in named else cells for name, cells in columns.items()}
+    named = LIST_NAMES | LABEL_NAMES
+    return {
+        name: _lists_of(cells) if _are_scores(name) or normalised(name) in named else cells
+        for name, cells in columns.items()
+    }
 
 
 def _lists_of(cells: Cells) -> Cells:
@@ -150,17 +201,22 @@ def _lists_of(cells: Cells) -> Cells:
 
 def _list_of(text: str) -> Any:
     """Return the list or object that a text writes; None if it writes none."""
-    text = text.strip()
     if len(text) > LONGEST_LIST:
         return None
+    text = _unwrapped(text)
     with contextlib.suppress(ValueError, RecursionError):
-        return json.loads(text)
+        return _single(json.loads(text))
     with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-        return _plain(ast.literal_eval(text))
+        return _single(_plain(ast.literal_eval(text)))
     if "..." not in text:
         with contextlib.suppress(ValueError):
             return [float(one) for one in text[1:-1].replace(",", " ").split()]
     return None
+
+
+def _single(value: Any) -> Any:
+    """Return the only list in a list of one, as tensors of one row have it."""
+    return value[0] if type(value) is list and len(value) == 1 and type(value[0]) is list else value
 
 
 def _plain(value: Any) -> Any:
@@ -242,12 +298,12 @@ def _ranked_lists(columns: Mapping[str, Cells]) -> tuple[set[str], dict[str, Ran
     of_classes = [
         name
         for name, cells in columns.items()
-        if name not in taken and normalised(name) in LIST_NAMES and _are_lists(cells, (str, int))
+        if name not in taken and _last_word(name) in LIST_NAMES and _are_lists(cells, (str, int))
     ]
     of_scores = [
         name
         for name, cells in columns.items()
-        if name not in taken and normalised(name) in SCORED and _are_lists(cells, (int, float))
+        if name not in taken and _are_scores(name) and _are_lists(cells, (int, float))
     ]
     of_scores = [name for name in of_scores if _hold_fractions(columns[name])]
     for scores in of_scores:
@@ -297,7 +353,7 @@ def _of_objects(name: str, cells: Cells) -> Ranked | None:
             cells = [None if cell is None else [cell] for cell in cells]
             return _of_pairs(cells, keys)
         if all(cell and all(map(_is_number, cell.values())) for cell in present):
-            known = normalised(name) in SCORED
+            known = _are_scores(name)
             if known or all(abs(math.fsum(cell.values()) - 1.0) <= SUM_TOLERANCE for cell in present):
                 return (
                     [list(cell or ()) for cell in cells],

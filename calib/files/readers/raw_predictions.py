@@ -14,7 +14,7 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.data.kinds import KINDS
-from calib.data.matrices import row_sums
+from calib.data.matrices import ROW_SUM_TOLERANCE, row_sums
 from calib.data.predictions import (
     ID,
     Announcement,
@@ -26,6 +26,7 @@ from calib.data.predictions import (
     TopLabelPrediction,
 )
 from calib.files.readers.answers import (
+    ANOTHER,
     abstaining,
     as_outcomes,
     classes_in,
@@ -33,19 +34,22 @@ from calib.files.readers.answers import (
     missing_cells,
     no_attempt,
     right_or_another,
+    same_answers,
+    same_classes,
     two_classes,
 )
-from calib.files.readers.column_names import INDEX_NAMES, ROLE_NAMES, normalised
+from calib.files.readers.candidates import Given, given_columns, one_hot_values
+from calib.files.readers.columns import is_whole, is_within
+from calib.files.readers.conventions import INDEX_NAMES, ROLE_NAMES, normalised
 from calib.files.readers.reading import read_table, table_from
 from calib.files.readers.roles import (
+    ChoiceError,
     Roles,
     check_same_labels,
     guess_roles,
-    one_hot_values,
     part_of,
     part_tables,
 )
-from calib.files.readers.score_columns import is_whole
 from calib.files.readers.source import Limits, Progress
 from calib.files.readers.tables import Table, as_keys, check_words, frozen, some_names, words_in
 
@@ -130,6 +134,15 @@ def read(
     scores: str = "auto",
     roles: Roles | None = None,
     abstentions: Sequence[str] | None = None,
+    label: str | None = None,
+    score: str | Sequence[str] = (),
+    predicted: str | None = None,
+    correct: str | None = None,
+    weight: str | None = None,
+    id: str | None = None,
+    cluster: str | None = None,
+    group: str | None = None,
+    model: str | None = None,
     positive: str | None = None,
     limits: Limits | None = None,
     progress: Progress | None = None,
@@ -145,6 +158,13 @@ def read(
     abstentions : sequence of str, optional
         Predictions that are no answer. By default an empty cell, "IDK" and the like, where they are never
         the true class.
+    label, predicted, correct, weight, id, cluster, group : str, optional
+        Columns, where they are not to be found out: the true class, the predicted class, whether it is
+        right, weights, ids of rows, what rows belong together, and groups.
+    score : str or sequence of str, optional
+        The column of scores, or the columns of all classes in their order; * stands for any text.
+    model : str, optional
+        The model to read from a file that holds several.
     positive : str, optional
         The class that a binary score is the probability of. By default the one in the name of its column,
         such as "yes" in p(yes); else the one that a column of decisions, such as y_pred, gives to high
@@ -160,7 +180,8 @@ def read(
     Raises
     ------
     InputError
-        If the file cannot be read or used; one sentence says why.
+        If the file cannot be read or used, or its columns can be read in several ways; one sentence says
+        why, and what to pass.
 
     Examples
     --------
@@ -168,9 +189,11 @@ def read(
     >>> rows.kind, rows.n_samples, rows.class_names, round(rows.coverage, 3)
     ('top-label', 2, ('cat', 'dog', 'emu'), 0.667)
     """
-    raw = read_raw(
-        source, labels=labels, format=format, split=split, roles=roles, limits=limits, progress=progress
-    )
+    said = {"label": label, "score": score, "predicted": predicted, "correct": correct, "weight": weight}
+    said |= {"id": id, "cluster": cluster, "group": group, "model": model, "positive": positive}
+    given = given_columns(said)
+    options: dict[str, Any] = {"format": format, "limits": limits, "progress": progress}
+    raw = read_raw(source, labels=labels, split=split, roles=roles, given=given, **options)
     return with_choices(raw, abstentions, positive).announced(scores)
 
 
@@ -228,8 +251,8 @@ def read_pair(
     InputError
         As for `read_predictions`.
     """
-    options: dict[str, Any] = {"format": format, "roles": roles, "limits": limits, "progress": progress}
-    calibration, evaluation = _raw_parts(source, **options)
+    options: dict[str, Any] = {"format": format, "limits": limits, "progress": progress}
+    calibration, evaluation = _raw_parts(source, roles=roles, **options)
     return None if calibration is None else calibration.predictions(scores), evaluation.predictions(scores)
 
 
@@ -237,12 +260,13 @@ def read_parts(
     source: Any,
     *,
     scores: str = "auto",
+    given: Given | None = None,
     abstentions: Sequence[str] | None = None,
-    positive: str | None = None,
     **options: Any,
 ) -> tuple[Announcement | None, Announcement]:
-    """Read (calibration, evaluation) predictions of any kind; arguments of `read` and `read_pair`."""
-    calibration, evaluation = _raw_parts(source, **options)
+    """Read (calibration, evaluation) predictions of any kind; arguments of `read_raw` and `read_pair`."""
+    calibration, evaluation = _raw_parts(source, given=given, **options)
+    positive = None if given is None else given.positive
     chosen = with_choices(evaluation, abstentions, positive).announced(scores)
     if calibration is None:
         return None, chosen
@@ -252,13 +276,11 @@ def read_parts(
 def _raw_parts(
     source: Any,
     *,
-    format: str | None = None,
     roles: Roles | None = None,
-    limits: Limits | None = None,
-    progress: Progress | None = None,
+    given: Given | None = None,
+    **options: Any,
 ) -> tuple[RawPredictions | None, RawPredictions]:
-    table = read_table(source, format=format, limits=limits, progress=progress)
-    raw_by_part = divide(table, roles)
+    raw_by_part = divide(read_table(source, **options), roles, given=given)
     calibration = raw_by_part.get("calibration")
     if "evaluation" not in raw_by_part:
         raise RemedyError(
@@ -283,6 +305,7 @@ def read_raw(
     format: str | None = None,
     split: str | None = None,
     roles: Roles | None = None,
+    given: Given | None = None,
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> RawPredictions:
@@ -290,7 +313,7 @@ def read_raw(
     table = table_from(source, limits, progress) if format is None else None
     if table is None:
         table = read_table(source, format=format, limits=limits, progress=progress)
-    raw_by_part = divide(table, roles, split)
+    raw_by_part = divide(table, roles, split, given)
     name = "evaluation" if split is None else split
     if name not in raw_by_part:
         raise InputError(f"the file has no part {name!r}; choose from {some_names(raw_by_part)}")
@@ -313,8 +336,8 @@ class RawPredictions:
         One name per column of `proba`, when the source gives names.
     scale : str
         What the names of the source say about the scores; "unknown" if nothing.
-    ids, weight, group : (n,) array or None
-        Row ids, sample weights, and groups.
+    ids, weight, group, cluster : (n,) array or None
+        Row ids, sample weights, groups, and what rows belong together.
     roles : Roles or None
         The columns that the other fields came from.
     kind : str
@@ -335,6 +358,7 @@ class RawPredictions:
     ids: np.ndarray | None = None
     weight: np.ndarray | None = None
     group: np.ndarray | None = None
+    cluster: np.ndarray | None = None
     roles: Roles | None = None
     kind: str = "vectors"
     predicted: np.ndarray | None = None
@@ -359,7 +383,7 @@ class RawPredictions:
 
     def take(self, rows: Any) -> RawPredictions:
         """Return the chosen rows (mask or indices)."""
-        fields = ("labels", "ids", "weight", "group", "predicted", "ranked")
+        fields = ("labels", "ids", "weight", "group", "cluster", "predicted", "ranked")
         columns = {name: getattr(self, name) for name in fields}
         chosen = {name: values[rows] for name, values in columns.items() if values is not None}
         metadata = {name: values[rows] for name, values in self.metadata.items()}
@@ -470,6 +494,7 @@ class RawPredictions:
         InputError
             If the values contradict `scores`, or a label is missing or names no class.
         """
+        self.check_decided()
         if scores not in SCALES:
             raise InputError(f"scores must be one of {', '.join(SCALES)}; got {scores!r}")
         if self.kind in ("top-label", "confidence", "top-k", "multilabel"):
@@ -487,7 +512,8 @@ class RawPredictions:
             )
         labels = self._checked_labels()
         scale = self.scale if scores == "auto" else scores
-        probable = _rows_are_probabilities(self.proba)
+        inside, off = _off_probabilities(self.proba)
+        probable = inside and off < LOG_SUM_TOLERANCE
         if scores == "auto" and scale in ("logits", "log_probabilities") and probable:
             scale = "probabilities"
         further = self._further()
@@ -495,7 +521,7 @@ class RawPredictions:
             return Predictions.from_logits(self.proba, labels, self.class_names, **further)
         if scale == "log_probabilities":
             return Predictions(exp_normalised(self.proba), labels, self.class_names, **further)
-        if not probable:
+        if not inside or off > ROW_SUM_TOLERANCE:
             _refuse_other_scales(self.proba)
         return Predictions(self.proba, labels, self.class_names, **further)
 
@@ -514,6 +540,7 @@ class RawPredictions:
         """
         if self.kind == "vectors":
             return self.predictions(scores)
+        self.check_decided()
         if self.kind == "multilabel":
             return self._of_several(scores)
         none = self.abstained
@@ -522,6 +549,7 @@ class RawPredictions:
         rows = self.take(~none) if none.any() else self
         options: dict[str, Any] = rows._further() | {"coverage": float(1.0 - none.mean())}
         rows.check_two_labels()
+        rows.check_shared()
         if self.kind == "top-k":
             return rows._of_ranks(scores, options)
         score, codes = rows._one_score(scores), rows._checked_labels()
@@ -551,6 +579,68 @@ class RawPredictions:
             raise InputError(f"row {row} does not say of each class whether it is true; complete it")
         return MultilabelPrediction(self._ones_of(self.proba, scores), labels, self.names, **self._further())
 
+    def check_shared(self) -> None:
+        """Refuse predicted classes of which none is ever true."""
+        if (mismatch := self.mismatch()) is None:
+            return
+        fact, same = mismatch
+        if same is None:
+            raise InputError(
+                f"{fact}; write the same names in both columns, or name other columns with label="
+            )
+        what = ", ".join(f"{label!r} is {name!r}" for label, name in list(same.items())[:3])
+        raise RemedyError(
+            fact,
+            f"If {what}, accept the fix label_names_unmatched of calib.examine",
+            "fix",
+            "label_names_unmatched",
+        )
+
+    def check_decided(self) -> None:
+        """Refuse rows whose columns can be read in several ways, or in none."""
+        if self.roles is not None and self.roles.doubt is not None:
+            raise ChoiceError(self.roles.doubt, self.roles.choices)
+
+    def mismatch(self) -> tuple[str, dict[str, str] | None] | None:
+        """Return why no predicted class is ever true, and the class that each label names; None if some is.
+
+        The second is None if neither case, marks, prefixes nor numbers explain it.
+        """
+        if self.kind not in ("top-label", "top-k") or self.labels is None or self.predicted is None:
+            return None
+        cells = self.predicted if self.ranked is None else self.ranked.ravel()
+        said = classes_in(cells[~self.abstained] if self.ranked is None else cells)
+        true = classes_in(self.labels)
+        if not said or not true or set(true) <= {ANOTHER}:
+            return None
+        if set(said) & set(true):
+            return self._counted_from_one(said, true)
+        listed = (
+            f"no predicted class is ever true: {some_names(said)} are predicted, and {some_names(true)} true"
+        )
+        return listed, same_classes(true, said)
+
+    def _counted_from_one(
+        self, said: Sequence[str], true: Sequence[str]
+    ) -> tuple[str, dict[str, str] | None] | None:
+        """Return what `mismatch` does, of labels 1..K beside predictions 0..K-1."""
+        low, high = _as_integers(said), _as_integers(true)
+        if not low or not high or min(low) != 0 or min(high) != 1 or max(high) != max(low) + 1:
+            return None
+        code = {word: int(word) for word in (*said, *true)}
+        predicted, words = words_in(np.asarray(self.predicted))
+        labels, others = words_in(np.asarray(self.labels))
+        a = np.array([code.get(word, -9) for word in words])[predicted]
+        b = np.array([code.get(word, -99) for word in others])[labels]
+        as_is, shifted = float(np.mean(a == b)), float(np.mean(a == b - 1))
+        if shifted - as_is < max(0.1, 2.0 / np.sqrt(len(a))):
+            return None
+        fact = (
+            f"predicted classes run from 0 to {max(low)} and labels from 1 to {max(high)}: accuracy is "
+            f"{as_is:.3f}, and {shifted:.3f} with 1 subtracted from the labels"
+        )
+        return fact, {str(number): str(number - 1) for number in high}
+
     def check_two_labels(self) -> None:
         """Refuse a binary score whose labels are more than two: the predicted class is missing then."""
         if self.kind == "binary" and self.labels is not None and len(found := classes_in(self.labels)) > 2:
@@ -569,11 +659,14 @@ class RawPredictions:
         if scores not in SCALES:
             raise InputError(f"scores must be one of {', '.join(SCALES)}; got {scores!r}")
         scale = self.scale if scores == "auto" else scores
-        inside = bool(np.isfinite(values).all() and values.min() >= 0.0 and values.max() <= 1.0 + 1e-6)
+        inside = bool(np.isfinite(values).all() and is_within(values))
         if scale == "logits" and (scores != "auto" or not inside):
             return from_log_odds(values)
         if scale == "log_probabilities" and (scores != "auto" or not inside):
             return np.exp(np.minimum(values.astype(np.float64), 0.0))
+        if inside:
+            rounded: np.ndarray = values.clip(0.0, 1.0) if is_outside(values) else values
+            return rounded
         if scores == "auto" and are_single_percentages(values):
             return values / values.dtype.type(100.0)
         if np.isfinite(values).all() and values.min() >= 0.0 and 1.0 + 1e-6 < values.max() <= 100.0:
@@ -598,7 +691,7 @@ class RawPredictions:
         table = pd.DataFrame(dict(self.metadata)) if self.metadata else None
         if table is not None and self.roles is not None and self.roles.id in table:
             table.attrs[ID] = self.roles.id
-        return {"metadata": table, "sample_weight": self.weight}
+        return {"metadata": table, "sample_weight": self.weight, "cluster": self.cluster}
 
     def _checked_labels(self) -> np.ndarray | None:
         if self.labels is None:
@@ -630,7 +723,8 @@ def label_text(label: Any) -> str:
 def raw_announcement(rows: Any) -> RawPredictions:
     """Return checked predictions that are no vectors as raw ones."""
     table = {} if rows.metadata is None else {str(name): c.to_numpy() for name, c in rows.metadata.items()}
-    further: dict[str, Any] = {"weight": rows.sample_weight, "kind": rows.kind, "metadata": table}
+    further: dict[str, Any] = {"weight": rows.sample_weight, "cluster": rows.cluster}
+    further |= {"kind": rows.kind, "metadata": table}
     if isinstance(rows, MultilabelPrediction):
         return RawPredictions(rows.scores, rows.labels, rows.class_names, **further)
     if isinstance(rows, TopKPrediction):
@@ -651,6 +745,11 @@ def raw_announcement(rows: Any) -> RawPredictions:
     elif labels is not None:
         labels = labels.astype(np.float64)
     return RawPredictions(score[:, None], labels, names, predicted=predicted, **further)
+
+
+def is_outside(values: np.ndarray) -> bool:
+    """Whether some score is outside [0, 1] by more than the last bit of a float32."""
+    return bool(values.min() < 0.0 or values.max() > 1.0 + 1e-6)
 
 
 def missing_labels(labels: np.ndarray) -> np.ndarray:
@@ -704,7 +803,7 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
     InputError
         If a named column is not there or scores are not numbers.
     """
-    one_each = (roles.id, roles.weight, roles.group, roles.predicted, roles.correct)
+    one_each = (roles.id, roles.weight, roles.group, roles.cluster, roles.predicted, roles.correct)
     for name in (*roles.probabilities, *roles.label, *one_each):
         if name is not None and name not in table.columns and name not in table.matrices:
             raise InputError(f"there is no column {name!r}; check the roles of the columns")
@@ -727,6 +826,8 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
         labels = as_outcomes(correct) if predicted is None else right_or_another(predicted, correct)
         if (none := no_attempt(correct)).any():
             predicted = np.where(none, correct, "an answer" if predicted is None else predicted)
+    if roles.kind == "confidence" and predicted is not None and labels is not None and roles.correct is None:
+        labels, predicted = same_answers(predicted, labels), None
     if labels is not None:
         _check_one_per_row(labels, len(proba))
     if roles.kind in ("vectors", "multilabel"):
@@ -744,6 +845,7 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
         ids=_stripped(table.columns[roles.id], roles.id) if roles.id else None,
         weight=table.columns[roles.weight] if roles.weight else None,
         group=_stripped(table.columns[roles.group], roles.group) if roles.group else None,
+        cluster=_stripped(table.columns[roles.cluster], roles.cluster) if roles.cluster else None,
         roles=roles,
         kind=roles.kind,
         predicted=predicted if ranked is None else ranked[:, 0],
@@ -790,6 +892,7 @@ def _names_of(
 def _metadata(table: Table, roles: Roles, n_rows: int) -> dict[str, np.ndarray]:
     """Return every column that is neither score, label, predicted class nor weight."""
     used = {*roles.probabilities, *roles.label, *roles.ranked, roles.weight, roles.predicted, roles.index}
+    used -= {*roles.label, roles.predicted} if roles.kind == "confidence" and roles.predicted else set()
     used |= set() if roles.label else {roles.correct}
     names = [name for name in table.columns if name not in used]
     kept = [name for name in names if len(table.columns[name]) == n_rows]
@@ -813,17 +916,22 @@ def _as_written(values: np.ndarray) -> np.ndarray:
 
 
 def divide(
-    table: Table, roles: Roles | None = None, split: str | None = None
+    table: Table, roles: Roles | None = None, split: str | None = None, given: Given | None = None
 ) -> Mapping[str, RawPredictions]:
     """Return the raw predictions of each part of a table; only those of `split` if it is a split value.
+
+    Without `roles` they are found out, as far as the user has not `given` them.
 
     The parts are "calibration" and "evaluation"; a table that names neither is all "evaluation".
     """
     tables = {} if roles else part_tables(table)
     if tables:
-        return {part: raw_of(arrays, guess_roles(arrays)) for part, arrays in tables.items()}
-    roles = roles or guess_roles(table)
+        return {part: raw_of(arrays, guess_roles(arrays, given)) for part, arrays in tables.items()}
+    roles = roles or guess_roles(table, given)
     raw = raw_of(table, roles)
+    if roles.model is not None and roles.model_name is not None:
+        rows = as_keys(table.columns[roles.model]) == roles.model_name
+        raw, table = raw.take(rows), replace(table, columns={n: v[rows] for n, v in table.columns.items()})
     if roles.split is None:
         return {"evaluation": raw}
     codes, words = words_in(table.columns[roles.split])
@@ -919,6 +1027,7 @@ def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = Non
         elif values.ndim != 1:
             raise InputError(f"labels must be one per row; got shape {values.shape}")
     _check_one_per_row(values, raw.n_samples)
+    raw = decided_but_for_labels(raw)
     if ids is not None and raw.ids is not None:
         values = values[_rows_with(as_keys(raw.ids), as_keys(ids))]
     if raw.kind == "confidence":
@@ -933,6 +1042,14 @@ def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = Non
     elif raw.roles is not None:
         raw = replace(raw, class_names=names_that_fit(values, raw.roles, raw.n_classes))
     return replace(raw, labels=values)
+
+
+def decided_but_for_labels(raw: RawPredictions) -> RawPredictions:
+    """Return the raw predictions without a doubt that is about their labels alone."""
+    if raw.roles is None or not raw.roles.choices:
+        return raw
+    about_labels = all(choice.startswith("label=") for choice in raw.roles.choices)
+    return replace(raw, labels=None, roles=replace(raw.roles, doubt=None)) if about_labels else raw
 
 
 def _rows_with(wanted: np.ndarray, given: np.ndarray) -> np.ndarray:
@@ -1055,35 +1172,44 @@ def _as_integers(names: Sequence[str] | np.ndarray) -> list[int]:
     return [int(text) for text in texts] if whole else []
 
 
-def _rows_are_probabilities(matrix: np.ndarray) -> bool:
+def _off_probabilities(matrix: np.ndarray) -> tuple[bool, float]:
+    """Return whether all scores lie in [0, 1], and by how much a row misses a sum of 1 at most."""
     inside = matrix.min() >= 0.0 and matrix.max() <= 1.0 + 1e-6
-    return bool(inside and np.abs(row_sums(matrix) - 1.0).max() < LOG_SUM_TOLERANCE)
+    return bool(inside), float(np.abs(row_sums(matrix) - 1.0).max())
 
 
 def _refuse_other_scales(matrix: np.ndarray) -> None:
-    """Say which other scale the values look like; leave NaN and small faults to `Predictions`."""
+    """Say which other scale the values look like; leave NaN to `Predictions`."""
     if not np.isfinite(matrix).all():
         return
+    sums, low, high = row_sums(matrix), float(matrix.min()), float(matrix.max())
+    off = np.abs(sums - 1.0)
+    row = int(off.argmax())
+    wrong = (
+        f"{int((off > ROW_SUM_TOLERANCE).sum()):,} of {len(off):,} rows of scores do not sum to 1; row {row} "
+    )
+    wrong += f"sums to {sums[row]:.6g}"
     if are_percentages(matrix):
-        raise RemedyError(
-            f"the scores are percentages: rows sum to {np.median(row_sums(matrix)):.4g}",
-            "Divide them by 100, or accept the fix percent of calib.examine",
-            "fix",
-            "percent",
-        )
-    if are_log_probabilities(matrix):
-        raise RemedyError(
-            "the scores are log-probabilities: none is above 0",
-            'Pass scores="log_probabilities", or accept the fix log_probabilities of calib.examine',
-            "scores",
-            "log_probabilities",
-        )
-    low, high = float(matrix.min()), float(matrix.max())
-    if low < 0.0 or high > 1.0 + 1e-6:
-        raise RemedyError(
+        fact = f"the scores are percentages: rows sum to {np.median(sums):.4g}"
+        remedy = ("Divide them by 100", "fix", "percent")
+    elif are_log_probabilities(matrix):
+        fact = "the scores are log-probabilities: none is above 0"
+        remedy = ('Pass scores="log_probabilities"', "scores", "log_probabilities")
+    elif low < 0.0 and off.max() <= LOG_SUM_TOLERANCE:
+        fact = f"the scores go down to {low:.4g}, and probabilities are 0 or more"
+        remedy = ("Correct them", "fix", "negative")
+    elif low < 0.0 or high > 1.0 + 1e-6:
+        fact = (
             f"the scores look like logits: they run from {low:.4g} to {high:.4g}, and probabilities lie in "
-            "[0, 1]",
-            'Pass scores="logits" to apply softmax, or let calib.examine find out what they are',
-            "scores",
-            "logits",
         )
+        fact += "[0, 1]"
+        remedy = ('Pass scores="logits" to apply softmax', "scores", "logits")
+    elif ROW_SUM_TOLERANCE < off.max() <= LOG_SUM_TOLERANCE:
+        fact, remedy = wrong, ("Divide each row by its sum", "fix", "rounding")
+    elif np.mean(off > LOG_SUM_TOLERANCE) > 0.5:
+        fact = f"{wrong}: as independent sigmoids do, one for each class"
+        remedy = ("Write probabilities that sum to 1", "fix", "sigmoid_scores")
+    else:
+        return
+    advice, argument, value = remedy
+    raise RemedyError(fact, f"{advice}, or accept the fix {value} of calib.examine", argument, value)

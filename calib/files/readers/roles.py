@@ -1,40 +1,53 @@
-"""Which column or array of a file plays which role, guessed from names and values, open to correction."""
+"""Which column or array of a file plays which role: one reading that the data support, open to correction."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from calib.base.exceptions import InputError
-from calib.files.readers.announced_columns import Announced, announced_columns
-from calib.files.readers.answers import says_right
-from calib.files.readers.column_names import (
+from calib.files.readers.candidates import (
+    MOST_MODELS,
+    Found,
+    Given,
+    Reading,
+    find_names,
+    readings,
+    refuse_stray_cells,
+)
+from calib.files.readers.conventions import (
     CALIBRATION,
     CLASS_NAMES,
-    CORRECT_NAMES,
     EVALUATION,
-    INDEX_NAMES,
+    KNOWN_NAMES,
     PREDICTED_NAMES,
     ROLE_NAMES,
     SCORE_NAMES,
     TRAINING,
     normalised,
 )
-from calib.files.readers.score_columns import is_whole, score_columns, sum_to_one
 from calib.files.readers.tables import Table, some_names, words_in
 
-#: Cells that write a number, also with a percent sign, or with marks between thousands.
-NUMBERLIKE = re.compile(
-    r"[+-]?(\d+([.,]\d*)?|[.,]\d+|\d{1,3}([., ']\d{3})+([.,]\d+)?)([eE][+-]?\d+)?\s*%?", re.ASCII
-)
-LABEL_PREFIX = re.compile(r"(?:y_true|y|true|label|target|actual|gt|onehot|is)[_ .:/\-\[(]+(.+?)[\])]?", re.I)
-LABEL_SUFFIX = re.compile(r"(.+?)[_ .:/\-](?:y_true|true|label|target|actual|gt|is_true)", re.I)
-#: A consecutive column this long is a row number; three rows may well be 0, 1, 2 by chance.
-MIN_INDEX_ROWS = 10
+
+class ChoiceError(InputError):
+    """Input that can be read in several ways, or in none, until the user says what columns are.
+
+    Attributes
+    ----------
+    fact : str
+        What has to be decided, a sentence without its full stop.
+    choices : tuple of str
+        The options that decide, such as "label=repaid"; empty if any column can be meant.
+    """
+
+    def __init__(self, fact: str, choices: Sequence[str]) -> None:
+        given = [f"{option}={value!r}" for option, _, value in (each.partition("=") for each in choices)]
+        named = " or ".join(given) or "the columns with score=, label=, predicted= or correct="
+        super().__init__(f"{fact}; name {named}")
+        self.fact, self.choices = fact, tuple(choices)
 
 
 @dataclass(frozen=True)
@@ -49,8 +62,8 @@ class Roles:
         One name per class; None when the file gives none.
     label : tuple of str
         One column of true labels, one-hot columns in class order, or empty.
-    id, split, weight, group : str or None
-        Columns with these roles.
+    id, split, weight, group, cluster, model : str or None
+        Columns with these roles; rows of one cluster belong together, such as those of a patient.
     index : str or None
         A column of row numbers, which is not used.
     scale : str
@@ -67,6 +80,13 @@ class Roles:
         The class whose probability a binary score is; None where the labels say it.
     ranked : tuple of str
         Columns of the highest classes, best first, whose scores are `probabilities`.
+    model_name : str or None
+        The model whose rows count, if `model` names several.
+    doubt : str or None
+        Why the file can be read in several ways, or in none, as a sentence without its full stop. The
+        other fields are then the first proposal.
+    choices : tuple of str
+        The options that decide, such as "label=repaid".
     """
 
     probabilities: tuple[str, ...]
@@ -85,59 +105,150 @@ class Roles:
     abstentions: tuple[str, ...] | None = None
     positive: str | None = None
     ranked: tuple[str, ...] = ()
+    cluster: str | None = None
+    model: str | None = None
+    model_name: str | None = None
+    doubt: str | None = None
+    choices: tuple[str, ...] = ()
+
+    @property
+    def single(self) -> dict[str, str]:
+        """Role of each column that has one alone, by the name of the column."""
+        roles = ("predicted", "correct", "id", "split", "weight", "group", "cluster", "model", "index")
+        return {getattr(self, role): role for role in roles if getattr(self, role) is not None}
+
+    def table(self) -> list[tuple[str, str]]:
+        """Return (column, role) of every column, "not used" for those that stay as metadata."""
+        named = [(name, "class") for name in self.ranked if name != self.predicted]
+        named += [(name, "score") for name in self.probabilities] + [(name, "label") for name in self.label]
+        return [*named, *self.single.items(), *((name, "not used") for name in self.ignored)]
 
 
-def guess_roles(table: Table) -> Roles:
-    """Guess the role of every column from its name, checked against its values.
+def guess_roles(table: Table, given: Given | None = None) -> Roles:
+    """Find the reading of a table that names and values support, or the proposals if there are several.
 
     Raises
     ------
     InputError
-        If no column can be a probability or score.
+        If no column can be a probability or score, or a cell makes text of a column of numbers.
     """
+    given = (given or Given()).of(table)
+    unread = [name for name in table.ignored if normalised(name) in KNOWN_NAMES]
+    if unread:
+        raise InputError(f"neither numbers nor text are in {some_names(unread)}; write them as either")
     if table.matrices:
-        return _roles_of_arrays(table)
-    if (found := announced_columns(table)) is not None:
-        return _announced_roles(table, found)
-    named = _named_roles(table)
-    rest = [name for name in table.columns if name not in named.values()]
-    numeric = [name for name in rest if table.columns[name].dtype.kind in "fiu"]
-    numeric = [name for name in numeric if normalised(name) not in PREDICTED_NAMES or len(numeric) == 1]
-    numeric = [name for name in numeric if not _says_correct(table, name)]
-    onehot: tuple[str, ...] = ()
-    several: tuple[str, ...] = ()
-    if named["label"] is None:
-        onehot = _one_hot_columns(table, rest)
-        several = () if onehot else _several_true(table, numeric)
-        numeric = [name for name in numeric if name not in (*onehot, *several)]
-    scores, names, scale = score_columns(numeric, table)
-    if named["label"] is None and not onehot and not several:
-        named["label"] = _unnamed_label(table, [n for n in rest if n not in scores], scores, names)
-        if named["label"] in scores:
-            scores, names, scale = score_columns([name for name in numeric if name != named["label"]], table)
-    if not scores and any(_says_correct(table, name) for name in rest):
+        return _roles_of_arrays(table, given)
+    found = find_names(table, given)
+    every = readings(found)
+    refuse_stray_cells(found, labelled=bool(found.labels) or any(each.label for each in every))
+    possible = [each for each in every if each.against is None]
+    if not every:
+        raise InputError(_no_scores(found))
+    best = (possible or every)[0]
+    rivals = [each for each in possible if each.weight == best.weight]
+    check_same_labels(table, _all_labels(found, best))
+    roles = _with_doubt(_roles_of(found, best), best, rivals)
+    return _of_model(table, roles, given)
+
+
+def _all_labels(found: Found, reading: Reading) -> list[str]:
+    """Return the columns that are called the true label, which have to say the same."""
+    if found.given.label is not None or not set(reading.label) <= set(found.labels):
+        return []
+    words = found.columns.word
+    called = {name for name in found.labels if words[name] not in ("class", "correct", "answer")}
+    others = [name for name in words if name in called]
+    return [name for name in others if name not in (reading.predicted, *reading.ranked)]
+
+
+def _roles_of(found: Found, reading: Reading) -> Roles:
+    used = {*reading.scores, *reading.ranked, *reading.label, reading.predicted, reading.correct}
+    side: dict[str, Any] = {role: name for role, name in found.roles.items() if name not in used}
+    used |= set(side.values())
+    table = found.columns.table
+    return Roles(
+        probabilities=reading.scores,
+        class_names=reading.class_names,
+        label=reading.label,
+        scale=reading.scale,
+        ignored=tuple(name for name in found.columns.word if name not in used) + table.ignored,
+        kind=reading.kind,
+        predicted=reading.predicted,
+        correct=reading.correct,
+        positive=reading.positive,
+        ranked=reading.ranked,
+        **side,
+    )
+
+
+def _with_doubt(roles: Roles, best: Reading, rivals: Sequence[Reading]) -> Roles:
+    """Return roles with what has to be decided, if the data leave several readings or none."""
+    if best.against is not None:
+        named = {option for option, _ in best.choices}
+        kept = [f"{o}={value}" for o, value in best.choices if o == "positive" or "positive" not in named]
+        return replace(roles, doubt=best.against, choices=tuple(kept))
+    choices = [
+        f"{option}={value}" for each in rivals for option, value in each.choices
+        if len({dict(other.choices).get(option) for other in rivals}) > 1
+    ]  # fmt: skip
+    if len(rivals) < 2 or not choices:
+        return roles
+    options = list(dict.fromkeys(choice.split("=", 1)[0] for choice in choices))
+    asked = {
+        "score": "is the score, or each of them that of a model",
+        "label": "is the true label",
+        "positive": "is the class whose probability the score is",
+    }
+    what = []
+    for option in options:
+        values = [
+            choice.split("=", 1)[1] for choice in dict.fromkeys(choices) if choice.startswith(option + "=")
+        ]
+        what.append(f"{some_names(values)}: nothing says which {asked.get(option, 'it is')}")
+    return replace(roles, doubt="; ".join(what), choices=tuple(dict.fromkeys(choices)))
+
+
+def _of_model(table: Table, roles: Roles, given: Given) -> Roles:
+    """Return roles with the model whose rows count, or with the question which."""
+    if given.model is None and (roles.model is None or given.group == roles.model):
+        return replace(roles, model=None) if given.group == roles.model else roles
+    column, _, name = (given.model or "").rpartition("=")
+    column = column or roles.model or ""
+    words = words_in(table.columns[column])[1] if column in table.columns else []
+    if name in words:
+        return replace(roles, model=column, model_name=name)
+    if given.model is not None:
         raise InputError(
+            f"there is no model {given.model[:60]!r}; models are {some_names(words) or 'not named'}"
+        )
+    if not 2 <= len(words) <= MOST_MODELS or roles.doubt is not None:
+        return roles
+    doubt = f"column {column!r} names {len(words)} models below each other: {some_names(words)}"
+    return replace(roles, doubt=doubt, choices=tuple(f"model={word}" for word in words))
+
+
+def _no_scores(found: Found) -> str:
+    """Say what a table lacks that holds no scores."""
+    listed = some_names(found.columns.word)
+    if found.correct is not None:
+        return (
             "the file says whether predictions are right, and holds no confidence in them; add a column "
             "'confidence', or the log-likelihood of every choice"
         )
-    if not scores:
-        raise InputError(
-            "no column of probabilities was found: one numeric column per class is needed, for example "
-            f"cat,dog,label; the columns are {some_names(table.columns)}"
+    if found.predicted:
+        others = [name for name in found.numeric if name not in found.predicted]
+        beside = (
+            f"; nothing says that {some_names(others)} are scores, else name them with score"
+            if others
+            else ""
         )
-    others = [name for name in rest if name not in (*onehot, named["label"])]
-    _refuse_stray_cells(table, others, scores, labelled=bool(onehot or named["label"]))
-    used = {*scores, *onehot, *several, *named.values()}
-    label_column = named.pop("label")
-    label = (label_column,) if label_column is not None else onehot or several
-    return Roles(
-        probabilities=tuple(scores),
-        class_names=names if names and table.tabular else None,
-        label=_in_class_order(label, names),
-        kind="multilabel" if several else "vectors",
-        scale=scale,
-        ignored=tuple(name for name in table.columns if name not in used) + table.ignored,
-        **named,
+        return (
+            f"column {found.predicted[0]!r} holds decisions, and calibration needs their probabilities: add "
+            f"the confidence in each decision, or the probability of every class{beside}"
+        )
+    return (
+        "no column of probabilities was found: one numeric column per class is needed, for example "
+        f"cat,dog,label; the columns are {listed}"
     )
 
 
@@ -155,64 +266,6 @@ def label_reason(table: Table, roles: Roles) -> str:
     return "it is the only column of whole numbers that could be codes of the classes"
 
 
-def _announced_roles(table: Table, found: Announced) -> Roles:
-    """Roles of a file with one score a row, or ranks of them; the columns that are left stay as metadata."""
-    scores = found.scores or (found.score,)
-    taken = {*scores, *found.ranked, found.predicted, found.correct, found.label} - {None}
-    named = _named_roles(table, taken)
-    named.pop("label")
-    used = {*taken, *named.values()}
-    return Roles(
-        probabilities=scores,
-        class_names=found.class_names,
-        label=() if found.label is None else (found.label,),
-        scale=found.scale,
-        ignored=tuple(name for name in table.columns if name not in used) + table.ignored,
-        kind=found.kind,
-        predicted=found.predicted,
-        correct=found.correct,
-        positive=found.positive,
-        ranked=found.ranked,
-        **named,
-    )
-
-
-def _refuse_stray_cells(table: Table, rest: Sequence[str], scores: Sequence[str], *, labelled: bool) -> None:
-    """Refuse a column that would be scores of a class, but for a cell that is no number."""
-    rows: dict[str, tuple[int, str]] = {}
-    for name in rest:
-        values = table.columns[name]
-        if values.dtype == object and normalised(name) not in PREDICTED_NAMES:
-            stray = _stray_cell(values, labelled)
-            if stray is not None:
-                rows[name] = stray
-    would_be = [name for name in table.columns if name in rows or name in scores]
-    for name in score_columns(would_be)[0] if rows else ():
-        if name in rows:
-            row, cell = rows[name]
-            raise InputError(
-                f"column {name[:60]!r} holds numbers, but {cell[:60]!r} in row {row}; correct that cell, or "
-                "remove the column if it is not the score of a class"
-            )
-
-
-def _stray_cell(values: np.ndarray, labelled: bool) -> tuple[int, str] | None:
-    """Return the first cell (row, text) that makes text of a column of numbers; None for other text."""
-    codes, words = words_in(values)
-    counts = np.bincount(codes, minlength=len(words))
-    like = np.array([len(word) <= 60 and NUMBERLIKE.fullmatch(word) is not None for word in words])
-    filled = np.array([word != "" for word in words])
-    if 2 * counts[like].sum() <= counts[filled].sum():
-        return None
-    fractions = any(hit and not word.lstrip("+-").isdigit() for word, hit in zip(words, like, strict=True))
-    others = filled & ~like
-    if not fractions and not (others.any() and labelled):
-        return None
-    doubtful = others if others.any() else like
-    row = int(doubtful[codes].argmax())
-    return row, words[codes[row]]
-
-
 def check_same_labels(table: Table, names: Sequence[str]) -> None:
     """Refuse columns that may all be the true label, unless they say the same."""
     if len(names) < 2:
@@ -227,14 +280,14 @@ def check_same_labels(table: Table, names: Sequence[str]) -> None:
             differ = np.flatnonzero(codes != first[0])
         if len(differ):
             row = int(differ[0])
-            raise InputError(
+            raise ChoiceError(
                 f"columns {names[0][:60]!r} and {name[:60]!r} can both be the true label, and differ: row "
-                f"{row} holds {first[1][first[0][row]][:60]!r} and {words[codes[row]][:60]!r}; remove or "
-                "rename one"
+                f"{row} holds {first[1][first[0][row]][:60]!r} and {words[codes[row]][:60]!r}",
+                [f"label={names[0]}", f"label={name}"],
             )
 
 
-def _roles_of_arrays(table: Table) -> Roles:
+def _roles_of_arrays(table: Table, given: Given) -> Roles:
     """Roles of named arrays (NPY, NPZ, list columns): the matrix of scores, then vectors by name."""
     scale, chosen = "unknown", None
     for kind in ("probabilities", "log_probabilities", "logits"):
@@ -287,125 +340,6 @@ def _roles_of_arrays(table: Table) -> Roles:
         weight=array_of.get("weight"),
         group=array_of.get("group"),
     )
-
-
-def _named_roles(table: Table, taken: Collection[str | None] = ()) -> dict[str, Any]:
-    """Roles given by name to columns that are not taken, each checked against the values it needs."""
-    roles: dict[str, Any] = dict.fromkeys((*ROLE_NAMES, "index"))
-    labels: list[str] = []
-    for position, (name, values) in enumerate(table.columns.items()):
-        if name in taken:
-            continue
-        word, number = normalised(name), values.dtype.kind in "fiu"
-        role = next((role for role, names in ROLE_NAMES.items() if word in names), None)
-        if role is not None and (number if role == "weight" else not number or is_whole(values)):
-            if roles[role] is None or (role != "id" and word != "class"):
-                roles[role] = name
-            if role == "label" and word != "class":
-                labels.append(name)
-        elif number and roles["index"] is None and _is_index(values, position, word):
-            roles["index"] = name
-    if not taken:
-        check_same_labels(table, labels)
-    return roles
-
-
-def _is_index(values: np.ndarray, position: int, word: str) -> bool:
-    if word not in INDEX_NAMES and (position > 0 or len(values) < MIN_INDEX_ROWS):
-        return False
-    return is_row_number(values) or (word in INDEX_NAMES and word != "row" and is_whole(values))
-
-
-def is_row_number(values: np.ndarray) -> bool:
-    """Whether a column counts the rows: 0, 1, 2, ... or 1, 2, 3, ..."""
-    first = values[0]
-    if not (first == 0 or first == 1) or len(values) < 3 or values[-1] != first + len(values) - 1:
-        return False
-    return bool((values == np.arange(len(values)) + int(first)).all())
-
-
-def _one_hot_columns(table: Table, names: Sequence[str]) -> tuple[str, ...]:
-    binary = [name for name in names if _is_binary(table.columns[name])]
-    prefixed = [name for name in binary if LABEL_PREFIX.fullmatch(name.strip())]
-    others = len([n for n in names if table.columns[n].dtype.kind == "f"]) - len(binary)
-    chosen = prefixed if len(prefixed) >= 2 else binary if len(binary) == others else []
-    if len(chosen) < 2:
-        return ()
-    ones = np.sum([one_hot_values(table.columns[name]) for name in chosen], axis=0)
-    return tuple(chosen) if (ones == 1).all() else ()
-
-
-def _several_true(table: Table, numeric: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that say of each class whether it is true, in the order of its scores; or none."""
-    matches = {
-        name: LABEL_PREFIX.fullmatch(name.strip()) or LABEL_SUFFIX.fullmatch(name.strip()) for name in numeric
-    }
-    by_class = {
-        match[1].strip(): name
-        for name, match in matches.items()
-        if match is not None and _is_binary(table.columns[name])
-    }
-    names = score_columns([name for name in numeric if name not in by_class.values()])[1] or ()
-    found = len(names) > 1 and set(names) <= by_class.keys()
-    return tuple(by_class[name] for name in names) if found else ()
-
-
-def _says_correct(table: Table, name: str) -> bool:
-    """Whether a column says whether predictions are right, by its name and its cells."""
-    return normalised(name) in CORRECT_NAMES and says_right(table.columns[name])
-
-
-def _is_binary(values: np.ndarray) -> bool:
-    if values.dtype == object:
-        return {str(v)[:6].lower() for v in values[:100]} <= {"true", "false"}
-    return all(((rows == 0) | (rows == 1)).all() for rows in (values[:1000], values))
-
-
-def one_hot_values(values: np.ndarray) -> np.ndarray:
-    """0 or 1 per row of a one-hot column, also when it is written True and False."""
-    if values.dtype == object:
-        codes, words = words_in(values)
-        return np.array([word.lower() == "true" for word in words]).astype(np.int64)[codes]
-    return np.nan_to_num(values).astype(np.int64)
-
-
-def _unnamed_label(
-    table: Table, others: Sequence[str], scores: Sequence[str], names: Sequence[str] | None
-) -> str | None:
-    """Label column without a telling name: the only one of class names, else of text, or of whole numbers."""
-    text = [name for name in others if table.columns[name].dtype == object]
-    text = [name for name in text if _stray_cell(table.columns[name], False) is None]
-    words = {name: set(words_in(table.columns[name])[1]) - {""} for name in text if names}
-    of_classes = [name for name, said in words.items() if said and said <= set(names or ())]
-    if len(of_classes) == 1:
-        return of_classes[0]
-    distinct = {name: len(set(table.columns[name][:2000].tolist())) for name in text}
-    few = [name for name in text if 2 <= distinct[name] <= max(2 * len(scores), 2)]
-    if len(few) == 1:
-        return few[0]
-    whole = [name for name in (*others, *scores) if table.columns[name].dtype.kind in "fiu"]
-    whole = [name for name in whole if is_whole(table.columns[name])]
-    if len(scores) > 2 and set(scores) <= set(whole):  # scores are zeros and ones; one column is not
-        whole = [name for name in whole if not _is_binary(table.columns[name])]
-    left = [name for name in scores if name not in whole]
-    if len(whole) != 1 or not left:
-        return None
-    values = table.columns[whole[0]]
-    present = values[~np.isnan(values)]
-    if not present.size:
-        return None
-    in_range = present.min() >= 0 and present.max() <= max(len(left), 2) + 1
-    # Codes that are out of range are said to be so; a column of many more values, such as ages, is no label.
-    few_codes = len(np.unique(present)) <= 2 * max(len(left), 2)
-    return whole[0] if in_range or (few_codes and sum_to_one(table, left)) else None
-
-
-def _in_class_order(label: tuple[str, ...], names: tuple[str, ...] | None) -> tuple[str, ...]:
-    if len(label) < 2 or names is None:
-        return label
-    matches = [LABEL_PREFIX.fullmatch(name.strip()) for name in label]
-    column_of = {(m[1] if m else name).strip(): name for m, name in zip(matches, label, strict=True)}
-    return tuple(column_of[name] for name in names) if set(column_of) == set(names) else label
 
 
 def part_of(value: str) -> str | None:

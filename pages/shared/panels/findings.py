@@ -10,9 +10,10 @@ import streamlit as st
 from calib.data.kinds import KINDS
 from calib.files.findings import Finding
 from calib.files.findings.codes import LABEL_CODES
-from calib.files.readers.roles import Roles
+from calib.files.readers.candidates import Given
+from calib.files.readers.roles import Roles, guess_roles
 from calib.files.readers.tables import words_in
-from pages.shared.panels.preview import show_label_column
+from pages.shared.panels.preview import ONE_EACH, show_label_column
 from pages.shared.uploads import PENDING, Reading, examine_again, in_words
 from pages.shared.widgets import escaped
 
@@ -33,98 +34,89 @@ def show_roles(reading: Reading) -> None:
     roles, names = reading.roles, list(reading.table.columns)
     if roles is None:
         return
-    if roles.kind != "vectors":
-        _show_one_score(reading, roles, names)
+    scores = roles.probabilities
+    st.markdown(f"Read as **{KINDS[roles.kind].title}**{', one score per row' * (len(scores) == 1)}.")
+    if roles.ranked or scores[0] not in names:
+        with st.expander("Columns"):
+            listed = {"Scores": scores, "Classes": roles.ranked, "Labels": roles.label}
+            st.text("\n".join(f"{head}: {', '.join(of)}" for head, of in listed.items() if of))
         return
-    classes = len(roles.probabilities)
-    head = f"Columns: {classes:,} of {len(names):,} are taken for class scores"
+    head = f"Columns: {len(scores):,} of {len(names):,} are taken for class scores"
+    head = head if len(scores) > 1 else f"Columns: {escaped(scores[0])} is taken for the score"
     with st.expander(head, expanded=_blocked(reading), key="columns-panel"):
+        if roles.choices:
+            _show_choices(reading, roles)
         show_label_column(reading)
-        few, taken = len(names) <= LISTED_COLUMNS, set(roles.probabilities)
-        others = [NOBODY, *(name for name in names if few or name not in taken)]
-        left, right = st.columns(2)
-        guess = roles.label[0] if len(roles.label) == 1 else NOBODY
-        label = left.selectbox("True label", others, others.index(guess), key="role-label")
-        chosen_id = right.selectbox("Row id", others, others.index(roles.id or NOBODY), key="role-id")
-        split = left.selectbox("Split", others, others.index(roles.split or NOBODY), key="role-split")
-        scores = list(roles.probabilities)
-        if few:
-            scores = st.multiselect("Class scores, in class order", names, scores, key="role-scores")
-        if st.button("Read again with these columns", disabled=len(scores) < 1):
-            same = tuple(scores) == roles.probabilities
-            changed = replace(
-                roles,
-                probabilities=tuple(scores),
-                class_names=roles.class_names if same else tuple(scores),
-                label=roles.label if label == guess else () if label == NOBODY else (label,),
-                id=None if chosen_id == NOBODY else chosen_id,
-                split=None if split == NOBODY else split,
-            )
+        changed = _menus(reading, roles, names)
+        if st.button("Read again with these columns", disabled=changed is None) and changed is not None:
             examine_again(replace(reading, roles=changed))
+
+
+def _show_choices(reading: Reading, roles: Roles) -> None:
+    """Offer what decides how the columns are read, the first proposed."""
+    labels = {choice: choice.replace("=", ": ", 1) for choice in roles.choices}
+    chosen = st.selectbox("To decide", roles.choices, format_func=labels.__getitem__, key="role-choice")
+    if st.button("Read again with this choice"):
+        option, _, value = str(chosen).partition("=")
+        given = Given(score=(value,)) if option == "score" else Given(**{option: value})
+        examine_again(replace(reading, roles=guess_roles(reading.table, given)))
+
+
+def _menus(reading: Reading, roles: Roles, names: list[str]) -> Roles | None:
+    """Return the roles that the menus say; None if no column is a score."""
+    scores = roles.probabilities
+    few, taken = len(names) <= LISTED_COLUMNS, set(scores)
+    others = [NOBODY, *(name for name in names if few or name not in taken)]
+    left, right = st.columns(2)
+    chosen_scores = list(scores)
+    if few:
+        chosen_scores = left.multiselect("Scores, in class order", names, list(scores), key="role-scores")
+    guess = roles.label[0] if len(roles.label) == 1 else NOBODY
+    label = right.selectbox("True label", others, others.index(guess), key="role-label")
+    chosen: dict[str, str | None] = {}
+    for position, (role, head) in enumerate(ONE_EACH.items()):
+        place, given = (left, right)[position % 2], getattr(roles, role) or NOBODY
+        picked = place.selectbox(head, others, others.index(given), key=f"role-{role}")
+        chosen[role] = None if picked == NOBODY else picked
+    abstentions = _abstentions(reading, roles)
+    if not chosen_scores:
+        return None
+    same = tuple(chosen_scores) == scores
+    single = "top-label" if chosen["predicted"] else "confidence" if chosen["correct"] else "binary"
+    several = roles.kind if len(scores) > 1 else "vectors"
+    return replace(
+        roles,
+        kind=single if len(chosen_scores) == 1 else several,
+        probabilities=tuple(chosen_scores),
+        class_names=roles.class_names if same else tuple(chosen_scores) if len(chosen_scores) > 1 else None,
+        label=roles.label if label == guess else () if label == NOBODY else (label,),
+        abstentions=abstentions,
+        model_name=None if chosen["model"] != roles.model else roles.model_name,
+        doubt=None,
+        choices=(),
+        **chosen,
+    )
+
+
+def _abstentions(reading: Reading, roles: Roles) -> tuple[str, ...] | None:
+    """Return the predictions that the user says are no answer; None for the usual ones."""
+    if roles.kind != "top-label" or roles.predicted is None:
+        return roles.abstentions
+    seen = [word for word in words_in(reading.table.columns[roles.predicted])[1] if word]
+    found = [word for word in seen if word in (roles.abstentions or ())]
+    picked = st.multiselect(
+        "Predictions that are no answer",
+        seen[:LISTED_VALUES],
+        found,
+        key="role-abstentions",
+        help="Left empty: IDK, an empty cell and the like, where they are never the true class.",
+    )
+    return tuple(picked) or None
 
 
 def _blocked(reading: Reading) -> bool:
     """Whether something stands against using an upload that other columns could mend."""
     return any(report.errors for report in reading.reports.values())
-
-
-def _show_one_score(reading: Reading, roles: Roles, names: list[str]) -> None:
-    """Show the columns of a file with one score per row, and let the user correct them."""
-    if len(roles.probabilities) > 1 or roles.probabilities[0] not in names:
-        st.markdown(f"Read as **{KINDS[roles.kind].title}**.")
-        with st.expander("Columns"):
-            listed = {"Scores": roles.probabilities, "Classes": roles.ranked, "Labels": roles.label}
-            st.text("\n".join(f"{head}: {', '.join(of)}" for head, of in listed.items() if of))
-        return
-    st.markdown(f"Read as **{KINDS[roles.kind].title}**, one score per row.")
-    others = [NOBODY, *names]
-    head = f"Columns: {escaped(roles.probabilities[0])} is taken for the score"
-    with st.expander(head, expanded=_blocked(reading), key="columns-panel"):
-        show_label_column(reading)
-        left, right = st.columns(2)
-        score = left.selectbox("Score", names, names.index(roles.probabilities[0]), key="role-score")
-        given = {
-            "predicted": roles.predicted,
-            "label": roles.label[0] if roles.label else None,
-            "correct": roles.correct,
-            "id": roles.id,
-        }
-        heads = {
-            "predicted": "Predicted class",
-            "label": "True label",
-            "correct": "Right or wrong",
-            "id": "Row id",
-        }
-        chosen: dict[str, str | None] = {}
-        for position, (key, head) in enumerate(heads.items()):
-            place = (right, left)[position % 2]
-            picked = place.selectbox(head, others, others.index(given[key] or NOBODY), key=f"role-{key}")
-            chosen[key] = None if picked == NOBODY else picked
-        abstentions = roles.abstentions
-        if roles.kind == "top-label" and roles.predicted is not None:
-            seen = [word for word in words_in(reading.table.columns[roles.predicted])[1] if word]
-            found = [] if abstentions is None else [word for word in seen if word in abstentions]
-            picked_words = st.multiselect(
-                "Predictions that are no answer",
-                seen[:LISTED_VALUES],
-                found,
-                key="role-abstentions",
-                help="Left empty: IDK, an empty cell and the like, where they are never the true class.",
-            )
-            abstentions = tuple(picked_words) or None
-        if st.button("Read again with these columns"):
-            kind = "top-label" if chosen["predicted"] else "confidence" if chosen["correct"] else "binary"
-            changed = replace(
-                roles,
-                kind=kind,
-                probabilities=(score,),
-                predicted=chosen["predicted"],
-                label=() if chosen["label"] is None else (chosen["label"],),
-                correct=chosen["correct"],
-                id=chosen["id"],
-                abstentions=abstentions,
-            )
-            examine_again(replace(reading, roles=changed))
 
 
 def show_findings(reading: Reading, *, used: bool = False) -> None:

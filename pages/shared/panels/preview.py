@@ -11,6 +11,17 @@ from pages.shared.uploads import Reading
 from pages.shared.widgets import escaped, literal
 
 ROWS, COLUMNS = 6, 16
+#: What a column can be, by the field of `Roles`; each is chosen by one menu.
+ONE_EACH = {
+    "predicted": "Predicted class",
+    "correct": "Right or wrong",
+    "id": "Row id",
+    "split": "Split",
+    "weight": "Weight",
+    "group": "Group",
+    "cluster": "Rows that belong together",
+    "model": "Model",
+}
 
 
 def show_file(reading: Reading, shown: Dataset) -> None:
@@ -37,21 +48,11 @@ def show_file(reading: Reading, shown: Dataset) -> None:
 
 def taken_for(roles: Roles) -> dict[str, str]:
     """Return what each column with a role is taken for, in the order of their weight."""
-    meant = {name: "true label" for name in roles.label}
-    single = {
-        "predicted": "predicted class",
-        "correct": "right or wrong",
-        "id": "row id",
-        "split": "split",
-        "weight": "weight",
-        "group": "group",
-        "index": "row number, left out",
+    words = {"class": "class", "label": "true label"} | {
+        role: head.lower() for role, head in ONE_EACH.items()
     }
-    for role, words in single.items():
-        if getattr(roles, role) is not None:
-            meant[getattr(roles, role)] = words
-    meant |= {name: "class" for name in roles.ranked}
-    return meant | {name: "score" for name in roles.probabilities}
+    words |= {"class": "class", "score": "score", "index": "row number, left out"}
+    return {name: words[role] for name, role in roles.table() if role in words}
 
 
 def show_label_column(reading: Reading) -> None:

@@ -11,6 +11,7 @@ import streamlit as st
 
 from calib import InputError
 from calib.files.readers.roles import Roles
+from pages.shared.panels.preview import taken_for
 from pages.shared.session import Dataset, as_project, dataset, open_project, saved_settings
 from pages.shared.uploads import read_once
 from pages.shared.widgets import ARROW, escaped, literal, offer, say_rows_needed
@@ -93,16 +94,8 @@ def show_origin(data: Dataset) -> None:
 
 def in_words(roles: Roles) -> str:
     """Return what the columns of a file were taken for."""
-    scores = roles.probabilities
-    listed = ", ".join(scores[:3]) + (f", ... ({len(scores):,} columns)" if len(scores) > 3 else "")
-    named = {
-        "scores": listed,
-        "true label": ", ".join(roles.label[:3]),
-        "predicted class": roles.predicted,
-        "right or wrong": roles.correct,
-        "row id": roles.id,
-        "split": roles.split,
-        "weight": roles.weight,
-        "group": roles.group,
-    }
-    return "; ".join(f"{what}: {name}" for what, name in named.items() if name)
+    by_role: dict[str, list[str]] = {}
+    for name, what in taken_for(roles).items():
+        by_role.setdefault(what, []).append(name)
+    more = {what: f", ... ({len(names):,} columns)" * (len(names) > 3) for what, names in by_role.items()}
+    return "; ".join(f"{what}: {', '.join(names[:3])}{more[what]}" for what, names in by_role.items())

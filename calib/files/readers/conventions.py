@@ -1,9 +1,13 @@
-"""What columns are called, in lower case with single underscores, by the role that a name gives them."""
+"""Names of columns and the roles they give: words in use everywhere, and one table of what tools write.
+
+Words are in lower case with single underscores, the form of `normalised`.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -25,7 +29,7 @@ ROLE_NAMES = {
     "label": words_of(
         "label labels y y_true ytrue true true_label true_labels true_class target targets class truth "
         "ground_truth groundtruth gt actual outcome class_label y_test labels_true klasse clase "
-        "etikett etiqueta"
+        "etikett etiqueta obs observed"
     )
     | pairs_of("answer gold correct target label true", "index idx"),
     "id": words_of(
@@ -36,14 +40,21 @@ ROLE_NAMES = {
     "weight": words_of("weight weights")
     | pairs_of("sample sampling survey case row instance observation importance frequency", "weight weights"),
     "group": words_of("group groups cohort site segment slice subgroup gruppe groupe grupo"),
+    "cluster": words_of("cluster cluster_id patient patient_id subject_id participant_id"),
+    "model": words_of("model model_name model_id classifier run run_id checkpoint seed estimator algorithm"),
 }
 INDEX_NAMES = frozenset(["", "unnamed_0", "index", "__index_level_0", "index_level_0", "row", "row_number"])
 #: Labels whose name says that they are true, where another column may be called "label" and be predicted.
 TRUE_NAMES = words_of(
     "y_true ytrue true true_label true_labels true_class target targets truth ground_truth groundtruth "
-    "gt actual y_test labels_true gold answer "
+    "gt actual y_test labels_true gold answer obs observed "
     "expected reference answer_key wahrheit wahre_klasse verite vraie_classe verdad clase_real"
 ) | pairs_of("true actual gold golden correct expected reference target ground_truth observed", _CLASS_WORDS)
+#: Columns that say when, or in which part of an experiment: never a label, a class or a score.
+ASIDE_NAMES = words_of(
+    "fold folds cv_fold period time timestamp date datetime day week month quarter year hour epoch step "
+    "batch iteration rank threshold"
+)
 #: Labels of either kind of name.
 LABEL_NAMES = ROLE_NAMES["label"] | TRUE_NAMES
 #: Classes that were predicted.
@@ -101,9 +112,99 @@ EVALUATION = words_of("test eval evaluation")
 TRAINING = words_of("train training trn fit learn")
 
 
+#: Words of names that say that a column was predicted.
+PREDICTED_WORDS = words_of("pred preds prediction predictions predicted predict yhat decision decided scored")
+
+_OF_SCORES = (
+    r"(?:log_?prob(?:a|ability|abilities|s)?|logits?|prob(?:a|ability|abilities|s)?|softmax|scores?|sigmoid"
+    r"|confidence|conf|predictions?|pred|p|class)"
+)
+_JOIN = r"(?:[_ .:/\[(]|-(?!\d))*"
+#: Words before a class name in names of scores; a sign stays with its number.
+PREFIX = re.compile(
+    rf"\.?(?P<word>(?:y_|pred(?:icted)?_)*{_OF_SCORES})(?P<join>{_JOIN})(?P<name>.+?)[\])]?", re.IGNORECASE
+)
+#: Words after a class name: cat_prob, dog score.
+SUFFIX = re.compile(
+    r"(?P<name>.+?)[_ .:/\-](?P<word>(?:pred(?:icted)?_)?"
+    r"(?:log_?prob(?:ability|s)?|logit|prob(?:a|ability)?|score|confidence|conf|pred|p))",
+    re.IGNORECASE,
+)
+#: Words before and after a class name in columns that say whether it is true.
+LABEL_PREFIX = re.compile(
+    r"(?:y_true|y|true|label|target|actual|gt|onehot|is)(?:[_ .:/\[(]|-(?!\d))+(.+?)[\])]?", re.I
+)
+LABEL_SUFFIX = re.compile(r"(.+?)[_ .:/\-](?:y_true|true|label|target|actual|gt|is_true)", re.I)
+
+
+@dataclass(frozen=True)
+class Convention:
+    """How a tool names columns of a role.
+
+    Attributes
+    ----------
+    tool : str
+        Who writes such names.
+    role : {"score", "confidence", "predicted", "label"}
+        What the column is: the score of the class in the group `name`, or of one of two classes without it.
+    pattern : str
+        Regular expression of the whole name. The group `of` is the name of the label's column.
+    """
+
+    tool: str
+    role: str
+    pattern: str
+
+    def match(self, name: str) -> re.Match[str] | None:
+        """Return how a name follows the convention; None if it does not."""
+        return re.fullmatch(self.pattern, name.strip())
+
+
+#: What tools write. A new layout is a line here, and a file in the tests.
+CONVENTIONS = tuple(
+    Convention(*line)
+    for line in (
+        ("tidymodels", "predicted", r"\.pred_class"),
+        ("tidymodels", "score", r"\.pred_(?P<name>.+)"),
+        ("NannyML", "score", r"y_pred_proba(?:_(?P<name>.+))?"),
+        ("H2O", "predicted", r"predict"),
+        ("H2O", "score", r"p(?P<name>\d+|[A-Z]\w*)"),
+        ("Azure ML", "predicted", r"Scored Labels"),
+        ("Azure ML", "score", r'Scored Probabilities(?: for Class "(?P<name>.+)")?'),
+        ("DataRobot", "score", r"(?P<of>.+)_(?P<name>[^_]+)_PREDICTION"),
+        ("DataRobot", "predicted", r"(?P<of>.+)_PREDICTION"),
+        ("KNIME", "score", r"P ?\((?P<of>[^=]+)=(?P<name>.+)\)(?: \(.*\))?"),
+        ("KNIME, RapidMiner", "predicted", r"[Pp]rediction ?\((?P<of>.+)\)"),
+        ("RapidMiner", "score", r"confidence ?\((?P<name>.+)\)"),
+        ("SAS", "predicted", r"I_(?P<of>.+)"),
+        ("SAS", "label", r"F_(?P<of>.+)"),
+        ("SAS", "score", r"P_(?P<of>[A-Za-z_]*[A-Za-z])(?P<name>\d+)"),
+        ("PyCaret", "confidence", r"prediction_score"),
+        ("PyCaret", "predicted", r"prediction_label"),
+        ("PyCaret, mljar", "score", r"prediction_(?:score_)?(?P<name>.+)"),
+        ("BigQuery ML, Vertex", "predicted", r"predicted_(?P<of>.+)"),
+    )
+)
+
+
 def normalised(name: str) -> str:
     """Return a name in lower case with single underscores, the form in which names are compared."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
     if not spaced.isascii():  # letters without their accents
         spaced = "".join(c for c in unicodedata.normalize("NFKD", spaced) if not unicodedata.combining(c))
     return re.sub(r"[^0-9a-z]+", "_", spaced.lower()).strip("_")
+
+
+def role_of(name: str, role: str) -> Convention | None:
+    """Return the first convention by which a name has a role."""
+    return next((each for each in CONVENTIONS if each.role == role and each.match(name)), None)
+
+
+def scale_of(word: str) -> str:
+    """Return the scale that the words around a class name say."""
+    squeezed = normalised(word).replace("_", "")
+    if "logit" in squeezed:
+        return "logits"
+    if "logprob" in squeezed:
+        return "log_probabilities"
+    return "probabilities" if any(one in squeezed for one in ("prob", "softmax")) else "unknown"
