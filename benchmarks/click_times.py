@@ -144,11 +144,7 @@ def cells_with_rows(page: Page, chart: str, repeats: int) -> list[tuple[float, f
             const at = (x, y) => [full.xaxis.c2p(x) / w, full.yaxis.c2p(y) / h];
             const found = [];
             for (const trace of plot._fullData) {
-                if (trace.type === "heatmap") trace.z.forEach((row, j) => [...row].forEach((value, i) => {
-                    if (Number.isFinite(value)) found.push(at(
-                        full.xaxis.d2c(trace.x[i]), full.yaxis.d2c(trace.y[j])));
-                }));
-                else if (trace.customdata && trace.mode?.includes("markers")) [...trace.x].forEach((x, i) => {
+                if (trace.customdata && trace.mode?.includes("markers")) [...trace.x].forEach((x, i) => {
                     if (trace.customdata[i] !== null) found.push(
                         at(full.xaxis.d2c(x), full.yaxis.d2c(trace.y[i])));
                 });

@@ -16,18 +16,24 @@ from calib.diagrams.style import (
     FEW_ROWS,
     OKABE_ITO,
     Figure,
+    bar,
     escape,
     figure,
-    heatmap,
     named_rows,
     scatter,
     shorten,
+    sizes,
 )
 from calib.evidence.binning import BinStatistics
+from calib.stats.intervals import outcome_limits
 
-#: Orange-red is overconfident, blue underconfident; what lies between shows the page through.
-GAP_COLOURS = [[0.0, OKABE_ITO["vermillion"]], [0.5, "rgba(138,144,153,0.16)"], [1.0, OKABE_ITO["blue"]]]
+#: Orange-red is overconfident, blue underconfident; the grey between is seen on light and dark pages.
+GAP_COLOURS = [[0.0, OKABE_ITO["vermillion"]], [0.5, "#B9BEC4"], [1.0, OKABE_ITO["blue"]]]
 
+#: Pixels of a row.
+ROW = 26
+#: Colour around cells beyond noise, on light and dark pages.
+OUTLINE = "#6B7680"
 #: Pixels of the colour bar: its length, and the height it takes with title and ticks.
 SCALE_LENGTH, SCALE_HEIGHT = 260, 44
 #: Pixels above a map for plotly's tools, which would lie on its cells and take their clicks.
@@ -54,6 +60,8 @@ class ClassHeat(Drawn):
         Mean confidence and accuracy of each cell; NaN where it is empty.
     accuracy_lower, accuracy_upper : (R, B) float64 arrays
         95 % Wilson interval of the accuracy; with weights, of the effective number of rows.
+    beyond_noise : (R, B) bool array
+        Cells of at least 20 rows whose accuracy a perfect model would not show, all of them together at 5 %.
     """
 
     label: np.ndarray
@@ -64,6 +72,7 @@ class ClassHeat(Drawn):
     accuracy: np.ndarray
     accuracy_lower: np.ndarray
     accuracy_upper: np.ndarray
+    beyond_noise: np.ndarray
 
     @property
     def gap(self) -> np.ndarray:
@@ -91,6 +100,7 @@ class ClassHeat(Drawn):
                 "accuracy_lower": self.accuracy_lower[row, bin_],
                 "accuracy_upper": self.accuracy_upper[row, bin_],
                 "gap": self.gap[row, bin_],
+                "beyond_noise": self.beyond_noise[row, bin_],
             }
         )
         return with_class_names(table, class_names)
@@ -130,8 +140,13 @@ def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:
     for values in (cells.mean_score, cells.mean_outcome, *ends):
         placed.append(np.full(shape, np.nan))
         placed[-1][position] = values[shown]
+    beyond = np.zeros(shape, dtype=bool)
+    low, high = outcome_limits(cells, 0.05 / max(int(np.sum(cells.count >= FEW_ROWS)), 1))
+    off = (cells.count >= FEW_ROWS) & ((cells.mean_score < low) | (cells.mean_score > high))
+    beyond[position] = off[shown]
     edges = np.arange(cells.n_bins + 1) / cells.n_bins
-    return ClassHeat(chosen, contribution[chosen], edges, count, *placed)
+    says, right, lower, upper = placed
+    return ClassHeat(chosen, contribution[chosen], edges, count, says, right, lower, upper, beyond)
 
 
 def draw_heat(
@@ -143,30 +158,34 @@ def draw_heat(
     chosen: tuple[int, int] | None = None,
     limit: float | None = None,
 ) -> Figure:
-    """Draw class x bin cells coloured by accuracy minus confidence; cells under 20 rows are lighter.
+    """Draw class x bin cells, coloured by accuracy minus confidence.
 
-    The squares that answer clicks carry [class code, bin] first in their customdata. `rows` is the word
-    before the name of a row; `columns` names the columns where these are no bins of the confidence; `chosen`
-    is the (class code, bin) to be framed; `limit` is the end of the colour scale, by default that of
-    `diagram`: give maps of some rows the limit of all, so that a colour keeps its meaning.
+    Cells of more rows are taller, those beyond noise have an outline. Marks carry [class code, bin] first
+    in their customdata. `rows` is the word before the name of a row; `columns` names the columns if these are
+    no bins of the confidence; `chosen` is the (class code, bin) to be framed; `limit` is the end of the scale
+    of colours, by default the limit of `diagram`: give maps of some rows the limit of all, so that a colour
+    keeps its meaning.
     """
     data = []
     limit = diagram.limit if limit is None else limit
     n_rows, n_bins = diagram.count.shape
     middles = np.arange(n_bins) if columns else (diagram.edges[:-1] + diagram.edges[1:]) / 2
-    for few, opacity in ((False, 1.0), (True, 0.4)):
-        shown = (diagram.count < FEW_ROWS) == few
-        data += heatmap(
-            x=middles,
-            y=np.arange(n_rows),
-            z=np.where(shown, diagram.gap, np.nan),
-            coloraxis="coloraxis",
-            opacity=opacity,
-            hoverinfo="skip",
-            xgap=2,
-            ygap=2,
-        )
     row, bin_ = np.nonzero(diagram.count)
+    count, beyond = diagram.count[row, bin_], diagram.beyond_noise[row, bin_]
+    height = 0.92 * sizes(count, count.max(initial=1))
+    data += bar(
+        x=middles[bin_],
+        y=height,
+        base=row - height / 2,
+        width=0.94 * np.diff(middles)[0] if len(middles) > 1 else 0.94,
+        marker={
+            "color": diagram.gap[row, bin_],
+            "coloraxis": "coloraxis",
+            "line": {"width": np.where(beyond, 2.5, 0), "color": OUTLINE},
+        },
+        hoverinfo="skip",
+        showlegend=False,
+    )
     code, at = chosen or (None, None)
     is_chosen = (diagram.label[row] == code) & (bin_ == at)
     names = [escape(class_names[code]) for code in diagram.label]
@@ -182,7 +201,7 @@ def draw_heat(
         # A click shows the frame of its cell: no figure is drawn again for it.
         marker={
             "symbol": "square-open",
-            "size": 21,
+            "size": ROW - 2,
             "opacity": 0,
             "color": OKABE_ITO["orange"],
             "line": {"width": 3},
@@ -214,11 +233,11 @@ def draw_heat(
         ),
         showlegend=False,
     )
-    height = TOOLS_HEIGHT + 60 + SCALE_HEIGHT + 24 * max(n_rows, 3)
+    pixels = TOOLS_HEIGHT + 60 + SCALE_HEIGHT + ROW * max(n_rows, 3)
     if columns:
         short = [shorten(name, 12) for name in columns]
         upright = n_bins > SIDE_BY_SIDE
-        height += 7 * max(map(len, short)) if upright else 0
+        pixels += 7 * max(map(len, short)) if upright else 0
         xaxis = {
             "title": {"text": "Predicted class"},
             "range": [-0.5, n_bins - 0.5],
@@ -254,7 +273,8 @@ def draw_heat(
     }
     return figure(
         data,
-        height=height,
+        height=pixels,
+        barmode="overlay",
         hoverdistance=40,
         coloraxis=coloraxis,
         xaxis={**xaxis, "showgrid": False},

@@ -37,6 +37,7 @@ from calib.diagrams.style import (
     scatter,
     share_bars,
     shorten,
+    sizes,
     span,
     unit_axes,
     width_of,
@@ -632,11 +633,6 @@ def _class_colours(diagram: ReliabilityDiagram, named: Iterable[int]) -> dict[in
     return found
 
 
-def _sizes(count: np.ndarray, most: float) -> np.ndarray:
-    """Diameters in pixels, by the fourth root: a bin of few rows stays visible beside the fullest."""
-    return np.maximum(24.0 * (count / most) ** 0.25, 5.0)
-
-
 def _pooled_dots(diagram: ReliabilityDiagram, event: str | None, on: Properties) -> list[Properties]:
     what = f"P({escape(shorten(event))})" if event is not None else "Confidence"
     custom = np.column_stack([diagram.bin, diagram.lower, diagram.upper, diagram.count, 100 * diagram.share])
@@ -647,7 +643,7 @@ def _pooled_dots(diagram: ReliabilityDiagram, event: str | None, on: Properties)
         mode="lines+markers",
         line={"color": blue, "width": 1.5},
         marker={
-            "size": _sizes(diagram.count, diagram.count.max()),
+            "size": 24 * sizes(diagram.count, diagram.count.max()),
             "color": faint(blue, diagram.count),
             "line": {"width": 0},
         },
@@ -699,7 +695,11 @@ def _class_dots(
         x=cells.mean_score[shown],
         y=cells.mean_outcome[shown],
         mode="markers",
-        marker={"size": _sizes(cells.count[shown], cells.count.max()), "color": colour, "line": {"width": 0}},
+        marker={
+            "size": 24 * sizes(cells.count[shown], cells.count.max()),
+            "color": colour,
+            "line": {"width": 0},
+        },
         showlegend=False,
         customdata=custom,
         hovertemplate="Predicted %{customdata[2]}<br>confidence %{x:.3f}, right %{y:.3f}<br>"
@@ -724,7 +724,7 @@ def _class_labels(
                 "xref": at(place)["xaxis"],
                 "yref": at(place)["yaxis"],
                 "xanchor": "right",
-                "xshift": -4 - float(_sizes(cells.count[cell], cells.count.max())) / 2,
+                "xshift": -4 - 12 * float(sizes(cells.count[cell], cells.count.max())),
                 "text": f"<b>{names[code]}</b>",
                 "font": {"color": colours[code], "size": 13},
                 "showarrow": False,
@@ -825,7 +825,7 @@ def _around(
             mode="markers",
             marker={
                 "symbol": "circle-open",
-                "size": _sizes(beside.count, beside.count.max()),
+                "size": 24 * sizes(beside.count, beside.count.max()),
                 "color": OKABE_ITO["orange"],
                 "line": {"width": 2},
             },
@@ -922,7 +922,7 @@ def draw_zoom(
         y=lines,
         mode="markers",
         marker={
-            "size": _sizes(count, count.max()) * 0.7,
+            "size": 16 * sizes(count, count.max()),
             "color": np.take(colours, side),
             "line": {"width": 0},
         },

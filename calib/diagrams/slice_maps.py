@@ -15,6 +15,7 @@ from calib.data.notions import NotionShape
 from calib.diagrams.heat import ClassHeat, class_heat
 from calib.diagrams.reliability import wilson_interval
 from calib.diagrams.style import (
+    FEW_ROWS,
     OKABE_ITO,
     Figure,
     at,
@@ -31,6 +32,7 @@ from calib.diagrams.style import (
     span,
 )
 from calib.evidence.rows import Rows
+from calib.stats.intervals import mean_limits
 
 #: Small diagrams in a row.
 ACROSS = 3
@@ -98,7 +100,13 @@ def slice_class_heat(
     ends = wilson_interval(accuracy, effective)
     contribution = np.nansum(weight * np.abs(accuracy - confidence), axis=1) / each.sum()
     edges = np.arange(shape[1] + 1.0)
-    return ClassHeat(groups, contribution, edges, count.astype(np.int64), confidence, accuracy, *ends)
+    count = count.astype(np.int64)
+    enough = count >= FEW_ROWS
+    low, high = mean_limits(
+        accuracy, count, None if weights is None else effective, 0.05 / max(int(enough.sum()), 1)
+    )
+    beyond = enough & ((confidence < low) | (confidence > high))
+    return ClassHeat(groups, contribution, edges, count, confidence, accuracy, *ends, beyond)
 
 
 def draw_slice_panels(

@@ -199,11 +199,6 @@ def bar(**trace: Any) -> list[Properties]:
     return [{"type": "bar", **_unfaded(trace)}]
 
 
-def heatmap(**trace: Any) -> list[Properties]:
-    """Return coloured cells as a list of one trace."""
-    return [{"type": "heatmap", **trace}]
-
-
 def _unfaded(trace: Properties) -> Properties:
     """Draw marks that are not clicked as before a click: plotly fades them until the next drawing."""
     if "marker" not in trace:
@@ -275,10 +270,23 @@ def method_colour(position: int) -> str:
     return OKABE_ITO[METHOD_COLOURS[position % len(METHOD_COLOURS)]]
 
 
+def translucent(colour: str, opacity: float) -> str:
+    """Return a colour #rrggbb with an opacity."""
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity:g})"
+
+
 def faint(colour: str, count: np.ndarray) -> np.ndarray:
     """Colours of marks with these counts: cells of fewer than `FEW_ROWS` rows are lighter."""
-    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return np.where(count < FEW_ROWS, f"rgba({red},{green},{blue},0.4)", colour)
+    return np.where(count < FEW_ROWS, translucent(colour, 0.4), colour)
+
+
+def sizes(count: np.ndarray, most: float) -> np.ndarray:
+    """Widths of marks with these counts, of the widest one's: the fourth root, at least a fifth.
+
+    Their areas grow with the square root of the rows: a bin of few rows stays visible beside the fullest.
+    """
+    return np.maximum((count / most) ** 0.25, 0.2)
 
 
 def interval(

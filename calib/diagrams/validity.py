@@ -13,7 +13,16 @@ from calib.answers.guarantee_cards import Promise, guarantee_card
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
 from calib.data.notions import POOLED_NOTIONS, Notion
-from calib.diagrams.style import OKABE_ITO, Figure, escape, figure, method_colour, scatter
+from calib.diagrams.style import (
+    OKABE_ITO,
+    Figure,
+    escape,
+    figure,
+    method_colour,
+    scatter,
+    shorten,
+    translucent,
+)
 from calib.evidence.binning import BinaryProblems, BinStatistics, PerClass, Strategy, bin_statistics
 from calib.evidence.reductions import event_scores, top_label
 from calib.evidence.rows import as_evidence, as_problems
@@ -23,7 +32,8 @@ from calib.stats.simplex_errors import CellMeans, cell_means
 #: How to read the dotted lines of `draw_validity`.
 DOTTED = (
     "Dotted: what the same cells would show if every predicted probability were exactly true, because "
-    "observed frequencies are noisy too. A curve on or above its dotted line shows no more than noise."
+    "observed frequencies are noisy too. A curve on or above its dotted line shows no more than noise; "
+    "what it falls short by is shaded."
 )
 
 #: A gap counts as equal to an epsilon within this: 0.4 - 0.3 is 0.1 to a reader, not 0.10000000000000003.
@@ -393,6 +403,8 @@ def draw_validity(
 ) -> Figure:
     """Draw V(epsilon) of each method, dotted what a perfect model shows, and the theorem's epsilons.
 
+    What a method falls short of its perfect model is shaded.
+
     Parameters
     ----------
     curves : mapping of str to ValidityCurve
@@ -402,19 +414,15 @@ def draw_validity(
     promises : sequence of Promise
         Drawn as vertical lines up to the promised share.
     """
-    data = []
+    data, notes = [], []
     what = "cells" if conditional else "rows"
+    shown = [promise.epsilon for promise in promises] + [
+        curve.gap[np.searchsorted(curve.share, 0.99)] for curve in curves.values()
+    ]
+    reach = min(1.0, 1.1 * max(shown) + 0.01)
     for position, (method, curve) in enumerate(curves.items()):
-        colour = method_colour(position)
+        colour, level = method_colour(position), 0.7 - 0.2 * position
         epsilon, share = curve.steps(conditional=conditional)
-        data += scatter(
-            x=np.append(epsilon, 1.0),
-            y=np.append(share, 1.0),
-            mode="lines",
-            line={"color": colour, "width": 3, "shape": "hv"},
-            name=escape(method),
-            hovertemplate=f"{escape(method)}<br>%{{y:.1%}} of {what} within %{{x:.3f}}<extra></extra>",
-        )
         if len(curve.perfect_epsilon):
             data += scatter(
                 x=curve.perfect_epsilon,
@@ -424,7 +432,31 @@ def draw_validity(
                 name=f"{escape(method)}, if it were perfect",
                 hovertemplate=f"A perfect model: %{{y:.1%}} of {what} within %{{x:.3f}}<extra></extra>",
             )
-    for colour, promise in zip(("blue", "purple"), promises, strict=False):
+        data += scatter(
+            x=np.append(epsilon, 1.0),
+            y=np.append(share, 1.0),
+            mode="lines",
+            line={"color": colour, "width": 3, "shape": "hv"},
+            fill="tonexty" if len(curve.perfect_epsilon) else "none",
+            fillcolor=translucent(colour, 0.2),
+            name=escape(method),
+            hovertemplate=f"{escape(method)}<br>%{{y:.1%}} of {what} within %{{x:.3f}}<extra></extra>",
+        )
+        notes.append(
+            {
+                "x": epsilon[np.searchsorted(share, level)],
+                "y": level,
+                "ax": 60,
+                "ay": 24,
+                "xanchor": "left",
+                "text": f"<b>{escape(shorten(method))}</b>",
+                "arrowcolor": colour,
+                "arrowwidth": 1.5,
+                "arrowhead": 0,
+                "standoff": 3,
+            }
+        )
+    for position, (colour, promise) in enumerate(zip(("blue", "purple"), promises, strict=False)):
         data += scatter(
             x=[promise.epsilon, promise.epsilon],
             y=[0, promise.share],
@@ -434,14 +466,22 @@ def draw_validity(
             name=promise.name,
             hovertemplate=f"{promise.name}: at least {promise.share:.0%}<extra></extra>",
         )
-    shown = [promise.epsilon for promise in promises] + [
-        curve.gap[np.searchsorted(curve.share, 0.99)] for curve in curves.values()
-    ]
+        notes.append(
+            {
+                "x": promise.epsilon,
+                "y": 0.08 + 0.08 * position,
+                "xanchor": "left" if promise.epsilon < 0.6 * reach else "right",
+                "text": f" {promise.name}: \u2265 {promise.share:.0%} ",
+                "showarrow": False,
+            }
+        )
     distance = {"text": "\u03b5, distance allowed from the truth"}
     return figure(
         data,
-        height=480,
-        xaxis={"title": distance, "range": [0, min(1.0, 1.1 * max(shown) + 0.01)]},
+        height=460,
+        showlegend=False,
+        annotations=notes,
+        xaxis={"title": distance, "range": [0, reach]},
         yaxis={"title": {"text": f"V(\u03b5), share of {what}"}, "range": [0, 1.03], "tickformat": ".0%"},
     )
 

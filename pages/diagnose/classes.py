@@ -131,8 +131,8 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
             # The scale is of all classes: a colour keeps its meaning when they are searched.
             limit = class_heat(by_cell).limit
             st.markdown(
-                "Orange-red: right less often than the confidence says. Blue: more often. Paler cells have "
-                "fewer than 20 rows. Click a cell to open its class and list its rows."
+                "Orange-red: right less often than the confidence says. Blue: more often. Taller cells have "
+                "more rows, outlined ones are beyond noise. Click a cell to open its class and list its rows."
             )
             chart(
                 diagrams.draw_heat(diagram, names, chosen=chosen_cell(n_bins), limit=limit),

@@ -230,8 +230,8 @@ with main:
         classes = tuple(order[predicted[order] > 0].tolist())
     by_bin, by_class = slice_maps(method, one, visible, classes, n_bins)
     st.markdown(
-        "Orange-red: right less often than the score says. Blue: more often. Paler cells have fewer than "
-        "20 rows."
+        "Orange-red: right less often than the score says. Blue: more often. Taller cells have more "
+        "rows, outlined ones are beyond noise."
     )
     group = st.session_state.get("slice-group")
     if group not in table.group[table.column == name]:

@@ -145,5 +145,5 @@ st.caption(
 st.caption(
     "Base model and HB are assessed on the same cells: the rows of one class to which HB gives the same "
     "value (Appendix F of the paper). V(\u03b5), on the right of each pair, is the share of rows whose cell "
-    "is off by at most \u03b5. Cells of fewer than 20 rows are lighter."
+    "is off by at most \u03b5. Marks of fewer than 20 rows are lighter."
 )

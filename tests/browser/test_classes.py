@@ -51,7 +51,7 @@ def test_cell_and_row_open_their_class(answers, open_page):
     page.mouse.click(x, y)
     settled(page)
     expect(panel).to_contain_text(names[2])
-    framed = page.locator(".st-key-class-heat .point").filter(visible=True)
+    framed = page.locator(".st-key-class-heat .scatterlayer .point").filter(visible=True)
     assert [one for one in framed.all() if opacity(one) == 1] != []
     assert page.evaluate("map.isConnected")  # the map is not drawn again, so that it stays zoomed
     assert any(b"is predicted for" in answer for answer in answers)
@@ -64,7 +64,7 @@ def test_cell_and_row_open_their_class(answers, open_page):
     settled(page)
     expect(panel).to_contain_text(names[4])
     assert not page.evaluate("map.isConnected")  # its frame is no longer of the class on the screen
-    framed = page.locator(".st-key-class-heat .point")
+    framed = page.locator(".st-key-class-heat .scatterlayer .point")
     assert [one for one in framed.all() if opacity(one) == 1] == []
 
     go(page, "Noise")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from plotly.offline import get_plotlyjs
 
-from calib.diagrams.style import Figure, at, bar, figure, grid, heatmap, plotted, scatter, theme, with_layout
+from calib.diagrams.style import Figure, at, bar, figure, grid, plotted, scatter, theme, with_layout
 from tests.browser.test_gallery import GALLERY
 from tests.printed import blocks
 
@@ -38,7 +38,7 @@ def example() -> Figure:
         **at(1),
     )
     bars = bar(x=rows, y=np.arange(9), marker={"color": "#8A9099"}, **at(2))
-    heat = heatmap(z=np.eye(3), **at(1))
+    heat = [{"type": "heatmap", "z": np.eye(3), **at(1)}]
     layout = grid(1, 2, ("Left", "Right"), column_widths=(0.7, 0.3))
     layout["shapes"] = [{"type": "line", "x0": 0, "y0": 0, "x1": 1, "y1": 1}]
     layout["annotations"].append({"x": 0, "y": 0, "text": "here", "font": {"size": 16}})

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from calib import (
     InputError,
@@ -187,18 +188,32 @@ def test_heat_shows_every_cell_once_and_answers_clicks(rows):
     heat = class_heat(bin_statistics(reduce_to_binary(rows.labels, rows, "top-label"), n_bins=10))
     names = ["<b>%{x}</b>", *rows.class_names[1:]]
     figure = accepted(diagrams.draw_heat(heat, names))
-    sure, sparse, squares = figure.data
-    shown = np.nan_to_num(np.asarray(sure.z)) + np.nan_to_num(np.asarray(sparse.z))
-    np.testing.assert_allclose(shown, np.nan_to_num(heat.gap))
-    assert sparse.opacity < sure.opacity
-    assert (~np.isnan(sparse.z) <= (heat.count < 20)).all()
+    cells, squares = figure.data
+    row, bin_ = np.nonzero(heat.count)
+    np.testing.assert_allclose(cells.marker.color, heat.gap[row, bin_])
+    np.testing.assert_allclose(np.asarray(cells.base) + cells.y / 2, row)
+    count = heat.count[row, bin_]
+    tall = np.asarray(cells.y)[np.argsort(count)]
+    assert (np.diff(tall) >= 0).all()
+    assert tall[-1] < 1
+    beyond = np.asarray(cells.marker.line.width) > 0
+    np.testing.assert_array_equal(beyond, heat.beyond_noise[row, bin_])
+    test = [
+        binomtest(round(n * right), n, says).pvalue
+        for n, right, says in zip(count, heat.accuracy[row, bin_], heat.confidence[row, bin_], strict=True)
+    ]
+    # Clopper-Pearson intervals exclude a confidence if twice its smaller tail is small enough.
+    surely = (np.array(test) < 0.02 / (heat.count >= 20).sum()) & (count >= 20)
+    assert surely.any()
+    assert beyond[surely].all()
+    assert not beyond[np.array(test) > 0.05 / (heat.count >= 20).sum()].any()
     assert figure.layout.coloraxis.cmax == -figure.layout.coloraxis.cmin == heat.limit
-    assert sure.coloraxis == sparse.coloraxis == "coloraxis"
+    assert cells.marker.coloraxis == "coloraxis"
     assert accepted(diagrams.draw_heat(heat, names, limit=0.7)).layout.coloraxis.cmax == 0.7
     assert len(squares.x) == np.count_nonzero(heat.count)
     assert squares.selectedpoints == ()
     code, bin_ = squares.customdata[7][:2]
-    assert accepted(diagrams.draw_heat(heat, names, chosen=(code, bin_))).data[2].selectedpoints == (7,)
+    assert accepted(diagrams.draw_heat(heat, names, chosen=(code, bin_))).data[1].selectedpoints == (7,)
     assert (squares.marker.opacity, squares.selected.marker.opacity) == (0, 1)
     first = squares.customdata[0]
     row = heat.label.tolist().index(first[0])

@@ -19,7 +19,6 @@ from calib.diagrams.style import (
     faint,
     figure,
     grid,
-    heatmap,
     names_above,
     plotted,
     scatter,
@@ -37,7 +36,7 @@ def test_a_figure_is_made_of_json_types():
             marker={"size": np.int64(7)},
             customdata=[["x", np.float64(1.5)], ["y", np.int64(2)], ("z", None)],
         )
-        + heatmap(z=np.array([[np.nan, 1.0]]))
+        + [{"type": "heatmap", "z": np.array([[np.nan, 1.0]])}]
     )
     assert json.loads(json.dumps(drawn, allow_nan=False)) == drawn
     marks, cells = drawn["data"]
