@@ -23,6 +23,8 @@ from calib.data.predictions import (
     Predictions,
     TopKPrediction,
     TopLabelPrediction,
+    check_same_classes,
+    names_given,
     weights_of,
 )
 from calib.data.validation import as_groups, as_labels
@@ -45,6 +47,7 @@ def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any
     InputError
         If the calibrator needs more than these predictions have.
     """
+    check_same_classes(calibrator, proba)
     if isinstance(calibrator, BinaryCalibrator):
         if isinstance(proba, TopKPrediction):
             proba = proba.top
@@ -134,13 +137,18 @@ def fit_on(calibrator: Any, rows: Any, *, sample_weight: Any = None, groups: Any
     if isinstance(calibrator, BinaryCalibrator):
         score = event_scores(rows)
         inputs = rows.confidence if score is None else score
-        return fit_rows(calibrator, inputs, outcomes_of(rows.labels, rows), sample_weight)
+        fitted = fit_rows(calibrator, inputs, outcomes_of(rows.labels, rows), sample_weight)
+        fitted.class_names_ = names_given(rows) if rows.kind == "binary" else None
+        return fitted
     check_calibrates(calibrator, rows)
     listed = isinstance(rows, (TopLabelPrediction, TopKPrediction, MultilabelPrediction))
     inputs = rows if listed else rows.proba
     if groups is not None:
-        return calibrator.fit(inputs, rows.labels, sample_weight, groups=groups)
-    return fit_rows(calibrator, inputs, rows.labels, sample_weight)
+        fitted = calibrator.fit(inputs, rows.labels, sample_weight, groups=groups)
+    else:
+        fitted = fit_rows(calibrator, inputs, rows.labels, sample_weight)
+    fitted.class_names_ = names_given(rows)
+    return fitted
 
 
 def vector_losses(y_true: Any, scores: Any, proba: Any) -> dict[str, np.ndarray]:

@@ -14,7 +14,7 @@ import calib.calibrators.simplex_cells as simplex_cells
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_row_blocks
 from calib.data.kinds import check_equal_rows
-from calib.data.predictions import Predictions, TopLabelPrediction
+from calib.data.predictions import Predictions, TopLabelPrediction, check_same_classes, names_given
 from calib.data.validation import as_finite, check_choice, check_columns, check_count, check_labelled
 from calib.stats.simplex_errors import occupied_cells
 
@@ -323,6 +323,7 @@ class CanonicalBinning(BaseEstimator):
                 f"got {type(self.scheme).__name__}"
             )
         check_equal_rows(proba, "Simplex")
+        self.class_names_ = names_given(proba)
         data = Predictions(getattr(proba, "proba", proba), y)
         labels = check_labelled(data.labels, "fit")
         self.scheme_ = clone(self.scheme).fit(data.proba)
@@ -340,6 +341,7 @@ class CanonicalBinning(BaseEstimator):
     def assign(self, proba: Any) -> np.ndarray:
         """Return the (n,) int64 cell number, 0..n_bins_-1, of every row of the (n, L) probabilities."""
         check_is_fitted(self, "values_")
+        check_same_classes(self, proba)
         return self.scheme_.assign(getattr(proba, "proba", proba))
 
     def value_of(self, cells: np.ndarray) -> np.ndarray:

@@ -11,7 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from calib.base.exceptions import InputError
 from calib.data.matrices import highest
-from calib.data.predictions import TopLabelPrediction, score_matrix, weighted_rows, weights_of, with_codes
+from calib.data.predictions import (
+    TopLabelPrediction,
+    check_same_classes,
+    names_given,
+    score_matrix,
+    weighted_rows,
+    weights_of,
+    with_codes,
+)
 from calib.data.validation import as_class_scores, as_labels, check_columns, plain
 
 #: What a calibrator of another package gives its probabilities by, in the order in which they are looked for.
@@ -76,6 +84,7 @@ class ForeignCalibrator(BaseEstimator):
         """
         if not hasattr(self.calibrator, "fit") or not any(hasattr(self.calibrator, one) for one in METHODS):
             raise InputError(f"{self.title} needs fit, and predict_proba or transform")
+        self.class_names_ = names_given(proba)
         y, proba = with_codes(y, proba)
         if weights_of(proba, sample_weight) is not None:
             raise InputError(f"{self.title} is given no weights; count every row once, or choose another")
@@ -96,6 +105,7 @@ class ForeignCalibrator(BaseEstimator):
             If it fails, or gives no probabilities of n rows and L classes that sum to 1.
         """
         check_is_fitted(self)
+        check_same_classes(self, proba)
         matrix = check_columns(score_matrix(proba, "proba"), self.n_classes_)
         method = next(one for one in METHODS if hasattr(self.calibrator_, one))
         given = np.array(matrix, dtype=np.float64)

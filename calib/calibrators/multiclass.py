@@ -29,8 +29,10 @@ from calib.data.predictions import (
     Predictions,
     TopKPrediction,
     TopLabelPrediction,
+    check_same_classes,
     checked_rows,
     highest_checked,
+    names_given,
     score_matrix,
 )
 from calib.data.validation import (
@@ -293,6 +295,8 @@ class MulticlassToBinary(BaseEstimator):
         With ``by=("class", "group")``, a calibrator per class, None where it has too few rows.
     n_classes_ : int
         L, from the number of columns.
+    class_names_ : tuple of str or None
+        Names of the classes if the rows of the fit had any; rows of another order are refused.
 
     Examples
     --------
@@ -354,6 +358,7 @@ class MulticlassToBinary(BaseEstimator):
         LongFitWarning
             Before starting, if the fit takes more than a minute, with an estimate and advice.
         """
+        names = names_given(proba)
         y, scores = checked_rows(y, proba, "proba")
         n_classes = _classes_of(scores)
         weights = scores.sample_weight if sample_weight is None else sample_weight
@@ -375,6 +380,7 @@ class MulticlassToBinary(BaseEstimator):
             top_k = shape.n_ranks
         for name in ("groups_", "by_class_", "everyone_", "shrunk_"):
             self.__dict__.pop(name, None)
+        self.class_names_ = names
         needed = self.least_points
         if by_counts and (by_rows or self.notion == "class-wise"):
             self._grouped(groups, len(scores))
@@ -605,6 +611,7 @@ class MulticlassToBinary(BaseEstimator):
 
         `groups` holds the group of each row where `by` names groups.
         """
+        check_same_classes(self, proba)
         if isinstance(proba, TopKPrediction):
             proba = proba.top
         if isinstance(proba, TopLabelPrediction):
@@ -664,6 +671,7 @@ class MulticlassToBinary(BaseEstimator):
 
     def _listed(self, rows: TopKPrediction, n_ranks: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the first K ranks of listed classes."""
+        check_same_classes(self, rows)
         if rows.n_ranks < n_ranks:
             raise InputError(
                 f"this calibrator was fitted on {n_ranks} ranks; got {rows.n_ranks}. Pass as many a row"
@@ -729,6 +737,7 @@ class MulticlassToBinary(BaseEstimator):
     def _checked(self, proba: Any) -> np.ndarray:
         if not hasattr(self, "n_classes_"):  # `check_is_fitted` takes longer than one row does
             check_is_fitted(self)
+        check_same_classes(self, proba)
         return check_columns(score_matrix(proba, "proba"), self.n_classes_)
 
     def _class_wise(self, matrix: np.ndarray) -> np.ndarray:

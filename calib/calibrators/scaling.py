@@ -25,7 +25,15 @@ from calib.calibrators.ridge_choice import CROSS_VALIDATED, best_strength, folds
 from calib.calibrators.softmax import softmax
 from calib.calibrators.softmax_fit import DiagonalMap, FullMap, Map, SoftmaxFit, softmax_fit
 from calib.data.matrices import highest
-from calib.data.predictions import TopLabelPrediction, score_matrix, weighted_rows, weights_of, with_codes
+from calib.data.predictions import (
+    TopLabelPrediction,
+    check_same_classes,
+    names_given,
+    score_matrix,
+    weighted_rows,
+    weights_of,
+    with_codes,
+)
 from calib.data.validation import as_class_scores, as_labels, check_choice, check_columns, check_not_negative
 from calib.evidence.binning import assign_bins, uniform_edges
 
@@ -89,6 +97,7 @@ class LogScaling(BaseEstimator):
             If the optimiser stopped early; the warning says how far from the optimum.
         """
         self._check_params()
+        names = names_given(proba)
         y, proba = with_codes(y, proba)
         sample_weight = weights_of(proba, sample_weight)
         matrix = as_class_scores(getattr(proba, "proba", proba), "proba")
@@ -102,6 +111,7 @@ class LogScaling(BaseEstimator):
         if long:
             warnings.warn(long, LongFitWarning, stacklevel=2)
         least = min(map_threads(lambda rows: least_positive(matrix[rows]), cached_slices(*matrix.shape)))
+        self.class_names_ = names
         self.n_classes_, self.floor_ = n_classes, floor_of(least, n_classes)
         self._fit(matrix, codes, weights)
         return self
@@ -159,6 +169,7 @@ class LogScaling(BaseEstimator):
 
     def _checked(self, proba: Any) -> np.ndarray:
         check_is_fitted(self)
+        check_same_classes(self, proba)
         return check_columns(score_matrix(proba, "proba"), self.n_classes_)
 
 

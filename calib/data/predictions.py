@@ -42,6 +42,7 @@ from calib.data.validation import (
     as_outcomes,
     as_scores,
     as_weights,
+    bare_names,
     check_choice,
     check_labelled,
     check_order,
@@ -791,8 +792,7 @@ class MultilabelPrediction(_OfColumns):
         """
         names = self.class_names
         if name not in names:
-            listed = ", ".join(repr(one) for one in names[:5]) + ", ..." * (len(names) > 5)
-            raise InputError(f"there is no class {name!r}; the classes are {listed}")
+            raise InputError(f"there is no class {name!r}; the classes are {_listed(names)}")
         at = names.index(name)
         return BinaryPrediction(
             self.scores[:, at],
@@ -844,8 +844,7 @@ def columns_in_order(held: tuple[str, ...], names: tuple[str, ...]) -> np.ndarra
         return None
     strange = sorted(set(held) - set(names))
     if strange:
-        listed = ", ".join(repr(name) for name in names[:5]) + ", ..." * (len(names) > 5)
-        raise InputError(f"class {strange[0]!r} is none of the expected classes {listed}")
+        raise InputError(f"class {strange[0]!r} is none of the expected classes {_listed(names)}")
     columns = {name: code for code, name in enumerate(held)}
     return np.array([columns[name] for name in names])
 
@@ -858,9 +857,12 @@ def _moved(arrays: Sequence[np.ndarray | None], held: tuple[str, ...], names: tu
     for codes, given in zip(moved, arrays, strict=True):
         if codes is not None and given is not None and (codes < 0).any():
             strange = held[int(given[codes < 0].flat[0])]
-            listed = ", ".join(repr(name) for name in names[:5]) + ", ..." * (len(names) > 5)
-            raise InputError(f"class {strange!r} is none of the expected classes {listed}")
+            raise InputError(f"class {strange!r} is none of the expected classes {_listed(names)}")
     return moved
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(repr(name) for name in names[:5]) + ", ..." * (len(names) > 5)
 
 
 def _names_within(*columns: Any) -> tuple[str, ...] | None:
@@ -943,6 +945,39 @@ def with_codes(values: Any, scores: Any) -> tuple[Any, Any]:
     if isinstance(scores, (TopLabelPrediction, TopKPrediction)):
         names = tuple(dict.fromkeys((*names, *np.unique(given.astype(str)).tolist())))
     return label_codes(given, names), scores
+
+
+def names_given(scores: Any) -> tuple[str, ...] | None:
+    """Return the names of the classes of predictions or of a frame's columns; None if they are not named."""
+    if not isinstance(scores, Announcement):
+        return bare_names(column_names(scores))
+    return None if scores.kind == "confidence" else bare_names(scores.class_names)
+
+
+def check_same_classes(calibrator: Any, scores: Any) -> None:
+    """Refuse scores whose classes are others than, or in another order than, a calibrator's `class_names_`.
+
+    Default names "0", "1", ... count as unnamed: columns are then taken to be in order.
+
+    Raises
+    ------
+    InputError
+        It names the first class that differs.
+    """
+    fitted, given = bare_names(getattr(calibrator, "class_names_", None)), names_given(scores)
+    if fitted is None or given is None or given == fitted:
+        return
+    if isinstance(scores, _OfLists) and fitted[: len(given)] == given:
+        return  # the codes are the same
+    if strange := [name for name in given if name not in fitted]:
+        raise InputError(f"class {strange[0]!r} was not in the fit, whose classes are {_listed(fitted)}")
+    differs = [one != other for one, other in zip(given, fitted, strict=False)]
+    at = differs.index(True) if any(differs) else len(given)
+    held = f"{given[at]!r} is at place {at}" if at < len(given) else f"there are {len(given)} classes"
+    raise InputError(
+        f"the classes are in another order than in the fit: {held}, where the fit has {fitted[at]!r}. Pass "
+        "Predictions(...).in_order_of(calibrator.class_names_)"
+    )
 
 
 def checked_rows(values: Any, scores: Any, what: str) -> tuple[Any, Announcement]:

@@ -38,6 +38,14 @@ def column_names(values: Any) -> tuple[str, ...] | None:
     return tuple(names)
 
 
+def bare_names(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Return names of classes, "cat" for the column "p(cat)"; None for the default names "0", "1", ..."""
+    matches = [_PREFIXED.fullmatch(name) for name in names or ()]
+    bare = tuple(match["name"] for match in matches if match is not None)
+    names = bare if names and len(bare) == len(names) else names
+    return None if names == tuple(str(code) for code in range(len(names or ()))) else names
+
+
 def opened(values: Any) -> tuple[tuple[str, ...] | None, Any]:
     """Return `column_names` and what is `plain` of scores."""
     return column_names(values), plain(values)
