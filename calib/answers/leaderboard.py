@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.answers.calibrated import assessment_strategy, calibrated_scores, vector_losses
+from calib.answers.calibrated import assessment_strategy, calibrated_scores, fit_on, vector_losses
+from calib.answers.printed import escape_latex, escape_markdown, latex_row, latex_tabular, markdown_table
 from calib.answers.summary import SUMMARY_COLUMNS, Summary, summarize
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.calibrators.foreign import ForeignCalibrator, is_foreign
-from calib.calibrators.multiclass import fit_rows
-from calib.data.predictions import Predictions, weighted_rows, weights_of
+from calib.data.predictions import Predictions, weighted_rows
+from calib.evidence.binning import Strategy
 from calib.evidence.row_scores import TINY, weighted_mean
 from calib.stats.bootstrap import paired_intervals_of
 from calib.stats.many import best_set
@@ -203,18 +204,14 @@ class Leaderboard(Result):
 
     def markdown(self, decimals: int = 4) -> str:
         """Return the leaderboard as a Markdown table, the best in bold."""
-        head, body = self._printed(decimals, bold="**{}**", escape=_escape_markdown)
-        lines = ["| " + " | ".join(row) + " |" for row in [head, *body]]
-        lines.insert(1, "|" + "|".join([":--", *["--:"] * (len(head) - 1)]) + "|")
-        return "\n".join(lines) + "\n"
+        head, body = self._printed(decimals, bold="**{}**", escape=escape_markdown)
+        return markdown_table(head, body)
 
     def latex(self, decimals: int = 4) -> str:
         """Return the leaderboard as a LaTeX tabular, the best in bold."""
-        head, body = self._printed(decimals, bold=r"\textbf{{{}}}", escape=_escape_latex)
-        lines = [r"\begin{tabular}{l" + "r" * (len(head) - 1) + "}", r"\hline"]
-        lines += [" & ".join(head) + r" \\ \hline"]
-        lines += [" & ".join(row) + r" \\" for row in body]
-        return "\n".join([*lines, r"\hline", r"\end{tabular}"]) + "\n"
+        head, body = self._printed(decimals, bold=r"\textbf{{{}}}", escape=escape_latex)
+        lines = [r"\hline", latex_row(head) + r" \hline", *map(latex_row, body), r"\hline"]
+        return latex_tabular("l" + "r" * (len(head) - 1), lines)
 
     def _printed(
         self, decimals: int, *, bold: str, escape: Callable[[str], str]
@@ -310,20 +307,11 @@ def compare(
     bins: dict[str, Any] = {"n_bins": n_bins, "sample_weight": weights}
 
     def fitted(name: str, calibrator: Any) -> Entry:
-        if is_foreign(calibrator):
-            calibrator = ForeignCalibrator(calibrator, name=name)
-        started = perf_counter()
-        weight = weights_of(calibration, calibration_weight)
-        fit_rows(calibrator, calibration.proba, calibration.labels, weight)
-        seconds = perf_counter() - started
+        calibrator, seconds = timed_fit(name, calibrator, calibration, calibration_weight)
         scores, strategy = calibrated_scores(calibrator, evaluation), assessment_strategy(calibrator)
-        summary = summarize(evaluation.labels, scores, method=name, strategy=strategy, **bins)
-        return Entry(name, summary, seconds, losses=vector_losses(evaluation.labels, scores, evaluation))
+        return entry_of(name, scores, evaluation, strategy=strategy, seconds=seconds, **bins)
 
-    entries = list(base)
-    if not entries:
-        summary = summarize(evaluation.labels, evaluation, method="Base", **bins)
-        entries = [Entry("Base", summary, losses=vector_losses(evaluation.labels, evaluation, evaluation))]
+    entries = list(base) or [entry_of("Base", evaluation, evaluation, **bins)]
     for position, (name, calibrator) in enumerate(methods.items()):
         if progress:
             progress(position / len(methods), name)
@@ -334,11 +322,28 @@ def compare(
     return Leaderboard(tuple(entries), weights)
 
 
-def _escape_markdown(text: str) -> str:
-    return "".join("\\" + sign if sign in "\\`*_{}[]<>()#+!|~$" else sign for sign in text.replace("\n", " "))
+def timed_fit(
+    name: str, calibrator: Any, calibration: Predictions, sample_weight: Any = None
+) -> tuple[Any, float]:
+    """Fit a method of a leaderboard on calibration rows; return it and the seconds that took."""
+    if is_foreign(calibrator):
+        calibrator = ForeignCalibrator(calibrator, name=name)
+    started = perf_counter()
+    calibrator = fit_on(calibrator, calibration, sample_weight=sample_weight)
+    return calibrator, perf_counter() - started
 
 
-def _escape_latex(text: str) -> str:
-    signs = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    signs |= {sign: "\\" + sign for sign in "&%$#_{}"}
-    return "".join(signs.get(sign, sign) for sign in text.replace("\n", " "))
+def entry_of(
+    name: str,
+    scores: Any,
+    evaluation: Predictions,
+    *,
+    strategy: Strategy = "uniform",
+    seconds: float | None = None,
+    n_bins: int = 15,
+    sample_weight: Any = None,
+) -> Entry:
+    """Return the entry of a method that gave these scores of the evaluation rows."""
+    bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "sample_weight": sample_weight}
+    summary = summarize(evaluation.labels, scores, method=name, **bins)
+    return Entry(name, summary, seconds, losses=vector_losses(evaluation.labels, scores, evaluation))

@@ -260,6 +260,13 @@ class Announcement:
         InputError
             If there are no labels, `calibration` is not inside (0, 1) or a side would be empty.
         """
+        chosen = self.split_rows(calibration, random_state)
+        return self.take(chosen[0]), self.take(chosen[1])
+
+    def split_rows(
+        self, calibration: float = 0.5, random_state: int | np.random.Generator | None = 0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows that `split` takes for calibration and for evaluation, ascending int64 indices."""
         labels = check_labelled(self.labels, "split")
         check_share(calibration, "calibration", 0.5)
         unit = self._units()
@@ -273,7 +280,7 @@ class Announcement:
                 f"{n_units} rows cannot be split with calibration={calibration}: one side is empty"
             )
         fitted = np.isin(unit, by_label[chosen])
-        return self.take(np.flatnonzero(fitted)), self.take(np.flatnonzero(~fitted))
+        return np.flatnonzero(fitted), np.flatnonzero(~fitted)
 
     def _units(self) -> np.ndarray:
         """Return a number for each row, equal for rows that stay together, (n,) int64.

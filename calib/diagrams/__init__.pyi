@@ -18,6 +18,7 @@ from .imbalance import (
     draw_bin_plan as draw_bin_plan, draw_class_errors as draw_class_errors,
     draw_class_panels as draw_class_panels, plan_bins as plan_bins,
 )
+from .model_comparison import draw_model_comparison as draw_model_comparison
 from .noise import draw_decompositions as draw_decompositions, draw_floors as draw_floors
 from .plots import plot as plot
 from .reliability import (

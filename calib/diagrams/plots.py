@@ -8,11 +8,13 @@ from typing import Any
 from calib.answers.advice import PointsPerBinChoice
 from calib.answers.decision_curves import DecisionCurve, RiskCoverage
 from calib.answers.gaps import SliceGaps
+from calib.answers.model_tables import ModelComparison
 from calib.diagrams.bin_sweep import EceSweep, draw_ece_sweeps, draw_points_per_bin
 from calib.diagrams.classes import ClassDiagram, draw_class
 from calib.diagrams.decisions import draw_decision_curves, draw_risk_coverage
 from calib.diagrams.heat import ClassHeat, draw_heat
 from calib.diagrams.imbalance import BinPlan, draw_bin_plan
+from calib.diagrams.model_comparison import draw_model_comparison
 from calib.diagrams.noise import draw_decompositions, draw_floors
 from calib.diagrams.reliability import BinZoom, ReliabilityDiagram, draw_reliability, draw_zoom
 from calib.diagrams.slice_maps import draw_slice_gaps
@@ -44,6 +46,7 @@ ALONE: dict[type, Callable[..., Figure]] = {
     ClassDiagram: draw_class,
     ClassHeat: _with_classes(draw_heat),
     NoiseFloor: lambda floor: draw_floors({f"{floor.notion} {floor.metric.upper()}": floor}),
+    ModelComparison: draw_model_comparison,
     EceSweep: lambda sweep: draw_ece_sweeps({"model": {sweep.notion: sweep}}),
     PointsPerBinChoice: draw_points_per_bin,
     ReliabilityDiagram: draw_reliability,

@@ -1,0 +1,485 @@
+"""Models x methods: every number beside its noise floor and its interval against the base (Tables 2 to 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from calib.answers.calibrated import assessment_strategy, calibrated_scores
+from calib.answers.leaderboard import Entry, Leaderboard, compare, entry_of, timed_fit
+from calib.answers.printed import escape_latex, escape_markdown, latex_row, latex_tabular, markdown_table
+from calib.base.exceptions import InputError
+from calib.base.results import Drawn
+from calib.calibrators.catalogue import METHODS, PAPER, for_kind, make_calibrator, methods_of_kind, name_of
+from calib.data.kinds import Kind, kind_of
+from calib.data.notions import POOLED_NOTIONS
+from calib.data.predictions import ConfidencePrediction, rows_that_count
+from calib.data.several_models import on_common_rows, split_together
+from calib.data.validation import check_level
+from calib.evidence.binning import PerClass, Strategy
+from calib.evidence.row_scores import row_values, weighted_mean
+from calib.evidence.rows import Rows
+from calib.stats.bootstrap import paired_intervals_of
+from calib.stats.differences import paired_difference
+from calib.stats.floors import noise_floors
+from calib.stats.measures import MEASURES, Measure
+
+#: Rows of the paper's Tables 2 to 5, in their order; all others follow.
+TABLES = ("tl_ece", "tl_mce_bin", "cw_ece")
+
+#: The column of every model before calibration.
+BASE = "Base"
+
+#: What a number is against the base.
+Mark = Literal["better", "worse", ""]
+
+#: How to read a table of models.
+HOW_MARKED = (
+    "In parentheses: the noise floor, the mean error of a perfect model of the same size. A method is marked "
+    "better or worse than its base model only if the {level:g} % interval of their paired difference, each "
+    "taken alone, excludes 0, and never for the lowest number. For ECEs it is the difference of the debiased "
+    "squared l2 errors; MCEs have no such interval and are not marked."
+)
+
+#: Why numbers of different bins are not compared (Remark 1 of the paper).
+DIFFERENT_BINS = (
+    "{methods}: assessed at each of their values, all others in {n_bins} equal-width bins, which "
+    "understate an error: the numbers of the two do not compare (Remark 1 of the paper). Across the two, "
+    "only a lower error is marked."
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelComparison(Drawn):
+    """Several models on the same rows, each before and after calibration.
+
+    Attributes
+    ----------
+    boards : mapping of str to Leaderboard
+        The methods of each model, its scores as they were first.
+    table : DataFrame
+        One row for each model, method and number; see `frame`.
+    n_bins : int
+        Equal-width bins of methods that are not assessed at each of their values.
+    level : float
+        Coverage of each interval.
+    n_calibration, n_evaluation : int
+        Rows on which methods were fitted and assessed.
+    """
+
+    boards: Mapping[str, Leaderboard]
+    table: pd.DataFrame
+    n_bins: int
+    level: float
+    n_calibration: int
+    n_evaluation: int
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models."""
+        return tuple(self.boards)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods, the base first."""
+        return tuple(entry.method for entry in next(iter(self.boards.values())).entries)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Keys of the numbers in `calib.stats.measures.MEASURES`, the paper's first."""
+        return tuple(dict.fromkeys(self.table["measure"]))
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row for each model, method and number.
+
+        Columns: model, method, measure (its key), title, value; floor, floor_upper and p_value, the mean and
+        95 % quantile of a perfect model and the p-value of the error; difference, lower and upper, of the
+        method less its base, for ECEs of debiased squared l2 errors; mark, "better" or "worse" or empty;
+        bins; and failure, why a method could not be fitted. What there is not is NaN.
+        """
+        return self.table.copy()
+
+    def wide(self) -> pd.DataFrame:
+        """Return the layout of the paper's tables in numbers: a row per number and model, columns by method.
+
+        Each method has its value, its floor and its mark against the base.
+        """
+        columns: dict[str, list[Any]] = {"Metric": [], "Model": []}
+        for measure in self.measures:
+            for model in self.models:
+                columns["Metric"].append(MEASURES[measure].title)
+                columns["Model"].append(model)
+                for method in self.methods:
+                    cell = self._cells[measure, model, method]
+                    columns.setdefault(method, []).append(cell.value)
+                    columns.setdefault(f"{method}, floor", []).append(cell.floor)
+                    if method != BASE:
+                        columns.setdefault(f"{method}, against {BASE}", []).append(cell.mark)
+        return pd.DataFrame(columns)
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str, str], Any]:
+        rows: list[Any] = list(self.table.itertuples(index=False))
+        return {(row.measure, row.model, row.method): row for row in rows}
+
+    @cached_property
+    def ranking(self) -> Leaderboard:
+        """Every model with every method on one leaderboard, ranked by the Brier score.
+
+        Improvements are over the first model's base. Names are "model, method".
+        """
+        entries = [
+            replace(entry, method=f"{model}, {entry.method}")
+            for model, board in self.boards.items()
+            for entry in board.entries
+        ]
+        return Leaderboard(tuple(entries), next(iter(self.boards.values())).weights)
+
+    def words(self) -> str:
+        """Say which models and methods have the lowest Brier score, and by how much, with its interval."""
+        return self.ranking.words()
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what a reader of the table must know: what is marked, which numbers do not compare, why."""
+        found = [HOW_MARKED.format(level=100 * self.level)]
+        binned = dict.fromkeys(
+            entry.method
+            for board in self.boards.values()
+            for entry in board.entries
+            if entry.summary and entry.summary.strategy != "uniform"
+        )
+        if binned:
+            found.append(DIFFERENT_BINS.format(methods=", ".join(binned), n_bins=self.n_bins))
+        found += [
+            f"{model}, {entry.method} could not be fitted: {entry.failure}"
+            for model, board in self.boards.items()
+            for entry in board.entries
+            if entry.failure
+        ]
+        return tuple(found)
+
+    def texts(self, decimals: int = 3) -> pd.DataFrame:
+        """Return the layout of the paper's tables as plain texts; "*" is better than the base, "!" worse."""
+        head, body = self._printed(decimals, {"better": "{}*", "worse": "{}!", "": "{}"}, str)
+        return pd.DataFrame(body, columns=head)
+
+    def markdown(self, decimals: int = 3) -> str:
+        """Return the layout of the paper's tables as Markdown.
+
+        Better than the base is bold, worse in italics. The notes follow as a list. CW-ECE is shown times
+        100, as in the paper.
+        """
+        marks = {"better": "**{}**", "worse": "*{}*", "": "{}"}
+        head, body = self._printed(decimals, marks, escape_markdown)
+        notes = ["Bold: better than the base. Italics: worse.", *self.notes()]
+        listed = "".join(f"- {escape_markdown(note)}\n" for note in notes)
+        return f"{markdown_table(head, body, n_names=2)}\n{listed}"
+
+    def latex(self, decimals: int = 3) -> str:
+        r"""Return the paper's Tables 2 to 5 as a tabular: better than the base in bold, worse in italics.
+
+        It needs the LaTeX package multirow. The notes follow as comments.
+        """
+        marks = {"better": r"\textbf{{{}}}", "worse": r"\textit{{{}}}", "": "{}"}
+        head, body = self._printed(decimals, marks, escape_latex)
+        lines = [latex_row(rf"\textbf{{{name}}}" for name in head) + r" \hline"]
+        height = len(self.models)
+        for position, (metric, *cells) in enumerate(body):
+            is_first, is_last = position % height == 0, position % height == height - 1
+            metric = rf"\multirow{{{height}}}{{*}}{{{metric}}}" if is_first else ""
+            rule = r" \hline" if is_last else rf" \cline{{2-{len(head)}}}"
+            lines.append(latex_row([metric, *cells]) + rule)
+        comments = "".join(f"% {' '.join(note.split())}\n" for note in self.notes())
+        return latex_tabular("|".join("c" * len(head)), lines) + comments
+
+    def _printed(
+        self, decimals: int, marks: Mapping[str, str], escape: Callable[[str], str]
+    ) -> tuple[list[str], list[list[str]]]:
+        body = []
+        for key in self.measures:
+            times, digits = (100.0, max(decimals - 1, 0)) if key == "cw_ece" else (1.0, decimals)
+            title = MEASURES[key].title + " x 100" * (times == 100.0)
+            for model in self.models:
+                line = [escape(title), escape(model)]
+                for method in self.methods:
+                    cell = self._cells[key, model, method]
+                    if np.isnan(cell.value):
+                        line.append("failed" if cell.failure else "--")
+                        continue
+                    text = marks[cell.mark].format(f"{times * cell.value:.{digits}f}")
+                    floor = "" if np.isnan(cell.floor) else f" ({times * cell.floor:.{digits}f})"
+                    line.append(text + floor)
+                body.append(line)
+        return [escape(head) for head in ("Metric", "Model", *self.methods)], body
+
+
+def compare_models(
+    models: Mapping[str, Any],
+    methods: Iterable[str] | Mapping[str, Any] = PAPER,
+    *,
+    n_bins: int = 15,
+    calibration: float = 0.5,
+    level: float = 0.95,
+    n_resamples: int = 1000,
+    random_state: int | None = 0,
+    progress: Callable[[float, str], object] | None = None,
+) -> ModelComparison:
+    """Compare models on the same rows, each before and after calibration (the paper's Tables 2 to 5).
+
+    Parameters
+    ----------
+    models : mapping of str to predictions, or to pairs of them
+        By the name of each model: labelled predictions of any kind, which are split once into calibration
+        and evaluation rows, the same for all models; or a pair (calibration, evaluation). Classes in another
+        order are matched by name, rows by id if the models were read with ids, else by order.
+    methods : iterable of str, or mapping of str to unfitted calibrator
+        Names of `calib.calibrators.catalogue.named_methods`, such as "TL-HB", or of
+        `calib.calibrators.catalogue.METHODS`, such as "spline". Each model's scores as they are come first.
+    n_bins : int
+        Bins of histogram binning, and equal-width bins of the errors.
+    calibration : float in (0, 1)
+        Share of the rows of models that are no pairs that is for calibration.
+    level : float in (0, 1)
+        Coverage of each interval.
+    n_resamples : int
+        Redraws of the noise floors, 1 or more.
+    random_state : int, optional
+        Seed of the split and the redraws.
+    progress : callable, optional
+        Called with the share done and what is being fitted.
+
+    Returns
+    -------
+    ModelComparison
+
+    Raises
+    ------
+    InputError
+        If there is no model, a name is unknown, labels are missing, or the models are not on the same rows of
+        the same classes.
+
+    Notes
+    -----
+    If a method cannot be fitted, its cells say so, and all others are computed. A number is marked by
+    its paired interval: of the squared l2 errors for ECEs (`calib.paired_difference`), of the means over rows
+    for scores and accuracy (`calib.paired_interval`). If the method is assessed at each of its values and the
+    base in equal-width bins, whose error is too low, a higher error of the method is not marked.
+
+    Temperature scaling in the paper picks its temperature by conf-ECE: "TS (conf-ECE grid)".
+
+    Examples
+    --------
+    >>> from calib.datasets import three_classes
+    >>> rows = three_classes().evaluation
+    >>> table = compare_models({"A": rows, "B": rows}, ["TS"], n_resamples=50)
+    >>> table.models, table.methods
+    (('A', 'B'), ('Base', 'TS'))
+    """
+    check_level(level)
+    pairs = _pairs(models, calibration, random_state)
+    kind = kind_of(next(iter(pairs.values()))[1])
+    chosen = _chosen(methods, kind, n_bins)
+    boards: dict[str, Leaderboard] = {}
+    rows: list[dict[str, Any]] = []
+    for position, (name, (fitting, unseen)) in enumerate(pairs.items()):
+        model = _Model(name, fitting, rows_that_count(unseen), n_bins, level, n_resamples, random_state)
+
+        def told(share: float, method: str, position: int = position, name: str = name) -> None:
+            if progress:
+                progress((position + share) / len(pairs), f"{name}: {method}")
+
+        boards[name] = model.board(chosen, told)
+        rows += model.rows(boards[name])
+    order = (*TABLES, *MEASURES)
+    rows.sort(key=lambda row: order.index(row["measure"]))
+    n_rows = [len(part) for part in next(iter(pairs.values()))]
+    return ModelComparison(boards, pd.DataFrame(rows), n_bins, level, n_rows[0], n_rows[1])
+
+
+def _pairs(models: Mapping[str, Any], share: float, random_state: int | None) -> dict[str, tuple[Any, Any]]:
+    if not models:
+        raise InputError("compare_models needs at least one model; got none")
+    given = {name: isinstance(rows, (tuple, list)) for name, rows in models.items()}
+    if not any(given.values()):
+        return split_together(on_common_rows(models), share, random_state)
+    if not all(given.values()) or any(len(rows) != 2 for rows in models.values()):
+        raise InputError(
+            "every model must be a pair (calibration, evaluation), or every model labelled predictions; got "
+            + ", ".join(f"{name!r}: {'pair' if given[name] else 'predictions'}" for name in list(models)[:5])
+        )
+    fitting, unseen = (on_common_rows({name: rows[part] for name, rows in models.items()}) for part in (0, 1))
+    first = next(iter(fitting.values()))
+    unseen = on_common_rows({name: rows.in_order_of(first.class_names) for name, rows in unseen.items()})
+    return {name: (fitting[name], unseen[name]) for name in models}
+
+
+def _chosen(methods: Iterable[str] | Mapping[str, Any], kind: Kind, n_bins: int) -> dict[str, Any]:
+    if isinstance(methods, Mapping):
+        return dict(methods)
+    known = methods_of_kind(kind, n_bins)
+    if methods is PAPER:
+        return {name: known[name] for name in PAPER if name in known} or known
+    chosen = {}
+    for name in [methods] if isinstance(methods, str) else methods:
+        if name in known:
+            chosen[name] = known[name]
+        elif name in METHODS:
+            calibrator = for_kind(make_calibrator(name), kind)
+            chosen[name_of(calibrator)] = calibrator
+        elif name != BASE:
+            raise InputError(f"there is no method {name!r}; methods are {', '.join((*known, *METHODS))}")
+    return chosen
+
+
+class _Model:
+    """One model: fits its methods, and tells their numbers, floors and differences from the base."""
+
+    def __init__(
+        self,
+        name: str,
+        calibration: Any,
+        evaluation: Any,
+        n_bins: int,
+        level: float,
+        n_resamples: int,
+        random_state: int | None,
+    ) -> None:
+        self.name, self.calibration, self.evaluation = name, calibration, evaluation
+        self.n_bins, self.level = n_bins, level
+        self.redraws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
+        self.measures = [
+            measure
+            for measure in MEASURES.values()
+            if measure.listed and measure.missing(kind_of(evaluation)) is None
+        ]
+        self.base: dict[str, np.ndarray] = {}
+        self.numbers: dict[str, dict[str, dict[str, Any]]] = {}
+
+    def board(self, methods: Mapping[str, Any], progress: Callable[[float, str], object]) -> Leaderboard:
+        base = self._entry(BASE, self.evaluation, "uniform", None)
+        return compare(
+            self.calibration,
+            self.evaluation,
+            methods,
+            n_bins=self.n_bins,
+            base=[base],
+            assess=self._fitted,
+            progress=progress,
+        )
+
+    def rows(self, board: Leaderboard) -> list[dict[str, Any]]:
+        """Return the rows of the table."""
+        return [
+            {
+                "model": self.name,
+                "method": entry.method,
+                "measure": measure.key,
+                "title": measure.title,
+                "value": np.nan,
+                **dict.fromkeys(("floor", "floor_upper", "p_value", "difference", "lower", "upper"), np.nan),
+                "mark": "",
+                "bins": entry.summary.bins if entry.summary else None,
+                "failure": entry.failure,
+                **self.numbers.get(entry.method, {}).get(measure.key, {}),
+            }
+            for measure in self.measures
+            for entry in board.entries
+        ]
+
+    def _fitted(self, name: str, calibrator: Any) -> Entry:
+        calibrator, seconds = timed_fit(name, calibrator, self.calibration)
+        scores = calibrated_scores(calibrator, self.evaluation)
+        return self._entry(name, scores, assessment_strategy(calibrator), seconds)
+
+    def _entry(self, name: str, scores: Any, strategy: Strategy, seconds: float | None) -> Entry:
+        weights = self.evaluation.sample_weight
+        entry = entry_of(
+            name,
+            scores,
+            self.evaluation,
+            strategy=strategy,
+            seconds=seconds,
+            n_bins=self.n_bins,
+            sample_weight=weights,
+        )
+        evidence = Rows(self.evaluation.labels, scores, sample_weight=weights)
+        values = _values_of_rows(evidence, entry)
+        if name == BASE:
+            self.base = values
+        numbers: dict[str, dict[str, Any]] = {}
+        told = [one for one in self.measures if one.key in entry.losses or one.missing(evidence) is None]
+        for measure in told:
+            value = entry.summary.values.get(measure.key) if entry.summary else None
+            if measure.key in entry.losses:
+                value = weighted_mean(entry.losses[measure.key], evidence.weights)
+            numbers[measure.key] = {"value": np.nan if value is None else value}
+            if name != BASE:
+                numbers[measure.key] |= self._difference(measure, scores, strategy, values)
+        for notion in dict.fromkeys(one.notion for one in told if one.is_error):
+            errors = {one.key: one for one in told if one.is_error and one.notion == notion}
+            options = {
+                key: {part: error.options[part] for part in ("metric", "norm", "aggregate")}
+                for key, error in errors.items()
+            }
+            floors = noise_floors(
+                None,
+                evidence,
+                options,
+                notion=notion or evidence.notion,
+                n_bins=self.n_bins,
+                strategy=strategy,
+                **self.redraws,
+            )
+            for key, floor in floors.items():
+                upper = float(floor.quantile(0.95))
+                numbers[key] |= {"floor": floor.mean, "floor_upper": upper, "p_value": floor.p_value}
+        self.numbers[name] = numbers
+        return entry
+
+    def _difference(
+        self, measure: Measure, scores: Any, strategy: Strategy, values: Mapping[str, np.ndarray]
+    ) -> dict[str, Any]:
+        """Return difference, ends and mark against the base; nothing if there is no paired interval."""
+        if measure.metric == "ece":
+            change: Any = paired_difference(
+                self.evaluation.labels,
+                scores,
+                self.evaluation,
+                notion=measure.notion or "top-label",
+                n_bins=self.n_bins,
+                strategy_a=strategy,
+                sample_weight=self.evaluation.sample_weight,
+                level=self.level,
+            )
+        elif measure.key in values:
+            of_method, of_base = values[measure.key], self.base[measure.key]
+            weights = self.evaluation.sample_weight
+            (change,) = paired_intervals_of(of_base, of_method[None], measure.metric, self.level, weights)
+        else:
+            return {}
+        mark: Mark = ""
+        if change.lower > 0.0 or change.upper < 0.0:
+            mark = "better" if (change.upper < 0.0) != (measure.metric == "accuracy") else "worse"
+        if isinstance(strategy, PerClass) and measure.notion in POOLED_NOTIONS:
+            strategy = strategy.of_class(-1)
+        if measure.is_error and mark == "worse" and strategy != "uniform":
+            mark = ""
+        return {"difference": change.difference, "lower": change.lower, "upper": change.upper, "mark": mark}
+
+
+def _values_of_rows(evidence: Rows, entry: Entry) -> dict[str, np.ndarray]:
+    """Return the values of each row whose means are the scores and the accuracy, by key."""
+    values = dict(entry.losses)
+    if MEASURES["accuracy"].missing(evidence) is None:
+        values["accuracy"] = row_values(evidence.y_true, evidence.scores, "accuracy")
+    if MEASURES["top_brier"].missing(evidence) is None:
+        _, score, right = evidence.claims()
+        event = ConfidencePrediction(score)
+        values["top_brier"] = row_values(right, event, "brier")
+        values["top_log_loss"] = row_values(right, event, "log_loss")
+    return values

@@ -1,0 +1,105 @@
+"""Several models' predictions of the same rows: classes matched by name, rows by id or order, split once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.base.exceptions import InputError
+from calib.data.equal_rows import ID
+from calib.data.kinds import kind_of
+from calib.data.predictions import in_common_classes
+from calib.data.validation import check_labelled
+
+
+def on_common_rows(models: Mapping[str, Any]) -> dict[str, Any]:
+    """Return every model's predictions with the classes and the rows in the order of the first model.
+
+    Rows are matched by id if both models were read with a column of ids, else they are taken to be in order.
+
+    Parameters
+    ----------
+    models : mapping of str to predictions of any kind
+        Labelled rows by the name of the model.
+
+    Raises
+    ------
+    InputError
+        If kinds, classes, ids, labels or weights differ, or labels are missing.
+    """
+    names = list(models)
+    first = models[names[0]]
+    for name in names:
+        check_labelled(models[name].labels, f"comparing models ({name!r})")
+        if models[name].kind != first.kind:
+            kinds = f"{kind_of(first).title} and {kind_of(models[name]).title}"
+            raise InputError(f"models {names[0]!r} and {name!r} have different kinds of predictions: {kinds}")
+        try:
+            first, _ = in_common_classes(first, models[name])
+        except InputError as error:
+            raise InputError(f"models {names[0]!r} and {name!r} have different classes: {error}") from None
+    found = {names[0]: first}
+    for name in names[1:]:
+        rows = models[name].in_order_of(first.class_names)
+        pair = f"models {names[0]!r} and {name!r}"
+        order = _order_by_id(first, rows, pair)
+        rows = rows if order is None else rows.take(order)
+        _check_same(first, rows, pair)
+        found[name] = rows
+    return found
+
+
+def split_together(
+    models: Mapping[str, Any], calibration: float = 0.5, random_state: int | None = 0
+) -> dict[str, tuple[Any, Any]]:
+    """Split rows from `on_common_rows` into calibration and evaluation rows, the same for every model.
+
+    Parameters are those of `Predictions.split`, which chooses the rows of the first model.
+    """
+    fitted, unseen = next(iter(models.values())).split_rows(calibration, random_state)
+    return {name: (rows.take(fitted), rows.take(unseen)) for name, rows in models.items()}
+
+
+def _ids(rows: Any) -> pd.Index | None:
+    name = None if rows.metadata is None else rows.metadata.attrs.get(ID)
+    return None if name is None or name not in rows.metadata else pd.Index(rows.metadata[name])
+
+
+def _order_by_id(first: Any, rows: Any, pair: str) -> np.ndarray | None:
+    """Return where the rows of the first model are in another one's; None if one of them has no ids."""
+    wanted, held = _ids(first), _ids(rows)
+    if wanted is None or held is None or wanted.equals(held):
+        return None
+    if not (wanted.is_unique and held.is_unique):
+        raise InputError(f"{pair} list rows in different orders, and an id occurs twice; make ids unique")
+    missing, more = wanted.difference(held, sort=False), held.difference(wanted, sort=False)
+    if len(missing) or len(more):
+        strange = missing[0] if len(missing) else more[0]
+        raise InputError(
+            f"{pair} need the same rows; {len(missing):,} ids are only in the first and {len(more):,} only "
+            f"in the second, such as {strange!r}"
+        )
+    return held.get_indexer(wanted)
+
+
+def _check_same(first: Any, rows: Any, pair: str) -> None:
+    if rows.n_samples != first.n_samples:
+        raise InputError(f"{pair} need the same rows; got {first.n_samples:,} and {rows.n_samples:,} rows")
+    if np.shape(rows.labels) != np.shape(first.labels):
+        raise InputError(f"{pair} have labels of shapes {np.shape(first.labels)} and {np.shape(rows.labels)}")
+    if first.kind != "confidence":  # its labels say whether the model was right
+        other = np.asarray(rows.labels != first.labels).reshape(first.n_samples, -1).any(axis=1)
+        if other.any():
+            raise InputError(
+                f"{pair} need the same rows in the same order; the true labels of {int(other.sum()):,} rows "
+                f"differ, the first is row {int(other.argmax()):,}. Sort both, or give both a column of ids"
+            )
+    if not np.array_equal(_weights(first), _weights(rows)):
+        raise InputError(f"{pair} have different weights of the same rows")
+
+
+def _weights(rows: Any) -> np.ndarray:
+    return np.ones(rows.n_samples) if rows.sample_weight is None else rows.sample_weight
