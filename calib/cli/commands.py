@@ -28,11 +28,20 @@ from calib.answers.gaps import slice_gaps
 from calib.answers.gate import gate as compare_with_limits
 from calib.answers.gate import parse_limits
 from calib.answers.leaderboard import Entry, Leaderboard
+from calib.answers.model_tables import compare_models
 from calib.answers.slice_tables import SLICE_COLUMNS
 from calib.answers.slice_tables import slices as assess_slices
 from calib.answers.summary import BASE, HOW_SURE, interval_texts, summarize, summary_intervals
 from calib.base.exceptions import InputError
-from calib.calibrators.catalogue import BINARY, REPORTED, for_kind, make_calibrator, methods_of_kind, name_of
+from calib.calibrators.catalogue import (
+    BINARY,
+    PAPER,
+    REPORTED,
+    for_kind,
+    make_calibrator,
+    methods_of_kind,
+    name_of,
+)
 from calib.calibrators.label_shift import CorrectedCalibrator, LabelShiftCorrection
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
@@ -501,6 +510,54 @@ def report(options: Namespace) -> Outcome:
     data = {"output": options.output, "bytes": len(content), "calibrators": list(calibrators)}
     wrote = f"wrote {options.output} ({len(content) / 1e6:.1f} MB), {rows.n_samples:,} rows"
     return Outcome(wrote, data)
+
+
+def tables(options: Namespace) -> Outcome:
+    """Compare the models of several files, each before and after every method."""
+    target = None if options.output is None else Path(options.output).suffix.lower()
+    if target not in (None, ".csv", ".md", ".tex"):
+        raise InputError(f"--output must end in .csv, .md or .tex; got {Path(options.output).name!r}")
+    models: dict[str, Any] = {}
+    for file in options.files:
+        name = Path(file).stem
+        if name in models:
+            raise InputError(f"two files are named {name!r}, as models are named after files; rename a file")
+        rows = read_rows(Namespace(**(vars(options) | {"file": file})))
+        has_parts = rows.calibration is not None
+        models[name] = (rows.calibration, rows.evaluation) if has_parts else rows.evaluation
+    with progress_line() as progress:
+        table = compare_models(
+            models,
+            PAPER if options.methods is None else [name for name in options.methods.split(",") if name],
+            n_bins=options.bins,
+            calibration=options.split,
+            n_resamples=options.resamples,
+            random_state=options.seed,
+            progress=progress,
+        )
+    lines = [
+        f"{table.n_calibration:,} rows to fit on, {table.n_evaluation:,} to assess",
+        table.words(),
+        "",
+        *table.texts().to_string(index=False).splitlines(),
+        "*: better than the base; !: worse",
+        *table.notes(),
+    ]
+    if target is not None:
+        csv = write_csv(table.wide()) if target == ".csv" else b""
+        deliver(options.output, csv or (table.markdown() if target == ".md" else table.latex()).encode())
+        lines.append(f"wrote {options.output}")
+    rows_of_table = table.frame().astype(object)
+    data = {
+        "models": list(table.models),
+        "methods": list(table.methods),
+        "n_calibration": table.n_calibration,
+        "n_evaluation": table.n_evaluation,
+        "words": table.words(),
+        "notes": list(table.notes()),
+        "numbers": rows_of_table.where(rows_of_table.notna(), None).to_dict("records"),
+    }
+    return Outcome("\n".join(lines), data)
 
 
 class _Assessed:

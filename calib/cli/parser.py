@@ -208,6 +208,20 @@ fitted and compared; --calibrator adds more. The page states versions, seeds and
 """
 
 
+TABLES = """\
+examples:
+  calib tables resnet.csv densenet.csv
+  calib tables resnet.npz densenet.npz --methods TS,TL-HB,spline -o tables.tex
+  calib tables a.csv b.csv --split 0.3 -o tables.csv --json
+
+Every FILE is a model, named after the file, on the same rows: matched by id, or in the same order; classes in
+another order are matched by name. Files name their calibration rows, or all are split in the same way.
+OUT is CSV, Markdown or LaTeX by its ending.
+
+methods: {methods}; and {binary}
+
+"""
+
 SUMMARIZE = """\
 examples:
   python -m calib summarize 'data/*.parquet' -o run.calib.json.gz
@@ -368,6 +382,12 @@ def _report_examples() -> str:
     return REPORT.format(methods=" and ".join([", ".join(REPORTED[:-1]), REPORTED[-1]]))
 
 
+def _tables_examples() -> str:
+    from calib.calibrators.catalogue import METHODS, named_methods
+
+    return TABLES.format(methods=", ".join(named_methods()), binary=", ".join(METHODS))
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     parser = _Parser(
@@ -517,6 +537,16 @@ def parser() -> argparse.ArgumentParser:
     add("--points-per-bin", type=int, default=50, metavar="K", help="rows per bin; default 50")
     _add_bins(report)
     _add_noise(report)
+
+    tables = _command(commands_, "tables", "compare models, each with several calibrators", _tables_examples)
+    _add_paths(tables, "predictions of a model: CSV, TSV, Parquet, Feather, NPY, NPZ or JSON; repeatable")
+    _add_reading(tables)
+    add = tables.add_argument
+    add("--methods", metavar="A,B,...", help="calibrators; default: those of the paper's tables")
+    add("-o", "--output", metavar="OUT", help="table to write: .csv, .md or .tex")
+    add("--split", type=_share, default=0.5, metavar="SHARE", help="share to fit on; default 0.5")
+    _add_bins(tables)
+    _add_noise(tables)
 
     summarize = _command(commands_, "summarize", "summarize files of any size", SUMMARIZE)
     _add_paths(summarize, "Parquet and Feather files, folders, or quoted patterns such as 'data/*.parquet'")
