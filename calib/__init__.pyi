@@ -42,7 +42,12 @@ from .evidence import (
 from .files.calibrators import load as load, load_model as load_model, save as save, save_model as save_model
 from .files.findings import Report as Report, check as check, examine as examine
 from .files.project import Project as Project
-from .files.readers import read as read, read_pair as read_pair, read_predictions as read_predictions
+from .files.readers import (
+    read as read,
+    read_models as read_models,
+    read_pair as read_pair,
+    read_predictions as read_predictions,
+)
 from .report import report as report
 from .stats import (
     Monitor as Monitor, accuracy as accuracy, best_set as best_set,

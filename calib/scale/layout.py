@@ -369,11 +369,7 @@ def read_batch(batch: pa.RecordBatch, layout: Layout, *, squares: bool = False) 
     With `squares`, the squares of the scores of vectors are summed, too.
     """
     at = _Batch(batch, layout)
-    if layout.split is not None:
-        _keep_part(at, layout)
-    if layout.model is not None:
-        model, models = at.words(layout.model)
-        at.keep &= np.array([name == layout.model_name for name in models], dtype=bool)[model]
+    _keep_part(at, layout)
     n_part, n_abstained = int(at.keep.sum()), 0
     predicted = label = outcome = score = columns = None
     words: list[str] = []
@@ -436,6 +432,12 @@ def read_batch(batch: pa.RecordBatch, layout: Layout, *, squares: bool = False) 
 
 
 def _keep_part(at: _Batch, layout: Layout) -> None:
+    """Leave out the rows of other models and parts."""
+    if layout.model is not None:
+        model, models = at.words(layout.model)
+        at.keep &= np.array([name == layout.model_name for name in models], dtype=bool)[model]
+    if layout.split is None:
+        return
     codes, words = at.words(str(layout.split))
     parts = [part_of(word) for word in words]
     unknown = np.array([part is None for part in parts], dtype=bool)[codes]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -358,23 +358,21 @@ def _examine(
             findings.append(replace(finding, rows=rows, repair=repair, raw=raw))
         return finding
 
+    def add_each(found: Iterable[Finding | None]) -> None:
+        for each in found:
+            add(each)
+
     step = progress or (lambda share, words: None)
     step(0.0, "examining scores")
     of_columns = (find_doubt(raw), find_unused_columns(raw), find_guessed_label(raw))
-    for each in (*find_weights_and_groups(raw), *of_columns):
-        add(each)
+    add_each((*find_weights_and_groups(raw), *of_columns))
     if raw.kind != "vectors":
-        for each in find_announced_faults(raw, **options):
-            add(each)
+        add_each(find_announced_faults(raw, **options))
         add(find_index_column(raw))
         add(find_duplicate_ids(raw))
         add(find_overlap(raw, calibration))
         return _in_order(raw, findings, calibration, options)
-    for find in (find_index_column, find_binary):
-        finding = add(find(working))
-        if finding is not None and finding.repair is not None and finding.severity == "error":
-            working = finding.repair(working)
-            structural.append(finding.repair)
+    working = _mended_columns(working, add, structural)
     finding = add(find_not_finite(working))
     usable = finding is None
     if finding is not None and finding.repair is not None:
@@ -393,24 +391,34 @@ def _examine(
         codes = working.codes()
         if probable:
             double = add(find_double_softmax(working, codes))
-            for each in find_confidence_faults(working, codes) if double is None else ():
-                add(each)
+            add_each(find_confidence_faults(working, codes) if double is None else ())
         step(0.6, "examining labels")
-        for each in label_findings:
-            add(each)
+        add_each(label_findings)
         step(0.8, "examining rows")
         add(find_duplicate_ids(working))
         add(find_overlap(raw, calibration) if origin.size == raw.n_samples else None)
         if any(each.severity != "note" for each in label_findings):
             codes = None  # labels with faults say nothing about classes
         add(find_mix_shift(working, codes, calibration))
-        for each in find_class_faults(working, codes, **options):
-            add(each)
+        add_each(find_class_faults(working, codes, **options))
     else:
-        for each in find_label_faults(replace(working, proba=np.nan_to_num(working.proba))):
-            add(each)
+        add_each(find_label_faults(replace(working, proba=np.nan_to_num(working.proba))))
     step(1.0, "examined")
     return _in_order(raw, findings, calibration, options)
+
+
+def _mended_columns(
+    working: RawPredictions,
+    add: Callable[[Finding | None], Finding | None],
+    structural: list[Repair],
+) -> RawPredictions:
+    """Return the data without columns that are no scores, so that later checks see scores alone."""
+    for find in (find_index_column, find_binary):
+        finding = add(find(working))
+        if finding is not None and finding.repair is not None and finding.severity == "error":
+            working = finding.repair(working)
+            structural.append(finding.repair)
+    return working
 
 
 def _in_order(

@@ -4,6 +4,7 @@ from calib.files.readers.raw_predictions import (
     divide,
     label_column,
     read,
+    read_models,
     read_pair,
     read_predictions,
     read_raw,
@@ -12,4 +13,4 @@ from calib.files.readers.raw_predictions import (
 from calib.files.readers.reading import read_table
 from calib.files.readers.writing import FORMULA, PLAIN_NUMBER, neutral, write_csv
 
-__all__ = ["read", "read_pair", "read_predictions"]
+__all__ = ["read", "read_models", "read_pair", "read_predictions"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -195,6 +196,47 @@ def read(
     options: dict[str, Any] = {"format": format, "limits": limits, "progress": progress}
     raw = read_raw(source, labels=labels, split=split, roles=roles, given=given, **options)
     return with_choices(raw, abstentions, positive).announced(scores)
+
+
+def read_models(source: Any, *, limits: Limits | None = None, **options: Any) -> dict[str, Announcement]:
+    r"""Read every model of a file that holds several, side by side or below each other, or of several files.
+
+    Parameters
+    ----------
+    source : file, or list of paths
+        As for `read`; of a list, each file holds one model, named like the file.
+    limits
+        As for `read_table`.
+    **options
+        Further arguments of `read`.
+
+    Returns
+    -------
+    dict of str to predictions
+        By the value of the column of models, by the column of scores, or by the file. A file of one model has
+        the name "model".
+
+    Raises
+    ------
+    InputError
+        As of `read`.
+
+    Examples
+    --------
+    >>> both = read_models(b"y_true,y_prob,y_prob_calibrated\n1,0.9,0.8\n0,0.3,0.2\n1,0.6,0.7\n0,0.5,0.4\n")
+    >>> {name: round(float(rows.score.mean()), 3) for name, rows in both.items()}
+    {'y_prob': 0.575, 'y_prob_calibrated': 0.525}
+    """
+    if isinstance(source, (list, tuple)):
+        return {Path(file).stem: read(file, limits=limits, **options) for file in source}
+    table = table_from(source, limits) or read_table(source, limits=limits)
+    try:
+        return {"model": read(table, limits=limits, **options)}
+    except ChoiceError as error:
+        pairs = [choice.partition("=") for choice in error.choices]
+        if not pairs or not {option for option, _, _ in pairs} <= {"model", "score"}:
+            raise
+    return {name: read(table, limits=limits, **{**options, option: name}) for option, _, name in pairs}
 
 
 def with_choices(

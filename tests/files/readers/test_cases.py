@@ -6,13 +6,16 @@ The expected numbers come from the cells of each file, by a loop that knows its 
 from __future__ import annotations
 
 import csv
+import io
 import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
-from calib import InputError, accuracy, ece, read
+from calib import InputError, accuracy, ece, read, read_models
 from calib.cli.parser import main
 from calib.files.findings import check
 from calib.files.readers.candidates import Given
@@ -206,6 +209,58 @@ def test_asked_what_columns_are(name, capsys):
         assert main(["metrics", str(CASES / name), "--resamples", "0", "--json", *words]) == 0
         (method,) = json.loads(capsys.readouterr().out)["methods"]
         assert method["accuracy"] == pytest.approx(expected[1])
+
+
+@pytest.mark.parametrize("name", ["04a_before_after.csv", "04c_models.csv", "04e_models_long.csv"])
+def test_every_model_of_a_file_is_read(name):
+    models = read_models(CASES / name)
+    answers = ASKED[name][1]
+    assert list(models) == [value for given, _ in answers for value in given.values()]
+    for rows, (_, expected) in zip(models.values(), answers, strict=True):
+        agree(numbers(rows), expected)
+
+
+def test_files_of_one_model_each_are_named_like_the_file():
+    names = ["01a_label_hidden_nannyml.csv", "07b_below_zero.csv"]
+    models = read_models([CASES / name for name in names])
+    assert list(models) == [name.removesuffix(".csv") for name in names]
+    assert list(read_models(CASES / names[0])) == ["model"]
+    with pytest.raises(ChoiceError):
+        read_models(CASES / "05a_features_and_hard_class.csv")
+
+
+LABELS = ["b", "b", "a", "a"] * 5
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(LABELS, pa.string_view()),
+        pa.array([label.encode() for label in LABELS]),
+        pa.array([label.encode() for label in LABELS], pa.binary(1)),
+        pc.run_end_encode(pa.array(LABELS)),
+        pa.array(LABELS).dictionary_encode(),
+    ],
+    ids=["view", "bytes", "bytes of one size", "runs", "dictionary"],
+)
+def test_columns_of_types_that_hold_text_are_read(column):
+    rows = read(feather(column))
+    assert (rows.class_names, rows.labels.tolist()) == (("a", "b"), [int(one == "b") for one in LABELS])
+
+
+def test_a_label_of_another_type_is_named():
+    places = pa.array(range(20), pa.int32())
+    union = pa.UnionArray.from_dense(pa.array([0] * 20, pa.int8()), places, [pa.array(LABELS)])
+    with pytest.raises(InputError, match="'label'"):
+        read(feather(union))
+
+
+def feather(label):
+    table = pa.table({"p(b)": [0.9, 0.8, 0.3, 0.2] * 5, "label": label})
+    file = io.BytesIO()
+    with pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    return file.getvalue()
 
 
 @pytest.mark.parametrize("name", FIXED)
