@@ -22,6 +22,7 @@ SECTIONS = {
         "pages/diagnose/reliability.py": "show_chart",
         "pages/diagnose/classes.py": "grid_view",
         "pages/diagnose/slices.py": "segment",
+        "pages/diagnose/over_time.py": "timeline",
         "pages/diagnose/noise.py": "grain",
         "pages/diagnose/validity.py": "verified",
     },
@@ -40,9 +41,8 @@ FIRST = "pages/start/overview.py"
 def page(file: str, icon: str) -> st.Page:
     """Return a page of the navigation."""
     name = Path(file).stem
-    return st.Page(
-        file, title=name.capitalize(), icon=f":material/{icon}:", url_path=name, default=file == FIRST
-    )
+    title = name.replace("_", " ").capitalize()
+    return st.Page(file, title=title, icon=f":material/{icon}:", url_path=name, default=file == FIRST)
 
 
 def show() -> None:

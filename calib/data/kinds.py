@@ -135,7 +135,10 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "calibrator:one score": ("one score", "confidence"),
     "calibrator:whole vector": ("vector",),
     "tests without bins": ("confidence", "event"),
-    **{f"page:{page}": ("confidence", "event") for page in ("Reliability", "Slices", "Noise", "Validity")},
+    **{
+        f"page:{page}": ("confidence", "event")
+        for page in ("Reliability", "Slices", "Over time", "Noise", "Validity")
+    },
     "page:Classes": ("class",),
     "page:Imbalance": ("class",),
     "page:Simplex": ("vector",),
@@ -191,6 +194,7 @@ def lacks_any(kind: Kind | str, needed: tuple[str, ...], subject: str) -> str | 
 #: What counts rows and so cannot use their weights, and why: keys are titles of pages, or what is computed.
 COUNTS_ROWS = {
     "A rule of acceptance": "its guarantee is about how many rows are right",
+    "Over time": "a bet on weighted rows has no bound",
     "Imbalance": "it compares bins by how many rows they hold",
     "The plan of bins": "it counts the rows of each class and bin",
     "Simplex": "its cells and their bounds are about how many rows they hold",
@@ -207,6 +211,7 @@ READS_ROWS = {
     "Calibrate": "fit on the files with calib fit",
     "Compare": "upload a sample of the rows",
     "Decide": "upload a sample of the rows",
+    "Over time": "use calib watch on the files",
     "Imbalance": "upload a sample of the rows",
     "Simplex": "upload a sample of the rows",
     "The list of rows": "upload a sample of them",

@@ -20,6 +20,10 @@ from .imbalance import (
 )
 from .model_comparison import draw_model_comparison as draw_model_comparison
 from .noise import draw_decompositions as draw_decompositions, draw_floors as draw_floors
+from .over_time import (
+    OverTime as OverTime, draw_over_time as draw_over_time, draw_units_over_time as draw_units_over_time,
+    monitor_diagram as monitor_diagram,
+)
 from .plots import plot as plot
 from .reliability import (
     BinZoom as BinZoom, ReliabilityDiagram as ReliabilityDiagram, bin_zoom as bin_zoom,

@@ -16,6 +16,7 @@ from calib.diagrams.heat import ClassHeat, draw_heat
 from calib.diagrams.imbalance import BinPlan, draw_bin_plan
 from calib.diagrams.model_comparison import draw_model_comparison
 from calib.diagrams.noise import draw_decompositions, draw_floors
+from calib.diagrams.over_time import OverTime, draw_over_time
 from calib.diagrams.reliability import BinZoom, ReliabilityDiagram, draw_reliability, draw_zoom
 from calib.diagrams.slice_maps import draw_slice_gaps
 from calib.diagrams.style import Figure, plotted
@@ -48,6 +49,7 @@ ALONE: dict[type, Callable[..., Figure]] = {
     NoiseFloor: lambda floor: draw_floors({f"{floor.notion} {floor.metric.upper()}": floor}),
     ModelComparison: draw_model_comparison,
     EceSweep: lambda sweep: draw_ece_sweeps({"model": {sweep.notion: sweep}}),
+    OverTime: draw_over_time,
     PointsPerBinChoice: draw_points_per_bin,
     ReliabilityDiagram: draw_reliability,
     SliceGaps: draw_slice_gaps,

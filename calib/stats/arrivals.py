@@ -144,7 +144,7 @@ def as_times(time: Any, n: int, n_before: int) -> tuple[str, np.ndarray]:
     if column.dtype.kind in "iuf":
         return "number", column.to_numpy(np.float64)
     try:
-        dates = pd.to_datetime(column, utc=True).dt.tz_localize(None)
+        dates = pd.to_datetime(column, format="ISO8601", utc=True).dt.tz_localize(None)
     except (ValueError, TypeError):
         raise InputError(
             f"time must be numbers or dates such as 2026-03-05; got {column.iloc[0]!r} in the first row"

@@ -45,6 +45,7 @@ from calib.diagrams import (
     plan_bins,
     renormalise_classes,
 )
+from calib.diagrams.over_time import OverTime, watch_rows
 from calib.diagrams.refits import binned_sweeps
 from calib.diagrams.rows import cell_order, rows_of_cells
 from calib.diagrams.slice_maps import slice_class_heat, slice_heat
@@ -379,6 +380,18 @@ def slice_table(method: Method, at: CutsAt, n_bins: int) -> SliceTable:
     """Return the table of all groups of some columns."""
     options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, "random_state": 0}
     return compute("Assessing every group", slices, method.labels, *_grouped(method, at), **options)
+
+
+@kept()
+def watched(method: Method, time: str | None, tolerance: float) -> OverTime:
+    """Return what a monitor sees of a method's rows in the order of a column of times, or as they are."""
+    base = methods()[BASE].scores
+    times = None if time is None else base.metadata[time].astype(str).to_numpy(dtype=object)
+    scores = method.scores
+    if not method.one_event:
+        scores = calib.TopLabelPrediction(*top_label(scores), class_names=base.class_names)
+    options: dict[str, Any] = {"notion": slice_notion(method), "tolerance": tolerance}
+    return compute("Looking at the rows over time", watch_rows, method.labels, scores, times, **options)
 
 
 @kept()

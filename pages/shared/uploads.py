@@ -74,7 +74,7 @@ def logged(n_bytes: int) -> Iterator[None]:
 
 
 def read_once(kind: str, file: Any) -> Any:
-    """Return what a file of calib's own holds: a "calibrator", "project" or "summary", read once.
+    """Return what a file of calib's own holds: a "calibrator", "monitor", "project" or "summary".
 
     Raises
     ------

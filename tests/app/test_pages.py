@@ -32,7 +32,7 @@ def test_page_runs_on_example(visit, page):
     app = visit.switch_page(page).run()
     assert not app.exception
     assert not app.error
-    assert [Path(page).stem in title.value.lower() for title in app.title] == [True]
+    assert [Path(page).stem.replace("_", " ") in title.value.lower() for title in app.title] == [True]
 
 
 def test_overview_makes_a_report():

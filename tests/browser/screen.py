@@ -12,7 +12,7 @@ from tests import PAGE_FILES, ROOT
 
 OUTPUT = ROOT / "test-output"
 #: Name of every page.
-PAGES = sorted(path.stem.capitalize() for path in PAGE_FILES)
+PAGES = sorted(path.stem.replace("_", " ").capitalize() for path in PAGE_FILES)
 
 #: Settled: connected, no script running, no skeleton left and every chart drawn, for `calm` ms on end.
 SETTLED = """calm => {

@@ -39,7 +39,7 @@ DRAWN_IN = """scheme => {
 
 def test_pages_open_by_address(open_page, app_url):
     page, thorough = open_page(), settings.get_current_profile_name() == "thorough"
-    for number, name in enumerate(map(str.lower, PAGES)):
+    for number, name in enumerate(page.lower().replace(" ", "_") for page in PAGES):
         page.emulate_media(color_scheme=LOOKS[0][0])
         page.goto(f"{app_url}/{name}")
         settled(page)

@@ -28,6 +28,7 @@ from calib.data.predictions import Announcement
 from calib.diagrams.bin_sweep import ece_sweep
 from calib.diagrams.classes import class_table
 from calib.diagrams.imbalance import class_binning, plan_bins
+from calib.diagrams.over_time import watch_rows
 from calib.diagrams.refits import binned_sweeps
 from calib.diagrams.scheme_comparison import compare_schemes
 from calib.diagrams.validity import validity_curve
@@ -117,7 +118,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (PASSES, (calibrated_scores, measure_interval, paired_interval, smooth_ece, summarize)),
         (PASSES, (monotone_ece, validity_curve, vector_losses)),
         (REDRAWS, (binned_sweeps, calibration_band, calibration_slope, canonical_noise_floors, change)),
-        (REDRAWS, (class_binning, class_table, compare_schemes, ece_sweep)),
+        (REDRAWS, (class_binning, class_table, compare_schemes, ece_sweep, watch_rows)),
         (
             REDRAWS,
             (

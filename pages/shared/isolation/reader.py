@@ -118,7 +118,7 @@ def read_files(
 
 
 def load(kind: str, content: Any) -> Any:
-    """Read a file that calib wrote elsewhere: a "calibrator", "project" or "summary".
+    """Read a file that calib wrote elsewhere: a "calibrator", "monitor", "project" or "summary".
 
     Raises
     ------

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -67,7 +68,9 @@ def read_files(
 
 def load(head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress) -> Outcome:
     """Read a file that calib wrote; what it holds is sent as it was read, and not read again."""
+    from calib.diagrams.over_time import monitor_diagram
     from calib.files.calibrators.document import loads  # scikit-learn, which readers of tables do without
+    from calib.files.monitors import load_monitor
     from calib.files.project import Project
     from calib.scale.files import load as load_summary
     from pages.shared.isolation.objects import Packer
@@ -76,6 +79,7 @@ def load(head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], pro
         "calibrator": loads,
         "project": Project.load,
         "summary": load_summary,
+        "monitor": lambda data: monitor_diagram(load_monitor(io.BytesIO(data))),
     }
     packer = Packer(texts=True)
     return {"holds": packer.pack(read[head["kind"]](blobs[0]))}, packer.arrays

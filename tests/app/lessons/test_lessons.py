@@ -239,7 +239,7 @@ def test_glossary_covers_every_metric_and_every_page():
         assert any(stem in name or name.startswith(stem) for name in names), head
     listed = {term for terms in PAGE_TERMS.values() for term in terms}
     assert listed <= set(names)
-    titles = {path.stem.capitalize() for path in PAGE_FILES}
+    titles = {path.stem.replace("_", " ").capitalize() for path in PAGE_FILES}
     assert titles - {"Glossary"} == set(PAGE_TERMS)
 
 

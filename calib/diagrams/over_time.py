@@ -1,0 +1,154 @@
+"""Calibration over time: gaps with their confidence sequences, and the evidence with its threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.base.results import Drawn
+from calib.data.notions import Notion
+from calib.diagrams.style import OKABE_ITO, Figure, at, axes, escape, figure, grid, scatter, shorten
+from calib.stats.monitor import Monitor
+
+#: Blocks of rows are put together until there are at most so many marks, and units drawn beside each other.
+MOST_MARKS, ACROSS = 60, 3
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OverTime(Drawn):
+    """What a monitor has seen.
+
+    Attributes
+    ----------
+    words : str
+        In a sentence or two.
+    alarm : bool
+    log_threshold : float
+        Logarithm of the evidence from which there is an alarm.
+    units : DataFrame
+        As `Monitor.frame` gives it.
+    curves : tuple of DataFrame
+        For each unit, as `Monitor.over_time` gives it.
+    """
+
+    words: str
+    alarm: bool
+    log_threshold: float
+    units: pd.DataFrame
+    curves: tuple[pd.DataFrame, ...]
+
+    def frame(self) -> pd.DataFrame:
+        """Return a row for each unit and block of rows."""
+        parts = [
+            curve.assign(level=level, name=name)
+            for level, name, curve in zip(self.units["level"], self.units["name"], self.curves, strict=True)
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+
+def monitor_diagram(monitor: Monitor) -> OverTime:
+    """Return what a monitor with rows has seen, to be drawn."""
+    units = monitor.frame()
+    curves = tuple(
+        monitor.over_time(level, name) for level, name in zip(units["level"], units["name"], strict=True)
+    )
+    return OverTime(monitor.words(), monitor.alarm, float(np.log(monitor.threshold)), units, curves)
+
+
+def watch_rows(
+    y: Any, scores: Any, time: Any, *, notion: Notion, tolerance: float = 0.0, alpha: float = 0.05
+) -> OverTime:
+    """Return what a monitor would have seen of rows that come in the order of their times."""
+    return monitor_diagram(Monitor(notion=notion, tolerance=tolerance, alpha=alpha).update(y, scores, time))
+
+
+def draw_over_time(result: OverTime) -> Figure:
+    """Draw the gap of the first unit with its confidence sequence, and below it the evidence."""
+    curve = result.curves[0]
+    layout = grid(2, 1, shared_xaxes=True, vertical_spacing=0.08, row_heights=(0.62, 0.38))
+    data = _gaps(curve, 1)
+    data += scatter(
+        x=_times(curve),
+        y=curve["log_evidence"].to_numpy() / np.log(10.0),
+        mode="lines",
+        line={"color": OKABE_ITO["blue"], "width": 2.5, "shape": "hv"},
+        hovertemplate="%{x}<br>evidence 10^%{y:.2f}<extra></extra>",
+        showlegend=False,
+        **at(2),
+    )
+    limit = result.log_threshold / np.log(10.0)
+    layout["shapes"] = [
+        {"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "y0": 0, "y1": 0},
+        {"type": "line", "xref": "x2 domain", "yref": "y2", "x0": 0, "x1": 1, "y0": limit, "y1": limit},
+    ]
+    top, bottom = axes(layout, "y")
+    top["title"], bottom["title"] = {"text": "Right minus says"}, {"text": "log10 evidence"}
+    return figure(data, **layout, height=520)
+
+
+def draw_units_over_time(result: OverTime, shown: Sequence[int]) -> Figure:
+    """Draw the gaps of some units over time, each on axes of its own."""
+    down = -(-len(shown) // ACROSS)
+    names = [escape(shorten(str(result.units["name"].iloc[one]), 18)) for one in shown]
+    titles = (*names, *[""] * (down * ACROSS - len(names)))
+    spacing: dict[str, Any] = {"vertical_spacing": 0.3 / (down + 1), "horizontal_spacing": 0.05}
+    layout = grid(down, ACROSS, titles, shared_xaxes="all", shared_yaxes="all", **spacing)
+    layout["shapes"], data = [], []
+    for place, one in enumerate(shown, start=1):
+        data += _gaps(result.curves[one], place)
+        where = at(place)
+        layout["shapes"].append(
+            {"type": "line", "xref": f"{where['xaxis']} domain", "yref": where["yaxis"], "x0": 0, "x1": 1}
+            | {"y0": 0, "y1": 0}
+        )
+    return figure(data, **layout, height=130 + 190 * down, margin={"t": 32})
+
+
+def _times(curve: pd.DataFrame) -> list[Any]:
+    last = curve["last"]
+    return [str(one) for one in last] if last.dtype.kind == "M" else last.tolist()
+
+
+def _gaps(curve: pd.DataFrame, place: int) -> list[dict[str, Any]]:
+    """Draw marks of blocks, and the gap of all rows so far in its confidence sequence."""
+    known = curve[curve["rows"].cumsum() > 0]
+    times = _times(known)
+    band = scatter(
+        x=[*times, *times[::-1]],
+        y=[*known["upper"], *known["lower"][::-1]],
+        mode="lines",
+        fill="toself",
+        line={"width": 0},
+        fillcolor="rgba(0,114,178,0.18)",
+        hoverinfo="skip",
+        showlegend=False,
+        **at(place),
+    )
+    line = scatter(
+        x=times,
+        y=known["gap_so_far"].to_numpy(),
+        mode="lines",
+        line={"color": OKABE_ITO["blue"], "width": 2.5},
+        hovertemplate="%{x}<br>all rows so far %{y:+.4f}<extra></extra>",
+        showlegend=False,
+        **at(place),
+    )
+    together = np.arange(len(known)) * MOST_MARKS // max(len(known), MOST_MARKS)
+    sums = pd.DataFrame({"rows": known["rows"], "total": known["rows"] * known["gap"].fillna(0.0)})
+    sums = sums.groupby(together).sum()
+    ends = pd.Series(times).groupby(together).last()
+    marks = scatter(
+        x=ends.tolist(),
+        y=(sums["total"] / sums["rows"].where(sums["rows"] > 0)).to_numpy(),
+        mode="markers",
+        marker={"size": 7, "color": OKABE_ITO["vermillion"]},
+        customdata=sums["rows"].to_numpy()[:, None],
+        hovertemplate="to %{x}<br>%{customdata[0]:,} rows %{y:+.4f}<extra></extra>",
+        showlegend=False,
+        **at(place),
+    )
+    return band + line + marks

@@ -1,0 +1,117 @@
+"""Over time: since when, and for which classes, scores are off, by evidence that may be looked at daily."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from calib import InputError, diagrams
+from calib.diagrams.over_time import OverTime
+from calib.stats.arrivals import as_times
+from pages.shared.results import further_columns, watched
+from pages.shared.session import dataset, methods
+from pages.shared.uploads import read_once
+from pages.shared.widgets import chart, download, escaped, heading, need_kind
+
+#: Where the rows come from, and units drawn at first.
+ROWS, STATE = "The data on screen", "A state of calib watch"
+SHOWN = 9
+IN_ORDER = "(the order of the rows)"
+
+
+def is_date(name: str) -> bool:
+    """Whether a further column holds dates."""
+    try:
+        return as_times(data.evaluation.metadata[name].to_numpy(), data.evaluation.n_samples, 0)[0] == "date"
+    except InputError:
+        return False
+
+
+def of_rows() -> OverTime:
+    """Ask for model, time and tolerance, and return what a monitor sees of the rows."""
+    need_kind("Over time")
+    models = methods()
+    left, middle, right = st.columns(3)
+    chosen = models[left.selectbox("Model", list(models), index=len(models) - 1, key="time-model")]
+    columns = further_columns(data.evaluation)
+    dates = [name for name in columns if is_date(name)]
+    offered = [IN_ORDER, *columns]
+    at = offered.index(dates[0]) if dates else 0
+    name = middle.selectbox("Time of each row", offered, at, key="time-column")
+    tolerance = right.number_input(
+        "Tolerance",
+        0.0,
+        0.5,
+        0.0,
+        0.01,
+        key="time-tolerance",
+        help="The model counts as calibrated where the probability is within this of the score.",
+    )
+    try:
+        return watched(chosen, None if name == IN_ORDER else name, tolerance)
+    except InputError as error:
+        st.error(f"{escaped(error)}.")
+        st.stop()
+
+
+def of_state() -> OverTime:
+    """Ask for the file of a state, and return what its monitor has seen."""
+    file = st.file_uploader("State that calib watch wrote (JSON)", type="json", key="monitor-file")
+    if file is None:
+        st.info("Upload the file that you gave to calib watch. What it has seen appears here.")
+        st.stop()
+    try:
+        found: OverTime = read_once("monitor", file)
+    except InputError as error:
+        st.error(f"{escaped(error)}.")
+        st.stop()
+    return found
+
+
+heading("Over time", "Since when, and for which classes, are scores off? You may look as often as you like.")
+data = dataset()
+source = st.segmented_control("Rows", [ROWS, STATE], default=ROWS, required=True, key="time-source")
+result = of_rows() if source == ROWS else of_state()
+(st.warning if result.alarm else st.success)(escaped(result.words))
+chart(
+    diagrams.draw_over_time(result),
+    "over-time",
+    table=result.curves[0],
+    alt="How often it is right minus what the scores say, with its confidence sequence, and the evidence",
+)
+st.caption(
+    "Marks: rows next to each other. Line and band: all rows so far; the truth stays within the band at all "
+    "times in 95 of 100 streams. Below: what bets against calibration are worth, and the line from which "
+    "there is an alarm; a calibrated model reaches it with a chance of at most 5 %, however long it runs."
+)
+units = result.units
+order = np.argsort(-units["log_evidence"].to_numpy(), kind="stable")
+several = [one for one in order.tolist() if units["level"].iloc[one] != "all"]
+if several:
+    st.header("Classes and groups", anchor=False)
+    chart(
+        diagrams.draw_units_over_time(result, several[:SHOWN]),
+        "units-over-time",
+        table=result.frame(),
+        alt="The same for each class or group, those with the clearest evidence first",
+    )
+    if len(several) > SHOWN:
+        st.caption(f"The {SHOWN} of {len(several):,} with the clearest evidence.")
+    table = units.iloc[several]
+    st.dataframe(
+        table,
+        hide_index=True,
+        column_config={
+            "level": "Level",
+            "name": "Name",
+            "rows": "Rows",
+            "log_evidence": st.column_config.NumberColumn("Evidence, logarithm", format="%.2f"),
+            "named": "Named",
+            "gap": st.column_config.NumberColumn("Right minus says", format="%+.4f"),
+            "lower": st.column_config.NumberColumn("Lower", format="%+.4f"),
+            "upper": st.column_config.NumberColumn("Upper", format="%+.4f"),
+        },
+    )
+    download(table, "over-time-units", key="over-time-units-csv")
+if source == ROWS and further_columns(data.evaluation):
+    st.page_link("pages/diagnose/slices.py", label="Errors by period: Slices", icon=":material/segment:")

@@ -1,0 +1,73 @@
+"""The Over time page: rows with a column of dates, and a state of calib watch."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calib import Monitor, read
+from calib.diagrams import monitor_diagram
+from pages.shared.widgets import escaped
+from tests.app.running import open_page, press
+
+PAGE = "pages/diagnose/over_time.py"
+
+
+@pytest.fixture(scope="module")
+def content() -> bytes:
+    """800 rows of eight days in any order; from the fifth day on right 30 points less often than said."""
+    random = np.random.default_rng(0)
+    day, says, predicted = (
+        random.integers(8, size=800),
+        random.uniform(0.5, 0.9, 800),
+        random.integers(2, size=800),
+    )
+    right = random.random(800) < says - 0.3 * (day >= 4)
+    names = np.array(["cat", "dog"])
+    frame = pd.DataFrame(
+        {
+            "predicted": names[predicted],
+            "confidence": says,
+            "label": names[np.where(right, predicted, 1 - predicted)],
+            "size": random.random(800),
+            "day": [f"2026-03-{one + 1:02d}" for one in day],
+        }
+    )
+    return frame.to_csv(index=False).encode()
+
+
+def test_rows_are_looked_at_in_the_order_of_their_dates(content):
+    app = open_page("pages/start/data.py")
+    app.file_uploader(key="up").upload("rows.csv", content, "text/csv").run()
+    press(app, "Use these files")
+    app.switch_page(PAGE).run()
+    assert not app.exception
+    assert app.selectbox(key="time-column").value == "day"
+    app.selectbox(key="time-model").set_value("Base model").run()
+    rows = app.session_state["dataset"].evaluation
+    monitor = Monitor().update(rows.labels, rows, rows.metadata["day"].to_numpy())
+    assert monitor.since == pd.Timestamp("2026-03-05")
+    assert [shown.value for shown in app.warning] == [escaped(monitor.words())]
+    app.number_input(key="time-tolerance").set_value(0.4).run()
+    assert [len(app.warning), len(app.success)] == [0, 1]
+
+
+def test_a_state_is_shown(content):
+    rows, file = read(io.BytesIO(content)), io.BytesIO()
+    monitor = Monitor().update(rows.labels, rows, rows.metadata["day"].to_numpy())
+    monitor.save(file)
+    app = open_page(PAGE)
+    app.segmented_control(key="time-source").set_value("A state of calib watch").run()
+    assert "Upload the file" in app.info[0].value
+    app.file_uploader(key="monitor-file").upload("state.json", file.getvalue(), "application/json").run()
+    assert not app.exception
+    (table,) = [shown.value for shown in app.dataframe]
+    assert sorted(table["name"]) == ["cat", "dog"]
+    assert table["log_evidence"].max() == pytest.approx(
+        monitor_diagram(monitor).units["log_evidence"][1:].max()
+    )
+    app.file_uploader(key="monitor-file").upload("other.json", b"{}", "application/json").run()
+    assert "monitor file" in app.error[0].value
