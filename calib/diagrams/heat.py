@@ -247,7 +247,7 @@ def draw_heat(
         }
     else:  # left of the lowest bin with rows there is nothing to see
         lowest = diagram.edges[bin_.min()] if len(bin_) else 0.0
-        xaxis = {"title": {"text": "Confidence in the predicted class"}, "range": [lowest, 1]}
+        xaxis = {"title": {"text": "Confidence"}, "range": [lowest, 1], "tickformat": ".0%"}
     coloraxis = {
         "colorscale": GAP_COLOURS,
         "cmin": -limit,
