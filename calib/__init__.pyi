@@ -55,6 +55,7 @@ from .stats import (
     calibration_band as calibration_band, calibration_slope as calibration_slope,
     calibration_test as calibration_test, consistency_band as consistency_band, corp_curve as corp_curve,
     debiased_l2 as debiased_l2, decomposition as decomposition, ece as ece,
+    effective_sample as effective_sample,
     error_interval as error_interval, log_loss as log_loss, mce as mce, noise_floor as noise_floor,
     paired_difference as paired_difference, paired_interval as paired_interval, sharpness as sharpness,
     smooth_ece as smooth_ece, verdict as verdict,

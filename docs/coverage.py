@@ -45,6 +45,14 @@ SECTIONS = (
         1.0,
     ),
     (
+        "cluster_coverage",
+        "Rows that belong together",
+        "Perfect models whose rows belong together, such as several rows of a patient: how often the floors, "
+        "the conclusion, tests and intervals say something, which is always wrong. In the first table calib "
+        "is given the clusters; in the second one the same rows count as independent.",
+        0.5,
+    ),
+    (
         "choosing",
         "Choices among calibrators",
         "`calib.best_set`: how often the method with the lowest expected score is in the set that the "

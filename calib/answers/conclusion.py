@@ -12,9 +12,10 @@ import pandas as pd
 from calib.base.results import Result
 from calib.data.validation import check_count, check_level
 from calib.evidence.binning import BinStatistics
-from calib.evidence.rows import as_evidence
+from calib.evidence.evidence import Evidence
+from calib.evidence.rows import Rows, as_evidence
 from calib.stats.floors import ABOVE_NOISE, NoiseFloor
-from calib.stats.intervals import mean_limits
+from calib.stats.intervals import mean_limits, of_few_clusters
 
 Direction = Literal["overconfident", "underconfident"]
 
@@ -185,6 +186,7 @@ def conclude(
     n_bins: int = 15,
     level: float = 0.95,
     sample_weight: Any = None,
+    cluster: Any = None,
 ) -> Conclusion:
     """Say whether confidence is too high or too low, in which range, and for which predicted classes.
 
@@ -200,6 +202,8 @@ def conclude(
         Chance at which all intervals hold together.
     sample_weight : (n,) array_like of float, optional
         As for `calib.ece`.
+    cluster : (n,) array_like of int, str or time, optional
+        As for `calib.noise_floor`.
 
     Raises
     ------
@@ -226,15 +230,15 @@ def conclude(
     """
     check_count(n_bins, "n_bins")
     check_level(level)
-    evidence = as_evidence(y_true, scores, sample_weight)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
     cells = evidence.cells(evidence.notion, n_bins=n_bins)
-    n_bins, by_class = cells.n_bins, cells.n_problems > 1
+    by_class = cells.n_problems > 1
     alpha = (1.0 - level) / (2.0 if by_class else 1.0)
-    pooled, n_pooled = _gaps(cells, np.zeros(len(cells.count), dtype=np.int64), n_bins, alpha)
+    pooled, n_pooled = _gaps(evidence, cells, np.zeros(len(cells.count), dtype=np.int64), alpha)
     classes: list[tuple[float, Gap]] = []
     n_classes = 0
     if by_class:
-        classes, n_classes = _gaps(cells, cells.label, n_bins, alpha)
+        classes, n_classes = _gaps(evidence, cells, cells.label, alpha)
     chosen = [gap for _, gap in pooled[:1]]
     if chosen:
         first = chosen[0]
@@ -258,13 +262,13 @@ def conclude(
 
 
 def _gaps(
-    cells: BinStatistics, group: np.ndarray, n_bins: int, alpha: float
+    evidence: Evidence, cells: BinStatistics, group: np.ndarray, alpha: float
 ) -> tuple[list[tuple[float, Gap]], int]:
     """Return the gaps of a known direction of every group of cells, those of most rows times gap first.
 
     The number is how many ranges were looked at: `alpha` is what all of them may miss together.
     """
-    n_groups = int(group.max()) + 1
+    n_groups, n_bins = int(group.max()) + 1, cells.n_bins
     at = group * n_bins + cells.bin
 
     def table(values: np.ndarray) -> np.ndarray:
@@ -273,7 +277,7 @@ def _gaps(
     parts = {
         "count": table(cells.count),
         "weight": table(cells.weight),
-        "square": table(cells.square),
+        "square": table(cells.square if cells.is_weighted else cells.count),
         "score": table(cells.weight * cells.mean_score),
         "outcome": table(cells.weight * cells.mean_outcome),
     }
@@ -294,8 +298,12 @@ def _gaps(
     lower = np.concatenate([begins, np.zeros(len(last), dtype=np.int64)])
     upper = np.concatenate([np.full(len(first), n_bins), last + 1])
     says, right = sums["score"] / sums["weight"], sums["outcome"] / sums["weight"]
-    effective = sums["weight"] ** 2 / sums["square"] if cells.is_weighted else None
-    low, high = mean_limits(right, sums["count"], effective, alpha / len(owner))
+    alpha /= len(owner)
+    effective = sums["weight"] ** 2 / sums["square"] * of_few_clusters(evidence, alpha)
+    if (effects := _range_effects(evidence, cells, group)) is not None:
+        from_on_effect, below_effect = effects
+        effective /= np.concatenate([from_on_effect[owner_on, first], below_effect[owner_below, last]])
+    low, high = mean_limits(right, effective, alpha, weighted=cells.is_weighted)
     least, most = says - high, says - low
     sure = np.maximum(np.maximum(least, -most), 0.0) * sums["weight"]
     found = []
@@ -320,6 +328,18 @@ def _gaps(
             )
         )
     return found, len(owner)
+
+
+def _range_effects(
+    evidence: Evidence, cells: BinStatistics, group: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the design effects of the ranges of each group; None if rows are independent."""
+    if not isinstance(evidence, Rows) or evidence.dependence is None:
+        return None
+    problems = evidence.problems()
+    owner, bin_ = (np.repeat(values, cells.count) for values in (group, cells.bin))
+    options: dict[str, Any] = {"n_bins": cells.n_bins, "weight": problems.weights}
+    return evidence.dependence.design_effects(problems.scores, problems.rows, owner, bin_, **options)
 
 
 def _of_label(gap: Gap, label: int | None) -> Gap:

@@ -19,6 +19,7 @@ from calib.base.results import Result
 from calib.calibrators.foreign import ForeignCalibrator, is_foreign
 from calib.data.predictions import Predictions, weighted_rows
 from calib.evidence.binning import Strategy
+from calib.evidence.reductions import cluster_codes
 from calib.evidence.row_scores import TINY, weighted_mean
 from calib.stats.bootstrap import paired_intervals_of
 from calib.stats.many import best_set
@@ -87,12 +88,15 @@ class Leaderboard(Result):
     ----------
     entries : tuple of Entry
         The base model, reference of all improvements, and the methods in any order.
+    cluster : (n,) int64 array or None
+        Number of the cluster of each row; None if rows are independent.
     weights : (n,) float64 array or None
         Weights of the rows; None where they count alike.
     """
 
     entries: tuple[Entry, ...]
     weights: np.ndarray | None = None
+    cluster: np.ndarray | None = None
 
     @cached_property
     def ranked(self) -> tuple[Entry, ...]:
@@ -113,7 +117,7 @@ class Leaderboard(Result):
         for metric in RANKING if scored else ():
             losses = np.array([one.losses[metric] for one in scored])
             base = self.entries[0].losses[metric]
-            changes = paired_intervals_of(base, losses, metric, weights=self.weights)
+            changes = paired_intervals_of(base, losses, metric, weights=self.weights, cluster=self.cluster)
             for one, change in zip(scored, changes, strict=True):  # 0 -, so that the base model has 0, not -0
                 ends = (0.0 - change.difference, 0.0 - change.upper, 0.0 - change.lower)
                 ends_of[one.method][metric] = ends
@@ -303,6 +307,7 @@ def compare(
     -----
     If a method raises `InputError`, its entry says why, and the other methods are still fitted.
     """
+    cluster = cluster_codes(evaluation, evaluation_weight, None)
     _, evaluation, weights = weighted_rows(evaluation.labels, evaluation, evaluation_weight)
     bins: dict[str, Any] = {"n_bins": n_bins, "sample_weight": weights}
 
@@ -319,7 +324,7 @@ def compare(
             entries.append((assess or fitted)(name, calibrator))
         except InputError as error:
             entries.append(Entry(name, failure=str(error)))
-    return Leaderboard(tuple(entries), weights)
+    return Leaderboard(tuple(entries), weights, cluster)
 
 
 def timed_fit(

@@ -60,13 +60,14 @@ from calib.data.kinds import check_equal_rows, kind_of, lacks, without_weights
 from calib.data.notions import TOP_NOTIONS
 from calib.data.predictions import Announcement, in_common_classes, weight_words
 from calib.evidence.binning import Strategy
-from calib.evidence.reductions import top_label
+from calib.evidence.reductions import cluster_codes, top_label
 from calib.files.calibrators.document import aligned, dumps, load, loads
 from calib.files.project import Project
 from calib.files.readers.tables import some_names
 from calib.files.readers.writing import write_csv
 from calib.report.sections import ReportInput, report_html
 from calib.stats.binless import calibration_slope, calibration_tests
+from calib.stats.effective import dependence_words
 from calib.stats.floors import NoiseFloor, noise_floor, verdict
 from calib.stats.measures import Measure, ece_of
 
@@ -324,6 +325,8 @@ def gate(options: Namespace) -> Outcome:
     weighted = rows.sample_weight is not None
     data = {"file": str(options.file), "n_samples": rows.n_samples, "weighted": weighted, **result.data()}
     note = f" (rows are {weight_words(rows.sample_weight)})" if weighted else ""
+    if worth := dependence_words(rows):
+        note += f" ({worth})"
     return Outcome(result.sentence + note, data, 0 if result.passed else 1)
 
 
@@ -568,7 +571,7 @@ class _Assessed:
         self.name = name
         self.scores = source if is_base else calibrated_scores(source, rows)
         self.strategy: Strategy = "uniform" if is_base else assessment_strategy(source)
-        self.weights = rows.sample_weight
+        self.weights, self.cluster = rows.sample_weight, cluster_codes(rows, rows.sample_weight, None)
         weighted: dict[str, Any] = {"sample_weight": self.weights}
         options: dict[str, Any] = {"method": name, "n_bins": n_bins, "strategy": self.strategy}
         self.summary = summarize(rows.labels, self.scores, **options, **weighted)
@@ -577,7 +580,9 @@ class _Assessed:
 
 
 def _leaderboard(methods: Sequence[_Assessed]) -> Leaderboard:
-    return Leaderboard(tuple(method.entry for method in methods), methods[0].weights if methods else None)
+    first = methods[0] if methods else None
+    of_rows = (None, None) if first is None else (first.weights, first.cluster)
+    return Leaderboard(tuple(method.entry for method in methods), *of_rows)
 
 
 def _data(methods: Sequence[_Assessed]) -> list[dict[str, Any]]:

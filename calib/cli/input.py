@@ -22,6 +22,7 @@ from calib.files.readers.raw_predictions import (
     with_choices,
 )
 from calib.files.readers.reading import read_table
+from calib.stats.effective import dependence_words
 
 #: Options of `fit` that go to the calibrator as they are.
 CALIBRATOR_OPTIONS = (
@@ -176,6 +177,8 @@ def size_words(rows: Any) -> str:
     kind, covered = kind_of(rows), ""
     if rows.sample_weight is not None:
         covered = f"; {weight_words(rows.sample_weight)}"
+    if worth := dependence_words(rows):
+        covered += f"; {worth}"
     if rows.coverage < 1.0:
         covered += (
             f"; the model answers {rows.coverage:.1%} of the rows of the file, abstentions are set apart"

@@ -100,6 +100,8 @@ class BinaryProblems(_Shaped):
         Outcome of each entry.
     row_weights : (n,) float64 array or None
         Weights of the rows, with mean 1; None where rows count alike. Rows of weight 0 are not among the n.
+    row_cluster : (n,) int64 array or None
+        Number of the cluster of each row, 0..G-1; None if rows are independent.
     """
 
     shape: NotionShape
@@ -109,6 +111,7 @@ class BinaryProblems(_Shaped):
     rows: np.ndarray
     outcomes: np.ndarray
     row_weights: np.ndarray | None = None
+    row_cluster: np.ndarray | None = None
 
     @cached_property
     def weights(self) -> np.ndarray | None:

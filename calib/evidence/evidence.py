@@ -68,6 +68,10 @@ class Evidence(Protocol):
         """Whether rows have weights that differ."""
 
     @property
+    def n_clusters(self) -> int | None:
+        """Number of clusters of rows that belong together; None if rows are independent."""
+
+    @property
     def effective_samples(self) -> float:
         """Rows of equal weight that means over all rows would need (Kish 1965)."""
 
@@ -95,8 +99,11 @@ class Evidence(Protocol):
     def draw(self, cells: BinStatistics, sampler: Sampler | None = None) -> tuple[Draw, int]:
         """Return a function that draws the outcome sums of cells for a perfect model."""
 
-    def between_claims(self, cells: BinStatistics, slope: np.ndarray) -> float:
-        """Covariances between the claims of a row in the variance of ``slope @ outcome sums``."""
+    def draw_each(self, cells: BinStatistics, chosen: np.ndarray | None = None) -> tuple[Draw, int]:
+        """Return `draw` of cells whose problems are judged one by one, or of some: `chosen` is a mask."""
+
+    def between_cells(self, cells: BinStatistics, slope: np.ndarray) -> float:
+        """Covariances between cells in the variance of ``slope @ outcome sums``, estimated."""
 
     def mean(self, name: str) -> Mean:
         """Return the mean over rows of "accuracy", "brier" or "log_loss" of the whole prediction."""

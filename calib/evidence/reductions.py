@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ from calib.data.predictions import (
     Predictions,
     TopKPrediction,
     TopLabelPrediction,
+    clusters_of,
     highest_checked,
     score_matrix,
     weighted_rows,
@@ -36,7 +38,13 @@ Fitted = TypeVar("Fitted")
 
 
 def reduce_to_binary(
-    y_true: Any, scores: Any, notion: Notion, *, top_k: int | None = None, sample_weight: Any = None
+    y_true: Any,
+    scores: Any,
+    notion: Notion,
+    *,
+    top_k: int | None = None,
+    sample_weight: Any = None,
+    cluster: Any = None,
 ) -> BinaryProblems:
     """Reduce multiclass predictions to the binary problems of an M2B notion.
 
@@ -70,6 +78,8 @@ def reduce_to_binary(
     sample_weight : (n,) array_like of float, optional
         Weights of the rows, 0 or more; by default those that predictions came with. Only their ratios
         matter. Rows of weight 0 are left out, and the numbers of rows are those of the others.
+    cluster : (n,) array_like of int, str or time, optional
+        Id of what each row belongs to; by default those that predictions came with.
 
     Raises
     ------
@@ -83,7 +93,27 @@ def reduce_to_binary(
     here, is 1{Y = c^(k)(X)}.
     """
     check_serves(scores, notion)
+    row_cluster = cluster_codes(scores, sample_weight, cluster)
     y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
+    problems = _reduced(y_true, scores, notion, top_k, weights)
+    return problems if row_cluster is None else replace(problems, row_cluster=row_cluster)
+
+
+def cluster_codes(scores: Any, sample_weight: Any, cluster: Any) -> np.ndarray | None:
+    """Return the number of the cluster of each row of weight above 0, from 0; None without clusters."""
+    given = clusters_of(scores, cluster)
+    if given is None:
+        return None
+    weights = weights_of(scores, sample_weight)
+    codes: np.ndarray = np.unique(
+        given if weights is None else given[np.asarray(weights) > 0.0], return_inverse=True
+    )[1]
+    return codes
+
+
+def _reduced(
+    y_true: Any, scores: Any, notion: Notion, top_k: int | None, weights: np.ndarray | None
+) -> BinaryProblems:
     if (event := event_scores(scores)) is not None:
         shape = NotionShape.of(notion, 1, top_k)
         if notion in TOP_K_NOTIONS:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,11 +33,13 @@ from calib.evidence.binning import (
     stack_problems,
     uniform_edges,
 )
+from calib.evidence.clusters import Dependence, latent_correlation
 from calib.evidence.evidence import Groups, Mean
 from calib.evidence.reductions import (
     bin_each_class,
     check_serves,
     class_labels,
+    cluster_codes,
     event_scores,
     has_columns,
     labels_of_tops,
@@ -67,6 +71,8 @@ class Rows:
         As for `reduce_to_binary`.
     sample_weight : (n,) array_like of float, optional
         Weights, 0 or more; by default those that predictions came with.
+    cluster : (n,) array_like of int, str or time, optional
+        Id of what each row belongs to; by default those that predictions came with.
     problems : sequence of BinaryProblems
         What `reduce_to_binary` gives for these rows, if it is there already.
 
@@ -82,6 +88,7 @@ class Rows:
         scores: Any,
         *,
         sample_weight: Any = None,
+        cluster: Any = None,
         problems: Sequence[BinaryProblems] = (),
     ) -> None:
         self._ready = scores if isinstance(scores, BinaryProblems) else None
@@ -91,9 +98,11 @@ class Rows:
             )
         self.y_true, self.scores, self.weights = y_true, scores, None
         if self._ready is None:
+            #: Number of the cluster of each row, (n,) int64; None if rows are independent.
+            self.cluster = cluster_codes(scores, sample_weight, cluster)
             self.y_true, self.scores, self.weights = weighted_rows(y_true, scores, sample_weight)
         else:
-            self.weights = self._ready.row_weights
+            self.weights, self.cluster = self._ready.row_weights, self._ready.row_cluster
         given = None if self._ready is not None else weights_of(scores, sample_weight)
         #: Which of the given rows count: those of weight above 0; None for all.
         self.counts = None if given is None else np.asarray(given) > 0.0
@@ -133,6 +142,28 @@ class Rows:
         return self.weights is not None
 
     @property
+    def n_clusters(self) -> int | None:
+        """Number of clusters of rows that belong together; None if rows are independent."""
+        return None if self.cluster is None else int(self.cluster.max()) + 1
+
+    @cached_property
+    def dependence(self) -> Dependence | None:
+        """How the outcomes of the rows depend on each other; None if they do not."""
+        if self.cluster is None:
+            return None
+        score, outcome = self._first_claims()
+        return Dependence(self.cluster, latent_correlation(score, outcome, self.cluster))
+
+    def _first_claims(self) -> tuple[np.ndarray, np.ndarray]:
+        """Score and outcome of the most likely claim about each row, both (n,)."""
+        problems = self.problems()
+        order = np.argsort(problems.scores, kind="stable")
+        score, outcome = np.zeros(problems.n_samples), np.zeros(problems.n_samples)
+        score[problems.rows[order]] = problems.scores[order]
+        outcome[problems.rows[order]] = problems.outcomes[order]
+        return score, outcome
+
+    @property
     def effective_samples(self) -> float:
         """Rows of equal weight that means over all rows would need (Kish 1965)."""
         if self.weights is None:
@@ -156,6 +187,7 @@ class Rows:
         key = notion or self.notion, top_k
         if key not in self._problems:
             options: dict[str, Any] = {"top_k": top_k, "sample_weight": self.weights}
+            options["cluster"] = self.cluster
             self._problems[key] = reduce_to_binary(self.y_true, self.scores, key[0], **options)
         return self._problems[key]
 
@@ -178,12 +210,19 @@ class Rows:
             check_serves(self.scores, notion)
         if isinstance(strategy, PerClass) and notion in POOLED_NOTIONS:
             strategy = strategy.of_class(-1)
-        if self._ready is None and (notion, top_k) not in self._problems:
+        if self._ready is None and self.cluster is None and (notion, top_k) not in self._problems:
             found = self._unsorted_cells(notion, n_bins, strategy, top_k, variance=variance)
             if found is not None:
                 return found
         problems = self.problems(notion, top_k)
-        return bin_statistics(problems, n_bins=n_bins, strategy=strategy, variance=variance)
+        cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy, variance=variance)
+        if self.dependence is None:
+            return cells
+        cell = np.repeat(np.arange(len(cells.count)), cells.count)
+        effect = self.dependence.design_effects(
+            problems.scores, problems.rows, cell, weight=problems.weights
+        )[0][:, 0]
+        return replace(cells, square=cells.square * effect)
 
     def _unsorted_cells(
         self, notion: Notion, n_bins: int, strategy: Strategy, top_k: int | None, *, variance: bool
@@ -227,7 +266,8 @@ class Rows:
             From `cells` with ``variance=True``.
         sampler : {"rows", "sums"}, optional
             `draw_rows` or `draw_sums`. By default rows up to `MAX_ROW_CLAIMS` claims, and if several claims
-            about a row can be true; else sums, with the correlations of claims that exclude each other.
+            about a row can be true or rows belong together; else sums, with the correlations of claims that
+            exclude each other.
 
         Returns
         -------
@@ -237,13 +277,23 @@ class Rows:
         several_true = self._several_true(cells)
         if sampler is None:
             few = cells.n_samples * cells.n_claims <= MAX_ROW_CLAIMS
-            sampler = "rows" if few or several_true else "sums"
+            sampler = "rows" if few or several_true or self.cluster is not None else "sums"
         if sampler == "rows":
-            return draw_rows(self._problems_of(cells), cells, several_true=several_true)
+            options: dict[str, Any] = {"several_true": several_true, "dependence": self.dependence}
+            return draw_rows(self._problems_of(cells), cells, **options)
         factor = None
         if cells.n_claims > 1 and len(cells.count) <= MAX_CORRELATED_CELLS:
             factor = correlation_factor(*self._entries_of_some(cells), len(cells.count))
         return draw_sums_of(cells, factor)
+
+    def draw_each(self, cells: BinStatistics, chosen: np.ndarray | None = None) -> tuple[Draw, int]:
+        """Return `draw` of cells whose problems are judged one by one, or of some: `chosen` is a mask."""
+        if self.cluster is None:
+            return draw_sums_of(cells if chosen is None else cells.of(chosen))
+        draw, width = self.draw(cells, "rows")
+        if chosen is None:
+            return draw, width
+        return lambda generator, size: draw(generator, size)[chosen], width
 
     def _problems_of(self, cells: BinStatistics) -> BinaryProblems:
         """Return the problems that cells were made of."""
@@ -283,8 +333,10 @@ class Rows:
         cell = np.repeat(np.arange(len(cells.count)), cells.count)[entries]
         return place[problems.rows[entries]], cell, problems.scores[entries]
 
-    def between_claims(self, cells: BinStatistics, slope: np.ndarray) -> float:
-        """Covariances between the claims of a row in the variance of ``slope @ outcome sums``, estimated.
+    def between_cells(self, cells: BinStatistics, slope: np.ndarray) -> float:
+        """Covariances between cells in the variance of ``slope @ outcome sums``, estimated from residuals.
+
+        Cells covary if a row, or rows that belong together, are in several of them.
 
         Parameters
         ----------
@@ -296,23 +348,30 @@ class Rows:
         Returns
         -------
         float
-            Sum over rows of the products, over pairs of different claims, of weighted residuals.
+            Sum over rows, or clusters, of the products of weighted residuals in different cells.
         """
         problems = self._problems_of(cells)
         residual = problems.outcomes - np.repeat(cells.mean_outcome, cells.count)
         residual *= np.repeat(slope, cells.count)
         if problems.weights is not None:
             residual *= problems.weights
-        by_row = np.bincount(problems.rows, weights=residual, minlength=cells.n_samples)
-        return float(by_row @ by_row - residual @ residual)
+        unit = problems.rows if self.cluster is None else self.cluster[problems.rows]
+        whole = np.bincount(unit, weights=residual)
+        if self.cluster is not None:
+            cell = np.repeat(np.arange(len(cells.count)), cells.count)
+            residual = np.bincount(np.unique(cell * len(whole) + unit, return_inverse=True)[1], residual)
+        return float(whole @ whole - residual @ residual)
 
     def mean(self, name: str) -> Mean:
         """Return the mean over rows of "accuracy", "brier" or "log_loss" of the whole prediction."""
         values = row_values(self.y_true, self.scores, name)
         mean, weights = weighted_mean(values, self.weights), self.weights
-        if weights is None:
-            return Mean(mean, float(np.mean((values - mean) ** 2)) / len(values))
-        return Mean(mean, float(weights**2 @ (values - mean) ** 2) / float(weights.sum()) ** 2)
+        away = values - mean if weights is None else weights * (values - mean)
+        total = float(len(values)) if weights is None else float(weights.sum())
+        if self.cluster is None:
+            return Mean(mean, float(away @ away) / total**2)
+        sums = np.bincount(self.cluster, away)
+        return Mean(mean, float(sums @ sums) / total**2 * len(sums) / max(len(sums) - 1, 1))
 
     def event_mean(self, rule: str, notion: Notion | None = None, top_k: int | None = None) -> float:
         """Return the mean "brier" score or "log_loss" of all binary events of a notion."""
@@ -347,10 +406,9 @@ class Rows:
             if not rows.any():
                 raise InputError(f"class {label} is never predicted, so it has no top-label diagram")
             happened, score = np.asarray(self.y_true)[rows] == label, score[rows]
-            weights = None if self.weights is None else self.weights[rows]
         elif notion == "class-wise" and not isinstance(self.scores, TopLabelPrediction):
             matrix = score_matrix(self.scores)
-            score, weights = np.ascontiguousarray(matrix[:, label]), self.weights
+            score, rows = np.ascontiguousarray(matrix[:, label]), np.ones(len(matrix), dtype=bool)
             truth = class_labels(self.y_true, self.scores, matrix)
             happened = truth == label if truth.ndim == 1 else truth[:, label]
         else:
@@ -358,7 +416,10 @@ class Rows:
                 'the notion must be "top-label", or "class-wise" with a score for every class; '
                 f"got {notion!r}"
             )
-        return Rows(happened, ConfidencePrediction(score), sample_weight=weights)
+        weights, cluster = (
+            None if values is None else values[rows] for values in (self.weights, self.cluster)
+        )
+        return Rows(happened, ConfidencePrediction(score), sample_weight=weights, cluster=cluster)
 
     def groups(self, column: str, names: Sequence[str], code: np.ndarray, notion: Notion) -> Groups:
         """Return evidence of each group of a column.
@@ -385,10 +446,15 @@ class Rows:
         def side(group: int, others: bool) -> Rows:
             rows = (code == group) != others
             truth = np.where(right, label, label + 1)[rows]
-            weights = None if self.weights is None else self.weights[rows]
-            return Rows(truth, TopLabelPrediction(label[rows], score[rows]), sample_weight=weights)
+            weights, cluster = (
+                None if values is None else values[rows] for values in (self.weights, self.cluster)
+            )
+            some = TopLabelPrediction(label[rows], score[rows])
+            return Rows(truth, some, sample_weight=weights, cluster=cluster)
 
-        evidence = Rows(truth, top, sample_weight=self.weights)
+        evidence = Rows(truth, top, sample_weight=self.weights, cluster=self.cluster)
+        if self.dependence is not None:  # one correlation for the whole file
+            evidence.dependence = self.dependence
         owner = np.append(pair // width, len(names))
         return Groups(column, tuple(names), evidence, owner, np.unique(code), side)
 
@@ -401,7 +467,7 @@ class Rows:
         return label, score, as_labels(self.y_true, len(label), None) == label
 
 
-def as_evidence(y_true: Any, scores: Any, sample_weight: Any = None) -> Rows | Sums:
+def as_evidence(y_true: Any, scores: Any, sample_weight: Any = None, cluster: Any = None) -> Rows | Sums:
     """Return `scores` if they are evidence already, else the evidence of rows.
 
     Raises
@@ -410,9 +476,9 @@ def as_evidence(y_true: Any, scores: Any, sample_weight: Any = None) -> Rows | S
         If the rows cannot be used, or weights come with evidence, which has its own.
     """
     if not isinstance(scores, (Rows, Sums)):
-        return Rows(y_true, scores, sample_weight=sample_weight)
-    if sample_weight is not None:
-        raise InputError("evidence has its own weights; pass sample_weight when it is made")
+        return Rows(y_true, scores, sample_weight=sample_weight, cluster=cluster)
+    if sample_weight is not None or cluster is not None:
+        raise InputError("evidence has its own weights and clusters; pass these when it is made")
     return scores
 
 

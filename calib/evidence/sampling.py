@@ -19,6 +19,7 @@ from scipy.special import bdtr, ndtr
 from calib.base.parallel import map_threads
 from calib.data.validation import check_count
 from calib.evidence.binning import BinaryProblems, BinStatistics
+from calib.evidence.clusters import Dependence
 
 #: Numbers that one block of redraws may hold: it bounds the memory of each thread.
 BLOCK_ELEMENTS = 4_000_000
@@ -136,7 +137,13 @@ def _correlated(trials: np.ndarray, chance: np.ndarray, failing: np.ndarray, fac
     return draw
 
 
-def draw_rows(problems: BinaryProblems, cells: BinStatistics, *, several_true: bool) -> tuple[Draw, int]:
+def draw_rows(
+    problems: BinaryProblems,
+    cells: BinStatistics,
+    *,
+    several_true: bool,
+    dependence: Dependence | None = None,
+) -> tuple[Draw, int]:
     """Return a function that draws the outcomes of every row and adds them up in their cells.
 
     Parameters
@@ -145,6 +152,8 @@ def draw_rows(problems: BinaryProblems, cells: BinStatistics, *, several_true: b
         A reduction and its bin statistics.
     several_true : bool
         Whether several claims about a row can be true at once (labels of a multilabel problem).
+    dependence : Dependence, optional
+        Of rows that belong together; by default rows are independent.
 
     Returns
     -------
@@ -160,7 +169,11 @@ def draw_rows(problems: BinaryProblems, cells: BinStatistics, *, several_true: b
     scores of class-wise calibrators may. Claims of which several can be true come true if u is below their
     score: no two can come together more often (the upper bound of Frechet and Hoeffding), so p-values err
     towards "not distinguishable from noise".
+
+    The uniform numbers of rows that belong together depend on each other (`calib.evidence.clusters`); the
+    claims of a row are then laid out from the most to the least likely one.
     """
+    uniform = _independent_rows(problems.n_samples) if dependence is None else dependence.uniform
     n_samples, n_cells = problems.n_samples, len(cells.count)
     if problems.n_claims == 1 or several_true:
         scores, rows, weights = problems.scores, problems.rows, problems.weights
@@ -175,12 +188,19 @@ def draw_rows(problems: BinaryProblems, cells: BinStatistics, *, several_true: b
         cell_at = np.empty(scores_at.shape, dtype=np.int64)
         scores_at[claim, problems.rows] = problems.scores
         cell_at[claim, problems.rows] = np.repeat(np.arange(n_cells), cells.count)
-        return draw_exclusive(scores_at, cell_at, n_cells, problems.row_weights)
-    return _row_by_row(hit, n_samples, n_cells), n_cells + len(problems.scores)
+        if dependence is not None:
+            order = np.argsort(-scores_at, axis=0, kind="stable")
+            scores_at, cell_at = (np.take_along_axis(array, order, axis=0) for array in (scores_at, cell_at))
+        return draw_exclusive(scores_at, cell_at, n_cells, problems.row_weights, uniform)
+    return _row_by_row(hit, uniform, n_cells), n_cells + len(problems.scores)
 
 
 def draw_exclusive(
-    scores: np.ndarray, cells: np.ndarray, n_cells: int, weights: np.ndarray | None = None
+    scores: np.ndarray,
+    cells: np.ndarray,
+    n_cells: int,
+    weights: np.ndarray | None = None,
+    uniform: Callable[[np.random.Generator], np.ndarray] | None = None,
 ) -> tuple[Draw, int]:
     """Return a function that draws claims that exclude each other and counts them in cells; see `draw_rows`.
 
@@ -194,6 +214,8 @@ def draw_exclusive(
         Number of cells C.
     weights : (n,) float64 array, optional
         What each row adds where it is counted; 1 by default.
+    uniform : callable, optional
+        Draws a uniform number for each row, (n,); by default independent ones.
 
     Returns
     -------
@@ -216,14 +238,22 @@ def draw_exclusive(
             sums += np.bincount(place.take(claim * n_samples + own), weights, n_cells + 1)
         return sums[:-1]
 
-    return _row_by_row(hit, n_samples, n_cells), n_cells + scores.size
+    return _row_by_row(hit, uniform or _independent_rows(n_samples), n_cells), n_cells + scores.size
 
 
-def _row_by_row(hit: Callable[[np.ndarray], np.ndarray], n_samples: int, n_cells: int) -> Draw:
+def _independent_rows(n_samples: int) -> Callable[[np.random.Generator], np.ndarray]:
+    return lambda generator: generator.random(n_samples)
+
+
+def _row_by_row(
+    hit: Callable[[np.ndarray], np.ndarray],
+    uniform: Callable[[np.random.Generator], np.ndarray],
+    n_cells: int,
+) -> Draw:
     def draw(generator: np.random.Generator, size: int) -> np.ndarray:
         sums = np.empty((n_cells, size))
         for column in range(size):
-            sums[:, column] = hit(generator.random(n_samples))
+            sums[:, column] = hit(uniform(generator))
         return sums
 
     return draw

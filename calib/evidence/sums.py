@@ -106,6 +106,11 @@ class Sums(Result):
         return self.top.weighted
 
     @property
+    def n_clusters(self) -> int | None:
+        """None: rows that belong together are not told apart in sums."""
+        return None
+
+    @property
     def effective_samples(self) -> float:
         """Rows of equal weight that means over all rows would need (Kish 1965)."""
         if not self.is_weighted:
@@ -207,7 +212,11 @@ class Sums(Result):
             raise InputError('sampler="rows" needs the rows; a summary holds sums of them')
         return draw_sums_of(cells)
 
-    def between_claims(self, cells: BinStatistics, slope: np.ndarray) -> float:
+    def draw_each(self, cells: BinStatistics, chosen: np.ndarray | None = None) -> tuple[Draw, int]:
+        """Return `draw` of cells whose problems are judged one by one, or of some: `chosen` is a mask."""
+        return draw_sums_of(cells if chosen is None else cells.of(chosen))
+
+    def between_cells(self, cells: BinStatistics, slope: np.ndarray) -> float:
         """Raise `InputError`: sums do not tell which claims are about the same row."""
         raise InputError(f'the interval of notion "{cells.notion}" needs the rows: its cells share them')
 

@@ -46,12 +46,13 @@ from calib.diagrams.reliability import reliability_diagram, worst_cells_words
 from calib.diagrams.style import figure_html, plotly_script
 from calib.diagrams.validity import validity_cells, validity_curve, validity_words
 from calib.evidence.binning import BinStatistics, Strategy
-from calib.evidence.reductions import event_scores, reduce_to_binary, top_label
+from calib.evidence.reductions import cluster_codes, event_scores, reduce_to_binary, top_label
 from calib.evidence.rows import as_evidence
 from calib.files.findings.examination import Examination
 from calib.report.html import bullets, page, paragraph, section, table, text
 from calib.stats.bands import consistency_band
 from calib.stats.binless import calibration_frame, calibration_slope, calibration_tests, recalibration_words
+from calib.stats.effective import dependence_words
 from calib.stats.errors import accuracy
 from calib.stats.floors import WITHIN_NOISE, noise_floor, verdict
 from calib.stats.measures import ece_of
@@ -264,6 +265,8 @@ def _one_score_section(about: ReportInput) -> list[str]:
 def coverage_words(rows: Any) -> str:
     """Say whether rows are weighted, and in how many the model gave an answer; nothing if in all."""
     words = "" if rows.sample_weight is None else f" Rows are {weight_words(rows.sample_weight)}."
+    if worth := dependence_words(rows):
+        words += f" {worth}."
     if rows.coverage == 1.0:
         return words
     return (
@@ -406,6 +409,7 @@ def comparison_section(about: ReportInput) -> list[str]:
             for name, (summary, _) in about.methods.items()
         ),
         about.weights,
+        cluster_codes(rows, about.weights, None),
     )
     summaries = [entry.summary for entry in board.ranked if entry.summary]
     intervals = [

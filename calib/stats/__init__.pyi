@@ -21,6 +21,7 @@ from .decompositions import (
     decomposition as decomposition,
 )
 from .differences import PairedDifference as PairedDifference, paired_difference as paired_difference
+from .effective import EffectiveSample as EffectiveSample, effective_sample as effective_sample
 from .errors import (
     accuracy as accuracy, brier_score as brier_score, ece as ece, log_loss as log_loss, mce as mce,
     sharpness as sharpness,

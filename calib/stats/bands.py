@@ -16,7 +16,7 @@ from calib.data.validation import check_count, check_level
 from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy
 from calib.evidence.evidence import Evidence
 from calib.evidence.rows import as_evidence, as_problems
-from calib.evidence.sampling import adder, draw_sums_of, resample
+from calib.evidence.sampling import adder, resample
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,9 +77,10 @@ def consistency_band(
     InputError
         If an argument cannot be used.
     """
-    cells = as_evidence(None, scores).cells(notion, n_bins=n_bins, strategy=strategy, variance=True)
+    evidence = as_evidence(None, scores)
+    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, variance=True)
     tail = (1.0 - check_level(level)) / 2.0
-    draw, width = draw_sums_of(cells)
+    draw, width = evidence.draw_each(cells)
     drawn = resample(draw, width, n_resamples=n_resamples, random_state=random_state)
     frequency = np.concatenate([sums / cells.weight[:, None] for sums in drawn], axis=1)
     lower, upper = np.quantile(frequency, [tail, 1.0 - tail], axis=1, method="inverted_cdf")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
-from scipy.special import chdtrc, expit, ndtr, ndtri
+from scipy.special import chdtrc, chdtri, expit, fdtrc, ndtr, ndtri, stdtrit
 
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads, one_blas_thread
@@ -17,7 +17,7 @@ from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Announcement, ConfidencePrediction, Predictions, score_matrix, weights_of
 from calib.data.validation import as_labels, check_choice, check_count, check_level, n_axes
 from calib.evidence.binning import BinaryProblems
-from calib.evidence.rows import as_problems
+from calib.evidence.rows import Rows, as_problems
 from calib.evidence.sampling import draw_sums, resample
 from calib.stats.floors import ABOVE_NOISE, LEVEL, WITHIN_NOISE
 
@@ -239,12 +239,16 @@ def _redrawn_tests(
 ) -> dict[Test, CalibrationTest]:
     """Return tests of the predicted class; one set of redraws serves all."""
     path = _CumulativeDifferences(problems)
+    clustered = problems.row_cluster is not None
     if n_resamples is None:
-        n_resamples = 999 if len(path.start) <= MOST_REDRAWN else 0
+        n_resamples = 999 if len(path.start) <= MOST_REDRAWN or clustered else 0
     observed = path.statistics(path.observed[:, None])
     drawn: list[np.ndarray] = []
     if n_resamples:
         draw, width = draw_sums(path.count, path.weight, path.expected, path.variance)
+        if clustered:
+            rows = Rows(None, problems)
+            draw, width = rows.draw(rows.cells(strategy="discrete"), "rows")
 
         def block(generator: np.random.Generator, size: int) -> np.ndarray:
             redrawn = path.statistics(draw(generator, size) - path.expected[:, None])
@@ -331,6 +335,8 @@ def calibration_slope(
         Both give the same line, one for all classes.
     sample_weight : (n,) array_like of float, optional
         Weights of the rows, as for `reduce_to_binary`; the likelihood is then a weighted sum.
+        If rows belong together (clusters of the predictions), the covariance of the score has the pairs of a
+        cluster, and Student's and Hotelling's distributions stand for the normal one.
     level : float in (0, 1)
         Coverage of the intervals.
 
@@ -364,7 +370,22 @@ def calibration_slope(
     design = np.column_stack([np.ones_like(log_odds), log_odds])
     both = _newton(design, np.zeros_like(log_odds), outcomes, weights)
     large = _newton(design[:, :1], log_odds, outcomes, weights)
-    if weights is None:
+    rows = Rows(None, problems)
+    n_clusters, dependence = rows.n_clusters, rows.dependence
+    if dependence is not None and n_clusters is not None:
+        problems.check_unweighted("calibration_slope of rows that belong together", "leave the weights out")
+        z = float(stdtrit(max(n_clusters - 1, 1), (1.0 + level) / 2.0))
+        spread = dependence.covariance(problems.scores, problems.rows, design)
+        both, large = (
+            replace(fit, covariance=fit.covariance @ spread[:k, :k] @ fit.covariance)
+            for k, fit in ((2, both), (1, large))
+        )
+        away = (outcomes - clipped) @ design
+        excess = float(away @ np.linalg.solve(spread, away)) if both.converged else 0.0
+        # Hotelling's distribution of a squared distance whose spread n_clusters - 1 degrees of freedom give
+        free = max(n_clusters - 2, 1)
+        excess = float(chdtri(2, fdtrc(2, free, excess * free / (2.0 * max(n_clusters - 1, 1)))))
+    elif weights is None:
         excess = 2.0 * max(_negative_log_likelihood(log_odds, outcomes) - both.loss, 0.0)
     else:
         away = (weights * (outcomes - clipped)) @ design

@@ -14,6 +14,7 @@ from calib.base.parallel import map_threads
 from calib.base.results import Result
 from calib.data.predictions import weighted_rows
 from calib.data.validation import check_level
+from calib.evidence.reductions import cluster_codes
 from calib.evidence.row_scores import TINY, row_values, weighted_mean
 from calib.evidence.sampling import Progress, resample
 
@@ -103,6 +104,7 @@ def bootstrap_interval(
     *,
     metric: Metric = "brier",
     sample_weight: Any = None,
+    cluster: Any = None,
     n_resamples: int = 0,
     level: float = 0.95,
     random_state: int | np.random.Generator | None = None,
@@ -121,6 +123,9 @@ def bootstrap_interval(
         `error_interval`: a bootstrap of the plug-in error counts its bias as error and covers too rarely.
     sample_weight : (n,) array_like of float, optional
         As for `calib.ece`.
+    cluster : (n,) array_like of int, str or time, optional
+        Id of what each row belongs to; by default those that predictions came with. The interval is then
+        over clusters: of the sums of their rows, with one degree of freedom less than there are clusters.
     n_resamples : int
         Resamples of n rows with replacement, to be returned as `samples`. The ends need none.
     level : float in (0, 1)
@@ -138,9 +143,10 @@ def bootstrap_interval(
     The interval is that of `mean_limits`, within the range of the metric.
     """
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
+    codes = cluster_codes(scores, sample_weight, cluster)
     y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
     losses = _checked_losses(y_true, scores, metric)
-    (found,) = _with_samples(losses[None], level, MOST[metric], weights, **options)
+    (found,) = _with_samples(losses[None], level, MOST[metric], weights, codes, **options)
     estimate, lower, upper, level, samples = found
     return Interval(metric, estimate, max(lower, 0.0), upper, level, samples)
 
@@ -152,6 +158,7 @@ def paired_interval(
     *,
     metric: Metric = "brier",
     sample_weight: Any = None,
+    cluster: Any = None,
     n_resamples: int = 0,
     level: float = 0.95,
     random_state: int | np.random.Generator | None = None,
@@ -161,12 +168,13 @@ def paired_interval(
 
     Parameters are those of `bootstrap_interval`. Calibration errors have `paired_difference`.
     """
+    codes = cluster_codes(scores_a, sample_weight, cluster)
     (y_a, kept_a, weights), (y_b, kept_b, _) = (
         weighted_rows(y_true, scores, sample_weight) for scores in (scores_a, scores_b)
     )
     losses_a, losses_b = _checked_losses(y_a, kept_a, metric), _checked_losses(y_b, kept_b, metric)
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
-    (interval,) = paired_intervals_of(losses_a, losses_b[None], metric, level, weights, **options)
+    (interval,) = paired_intervals_of(losses_a, losses_b[None], metric, level, weights, codes, **options)
     return interval
 
 
@@ -176,14 +184,16 @@ def paired_intervals_of(
     metric: str,
     level: float = 0.95,
     weights: np.ndarray | None = None,
+    cluster: np.ndarray | None = None,
     **options: Any,
 ) -> list[PairedInterval]:
     """Compute `paired_interval` of several methods b, (m, n) values of the rows, against one, (n,) values.
 
-    If there are resamples, all have the same; `options` are n_resamples, random_state and progress.
+    `cluster` holds the number of the cluster of each row. If there are resamples, all have the same;
+    `options` are n_resamples, random_state and progress.
     """
     a, of_b = weighted_mean(losses_a, weights), [weighted_mean(losses, weights) for losses in losses_b]
-    changes = _with_samples(losses_b - losses_a, level, MOST[metric], weights, **options)
+    changes = _with_samples(losses_b - losses_a, level, MOST[metric], weights, cluster, **options)
     return [PairedInterval(metric, a, b, *change) for b, change in zip(of_b, changes, strict=True)]
 
 
@@ -243,6 +253,7 @@ def _with_samples(
     level: float,
     most: float,
     weights: np.ndarray | None,
+    cluster: np.ndarray | None,
     *,
     n_resamples: int = 0,
     **options: Any,
@@ -267,5 +278,8 @@ def _with_samples(
     mean = np.array([weighted_mean(values, weights) for values in losses])
     if weights is not None:  # to first order a weighted mean is the mean of these values
         losses = mean[:, None] + (losses - mean[:, None]) * (weights / weights.mean())
+    if cluster is not None:  # and what a cluster adds to it, times the clusters, is one value of the mean
+        sums = np.array([np.bincount(cluster, away) for away in losses - mean[:, None]])
+        losses = mean[:, None] + sums * (sums.shape[1] / n_samples)
     lower, upper = (np.clip(ends, -most, most) for ends in mean_limits(losses, level))
     return list(zip(mean.tolist(), lower.tolist(), upper.tolist(), [level] * n_methods, samples, strict=True))

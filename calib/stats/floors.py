@@ -16,6 +16,7 @@ from calib.data.notions import Notion
 from calib.data.predictions import weighted_rows
 from calib.data.validation import as_class_scores, check_choice, check_level, check_norm
 from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy
+from calib.evidence.clusters import MIN_CLUSTERS
 from calib.evidence.evidence import Evidence
 from calib.evidence.rows import as_evidence
 from calib.evidence.sampling import (
@@ -24,7 +25,6 @@ from calib.evidence.sampling import (
     Sampler,
     adder,
     draw_exclusive,
-    draw_sums_of,
     resample,
 )
 from calib.evidence.sums import Sums
@@ -65,6 +65,9 @@ class NoiseFloor(Drawn):
         The metric on outcomes redrawn as Bernoulli(score), ascending.
     weighted : bool
         Whether rows have weights, in the observed outcomes and in the redrawn ones.
+    n_clusters : int or None
+        Clusters of rows that belong together, whose outcomes were redrawn with their dependence; None if the
+        rows count as independent.
     """
 
     metric: str
@@ -75,6 +78,7 @@ class NoiseFloor(Drawn):
     observed: float
     samples: np.ndarray
     weighted: bool = False
+    n_clusters: int | None = None
 
     @property
     def mean(self) -> float:
@@ -97,7 +101,9 @@ class NoiseFloor(Drawn):
 
     @property
     def verdict(self) -> str:
-        """`ABOVE_NOISE` where the p-value is at most `LEVEL`, else `WITHIN_NOISE`."""
+        """`ABOVE_NOISE` if p is at most `LEVEL`, else `WITHIN_NOISE`; or "too few clusters to tell"."""
+        if self.n_clusters is not None and self.n_clusters < MIN_CLUSTERS:
+            return f"too few clusters to tell ({self.n_clusters}; about {MIN_CLUSTERS} are needed)"
         return ABOVE_NOISE if self.p_value <= LEVEL else WITHIN_NOISE
 
     @property
@@ -185,6 +191,7 @@ def noise_floor(
     aggregate: str = "cell",
     top_k: int | None = None,
     sample_weight: Any = None,
+    cluster: Any = None,
     sampler: Sampler | None = None,
     n_resamples: int = 1000,
     random_state: int | np.random.Generator | None = None,
@@ -205,6 +212,9 @@ def noise_floor(
         The error.
     aggregate : {"cell", "bin"}
         As for `calib.mce`.
+    cluster : (n,) array_like of int, str or time, optional
+        Id of what each row belongs to, such as a patient; by default those that predictions came with. The
+        outcomes of rows of a cluster are then redrawn with one correlation of their latent numbers.
     sampler : {"rows", "sums"}, optional
         Whether the outcomes of rows are redrawn, or the sums of the cells. By default sums, but rows if few
         rows have several claims that exclude each other; see `calib.evidence.rows.Rows.draw`.
@@ -241,6 +251,7 @@ def noise_floor(
         strategy=strategy,
         top_k=top_k,
         sample_weight=sample_weight,
+        cluster=cluster,
         sampler=sampler,
         n_resamples=n_resamples,
         random_state=random_state,
@@ -259,6 +270,7 @@ def noise_floors(
     strategy: Strategy = "uniform",
     top_k: int | None = None,
     sample_weight: Any = None,
+    cluster: Any = None,
     sampler: Sampler | None = None,
     n_resamples: int = 1000,
     random_state: int | np.random.Generator | None = None,
@@ -269,7 +281,7 @@ def noise_floors(
     `measures` gives metric, norm and aggregate of each by a name of its own; the floors are those that
     `noise_floor` computes one by one from the same seed. The other parameters are as there.
     """
-    evidence = as_evidence(y_true, scores, sample_weight)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k, variance=True)
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
     drawing = evidence.draw(cells, sampler)
@@ -283,12 +295,14 @@ def noise_floors(
     observed = of_all(np.abs(cells.gap)[:, None])[:, 0].tolist()
     samples = np.sort(_redrawn(of_all, cells, *drawing, **options), axis=1)
     return {
-        name: _floor_of(cells, one.metric, at_data, redrawn)
+        name: _floor_of(cells, one.metric, at_data, redrawn, evidence.n_clusters)
         for (name, one), at_data, redrawn in zip(found.items(), observed, samples, strict=True)
     }
 
 
-def _floor_of(cells: BinStatistics, metric: str, observed: float, samples: np.ndarray) -> NoiseFloor:
+def _floor_of(
+    cells: BinStatistics, metric: str, observed: float, samples: np.ndarray, n_clusters: int | None = None
+) -> NoiseFloor:
     return NoiseFloor(
         metric=metric,
         notion=cells.notion,
@@ -298,6 +312,7 @@ def _floor_of(cells: BinStatistics, metric: str, observed: float, samples: np.nd
         observed=observed,
         samples=samples,
         weighted=cells.is_weighted,
+        n_clusters=n_clusters,
     )
 
 
@@ -357,7 +372,7 @@ def problem_floors(
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, variance=True)
     random = np.random.default_rng(random_state)
     options: dict[str, Any] = {"owner": owner, "level": check_level(level), "progress": progress}
-    floors = _floors_of(cells, n_resamples, random, **options)
+    floors = _floors_of(cells, evidence.draw_each(cells), n_resamples, random, **options)
     if fdr is None:
         return floors
     among = len(floors.p_value) if among is None else among
@@ -367,7 +382,9 @@ def problem_floors(
     if enough <= n_resamples or not clearest.any() or settled:
         return floors
     owners = cells.problem if owner is None else owner[cells.problem]
-    again = _floors_of(cells.of(np.isin(owners, floors.problem[clearest])), enough, random, **options)
+    chosen = np.isin(owners, floors.problem[clearest])
+    drawing = evidence.draw_each(cells, chosen)
+    again = _floors_of(cells.of(chosen), drawing, enough, random, **options)
     p_value = floors.p_value.copy()
     p_value[clearest] = again.p_value
     return replace(floors, p_value=p_value)
@@ -375,6 +392,7 @@ def problem_floors(
 
 def _floors_of(
     cells: BinStatistics,
+    drawing: tuple[Draw, int],
     n_resamples: int,
     random: np.random.Generator,
     *,
@@ -388,7 +406,7 @@ def _floors_of(
     weight = np.bincount(at, weights=cells.weight)
     per_problem = adder(at, cells.weight / weight[at])
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random, "progress": progress}
-    samples = _redrawn(lambda gaps: per_problem @ gaps, cells, *draw_sums_of(cells), **options)
+    samples = _redrawn(lambda gaps: per_problem @ gaps, cells, *drawing, **options)
     observed = per_problem @ np.abs(cells.gap)
     return ProblemFloors(
         problem=problem,

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import betaincinv, gammaln, ndtr, ndtri, xlogy
+from scipy.special import betaincinv, gammaln, ndtr, ndtri, stdtrit, xlogy
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
@@ -92,6 +92,7 @@ def error_interval(
     norm: int = 1,
     top_k: int | None = None,
     sample_weight: Any = None,
+    cluster: Any = None,
     level: float = 0.95,
 ) -> ErrorInterval:
     """Return an interval of a calibration error.
@@ -104,6 +105,8 @@ def error_interval(
         Scores in [0, 1].
     notion, n_bins, strategy, top_k, sample_weight
         As for `calib.ece`.
+    cluster
+        As for `calib.noise_floor`.
     norm : {1, 2}
         1 for the ECE (the mean absolute gap), 2 for the l2 error (the root of the mean squared gap).
     level : float in (0, 1)
@@ -140,8 +143,9 @@ def error_interval(
     """
     if norm not in (1, 2):
         raise InputError(f"norm must be 1 (ECE) or 2 (l2 error) for an interval; got {norm!r}")
-    z = ndtri((1.0 + check_level(level)) / 2.0)
-    evidence = as_evidence(y_true, scores, sample_weight)
+    alpha = 1.0 - check_level(level)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    z = float(ndtri(1.0 - alpha / 2.0) / np.sqrt(of_few_clusters(evidence, alpha)))
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k)
     if norm == 1:
         return _interval(cells, norm, level, _l1_limits(evidence, cells, z))
@@ -181,10 +185,10 @@ def _l1_limits(evidence: Rows | Sums, cells: BinStatistics, z: float) -> tuple[f
     squares = (share * deviation) ** 2
     inside = float(squares @ folded)
     variance = inside
-    if cells.n_claims > 1:  # one row's outcomes are in several claims
+    if cells.n_claims > 1 or evidence.n_clusters is not None:  # cells share rows, or clusters of rows
         sign = 2.0 * ndtr(x) - 1.0
         variance += float(squares @ np.maximum(folded - sign**2, 0.0))
-        between = evidence.between_claims(cells, sign * np.sign(cells.gap))
+        between = evidence.between_cells(cells, sign * np.sign(cells.gap))
         variance += between / (cells.n_samples * cells.n_claims) ** 2
         variance = max(variance, 0.25 * inside)
     if cells.is_weighted:
@@ -232,6 +236,7 @@ def measure_interval(
     strategy: Strategy = "uniform",
     level: float = 0.95,
     sample_weight: Any = None,
+    cluster: Any = None,
 ) -> tuple[float, float]:
     """Return the ends of the interval of any number that calib reports.
 
@@ -251,7 +256,7 @@ def measure_interval(
     InputError
         If an argument cannot be used.
     """
-    measure, evidence = MEASURES[key], as_evidence(y_true, scores, sample_weight)
+    measure, evidence = MEASURES[key], as_evidence(y_true, scores, sample_weight, cluster)
     if (missing := measure.missing(evidence)) is not None:
         raise InputError(missing)
     if interval_needs_rows(evidence, measure):
@@ -271,7 +276,7 @@ def measure_interval(
     if measure.notion is not None and event_scores(rows) is None:
         rows = TopLabelPrediction(*top_label(rows))
     metric: Any = measure.metric
-    of_rows: dict[str, Any] = {"sample_weight": evidence.weights}
+    of_rows: dict[str, Any] = {"sample_weight": evidence.weights, "cluster": evidence.cluster}
     mean = bootstrap_interval(evidence.y_true, rows, metric=metric, level=level, **of_rows)
     return mean.lower, mean.upper
 
@@ -286,6 +291,14 @@ def interval_needs_rows(evidence: Evidence, measure: Measure) -> bool:
     return not measure.is_error or (measure.metric == "ece" and several_claims)
 
 
+def of_few_clusters(evidence: Evidence, alpha: float) -> float:
+    """Factor of effective rows by which intervals allow for few clusters (Korn & Graubard 1998)."""
+    if evidence.n_clusters is None:
+        return 1.0
+    normal, student = ndtri(alpha / 2.0), stdtrit(max(evidence.n_clusters - 1, 1), alpha / 2.0)
+    return float((normal / student) ** 2)
+
+
 def share_limits(evidence: Rows | Sums, alpha: float) -> tuple[float, float]:
     """Return the ends of the interval of the accuracy: Clopper & Pearson, with weights Korn & Graubard.
 
@@ -298,6 +311,11 @@ def share_limits(evidence: Rows | Sums, alpha: float) -> tuple[float, float]:
     if np.isnan(variance):
         raise InputError("the interval of the accuracy needs the rows: their sums do not tell its variance")
     rows = share * (1.0 - share) / variance if variance > 0.0 else evidence.effective_samples
+    if (clusters := evidence.n_clusters) is not None:  # degrees of freedom as Korn & Graubard (1998)
+        rows = (
+            min(rows, evidence.n_samples)
+            * float(ndtri(1.0 - alpha / 2.0) / stdtrit(max(clusters - 1, 1), 1.0 - alpha / 2.0)) ** 2
+        )
     low, high = binomial_limits(np.array([share * rows]), np.array([rows]), alpha)
     return float(low[0]), float(high[0])
 
@@ -310,16 +328,15 @@ def outcome_limits(
     They are those of Clopper & Pearson; where rows have weights, those of Hoeffding (1963) for weighted sums.
     `at` are the cells in question, by default all.
     """
-    effective = cells.effective[at] if cells.is_weighted else None
-    return mean_limits(cells.mean_outcome[at], cells.count[at], effective, alpha)
+    return mean_limits(cells.mean_outcome[at], cells.effective[at], alpha, weighted=cells.is_weighted)
 
 
 def mean_limits(
-    mean: np.ndarray, count: np.ndarray, effective: np.ndarray | None, alpha: float
+    mean: np.ndarray, effective: np.ndarray, alpha: float, *, weighted: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what `outcome_limits` does, of means of so many outcomes; of `effective` rows with weights."""
-    if effective is None:
-        return binomial_limits(mean * count, count, alpha)
+    """Return what `outcome_limits` does, of means of the outcomes of `effective` rows each."""
+    if not weighted:
+        return binomial_limits(mean * effective, effective, alpha)
     reach = np.sqrt(np.log(2.0 / alpha) / (2.0 * effective))
     return np.maximum(mean - reach, 0.0), np.minimum(mean + reach, 1.0)
 

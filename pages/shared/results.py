@@ -68,6 +68,7 @@ from calib.stats import (
 )
 from calib.stats.bands import ConsistencyBand, consistency_band
 from calib.stats.binless import compared_rows, kernel_test
+from calib.stats.effective import dependence_words
 from calib.stats.floors import ProblemFloors, canonical_noise_floors, noise_floors, problem_floors
 from calib.stats.intervals import interval_needs_rows, measure_interval
 from calib.stats.measures import MEASURES, Measure
@@ -104,7 +105,8 @@ class ThreeClasses:
 @kept(rows=True)
 def problems(method: Method, notion: Notion) -> calib.BinaryProblems:
     """Return the sorted binary problems of a method on the evaluation rows."""
-    return calib.reduce_to_binary(method.labels, method.scores, notion, **method.of_rows)
+    of_rows: dict[str, Any] = {"cluster": method.cluster, **method.of_rows}
+    return calib.reduce_to_binary(method.labels, method.scores, notion, **of_rows)
 
 
 def evidence(method: Method, notion: Notion | None = None) -> Any:
@@ -279,7 +281,8 @@ def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
         return np.nan, np.nan
     scores = evidence(method, measure.notion) if measure.is_error else method.scores
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy}
-    options |= {} if measure.is_error else method.of_rows  # problems have their weights
+    if not measure.is_error:  # problems have their weights and clusters
+        options |= {"cluster": method.cluster, **method.of_rows}
     return compute("Computing intervals", measure_interval, method.labels, scores, key, **options)
 
 
@@ -430,7 +433,7 @@ def tops(*methods: Method) -> list[Any]:
     return [
         one.scores
         if one.one_event
-        else calib.TopLabelPrediction(*top_label(one.scores), sample_weight=one.weights)
+        else calib.TopLabelPrediction(*top_label(one.scores), sample_weight=one.weights, cluster=one.cluster)
         for one in methods
     ]
 
@@ -775,3 +778,9 @@ def scheme_comparison(view: ThreeClasses, schemes: Mapping[str, SimplexScheme]) 
     """Return the comparison of all schemes."""
     arguments = (view.calibration, view.evaluation, schemes)
     return compute("Comparing the schemes", compare_schemes, *arguments, epsilon=EPSILON)
+
+
+@kept()
+def worth_of(rows: Any) -> str:
+    """Say what evaluation rows with clusters are worth; "" if they count as independent."""
+    return dependence_words(rows)

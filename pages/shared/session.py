@@ -155,6 +155,8 @@ class Method:
         Calibrators from which the labels of the calibration rows chose it, itself included.
     weights : (n,) float64 array or None
         Weights of the evaluation rows; None where they count alike.
+    cluster : (n,) int64 array or None
+        Cluster of each evaluation row; None if rows are independent.
     groups : (n,) object array or None
         Group of each evaluation row, for a calibrator that conditions on it.
     """
@@ -167,6 +169,7 @@ class Method:
     calibrator: Any = None
     choices: int = 1
     weights: np.ndarray | None = None
+    cluster: np.ndarray | None = None
     groups: np.ndarray | None = None
 
     @property
@@ -398,8 +401,8 @@ def open_project(project: Project) -> None:
         scores = compute(f"Applying {name}", calibrated_scores, calibrator, data.evaluation, **given)
         strategy = assessment_strategy(calibrator)
         labels, choices = data.evaluation.labels, project.choices.get(name, 1)
-        weights = data.evaluation.sample_weight
-        further: dict[str, Any] = {"weights": weights, "groups": given.get("groups")}
+        further: dict[str, Any] = {"weights": data.evaluation.sample_weight, "groups": given.get("groups")}
+        further["cluster"] = data.evaluation.cluster
         found.append(Method(name, labels, scores, strategy, key, calibrator, choices, **further))
     for name, rows in project.models.items():
         found.append(_model(name, rows, f"{data.evaluation.fingerprint}/{rows.fingerprint}"))
@@ -544,7 +547,7 @@ def _fit(name: str, calibrator: Any, by: By | None = None) -> Method:
     fitted, scores = call(key, *arguments)
     LOG.info("fit rows=%d seconds=%.2f", data.calibration.n_samples, time.perf_counter() - begin)
     rows, strategy = data.evaluation, assessment_strategy(fitted)
-    further: dict[str, Any] = {"weights": rows.sample_weight, "groups": groups[1]}
+    further: dict[str, Any] = {"weights": rows.sample_weight, "groups": groups[1], "cluster": rows.cluster}
     return Method(name, rows.labels, scores, strategy, key, fitted, **further)
 
 
@@ -598,7 +601,7 @@ def add_model(name: str, rows: Any, key: str) -> Method:
 def _model(name: str, rows: Any, key: str) -> Method:
     if isinstance(rows, Summary):
         return Method(name, None, rows, "uniform", key)
-    return Method(name, rows.labels, rows, "uniform", key, weights=rows.sample_weight)
+    return Method(name, rows.labels, rows, "uniform", key, weights=rows.sample_weight, cluster=rows.cluster)
 
 
 def store(method: Method) -> Method:

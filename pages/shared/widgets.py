@@ -22,6 +22,7 @@ from pages.shared.address import SHARED, keep_in_address, presenting
 from pages.shared.isolation.computing import write_table
 from pages.shared.kept import kept
 from pages.shared.pictures import offer_picture, picture_of
+from pages.shared.results import worth_of
 from pages.shared.session import DEFAULT_BINS, Dataset, Method, dataset, lost, methods
 from pages.shared.texts import PAGE_TERMS
 from pages.shared.work import compute
@@ -86,6 +87,8 @@ def show_dataset(data: Dataset | None) -> None:
         rows += f"; every number is {effective_words(data.sums.effective_samples, of.n_samples)}"
     elif data.weighted:
         rows += f"; every number is {weight_words(of.sample_weight)}"
+    if worth := worth_of(of):
+        rows += f"; {worth}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="about-data"):
         if data.simulated:
             st.badge("Simulated data", color="orange")

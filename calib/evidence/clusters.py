@@ -1,0 +1,157 @@
+"""Rows that belong together (a patient, a question, an image): one correlation of their latent numbers.
+
+A row comes true if a standard normal number falls below z = Phi^-1(score). In a perfect model whose rows
+belong together, the numbers of two rows of a cluster have one correlation r, and the numbers of rows of
+different clusters have none: every row keeps its exact chance. r is estimated from the residuals by the first
+two terms of the Hermite expansion of the bivariate normal distribution,
+
+    sum e e' = r sum f f' + r^2 / 2 sum (z f) (z' f')
+
+over the pairs of rows of a cluster, with residuals e = outcome - score and f = phi(z).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+#: Clusters below which the data cannot tell how far their rows depend on each other.
+MIN_CLUSTERS = 10
+
+#: Scores are taken as no nearer to 0 and 1 than this, and a correlation as no nearer to 1.
+CLIP, MAX_CORRELATION = 1e-6, 0.99
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """How the outcomes of rows depend on each other.
+
+    Attributes
+    ----------
+    cluster : (n,) int64 array
+        Number of the cluster of each row, 0..G-1.
+    correlation : float
+        Correlation r of the latent numbers of two rows of a cluster, in [0, 1).
+    """
+
+    cluster: np.ndarray
+    correlation: float
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters G."""
+        return int(self.cluster.max()) + 1
+
+    def uniform(self, generator: np.random.Generator) -> np.ndarray:
+        """Draw a uniform number for each row, (n,), dependent as the latent numbers of the rows are."""
+        common = generator.standard_normal(self.n_clusters)[self.cluster]
+        own = generator.standard_normal(len(self.cluster))
+        r = self.correlation
+        return np.asarray(ndtr(np.sqrt(r) * common + np.sqrt(1.0 - r) * own))
+
+    def design_effects(
+        self,
+        score: np.ndarray,
+        row: np.ndarray,
+        group: np.ndarray,
+        bin_: np.ndarray | None = None,
+        n_bins: int = 1,
+        weight: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return how much more outcome sums vary under r than without dependence.
+
+        Parameters
+        ----------
+        score, row, group : (m,) arrays
+            Score, row and group (0, 1, ...) of each entry.
+        bin_ : (m,) int64 array, optional
+            Bin of each entry, 0..n_bins-1.
+        n_bins : int
+            Bins B.
+        weight : (m,) float64 array, optional
+            Weights of the entries.
+
+        Returns
+        -------
+        from_on, below : (groups, B) float64 arrays
+            Variance under r over the one without, 1 or more, of the entries of each group from each bin on,
+            and up to each bin.
+        """
+        chance = np.clip(score.astype(np.float64), CLIP, 1.0 - CLIP)
+        z, w = ndtri(chance), np.ones(len(chance)) if weight is None else weight
+        f = w * np.exp(-z * z / 2.0) / np.sqrt(2.0 * np.pi)
+        n_groups, places = int(group.max()) + 1, np.zeros(len(row), np.int64) if bin_ is None else bin_
+        pair, at = np.unique(group * self.n_clusters + self.cluster[row], return_inverse=True)
+        owner = pair // self.n_clusters
+
+        def table(index: np.ndarray, n_rows: int, values: np.ndarray) -> np.ndarray:
+            return np.bincount(index * n_bins + places, values, n_rows * n_bins).reshape(n_rows, n_bins)
+
+        def effects(side: slice) -> np.ndarray:
+            def cumulated(index: np.ndarray, n_rows: int, values: np.ndarray) -> np.ndarray:
+                return np.cumsum(table(index, n_rows, values)[:, side], axis=1)[:, side]
+
+            def products(values: np.ndarray) -> np.ndarray:
+                """Sum over the ordered pairs of different entries of a cluster."""
+                whole = np.zeros((n_groups, n_bins))
+                np.add.at(whole, owner, cumulated(at, len(pair), values) ** 2)
+                return whole - cumulated(group, n_groups, values**2)
+
+            r = self.correlation
+            excess = np.maximum(r * products(f) + r * r / 2.0 * products(z * f), 0.0)
+            alone = cumulated(group, n_groups, w**2 * chance * (1.0 - chance))
+            return 1.0 + np.divide(excess, alone, out=np.zeros_like(alone), where=alone > 0)
+
+        return effects(slice(None, None, -1)), effects(slice(None))
+
+    def covariance(self, score: np.ndarray, row: np.ndarray, design: np.ndarray) -> np.ndarray:
+        """Covariance of ``outcomes @ design`` under the scores, (k, k) float64.
+
+        Parameters
+        ----------
+        score, row : (m,) arrays
+            Score and row of each entry.
+        design : (m, k) float64 array
+            What each outcome adds.
+        """
+        chance = np.clip(score.astype(np.float64), CLIP, 1.0 - CLIP)
+        z = ndtri(chance)
+        f = np.exp(-z * z / 2.0) / np.sqrt(2.0 * np.pi)
+
+        def products(values: np.ndarray) -> np.ndarray:
+            added = values[:, None] * design
+            sums = np.stack([np.bincount(self.cluster[row], column) for column in added.T], axis=1)
+            return np.asarray(sums.T @ sums - added.T @ added)
+
+        r = self.correlation
+        own = design.T @ (design * (chance * (1.0 - chance))[:, None])
+        return np.asarray(own + r * products(f) + r * r / 2.0 * products(z * f))
+
+
+def latent_correlation(score: np.ndarray, outcome: np.ndarray, cluster: np.ndarray) -> float:
+    """Estimate r of `Dependence`, in [0, `MAX_CORRELATION`].
+
+    Parameters
+    ----------
+    score, outcome : (n,) arrays
+        Score of the one claim about each row, and whether it came true.
+    cluster : (n,) int64 array
+        Number of the cluster of each row.
+    """
+    chance = np.clip(score.astype(np.float64), CLIP, 1.0 - CLIP)
+    z = ndtri(chance)
+    f = np.exp(-z * z / 2.0) / np.sqrt(2.0 * np.pi)
+
+    def pairs(values: np.ndarray) -> float:
+        sums = np.bincount(cluster, values)
+        return float(sums @ sums - values @ values) / 2.0
+
+    seen, linear, bent = pairs(outcome - chance), pairs(f), pairs(z * f)
+    if seen <= 0.0 or linear <= 0.0:
+        return 0.0
+    if bent <= 0.0:
+        return min(seen / linear, MAX_CORRELATION)
+    r = (np.sqrt(linear**2 + 2.0 * bent * seen) - linear) / bent
+    return float(min(r, MAX_CORRELATION))

@@ -1,0 +1,106 @@
+"""Rows that belong together: the correlation, design effects, and rates that stay at their nominal levels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from benchmarks.cluster_coverage import perfect, rates
+from benchmarks.simulation import means
+from calib import InputError, Predictions, TopLabelPrediction, effective_sample, noise_floor, slices
+from calib.evidence.clusters import Dependence, latent_correlation
+from calib.evidence.rows import Rows
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.3, 0.7])
+def test_correlation_of_many_clusters_is_found(correlation):
+    """2,000 clusters of 5: the standard error of r is about 0.01."""
+    proba, labels, cluster = perfect(np.random.default_rng(0), 2_000, 5, correlation)
+    rows = Rows(labels, Predictions(proba), cluster=cluster)
+    assert rows.dependence.correlation == pytest.approx(correlation, abs=0.05)
+
+
+def test_design_effect_is_the_variance_of_redrawn_sums():
+    """Sums of outcomes under r over sums of independent ones: from 20,000 redraws, and by the formula."""
+    random = np.random.default_rng(1)
+    score, cluster = random.uniform(0.2, 0.9, 300), np.repeat(np.arange(30), 10)
+    dependence = Dependence(cluster, 0.4)
+    drawn = [(dependence.uniform(random) < score).sum() for _ in range(20_000)]
+    own = (score * (1 - score)).sum()
+    effect = dependence.design_effects(score, np.arange(300), np.zeros(300, int))[0][0, 0]
+    assert effect == pytest.approx(np.var(drawn) / own, rel=0.06)  # the expansion ends after two terms
+
+
+def test_range_effects_are_those_of_the_rows_inside():
+    random = np.random.default_rng(2)
+    score, row = random.random(400), np.arange(400)
+    dependence, group, bin_ = Dependence(random.integers(0, 40, 400), 0.5), row % 3, (score * 5).astype(int)
+    from_on, below = dependence.design_effects(score, row, group, bin_, 5)
+    for one in range(3):
+        for edge in range(5):
+            for found, inside in ((from_on, bin_ >= edge), (below, bin_ <= edge)):
+                chosen = inside & (group == one)
+                alone = dependence.design_effects(score[chosen], row[chosen], np.zeros(chosen.sum(), int))
+                assert found[one, edge] == pytest.approx(alone[0][0, 0])
+
+
+def test_pairs_are_counted_by_hand():
+    """Two clusters of two rows at 0.5, one right twice and one wrong twice: e e' is 0.25 in both.
+
+    f = phi(0) and z = 0, so r = 0.25 / phi(0)^2 = 0.25 * 2 pi = 1.57, which is above the largest.
+    With one cluster that differs, the sum of e e' is 0, and so is r.
+    """
+    half, cluster = np.full(4, 0.5), np.array([0, 0, 1, 1])
+    assert latent_correlation(half, np.array([1, 1, 0, 0]), cluster) == 0.99
+    assert latent_correlation(half, np.array([1, 1, 0, 1]), cluster) == 0.0
+
+
+def test_rows_keep_their_chances():
+    proba, labels, cluster = perfect(np.random.default_rng(3), 20, 10, 0.6)
+    rows = Rows(labels, Predictions(proba), cluster=cluster)
+    for notion in ("confidence", "top-label", "class-wise"):
+        cells = rows.cells(notion, n_bins=5, variance=True)
+        sums = rows.draw(cells)[0](np.random.default_rng(0), 4_000)
+        error = sums.std(axis=1) / np.sqrt(4_000)
+        assert np.all(np.abs(sums.mean(axis=1) - cells.count * cells.mean_score) <= 5 * error + 1e-9), notion
+        assert sums.var(axis=1).sum() > 1.2 * cells.variance.sum()
+
+
+def test_clusters_of_one_row_are_independent_rows():
+    proba, labels, _ = perfect(np.random.default_rng(4), 300, 1, 0.0)
+    alone = Rows(labels, Predictions(proba), cluster=np.arange(300))
+    assert alone.dependence.correlation == 0.0
+    assert effective_sample(labels, proba, cluster=np.arange(300)).effective == pytest.approx(300)
+
+
+def test_few_clusters_do_not_tell():
+    proba, labels, cluster = perfect(np.random.default_rng(5), 6, 50, 0.3)
+    floor = noise_floor(labels, proba, cluster=cluster, n_resamples=50, random_state=0)
+    assert floor.n_clusters == 6
+    assert floor.verdict.startswith("too few clusters to tell (6;")
+    assert "too few clusters" in effective_sample(labels, proba, cluster=cluster).words
+    with pytest.raises(InputError, match="needs clusters"):
+        effective_sample(labels, proba)
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "n_rows", "correlation", "alike"), [(20, 100, 0.3, 0), (200, 10, 0.8, 1)]
+)
+def test_rates_of_perfect_models_stay_at_their_levels(n_clusters, n_rows, correlation, alike):
+    """60 files: a rate of 5 % has a standard error of 2.8 %; independent rows give 30 to 100 %."""
+    found = means(rates("", *setting, n_resamples=99), 60)
+    for name, rate in found.items():
+        assert rate <= 0.05 + 3 * 0.028, (name, rate)
+
+
+def test_slices_of_sites_find_nothing_in_perfect_models():
+    """20 sites of 5 patients x 20 rows, FDR 5 %: some false slice in at most 10 % of 40 files."""
+    false = []
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        proba, labels, cluster = perfect(random, 100, 20, 0.3)
+        rows = TopLabelPrediction(proba.argmax(axis=1), proba.max(axis=1), cluster=cluster)
+        table = slices(labels, rows, cluster // 5, notion="confidence", n_resamples=199, random_state=seed)
+        false.append(table.above_noise.any())
+    assert stats.binomtest(int(sum(false)), 40, 0.1, alternative="greater").pvalue > 0.01
