@@ -84,10 +84,8 @@ def test_few_clusters_do_not_tell():
         effective_sample(labels, proba)
 
 
-@pytest.mark.parametrize(
-    ("n_clusters", "n_rows", "correlation", "alike"), [(20, 100, 0.3, 0), (200, 10, 0.8, 1)]
-)
-def test_rates_of_perfect_models_stay_at_their_levels(n_clusters, n_rows, correlation, alike):
+@pytest.mark.parametrize("setting", [(20, 100, 0.3, False), (200, 10, 0.8, True)])
+def test_rates_of_perfect_models_stay_at_their_levels(setting):
     """60 files: a rate of 5 % has a standard error of 2.8 %; independent rows give 30 to 100 %."""
     found = means(rates("", *setting, n_resamples=99), 60)
     for name, rate in found.items():
