@@ -102,9 +102,8 @@ def slice_class_heat(
     edges = np.arange(shape[1] + 1.0)
     count = count.astype(np.int64)
     enough = count >= FEW_ROWS
-    low, high = mean_limits(
-        accuracy, count, None if weights is None else effective, 0.05 / max(int(enough.sum()), 1)
-    )
+    alpha = 0.05 / max(int(enough.sum()), 1)
+    low, high = mean_limits(accuracy, effective, alpha, weighted=weights is not None)
     beyond = enough & ((confidence < low) | (confidence > high))
     return ClassHeat(groups, contribution, edges, count, confidence, accuracy, *ends, beyond)
 
