@@ -22,7 +22,6 @@ from calib.files.readers.raw_predictions import (
     with_choices,
 )
 from calib.files.readers.reading import read_table
-from calib.stats.effective import dependence_words
 
 #: Options of `fit` that go to the calibrator as they are.
 CALIBRATOR_OPTIONS = (
@@ -177,8 +176,10 @@ def size_words(rows: Any) -> str:
     kind, covered = kind_of(rows), ""
     if rows.sample_weight is not None:
         covered = f"; {weight_words(rows.sample_weight)}"
-    if worth := dependence_words(rows):
-        covered += f"; {worth}"
+    if rows.cluster is not None:
+        from calib.stats.effective import dependence_words  # scipy, which reading rows does without
+
+        covered += f"; {dependence_words(rows)}" if rows.labels is not None else ""
     if rows.coverage < 1.0:
         covered += (
             f"; the model answers {rows.coverage:.1%} of the rows of the file, abstentions are set apart"
