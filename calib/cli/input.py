@@ -22,6 +22,7 @@ from calib.files.readers.raw_predictions import (
     with_choices,
 )
 from calib.files.readers.reading import read_table
+from calib.files.readers.source import Limits
 
 #: Options of `fit` that go to the calibrator as they are.
 CALIBRATOR_OPTIONS = (
@@ -132,8 +133,9 @@ def check_files(options: Namespace) -> None:
 def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = False) -> FileRows:
     """Read the file once, examine it once if asked to or if there are fixes, and return its rows."""
     with progress_line() as progress:
-        file = read_table(options.file, format=options.format, progress=progress)
-    labels = read_table(options.labels) if options.labels else None
+        limits = Limits(seconds=options.time_limit)
+        file = read_table(options.file, format=options.format, limits=limits, progress=progress)
+    labels = read_table(options.labels, limits=limits) if options.labels else None
     calibration = None
     said, none = given_columns(columns(options)), options.abstention or None
     examinations = {}

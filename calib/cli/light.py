@@ -17,6 +17,7 @@ from calib.data.kinds import KINDS
 from calib.files.findings.codes import counted
 from calib.files.findings.examination import check as check_file
 from calib.files.readers.candidates import given_columns
+from calib.files.readers.source import Limits
 from calib.files.readers.tables import some_names
 
 #: What options that take a file show in its place.
@@ -28,6 +29,7 @@ def check(options: Namespace) -> Outcome:
     examinations = check_file(
         options.file, labels=options.labels, fix=fix_codes(options), format=options.format,
         given=given_columns(columns(options)), abstentions=options.abstention or None,
+        limits=Limits(seconds=options.time_limit),
     )  # fmt: skip
     lines, data = [], {}
     for part, examination in sorted(examinations.items()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import traceback
 import warnings
@@ -628,6 +629,13 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--labels", metavar="FILE", help="true labels, if FILE has none")
     add("--format", metavar="NAME", help="format of FILE; default: recognised from the file")
+    add(
+        "--time-limit",
+        type=float,
+        default=math.inf,
+        metavar="SECONDS",
+        help="refuse a file that takes longer to read; default: no limit",
+    )
     add(
         "--abstention",
         action="append",

@@ -204,7 +204,7 @@ class Project:
         InputError
             If it is no project file, is damaged, or exceeds a limit; the message says what and where.
         """
-        limits = limits or Limits()
+        limits = (limits or Limits()).begun()
         opened = open_source(source, limits)
         if not is_project(opened.head(4), lambda: opened.open()):
             raise InputError(

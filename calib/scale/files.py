@@ -111,7 +111,7 @@ def load(file: Any, *, limits: Limits | None = None) -> Summary:
     InputError
         If the file is invalid; the message says what is wrong and where.
     """
-    limits = limits or Limits()
+    limits = (limits or Limits()).begun()
     source = open_source(file, limits)
     if not is_summary(source, limits):
         raise InputError(

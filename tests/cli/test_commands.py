@@ -303,6 +303,8 @@ def test_bad_input_gives_one_sentence_and_exit_code_2(capsys, table, tmp_path):
         ["metrics", tmp_path / "short.npz"],
         ["metrics", tmp_path],
         ["metrics", table, "--bins", 0],
+        ["metrics", table, "--time-limit", 0],
+        ["check", table, "--time-limit", -1],
         ["metrics", table, "--calibrator", tmp_path / "cal.json"],
         ["metrics", table, "--calibrator", tmp_path / "nothing.json"],
         ["fit", table, "--method", "temperature", "--n-bins", 3, "-o", tmp_path / "x.json"],

@@ -66,7 +66,7 @@ def read_table(
     """
     if isinstance(source, Table):
         return source
-    limits = limits or Limits()
+    limits = (limits or Limits()).begun()
     opened = open_source(source, limits)
     recognised = _recognise(opened, limits)
     chosen = (format or recognised).lower().removeprefix(".")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import math
 import os
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -41,6 +43,10 @@ class Limits:
         Arrays in an NPZ file.
     json_bytes : int
         Size of a JSON text: its objects take about ten times as much while they are read.
+    seconds : float
+        Time to read a file in, looked at between blocks and steps; no limit by default.
+    until : float
+        When that time is over, by `time.monotonic`; set when reading begins.
     """
 
     file_bytes: int = 1 << 30
@@ -51,9 +57,25 @@ class Limits:
     columns: int = 32_768
     members: int = 1_000
     json_bytes: int = 256 << 20
+    seconds: float = math.inf
+    until: float = field(default=math.inf, repr=False)
+
+    def begun(self) -> Limits:
+        """Return these limits with the time running from now, unless it runs already."""
+        if not self.seconds >= 0.0:
+            raise InputError(f"the limit seconds must be 0 or more; got {self.seconds}")
+        return self if self.until < math.inf else replace(self, until=time.monotonic() + self.seconds)
+
+    def check_time(self) -> None:
+        """Refuse to read longer than allowed."""
+        if time.monotonic() > self.until:
+            raise InputError(
+                f"reading takes more than {self.seconds:g} seconds (limit seconds); pass a sample of the rows"
+            )
 
     def check_rows(self, n_rows: int) -> None:
         """Refuse more rows than allowed."""
+        self.check_time()
         if n_rows > self.rows:
             raise InputError(
                 f"the file has more than {self.rows:,} rows (limit rows); pass a sample of the rows"
@@ -61,6 +83,7 @@ class Limits:
 
     def check_columns(self, n_columns: int) -> None:
         """Refuse more columns than allowed."""
+        self.check_time()
         if n_columns > self.columns:
             raise InputError(
                 f"the file has {n_columns:,} columns, more than {self.columns:,} (limit columns); "
@@ -78,6 +101,7 @@ class Limits:
 
     def check_expanded(self, expanded: int, stored: int) -> None:
         """Refuse content that is too large once expanded, or suspiciously larger than what is stored."""
+        self.check_time()
         if expanded > self.expanded_bytes:
             raise InputError(
                 f"the file expands to more than {_size(self.expanded_bytes)} (limit expanded_bytes); "

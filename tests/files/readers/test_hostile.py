@@ -117,6 +117,15 @@ def test_originals_are_readable(name):
 
 
 @pytest.mark.parametrize("name", FILES)
+def test_reading_ends_when_its_time_is_over(name):
+    with pytest.raises(InputError, match="limit seconds"):
+        read_predictions(FILES[name], limits=Limits(seconds=0.0))
+    assert isinstance(read_predictions(FILES[name], limits=Limits(seconds=60.0)), Predictions)
+    with pytest.raises(InputError, match="must be 0 or more; got nan"):
+        read_predictions(FILES[name], limits=Limits(seconds=float("nan")))
+
+
+@pytest.mark.parametrize("name", FILES)
 def test_mutated_files_give_predictions_or_one_sentence(name):
     for seed in range(COUNT):
         outcome(mutated(FILES[name], np.random.default_rng([len(name), seed])))
