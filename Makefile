@@ -146,5 +146,5 @@ $(VENV)/python.stamp:
 		apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv; } || { \
 		echo "This Python cannot make virtual environments. Run: sudo apt-get install python3-venv"; exit 1; }
 	@"$(PYTHON)" -m venv --clear $(VENV)
-	@$(PIP) "pip>=25.1"  # what comes with Python 3.11 takes three times as long
+	@$(PIP) --require-hashes --only-binary :all: -r requirements-pip.txt  # Python 3.11's own takes three times as long
 	@touch $@

@@ -42,7 +42,7 @@ def _rounds(server: Any) -> None:
             gc.collect()
             searches = gc.get_stats()[0]["collections"]
         try:
-            loop.call_soon_threadsafe(sweep, server._session_mgr._session_storage)
+            loop.call_soon_threadsafe(sweep, server._session_mgr._session_storage, server.media_file_mgr)
             loop.call_soon_threadsafe(forget_ended)
         except RuntimeError:  # the server has stopped
             return
@@ -53,19 +53,29 @@ def _rounds(server: Any) -> None:
         give_back()
 
 
-def sweep(storage: Any) -> None:
+def sweep(storage: Any, media: Any = None) -> None:
     """End disconnected sessions whose time to come back is over; on the thread of the server's loop.
 
     Streamlit drops them when the next session connects or leaves, and lets the last of them live on where
-    something refers to it. It has no public way to do it earlier.
+    something refers to it. It has no public way to do it earlier. `media` holds the files to download.
     """
     ended = [info for _, info in storage._cache.expire()]
     for info in ended:
-        info.session.shutdown()
-        info.session.session_state.clear()
+        _end(info.session, media)
     if ended:
         del ended, info
         gc.collect()  # a session and its state refer to each other
+
+
+def _end(session: Any, media: Any) -> None:
+    """End a session; Streamlit would keep its downloads until another one ends."""
+    offered = set() if media is None else {*media._files_by_session_and_coord.get(session.id, {}).values()}
+    session.shutdown()
+    session.session_state.clear()
+    if offered:
+        with media._lock:
+            for file in offered & media._get_inactive_file_ids():
+                media._delete_file(file)
 
 
 def give_back() -> None:

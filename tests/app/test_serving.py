@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from streamlit import net_util
+from streamlit.runtime.media_file_manager import MediaFileManager
+from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.testing.v1 import AppTest
 from streamlit.web.server.app_discovery import discover_asgi_app
@@ -114,6 +116,20 @@ def test_expired_sessions_are_swept_without_a_visitor(seconds, left):
     give_back()
     assert ended == ([] if left else ["shut down", "1"])
     assert len(storage.list()) == left
+
+
+def test_downloads_end_with_their_session(monkeypatch):
+    media = MediaFileManager(MemoryMediaFileStorage("/media"))
+    for session in ("1", "2"):
+        monkeypatch.setattr("streamlit.runtime.media_file_manager._get_session_id", lambda one=session: one)
+        media.add(session.encode(), "text/plain", "coordinates", is_for_static_download=True)
+    storage = MemorySessionStorage(ttl_seconds=0)
+    held = Held([])
+    held.shutdown = lambda: media.clear_session_refs("1")
+    storage.save(held)
+    sweep(storage, media)
+    (left,) = media._file_metadata
+    assert {left} == set(media._files_by_session_and_coord["2"].values())
 
 
 @pytest.mark.parametrize(
