@@ -71,7 +71,7 @@ def _end(session: Any, media: Any) -> None:
     """End a session; Streamlit would keep its downloads until another one ends."""
     offered = set() if media is None else {*media._files_by_session_and_coord.get(session.id, {}).values()}
     session.shutdown()
-    session.session_state.clear()
+    session._session_state = type(session.session_state)()  # the server's loop keeps the session it told last
     if offered:
         with media._lock:
             for file in offered & media._get_inactive_file_ids():
