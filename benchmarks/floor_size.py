@@ -21,7 +21,7 @@ from benchmarks.populations import draw_labels
 from benchmarks.simulation import Draws, Table, main, rate
 from calib import MultilabelPrediction, ece, noise_floor
 from calib.evidence.binning import Strategy
-from calib.stats.floors import LEVEL
+from calib.stats.floors import SIGNIFICANCE
 
 Make = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
 
@@ -95,7 +95,9 @@ def size(name: str, strategy: Any, make: Make, labels: int = LABELS, n_resamples
         drawn = np.stack([draw_labels(truth, generator) for _ in range(labels)])
         floor = noise_floor(drawn[0], scores, n_resamples=n_resamples, random_state=generator, **options)
         errors = [ece(each, scores, **options) for each in drawn]
-        yield {"rejected": np.mean([replace(floor, observed=each).p_value <= LEVEL for each in errors])}
+        yield {
+            "rejected": np.mean([replace(floor, observed=each).p_value <= SIGNIFICANCE for each in errors])
+        }
 
 
 def several_true(scores: np.ndarray, dependence: float, generator: np.random.Generator) -> np.ndarray:

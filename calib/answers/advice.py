@@ -19,6 +19,7 @@ from calib.calibrators.effort import LONG, fit_seconds
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
+from calib.data.defaults import RANDOM_STATE
 from calib.data.equal_rows import exact_copies
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import (
@@ -205,7 +206,7 @@ def recommend(
     sample_weight: Any = None,
     cluster: Any = None,
     max_rows: int | None = None,
-    random_state: int = 0,
+    random_state: int = RANDOM_STATE,
     progress: Callable[[float, str], object] | None = None,
 ) -> Recommendation:
     """Recommend one calibrator for a model, or none, from its calibration rows alone.
@@ -328,7 +329,7 @@ def choose_points_per_bin(
     top_k: int | None = None,
     candidates: Iterable[int] = POINTS_PER_BIN,
     sample_weight: Any = None,
-    random_state: int = 0,
+    random_state: int = RANDOM_STATE,
 ) -> PointsPerBinChoice:
     """Choose the points per bin k of histogram binning by the Brier score, on the calibration rows alone.
 
@@ -464,7 +465,7 @@ def tried_rows(
     labels: np.ndarray,
     n_scores: int,
     max_rows: int | None = None,
-    random_state: int = 0,
+    random_state: int = RANDOM_STATE,
     cluster: np.ndarray | None = None,
 ) -> np.ndarray | slice:
     """Return the rows on which `recommend` tries its candidates: all, or a stratified sample of clusters."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calib.base.results import Result
+from calib.data.defaults import LEVEL, N_BINS
 from calib.data.notions import Notion
 from calib.data.validation import check_level
 from calib.evidence.binning import Strategy
@@ -67,11 +68,11 @@ def change(
     after: Any,
     *,
     notion: Notion = "top-label",
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy_before: Strategy = "uniform",
     strategy_after: Strategy = "uniform",
     sample_weight: Any = None,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> Change:
     """Say whether a calibrator makes predictions better, worse, or neither beyond doubt.
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.base.results import Result
+from calib.data.defaults import LEVEL, N_BINS
 from calib.data.validation import check_count, check_level
 from calib.evidence.binning import BinStatistics
 from calib.evidence.evidence import Evidence
@@ -183,8 +184,8 @@ def conclude(
     y_true: Any,
     scores: Any,
     *,
-    n_bins: int = 15,
-    level: float = 0.95,
+    n_bins: int = N_BINS,
+    level: float = LEVEL,
     sample_weight: Any = None,
     cluster: Any = None,
 ) -> Conclusion:

@@ -12,6 +12,7 @@ import pandas as pd
 from calib.answers.slice_tables import groups_of
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
+from calib.data.defaults import LEVEL, N_BINS
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.validation import check_choice, check_level
 from calib.evidence.binning import Strategy
@@ -101,11 +102,11 @@ def slice_gaps(
     *,
     only: Sequence[str] | None = None,
     notion: Notion = "top-label",
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
     cuts: int | Sequence[float] | str | None = None,
     sample_weight: Any = None,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> SliceGaps:
     """Compare each group with all other rows.
 

@@ -13,6 +13,7 @@ from calib.answers.fitted_rows import used_rows
 from calib.answers.summary import SUMMARY_COLUMNS
 from calib.base.exceptions import InputError
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
+from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.equal_rows import Overlap
 from calib.data.kinds import kind_of
 from calib.data.predictions import weights_of
@@ -131,15 +132,15 @@ def gate(
     most: Mapping[str, float] | None = None,
     least: Mapping[str, float] | None = None,
     strict: bool = False,
-    level: float = 0.95,
-    n_bins: int = 15,
+    level: float = LEVEL,
+    n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
     sample_weight: Any = None,
     groups: Mapping[str, Any] | None = None,
     rule: AcceptanceRule | None = None,
     overlap: Overlap | None = None,
-    n_resamples: int = 1000,
-    random_state: int | None = 0,
+    n_resamples: int = N_RESAMPLES,
+    random_state: int | None = RANDOM_STATE,
 ) -> GateResult:
     """Check metrics against limits: each limit is kept, broken or undecided.
 

@@ -17,6 +17,7 @@ from calib.answers.summary import SUMMARY_COLUMNS, Summary, summarize
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.calibrators.foreign import ForeignCalibrator, is_foreign
+from calib.data.defaults import N_BINS
 from calib.data.predictions import Predictions, weighted_rows
 from calib.evidence.binning import Strategy
 from calib.evidence.reductions import cluster_codes
@@ -276,7 +277,7 @@ def compare(
     evaluation: Predictions,
     methods: Mapping[str, Any],
     *,
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     calibration_weight: Any = None,
     evaluation_weight: Any = None,
     base: Iterable[Entry] = (),

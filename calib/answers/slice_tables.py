@@ -12,6 +12,7 @@ import pandas as pd
 from calib.answers.cuts import Cut, cut_column
 from calib.base.exceptions import InputError
 from calib.base.results import Result
+from calib.data.defaults import FDR, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.validation import check_choice, check_share
 from calib.evidence.binning import Strategy
@@ -104,13 +105,13 @@ def slices(
     groups: Any = None,
     *,
     notion: Notion = "top-label",
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
     cuts: Mapping[str, int | Sequence[float] | str] | int | Sequence[float] | str | None = None,
-    fdr: float = 0.05,
+    fdr: float = FDR,
     sample_weight: Any = None,
-    n_resamples: int = 1000,
-    random_state: int | np.random.Generator | None = None,
+    n_resamples: int = N_RESAMPLES,
+    random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> SliceTable:
     """Find out which groups of rows are miscalibrated beyond noise.
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from calib.base.parallel import map_row_blocks
 from calib.base.results import Result
+from calib.data.defaults import LEVEL, N_BINS
 from calib.data.kinds import Kind, lacks
 from calib.data.predictions import score_matrix
 from calib.evidence.binning import BinStatistics, PerClass, Strategy
@@ -104,7 +105,7 @@ def summarize(
     scores: Any,
     *,
     method: str = BASE,
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
     class_wise: bool = True,
     sample_weight: Any = None,
@@ -199,7 +200,7 @@ def summary_frame(summaries: Sequence[Summary]) -> pd.DataFrame:
 
 
 def summary_intervals(
-    y_true: Any, scores: Any, summary: Summary, *, sample_weight: Any = None, level: float = 0.95
+    y_true: Any, scores: Any, summary: Summary, *, sample_weight: Any = None, level: float = LEVEL
 ) -> dict[str, tuple[float, float]]:
     """Return the interval of every number of a summary, as `calib.stats.measure_interval` gives it, by key.
 

@@ -28,6 +28,7 @@ from calib.base.exceptions import InputError
 from calib.calibrators.completed_rows import completed
 from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
 from calib.calibrators.softmax import softmax
+from calib.data.defaults import RANDOM_STATE
 from calib.data.matrices import highest
 from calib.data.predictions import TopLabelPrediction
 from calib.data.splits import units_of
@@ -197,7 +198,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         calibrator: Any = None,
         *,
         calibration: float = 0.25,
-        random_state: int | np.random.RandomState | None = 0,
+        random_state: int | np.random.RandomState | None = RANDOM_STATE,
         cv: Any = None,
         ensemble: bool = True,
         response: str = "auto",

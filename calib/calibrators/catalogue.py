@@ -23,6 +23,7 @@ from calib.calibrators.spline import SplineCalibration
 from calib.calibrators.structured import StructuredMatrixScaling, StructuredVectorScaling
 from calib.calibrators.top_versus_all import TopVersusAllScaling
 from calib.calibrators.venn_abers import VennAbersCalibration
+from calib.data.defaults import N_BINS
 from calib.data.kinds import KINDS, Kind, lacks
 from calib.data.notions import TOP_NOTIONS, Notion
 
@@ -217,7 +218,9 @@ def default_calibrator(kind: Kind | str) -> Any:
     return for_kind(make_calibrator(notion="class-wise"), kind)
 
 
-def methods_of_kind(kind: Kind | str, n_bins: int | None = 15, points_per_bin: int = 50) -> dict[str, Any]:
+def methods_of_kind(
+    kind: Kind | str, n_bins: int | None = N_BINS, points_per_bin: int = 50
+) -> dict[str, Any]:
     """Return every method of a comparison of predictions of a kind, as `named_methods` does for vectors."""
     everything = named_methods(n_bins, points_per_bin)
     if lacks(kind, "calibrator:whole vector") is None:
@@ -236,7 +239,7 @@ def methods_of_kind(kind: Kind | str, n_bins: int | None = 15, points_per_bin: i
     return found
 
 
-def named_methods(n_bins: int | None = 15, points_per_bin: int = 50) -> dict[str, Any]:
+def named_methods(n_bins: int | None = N_BINS, points_per_bin: int = 50) -> dict[str, Any]:
     """Return every method of a comparison by its short name, unfitted; those of the `PAPER` come first.
 
     Histogram binning uses `n_bins` bins per problem, as the paper's tables do, or `points_per_bin` points

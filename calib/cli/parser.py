@@ -16,6 +16,7 @@ from calib.base.exceptions import InputError
 from calib.base.version import __version__
 from calib.cli.input import check_files, check_numbers, is_of_many
 from calib.cli.streams import is_piped, options_of, read_piped, show
+from calib.data.defaults import FDR, LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.notions import NOTIONS
 from calib.files.readers.raw_predictions import SCALES, RemedyError
 from calib.files.readers.roles import ChoiceError
@@ -431,7 +432,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--off-diagonal", type=_ridge, metavar="X|cv", help="dirichlet: weight of ODIR, or cv to choose it")
     add("--split", type=_share, default=0.5, metavar="SHARE", help="share to fit on; default 0.5")
-    add("--seed", type=int, default=0, help="seed of the fit and the split; default 0")
+    add("--seed", type=int, default=RANDOM_STATE, help="seed of the fit and the split; default %(default)s")
     _add_workers(fit, "Parquet and Feather files of any size: ")
     _add_bins(fit)
 
@@ -441,7 +442,7 @@ def parser() -> argparse.ArgumentParser:
     add("-o", "--output", metavar="CAL.JSON", help="also write the recommended calibrator, if there is one")
     add("--loss", choices=("brier", "log_loss"), default="brier", help="loss that decides; default brier")
     add("--split", type=_share, default=0.5, metavar="SHARE", help="share for calibration; default 0.5")
-    add("--seed", type=int, default=0, help="seed of the folds and the split; default 0")
+    add("--seed", type=int, default=RANDOM_STATE, help="seed of the folds and the split; default %(default)s")
 
     apply = _command(commands_, "apply", "calibrate new predictions with a calibrator file", APPLY)
     apply.add_argument("calibrator", metavar="CAL.JSON")
@@ -466,7 +467,7 @@ def parser() -> argparse.ArgumentParser:
     add("--max", action="append", default=[], metavar="METRIC=X", help="largest value allowed")
     add("--min", action="append", default=[], metavar="METRIC=X", help="smallest value allowed")
     add("--strict", action="store_true", help="exit with 1 also if a limit is undecided")
-    add("--level", type=float, default=0.95, help="coverage of the intervals; default 0.95")
+    add("--level", type=float, default=LEVEL, help="coverage of the intervals; default %(default)s")
     by = "class, or a further column: check each limit in each of its groups; repeatable"
     add("--by", action="append", default=[], metavar="COLUMN", help=by)
     _add_cuts(gate)
@@ -510,7 +511,7 @@ def parser() -> argparse.ArgumentParser:
     add("--by", action="append", required=True, metavar="COLUMN", help="column of the groups; repeatable")
     _add_cuts(slices)
     add("--rows", type=int, default=20, metavar="N", help="most groups to print; default 20")
-    add("--fdr", type=float, default=0.05, help="false discovery rate of above noise; default 0.05")
+    add("--fdr", type=float, default=FDR, help="false discovery rate of above noise; default %(default)s")
     add("--calibrator", metavar="CAL.JSON", help="apply this calibrator first")
     _add_bins(slices)
     _add_noise(slices)
@@ -686,14 +687,22 @@ def _add_cuts(command: argparse.ArgumentParser) -> None:
 
 
 def _add_bins(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--bins", type=int, default=15, metavar="B", help="equal-width bins; default 15")
+    command.add_argument(
+        "--bins", type=int, default=N_BINS, metavar="B", help="equal-width bins; default %(default)s"
+    )
 
 
 def _add_noise(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--resamples", type=int, default=1000, metavar="R", help="redraws of the noise floor; 0 for none"
+        "--resamples",
+        type=int,
+        default=N_RESAMPLES,
+        metavar="R",
+        help="redraws of the noise floor; 0 for none",
     )
-    command.add_argument("--seed", type=int, default=0, help="seed of the redraws; default 0")
+    command.add_argument(
+        "--seed", type=int, default=RANDOM_STATE, help="seed of the redraws; default %(default)s"
+    )
 
 
 def _add_split(command: argparse.ArgumentParser) -> None:

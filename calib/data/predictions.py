@@ -18,6 +18,7 @@ import pandas as pd
 from calib.base.delegates import DELEGATES
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_row_blocks
+from calib.data.defaults import RANDOM_STATE
 from calib.data.equal_rows import ID, exact_copies
 from calib.data.matrices import (
     ROW_SUM_TOLERANCE,
@@ -240,7 +241,7 @@ class Announcement:
         return self._with(**chosen, metadata=table)
 
     def split(
-        self, calibration: float = 0.5, random_state: int | np.random.Generator | None = 0
+        self, calibration: float = 0.5, random_state: int | np.random.Generator | None = RANDOM_STATE
     ) -> tuple[Self, Self]:
         """Split the rows at random into (calibration, evaluation), stratified by outcome.
 

@@ -17,6 +17,7 @@ import sklearn
 
 from calib.base.exceptions import InputError
 from calib.base.outputs import write_whole
+from calib.data.defaults import RANDOM_STATE
 from calib.data.predictions import Predictions
 from calib.data.validation import check_choice
 from calib.datasets.example import COVER_TYPES, EXAMPLE_TITLES, Example
@@ -38,7 +39,7 @@ class Stopped(Exception):
     """Raised if the caller's `stop` returned True before the work was done."""
 
 
-def digits(*, random_state: int = 0) -> Example:
+def digits(*, random_state: int = RANDOM_STATE) -> Example:
     """Compute real out-of-fold probabilities: naive Bayes on scikit-learn's 1,797 handwritten digits.
 
     Parameters
@@ -76,7 +77,7 @@ def covtype(
     source: str | Path | bytes | IO[bytes] | tuple[np.ndarray, np.ndarray] | None = None,
     *,
     model: str = "forest",
-    random_state: int = 0,
+    random_state: int = RANDOM_STATE,
     data_home: str | Path | None = None,
     cache: bool = True,
     progress: Progress | None = None,

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit, logit, softmax
 
 from calib.base.parallel import map_threads
+from calib.data.defaults import RANDOM_STATE
 from calib.data.predictions import Predictions
 from calib.datasets.example import COVER_TYPES, EXAMPLE_TITLES, Example
 
@@ -48,7 +49,7 @@ def two_patients() -> Example:
 
 
 def resnet_shaped(
-    *, n_calibration: int = 5_000, n_evaluation: int = 10_000, random_state: int = 0
+    *, n_calibration: int = 5_000, n_evaluation: int = 10_000, random_state: int = RANDOM_STATE
 ) -> Example:
     """Simulate CIFAR-10 with a ResNet: confidence nearly calibrated, single classes far from it.
 
@@ -101,7 +102,7 @@ def perfect(
     n_classes: int = 10,
     *,
     spread: float = 4.0,
-    random_state: int | np.random.Generator | None = 0,
+    random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> Example:
     """Draw a perfectly calibrated population: every label follows its row's own probabilities.
 
@@ -138,7 +139,9 @@ def perfect(
     )
 
 
-def many_classes(n_samples: int = 50_000, n_classes: int = 1_000, *, random_state: int = 0) -> Example:
+def many_classes(
+    n_samples: int = 50_000, n_classes: int = 1_000, *, random_state: int = RANDOM_STATE
+) -> Example:
     """Simulate a network of ImageNet's size in float32: classes differ in frequency and miscalibration.
 
     The i-th class is predicted in proportion to (i + 4) ** -0.9, which leaves most classes with few rows.
@@ -187,7 +190,7 @@ def many_classes(n_samples: int = 50_000, n_classes: int = 1_000, *, random_stat
 
 
 def three_classes(
-    *, n_calibration: int = 40_671, n_evaluation: int = 174_304, random_state: int = 0
+    *, n_calibration: int = 40_671, n_evaluation: int = 174_304, random_state: int = RANDOM_STATE
 ) -> Example:
     """Simulate a logistic regression on three forest types by altitude, in the sizes of App. G.4.
 
@@ -259,7 +262,7 @@ _SHIFT = np.array([0.25, 0.25, 0.15, 0.45, 0.75, 0.30, 0.55])
 
 
 def covtype_simulated(
-    *, n_calibration: int = 40_671, n_evaluation: int = 174_304, random_state: int = 0
+    *, n_calibration: int = 40_671, n_evaluation: int = 174_304, random_state: int = RANDOM_STATE
 ) -> Example:
     """Simulate a random forest on COVTYPE-7: real class shares, underconfident, scores in steps of 0.01.
 

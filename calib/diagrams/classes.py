@@ -11,6 +11,7 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
+from calib.data.defaults import FDR, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.validation import as_labels, check_share
 from calib.diagrams.reliability import wilson_interval, with_class_names
 from calib.diagrams.style import (
@@ -146,12 +147,12 @@ def class_table(
     y_true: Any,
     scores: Any,
     *,
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
-    fdr: float = 0.05,
+    fdr: float = FDR,
     sample_weight: Any = None,
-    n_resamples: int = 1000,
-    random_state: int | np.random.Generator | None = None,
+    n_resamples: int = N_RESAMPLES,
+    random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> ClassTable:
     """Assess each predicted class separately, with noise floors and false discovery control.
 
@@ -295,13 +296,17 @@ class Confusions(Result):
     announced_when_true: np.ndarray
     count_when_true: np.ndarray
 
-    def frame(self, class_names: tuple[str, ...]) -> pd.DataFrame:
-        """Return one row per confused pair: predicted class ("announced"), true class, rows."""
-        name = class_names[self.label]
+    def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
+        """Return one row per confused pair: class predicted ("announced"), true class, rows."""
+
+        def named(code: int) -> Any:
+            return code if class_names is None else class_names[code]
+
+        name = named(self.label)
         wrong = zip(self.truth_when_predicted, self.count_when_predicted, strict=True)
         missed = zip(self.announced_when_true, self.count_when_true, strict=True)
-        pairs = [(name, class_names[other], rows) for other, rows in wrong]
-        pairs += [(class_names[other], name, rows) for other, rows in missed]
+        pairs = [(name, named(other), rows) for other, rows in wrong]
+        pairs += [(named(other), name, rows) for other, rows in missed]
         return pd.DataFrame(pairs, columns=["announced", "true", "rows"])
 
 
@@ -311,7 +316,7 @@ def class_diagram(
     label: int,
     *,
     notion: str = "top-label",
-    n_bins: int = 10,
+    n_bins: int = N_BINS,
     sample_weight: Any = None,
 ) -> ClassDiagram:
     """Reliability diagram of one class over equal-width bins.
@@ -380,7 +385,7 @@ def confusions(y_true: Any, announced: Any, label: int, *, n_classes: int) -> Co
 
 
 def draw_class(
-    diagram: ClassDiagram, *, chosen: int | None = None, n_bins: int = 15, height: int = 400
+    diagram: ClassDiagram, *, chosen: int | None = None, n_bins: int = N_BINS, height: int = 400
 ) -> Figure:
     """Draw the reliability diagram of one class, with 95 % Wilson intervals and shares of rows.
 

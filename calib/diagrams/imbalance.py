@@ -12,6 +12,7 @@ from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
+from calib.data.defaults import N_BINS, RANDOM_STATE
 from calib.data.kinds import check_equal_rows, kind_of, lacks
 from calib.data.predictions import Predictions
 from calib.data.validation import check_labelled
@@ -37,9 +38,6 @@ from calib.stats.errors import ece
 from calib.stats.floors import noise_floor
 
 _BASE, _HB = OKABE_ITO["orange"], OKABE_ITO["green"]
-
-#: Equal-width bins for classes that the calibrator has no bins for, and for `plan_bins`.
-N_BINS = 15
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,11 +112,11 @@ class ClassBinning(Result):
         )
         return curve.steps(max_points=len(curve.gap) + 1)
 
-    def frame(self, class_names: tuple[str, ...]) -> pd.DataFrame:
-        """Return one row per class."""
+    def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
+        """Return one row per class, with its name if there are `class_names`."""
         return pd.DataFrame(
             {
-                "class": class_names,
+                "class": np.arange(len(self.n_bins)) if class_names is None else class_names,
                 "calibration rows": self.n_calibration,
                 "bins": self.n_bins,
                 "points per bin": self.points_per_bin,
@@ -203,7 +201,7 @@ def class_binning(
     points_per_bin: int | None = None,
     n_bins: int | None = None,
     n_resamples: int = 200,
-    random_state: int | np.random.Generator | None = 0,
+    random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> ClassBinning:
     """Fit top-label histogram binning and assess every class of the evaluation rows.
 

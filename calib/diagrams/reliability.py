@@ -13,6 +13,7 @@ from scipy.special import betainc, gammaln, ndtri, xlog1py, xlogy
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
 from calib.calibrators.shrinkage import MOST_STRENGTH, shrunken
+from calib.data.defaults import LEVEL, N_BINS
 from calib.data.kinds import KINDS
 from calib.data.notions import Notion
 from calib.data.validation import check_order
@@ -329,7 +330,7 @@ def with_class_names(table: pd.DataFrame, class_names: Sequence[str] | None) -> 
 
 
 def reliability_diagram(
-    y_true: Any, scores: Any, *, n_bins: int = 10, sample_weight: Any = None
+    y_true: Any, scores: Any, *, n_bins: int = N_BINS, sample_weight: Any = None
 ) -> ReliabilityDiagram:
     """Confidence (stars) and top-label (red plus) reliability over equal-width bins (section 2.1).
 
@@ -377,7 +378,9 @@ def reliability_diagram(
     )
 
 
-def bin_zoom(y_true: Any, scores: Any, bin: int, *, n_bins: int = 10, sample_weight: Any = None) -> BinZoom:
+def bin_zoom(
+    y_true: Any, scores: Any, bin: int, *, n_bins: int = N_BINS, sample_weight: Any = None
+) -> BinZoom:
     """Accuracy and confidence of every predicted class inside one equal-width bin (Figure 1b).
 
     Parameters are those of `reliability_diagram`, and `bin`, the index 0..n_bins-1 of the bin.
@@ -461,7 +464,7 @@ def chance_of_gap(rate: np.ndarray, count: np.ndarray, score: np.ndarray) -> np.
 
 
 def wilson_interval(
-    rate: np.ndarray, count: np.ndarray, level: float = 0.95
+    rate: np.ndarray, count: np.ndarray, *, level: float = LEVEL
 ) -> tuple[np.ndarray, np.ndarray]:
     """Wilson score interval of a frequency (Wilson 1927), element by element.
 

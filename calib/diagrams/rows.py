@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
+from calib.data.defaults import N_BINS
 from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.evidence.reductions import event_scores, outcomes_of, top_label
 
@@ -18,7 +19,7 @@ def rows_behind(
     *,
     label: int | None = None,
     bin: int | None = None,
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
 ) -> np.ndarray:
     """Return the rows behind the cells of a class, of a bin, or of both.
@@ -70,7 +71,9 @@ def rows_of_cells(
     return np.flatnonzero(inside)
 
 
-def cell_order(problems: BinaryProblems, *, n_bins: int = 15, strategy: Strategy = "uniform") -> np.ndarray:
+def cell_order(
+    problems: BinaryProblems, *, n_bins: int = N_BINS, strategy: Strategy = "uniform"
+) -> np.ndarray:
     """Return by what to sort rows so that those in the cells that add most to the error come first.
 
     Parameters

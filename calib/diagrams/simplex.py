@@ -18,6 +18,7 @@ from calib.calibrators.canonical import (
     SierpinskiScheme,
     SimplexScheme,
 )
+from calib.data.defaults import RANDOM_STATE
 from calib.data.predictions import Predictions
 from calib.diagrams.style import OKABE_ITO, Figure, Properties, escape, figure, scatter, shorten
 from calib.stats.simplex_errors import cell_means
@@ -170,7 +171,7 @@ def to_log_ratios(vectors: np.ndarray, smallest: float = 1e-4) -> np.ndarray:
     return logs @ contrasts.T / (-np.sqrt(2.0) * np.log(smallest)) + np.array([0.5, np.sqrt(1.0 / 12.0)])
 
 
-def sample_rows(n_samples: int, most: int = 1000, random_state: int = 0) -> np.ndarray:
+def sample_rows(n_samples: int, most: int = 1000, random_state: int = RANDOM_STATE) -> np.ndarray:
     """Rows to draw as points: all of them, or `most` chosen at random without replacement, ascending."""
     if n_samples <= most:
         return np.arange(n_samples)

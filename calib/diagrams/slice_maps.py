@@ -11,6 +11,7 @@ import numpy as np
 from calib.answers.cuts import Cut
 from calib.answers.gaps import SliceGaps
 from calib.answers.slice_tables import groups_of
+from calib.data.defaults import N_BINS
 from calib.data.notions import NotionShape
 from calib.diagrams.heat import ClassHeat, class_heat
 from calib.diagrams.reliability import wilson_interval
@@ -44,7 +45,7 @@ def slice_heat(
     column: Any,
     *,
     groups: Any = None,
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     sample_weight: Any = None,
 ) -> ClassHeat:
     """Arrange group x bin cells of the confidence, all predicted classes together.

@@ -12,6 +12,7 @@ import pandas as pd
 from calib.answers.guarantee_cards import Promise, guarantee_card
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
+from calib.data.defaults import N_BINS, RANDOM_STATE
 from calib.data.notions import POOLED_NOTIONS, Notion
 from calib.diagrams.style import (
     OKABE_ITO,
@@ -278,12 +279,12 @@ def validity_curve(
     notion: Notion = "top-label",
     reference: Any = None,
     label: int | Sequence[int] | None = None,
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy: Strategy | None = None,
     top_k: int | None = None,
     sample_weight: Any = None,
     n_resamples: int = 0,
-    random_state: int | np.random.Generator | None = None,
+    random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> ValidityCurve:
     """Estimate V(epsilon), the share of rows whose cell is off by at most epsilon.
 

@@ -20,6 +20,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.parallel import busy_slices, map_threads
 from calib.base.results import Result
+from calib.data.defaults import N_BINS
 from calib.data.notions import NotionShape
 from calib.data.validation import check_choice, check_count
 
@@ -298,7 +299,7 @@ def stack_problems(tables: Sequence[BinStatistics], shape: NotionShape) -> BinSt
 
 
 def bin_statistics(
-    problems: BinaryProblems, *, n_bins: int = 15, strategy: Strategy = "uniform", variance: bool = False
+    problems: BinaryProblems, *, n_bins: int = N_BINS, strategy: Strategy = "uniform", variance: bool = False
 ) -> BinStatistics:
     """Return counts, mean scores and outcome frequencies of every non-empty (problem, bin) cell.
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from calib.data.defaults import N_BINS
 from calib.data.notions import Notion
 from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy
 from calib.evidence.sampling import Draw, Sampler
@@ -89,7 +90,7 @@ class Evidence(Protocol):
         self,
         notion: Notion | None = None,
         *,
-        n_bins: int = 15,
+        n_bins: int = N_BINS,
         strategy: Strategy = "uniform",
         top_k: int | None = None,
         variance: bool = False,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from calib.base.exceptions import InputError
+from calib.data.defaults import N_BINS
 from calib.data.kinds import KINDS, kind_of, lacks
 from calib.data.notions import POOLED_NOTIONS, TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
 from calib.data.predictions import (
@@ -195,7 +196,7 @@ class Rows:
         self,
         notion: Notion | None = None,
         *,
-        n_bins: int = 15,
+        n_bins: int = N_BINS,
         strategy: Strategy = "uniform",
         top_k: int | None = None,
         variance: bool = False,

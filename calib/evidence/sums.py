@@ -10,6 +10,7 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
+from calib.data.defaults import N_BINS
 from calib.data.kinds import KINDS, lacks
 from calib.data.notions import TOP_K_NOTIONS, Notion, NotionShape
 from calib.data.validation import check_count
@@ -164,7 +165,7 @@ class Sums(Result):
         self,
         notion: Notion | None = None,
         *,
-        n_bins: int = 15,
+        n_bins: int = N_BINS,
         strategy: Strategy = "uniform",
         top_k: int | None = None,
         variance: bool = False,

@@ -16,6 +16,7 @@ from calib.base.exceptions import InputError
 from calib.base.outputs import check_output, write_whole
 from calib.base.results import Result
 from calib.calibrators.catalogue import name_of
+from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import lacks
 from calib.data.predictions import (
     Announcement,
@@ -94,9 +95,9 @@ def report(
     sample_weight: Any = None,
     title: str = "Predictions",
     simulated: bool = False,
-    n_bins: int = 15,
-    n_resamples: int = 1000,
-    random_state: int = 0,
+    n_bins: int = N_BINS,
+    n_resamples: int = N_RESAMPLES,
+    random_state: int = RANDOM_STATE,
 ) -> CalibrationReport:
     """Report how far predictions can be trusted, before and after calibrators.
 

@@ -34,6 +34,7 @@ from calib.answers.summary import (
 from calib.base.version import __version__
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.multiclass import MulticlassToBinary, of_one_score
+from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.equal_rows import overlap
 from calib.data.kinds import Kind, kind_of, lacks, notions_of, without_weights
 from calib.data.notions import TOP_NOTIONS, Notion
@@ -112,9 +113,9 @@ class ReportInput:
     examinations: Mapping[str, Examination] = field(default_factory=dict)
     log: Sequence[str] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
-    n_bins: int = 15
-    n_resamples: int = 1000
-    random_state: int = 0
+    n_bins: int = N_BINS
+    n_resamples: int = N_RESAMPLES
+    random_state: int = RANDOM_STATE
     choices: Mapping[str, int] = field(default_factory=dict)
     groups: Mapping[str, Any] = field(default_factory=dict)
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from calib.answers.summary import summarize, summary_intervals
 from calib.base.exceptions import InputError
+from calib.data.defaults import N_BINS
 from calib.data.notions import Notion
 from calib.evidence.sums import Sums
 from calib.files.findings.sample import class_faults
@@ -109,11 +110,11 @@ class Summary(Sums):
             ", ".join(sources)[:1000],
         )
 
-    def ece(self, notion: Notion | None = None, n_bins: int = 15, norm: float = 1) -> float:
+    def ece(self, notion: Notion | None = None, n_bins: int = N_BINS, norm: float = 1) -> float:
         """Return the calibration error of a notion, by default the first of the kind; see `calib.ece`."""
         return self.cells(notion, n_bins=n_bins).ece(norm)
 
-    def frame(self, n_bins: int = 15) -> pd.DataFrame:
+    def frame(self, n_bins: int = N_BINS) -> pd.DataFrame:
         """Return one row per number: what it is, its value, and its 95 % interval if sums give one."""
         numbers = summarize(None, self, n_bins=n_bins)
         ends = summary_intervals(None, self, numbers)

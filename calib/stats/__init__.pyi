@@ -27,10 +27,9 @@ from .errors import (
     sharpness as sharpness,
 )
 from .floors import (
-    CellMetric as CellMetric, LEVEL as LEVEL, NoiseFloor as NoiseFloor, ProblemFloors as ProblemFloors,
-    TOO_LOW as TOO_LOW, canonical_noise_floor as canonical_noise_floor, noise_floor as noise_floor,
-    p_values as p_values, problem_floors as problem_floors,
-    verdict as verdict,
+    CellMetric as CellMetric, NoiseFloor as NoiseFloor, ProblemFloors as ProblemFloors,
+    SIGNIFICANCE as SIGNIFICANCE, TOO_LOW as TOO_LOW, canonical_noise_floor as canonical_noise_floor,
+    noise_floor as noise_floor, p_values as p_values, problem_floors as problem_floors, verdict as verdict,
 )
 from .intervals import (
     ErrorInterval as ErrorInterval, error_interval as error_interval,

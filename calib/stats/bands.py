@@ -11,6 +11,7 @@ from scipy.special import betainc, betaincinv
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
+from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.notions import Notion
 from calib.data.validation import check_count, check_level
 from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy
@@ -51,11 +52,11 @@ def consistency_band(
     scores: BinaryProblems | Evidence,
     notion: Notion | None = None,
     *,
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
-    level: float = 0.95,
-    n_resamples: int = 1000,
-    random_state: int | np.random.Generator | None = None,
+    level: float = LEVEL,
+    n_resamples: int = N_RESAMPLES,
+    random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> ConsistencyBand:
     """Find where the points of a perfect model would fall on the reliability diagram.
 
@@ -184,7 +185,7 @@ def calibration_band(
     *,
     notion: Notion = "confidence",
     label: int = 0,
-    level: float = 0.95,
+    level: float = LEVEL,
     most_groups: int = 400,
 ) -> CalibrationBand:
     """Bound the calibration curve of a binary problem everywhere at once, for any number of rows.

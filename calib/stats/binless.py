@@ -13,13 +13,14 @@ from scipy.special import chdtrc, chdtri, expit, fdtrc, ndtr, ndtri, stdtrit
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads, one_blas_thread
 from calib.base.results import Result
+from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Announcement, ConfidencePrediction, Predictions, score_matrix, weights_of
 from calib.data.validation import as_labels, check_choice, check_count, check_level, n_axes
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.rows import Rows, as_problems
 from calib.evidence.sampling import draw_sums, resample
-from calib.stats.floors import ABOVE_NOISE, LEVEL, WITHIN_NOISE
+from calib.stats.floors import ABOVE_NOISE, SIGNIFICANCE, WITHIN_NOISE
 
 Test = Literal["kuiper", "ks", "spiegelhalter", "skce"]
 
@@ -89,7 +90,7 @@ class CalibrationTest(Result):
     @property
     def verdict(self) -> str:
         """Return "above noise" where p is at most 0.05, else "not distinguishable from noise"."""
-        return ABOVE_NOISE if self.p_value <= LEVEL else WITHIN_NOISE
+        return ABOVE_NOISE if self.p_value <= SIGNIFICANCE else WITHIN_NOISE
 
     @property
     def words(self) -> str:
@@ -159,7 +160,7 @@ def calibration_test(
     notion: Notion = "top-label",
     sample_weight: Any = None,
     n_resamples: int | None = None,
-    random_state: int | np.random.Generator | None = 0,
+    random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> CalibrationTest:
     """Test the hypothesis that a model is calibrated, without bins.
 
@@ -276,7 +277,7 @@ def calibration_tests(
     scores: Any,
     *,
     sample_weight: Any = None,
-    random_state: int | None = 0,
+    random_state: int | None = RANDOM_STATE,
     tests: Sequence[Test] = get_args(Test),
 ) -> list[CalibrationTest]:
     """Return every test of `calibration_test`: of the predicted class, and of the vector where there is one.
@@ -321,7 +322,7 @@ def calibration_slope(
     *,
     notion: Notion = "confidence",
     sample_weight: Any = None,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> CalibrationSlope:
     """Estimate slope and intercept of the logistic recalibration of the predicted class's score.
 
@@ -568,7 +569,7 @@ def _kernel_test(
 
 
 def compared_rows(
-    y_true: Any, scores: Any, *, sample_weight: Any = None, random_state: int = 0
+    y_true: Any, scores: Any, *, sample_weight: Any = None, random_state: int = RANDOM_STATE
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return labels and vectors of the rows that "skce" compares, in its order; None if it does not apply."""
     if not _has_pairs(y_true, scores, sample_weight):
@@ -579,7 +580,12 @@ def compared_rows(
 
 
 def kernel_test(
-    labels: np.ndarray, proba: np.ndarray, n_samples: int, *, n_resamples: int = 199, random_state: int = 0
+    labels: np.ndarray,
+    proba: np.ndarray,
+    n_samples: int,
+    *,
+    n_resamples: int = 199,
+    random_state: int = RANDOM_STATE,
 ) -> CalibrationTest:
     """Compute "skce" of `calibration_test` from the `compared_rows` of `n_samples` rows and the same seed."""
     generator = np.random.default_rng(random_state)

@@ -12,6 +12,7 @@ from scipy.special import stdtrit
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads
 from calib.base.results import Result
+from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.predictions import weighted_rows
 from calib.data.validation import check_level
 from calib.evidence.reductions import cluster_codes
@@ -106,8 +107,8 @@ def bootstrap_interval(
     sample_weight: Any = None,
     cluster: Any = None,
     n_resamples: int = 0,
-    level: float = 0.95,
-    random_state: int | np.random.Generator | None = None,
+    level: float = LEVEL,
+    random_state: int | np.random.Generator | None = RANDOM_STATE,
     progress: Progress | None = None,
 ) -> Interval:
     """Return accuracy, Brier score or log loss with its interval over rows.
@@ -160,8 +161,8 @@ def paired_interval(
     sample_weight: Any = None,
     cluster: Any = None,
     n_resamples: int = 0,
-    level: float = 0.95,
-    random_state: int | np.random.Generator | None = None,
+    level: float = LEVEL,
+    random_state: int | np.random.Generator | None = RANDOM_STATE,
     progress: Progress | None = None,
 ) -> PairedInterval:
     """Return the difference b - a of accuracy, Brier score or log loss on the same rows, with its interval.
@@ -182,7 +183,7 @@ def paired_intervals_of(
     losses_a: np.ndarray,
     losses_b: np.ndarray,
     metric: str,
-    level: float = 0.95,
+    level: float = LEVEL,
     weights: np.ndarray | None = None,
     cluster: np.ndarray | None = None,
     **options: Any,

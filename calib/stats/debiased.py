@@ -11,6 +11,7 @@ from scipy.fft import dct, idct
 
 from calib.base.parallel import map_threads
 from calib.base.results import Result
+from calib.data.defaults import N_BINS
 from calib.data.notions import Notion
 from calib.data.validation import check_norm
 from calib.evidence.binning import BinaryProblems, Strategy, bin_statistics, equal_mass_cuts
@@ -89,7 +90,7 @@ def debiased_l2(
     scores: Any,
     *,
     notion: Notion = "top-label",
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy: Strategy = "quantile",
     top_k: int | None = None,
     sample_weight: Any = None,

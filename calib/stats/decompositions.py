@@ -11,6 +11,7 @@ from scipy.optimize import isotonic_regression
 
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
+from calib.data.defaults import N_BINS
 from calib.data.notions import Notion
 from calib.data.validation import check_choice
 from calib.evidence.binning import BinaryProblems, Strategy
@@ -105,7 +106,7 @@ def decomposition(
     *,
     rule: str = "brier",
     notion: Notion = "top-label",
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
     top_k: int | None = None,
     sample_weight: Any = None,

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
+from calib.data.defaults import LEVEL, N_BINS
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import score_matrix, weighted_rows
 from calib.data.validation import check_level
@@ -78,12 +79,12 @@ def paired_difference(
     scores_b: Any,
     *,
     notion: Notion = "top-label",
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy_a: Strategy = "uniform",
     strategy_b: Strategy = "uniform",
     top_k: int | None = None,
     sample_weight: Any = None,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> PairedDifference:
     """Compare the calibration errors of two models, or of a model before and after calibration.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from calib.data.defaults import N_BINS
 from calib.data.notions import Notion
 from calib.data.validation import check_norm
 from calib.evidence.binning import Strategy
@@ -17,13 +18,15 @@ def ece(
     scores: Any,
     *,
     notion: Notion = "top-label",
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
     norm: float = 1,
     top_k: int | None = None,
     sample_weight: Any = None,
 ) -> float:
-    """Estimate the expected calibration error of a notion by the plug-in estimate over bins.
+    """Estimate the ECE per predicted class (top-label), not the confidence ECE of other libraries.
+
+    What they call ECE pools all classes in a bin: ``notion="confidence"``, never greater than top-label.
 
     conf-ECE (eq. 3), TL-ECE (eq. 4) and CW-ECE (section 4) of the paper: with cells (l, b), shares
     w and gaps ``|accuracy - confidence|``, the sum of w * gap for "confidence" and "top-label", and else the
@@ -88,7 +91,7 @@ def mce(
     scores: Any,
     *,
     notion: Notion = "top-label",
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
     aggregate: str = "cell",
     top_k: int | None = None,
@@ -125,7 +128,7 @@ def sharpness(
     scores: Any,
     *,
     notion: Notion = "top-label",
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
     top_k: int | None = None,
     sample_weight: Any = None,

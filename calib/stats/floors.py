@@ -12,6 +12,7 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
+from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.notions import Notion
 from calib.data.predictions import weighted_rows
 from calib.data.validation import as_class_scores, check_choice, check_level, check_norm
@@ -31,10 +32,10 @@ from calib.evidence.sums import Sums
 from calib.stats.simplex_errors import cell_means
 
 #: p-values up to this level are called "above noise".
-LEVEL = 0.05
+SIGNIFICANCE = 0.05
 
 #: So many of 100 perfect models are within noise.
-CASES = round(100 * (1.0 - LEVEL))
+CASES = round(100 * (1.0 - SIGNIFICANCE))
 
 #: The two verdicts. No model is ever called calibrated: noise can hide an error.
 ABOVE_NOISE, WITHIN_NOISE = "above noise", "not distinguishable from noise"
@@ -101,10 +102,10 @@ class NoiseFloor(Drawn):
 
     @property
     def verdict(self) -> str:
-        """`ABOVE_NOISE` if p is at most `LEVEL`, else `WITHIN_NOISE`; or "too few clusters to tell"."""
+        """`ABOVE_NOISE` if p is at most `SIGNIFICANCE`, else `WITHIN_NOISE`; or "too few clusters to tell"."""
         if self.n_clusters is not None and self.n_clusters < MIN_CLUSTERS:
             return f"too few clusters to tell ({self.n_clusters}; about {MIN_CLUSTERS} are needed)"
-        return ABOVE_NOISE if self.p_value <= LEVEL else WITHIN_NOISE
+        return ABOVE_NOISE if self.p_value <= SIGNIFICANCE else WITHIN_NOISE
 
     @property
     def is_too_low(self) -> bool:
@@ -184,7 +185,7 @@ def noise_floor(
     scores: Any,
     *,
     notion: Notion = "top-label",
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
     metric: str = "ece",
     norm: float = 1,
@@ -193,8 +194,8 @@ def noise_floor(
     sample_weight: Any = None,
     cluster: Any = None,
     sampler: Sampler | None = None,
-    n_resamples: int = 1000,
-    random_state: int | np.random.Generator | None = None,
+    n_resamples: int = N_RESAMPLES,
+    random_state: int | np.random.Generator | None = RANDOM_STATE,
     progress: Progress | None = None,
 ) -> NoiseFloor:
     """Compare a calibration error with that of a perfectly calibrated model of the same size.
@@ -266,14 +267,14 @@ def noise_floors(
     measures: Mapping[str, Mapping[str, Any]],
     *,
     notion: Notion = "top-label",
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
     top_k: int | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     sampler: Sampler | None = None,
-    n_resamples: int = 1000,
-    random_state: int | np.random.Generator | None = None,
+    n_resamples: int = N_RESAMPLES,
+    random_state: int | np.random.Generator | None = RANDOM_STATE,
     progress: Progress | None = None,
 ) -> dict[str, NoiseFloor]:
     """Compute `noise_floor` of several errors of a notion from the same redraws.
@@ -340,13 +341,13 @@ def problem_floors(
     notion: Notion | None = None,
     *,
     owner: np.ndarray | None = None,
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
-    level: float = 0.95,
+    level: float = LEVEL,
     fdr: float | None = None,
     among: int | None = None,
-    n_resamples: int = 1000,
-    random_state: int | np.random.Generator | None = None,
+    n_resamples: int = N_RESAMPLES,
+    random_state: int | np.random.Generator | None = RANDOM_STATE,
     progress: Progress | None = None,
 ) -> ProblemFloors:
     """Compute the noise floor of the ECE of every binary problem (class) at once.
@@ -442,8 +443,8 @@ def canonical_noise_floor(
     *,
     norm: int = 1,
     sample_weight: Any = None,
-    n_resamples: int = 1000,
-    random_state: int | np.random.Generator | None = None,
+    n_resamples: int = N_RESAMPLES,
+    random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> NoiseFloor:
     """Compare `canonical_ece` with that of a canonically calibrated model of the same size.
 
@@ -468,8 +469,8 @@ def canonical_noise_floors(
     norms: Sequence[int] = (1, 2),
     *,
     sample_weight: Any = None,
-    n_resamples: int = 1000,
-    random_state: int | np.random.Generator | None = None,
+    n_resamples: int = N_RESAMPLES,
+    random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> dict[int, NoiseFloor]:
     """Return the `canonical_noise_floor` of each norm, of the same redrawn labels."""
     means = cell_means(y_true, proba, cells, sample_weight)
@@ -538,7 +539,7 @@ def _printed_upper(floor: NoiseFloor) -> tuple[float, int, int]:
 
     An error above noise that ties with this quantile is above the next lower redraw; then so many of 100.
     """
-    upper, above, cases = floor.quantile(1.0 - LEVEL), floor.verdict == ABOVE_NOISE, CASES
+    upper, above, cases = floor.quantile(1.0 - SIGNIFICANCE), floor.verdict == ABOVE_NOISE, CASES
     lower = floor.samples[floor.samples < floor.observed - TIE]
     if above and upper >= floor.observed - TIE:
         upper, cases = lower[-1], int(100 * len(lower) / len(floor.samples))

@@ -20,6 +20,7 @@ from scipy.special import betaincinv, gammaln, ndtr, ndtri, stdtrit, xlogy
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
+from calib.data.defaults import LEVEL, N_BINS
 from calib.data.notions import Notion
 from calib.data.predictions import TopLabelPrediction
 from calib.data.validation import check_level
@@ -87,13 +88,13 @@ def error_interval(
     scores: Any,
     *,
     notion: Notion = "top-label",
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
     norm: int = 1,
     top_k: int | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> ErrorInterval:
     """Return an interval of a calibration error.
 
@@ -232,9 +233,9 @@ def measure_interval(
     scores: Any,
     key: str,
     *,
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
-    level: float = 0.95,
+    level: float = LEVEL,
     sample_weight: Any = None,
     cluster: Any = None,
 ) -> tuple[float, float]:
@@ -356,12 +357,12 @@ def interval_of_all_cells(
     scores: Any,
     *,
     notion: Notion | None = None,
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
     metric: str = "mce",
     aggregate: str = "cell",
     norm: float = 1,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> tuple[float, float]:
     """Return the ends of an interval of any binned error, from intervals of all cells at once.
 

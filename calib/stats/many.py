@@ -15,6 +15,7 @@ import numpy as np
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads
 from calib.base.results import Result
+from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.predictions import weighted_rows
 from calib.data.validation import as_finite, check_level
 
@@ -48,7 +49,7 @@ class Improvements(Result):
 
 
 def improvements(
-    losses: Any, *, sample_weight: Any = None, level: float = 0.95, random_state: int = 0
+    losses: Any, *, sample_weight: Any = None, level: float = LEVEL, random_state: int = RANDOM_STATE
 ) -> Improvements:
     """Compare the mean loss of every method with that of the first.
 
@@ -79,7 +80,7 @@ def improvements(
 
 
 def best_set(
-    losses: Any, *, sample_weight: Any = None, level: float = 0.95, random_state: int = 0
+    losses: Any, *, sample_weight: Any = None, level: float = LEVEL, random_state: int = RANDOM_STATE
 ) -> np.ndarray:
     """Return which methods may be the best: no other one is distinguishably better.
 

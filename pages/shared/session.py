@@ -49,8 +49,6 @@ UPLOADED = "uploaded"
 DEFAULT_EXAMPLE = "resnet"
 #: Names under which a session keeps what it read: data, a further model, predictions to calibrate, own files.
 READINGS = ("reading", "other-reading", "apply-reading", "project-read", "summary-read", "calibrator-read")
-#: Number of equal-width bins on every page until the user moves a slider; the paper's tables use 15.
-DEFAULT_BINS = 15
 #: Above this many scores (rows x classes), class-wise numbers are computed only when asked for.
 MANY_SCORES = 5_000_000
 

@@ -13,6 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from calib.answers.summary import HOW_SURE, Intervals, Summary, interval_frame, interval_texts
+from calib.data.defaults import N_BINS
 from calib.data.kinds import COUNTS_ROWS, READS_ROWS, Kind, lacks, needs_equal_rows, needs_rows
 from calib.data.predictions import effective_words, weight_words
 from calib.diagrams.style import CONFIG, Figure, figure_html, plotly_script, theme, with_layout
@@ -23,7 +24,7 @@ from pages.shared.isolation.computing import write_table
 from pages.shared.kept import kept
 from pages.shared.pictures import offer_picture, picture_of
 from pages.shared.results import worth_of
-from pages.shared.session import DEFAULT_BINS, Dataset, Method, dataset, lost, methods
+from pages.shared.session import Dataset, Method, dataset, lost, methods
 from pages.shared.texts import PAGE_TERMS
 from pages.shared.work import compute
 
@@ -370,5 +371,5 @@ def bins_and_model() -> tuple[int, Method]:
 def bins_slider(label: str = "Equal-width bins B") -> int:
     """Show the slider of the number of bins, which all pages share, and return its value."""
     values = SHARED["bins"]
-    keep_in_address("bins", values, DEFAULT_BINS)
+    keep_in_address("bins", values, N_BINS)
     return st.slider(label, values[0], values[-1], key="bins", persist_state="session")

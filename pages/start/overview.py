@@ -11,6 +11,7 @@ from calib import InputError, diagrams
 from calib.answers.conclusion import Gap
 from calib.answers.summary import HOW_SURE, how_assessed, interval_frame, interval_texts
 from calib.calibrators.catalogue import name_of
+from calib.data.defaults import N_BINS
 from calib.data.kinds import lacks, needs_rows
 from calib.data.notions import Notion
 from calib.diagrams.heat import class_heat
@@ -33,7 +34,7 @@ from pages.shared.results import (
     summary,
 )
 from pages.shared.session import BASE, MANY_SCORES, dataset, fit, methods
-from pages.shared.widgets import DEFAULT_BINS, chart, download, escaped, heading, literal, shortfall
+from pages.shared.widgets import chart, download, escaped, heading, literal, shortfall
 
 #: Classes in the map: those that add most to the error.
 MAP_ROWS = 12
@@ -291,7 +292,7 @@ heading(
     "calibrator repairs it.",
 )
 data, base = dataset(), methods()[BASE]
-n_bins = int(st.session_state.get("bins", DEFAULT_BINS))
+n_bins = int(st.session_state.get("bins", N_BINS))
 by_class = lacks(data.kind, "notion:top-label") is None
 if data.kind.name != "multilabel" and data.sums is None and data.calibration is not None:
     ahead((quick_advice, data))  # shown last, and computed elsewhere

@@ -150,7 +150,7 @@ def test_heat_places_every_cell(uneven):
 
 def test_diagrams_of_one_class(uneven):
     code = 4
-    table = class_table(uneven.labels, uneven, n_bins=10, n_resamples=10)
+    table = class_table(uneven.labels, uneven, n_resamples=10)
     top = class_diagram(uneven.labels, uneven, code)
     assert top.ece == pytest.approx(table.class_ece[code])
     assert top.count.sum() == (uneven.label == code).sum()
@@ -161,7 +161,7 @@ def test_diagrams_of_one_class(uneven):
     assert mean == pytest.approx((uneven.labels == code).mean())
     # CW-ECE is the mean over classes of these.
     each = [class_diagram(uneven.labels, uneven.proba, c, notion="class-wise").ece for c in range(40)]
-    assert np.mean(each) == pytest.approx(ece(uneven.labels, uneven, notion="class-wise", n_bins=10))
+    assert np.mean(each) == pytest.approx(ece(uneven.labels, uneven, notion="class-wise"))
     with pytest.raises(InputError, match="class 35 is never predicted"):
         class_diagram(uneven.labels, uneven, 35)
     with pytest.raises(InputError, match='"class-wise" with a score for every class'):

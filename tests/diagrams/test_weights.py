@@ -23,8 +23,8 @@ def same(found, expected, *names):
 
 
 def test_reliability_diagram_and_zoom():
-    found = calib.reliability_diagram(Y, PROBA, sample_weight=WEIGHTS)
-    expected = calib.reliability_diagram(Y_AGAIN, AGAIN)
+    found = calib.reliability_diagram(Y, PROBA, n_bins=10, sample_weight=WEIGHTS)
+    expected = calib.reliability_diagram(Y_AGAIN, AGAIN, n_bins=10)
     same(found, expected, "bin", "mean_confidence", "accuracy", "delta", "top_label", "tl_ece", "share")
     assert found.count.sum() == np.count_nonzero(WEIGHTS)
     top = PROBA.max(axis=1)
@@ -34,8 +34,8 @@ def test_reliability_diagram_and_zoom():
         ends = wilson_interval(found.accuracy[at], rows)
         assert (found.accuracy_lower[at], found.accuracy_upper[at]) == pytest.approx(ends)
     bin_ = int(found.bin[-1])
-    zoom = calib.bin_zoom(Y, PROBA, bin_, sample_weight=WEIGHTS)
-    other = calib.bin_zoom(Y_AGAIN, AGAIN, bin_)
+    zoom = calib.bin_zoom(Y, PROBA, bin_, n_bins=10, sample_weight=WEIGHTS)
+    other = calib.bin_zoom(Y_AGAIN, AGAIN, bin_, n_bins=10)
     order = [zoom.label.tolist().index(label) for label in other.label]
     np.testing.assert_allclose(zoom.class_accuracy[order], other.class_accuracy)
     with pytest.raises(InputError, match="cannot use sample_weight"):

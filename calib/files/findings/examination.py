@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
+from calib.data.defaults import N_BINS
 from calib.data.matrices import row_sums
 from calib.data.predictions import Announcement, Predictions
 from calib.data.validation import as_floats, as_names, check_count
@@ -185,7 +186,7 @@ def examine(
     ids: Any = None,
     calibration: Any = None,
     roles: Roles | None = None,
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     points_per_bin: int = 50,
     limits: Limits | None = None,
     progress: Progress | None = None,
@@ -341,7 +342,7 @@ def _examine(
     calibration: RawPredictions | None,
     progress: Progress | None = None,
     *,
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     points_per_bin: int = 50,
 ) -> Examination:
     """Run every check on data in which earlier findings are already repaired."""

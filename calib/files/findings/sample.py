@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from calib.data.defaults import N_BINS
 from calib.data.matrices import highest
 from calib.files.findings.announced import repeated_by_setting
 from calib.files.findings.codes import Finding, counted, some
@@ -174,7 +175,7 @@ def class_faults(
     *,
     true: np.ndarray | None,
     expected: np.ndarray | None,
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     points_per_bin: int = 50,
 ) -> list[Finding]:
     """Find what `find_class_faults` does, from the rows of each predicted and of each true class.

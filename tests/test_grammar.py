@@ -1,0 +1,63 @@
+"""The grammar of the public functions: what comes first, what is named, and one place for defaults."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from calib.data import defaults
+from tests.public import public_functions
+
+FUNCTIONS = public_functions()
+
+#: Arguments and the names of their defaults.
+DEFAULTS = {"n_bins": "N_BINS", "random_state": "RANDOM_STATE", "level": "LEVEL", "fdr": "FDR"}
+#: Functions whose argument means something else.
+OTHER = {
+    ("ece_sweep", "n_bins"): range(5, 26),
+    ("class_binning", "n_bins"): None,  # bins of the calibrator, by default from points per bin
+    ("multinomial_bound", "n_bins"): 1,
+    ("points_sentence", "n_bins"): 10,  # of a plan, beside no number that calib computes
+    ("problem_floors", "fdr"): None,  # without a false discovery rate, one level for every problem
+}
+
+
+def parameters():
+    for name, function in FUNCTIONS.items():
+        for parameter in inspect.signature(function).parameters.values():
+            yield name, parameter
+
+
+@pytest.mark.parametrize(("argument", "default"), DEFAULTS.items())
+def test_defaults_stand_in_one_place(argument, default):
+    found = {
+        name: parameter.default
+        for name, parameter in parameters()
+        if parameter.name == argument and parameter.default is not inspect.Parameter.empty
+    }
+    expected = {name: OTHER.get((name, argument), getattr(defaults, default)) for name in found}
+    assert found == expected
+
+
+def test_labels_come_before_scores():
+    """As scikit-learn does: metrics take (y_true, scores), what fits takes (proba, y)."""
+    for name, function in FUNCTIONS.items():
+        order = list(inspect.signature(function).parameters)
+        if "y_true" in order:
+            assert order[0] == "y_true", name
+            assert order[1].startswith(("scores", "proba", "predicted", "announced", "rows")), name
+        if "y" in order:
+            assert order[:2] == ["proba", "y"], name
+
+
+def test_options_are_named():
+    named = {*DEFAULTS, "strategy", "norm", "n_resamples", "sample_weight"}
+    by_position = [
+        (name, parameter.name)
+        for name, parameter in parameters()
+        if parameter.name in named
+        and parameter.default is not inspect.Parameter.empty
+        and parameter.kind is not inspect.Parameter.KEYWORD_ONLY
+    ]
+    assert not by_position
