@@ -101,6 +101,10 @@ class Recommendation(Result):
     n_tried: int
     n_samples: int
 
+    def frame(self) -> pd.DataFrame:
+        """Return the table of the candidates."""
+        return self.table
+
     @property
     def tried(self) -> list[str]:
         """Names of the candidates that were tried; `choices=len(tried)` belongs to the file of the chosen."""

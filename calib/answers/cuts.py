@@ -66,6 +66,10 @@ class Cut(Result):
     groups: tuple[str, ...]
     edges: tuple[float, ...] = ()
 
+    def frame(self) -> pd.DataFrame:
+        """Return the group of each row, in a column of the cut's name."""
+        return pd.DataFrame({self.name: np.array(self.groups, dtype=object)[self.code]})
+
 
 def cut_column(
     values: Any, *, name: str = "group", at: int | Sequence[float] | str | None = None, codes: bool = False

@@ -80,6 +80,10 @@ class Summary(Result):
         about = {name: value for name, value in vars(self).items() if name != "values"}
         return about | {key: self.values.get(key) for key, one in MEASURES.items() if one.listed}
 
+    def frame(self) -> pd.DataFrame:
+        """Return one row with every number, by key."""
+        return pd.DataFrame([self.row()])
+
     @property
     def bins(self) -> str:
         """How the scores were binned, and whether rows are weighted, in words."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calib.base.delegates import DELEGATES
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Characters of the text of one field, and fields that are written.
 LONGEST_FIELD, MOST_FIELDS = 70, 20
@@ -23,16 +26,22 @@ class Result:
         parts = [f"{field.name}={_short(getattr(self, field.name))}" for field in shown]
         return f"{type(self).__name__}({', '.join(parts)})"
 
+    def frame(self) -> pd.DataFrame:
+        """Return the numbers and texts as a table: one row, or one for each element of the arrays."""
+        import pandas as pd
+
+        found = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        columns = {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
+        single = {
+            name: value
+            for name, value in found.items()
+            if value is None or isinstance(value, (str, bool, int, float, np.generic))
+        }
+        return pd.DataFrame(single | columns, index=None if columns else [0])
+
     def _repr_html_(self) -> str:
-        """Return the first rows of its table as HTML, all text escaped; the text where it has none."""
-        frame = getattr(self, "frame", None)
-        try:
-            table = None if frame is None else frame()
-        except TypeError:  # a table that asks for the names of classes
-            table = None
-        if table is None:
-            escaped = repr(self).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-            return f"<pre>{escaped}</pre>"
+        """Return the first rows of its table as HTML, all text escaped."""
+        table = self.frame()
         return str(table.to_html(max_rows=ROWS_SHOWN, float_format=lambda value: f"{value:.4g}", escape=True))
 
 

@@ -114,6 +114,13 @@ class BinaryProblems(_Shaped):
     row_weights: np.ndarray | None = None
     row_cluster: np.ndarray | None = None
 
+    def frame(self) -> pd.DataFrame:
+        """Return one row per entry, sorted by problem and score."""
+        problem = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+        return pd.DataFrame(
+            {"problem": problem, "score": self.scores, "outcome": self.outcomes, "row": self.rows}
+        )
+
     @cached_property
     def weights(self) -> np.ndarray | None:
         """Weight of each entry, (m,) float64; None where rows count alike."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import is_dataclass
 
 import numpy as np
 import pytest
 
 import calib
 from calib import diagrams
+from calib.answers import cut_column, guarantee_class_wise
 from calib.base.results import Drawn, Result
 from calib.diagrams.plots import ALONE, TOGETHER
-from calib.stats import NoiseFloor
+from calib.stats import NoiseFloor, calibration_tests
 from tests.figures import accepted
+from tests.public import public_objects
 
 _random = np.random.default_rng(0)
 PROBA = _random.dirichlet(np.ones(3), 400)
@@ -82,3 +85,35 @@ def test_plotly_waits_for_the_first_figure(code):
 def test_results_are_shortened_not_their_arrays():
     assert issubclass(NoiseFloor, Result)
     assert len(results()["floor"].samples) == 1000
+
+
+#: Public dataclasses that are given to functions, or parts of a result whose table lists them.
+NO_RESULTS = {
+    *("BinaryPrediction", "ConfidencePrediction", "MultilabelPrediction", "Predictions", "TopKPrediction"),
+    *("TopLabelPrediction", "CorrectedCalibrator", "Example", "Fallback", "Finding", "Gap", "PerClass"),
+    *("ReportInput", "ValidityCells"),
+}
+
+
+def test_every_public_dataclass_is_a_result_with_a_table():
+    public = {
+        name: each for name, each in public_objects().items() if is_dataclass(each) and isinstance(each, type)
+    }
+    assert {name for name, each in public.items() if not hasattr(each, "frame")} == NO_RESULTS
+
+
+def test_tables_of_numbers():
+    tests = calibration_tests(Y, PROBA)
+    slope = calib.calibration_slope(Y, PROBA).frame()
+    assert slope.loc[0, "slope_lower"] < slope.loc[0, "slope"] < slope.loc[0, "slope_upper"]
+    assert tests[0].frame().to_dict("records") == [vars(tests[0])]
+    problems = calib.reduce_to_binary(Y, PROBA, "top-label")
+    table = problems.frame()
+    assert table.shape == (400, 4)
+    assert (table["outcome"] == (PROBA.argmax(axis=1) == Y)[table["row"]]).all()
+    assert np.array_equal(PROBA.max(axis=1)[table["row"]], table["score"])
+    assert cut_column(["b", "a", "b"], name="site").frame()["site"].tolist() == ["b", "a", "b"]
+    promise = guarantee_class_wise(points_per_bin=[50, 100], n_samples=1000, n_classes=2).frame()
+    assert promise["points_per_bin"].tolist() == [50, 100]
+    assert promise["n_samples"].tolist() == [1000, 1000]
+    assert calib.summarize(Y, PROBA).frame().loc[0, "tl_ece"] == pytest.approx(calib.ece(Y, PROBA))
