@@ -23,7 +23,7 @@ from calib import (
     noise_floor,
     reduce_to_binary,
 )
-from calib.stats.floors import LEVEL
+from calib.stats.floors import SIGNIFICANCE
 from calib.stats.intervals import measure_interval
 
 N_CLASSES = 3
@@ -69,12 +69,12 @@ def rates(
         expected = {"accuracy": confidence.mean(), "top_brier": (confidence * (1.0 - confidence)).mean()}
         top = reduce_to_binary(labels, rows, "confidence")
         found = {
-            "conf_ece": noise_floor(labels, rows, notion="confidence", **options).p_value <= LEVEL,
-            "tl_ece": noise_floor(labels, rows, **options).p_value <= LEVEL,
+            "conf_ece": noise_floor(labels, rows, notion="confidence", **options).p_value <= SIGNIFICANCE,
+            "tl_ece": noise_floor(labels, rows, **options).p_value <= SIGNIFICANCE,
             "direction": bool(len(conclude(labels, rows).frame())),
             "interval": error_interval(labels, rows, notion="confidence").lower > 0.0,
-            "kuiper": calibration_test(None, top, test="kuiper", **options).p_value <= LEVEL,
-            "slope": calibration_slope(None, top).p_value <= LEVEL,
+            "kuiper": calibration_test(None, top, test="kuiper", **options).p_value <= SIGNIFICANCE,
+            "slope": calibration_slope(None, top).p_value <= SIGNIFICANCE,
         }
         for key, truth in expected.items():
             low, high = measure_interval(labels, rows, key)

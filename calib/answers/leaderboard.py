@@ -346,7 +346,7 @@ def entry_of(
     *,
     strategy: Strategy = "uniform",
     seconds: float | None = None,
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     sample_weight: Any = None,
 ) -> Entry:
     """Return the entry of a method that gave these scores of the evaluation rows."""

@@ -16,6 +16,7 @@ from calib.answers.printed import escape_latex, escape_markdown, latex_row, late
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
 from calib.calibrators.catalogue import METHODS, PAPER, for_kind, make_calibrator, methods_of_kind, name_of
+from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import Kind, kind_of
 from calib.data.notions import POOLED_NOTIONS
 from calib.data.predictions import ConfidencePrediction, rows_that_count
@@ -222,11 +223,11 @@ def compare_models(
     models: Mapping[str, Any],
     methods: Iterable[str] | Mapping[str, Any] = PAPER,
     *,
-    n_bins: int = 15,
+    n_bins: int = N_BINS,
     calibration: float = 0.5,
-    level: float = 0.95,
-    n_resamples: int = 1000,
-    random_state: int | None = 0,
+    level: float = LEVEL,
+    n_resamples: int = N_RESAMPLES,
+    random_state: int | None = RANDOM_STATE,
     progress: Callable[[float, str], object] | None = None,
 ) -> ModelComparison:
     """Compare models on the same rows, each before and after calibration (the paper's Tables 2 to 5).

@@ -265,7 +265,7 @@ class Announcement:
         return self.take(chosen[0]), self.take(chosen[1])
 
     def split_rows(
-        self, calibration: float = 0.5, random_state: int | np.random.Generator | None = 0
+        self, calibration: float = 0.5, random_state: int | np.random.Generator | None = RANDOM_STATE
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows that `split` takes for calibration and for evaluation, ascending int64 indices."""
         labels = check_labelled(self.labels, "split")

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
+from calib.data.defaults import RANDOM_STATE
 from calib.data.equal_rows import ID
 from calib.data.kinds import kind_of
 from calib.data.predictions import in_common_classes
@@ -53,7 +54,7 @@ def on_common_rows(models: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def split_together(
-    models: Mapping[str, Any], calibration: float = 0.5, random_state: int | None = 0
+    models: Mapping[str, Any], calibration: float = 0.5, random_state: int | None = RANDOM_STATE
 ) -> dict[str, tuple[Any, Any]]:
     """Split rows from `on_common_rows` into calibration and evaluation rows, the same for every model.
 

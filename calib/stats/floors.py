@@ -102,7 +102,7 @@ class NoiseFloor(Drawn):
 
     @property
     def verdict(self) -> str:
-        """`ABOVE_NOISE` if p is at most `SIGNIFICANCE`, else `WITHIN_NOISE`; or "too few clusters to tell"."""
+        """`ABOVE_NOISE` if p is at most `SIGNIFICANCE`, `WITHIN_NOISE`, or "too few clusters to tell"."""
         if self.n_clusters is not None and self.n_clusters < MIN_CLUSTERS:
             return f"too few clusters to tell ({self.n_clusters}; about {MIN_CLUSTERS} are needed)"
         return ABOVE_NOISE if self.p_value <= SIGNIFICANCE else WITHIN_NOISE
