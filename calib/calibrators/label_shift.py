@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
+from scipy.stats import norm
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,6 +19,9 @@ from calib.data.validation import as_class_scores, as_labels, as_names, check_ch
 
 #: EM ends when no share changes by more than this, or after so many rounds.
 CLOSE, ROUNDS = 1e-10, 2_000
+
+#: All intervals of the shares hold but with this probability.
+ALPHA = 0.05
 
 #: Rows may be off from a sum of 1 by so much.
 SUM_TOLERANCE = 1e-3
@@ -34,9 +38,13 @@ class LabelShift(Result):
     source, target : (L,) float64 arrays
         Shares of the classes among the calibration rows, and their estimate for the new rows.
     weights : (L,) float64 array
-        target / source; 1 for a class of which the calibration rows say nothing.
+        Share by source; 1 if there is no shift, and for a class of which the calibration rows say nothing.
+        The share is the middle of its interval within [0, 1]: the estimate, unless the interval was cut, as
+        for a class that no row shows.
     n_target : int
         New rows that the estimate is from.
+    lower, upper : (L,) float64 arrays
+        Ends of 95 % intervals that hold for the shares of all classes at once (normal, Bonferroni).
     """
 
     method: str
@@ -44,11 +52,31 @@ class LabelShift(Result):
     target: np.ndarray
     weights: np.ndarray
     n_target: int
+    lower: np.ndarray
+    upper: np.ndarray
+
+    @property
+    def is_shift(self) -> bool:
+        """Whether a class's interval leaves out its calibration share; if none does, nothing is corrected."""
+        return bool(((self.source < self.lower) | (self.source > self.upper)).any())
+
+    @property
+    def sentence(self) -> str:
+        """Say what the intervals show."""
+        if not self.is_shift:
+            return (
+                f"The {self.n_target:,} rows do not show that shares differ from the calibration rows': "
+                "nothing is corrected."
+            )
+        off = np.flatnonzero((self.source < self.lower) | (self.source > self.upper))
+        count = f"{len(off):,} of {len(self.source):,} classes have"
+        return f"{count} other shares than in the calibration rows (95 % intervals of all classes at once)."
 
     def correct(self, proba: Any) -> np.ndarray:
         """Return the probabilities times the weights, each row divided by its sum, (n, L) float64.
 
-        A row that has weight 0 wherever it has probability stays as it is.
+        If the intervals show no shift, probabilities stay as they are: an estimate from few rows does more
+        harm than good. A row that has weight 0 wherever it has probability stays as it is, too.
 
         Raises
         ------
@@ -64,6 +92,7 @@ class LabelShift(Result):
         """Return one row per class: its name, both shares, and the weight."""
         names = as_names(class_names, len(self.weights))
         shares = {"share in calibration": self.source, "estimated share": self.target}
+        shares |= {"lower": self.lower, "upper": self.upper}
         return pd.DataFrame({"class": names, **shares, "weight": self.weights})
 
 
@@ -120,9 +149,9 @@ class LabelShiftCorrection(BaseEstimator):
     --------
     Half of the calibration rows are of class 0, but four in five of the new rows look like it:
 
-    >>> calibration = np.array([[0.8, 0.2], [0.2, 0.8]]).repeat(5, axis=0)
-    >>> labels = [0, 0, 0, 0, 1, 0, 1, 1, 1, 1]
-    >>> new = np.array([[0.8, 0.2], [0.2, 0.8]]).repeat([68, 32], axis=0)
+    >>> calibration = np.array([[0.8, 0.2], [0.2, 0.8]]).repeat(500, axis=0)
+    >>> labels = np.repeat([0, 1, 0, 1], [400, 100, 100, 400])
+    >>> new = np.array([[0.8, 0.2], [0.2, 0.8]]).repeat([680, 320], axis=0)
     >>> shift = LabelShiftCorrection().fit(calibration, labels).adapt(new)
     >>> shift.target.round(3).tolist(), shift.correct([[0.5, 0.5]]).round(3).tolist()
     ([0.8, 0.2], [[0.8, 0.2]])
@@ -150,7 +179,7 @@ class LabelShiftCorrection(BaseEstimator):
         matrix = _distributions(proba)
         codes = as_labels(y, *matrix.shape)
         n_samples, n_classes = matrix.shape
-        self.n_classes_ = n_classes
+        self.n_classes_, self.n_samples_ = n_classes, n_samples
         self.shares_ = np.bincount(codes, minlength=n_classes) / n_samples
         self.mean_proba_ = matrix.mean(axis=0)
         pairs = np.bincount(highest(matrix)[0] * n_classes + codes, minlength=n_classes**2)
@@ -176,10 +205,28 @@ class LabelShiftCorrection(BaseEstimator):
         matrix = check_columns(_distributions(proba), self.n_classes_)
         if self.method == "em":
             source, weights = self.mean_proba_, _em_weights(matrix, self.mean_proba_)
+            variance = _em_variance(matrix, source, weights)
         else:
             source, weights = self.shares_, self._bbse_weights(matrix)
-        target = weights * source
-        return LabelShift(self.method, source, target / target.sum(), weights, len(matrix))
+            variance = self._bbse_variance(matrix)
+        target = weights * source / (weights @ source)
+        # Calibration rows are a sample, too: their shares move as those of the new rows do.
+        scale = 1.0 / len(matrix) + 1.0 / self.n_samples_
+        reach = float(norm.isf(ALPHA / 2.0 / len(source))) * np.sqrt(variance * scale)
+        ends = np.clip([target - reach, target + reach], 0.0, 1.0)
+        shift = LabelShift(self.method, source, target, np.ones(len(source)), len(matrix), *ends)
+        if not shift.is_shift:
+            return shift
+        shares = ends.mean(axis=0) / ends.mean(axis=0).sum()
+        weights = np.divide(shares, source, out=np.ones(len(source)), where=source > 0.0)
+        return replace(shift, weights=weights)
+
+    def _bbse_variance(self, matrix: np.ndarray) -> np.ndarray:
+        """Variance of the shares for one row: the predicted classes', through the inverse confusion."""
+        predicted = np.bincount(highest(matrix)[0], minlength=self.n_classes_) / len(matrix)
+        inverse = np.linalg.pinv(self.confusion_) * self.shares_[:, None]
+        moved = inverse @ predicted
+        return np.maximum(np.square(inverse) @ predicted - moved**2, 0.0)
 
     def _bbse_weights(self, matrix: np.ndarray) -> np.ndarray:
         seen = self.shares_ > 0.0
@@ -231,6 +278,17 @@ def _em_weights(proba: np.ndarray, source: np.ndarray) -> np.ndarray:
         jumped, there = step(far / (far @ source))
         weights = jumped if there >= likelihood else second
     return weights
+
+
+def _em_variance(proba: np.ndarray, source: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Variance of the shares for one row: the inverse Fisher information, for shares that sum to 1."""
+    present = source > 0.0
+    ratios = proba[:, present] / source[present] / (proba @ weights)[:, None]
+    inverse = np.linalg.pinv(ratios.T @ ratios / len(proba), hermitian=True)
+    along = inverse.sum(axis=1)
+    variance = np.zeros(len(source))
+    variance[present] = np.maximum(np.diag(inverse) - along**2 / max(float(along.sum()), 1e-300), 0.0)
+    return variance
 
 
 def _distributions(proba: Any) -> np.ndarray:

@@ -219,7 +219,8 @@ def apply(options: Namespace) -> Outcome:
                 f"{row['class']} {row['share in calibration']:.1%} and {row['estimated share']:.1%}"
                 for row in shares
             )
-            + ". This assumes that only the shares differ and rows of each class look alike."
+            + f". {calibrator.shift.sentence} This assumes that only the shares differ and rows of each "
+            "class look alike."
         )
     frame = applied_frame(calibrator, rows)
     target = options.output

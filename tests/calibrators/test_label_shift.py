@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import softmax
 from sklearn.exceptions import NotFittedError
 
 from benchmarks.label_shift import compare
@@ -94,9 +95,9 @@ def test_bbse_is_the_literal_solution():
 
 def test_correction_by_hand():
     # Weights 1/2 and 2: (0.8, 0.2) becomes (0.4, 0.4), that is one half each.
-    calibration = np.array([[0.8, 0.2]] * 5 + [[0.2, 0.8]] * 5)
-    fitted = LabelShiftCorrection().fit(calibration, [0, 0, 0, 0, 1, 0, 1, 1, 1, 1])
-    shift = fitted.adapt(np.array([[0.8, 0.2]] * 32 + [[0.2, 0.8]] * 68))
+    calibration = np.array([[0.8, 0.2]] * 500 + [[0.2, 0.8]] * 500)
+    fitted = LabelShiftCorrection().fit(calibration, np.repeat([0, 1, 0, 1], [400, 100, 100, 400]))
+    shift = fitted.adapt(np.array([[0.8, 0.2]] * 320 + [[0.2, 0.8]] * 680))
     # EM: 0.32 = 0.8 pi + 0.2 (1 - pi) gives pi = 0.2: weights 0.4 and 1.6.
     np.testing.assert_allclose(shift.weights, [0.4, 1.6], atol=1e-6)
     np.testing.assert_allclose(shift.correct([[0.8, 0.2], [1.0, 0.0]]), [[0.5, 0.5], [1.0, 0.0]], atol=1e-6)
@@ -145,3 +146,39 @@ def test_simulation_under_label_shift_and_when_the_assumption_fails():
     assert max(helped["shares off by, em"], helped["shares off by, bbse"]) < 0.06
     assert harmed["CW-ECE, none"] < 0.03
     assert min(harmed["CW-ECE, em"], harmed["CW-ECE, bbse"]) > 0.1
+
+
+def drawn(generator, n_samples, shares, prior=(0.5, 0.3, 0.2)):
+    """Three Gaussian classes with other shares, and what a calibrated model of the prior says of them."""
+    labels = generator.choice(3, p=shares, size=n_samples)
+    place = 1.2 * np.eye(3)[labels] + generator.normal(size=(n_samples, 3))
+    return softmax(1.2 * place + np.log(prior), axis=1), labels
+
+
+@pytest.mark.parametrize("method", ["em", "bbse"])
+def test_few_rows_without_a_shift_change_nothing(method):
+    """The intervals of all shares hold at once in 95 % of cases; many rows show a shift."""
+    prior, moved = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
+    said, held = [], []
+    for seed in range(100):
+        generator = np.random.default_rng(seed)
+        fitted = LabelShiftCorrection(method=method).fit(*drawn(generator, 2_000, prior))
+        same = fitted.adapt(drawn(generator, 100, prior)[0])
+        said.append(same.is_shift)
+        held.append(((same.lower <= prior) & (prior <= same.upper)).all())
+        new = drawn(generator, 5, prior)[0]
+        assert same.is_shift or np.allclose(same.correct(new), new, atol=1e-12)
+    assert np.mean(said) <= 0.12  # 5 % nominal, 100 cases
+    assert np.mean(held) >= 0.88
+    many = fitted.adapt(drawn(generator, 1_000, moved)[0])
+    assert many.is_shift
+    assert np.abs(many.target - moved).max() < 0.1
+
+
+def test_a_class_that_no_row_shows_keeps_a_share():
+    generator = np.random.default_rng(0)
+    fitted = LabelShiftCorrection().fit(*drawn(generator, 2_000, [0.5, 0.3, 0.2]))
+    shift = fitted.adapt(drawn(generator, 60, [1.0, 0.0, 0.0])[0])
+    assert shift.is_shift
+    assert (shift.weights > 0.0).all()
+    assert (shift.upper > 0.0).all()

@@ -41,7 +41,7 @@ def corrected(calibrator: Any, predictions: Predictions, calibration: Prediction
     except InputError as error:
         st.info(f"No correction: {escaped(error)}")
         return calibrator
-    st.markdown(f"Class shares estimated from {shift.n_target:,} rows. {ASSUMES}")
+    st.markdown(f"Class shares estimated from {shift.n_target:,} rows. {shift.sentence} {ASSUMES}")
     table = shift.frame(predictions.class_names)
     st.dataframe(table.style.format(precision=3), hide_index=True)
     download(table, "class-shares", key="class-shares-csv")
