@@ -53,8 +53,8 @@ from calib.evidence.sampling import Draw, Sampler, correlation_factor, draw_rows
 from calib.evidence.sums import Sums
 
 #: Claims (rows times claims about each) up to which outcomes are drawn row by row: a thousand redraws then
-#: take less than a tenth of a second.
-MAX_ROW_CLAIMS = 5_000
+#: take a hundredth of a second.
+MAX_ROW_CLAIMS = 1_000
 
 #: Cells up to which sums are drawn with their correlations, and claims from which these are estimated. With
 #: more cells there are many classes, and the spread of an error without them is 3 to 6 % too large.
