@@ -957,6 +957,8 @@ def with_codes(values: Any, scores: Any) -> tuple[Any, Any]:
 
 def names_given(scores: Any) -> tuple[str, ...] | None:
     """Return the names of the classes of predictions or of a frame's columns; None if they are not named."""
+    if isinstance(scores, np.ndarray):
+        return None
     if not isinstance(scores, Announcement):
         return bare_names(column_names(scores))
     return None if scores.kind == "confidence" else bare_names(scores.class_names)
