@@ -28,7 +28,7 @@ from calib.evidence.binning import BinStatistics
 from calib.stats.intervals import outcome_limits
 
 #: Orange-red is overconfident, blue underconfident; the grey between is seen on light and dark pages.
-GAP_COLOURS = [[0.0, OKABE_ITO["vermillion"]], [0.5, "#B9BEC4"], [1.0, OKABE_ITO["blue"]]]
+GAP_COLOURS = [(0.0, OKABE_ITO["vermillion"]), (0.5, "#B9BEC4"), (1.0, OKABE_ITO["blue"])]
 
 #: Pixels of a row.
 ROW = 26
@@ -149,6 +149,17 @@ def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:
     return ClassHeat(chosen, contribution[chosen], edges, count, says, right, lower, upper, beyond)
 
 
+def gap_colours(gap: np.ndarray, limit: float) -> list[str]:
+    """Return the colour of each gap on the scale from -limit to limit; plotly.js warns of numbers in bars."""
+    stops = [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for _, colour in GAP_COLOURS]
+    share = np.clip((gap / limit + 1.0) / 2.0, 0.0, 1.0)
+    red, green, blue = (
+        np.rint(np.interp(share, [place for place, _ in GAP_COLOURS], one)).astype(int)
+        for one in zip(*stops, strict=True)
+    )
+    return [f"rgb({r},{g},{b})" for r, g, b in zip(red, green, blue, strict=True)]
+
+
 def draw_heat(
     diagram: ClassHeat,
     class_names: Sequence[str],
@@ -179,8 +190,7 @@ def draw_heat(
         base=row - height / 2,
         width=0.94 * np.diff(middles)[0] if len(middles) > 1 else 0.94,
         marker={
-            "color": diagram.gap[row, bin_],
-            "coloraxis": "coloraxis",
+            "color": gap_colours(diagram.gap[row, bin_], limit),
             "line": {"width": np.where(beyond, 2.5, 0), "color": OUTLINE},
         },
         hoverinfo="skip",
@@ -233,6 +243,14 @@ def draw_heat(
         ),
         showlegend=False,
     )
+    data += scatter(  # nothing but what the scale of colours belongs to
+        x=[None],
+        y=[None],
+        mode="markers",
+        marker={"color": [0], "coloraxis": "coloraxis"},
+        hoverinfo="skip",
+        showlegend=False,
+    )
     pixels = TOOLS_HEIGHT + 60 + SCALE_HEIGHT + ROW * max(n_rows, 3)
     if columns:
         short = [shorten(name, 12) for name in columns]
@@ -249,7 +267,7 @@ def draw_heat(
         lowest = diagram.edges[bin_.min()] if len(bin_) else 0.0
         xaxis = {"title": {"text": "Confidence"}, "range": [lowest, 1], "tickformat": ".0%"}
     coloraxis = {
-        "colorscale": GAP_COLOURS,
+        "colorscale": [list(stop) for stop in GAP_COLOURS],
         "cmin": -limit,
         "cmax": limit,
         "colorbar": {

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from plotly.colors import hex_to_rgb, sample_colorscale
 from scipy.stats import binomtest
 
 from calib import (
@@ -188,9 +189,15 @@ def test_heat_shows_every_cell_once_and_answers_clicks(rows):
     heat = class_heat(bin_statistics(reduce_to_binary(rows.labels, rows, "top-label"), n_bins=10))
     names = ["<b>%{x}</b>", *rows.class_names[1:]]
     figure = accepted(diagrams.draw_heat(heat, names))
-    cells, squares = figure.data
+    cells, squares, scale = figure.data
     row, bin_ = np.nonzero(heat.count)
-    np.testing.assert_allclose(cells.marker.color, heat.gap[row, bin_])
+    share = np.clip((heat.gap[row, bin_] / heat.limit + 1) / 2, 0, 1)
+    stops = figure.layout.coloraxis.colorscale
+    scale_of_colours = [[place, f"rgb{hex_to_rgb(colour)}"] for place, colour in stops]
+    expected = sample_colorscale(scale_of_colours, share.tolist())
+    both = (cells.marker.color, expected)
+    channels = np.array([[colour[4:-1].split(",") for colour in colours] for colours in both])
+    np.testing.assert_allclose(*channels.astype(float), atol=1)
     np.testing.assert_allclose(np.asarray(cells.base) + cells.y / 2, row)
     count = heat.count[row, bin_]
     tall = np.asarray(cells.y)[np.argsort(count)]
@@ -208,7 +215,7 @@ def test_heat_shows_every_cell_once_and_answers_clicks(rows):
     assert beyond[surely].all()
     assert not beyond[np.array(test) > 0.05 / (heat.count >= 20).sum()].any()
     assert figure.layout.coloraxis.cmax == -figure.layout.coloraxis.cmin == heat.limit
-    assert cells.marker.coloraxis == "coloraxis"
+    assert scale.marker.coloraxis == "coloraxis"
     assert accepted(diagrams.draw_heat(heat, names, limit=0.7)).layout.coloraxis.cmax == 0.7
     assert len(squares.x) == np.count_nonzero(heat.count)
     assert squares.selectedpoints == ()
