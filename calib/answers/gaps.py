@@ -139,10 +139,11 @@ def slice_gaps(
 
     Examples
     --------
+    >>> from calib.data.predictions import TopLabelPrediction
     >>> top = TopLabelPrediction(np.zeros(800, int), np.full(800, 0.8))
     >>> y = np.concatenate([np.repeat([0, 1], [320, 80]), np.repeat([0, 1], [200, 200])])
     >>> gaps = slice_gaps(y, top, np.repeat(["north", "south"], 400), only=["south"])
-    >>> gaps.direction, gaps.verdict, gaps.bias.round(2).tolist(), gaps.bias_of_rest.round(2).tolist()
+    >>> gaps.direction, gaps.verdict, gaps.bias.round(2).tolist(), np.abs(gaps.bias_of_rest).round(2).tolist()
     (['more overconfident'], ['higher'], [-0.3], [0.0])
     """
     check_choice(notion, TOP_NOTIONS, "notion")

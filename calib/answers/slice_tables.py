@@ -153,6 +153,7 @@ def slices(
 
     Examples
     --------
+    >>> from calib.data.predictions import TopLabelPrediction
     >>> top = TopLabelPrediction(np.zeros(400, int), np.full(400, 0.8))
     >>> y = np.concatenate([np.repeat([0, 1], [160, 40]), np.repeat([0, 1], [100, 100])])
     >>> table = slices(y, top, np.repeat(["north", "south"], 200), random_state=0)

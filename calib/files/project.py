@@ -115,6 +115,7 @@ class Project:
     Examples
     --------
     >>> import io
+    >>> from calib.data.predictions import Predictions
     >>> rows = Predictions([[0.7, 0.3], [0.2, 0.8]], labels=[0, 1])
     >>> file = io.BytesIO()
     >>> Project("two rows", rows, notes="to be continued").save(file)

@@ -69,6 +69,7 @@ def ece(
     --------
     Example 1 of the paper: both patients hear 0.6; class 0 is right 20 %, class 1 100 % of the time.
 
+    >>> from calib.data.predictions import TopLabelPrediction
     >>> top = TopLabelPrediction(np.repeat([0, 1], 5), np.full(10, 0.6))
     >>> y = np.array([0, 2, 2, 2, 2, 1, 1, 1, 1, 1])
     >>> round(ece(y, top, notion="confidence"), 12), round(ece(y, top), 12)

@@ -46,8 +46,8 @@ def refused(visitor, address, content=b"a,b\n1,2\n"):
 
 def test_a_file_must_fit_into_what_a_session_may_hold(visit):
     visitor = visit()
-    assert refused(visitor, visitor.address().upload_url, bytes(7_000_000)) == (204, "")
-    status, words = refused(visitor, visitor.address().upload_url, bytes(4_000_000))
+    assert refused(visitor, visitor.address().upload_url, bytes(9_900_000)) == (204, "")
+    status, words = refused(visitor, visitor.address().upload_url, bytes(200_000))
     assert status == 413
     assert "CALIB_SESSION_MB" in words
 

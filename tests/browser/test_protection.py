@@ -63,15 +63,18 @@ def test_a_foreign_origin_is_refused_and_nobody_is_asked(app_url):
 
 def test_uploads_over_the_limit_or_cut_off_end_alone(open_page, app_url, tmp_path):
     """One is refused by its stated size, one stops in the middle; session and server go on."""
-    page = open_page("data?example=two-patients")
-    page.get_by_role("tab", name="Upload your own").click()
     (tmp_path / "rows.csv").write_text("a,b,label\n" + "0.25,0.75,b\n0.75,0.25,a\n" * 20, encoding="utf-8")
-    with page.expect_request(lambda request: request.method == "PUT") as sent:
-        upload_file(page, "Predictions (with labels", tmp_path / "rows.csv")
-    address, headers = urlsplit(sent.value.url), sent.value.all_headers()
-    lines = [f"PUT {address.path} HTTP/1.1", f"Host: {address.netloc}", f"Cookie: {headers['cookie']}"]
-    lines += [f"X-Xsrftoken: {headers['x-xsrftoken']}", "Content-Type: multipart/form-data; boundary=x"]
     for size, answer_begins in ((600 << 20, b"HTTP/1.1 413"), (1_000, b"")):
+        page = open_page("data?example=two-patients")
+        page.get_by_role("tab", name="Upload your own").click()
+        # The browser's own upload is answered here, so that its address is still good.
+        page.route("**/upload_file/**", lambda route: route.fulfill(status=204))
+        with page.expect_request(lambda request: request.method == "PUT") as sent:
+            upload_file(page, "Predictions (with labels", tmp_path / "rows.csv")
+        address, headers = urlsplit(sent.value.url), sent.value.all_headers()
+        page.unroute("**/upload_file/**")
+        lines = [f"PUT {address.path} HTTP/1.1", f"Host: {address.netloc}", f"Cookie: {headers['cookie']}"]
+        lines += [f"X-Xsrftoken: {headers['x-xsrftoken']}", "Content-Type: multipart/form-data; boundary=x"]
         with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
             request = "\r\n".join(
                 [*lines, f"Content-Length: {size}", "", "--x\r\nContent-Disposition: form-data"]
@@ -79,6 +82,9 @@ def test_uploads_over_the_limit_or_cut_off_end_alone(open_page, app_url, tmp_pat
             connection.sendall(request.encode())
             connection.shutdown(socket.SHUT_WR)
             assert connection.recv(1_000).startswith(answer_begins)
+    page = open_page("data?example=two-patients")
+    page.get_by_role("tab", name="Upload your own").click()
+    upload_file(page, "Predictions (with labels", tmp_path / "rows.csv")
     log = SERVER_LOG.read_text(encoding="utf-8")
     assert f"upload refused status=413 bytes={600 << 20} seconds=" in log
     assert answer(app_url, "/_stcore/health", {}).status == 200

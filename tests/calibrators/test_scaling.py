@@ -389,7 +389,9 @@ def test_absent_classes_keep_their_columns(scaling, present):
     assert predicted.shape == proba.shape
     assert np.isfinite(predicted).all()
     np.testing.assert_allclose(predicted.sum(axis=1), 1.0, rtol=1e-12)
-    assert all(np.isfinite(value).all() for name, value in vars(scaling).items() if name.endswith("_"))
+    fitted = {name: value for name, value in vars(scaling).items() if name.endswith("_")}
+    assert fitted.pop("class_names_") is None
+    assert all(np.isfinite(value).all() for value in fitted.values())
     if isinstance(scaling, AFFINE_TYPES) and scaling.ridge_ is None:
         absent = [code for code in range(4) if code not in present]
         assert predicted[:, absent].max() < 1e-3

@@ -864,7 +864,8 @@ def _two_valued_labels(found: Found, score: str) -> list[str]:
     flags = flags or [name for name in free if columns[name].dtype == object and yes_or_no(columns[name])]
     if flags:
         return flags
-    two = [name for name in free if columns.is_two_valued(name)]
+    n_rows = len(columns[score])
+    two = [name for name in free if columns.is_two_valued(name) and len(columns[name]) == n_rows]
     return [n for n in two if abs(columns.separation(score, n, min(columns.words(n)))[1]) >= SEPARATES]
 
 

@@ -241,7 +241,9 @@ def is_flag(values: np.ndarray) -> bool:
     """Whether a column holds zeros and ones only, or True and False."""
     if values.dtype == object:
         return {str(v)[:6].lower() for v in values[:100]} <= {"true", "false"}
-    return values.dtype.kind in "iuf" and all(np.isin(rows, (0, 1)).all() for rows in (values[:1000], values))
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        flags = (np.isin(rows, (0, 1)).all() for rows in (values[:1000], values))
+        return values.dtype.kind in "iuf" and all(flags)
 
 
 def is_row_number(values: np.ndarray) -> bool:

@@ -69,6 +69,7 @@ CALLS = {
     "monotone_ece": ((None, TOP), {}),
     "validity_curve": ((None, TOP), {"n_resamples": 20, "random_state": 0}),
     "vector_losses": ((LABELS, ROWS, ROWS), {}),
+    "watch_rows": ((LABELS, ROWS, np.arange(400)), {"notion": "confidence"}),
     "write_table": ((pd.DataFrame({"p": RNG.random(1_200), "of": ["cat", "=x", None] * 400}),), {}),
     "write_report": ((ReportInput(EVALUATION, {"TL-HB": FITTED}, CALIBRATION, n_resamples=50),), {}),
 }
