@@ -1,4 +1,4 @@
-"""Time the calib of the work tree beside that of another commit, and print the ratio of each row.
+"""Time calib in the work tree and at another commit, and print the ratio of each row.
 
 ``python -m benchmarks.speed [ROW ...] [--against COMMIT] [--sizes small middle] [--minutes 5]``, or ``make
 speed``. A process with each tree measures each row and size by turns, with the same Python and packages;

@@ -48,7 +48,7 @@ def fastest(calls: Calls, budget: float, turns: int = 7) -> tuple[dict[str, floa
     """
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     values, taken, spent = {}, 0.0, 0.0
-    with suppress(OSError):  # the peak is that of the call, where Linux can forget the former one
+    with suppress(OSError):  # Linux can forget the former peak; elsewhere it stays
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     for _ in range(turns):
         for name, call in calls.items():

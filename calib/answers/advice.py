@@ -230,7 +230,7 @@ def recommend(
     sample_weight : (n,) array_like of float, optional
         Weights of the rows, as for `calib.ece`. Candidates that cannot use them are left out.
     cluster : (n,) array_like, optional
-        Ids of what rows belong together, as for `calib.Predictions`: by default those of `proba`, else
+        Ids of what rows belong together, as for `calib.Predictions`: by default the ids of `proba`, else
         exact copies of rows. They are in one fold.
     max_rows : int, optional
         Try the candidates on about so many rows, a stratified sample, where there are more.

@@ -15,7 +15,14 @@ from calib.base.parallel import map_threads, one_blas_thread
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.notions import TOP_NOTIONS, Notion
-from calib.data.predictions import Announcement, ConfidencePrediction, Predictions, score_matrix, weights_of
+from calib.data.predictions import (
+    Announcement,
+    ConfidencePrediction,
+    Predictions,
+    clusters_of,
+    score_matrix,
+    weights_of,
+)
 from calib.data.validation import as_labels, check_choice, check_count, check_level, n_axes
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.rows import Rows, as_problems
@@ -226,6 +233,11 @@ def calibration_test(
     if test == "skce":
         if weights_of(scores, sample_weight) is not None:
             raise InputError('test="skce" cannot use sample_weight; "kuiper", "ks" and "spiegelhalter" can')
+        if clusters_of(scores) is not None:
+            raise InputError(
+                'test="skce" is about independent rows, and these belong together in clusters; '
+                '"kuiper", "ks" and "spiegelhalter" allow for that'
+            )
         redraws = 199 if n_resamples is None else n_resamples
         return _kernel_test(y_true, scores, redraws, random_state)
     problems = _top_problems(y_true, scores, notion, sample_weight)
@@ -540,8 +552,9 @@ def _newton(design: np.ndarray, offset: np.ndarray, outcomes: np.ndarray, weight
 
 
 def _has_pairs(y_true: Any, scores: Any, sample_weight: Any) -> bool:
-    """Whether "skce" applies."""
-    return np.size(y_true) > 1 and weights_of(scores, sample_weight) is None and _whole_vectors(scores)
+    """Whether "skce" applies: its pairs of rows count alike, and are independent."""
+    apart = weights_of(scores, sample_weight) is None and clusters_of(scores) is None
+    return np.size(y_true) > 1 and apart and _whole_vectors(scores)
 
 
 def _whole_vectors(scores: Any) -> bool:

@@ -8,9 +8,18 @@ from scipy import stats
 
 from benchmarks.cluster_coverage import perfect, rates
 from benchmarks.simulation import means
-from calib import InputError, Predictions, TopLabelPrediction, effective_sample, noise_floor, slices
+from calib import (
+    InputError,
+    Predictions,
+    TopLabelPrediction,
+    calibration_test,
+    effective_sample,
+    noise_floor,
+    slices,
+)
 from calib.evidence.clusters import Dependence, latent_correlation
 from calib.evidence.rows import Rows
+from calib.stats import calibration_tests
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.7])
@@ -90,6 +99,14 @@ def test_rates_of_perfect_models_stay_at_their_levels(setting):
     found = means(rates("", *setting, n_resamples=99), 60)
     for name, rate in found.items():
         assert rate <= 0.05 + 3 * 0.028, (name, rate)
+
+
+def test_pairs_of_rows_that_belong_together_are_not_compared():
+    proba, labels, cluster = perfect(np.random.default_rng(6), 30, 10, 0.3)
+    rows = Predictions(proba, labels, cluster=cluster)
+    assert [one.test for one in calibration_tests(labels, rows)] == ["kuiper", "ks", "spiegelhalter"]
+    with pytest.raises(InputError, match="independent rows"):
+        calibration_test(labels, rows, test="skce")
 
 
 def test_slices_of_sites_find_nothing_in_perfect_models():
