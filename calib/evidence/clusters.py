@@ -7,7 +7,7 @@ two terms of the Hermite expansion of the bivariate normal distribution,
 
     sum e e' = r sum f f' + r^2 / 2 sum (z f) (z' f')
 
-over the pairs of rows of a cluster, with residuals e = outcome - score and f = phi(z).
+over the pairs of rows of a cluster, with residuals e = outcome - chance and f = phi(z).
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr, ndtri
+
+from calib.evidence.likeness import Residuals, sum_of_pairs
 
 #: Clusters below which the data cannot tell how far their rows depend on each other.
 MIN_CLUSTERS = 10
@@ -130,7 +132,9 @@ class Dependence:
         return np.asarray(own + r * products(f) + r * r / 2.0 * products(z * f))
 
 
-def latent_correlation(score: np.ndarray, outcome: np.ndarray, cluster: np.ndarray) -> float:
+def latent_correlation(
+    score: np.ndarray, outcome: np.ndarray, cluster: np.ndarray, predicted: np.ndarray | None = None
+) -> float:
     """Estimate r of `Dependence`, in [0, `MAX_CORRELATION`].
 
     Parameters
@@ -139,16 +143,20 @@ def latent_correlation(score: np.ndarray, outcome: np.ndarray, cluster: np.ndarr
         Score of the one claim about each row, and whether it came true.
     cluster : (n,) int64 array
         Number of the cluster of each row.
+    predicted : (n,) int64 array, optional
+        Predicted class of each row.
+
+    Notes
+    -----
+    Chances are the shares of `Residuals`, so that scores which are off make no rows alike. Residuals lose
+    what a cluster adds to these shares: f shrinks by the root of 1 less the share of the cluster in its
+    stratum.
     """
-    chance = np.clip(score.astype(np.float64), CLIP, 1.0 - CLIP)
-    z = ndtri(chance)
-    f = np.exp(-z * z / 2.0) / np.sqrt(2.0 * np.pi)
-
-    def pairs(values: np.ndarray) -> float:
-        sums = np.bincount(cluster, values)
-        return float(sums @ sums - values @ values) / 2.0
-
-    seen, linear, bent = pairs(outcome - chance), pairs(f), pairs(z * f)
+    residuals = Residuals.of(score, outcome, predicted)
+    z = ndtri(np.clip(residuals.chance, CLIP, 1.0 - CLIP))
+    f = np.exp(-z * z / 2.0) / np.sqrt(2.0 * np.pi) * np.sqrt(1.0 - residuals.share_of_stratum(cluster))
+    seen = residuals.products(cluster)
+    linear, bent = sum_of_pairs(f, cluster), sum_of_pairs(z * f, cluster)
     if seen <= 0.0 or linear <= 0.0:
         return 0.0
     if bent <= 0.0:

@@ -152,17 +152,17 @@ class Rows:
         """How the outcomes of the rows depend on each other; None if they do not."""
         if self.cluster is None:
             return None
-        score, outcome = self._first_claims()
-        return Dependence(self.cluster, latent_correlation(score, outcome, self.cluster))
+        score, outcome, problem = self._first_claims()
+        return Dependence(self.cluster, latent_correlation(score, outcome, self.cluster, problem))
 
-    def _first_claims(self) -> tuple[np.ndarray, np.ndarray]:
-        """Score and outcome of the most likely claim about each row, both (n,)."""
+    def _first_claims(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Score, outcome and problem of the most likely claim about each row, all (n,)."""
         problems = self.problems()
+        last = np.zeros(problems.n_samples, dtype=np.int64)
         order = np.argsort(problems.scores, kind="stable")
-        score, outcome = np.zeros(problems.n_samples), np.zeros(problems.n_samples)
-        score[problems.rows[order]] = problems.scores[order]
-        outcome[problems.rows[order]] = problems.outcomes[order]
-        return score, outcome
+        last[problems.rows[order]] = order
+        problem = np.searchsorted(problems.offsets, last, side="right") - 1
+        return problems.scores[last], problems.outcomes[last], problem
 
     @property
     def effective_samples(self) -> float:

@@ -23,10 +23,12 @@ from calib.stats import calibration_tests
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.7])
-def test_correlation_of_many_clusters_is_found(correlation):
-    """2,000 clusters of 5: the standard error of r is about 0.01."""
+@pytest.mark.parametrize("power", [1.0, 3.0])
+def test_correlation_of_many_clusters_is_found(correlation, power):
+    """2,000 clusters of 5: the standard error of r is about 0.01, also if the model is too sure of itself."""
     proba, labels, cluster = perfect(np.random.default_rng(0), 2_000, 5, correlation)
-    rows = Rows(labels, Predictions(proba), cluster=cluster)
+    sharpened = proba**power / (proba**power).sum(axis=1, keepdims=True)
+    rows = Rows(labels, Predictions(sharpened), cluster=cluster)
     assert rows.dependence.correlation == pytest.approx(correlation, abs=0.05)
 
 
@@ -58,7 +60,8 @@ def test_pairs_are_counted_by_hand():
     """Two clusters of two rows at 0.5, one right twice and one wrong twice: e e' is 0.25 in both.
 
     f = phi(0) and z = 0, so r = 0.25 / phi(0)^2 = 0.25 * 2 pi = 1.57, which is above the largest.
-    With one cluster that differs, the sum of e e' is 0, and so is r.
+    With three right of four, e is 1/4 or -3/4: the sum of e e' is 1/16 - 3/16, and 2 pairs have -3/16 / 3
+    each by chance, so that r is 0.
     """
     half, cluster = np.full(4, 0.5), np.array([0, 0, 1, 1])
     assert latent_correlation(half, np.array([1, 1, 0, 0]), cluster) == 0.99

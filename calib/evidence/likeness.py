@@ -1,0 +1,119 @@
+"""Whether rows are right or wrong together, by more than their scores explain: tests of residuals.
+
+Rows are compared with others of the same predicted class and of about the same score, so that a model which
+is off for a class, or for a range of scores, does not look like rows that depend on each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaincc, ndtr
+
+#: Quantile grades of the score that each predicted class is cut into, and rows that a grade needs.
+MAX_GRADES, ROWS_PER_GRADE = 10, 50
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """Outcomes minus their mean among rows of the same predicted class and grade of the score.
+
+    Attributes
+    ----------
+    value : (n,) float64 array
+        Residuals.
+    chance : (n,) float64 array
+        Share of rows of the stratum that came true.
+    stratum : (n,) int64 array
+        Class and grade of each row, 0, 1, ...
+    """
+
+    value: np.ndarray
+    chance: np.ndarray
+    stratum: np.ndarray
+
+    @classmethod
+    def of(cls, score: np.ndarray, outcome: np.ndarray, predicted: np.ndarray | None = None) -> Residuals:
+        """Return the residuals of claims.
+
+        Parameters
+        ----------
+        score, outcome : (n,) arrays
+            Score of the one claim about each row, and whether it came true.
+        predicted : (n,) int64 array, optional
+            Predicted class of each row; classes of few rows are taken together.
+        """
+        n = len(score)
+        label = np.zeros(n, dtype=np.int64) if predicted is None else predicted - predicted.min() + 1
+        rows = np.bincount(label)
+        label = np.where(rows[label] < ROWS_PER_GRADE, 0, label)
+        order = np.lexsort((score, label))
+        rows = np.bincount(label)
+        place = np.arange(n) - np.repeat(np.cumsum(rows) - rows, rows)
+        size = rows[label[order]]
+        grade = place * np.clip(size // ROWS_PER_GRADE, 1, MAX_GRADES) // size
+        stratum = np.empty(n, dtype=np.int64)
+        stratum[order] = np.unique(label[order] * MAX_GRADES + grade, return_inverse=True)[1]
+        happened = outcome.astype(np.float64)
+        chance = _means(happened, stratum)[stratum]
+        return cls(happened - chance, chance, stratum)
+
+    def together(self, cluster: np.ndarray) -> float:
+        """Return the p-value of "rows of a cluster are no more alike than other rows".
+
+        Parameters
+        ----------
+        cluster : (n,) int64 array
+            Number of the cluster of each row, 0..G-1.
+
+        Notes
+        -----
+        The statistic is the sum of products of residuals over the pairs of rows of a cluster. If the cluster
+        says nothing about the outcome, its first three moments follow from those of the residuals of each
+        stratum; a gamma distribution with these moments gives the p-value.
+        """
+        variance, third = (_means(self.value**power, self.stratum)[self.stratum] for power in (2, 3))
+        spread = sum_of_pairs(variance, cluster)
+        if spread <= 0.0:
+            return 1.0
+        p1, p2, p3 = (np.bincount(cluster, variance**power) for power in (1, 2, 3))
+        triples = float((p1**3 - 3.0 * p1 * p2 + 2.0 * p3).sum()) / 6.0
+        return _upper_tail(self.products(cluster), spread, 6.0 * triples + sum_of_pairs(third, cluster))
+
+    def products(self, cluster: np.ndarray) -> float:
+        """Return the sum of products of residuals over pairs of rows of a cluster, less its mean by chance.
+
+        The residuals of m rows of a stratum sum to 0: two of them have the product -variance / (m - 1) on
+        average.
+        """
+        n_strata = int(self.stratum.max()) + 1
+        both, size = np.unique(cluster * n_strata + self.stratum, return_counts=True)
+        by_chance = _means(self.value**2, self.stratum) / np.maximum(np.bincount(self.stratum) - 1, 1)
+        pairs = size * (size - 1) / 2.0
+        return sum_of_pairs(self.value, cluster) + float(pairs @ by_chance[both % n_strata])
+
+    def share_of_stratum(self, cluster: np.ndarray) -> np.ndarray:
+        """Return which share of the rows of its stratum the cluster of each row holds, (n,) float64."""
+        both = cluster * (int(self.stratum.max()) + 1) + self.stratum
+        place, size = np.unique(both, return_inverse=True, return_counts=True)[1:]
+        return np.asarray(size[place] / np.bincount(self.stratum)[self.stratum])
+
+
+def sum_of_pairs(values: np.ndarray, cluster: np.ndarray) -> float:
+    """Return the sum of products over the pairs of rows of a cluster."""
+    sums = np.bincount(cluster, values)
+    return float(sums @ sums - values @ values) / 2.0
+
+
+def _means(values: np.ndarray, stratum: np.ndarray) -> np.ndarray:
+    return np.bincount(stratum, values) / np.maximum(np.bincount(stratum), 1)
+
+
+def _upper_tail(statistic: float, variance: float, third: float) -> float:
+    """Return the chance that a gamma distribution with mean 0 and these moments exceeds the statistic."""
+    z, skew = statistic / np.sqrt(variance), third / variance**1.5
+    if skew < 1e-6:
+        return float(ndtr(-z))
+    shape = 4.0 / skew**2
+    return float(gammaincc(shape, max(shape + z * np.sqrt(shape), 0.0)))
