@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 
 import calib
-from calib.answers import Summary
+from calib.answers import Metrics
 from calib.answers.calibrated import assessment_strategy, calibrated_scores
-from calib.answers.summary import summarize
+from calib.answers.metric_tables import metrics
 
 N_BINS = 15
 
@@ -60,15 +60,15 @@ def reference_row(path: str | os.PathLike[str]) -> pd.DataFrame:
             calib.Predictions.from_logits(data[f"{split}_logits"], data[f"{split}_labels"])
             for split in ("calibration", "test")
         )
-    rows = [_row("Base", summarize(test.labels, test, n_bins=N_BINS), 0.0, 0.0)]
+    rows = [_row("Base", metrics(test.labels, test, n_bins=N_BINS), 0.0, 0.0)]
     for name, calibrator in methods().items():
         start = perf_counter()
         calibrator.fit(calibration, calibration.labels)
         fitted = perf_counter()
         scores = calibrated_scores(calibrator, test)
         predicted = perf_counter()
-        summary = summarize(test.labels, scores, n_bins=N_BINS, strategy=assessment_strategy(calibrator))
-        rows.append(_row(name, summary, fitted - start, predicted - fitted))
+        numbers = metrics(test.labels, scores, n_bins=N_BINS, strategy=assessment_strategy(calibrator))
+        rows.append(_row(name, numbers, fitted - start, predicted - fitted))
     return pd.DataFrame(rows).set_index("method")
 
 
@@ -79,12 +79,12 @@ def printed(row: pd.Series) -> tuple[str | None, ...]:
     return tuple(value if expected else None for value, expected in zip(values, wanted, strict=True))
 
 
-def _row(name: str, summary: Summary, fit_seconds: float, predict_seconds: float) -> dict[str, Any]:
+def _row(name: str, numbers: Metrics, fit_seconds: float, predict_seconds: float) -> dict[str, Any]:
     return {
         "method": name,
-        "tl_ece": summary.tl_ece,
-        "tl_mce_bin": summary.tl_mce_bin,
-        "cw_ece": np.nan if summary.cw_ece is None else summary.cw_ece,
+        "tl_ece": numbers.tl_ece,
+        "tl_mce_bin": numbers.tl_mce_bin,
+        "cw_ece": np.nan if numbers.cw_ece is None else numbers.cw_ece,
         "fit_seconds": fit_seconds,
         "predict_seconds": predict_seconds,
     }

@@ -5,7 +5,7 @@ from .answers import (
     compare_models as compare_models, conclude as conclude, decide as decide,
     decision_curve as decision_curve, guarantee as guarantee,
     guarantee_card as guarantee_card, recommend as recommend, risk_coverage as risk_coverage,
-    slice_gaps as slice_gaps, slices as slices, summarize as summarize,
+    slice_gaps as slice_gaps, slices as slices, metrics as metrics,
 )
 from .base.exceptions import (
     CalibratorFileError as CalibratorFileError, InputError as InputError, LongFitWarning as LongFitWarning,

@@ -15,7 +15,7 @@ from .gaps import SliceGaps as SliceGaps, slice_gaps as slice_gaps
 from .guarantee_cards import GuaranteeCard as GuaranteeCard, guarantee_card as guarantee_card
 from .model_tables import ModelComparison as ModelComparison, compare_models as compare_models
 from .slice_tables import SliceTable as SliceTable, slices as slices
-from .summary import Summary as Summary, summarize as summarize
+from .metric_tables import Metrics as Metrics, metrics as metrics
 from .theorems import (
     ClassWiseGuarantee as ClassWiseGuarantee, Guarantee as Guarantee, deviation as deviation,
     guarantee as guarantee, guarantee_class_wise as guarantee_class_wise,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib.answers.fitted_rows import used_rows
-from calib.answers.summary import SUMMARY_COLUMNS
+from calib.answers.metric_tables import METRIC_COLUMNS
 from calib.base.exceptions import InputError
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
@@ -25,7 +25,7 @@ from calib.stats.intervals import binomial_limits, measure_interval
 from calib.stats.measures import MEASURES
 
 #: Metrics that can be limited: every number that calib reports about a method.
-METRICS = tuple(dict.fromkeys([*(name for name in SUMMARY_COLUMNS if name in MEASURES), *MEASURES]))
+METRICS = tuple(dict.fromkeys([*(name for name in METRIC_COLUMNS if name in MEASURES), *MEASURES]))
 
 #: Numbers of a rule that accepts predictions, which can be limited where there is one.
 RULED = {"accepted": "share of predictions accepted", "accepted_accuracy": "accuracy of accepted predictions"}
@@ -157,7 +157,7 @@ def gate(
     level : float in (0, 1), default 0.95
         Coverage of the intervals: a limit that holds is called broken with probability 1 - level at most.
     n_bins, strategy, sample_weight
-        As for `calib.summarize`.
+        As for `calib.metrics`.
     groups : mapping of str to (n,) array_like, optional
         The group of each row by the name of what it is a group of, such as {"site": [...]}. Each limit is
         then checked in every group instead of in all rows together. With G groups in all, each interval has

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from calib.answers.calibrated import assessment_strategy, calibrated_scores, fit_on, vector_losses
+from calib.answers.metric_tables import METRIC_COLUMNS, Metrics, metrics
 from calib.answers.printed import escape_latex, escape_markdown, latex_row, latex_tabular, markdown_table
-from calib.answers.summary import SUMMARY_COLUMNS, Summary, summarize
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.calibrators.foreign import ForeignCalibrator, is_foreign
@@ -63,7 +63,7 @@ class Entry(Result):
     ----------
     method : str
         Name of the method.
-    summary : Summary or None
+    metrics : Metrics or None
         Its metrics; None if it failed.
     seconds : float or None
         Time the fit took; None for a base model.
@@ -75,7 +75,7 @@ class Entry(Result):
     """
 
     method: str
-    summary: Summary | None = None
+    metrics: Metrics | None = None
     seconds: float | None = None
     failure: str | None = None
     losses: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class Leaderboard(Result):
     @property
     def shown(self) -> list[str]:
         """Keys of the diagnostics that apply to the kind of the predictions."""
-        kind = next((one.summary.kind for one in self.entries if one.summary), "vectors")
+        kind = next((one.metrics.kind for one in self.entries if one.metrics), "vectors")
         return [key for key in METRICS if key not in MEASURES or MEASURES[key].missing(kind) is None]
 
     def frame(self) -> pd.DataFrame:
@@ -145,10 +145,10 @@ class Leaderboard(Result):
             for metric, head in RANKING.items():
                 ends = self.improvements.get(entry.method, {}).get(metric, (None,) * 3)
                 values |= dict(zip((head, f"{head}, lower", f"{head}, upper"), ends, strict=True))
-            row = entry.summary.row() if entry.summary else {}
+            row = entry.metrics.row() if entry.metrics else {}
             row |= {metric: weighted_mean(losses, self.weights) for metric, losses in entry.losses.items()}
-            values |= {SUMMARY_COLUMNS[name]: row.get(name) for name in self.shown}
-            values |= {SUMMARY_COLUMNS["strategy"]: entry.summary.bins if entry.summary else None}
+            values |= {METRIC_COLUMNS[name]: row.get(name) for name in self.shown}
+            values |= {METRIC_COLUMNS["strategy"]: entry.metrics.bins if entry.metrics else None}
             rows.append(values | {"Seconds": entry.seconds, "Failure": entry.failure})
         table = pd.DataFrame(rows)
         numbers = [head for head in table.columns if head not in ("Method", "Bins", "Failure")]
@@ -222,7 +222,7 @@ class Leaderboard(Result):
         self, decimals: int, *, bold: str, escape: Callable[[str], str]
     ) -> tuple[list[str], list[list[str]]]:
         table, best = self.frame(), self.best()
-        heads = [SUMMARY_COLUMNS[name] for name in self.shown]
+        heads = [METRIC_COLUMNS[name] for name in self.shown]
         body = []
         for position, entry in enumerate(self.ranked):
             row, line = [escape(entry.method)], table.iloc[position]
@@ -351,5 +351,5 @@ def entry_of(
 ) -> Entry:
     """Return the entry of a method that gave these scores of the evaluation rows."""
     bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "sample_weight": sample_weight}
-    summary = summarize(evaluation.labels, scores, method=name, **bins)
-    return Entry(name, summary, seconds, losses=vector_losses(evaluation.labels, scores, evaluation))
+    numbers = metrics(evaluation.labels, scores, method=name, **bins)
+    return Entry(name, numbers, seconds, losses=vector_losses(evaluation.labels, scores, evaluation))

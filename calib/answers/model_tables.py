@@ -152,7 +152,7 @@ class ModelComparison(Drawn):
             entry.method
             for board in self.boards.values()
             for entry in board.entries
-            if entry.summary and entry.summary.strategy != "uniform"
+            if entry.metrics and entry.metrics.strategy != "uniform"
         )
         if binned:
             found.append(DIFFERENT_BINS.format(methods=", ".join(binned), n_bins=self.n_bins))
@@ -384,7 +384,7 @@ class _Model:
                 "value": np.nan,
                 **dict.fromkeys(("floor", "floor_upper", "p_value", "difference", "lower", "upper"), np.nan),
                 "mark": "",
-                "bins": entry.summary.bins if entry.summary else None,
+                "bins": entry.metrics.bins if entry.metrics else None,
                 "failure": entry.failure,
                 **self.numbers.get(entry.method, {}).get(measure.key, {}),
             }
@@ -415,7 +415,7 @@ class _Model:
         numbers: dict[str, dict[str, Any]] = {}
         told = [one for one in self.measures if one.key in entry.losses or one.missing(evidence) is None]
         for measure in told:
-            value = entry.summary.values.get(measure.key) if entry.summary else None
+            value = entry.metrics.values.get(measure.key) if entry.metrics else None
             if measure.key in entry.losses:
                 value = weighted_mean(entry.losses[measure.key], evidence.weights)
             numbers[measure.key] = {"value": np.nan if value is None else value}

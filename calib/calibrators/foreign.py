@@ -37,7 +37,7 @@ class ForeignCalibrator(BaseEstimator):
     """A calibrator of another package, as one of calib's calibrators of the whole vector.
 
     It is copied for every fit, given float64 probabilities and int64 codes of the true classes, and what it
-    returns is checked. `calib.answers.leaderboard.compare`, `calib.summarize` and figures take it; a
+    returns is checked. `calib.answers.leaderboard.compare`, `calib.metrics` and figures take it; a
     calibrator file cannot hold it, because calib cannot know what is inside.
 
     Parameters

@@ -28,10 +28,11 @@ from calib.answers.gaps import slice_gaps
 from calib.answers.gate import gate as compare_with_limits
 from calib.answers.gate import parse_limits
 from calib.answers.leaderboard import Entry, Leaderboard
+from calib.answers.metric_tables import BASE, HOW_SURE, interval_texts, metric_intervals
+from calib.answers.metric_tables import metrics as compute_metrics
 from calib.answers.model_tables import compare_models
 from calib.answers.slice_tables import SLICE_COLUMNS
 from calib.answers.slice_tables import slices as assess_slices
-from calib.answers.summary import BASE, HOW_SURE, interval_texts, summarize, summary_intervals
 from calib.base.exceptions import InputError
 from calib.calibrators.catalogue import (
     BINARY,
@@ -575,9 +576,9 @@ class _Assessed:
         self.weights, self.cluster = rows.sample_weight, cluster_codes(rows, rows.sample_weight, None)
         weighted: dict[str, Any] = {"sample_weight": self.weights}
         options: dict[str, Any] = {"method": name, "n_bins": n_bins, "strategy": self.strategy}
-        self.summary = summarize(rows.labels, self.scores, **options, **weighted)
-        self.intervals = summary_intervals(rows.labels, self.scores, self.summary, **weighted)
-        self.entry = Entry(name, self.summary, losses=vector_losses(rows.labels, self.scores, rows))
+        self.metrics = compute_metrics(rows.labels, self.scores, **options, **weighted)
+        self.intervals = metric_intervals(rows.labels, self.scores, self.metrics, **weighted)
+        self.entry = Entry(name, self.metrics, losses=vector_losses(rows.labels, self.scores, rows))
 
 
 def _leaderboard(methods: Sequence[_Assessed]) -> Leaderboard:
@@ -590,7 +591,7 @@ def _data(methods: Sequence[_Assessed]) -> list[dict[str, Any]]:
     """Each method's numbers, their intervals, and its improvement over the first, in JSON types."""
     improved = _leaderboard(methods).improvements
     return [
-        method.summary.row()
+        method.metrics.row()
         | {"strategy": str(method.strategy)}
         | {"intervals": {key: list(ends) for key, ends in method.intervals.items()}}
         | {
@@ -606,7 +607,7 @@ def _data(methods: Sequence[_Assessed]) -> list[dict[str, Any]]:
 def _table(methods: Sequence[_Assessed]) -> list[str]:
     """One line per number, one column per method, and how to read them."""
     board = _leaderboard(methods)
-    texts = interval_texts([one.summary for one in methods], [one.intervals for one in methods])
+    texts = interval_texts([one.metrics for one in methods], [one.intervals for one in methods])
     if len(methods) > 1:
         texts = pd.concat([board.improvement_texts()[texts.columns], texts])
     wide = [max(30, len(name) + 2) for name in texts.columns]

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from calib.answers.conclusion import conclude
-from calib.answers.summary import summary_frame
+from calib.answers.metric_tables import metric_frame
 from calib.base.exceptions import InputError
 from calib.base.outputs import check_output, write_whole
 from calib.base.results import Result
@@ -55,7 +55,7 @@ class CalibrationReport(Result):
 
     def frame(self) -> pd.DataFrame:
         """Return the numbers of every method: a row each."""
-        return summary_frame([summary for summary, _ in self.about.methods.values()])
+        return metric_frame([numbers for numbers, _ in self.about.methods.values()])
 
     def plot(self, **options: Any) -> Any:
         """Return the reliability diagram of the base model; options: `calib.diagrams.draw_reliability`."""

@@ -22,14 +22,14 @@ from calib.answers.conclusion import conclude
 from calib.answers.fitted_rows import used_rows
 from calib.answers.guarantee_cards import GuaranteeCard, guarantee_card
 from calib.answers.leaderboard import HOW_RANKED, Entry, Leaderboard
-from calib.answers.summary import (
+from calib.answers.metric_tables import (
     BASE,
     HOW_SURE,
-    Summary,
+    Metrics,
     how_assessed,
     interval_texts,
-    summarize,
-    summary_intervals,
+    metric_intervals,
+    metrics,
 )
 from calib.base.version import __version__
 from calib.calibrators.binary import BinaryCalibrator
@@ -152,15 +152,15 @@ class ReportInput:
         return kind_of(self.evaluation)
 
     @cached_property
-    def methods(self) -> dict[str, tuple[Summary, Any]]:
+    def methods(self) -> dict[str, tuple[Metrics, Any]]:
         """Metrics of the base model and each calibrator, and their scores of one event per row."""
         methods = {}
         for name, (scores, strategy) in self.scores.items():
             options: dict[str, Any] = {"method": name, "n_bins": self.n_bins, "strategy": strategy}
-            summary = summarize(self.evaluation.labels, scores, sample_weight=self.weights, **options)
+            numbers = metrics(self.evaluation.labels, scores, sample_weight=self.weights, **options)
             whole = event_scores(scores) is not None or self.kind.name == "multilabel"
             top = scores if whole else TopLabelPrediction(*top_label(scores), sample_weight=self.weights)
-            methods[name] = (summary, top)
+            methods[name] = (numbers, top)
         return methods
 
     @property
@@ -406,24 +406,24 @@ def comparison_section(about: ReportInput) -> list[str]:
     scores = {name: scores for name, (scores, _) in about.scores.items()}
     board = Leaderboard(
         tuple(
-            Entry(name, summary, losses=vector_losses(rows.labels, scores[name], rows))
-            for name, (summary, _) in about.methods.items()
+            Entry(name, numbers, losses=vector_losses(rows.labels, scores[name], rows))
+            for name, (numbers, _) in about.methods.items()
         ),
         about.weights,
         cluster_codes(rows, about.weights, None),
     )
-    summaries = [entry.summary for entry in board.ranked if entry.summary]
+    assessed = [entry.metrics for entry in board.ranked if entry.metrics]
     intervals = [
-        summary_intervals(rows.labels, scores[one.method], one, sample_weight=about.weights)
-        for one in summaries
+        metric_intervals(rows.labels, scores[one.method], one, sample_weight=about.weights)
+        for one in assessed
     ]
-    numbers = interval_texts(summaries, intervals)
+    numbers = interval_texts(assessed, intervals)
     ranking: list[str] = []
-    if len(summaries) > 1:
+    if len(assessed) > 1:
         numbers = pd.concat([board.improvement_texts(), numbers])[numbers.columns]
         ranking = [paragraph(text(board.words())), paragraph(text(HOW_RANKED))]
     numbers.insert(0, "", numbers.index)
-    swept = [summary.method for summary in summaries if summary.strategy == "uniform"]
+    swept = [each.method for each in assessed if each.strategy == "uniform"]
     sweep = partial(ece_sweep, about.evaluation.labels, n_bins=range(2, 51))
     pair: tuple[Notion, ...] = ("top-label", "confidence")
     notions: dict[str, Notion] = {one: one for one in pair if one in notions_of(about.kind)}
@@ -484,9 +484,9 @@ def guarantee_section(about: ReportInput) -> list[str]:
 def _validity(about: ReportInput, name: str, card: GuaranteeCard) -> list[str]:
     """Share of rows whose confidence is within epsilon of the truth, before and after, with the guarantee."""
     rows = about.evaluation
-    summary, top = about.methods[name]
+    numbers, top = about.methods[name]
     notion: Notion = card.notion  # type: ignore[assignment]
-    cells = validity_cells(about.calibrators[name], rows, top, notion=notion, strategy=summary.strategy)
+    cells = validity_cells(about.calibrators[name], rows, top, notion=notion, strategy=numbers.strategy)
     curve = partial(
         validity_curve,
         rows.labels,

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from calib.answers.summary import summarize, summary_intervals
+from calib.answers.metric_tables import metric_intervals, metrics
 from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
 from calib.data.notions import Notion
@@ -116,8 +116,8 @@ class Summary(Sums):
 
     def frame(self, n_bins: int = N_BINS) -> pd.DataFrame:
         """Return one row per number: what it is, its value, and its 95 % interval if sums give one."""
-        numbers = summarize(None, self, n_bins=n_bins)
-        ends = summary_intervals(None, self, numbers)
+        numbers = metrics(None, self, n_bins=n_bins)
+        ends = metric_intervals(None, self, numbers)
         nothing = (np.nan, np.nan)
         rows = [
             (MEASURES[key].title, value, *ends.get(key, nothing)) for key, value in numbers.values.items()

@@ -22,10 +22,10 @@ from pages.shared.results import (
     how_wrong,
     interval,
     judged,
+    metrics,
     pairs,
     rows_adding_most,
     score_terms,
-    summary,
 )
 from pages.shared.session import BASE, Method, dataset, methods
 from pages.shared.widgets import (
@@ -74,11 +74,11 @@ def intervals(method: Method) -> pd.DataFrame:
     measures = judged(method)
     bar = st.progress(0.0)
     rows = []
-    summary_row = summary(method, n_bins)
+    numbers = metrics(method, n_bins)
     for position, measure in enumerate(measures):
         bar.progress(position / len(measures), f"Computing the interval of {measure.title}")
         floor = by_error.get(measure.title)
-        value = floor.observed if floor else getattr(summary_row, measure.key)
+        value = floor.observed if floor else getattr(numbers, measure.key)
         lower, upper = interval(method, measure.key, n_bins)  # NaN where sums give none
         rows.append(
             {

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from calib import HistogramBinning, InputError, MulticlassToBinary, summarize
+from calib import HistogramBinning, InputError, MulticlassToBinary, metrics
 from calib.answers.calibrated import (
     applied_frame,
     assessment_strategy,
@@ -15,7 +15,7 @@ from calib.answers.calibrated import (
     calibrated_scores,
 )
 from calib.answers.guarantee_cards import guarantee_card
-from calib.answers.summary import summary_intervals
+from calib.answers.metric_tables import metric_intervals
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.catalogue import full_name, name_of
 from calib.calibrators.multiclass import of_one_score
@@ -147,13 +147,13 @@ st.markdown(
 if predictions.labels is not None:
     labels, scores = predictions.labels, calibrated_scores(calibrator, predictions)
     weights = predictions.sample_weight
-    base = compute("Computing metrics", summarize, labels, predictions)
+    base = compute("Computing metrics", metrics, labels, predictions)
     strategy = assessment_strategy(calibrator)
     options: dict[str, Any] = {"method": "Calibrated", "strategy": strategy, "sample_weight": weights}
-    after = compute("Computing metrics", summarize, labels, scores, **options)
+    after = compute("Computing metrics", metrics, labels, scores, **options)
     pairs = ((predictions, base), (scores, after))
     ends = [
-        compute("Computing intervals", summary_intervals, labels, *pair, sample_weight=weights)
+        compute("Computing intervals", metric_intervals, labels, *pair, sample_weight=weights)
         for pair in pairs
     ]
     before_and_after([base, after], ends)

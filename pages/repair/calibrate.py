@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, diagrams
-from calib.answers.summary import how_assessed
+from calib.answers.metric_tables import how_assessed
 from calib.calibrators.catalogue import full_name, name_of
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
@@ -31,10 +31,10 @@ from pages.shared.results import (
     held_out_accuracy,
     in_equal_cells,
     intervals,
+    metrics,
     ranks,
     reliability,
     rows_of,
-    summary,
 )
 from pages.shared.session import BASE, dataset, described_calibrator, fit, methods, remove, store
 from pages.shared.widgets import (
@@ -142,7 +142,7 @@ chosen = fitted[
 ]
 base = methods()[BASE]
 n_bins = bins_slider("Equal-width bins B of the estimates")
-before, after = summary(base, n_bins), summary(chosen, n_bins)
+before, after = metrics(base, n_bins), metrics(chosen, n_bins)
 looked_at = next((key for key in ("tl_ece", "conf_ece", "ece") if key in ece_of(data.kind)), None)
 if looked_at is not None:
     scored = {"tl_ece": "the predicted class being right", "conf_ece": "being right", "ece": "Y = 1"}[

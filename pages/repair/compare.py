@@ -21,7 +21,7 @@ from pages.shared.panels.leaderboard import show_leaderboard, show_pair
 from pages.shared.panels.recommendation import show_recommendation
 from pages.shared.panels.rows import CELLS_FIRST, list_most
 from pages.shared.panels.take_away import show_take_away
-from pages.shared.results import losses, rows_adding_most, summary, sweeps
+from pages.shared.results import losses, metrics, rows_adding_most, sweeps
 from pages.shared.session import BASE, Method, begin_fits, dataset, fit, methods
 from pages.shared.widgets import bins_slider, chart, heading, literal, need_calibration, need_kind, shortfall
 
@@ -81,7 +81,7 @@ show_recommendation()
 
 def entry(method: Method) -> Entry:
     """Return the line of a method: its metrics and the scores of its rows."""
-    return Entry(method.name, summary(method, n_bins), losses=losses(method))
+    return Entry(method.name, metrics(method, n_bins), losses=losses(method))
 
 
 def fitted_entry(name: str, calibrator: Any) -> Entry:
@@ -134,7 +134,7 @@ st.markdown(
     )
 )
 show_leaderboard(leaderboard, n_bins)
-show_pair([methods()[entry.method] for entry in leaderboard.entries if entry.summary], n_bins)
+show_pair([methods()[entry.method] for entry in leaderboard.entries if entry.metrics], n_bins)
 
 compared = [
     name

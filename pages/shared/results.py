@@ -120,16 +120,16 @@ def cells(method: Method, notion: Notion, n_bins: int) -> BinStatistics:
     return as_evidence(None, evidence(method, notion)).cells(notion, n_bins=n_bins)
 
 
-def summary(method: Method, n_bins: int) -> answers.Summary:
+def metrics(method: Method, n_bins: int) -> answers.Metrics:
     """Return every metric of a method on the evaluation rows."""
-    return replace(_summary(method, n_bins, class_wise()), method=method.name)
+    return replace(_metrics(method, n_bins, class_wise()), method=method.name)
 
 
 @kept()
-def _summary(method: Method, n_bins: int, with_classes: bool) -> answers.Summary:
+def _metrics(method: Method, n_bins: int, with_classes: bool) -> answers.Metrics:
     return compute(
         "Computing metrics",
-        calib.summarize,
+        calib.metrics,
         method.labels,
         method.scores,
         n_bins=n_bins,
@@ -333,8 +333,8 @@ def bounds_of(method: Method) -> CalibrationBand:
 
 
 def intervals(method: Method, n_bins: int) -> dict[str, tuple[float, float]]:
-    """Return the ends of the 95 % interval of every number in the summary of a method, by key."""
-    numbers = summary(method, n_bins)
+    """Return the ends of the 95 % interval of every metric of a method, by key."""
+    numbers = metrics(method, n_bins)
     keys = [key for key in MEASURES if getattr(numbers, key, None) is not None]
     ends = {key: interval(method, key, n_bins) for key in keys}
     return {key: pair for key, pair in ends.items() if not np.isnan(pair).any()}

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from calib import HistogramBinning, InputError, choose_points_per_bin
 from calib.answers import PointsPerBinChoice, cut_column
 from calib.answers.calibrated import assessment_strategy, calibrated_scores, groups_in
-from calib.answers.summary import BASE
+from calib.answers.metric_tables import BASE
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.catalogue import default_calibrator, name_of
 from calib.calibrators.multiclass import of_one_score

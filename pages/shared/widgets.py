@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from calib.answers.summary import HOW_SURE, Intervals, Summary, interval_frame, interval_texts
+from calib.answers.metric_tables import HOW_SURE, Intervals, Metrics, interval_frame, interval_texts
 from calib.data.defaults import N_BINS
 from calib.data.kinds import COUNTS_ROWS, READS_ROWS, Kind, lacks, needs_equal_rows, needs_rows
 from calib.data.predictions import effective_words, weight_words
@@ -336,12 +336,12 @@ def _on_request(
         offer(f"Save {file} ({len(content) / 1e6:.1f} MB)", content, file, mime, kind, key=key)
 
 
-def before_and_after(summaries: Sequence[Summary], intervals: Sequence[Intervals]) -> pd.DataFrame:
-    """Show a column per summary, each number with its interval, and return the numbers for a download."""
-    texts = interval_texts(summaries, intervals)
+def before_and_after(methods: Sequence[Metrics], intervals: Sequence[Intervals]) -> pd.DataFrame:
+    """Show a column per method, each number with its interval, and return the numbers for a download."""
+    texts = interval_texts(methods, intervals)
     st.dataframe(texts.rename_axis("Number"), placeholder="\u2013", height="content")
     st.caption(HOW_SURE)
-    return interval_frame(summaries, intervals)
+    return interval_frame(methods, intervals)
 
 
 def in_order(columns: Iterable[str], first: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from calib import InputError, diagrams
 from calib.answers.conclusion import Gap
-from calib.answers.summary import HOW_SURE, how_assessed, interval_frame, interval_texts
+from calib.answers.metric_tables import HOW_SURE, how_assessed, interval_frame, interval_texts
 from calib.calibrators.catalogue import name_of
 from calib.data.defaults import N_BINS
 from calib.data.kinds import lacks, needs_rows
@@ -28,10 +28,10 @@ from pages.shared.results import (
     floor,
     interval,
     intervals,
+    metrics,
     quick_advice,
     reliability,
     rows_of,
-    summary,
 )
 from pages.shared.session import BASE, MANY_SCORES, dataset, fit, methods
 from pages.shared.widgets import chart, download, escaped, heading, literal, shortfall
@@ -214,13 +214,13 @@ def interval_words(ends: tuple[float, float], digits: int) -> str | None:
 
 def show_numbers() -> None:
     """Show the numbers of the base model and of every fitted calibrator."""
-    base_summary = summary(base, n_bins)
+    base_metrics = metrics(base, n_bins)
     columns = st.columns(4)
     weighted = ", weighted" if base.weighted else ""
-    if base_summary.accuracy is not None:
+    if base_metrics.accuracy is not None:
         columns[0].metric(
             MEASURES["accuracy"].title + weighted,
-            f"{base_summary.accuracy:.3f}",
+            f"{base_metrics.accuracy:.3f}",
             delta=interval_words(interval(base, "accuracy", n_bins), 3),
             delta_color="off",
             delta_arrow="off",
@@ -231,7 +231,7 @@ def show_numbers() -> None:
     floors = {
         measure: floor(base, key, n_bins)
         for key, measure in ece_of(data.kind).items()
-        if getattr(base_summary, key) is not None
+        if getattr(base_metrics, key) is not None
     }
     for column, (measure, noise) in zip(columns[1:], floors.items(), strict=False):
         column.metric(
@@ -255,9 +255,9 @@ def show_numbers() -> None:
     means = ", ".join(f"{measure.title} {noise.mean:.4f}" for measure, noise in floors.items())
     st.caption(f"Noise floor, what a perfect model of this size shows on average: {means}.")
     shown = list(methods().values())
-    summaries = [summary(method, n_bins) for method in shown]
+    numbers = [metrics(method, n_bins) for method in shown]
     ends = [intervals(method, n_bins) for method in shown]
-    texts = interval_texts(summaries, ends)
+    texts = interval_texts(numbers, ends)
     errors = ece_of(data.kind)
     error = errors.get("tl_ece") or next(iter(errors.values()))
     at = list(texts.index).index(error.title) + 1
@@ -269,7 +269,7 @@ def show_numbers() -> None:
     if data.sums is not None:
         dashes = " A dash: sums do not tell it."
     st.dataframe(texts.loc[order].rename_axis("Number"), height="content")
-    download(interval_frame(summaries, ends), "overview", key="overview-csv")
+    download(interval_frame(numbers, ends), "overview", key="overview-csv")
     st.caption(
         f"{HOW_SURE} {how_assessed(n_bins, data.kind)}"
         + (

@@ -15,7 +15,7 @@ from calib import (
     reduce_to_binary,
 )
 from calib.answers.calibrated import assessment_strategy, calibrated_scores
-from calib.answers.summary import summarize
+from calib.answers.metric_tables import metrics
 from calib.evidence import PerClass
 from calib.evidence.binning import bin_statistics
 from calib.evidence.rows import Rows
@@ -45,7 +45,7 @@ def test_classes_that_fell_back_are_assessed_by_equal_width_and_no_others():
         own, one = own_rows(top, label)
         cells = "uniform" if label == 3 else "discrete"
         expected += own.mean() * ece(y[own], one, strategy=cells)
-    summary = summarize(y, top, strategy=strategy)
+    summary = metrics(y, top, strategy=strategy)
     assert summary.tl_ece == pytest.approx(expected, abs=1e-12)
     assert summary.tl_ece not in (ece(y, top, strategy="discrete"), ece(y, top, strategy="uniform"))
     assert summary.bins == "one per value, 15 equal-width for 1 class"
@@ -57,7 +57,7 @@ def test_confidence_error_of_values_per_class_is_that_of_equal_width_bins():
     model, (proba, y) = fitted(fallback="pooled"), rows(1)
     top, strategy = calibrated_scores(model, proba), assessment_strategy(model)
     assert strategy == PerClass()
-    summary = summarize(y, top, strategy=strategy)
+    summary = metrics(y, top, strategy=strategy)
     pooled = ece(y, top, notion="confidence", strategy="uniform")
     assert summary.conf_ece == pytest.approx(pooled, abs=1e-15)
     assert summary.tl_ece == ece(y, top, strategy="discrete")

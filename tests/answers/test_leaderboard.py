@@ -1,4 +1,4 @@
-"""The leaderboard: the numbers of `summarize`, best marked, and tables that survive hostile names."""
+"""The leaderboard: the numbers of `metrics`, best marked, and tables that survive hostile names."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from calib import MulticlassToBinary, Predictions
 from calib.answers.advice import choose_points_per_bin, recommend
 from calib.answers.gate import gate
 from calib.answers.leaderboard import compare
-from calib.answers.summary import summarize, summary_intervals
+from calib.answers.metric_tables import metric_intervals, metrics
 from calib.stats.many import improvements
 from tests.populations import dirichlet
 
@@ -23,7 +23,7 @@ METHODS = {
 
 
 def test_summary_and_its_intervals_are_weighted():
-    found = summarize(Y, DATA, n_bins=5, sample_weight=WEIGHTS)
+    found = metrics(Y, DATA, n_bins=5, sample_weight=WEIGHTS)
     options = {"n_bins": 5, "sample_weight": WEIGHTS}
     assert found.tl_ece == pytest.approx(calib.ece(Y, DATA, **options))
     assert found.cw_ece == pytest.approx(calib.ece(Y, DATA, notion="class-wise", **options))
@@ -32,7 +32,7 @@ def test_summary_and_its_intervals_are_weighted():
     assert found.brier == pytest.approx(calib.brier_score(Y, DATA, sample_weight=WEIGHTS))
     assert found.top_log_loss == pytest.approx(calib.log_loss(Y, DATA.top, sample_weight=WEIGHTS))
     assert found.n_samples == 375
-    ends = summary_intervals(Y, DATA, found, sample_weight=WEIGHTS)
+    ends = metric_intervals(Y, DATA, found, sample_weight=WEIGHTS)
     interval = calib.error_interval(Y, DATA, **options)
     assert ends["tl_ece"] == pytest.approx((interval.lower, interval.upper))
     assert ends["accuracy"][0] < found.accuracy < ends["accuracy"][1]
@@ -60,7 +60,7 @@ def test_leaderboard_fits_and_ranks_with_weights():
     fitted = calib.TemperatureScaling().fit(calibration, calibration.labels, sample_weight=weights)
     proba = fitted.predict_proba(evaluation)
     expected = calib.brier_score(Y, proba, sample_weight=WEIGHTS)
-    assert by_name["TS"].summary.brier == pytest.approx(expected)
+    assert by_name["TS"].metrics.brier == pytest.approx(expected)
     gain = calib.brier_score(Y, DATA, sample_weight=WEIGHTS) - expected
     assert board.improvements["TS"]["brier"][0] == pytest.approx(gain)
     scores = [

@@ -81,7 +81,7 @@ def test_numbers_are_those_of_the_rows(rows, summarized):
     assert metric(app, "Accuracy") == f"{calib.accuracy(labels, proba):.3f}"
     assert metric(app, "TL-ECE") == f"{calib.ece(labels, proba):.4f}"
     assert metric(app, "CW-ECE") == f"{calib.ece(labels, proba, notion='class-wise'):.4f}"
-    expected = calib.summarize(labels, proba)
+    expected = calib.metrics(labels, proba)
     shown = app.dataframe[0].value["Base model"]
     for key, measure in MEASURES.items():
         if measure.title in shown:

@@ -116,4 +116,4 @@ def test_tables_of_numbers():
     promise = guarantee_class_wise(points_per_bin=[50, 100], n_samples=1000, n_classes=2).frame()
     assert promise["points_per_bin"].tolist() == [50, 100]
     assert promise["n_samples"].tolist() == [1000, 1000]
-    assert calib.summarize(Y, PROBA).frame().loc[0, "tl_ece"] == pytest.approx(calib.ece(Y, PROBA))
+    assert calib.metrics(Y, PROBA).frame().loc[0, "tl_ece"] == pytest.approx(calib.ece(Y, PROBA))

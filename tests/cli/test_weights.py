@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calib import calibration_slope, ece, guarantee_card, load, read, summarize
+from calib import calibration_slope, ece, guarantee_card, load, metrics, read
 from calib.cli.parser import main
 
 _random = np.random.default_rng(5)
@@ -57,7 +57,7 @@ def run(capsys, *arguments) -> tuple[int, dict, str]:
 def test_numbers_of_a_file_with_weights_are_weighted(file, capsys):
     rows, weighted = read(file), weighted_error(WEIGHT)
     assert ece(rows.labels, rows, notion="confidence") == pytest.approx(weighted)
-    assert summarize(rows.labels, rows).conf_ece == pytest.approx(weighted)
+    assert metrics(rows.labels, rows).conf_ece == pytest.approx(weighted)
     assert ece(rows.labels, rows.unweighted(), notion="confidence") == pytest.approx(
         weighted_error(np.ones(N))
     )

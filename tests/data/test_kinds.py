@@ -27,11 +27,11 @@ from calib import (
     error_interval,
     log_loss,
     mce,
+    metrics,
     noise_floor,
     paired_difference,
     reduce_to_binary,
     reliability_diagram,
-    summarize,
 )
 from calib.data.kinds import KINDS, NEEDS, kind_of, lacks, notions_of
 from calib.data.predictions import as_vectors
@@ -81,7 +81,7 @@ def test_everything_about_an_error_takes_one_event(event):
     floor = noise_floor(y, rows, n_resamples=20, random_state=0)
     interval = error_interval(y, rows)
     assert floor.observed == interval.observed == pytest.approx(expected, abs=1e-12)
-    summary = summarize(y, rows)
+    summary = metrics(y, rows)
     assert (summary.ece, summary.mce) == (pytest.approx(expected), pytest.approx(largest))
     assert summary.tl_ece is None
     assert summary.conf_ece is None
@@ -90,7 +90,7 @@ def test_everything_about_an_error_takes_one_event(event):
     assert diagram.conf_ece == pytest.approx(expected)
     better = np.clip(p**1.5, 0, 1)
     assert paired_difference(y, better, p, notion="confidence").verdict == "lower"
-    assert summarize(y, ConfidencePrediction(p, y)).conf_ece == pytest.approx(expected)
+    assert metrics(y, ConfidencePrediction(p, y)).conf_ece == pytest.approx(expected)
 
 
 def test_scores_of_one_event_differ_from_the_folded_confidence(event):
@@ -258,7 +258,7 @@ def test_names_of_classes_are_understood_everywhere(three, form):
     assert accuracy(names, scores) == pytest.approx(accuracy(y, proba))
     assert accuracy(names, ANIMALS[proba.argmax(axis=1)]) == pytest.approx(accuracy(y, proba))
     assert noise_floor(names, scores, n_resamples=5).observed == pytest.approx(ece(y, proba))
-    assert summarize(names, scores).tl_ece == pytest.approx(ece(y, proba))
+    assert metrics(names, scores).tl_ece == pytest.approx(ece(y, proba))
     if form != "top":
         assert log_loss(names, scores) == pytest.approx(log_loss(y, proba))
         fitted = MulticlassToBinary(HistogramBinning(n_bins=3)).fit(scores, names)

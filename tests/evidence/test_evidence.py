@@ -103,7 +103,7 @@ def test_sums_tell_what_the_rows_tell(kind, weighted, name, n_parts, seed):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_numbers_and_conclusions_of_sums_are_those_of_rows(kind, weighted):
     rows, sums = sources(kind, weighted, 3)
-    expected, found = (calib.summarize(None, source) for source in (rows, sums))
+    expected, found = (calib.metrics(None, source) for source in (rows, sums))
     for key in MEASURES:
         assert getattr(found, key) == pytest.approx(getattr(expected, key), abs=1e-10), key
         if getattr(found, key) is not None and not interval_needs_rows(sums, MEASURES[key]):

@@ -86,7 +86,7 @@ def test_results_that_print_numbers_print_them_shortly():
         calib.decomposition(Y, PROBA),
         calib.guarantee(points_per_bin=50, n_samples=5000),
         calib.guarantee_card(calib.MulticlassToBinary().fit(PROBA, Y)),
-        calib.summarize(Y, PROBA),
+        calib.metrics(Y, PROBA),
     ):
         assert dataclasses.is_dataclass(one)
         digits = [number.replace(".", "").lstrip("0") for number in re.findall(r"\d\.\d+", repr(one))]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calib import bootstrap_interval, noise_floor, summarize
+from calib import bootstrap_interval, metrics, noise_floor
 from calib.answers.gate import METRICS
-from calib.answers.summary import SUMMARY_COLUMNS
+from calib.answers.metric_tables import METRIC_COLUMNS
 from calib.data.predictions import TopLabelPrediction
 from calib.stats.measures import ECES, MEASURES
 from tests.oracles import random_predictions
@@ -25,7 +25,7 @@ def test_options_of_a_number_give_the_number(rows, key):
     if measure.missing("vectors"):
         proba, y = proba[:, 1], y == 1
         assert measure.missing("binary") is None
-    summary = summarize(y, proba)
+    summary = metrics(y, proba)
     top = None if proba.ndim == 1 else TopLabelPrediction(proba.argmax(axis=1), proba.max(axis=1))
     scores = top if key.startswith("top_") else proba
     if measure.is_error:
@@ -38,7 +38,7 @@ def test_options_of_a_number_give_the_number(rows, key):
 
 def test_every_table_reads_the_table():
     of_table = [key for key in METRICS if key != "conf_mce"]  # a limit alone
-    assert [MEASURES[key].title for key in of_table] == [SUMMARY_COLUMNS[key] for key in of_table]
+    assert [MEASURES[key].title for key in of_table] == [METRIC_COLUMNS[key] for key in of_table]
     assert set(METRICS) == set(MEASURES)
     titles = [one.title for one in MEASURES.values()]
     assert len(set(titles)) == len(titles)

@@ -20,7 +20,7 @@ from calib.answers import slice_gaps, slices
 from calib.answers.advice import choose_points_per_bin, recommend
 from calib.answers.calibrated import calibrated_scores, fit_on, vector_losses
 from calib.answers.change import change
-from calib.answers.summary import summarize, summary_intervals
+from calib.answers.metric_tables import metric_intervals, metrics
 from calib.base.parallel import WORKERS
 from calib.calibrators.effort import fit_seconds
 from calib.data.notions import TOP_NOTIONS
@@ -115,7 +115,7 @@ PAIRS, MINUTES = 2.5e-5, 30.0
 FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = {
     function.__name__: (function, cost)
     for cost, functions in (
-        (PASSES, (calibrated_scores, measure_interval, paired_interval, smooth_ece, summarize)),
+        (PASSES, (calibrated_scores, measure_interval, paired_interval, smooth_ece, metrics)),
         (PASSES, (monotone_ece, validity_curve, vector_losses)),
         (REDRAWS, (binned_sweeps, calibration_band, calibration_slope, canonical_noise_floors, change)),
         (REDRAWS, (class_binning, class_table, compare_schemes, ece_sweep, watch_rows)),
@@ -128,7 +128,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
                 problem_floors,
                 slice_gaps,
                 slices,
-                summary_intervals,
+                metric_intervals,
             ),
         ),
         (SEARCHES, (choose_points_per_bin, write_table)),

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.column_config import Column
 
 from calib.answers.leaderboard import HOW_RANKED, RANKING, Leaderboard
-from calib.answers.summary import how_assessed
+from calib.answers.metric_tables import how_assessed
 from calib.data.kinds import lacks
 from calib.data.notions import TOP_NOTIONS
 from calib.stats.floors import ABOVE_NOISE
@@ -39,7 +39,7 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int) -> None:
     for head, texts in leaderboard.improvement_texts().iterrows():
         shown = shown.drop(columns=[f"{head}, lower", f"{head}, upper"])
         shown[head] = texts.to_list()
-    compared = [methods()[entry.method] if entry.summary else None for entry in leaderboard.ranked]
+    compared = [methods()[entry.method] if entry.metrics else None for entry in leaderboard.ranked]
     errors = ece_of(dataset().kind)
     error = errors.get("tl_ece") or next(iter(errors.values()))
     floors = [one and floor(one, error.key, n_bins) for one in compared]

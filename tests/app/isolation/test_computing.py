@@ -64,8 +64,8 @@ CALLS = {
     "slice_gaps": ((LABELS, TOPS[1], SITES), {"only": ["north"]}),
     "slices": ((LABELS, TOPS[1], [SITES]), {"n_resamples": 20, "random_state": 0}),
     "smooth_ece": ((None, TOP), {}),
-    "summarize": ((LABELS, ROWS), {}),
-    "summary_intervals": ((LABELS, ROWS, calib.summarize(LABELS, ROWS)), {}),
+    "metrics": ((LABELS, ROWS), {}),
+    "metric_intervals": ((LABELS, ROWS, calib.metrics(LABELS, ROWS)), {}),
     "monotone_ece": ((None, TOP), {}),
     "validity_curve": ((None, TOP), {"n_resamples": 20, "random_state": 0}),
     "vector_losses": ((LABELS, ROWS, ROWS), {}),
@@ -131,7 +131,7 @@ def test_a_refusal_is_that_of_the_function():
 def test_size_decides_where():
     assert Job(noise_floors, (None, TOP, ERROR), {}).is_short
     wide = LABELS[:1].repeat(50_000), np.broadcast_to(np.float32(0.001), (50_000, 1_000))
-    assert Job(calib.summarize, wide, {}).is_short  # it takes as long as to send 200 MB
+    assert Job(calib.metrics, wide, {}).is_short  # it takes as long as to send 200 MB
     rare = calib.reduce_to_binary(np.zeros(3_000, dtype=int), np.full((3_000, 100), 0.01), "class-wise")
     assert Job(noise_floors, (None, rare, ERROR), {}).is_short  # sums of cells are drawn
     assert Job(monotone_ece, (None, rare), {}).is_short

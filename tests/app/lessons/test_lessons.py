@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from calib import InputError, ece, noise_floor, reduce_to_binary
-from calib.answers.summary import SUMMARY_COLUMNS
+from calib.answers.metric_tables import METRIC_COLUMNS
 from calib.datasets import load_example
 from pages.shared.lessons.binning import bent_curve, bin_curve, trade_off, true_curve
 from pages.shared.lessons.exercises import EXERCISES
@@ -234,7 +234,7 @@ def test_glossary_covers_every_metric_and_every_page():
     names = [term["name"] for term in GLOSSARY]
     assert len(set(names)) == len(names)
     assert all({"name", "group", "meaning", "paper"} <= set(term) for term in GLOSSARY)
-    for head in set(SUMMARY_COLUMNS.values()) - {"Method", "Bins"}:
+    for head in set(METRIC_COLUMNS.values()) - {"Method", "Bins"}:
         stem = head.split(",")[0].split(" (")[0]
         assert any(stem in name or name.startswith(stem) for name in names), head
     listed = {term for terms in PAGE_TERMS.values() for term in terms}

@@ -20,7 +20,7 @@ from calib.evidence.sums import Sums
 from calib.stats.intervals import interval_needs_rows, measure_interval
 from calib.stats.measures import MEASURES
 
-#: Ends of the intervals of a summary's numbers, by their key in `calib.stats.measures.MEASURES`.
+#: Ends of the intervals of metrics, by their key in `calib.stats.measures.MEASURES`.
 Intervals = Mapping[str, tuple[float, float]]
 
 #: What a table with intervals says of them.
@@ -34,10 +34,10 @@ BASE = "Base model"
 
 
 @dataclass(frozen=True, repr=False)
-class Summary(Result):
+class Metrics(Result):
     """Every number of one method on one set of rows.
 
-    A number of `calib.stats.MEASURES` is an attribute by its key, such as `summary.tl_ece`: None if
+    A number of `calib.stats.MEASURES` is an attribute by its key, such as `metrics.tl_ece`: None if
     predictions of this kind do not have it, or if only the rows could tell it and there are sums.
 
     Attributes
@@ -95,8 +95,8 @@ class Summary(Result):
         return "one per value" + (f", {equal_width} for {others:,} {classes}" if others else "") + weighted
 
 
-#: Column heads of a summary table, in the field's terms.
-SUMMARY_COLUMNS = {
+#: Column heads of a table of metrics, in the field's terms.
+METRIC_COLUMNS = {
     "method": "Method",
     **{key: measure.title for key, measure in MEASURES.items() if measure.listed},
     "n_distinct": "Distinct scores",
@@ -104,7 +104,7 @@ SUMMARY_COLUMNS = {
 }
 
 
-def summarize(
+def metrics(
     y_true: Any,
     scores: Any,
     *,
@@ -113,7 +113,7 @@ def summarize(
     strategy: Strategy = "uniform",
     class_wise: bool = True,
     sample_weight: Any = None,
-) -> Summary:
+) -> Metrics:
     """Compute every metric of one method.
 
     Parameters
@@ -153,7 +153,7 @@ def summarize(
         if measure.is_error and measure.notion not in cells:
             cells[measure.notion] = evidence.cells(measure.notion, **bins)
         values[key] = measure.value(evidence, cells=cells.get(measure.notion), **bins)
-    return Summary(
+    return Metrics(
         method=method,
         n_samples=evidence.n_samples,
         n_bins=n_bins,
@@ -186,47 +186,47 @@ def how_assessed(n_bins: int, kind: Kind | str = "vectors") -> str:
     )
 
 
-def heads_of(summaries: Sequence[Summary]) -> dict[str, str]:
-    """Return the keys and heads of `SUMMARY_COLUMNS` that apply to the kind of one of the summaries."""
-    kinds = {summary.kind for summary in summaries}
+def heads_of(methods: Sequence[Metrics]) -> dict[str, str]:
+    """Return the keys and heads of `METRIC_COLUMNS` that apply to at least one of these kinds."""
+    kinds = {each.kind for each in methods}
     return {
         key: head
-        for key, head in SUMMARY_COLUMNS.items()
+        for key, head in METRIC_COLUMNS.items()
         if key not in MEASURES or any(MEASURES[key].missing(kind) is None for kind in kinds)
     }
 
 
-def summary_frame(summaries: Sequence[Summary]) -> pd.DataFrame:
+def metric_frame(methods: Sequence[Metrics]) -> pd.DataFrame:
     """Return one row per method with the columns of `heads_of`; bins are described in words."""
-    rows = [summary.row() | {"strategy": summary.bins} for summary in summaries]
-    heads = heads_of(summaries)
+    rows = [each.row() | {"strategy": each.bins} for each in methods]
+    heads = heads_of(methods)
     return pd.DataFrame(rows)[list(heads)].rename(columns=heads)
 
 
-def summary_intervals(
-    y_true: Any, scores: Any, summary: Summary, *, sample_weight: Any = None, level: float = LEVEL
+def metric_intervals(
+    y_true: Any, scores: Any, values: Metrics, *, sample_weight: Any = None, level: float = LEVEL
 ) -> dict[str, tuple[float, float]]:
-    """Return the interval of every number of a summary, as `calib.stats.measure_interval` gives it, by key.
+    """Return the interval of every metric, as `calib.stats.measure_interval` gives it, by key.
 
     Parameters
     ----------
     y_true, scores, sample_weight
-        As for `summarize`.
-    summary : Summary
-        What `summarize` gave for them.
+        As for `metrics`.
+    values : Metrics
+        What `metrics` gave for them.
     level : float in (0, 1)
         Coverage of each interval.
     """
     evidence = as_evidence(y_true, scores, sample_weight)
-    options: dict[str, Any] = {"n_bins": summary.n_bins, "strategy": summary.strategy, "level": level}
-    keys = [key for key in summary.values if not interval_needs_rows(evidence, MEASURES[key])]
+    options: dict[str, Any] = {"n_bins": values.n_bins, "strategy": values.strategy, "level": level}
+    keys = [key for key in values.values if not interval_needs_rows(evidence, MEASURES[key])]
     return {key: measure_interval(None, evidence, key, **options) for key in keys}
 
 
-def interval_frame(summaries: Sequence[Summary], intervals: Sequence[Intervals]) -> pd.DataFrame:
-    """Return `summary_frame` with the ends of each number's interval in columns beside it."""
-    table = summary_frame(summaries)
-    for key, head in heads_of(summaries).items():
+def interval_frame(methods: Sequence[Metrics], intervals: Sequence[Intervals]) -> pd.DataFrame:
+    """Return `metric_frame` with the ends of each number's interval in columns beside it."""
+    table = metric_frame(methods)
+    for key, head in heads_of(methods).items():
         ends = [one.get(key, (np.nan, np.nan)) for one in intervals]
         if not np.isnan(ends).all():
             position = list(table.columns).index(head) + 1
@@ -235,15 +235,15 @@ def interval_frame(summaries: Sequence[Summary], intervals: Sequence[Intervals])
     return table
 
 
-def interval_texts(summaries: Sequence[Summary], intervals: Sequence[Intervals]) -> pd.DataFrame:
+def interval_texts(methods: Sequence[Metrics], intervals: Sequence[Intervals]) -> pd.DataFrame:
     """Return a table of texts such as "0.0222 (0.0103 to 0.0208)": a row per number, a column per method."""
     texts = {}
-    for summary, ends in zip(summaries, intervals, strict=True):
-        texts[summary.method] = {
-            head: _with_interval(getattr(summary, key), ends.get(key))
-            for key, head in heads_of(summaries).items()
+    for values, ends in zip(methods, intervals, strict=True):
+        texts[values.method] = {
+            head: _with_interval(getattr(values, key), ends.get(key))
+            for key, head in heads_of(methods).items()
             if key not in ("method", "strategy")
-        } | {SUMMARY_COLUMNS["strategy"]: summary.bins}
+        } | {METRIC_COLUMNS["strategy"]: values.bins}
     return pd.DataFrame(texts)
 
 
