@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -20,9 +20,10 @@ from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import Kind, kind_of
 from calib.data.notions import POOLED_NOTIONS
 from calib.data.predictions import ConfidencePrediction, rows_that_count
-from calib.data.several_models import on_common_rows, split_together
+from calib.data.several_models import pairs_of_models
 from calib.data.validation import check_level
 from calib.evidence.binning import PerClass, Strategy
+from calib.evidence.reductions import cluster_codes
 from calib.evidence.row_scores import row_values, weighted_mean
 from calib.evidence.rows import Rows
 from calib.stats.bootstrap import paired_intervals_of
@@ -42,9 +43,22 @@ Mark = Literal["better", "worse", ""]
 #: How to read a table of models.
 HOW_MARKED = (
     "In parentheses: the noise floor, the mean error of a perfect model of the same size. A method is marked "
-    "better or worse than its base model only if the {level:g} % interval of their paired difference, each "
-    "taken alone, excludes 0, and never for the lowest number. For ECEs it is the difference of the debiased "
-    "squared l2 errors; MCEs have no such interval and are not marked."
+    "better or worse than its base model only if the interval of their paired difference excludes 0, and "
+    "never for the lowest number. For ECEs it is the difference of the debiased squared l2 errors; MCEs have "
+    "no such interval and are not marked."
+)
+
+#: What all marks hold for at once.
+HOW_MANY = (
+    "The family of a number's marks are its {n} comparisons, of each method with the base of its model: with "
+    "{level:g} %, all of its marks are right (Bonferroni, intervals of {alone:.3g} % each). Intervals in the "
+    "table of all numbers are each taken alone."
+)
+
+#: Why no ECE is marked if rows belong together.
+NO_ERROR_MARKS = (
+    "Rows belong together, and the paired intervals of ECEs are for independent rows: no ECE is marked. "
+    "Scores and accuracy have intervals over the clusters."
 )
 
 #: Why numbers of different bins are not compared (Remark 1 of the paper).
@@ -139,7 +153,8 @@ class ModelComparison(Drawn):
             for model, board in self.boards.items()
             for entry in board.entries
         ]
-        return Leaderboard(tuple(entries), next(iter(self.boards.values())).weights)
+        first = next(iter(self.boards.values()))
+        return Leaderboard(tuple(entries), first.weights, first.cluster)
 
     def words(self) -> str:
         """Say which models and methods have the lowest Brier score, and by how much, with its interval."""
@@ -147,7 +162,12 @@ class ModelComparison(Drawn):
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader of the table must know: what is marked, which numbers do not compare, why."""
-        found = [HOW_MARKED.format(level=100 * self.level)]
+        found = [HOW_MARKED]
+        if n := len(self.models) * (len(self.methods) - 1):
+            alone = 100 - 100 * (1 - self.level) / n
+            found.append(HOW_MANY.format(n=n, level=100 * self.level, alone=alone))
+        if next(iter(self.boards.values())).cluster is not None:
+            found.append(NO_ERROR_MARKS)
         binned = dict.fromkeys(
             entry.method
             for board in self.boards.values()
@@ -268,8 +288,11 @@ def compare_models(
     -----
     If a method cannot be fitted, its cells say so, and all others are computed. A number is marked by
     its paired interval: of the squared l2 errors for ECEs (`calib.paired_difference`), of the means over rows
-    for scores and accuracy (`calib.paired_interval`). If the method is assessed at each of its values and the
-    base in equal-width bins, whose error is too low, a higher error of the method is not marked.
+    for scores and accuracy (`calib.paired_interval`), over clusters if rows belong together; ECEs are not
+    marked then. All marks of one number hold together: each takes an interval of coverage
+    ``1 - (1 - level) / m`` for the m comparisons of a method with its base in the table (Bonferroni). The
+    ends in `frame` are of each interval alone. If the method is assessed at each of its values and the base
+    in equal-width bins, whose error is too low, a higher error of the method is not marked.
 
     Temperature scaling in the paper picks its temperature by conf-ECE: "TS (conf-ECE grid)".
 
@@ -282,13 +305,15 @@ def compare_models(
     (('A', 'B'), ('Base', 'TS'))
     """
     check_level(level)
-    pairs = _pairs(models, calibration, random_state)
+    pairs = pairs_of_models(models, calibration, random_state)
     kind = kind_of(next(iter(pairs.values()))[1])
     chosen = _chosen(methods, kind, n_bins)
     boards: dict[str, Leaderboard] = {}
     rows: list[dict[str, Any]] = []
+    mark_level = 1.0 - (1.0 - level) / max(len(pairs) * len(chosen), 1)
+    options = (n_bins, level, mark_level, n_resamples, random_state)
     for position, (name, (fitting, unseen)) in enumerate(pairs.items()):
-        model = _Model(name, fitting, rows_that_count(unseen), n_bins, level, n_resamples, random_state)
+        model = _Model(name, fitting, rows_that_count(unseen), *options)
 
         def told(share: float, method: str, position: int = position, name: str = name) -> None:
             if progress:
@@ -300,23 +325,6 @@ def compare_models(
     rows.sort(key=lambda row: order.index(row["measure"]))
     n_rows = [len(part) for part in next(iter(pairs.values()))]
     return ModelComparison(boards, pd.DataFrame(rows), n_bins, level, n_rows[0], n_rows[1])
-
-
-def _pairs(models: Mapping[str, Any], share: float, random_state: int | None) -> dict[str, tuple[Any, Any]]:
-    if not models:
-        raise InputError("compare_models needs at least one model; got none")
-    given = {name: isinstance(rows, (tuple, list)) for name, rows in models.items()}
-    if not any(given.values()):
-        return split_together(on_common_rows(models), share, random_state)
-    if not all(given.values()) or any(len(rows) != 2 for rows in models.values()):
-        raise InputError(
-            "every model must be a pair (calibration, evaluation), or every model labelled predictions; got "
-            + ", ".join(f"{name!r}: {'pair' if given[name] else 'predictions'}" for name in list(models)[:5])
-        )
-    fitting, unseen = (on_common_rows({name: rows[part] for name, rows in models.items()}) for part in (0, 1))
-    first = next(iter(fitting.values()))
-    unseen = on_common_rows({name: rows.in_order_of(first.class_names) for name, rows in unseen.items()})
-    return {name: (fitting[name], unseen[name]) for name in models}
 
 
 def _chosen(methods: Iterable[str] | Mapping[str, Any], kind: Kind, n_bins: int) -> dict[str, Any]:
@@ -338,7 +346,10 @@ def _chosen(methods: Iterable[str] | Mapping[str, Any], kind: Kind, n_bins: int)
 
 
 class _Model:
-    """One model: fits its methods, and tells their numbers, floors and differences from the base."""
+    """One model: fits its methods, and tells their numbers, floors and differences from the base.
+
+    `mark_level` is the coverage of each interval by which a number is marked.
+    """
 
     def __init__(
         self,
@@ -347,11 +358,13 @@ class _Model:
         evaluation: Any,
         n_bins: int,
         level: float,
+        mark_level: float,
         n_resamples: int,
         random_state: int | None,
     ) -> None:
         self.name, self.calibration, self.evaluation = name, calibration, evaluation
-        self.n_bins, self.level = n_bins, level
+        self.n_bins, self.level, self.mark_level = n_bins, level, mark_level
+        self.cluster = cluster_codes(evaluation, evaluation.sample_weight, None)
         self.redraws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
         self.measures = [
             measure
@@ -408,7 +421,8 @@ class _Model:
             n_bins=self.n_bins,
             sample_weight=weights,
         )
-        evidence = Rows(self.evaluation.labels, scores, sample_weight=weights)
+        cluster = self.evaluation.cluster
+        evidence = Rows(self.evaluation.labels, scores, sample_weight=weights, cluster=cluster)
         values = _values_of_rows(evidence, entry)
         if name == BASE:
             self.base = values
@@ -446,31 +460,40 @@ class _Model:
         self, measure: Measure, scores: Any, strategy: Strategy, values: Mapping[str, np.ndarray]
     ) -> dict[str, Any]:
         """Return difference, ends and mark against the base; nothing if there is no paired interval."""
-        if measure.metric == "ece":
-            change: Any = paired_difference(
-                self.evaluation.labels,
-                scores,
-                self.evaluation,
-                notion=measure.notion or "top-label",
-                n_bins=self.n_bins,
-                strategy_a=strategy,
-                sample_weight=self.evaluation.sample_weight,
-                level=self.level,
-            )
+        if measure.metric == "ece" and self.cluster is None:
+            change_at: Callable[[float], Any] = partial(self._error_change, measure, scores, strategy)
         elif measure.key in values:
-            of_method, of_base = values[measure.key], self.base[measure.key]
-            weights = self.evaluation.sample_weight
-            (change,) = paired_intervals_of(of_base, of_method[None], measure.metric, self.level, weights)
+            change_at = partial(self._score_change, measure, values[measure.key])
         else:
             return {}
+        change = change_at(self.level)
         mark: Mark = ""
         if change.lower > 0.0 or change.upper < 0.0:
-            mark = "better" if (change.upper < 0.0) != (measure.metric == "accuracy") else "worse"
+            together = change_at(self.mark_level)
+            if together.lower > 0.0 or together.upper < 0.0:
+                mark = "better" if (change.upper < 0.0) != (measure.metric == "accuracy") else "worse"
         if isinstance(strategy, PerClass) and measure.notion in POOLED_NOTIONS:
             strategy = strategy.of_class(-1)
         if measure.is_error and mark == "worse" and strategy != "uniform":
             mark = ""
         return {"difference": change.difference, "lower": change.lower, "upper": change.upper, "mark": mark}
+
+    def _error_change(self, measure: Measure, scores: Any, strategy: Strategy, level: float) -> Any:
+        return paired_difference(
+            self.evaluation.labels,
+            scores,
+            self.evaluation,
+            notion=measure.notion or "top-label",
+            n_bins=self.n_bins,
+            strategy_a=strategy,
+            sample_weight=self.evaluation.sample_weight,
+            level=level,
+        )
+
+    def _score_change(self, measure: Measure, values: np.ndarray, level: float) -> Any:
+        of_rows = self.evaluation.sample_weight, self.cluster
+        base = self.base[measure.key]
+        return paired_intervals_of(base, values[None], measure.metric or "", level, *of_rows)[0]
 
 
 def _values_of_rows(evidence: Rows, entry: Entry) -> dict[str, np.ndarray]:

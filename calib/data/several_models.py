@@ -64,6 +64,83 @@ def split_together(
     return {name: (rows.take(fitted), rows.take(unseen)) for name, rows in models.items()}
 
 
+def pairs_of_models(
+    models: Mapping[str, Any], calibration: float = 0.5, random_state: int | None = RANDOM_STATE
+) -> dict[str, tuple[Any, Any]]:
+    """Return (calibration, evaluation) of each model: given so, or split once from labelled predictions.
+
+    Parameters
+    ----------
+    models : mapping of str to predictions, or to pairs of them
+        As for `calib.compare_models`.
+    calibration, random_state
+        As for `split_together`.
+
+    Raises
+    ------
+    InputError
+        If there is no model, some are pairs and others not, or they are not on the same rows and classes.
+    """
+    if not models:
+        raise InputError("comparing models needs at least one model; got none")
+    given = {name: isinstance(rows, (tuple, list)) for name, rows in models.items()}
+    if not any(given.values()):
+        return split_together(on_common_rows(models), calibration, random_state)
+    if not all(given.values()) or any(len(rows) != 2 for rows in models.values()):
+        raise InputError(
+            "every model must be a pair (calibration, evaluation), or every model labelled predictions; got "
+            + ", ".join(f"{name!r}: {'pair' if given[name] else 'predictions'}" for name in list(models)[:5])
+        )
+    fitting, unseen = (on_common_rows({name: rows[part] for name, rows in models.items()}) for part in (0, 1))
+    first = next(iter(fitting.values()))
+    unseen = on_common_rows({name: rows.in_order_of(first.class_names) for name, rows in unseen.items()})
+    return {name: (fitting[name], unseen[name]) for name in models}
+
+
+def like_rows(
+    rows: Any, wanted: tuple[Any, Any], names: tuple[str, str], split: float | None
+) -> tuple[Any, Any]:
+    """Return another model's (calibration, evaluation) on the rows of a model that is there already.
+
+    Parameters
+    ----------
+    rows : predictions, or (calibration, evaluation)
+        Of the other model: its calibration and evaluation rows, all rows, or the evaluation rows alone.
+    wanted : (calibration or None, evaluation)
+        Of the model that is there.
+    names : (str, str)
+        Of the model that is there, and of the other one.
+    split : float or None
+        Share of its rows that `Predictions.split` drew with seed 0 for calibration, if it did.
+
+    Raises
+    ------
+    InputError
+        If these are not the same rows of the same classes.
+    """
+    if isinstance(rows, tuple):
+        parts = rows
+    elif split is not None and (ids := _ids(rows)) is not None and (held := _ids(wanted[0])) is not None:
+        is_fitting = ids.isin(held)
+        parts = rows.take(np.flatnonzero(is_fitting)), rows.take(np.flatnonzero(~is_fitting))
+    elif split is not None and rows.n_samples == wanted[0].n_samples + wanted[1].n_samples:
+        parts = rows.split(split, 0)
+    else:
+        parts = None, rows
+    there, other = names
+    found: list[Any] = []
+    for before, part in zip(wanted, parts, strict=True):
+        if before is None or part is None:
+            found.append(None)
+            continue
+        pair = on_common_rows({there: before, other: part})
+        if pair[there].class_names != before.class_names:
+            strange = sorted(set(pair[there].class_names) - set(before.class_names))
+            raise InputError(f"model {other!r} has classes that {there!r} lacks, such as {strange[0]!r}")
+        found.append(pair[other])
+    return found[0], found[1]
+
+
 def _ids(rows: Any) -> pd.Index | None:
     name = None if rows.metadata is None else rows.metadata.attrs.get(ID)
     return None if name is None or name not in rows.metadata else pd.Index(rows.metadata[name])

@@ -148,18 +148,21 @@ def test_floors_and_differences_are_those_of_the_library(pairs, table):
         )
 
 
-def test_marks_follow_the_intervals_and_never_the_lowest_number(table):
+def test_marks_of_a_number_hold_together_and_never_follow_the_lowest_number(pairs, table):
+    """Three models x three methods: intervals of 1 - 0.05 / 9 each (Bonferroni)."""
     frame = table.frame()
-    for row in frame.itertuples():
-        excludes = row.lower > 0.0 or row.upper < 0.0
+    for row in frame.query("method == 'TL-HB' and measure == 'tl_ece' or mark != ''").itertuples():
         if row.mark:
-            assert excludes
+            assert row.lower > 0.0 or row.upper < 0.0
             assert (row.mark == "better") == ((row.difference < 0.0) != (row.measure == "accuracy"))
-        elif excludes:  # the base's equal-width bins understate its error
-            assert row.method == "TL-HB"
-            assert row.lower > 0.0
-            assert row.measure.endswith("ece")
-        assert row.method != "Base" or row.mark == ""
+        else:  # the base's equal-width bins understate its error
+            assert row.upper > 0.0
+    for name, (_, unseen) in pairs.items():
+        options = {"metric": "brier", "level": 1.0 - 0.05 / 9}
+        change = calib.paired_interval(unseen.labels, unseen, Square().predict_proba(unseen.proba), **options)
+        expected = "better" if change.upper < 0.0 else "worse" if change.lower > 0.0 else ""
+        assert cells(table)[name, "square", "brier"].mark == expected
+    assert any("9 comparisons" in note for note in table.notes())
     found = cells(table)
     # Squares suit the unsure model, whose exponent 0.4 is doubled to 0.8, and harm both others.
     for measure in ("tl_ece", "brier", "log_loss"):
@@ -323,6 +326,22 @@ def test_other_kinds_and_weights(weighted):
     assert cells(table)["top", "Base", "tl_ece"].value == pytest.approx(expected)
     accuracy = np.average(rows.label == rows.labels, weights=weights)
     assert cells(table)["top", "Base", "accuracy"].value == pytest.approx(accuracy)
+
+
+def test_rows_that_belong_together():
+    """20 copies of 30 rows: scores take intervals over the clusters, and ECEs are not marked."""
+    rows, of = models()["unsure"], np.repeat(np.arange(30), 20)
+    together = Predictions(rows.proba[of], rows.labels[of], NAMES, cluster=of)
+    table = compare_models({"unsure": (together, together)}, {"square": Square()}, n_bins=B, n_resamples=5)
+    cell = cells(table)["unsure", "square", "brier"]
+    squared = Square().predict_proba(together.proba)
+    change = calib.paired_interval(together.labels, together, squared, metric="brier", cluster=of)
+    assert (cell.lower, cell.upper) == pytest.approx((change.lower, change.upper))
+    errors = table.frame().query("measure.str.endswith('ece')")
+    assert set(errors["mark"]) == {""}
+    assert errors["lower"].isna().all()
+    floor = calib.noise_floor(together.labels, squared, n_bins=B, n_resamples=5, random_state=0, cluster=of)
+    assert cells(table)["unsure", "square", "tl_ece"].floor == pytest.approx(floor.mean)
 
 
 def test_reference_row_of_the_paper(shared_data):
