@@ -148,17 +148,30 @@ class ModelComparison(Drawn):
 
         Improvements are over the first model's base. Names are "model, method".
         """
-        entries = [
+        return self._board(
             replace(entry, method=f"{model}, {entry.method}")
             for model, board in self.boards.items()
             for entry in board.entries
-        ]
+        )
+
+    @cached_property
+    def before(self) -> Leaderboard:
+        """The models before calibration on one leaderboard; improvements are over the first."""
+        return self._board(replace(board.entries[0], method=model) for model, board in self.boards.items())
+
+    def _board(self, entries: Iterable[Entry]) -> Leaderboard:
         first = next(iter(self.boards.values()))
         return Leaderboard(tuple(entries), first.weights, first.cluster)
 
-    def words(self) -> str:
-        """Say which models and methods have the lowest Brier score, and by how much, with its interval."""
-        return self.ranking.words()
+    def words(self, name: Callable[[str], str] = str) -> str:
+        """Say which models have the lowest Brier score, before calibration and with the best method.
+
+        The difference is from the next in the ranking, with its interval. Names go through `name`.
+        """
+        after = _against_the_next(self.ranking).words(name)
+        if len(self.models) == 1:
+            return after
+        return f"Before calibration: {_against_the_next(self.before).words(name)} With calibrators: {after}"
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader of the table must know: what is marked, which numbers do not compare, why."""
@@ -237,6 +250,14 @@ class ModelComparison(Drawn):
                     line.append(text + floor)
                 body.append(line)
         return [escape(head) for head in ("Metric", "Model", *self.methods)], body
+
+
+def _against_the_next(board: Leaderboard) -> Leaderboard:
+    """Return a leaderboard whose improvements are over the second in the ranking."""
+    first, *others = board.ranked
+    if not others or not others[0].losses:
+        return board
+    return replace(board, entries=(others[0], first, *others[1:]))
 
 
 def compare_models(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
@@ -57,6 +57,8 @@ class Example:
         Rows to assess models on.
     truth : (n,) float64 array or None
         P(Y = c(x) | x) of each evaluation row, if known.
+    models : mapping of str to (calibration, evaluation)
+        Every model on these rows, the first of which the fields above are; empty if there is one alone.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Example:
     calibration: Predictions | None
     evaluation: Predictions
     truth: np.ndarray | None = None
+    models: Mapping[str, tuple[Predictions, Predictions]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.truth is not None:

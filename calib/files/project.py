@@ -40,7 +40,8 @@ VERSION = 1
 MANIFEST = "project.json"
 MANIFEST_KEYS = {
     *("format", "version", "calib_version", "date", "name", "description", "simulated", "split", "roles"),
-    *("fixes", "notes", "settings", "truth", "evaluation", "calibration", "calibrators", "models", "upload"),
+    *("fixes", "notes", "settings", "truth", "evaluation", "calibration", "calibrators", "upload"),
+    *("model", "models"),
 }
 #: Characters of the longest notes and of the longest other text, most settings, calibrators and models.
 LONGEST_NOTES = 100_000
@@ -67,6 +68,22 @@ class Upload:
 
     tables: tuple[Table | None, ...]
     accepted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class FurtherModel:
+    """Another model on the rows of a project, with what was fitted on it.
+
+    Attributes
+    ----------
+    evaluation, calibration, calibrators, choices
+        As of `Project`.
+    """
+
+    evaluation: Any
+    calibration: Any = None
+    calibrators: Mapping[str, Any] = field(default_factory=dict)
+    choices: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +114,10 @@ class Project:
         Calibrators by the name they are shown under.
     choices : mapping of str to int
         By the name of a calibrator, how many the labels of the calibration rows chose it from, if several.
-    models : mapping of str to predictions
-        Further models, by their predictions for the evaluation rows.
+    model : str
+        Name of the model whose rows these are; empty if it is alone.
+    models : mapping of str to FurtherModel
+        Further models on the same rows.
     settings : mapping of str to mapping of str to str
         By the page, the parameters of its address.
     notes : str
@@ -135,13 +154,17 @@ class Project:
     fixes: tuple[str, ...] = ()
     calibrators: Mapping[str, Any] = field(default_factory=dict)
     choices: Mapping[str, int] = field(default_factory=dict)
-    models: Mapping[str, Any] = field(default_factory=dict)
+    model: str = ""
+    models: Mapping[str, FurtherModel] = field(default_factory=dict)
     settings: Settings = field(default_factory=dict)
     notes: str = ""
     upload: Upload | None = None
 
     def __post_init__(self) -> None:
-        for what, rows in (("calibration", self.calibration), *self.models.items()):
+        of_models = [
+            (name, rows) for name, one in self.models.items() for rows in (one.evaluation, one.calibration)
+        ]
+        for what, rows in (("calibration", self.calibration), *of_models):
             if rows is None:
                 continue
             if rows.kind != self.evaluation.kind or rows.class_names != self.evaluation.class_names:
@@ -151,15 +174,16 @@ class Project:
                 )
         n_samples = self.evaluation.n_samples
         for what, n in (
-            *((name, rows.n_samples) for name, rows in self.models.items()),
+            *((name, one.evaluation.n_samples) for name, one in self.models.items()),
             ("truth", n_samples if self.truth is None else len(self.truth)),
         ):
             if n != n_samples:
                 raise InputError(f"{what!r} has {n:,} rows where there are {n_samples:,} evaluation rows")
         if self.evaluation.labels is None:
             raise InputError("the evaluation rows of a project need true labels")
-        for calibrator in self.calibrators.values():
-            aligned(self.evaluation, calibrator)
+        for calibrators in (self.calibrators, *(one.calibrators for one in self.models.values())):
+            for calibrator in calibrators.values():
+                aligned(self.evaluation, calibrator)
 
     def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
         """Write the project to a file that `load` reads back to the last bit.
@@ -228,7 +252,11 @@ class Project:
             lines.append(("classes", f"{len(rows.class_names):,}"))
         lines += [("fixed", line) for line in self.fixes]
         lines += [("calibrator", name) for name in self.calibrators]
-        lines += [("further model", name) for name in self.models]
+        if self.model:
+            lines.append(("model", self.model))
+        for name, model in self.models.items():
+            lines.append(("further model", name))
+            lines += [(f"calibrator of {name}", calibrator) for calibrator in model.calibrators]
         lines += [(f"settings of {page}", _in_words(values)) for page, values in self.settings.items()]
         if self.notes:
             lines.append(("notes", self.notes))
@@ -255,15 +283,17 @@ class Project:
                 "truth": writing.array(self.truth),
                 "evaluation": writing.rows(self.evaluation),
                 "calibration": None if self.calibration is None else writing.rows(self.calibration),
-                "calibrators": [
+                "calibrators": writing.calibrators(self, self),
+                "model": self.model,
+                "models": [
                     {
                         "name": name,
-                        "choices": int(self.choices.get(name, 1)),
-                        "file": writing.calibrator(one, self),
+                        "evaluation": writing.rows(model.evaluation),
+                        "calibration": None if model.calibration is None else writing.rows(model.calibration),
+                        "calibrators": writing.calibrators(model, self),
                     }
-                    for name, one in self.calibrators.items()
+                    for name, model in self.models.items()
                 ],
-                "models": [{"name": name, "rows": writing.rows(rows)} for name, rows in self.models.items()],
             }
             if self.upload is not None:
                 manifest["upload"] = {
@@ -355,11 +385,14 @@ class _Writing:
             "ignored": list(table.ignored),
         }
 
-    def calibrator(self, calibrator: Any, project: Project) -> str:
-        """Store a calibrator file and return its name in the archive."""
-        name = f"calibrators/{next(self.names)}.json"
-        self.archive.writestr(name, dumps(calibrator, fitted_on=project.calibration, log=project.fixes))
-        return name
+    def calibrators(self, model: Project | FurtherModel, project: Project) -> list[dict[str, Any]]:
+        """Store calibrator files and describe them."""
+        described = []
+        for name, calibrator in model.calibrators.items():
+            file = f"calibrators/{next(self.names)}.json"
+            self.archive.writestr(file, dumps(calibrator, fitted_on=model.calibration, log=project.fixes))
+            described.append({"name": name, "choices": int(model.choices.get(name, 1)), "file": file})
+        return described
 
 
 class _Reading:
@@ -407,30 +440,39 @@ class _Reading:
         _closed(manifest, MANIFEST_KEYS, MANIFEST)
         _check_texts(manifest)
         truth = manifest.get("truth")
-        calibration = manifest.get("calibration")
-        calibrators = _entries(manifest, "calibrators", {"name", "choices", "file"})
-        models = _entries(manifest, "models", {"name", "rows"})
+        models = _entries(manifest, "models", {"name", "evaluation", "calibration", "calibrators"})
         return Project(
             name=manifest["name"],
-            evaluation=self.rows(manifest.get("evaluation")),
-            calibration=None if calibration is None else self.rows(calibration),
             description=manifest["description"],
             simulated=manifest.get("simulated") is True,
             truth=None if truth is None else self.array(truth),
             split=_share(manifest.get("split")),
             roles=_roles(manifest.get("roles")),
             fixes=tuple(manifest["fixes"]),
-            calibrators={one["name"]: loads(self.content(one.get("file"), MAX_BYTES)) for one in calibrators},
-            choices={
+            model=manifest["model"],
+            models={one["name"]: FurtherModel(**self.model(one)) for one in models},
+            settings=manifest["settings"],
+            notes=manifest["notes"],
+            upload=self.upload(manifest.get("upload")),
+            **self.model(manifest),
+        )
+
+    def model(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Return the rows of a model and what was fitted on it, by field."""
+        calibration = data.get("calibration")
+        calibrators = _entries(data, "calibrators", {"name", "choices", "file"})
+        return {
+            "evaluation": self.rows(data.get("evaluation")),
+            "calibration": None if calibration is None else self.rows(calibration),
+            "calibrators": {
+                one["name"]: loads(self.content(one.get("file"), MAX_BYTES)) for one in calibrators
+            },
+            "choices": {
                 one["name"]: one["choices"]
                 for one in calibrators
                 if type(one.get("choices")) is int and one["choices"] > 1
             },
-            models={one["name"]: self.rows(one.get("rows")) for one in models},
-            settings=manifest["settings"],
-            notes=manifest["notes"],
-            upload=self.upload(manifest.get("upload")),
-        )
+        }
 
     def upload(self, data: Any) -> Upload | None:
         """Return the files that the rows were read from."""
@@ -659,7 +701,8 @@ def _roles(data: Any) -> Roles | None:
 
 def _check_texts(manifest: dict[str, Any]) -> None:
     """Refuse texts that are none, or are too long, before or after they are stored."""
-    for key, longest in (("name", LONGEST_TEXT), ("description", LONGEST_TEXT), ("notes", LONGEST_NOTES)):
+    texts = {"name": LONGEST_TEXT, "description": LONGEST_TEXT, "model": LONGEST_TEXT, "notes": LONGEST_NOTES}
+    for key, longest in texts.items():
         text = manifest.get(key)
         if not isinstance(text, str) or len(text) > longest:
             raise InputError(f"a project's {key} must be a text of at most {longest:,} characters")

@@ -31,6 +31,7 @@ from calib.answers.metric_tables import (
     metric_intervals,
     metrics,
 )
+from calib.answers.model_tables import compare_models
 from calib.base.version import __version__
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.multiclass import MulticlassToBinary, of_one_score
@@ -103,6 +104,8 @@ class ReportInput:
     groups : mapping of str to (n,) array
         For calibrators that condition on groups, the group of each evaluation row; by default looked for
         among the further columns.
+    models : mapping of str to (calibration or None, evaluation)
+        Every model on these rows, to be compared; empty if there is one alone.
     """
 
     evaluation: Any
@@ -118,6 +121,7 @@ class ReportInput:
     random_state: int = RANDOM_STATE
     choices: Mapping[str, int] = field(default_factory=dict)
     groups: Mapping[str, Any] = field(default_factory=dict)
+    models: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
     @cached_property
     def scores(self) -> dict[str, tuple[Any, Strategy]]:
@@ -193,6 +197,7 @@ def report_html(about: ReportInput) -> str:
         "reliability": ("Reliability", reliability_section(about)),
         "classes": ("Classes", classes_section(about) if lacks(about.kind, "page:Classes") is None else []),
         "methods": ("Methods", comparison_section(about)),
+        "models": ("Models", models_section(about) if about.models else []),
         "guarantee": ("Guarantee", guarantee_section(about)),
         "repeat": ("Reproduce it", repeat_section(about)),
     }
@@ -456,6 +461,17 @@ def comparison_section(about: ReportInput) -> list[str]:
         table(numbers, words=("",)),
         paragraph(text(sentence)),
         figure_html(diagrams.draw_ece_sweeps(sweeps), "sweep", sentence),
+    ]
+
+
+def models_section(about: ReportInput) -> list[str]:
+    """All models before calibration: which is better, and their numbers beside their floors."""
+    rows = {name: (evaluation, evaluation) for name, (_, evaluation) in about.models.items()}
+    found = compare_models(rows, [], **about.draws)
+    return [
+        paragraph(text(found.before.words())),
+        table(found.texts(), words=("Metric", "Model")),
+        paragraph(text(" ".join(found.notes()))),
     ]
 
 

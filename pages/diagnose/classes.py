@@ -18,7 +18,7 @@ from pages.shared.results import cells, classes
 from pages.shared.session import Method, dataset
 from pages.shared.widgets import (
     beside,
-    bins_and_model,
+    bins_and_method,
     chart,
     download,
     heading,
@@ -64,7 +64,7 @@ def pick_cell() -> None:
 def show() -> None:
     """Show the page below its heading."""
     names = dataset().evaluation.class_names
-    n_bins, method = bins_and_model()
+    n_bins, method = bins_and_method()
     by_class = classes(method, n_bins)
     worst = [
         f"predicted {literal(names[code])} "

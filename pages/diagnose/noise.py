@@ -29,7 +29,7 @@ from pages.shared.results import (
 )
 from pages.shared.session import BASE, Method, dataset, methods
 from pages.shared.widgets import (
-    bins_and_model,
+    bins_and_method,
     chart,
     download,
     escaped,
@@ -98,7 +98,7 @@ def intervals(method: Method) -> pd.DataFrame:
 heading("Noise", "How much of each error is miscalibration, and how much would any model of this size show?")
 need_kind("Noise")
 data, models = dataset(), methods()
-n_bins, method = bins_and_model()
+n_bins, method = bins_and_method()
 if data.sums is None:
     ahead((pairs, method))  # shown last, and computed elsewhere
 

@@ -32,7 +32,9 @@ def of_rows() -> OverTime:
     need_kind("Over time")
     models = methods()
     left, middle, right = st.columns(3)
-    chosen = models[left.selectbox("Model", list(models), index=len(models) - 1, key="time-model")]
+    chosen = models[
+        left.selectbox("Before or after calibration", list(models), index=len(models) - 1, key="time-model")
+    ]
     columns = further_columns(data.evaluation)
     dates = [name for name in columns if is_date(name)]
     offered = [IN_ORDER, *columns]

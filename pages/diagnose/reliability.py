@@ -23,10 +23,10 @@ from pages.shared.panels.rows import rows_panel
 from pages.shared.parts import part
 from pages.shared.results import band as band_of
 from pages.shared.results import bounds_of, conclusion, floor, problems, reliability, rows_of
-from pages.shared.session import BASE, Method, dataset, methods
+from pages.shared.session import BASE, Method, dataset, scored
 from pages.shared.widgets import (
     beside,
-    bins_and_model,
+    bins_and_method,
     chart,
     download,
     escaped,
@@ -63,18 +63,19 @@ def show() -> None:
     data = dataset()
     left, right = st.columns([5, 1], vertical_alignment="bottom")
     with left:
-        n_bins, method = bins_and_model()
-    others = [name for name in methods() if name != method.name]
+        n_bins, method = bins_and_method()
+    every = scored()
+    others = [name for name in every if name != method.name]
     other = None
     options_menu = right.popover("Options", width="stretch")
     if others and lacks(data.kind, "notion:top-label") is None:
         wanted = options_menu.selectbox(
-            "Another model in the diagram",
+            "Beside it in the diagram",
             [None, *others],
             key="beside",
             format_func=lambda name: "none" if name is None else name,
         )
-        other = None if wanted is None else methods()[wanted]
+        other = None if wanted is None else every[wanted]
     with options_menu:
         show_band = st.toggle("Range of a perfect model", key="band", bind="query-params")
         show_curve = data.sums is None and st.toggle("Without bins (CORP)", key="corp", bind="query-params")

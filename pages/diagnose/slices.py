@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 from streamlit.column_config import Column, NumberColumn
 
@@ -26,11 +27,11 @@ from pages.shared.results import (
     slice_maps,
     slice_table,
 )
-from pages.shared.session import BY, dataset
+from pages.shared.session import BY, base_models, dataset
 from pages.shared.widgets import (
     ARROW,
     beside,
-    bins_and_model,
+    bins_and_method,
     chart,
     download,
     escaped,
@@ -137,7 +138,7 @@ if not columns:
     st.stop()
 if data.example is not None:
     st.caption("The columns of this example are simulated: drawn at random, one of them with the errors.")
-n_bins, method = bins_and_model()
+n_bins, method = bins_and_method()
 default = cuts(rows, tuple((name, None) for name in columns))
 offered = [name for name, cut in default.items() if isinstance(cut, Cut) and len(cut.groups) > 1]
 reasons = [
@@ -178,6 +179,21 @@ st.markdown(
     f"{table.words('**{}**')}."
     + (f" The evidence is clearest for these: {'; '.join(worst)}." if worst else " None stands out.")
 )
+if models := base_models():
+    with st.expander("Groups beyond noise, model by model"):
+        tables = {name: slice_table(model, at, n_bins) for name, model in models.items()}
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    "Model": list(tables),
+                    "Groups": [len(one) for one in tables.values()],
+                    "Above noise": [int(np.count_nonzero(one.above_noise)) for one in tables.values()],
+                    "Clearest": [f"{one.column[0]} {one.group[0]}" for one in tables.values()],
+                }
+            ),
+            hide_index=True,
+            height="content",
+        )
 main, side = beside("slice")
 with main:
     left, right = st.columns([2, 1], vertical_alignment="bottom")

@@ -34,7 +34,9 @@ need_kind("Validity")
 data, models = dataset(), methods()
 names = data.evaluation.class_names
 left, middle, right = st.columns([2, 2, 2])
-chosen = models[left.selectbox("Model", list(models), index=len(models) - 1, key="validity-model")]
+chosen = models[
+    left.selectbox("Before or after calibration", list(models), index=len(models) - 1, key="validity-model")
+]
 fitted_notion = getattr(chosen.calibrator, "notion", chosen.notions[0])
 notion = middle.segmented_control(
     "Notion of calibration",

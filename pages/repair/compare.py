@@ -16,8 +16,8 @@ from calib.data.kinds import lacks, notions_of
 from calib.data.notions import Notion
 from calib.diagrams.bin_sweep import sweep_words
 from calib.stats.measures import ECES
-from pages.shared.panels.add_model import offer_model_upload
 from pages.shared.panels.leaderboard import show_leaderboard, show_pair
+from pages.shared.panels.model_comparison import show_models
 from pages.shared.panels.recommendation import show_recommendation
 from pages.shared.panels.rows import CELLS_FIRST, list_most
 from pages.shared.panels.take_away import show_take_away
@@ -29,6 +29,8 @@ from pages.shared.widgets import bins_slider, chart, heading, literal, need_cali
 AT_ONCE = 200_000
 CURVES = 6
 FIGURE_2 = (BASE, "TS", "TL-HB", "CW-HB")
+#: What is compared if there are several models.
+MODELS, CALIBRATORS = "All models", "Calibrators of the model on screen"
 PAIR = "conf-ECE and TL-ECE"
 #: Errors drawn against the number of bins: notions and metric of each.
 AGAINST_BINS: dict[str, tuple[tuple[Notion, ...], str]] = {
@@ -39,7 +41,7 @@ AGAINST_BINS: dict[str, tuple[tuple[Notion, ...], str]] = {
 
 heading(
     "Compare",
-    "Which calibrator and which reduction repair this model best? All are fitted on the calibration rows and "
+    "Which model is better, and which calibrator repairs it best? All are fitted on the calibration rows and "
     "assessed on the evaluation rows.",
 )
 need_kind("Compare")
@@ -74,9 +76,13 @@ if scalings:
     abouts = {name: METHODS[str(method_of(scaling))].about for name, scaling in scalings.items()}
     left.caption(" ".join(f"{literal(name)}: {about}" for name, about in abouts.items()))
 
-if whole:
-    offer_model_upload()
-show_recommendation()
+shown = CALIBRATORS
+if data.models:
+    shown = st.segmented_control(
+        "Compare", [MODELS, CALIBRATORS], default=MODELS, required=True, key="compare-what"
+    )
+if shown == CALIBRATORS:
+    show_recommendation()
 
 
 def entry(method: Method) -> Entry:
@@ -96,9 +102,11 @@ if not selected:
     st.info("Choose at least one method to compare with the base model.")
     st.stop()
 wanted = {name: available[name] for name in selected}
+if shown == MODELS:
+    show_models(wanted, n_bins)
+    st.stop()
 if small:  # scores of larger data might be more than a session may hold: `fit` says so before the next
     begin_fits(wanted)
-models = [model for model in methods().values() if model.calibrator is None]
 place, begin = st.empty(), perf_counter()
 
 
@@ -112,7 +120,7 @@ leaderboard = compare(
     data.calibration,
     data.evaluation,
     wanted,
-    base=[entry(model) for model in models],
+    base=[entry(methods()[BASE])],
     assess=fitted_entry,
     progress=say,
 )

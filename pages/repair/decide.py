@@ -15,7 +15,7 @@ from calib.data.kinds import lacks, needs_equal_rows
 from calib.evidence.reductions import top_label
 from pages.shared.panels.take_away import show_take_away
 from pages.shared.results import actions, benefit, checking_rows, decision, halves, risk_curve
-from pages.shared.session import BASE, dataset, methods
+from pages.shared.session import BASE, dataset, scored
 from pages.shared.widgets import ARROW, chart, download, escaped, heading, literal, need_kind
 
 TARGETS = {
@@ -142,7 +142,7 @@ heading(
     "Which predictions may pass without a person? Confident ones are accepted, others are left to somebody.",
 )
 need_kind("Decide")
-data, models = dataset(), methods()
+data, models = dataset(), scored()
 names = data.evaluation.class_names
 binary = data.kind.name == "binary"
 classes = binary or lacks(data.kind, "notion:top-label") is None
@@ -203,7 +203,7 @@ except InputError as error:
 
 best = max(models, key=merit)
 shown = st.selectbox(
-    "Model",
+    "Scores",
     list(models),
     list(models).index(best),
     key="decide-model",

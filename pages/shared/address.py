@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.runtime.state.session_state_proxy import get_session_state
 
 #: Parameters that say which data are on screen; all others are settings of a page.
-ABOUT_DATA = ("data", "example", "fitted")
+ABOUT_DATA = ("data", "example", "fitted", "model")
 #: Settings that all pages share, and their values. A page that is opened has those of the page before, not
 #: its own last ones.
 SHARED = {"bins": range(2, 51)}

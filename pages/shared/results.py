@@ -19,6 +19,7 @@ from calib.answers import (
     Cut,
     DecisionCurve,
     DecisionRule,
+    ModelComparison,
     Outcome,
     Recommendation,
     RiskCoverage,
@@ -666,6 +667,13 @@ def _validity(
         n_resamples=CURVE_REDRAWS,
         random_state=0,
     )
+
+
+@kept(rows=True)
+def model_comparison(data: Dataset, calibrators: Mapping[str, Any], n_bins: int) -> ModelComparison:
+    """Return every model before and after these calibrators, with floors and intervals."""
+    words = "Comparing the models"
+    return compute(words, calib.compare_models, data.models, calibrators, n_bins=n_bins)
 
 
 def sweeps(

@@ -8,7 +8,8 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,8 @@ from calib.datasets import EXAMPLE_TITLES, Example, load_example
 from calib.datasets.example import simulated_columns
 from calib.evidence.binning import Strategy
 from calib.files.calibrators import dumps
-from calib.files.project import Project, Settings, Upload
+from calib.files.project import FurtherModel, Project, Settings, Upload
+from calib.files.readers.candidates import MOST_MODELS
 from calib.files.readers.roles import Roles
 from calib.scale.summary import Summary
 from pages.shared import limits
@@ -44,11 +46,15 @@ BY = "calibrate-by"
 By = tuple[str, Any]
 #: One line per upload, fit and error: sizes and durations, never names or contents.
 LOG = logging.getLogger("calib.app")
+#: First part of the names under which it keeps what it read of further models of an upload.
+FURTHER = "reading-of-model-"
 #: Value of the parameter `data` in addresses of pages that show uploaded data.
 UPLOADED = "uploaded"
 DEFAULT_EXAMPLE = "resnet"
 #: Names under which a session keeps what it read: data, a further model, predictions to calibrate, own files.
 READINGS = ("reading", "other-reading", "apply-reading", "project-read", "summary-read", "calibrator-read")
+#: Keys of what is on screen: the data, what is fitted on the model on screen, and on each other model.
+ON_SCREEN = ("dataset", "methods", "elsewhere")
 #: Above this many scores (rows x classes), class-wise numbers are computed only when asked for.
 MANY_SCORES = 5_000_000
 
@@ -81,6 +87,10 @@ class Dataset:
         What each column of the uploaded file was taken for.
     upload : Upload or None
         The uploaded files as they were, and the fixes accepted in them.
+    model : str
+        The model on screen, whose rows `calibration` and `evaluation` are.
+    models : mapping of str to (calibration or None, evaluation)
+        Every model on the same rows, the one on screen included; empty if there is one alone.
     """
 
     name: str
@@ -94,6 +104,29 @@ class Dataset:
     split: float | None = None
     roles: Roles | None = None
     upload: Upload | None = None
+    model: str = ""
+    models: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+
+    def of_model(self, name: str) -> Dataset:
+        """Return the data with another of the models on screen."""
+        calibration, evaluation = self.models[name]
+        return replace(self, model=name, calibration=calibration, evaluation=evaluation)
+
+    def with_rows(self, calibration: Any, evaluation: Any) -> Dataset:
+        """Return the data with other rows of the model on screen."""
+        models = self.models and {**self.models, self.model: (calibration, evaluation)}
+        return replace(self, calibration=calibration, evaluation=evaluation, models=models)
+
+    def changed(self, change: Callable[[Any], Any], **fields: Any) -> Dataset:
+        """Return the data with the rows of every model changed in the same way, and other fields."""
+        models = {
+            name: (calibration and change(calibration), change(evaluation))
+            for name, (calibration, evaluation) in self.models.items()
+        }
+        if models:
+            return replace(self, models=models, **fields).of_model(self.model)
+        shown = (self.calibration and change(self.calibration), change(self.evaluation))
+        return replace(self.with_rows(*shown), **fields)
 
     @property
     def sums(self) -> Summary | None:
@@ -123,7 +156,8 @@ class Dataset:
     @property
     def size(self) -> int:
         """Bytes of all probabilities and labels."""
-        return sum(rows.n_bytes for rows in (self.evaluation, self.calibration) if rows is not None)
+        pairs = self.models.values() or [(self.calibration, self.evaluation)]
+        return sum(rows.n_bytes for pair in pairs for rows in pair if rows is not None)
 
     @property
     def kind(self) -> Kind:
@@ -230,6 +264,8 @@ def dataset() -> Dataset:
             open_project(Project.load(given))
         else:
             _put(from_example(name if name in EXAMPLE_TITLES else DEFAULT_EXAMPLE))
+        if (model := st.query_params.get("model")) in st.session_state["dataset"].models:
+            show_model(model)
     data: Dataset = st.session_state["dataset"]
     if data.example and data.example != st.query_params.get("example", DEFAULT_EXAMPLE):
         st.query_params["example"] = data.example
@@ -238,6 +274,7 @@ def dataset() -> Dataset:
     speaks = {
         "data": UPLOADED if data.example is None else "",
         "fitted": "yes" if st.session_state["fits"] else "",
+        "model": data.model if data.model != next(iter(data.models), data.model) else "",
     }
     for name, value in speaks.items():
         if value:
@@ -279,16 +316,47 @@ def use(data: Dataset, found: Sequence[Method] = ()) -> None:
 def _put(data: Dataset, found: Sequence[Method] = ()) -> None:
     st.session_state.pop("removed", None)
     if "dataset" in st.session_state:
-        st.session_state["previous"] = (st.session_state["dataset"], st.session_state["methods"])
-    st.session_state["dataset"] = data
-    st.session_state["methods"] = {method.name: method for method in found}
+        st.session_state["previous"] = tuple(st.session_state[name] for name in ON_SCREEN)
+    st.session_state["dataset"], st.session_state["elsewhere"] = data, {}
     st.session_state["fits"] = len(found) > 1
+    _begin_model(data, found)
+
+
+def _begin_model(data: Dataset, found: Sequence[Method] = ()) -> None:
+    """Store what is fitted on the model on screen; if nothing is, fit a first calibrator."""
+    st.session_state["methods"] = {method.name: method for method in found}
     if found:
         return
     store(_model(BASE, data.evaluation, digest(data.evaluation)))
     if data.calibration is not None:
         calibrator, choices = _first_calibrator(data)
         store(replace(_fit(name_of(calibrator), calibrator), choices=choices))
+
+
+def show_model(name: str) -> None:
+    """Put another of the models on screen, with what was fitted on it."""
+    data: Dataset = st.session_state["dataset"]
+    if name == data.model:
+        return
+    st.session_state.pop("removed", None)
+    elsewhere = {**st.session_state["elsewhere"], data.model: st.session_state["methods"]}
+    found = elsewhere.pop(name, {})
+    st.session_state["dataset"], st.session_state["elsewhere"] = data.of_model(name), elsewhere
+    _begin_model(st.session_state["dataset"], list(found.values()))
+
+
+def base_models() -> dict[str, Method]:
+    """Return every model before calibration, by its name, the one on screen first; none if it is alone."""
+    data = dataset()
+    others = [name for name in data.models if name != data.model]
+    names = [data.model, *others] if others else []
+    return {name: _model(name, data.models[name][1], digest(data.models[name][1])) for name in names}
+
+
+def scored() -> dict[str, Method]:
+    """Return the methods of the model on screen, and every other model before calibration, by name."""
+    others = {name: model for name, model in base_models().items() if name != dataset().model}
+    return {**others, **methods()} if set(others) & set(methods()) else {**methods(), **others}
 
 
 def _first_calibrator(data: Dataset) -> tuple[Any, int]:
@@ -321,10 +389,7 @@ def use_renamed(data: Dataset, changed: Callable[[Any], Any], *, moved: bool) ->
     before, (_, *others) = dataset(), methods().values()
     found = [_model(BASE, data.evaluation, data.evaluation.fingerprint)]
     for method in others:
-        if method.calibrator is None:
-            rows = changed(method.scores)
-            found.append(_model(method.name, rows, f"{data.evaluation.fingerprint}/{rows.fingerprint}"))
-        elif not moved:
+        if not moved:
             calibrator = copy.copy(method.calibrator)
             if getattr(calibrator, "class_names_", None) is not None:
                 calibrator.class_names_ = data.evaluation.class_names
@@ -335,14 +400,13 @@ def use_renamed(data: Dataset, changed: Callable[[Any], Any], *, moved: bool) ->
     use(data, found)
     if moved:
         for method in others:
-            if method.calibrator is not None and method.groups is None:
+            if method.groups is None:
                 fit(method.name, clone(method.calibrator), method.choices)
 
 
 def as_project() -> Project:
     """Return the data on screen with the session's calibrators, further models, settings and notes."""
-    data, (_, *others) = dataset(), methods().values()
-    fitted = [method for method in others if method.calibrator is not None]
+    data, elsewhere = dataset(), st.session_state["elsewhere"]
     return Project(
         name=data.name,
         evaluation=data.evaluation,
@@ -353,13 +417,24 @@ def as_project() -> Project:
         split=data.split,
         roles=data.roles,
         fixes=data.log,
-        calibrators={method.name: method.calibrator for method in fitted},
-        choices={method.name: method.choices for method in fitted if method.choices > 1},
-        models={method.name: method.scores for method in others if method.calibrator is None},
+        model=data.model,
+        models={
+            name: FurtherModel(evaluation, calibration, **_fitted_of(elsewhere.get(name, {})))
+            for name, (calibration, evaluation) in data.models.items()
+            if name != data.model
+        },
         settings=_settings(),
         notes=notes(),
         upload=data.upload,
+        **_fitted_of(methods()),
     )
+
+
+def _fitted_of(held: Mapping[str, Method]) -> dict[str, Any]:
+    """Return the calibrators among methods, and among how many the labels chose each, for a project."""
+    fitted = {name: method for name, method in held.items() if method.calibrator is not None}
+    choices = {name: method.choices for name, method in fitted.items() if method.choices > 1}
+    return {"calibrators": {name: method.calibrator for name, method in fitted.items()}, "choices": choices}
 
 
 def _settings() -> Settings:
@@ -389,22 +464,19 @@ def open_project(project: Project) -> None:
         split=project.split,
         roles=project.roles,
         upload=project.upload,
+        model=project.model,
     )
-    found = [_model(BASE, data.evaluation, data.evaluation.fingerprint)]
-    for name, calibrator in project.calibrators.items():
-        # By content: a file may hold other values under the settings that a fit here would have.
-        key = f"{data.key}/{hashlib.sha256(dumps(calibrator)).hexdigest()}"
-        groups = groups_in(calibrator, data.evaluation)
-        given = {} if groups is None else {"groups": np.asarray(groups, dtype=object)}
-        scores = compute(f"Applying {name}", calibrated_scores, calibrator, data.evaluation, **given)
-        strategy = assessment_strategy(calibrator)
-        labels, choices = data.evaluation.labels, project.choices.get(name, 1)
-        further: dict[str, Any] = {"weights": data.evaluation.sample_weight, "groups": given.get("groups")}
-        further["cluster"] = data.evaluation.cluster
-        found.append(Method(name, labels, scores, strategy, key, calibrator, choices, **further))
-    for name, rows in project.models.items():
-        found.append(_model(name, rows, f"{data.evaluation.fingerprint}/{rows.fingerprint}"))
+    if project.models:
+        models = {name: (one.calibration, one.evaluation) for name, one in project.models.items()}
+        shown = {project.model or data.name: (data.calibration, data.evaluation)}
+        data = replace(data, model=next(iter(shown)), models=shown | models)
+    found = _found(data, project)
+    elsewhere = {
+        name: {method.name: method for method in _found(data.of_model(name), one)}
+        for name, one in project.models.items()
+    }
     use(data, found)
+    st.session_state["elsewhere"] = elsewhere
     st.session_state["notes"] = project.notes
     st.session_state["saved"] = st.session_state["addresses"] = project.settings
     for name, values in SHARED.items():  # a project can say anything: what no control offers is left out
@@ -412,6 +484,23 @@ def open_project(project: Project) -> None:
         for settings in project.settings.values():
             if settings.get(name) in named:
                 st.session_state[name] = named[settings[name]]
+
+
+def _found(data: Dataset, of: Project | FurtherModel) -> list[Method]:
+    """Return the model on screen and the calibrators that a project holds of it, applied."""
+    rows = data.evaluation
+    found = [_model(BASE, rows, rows.fingerprint)]
+    for name, calibrator in of.calibrators.items():
+        # By content: a file may hold other values under the settings that a fit here would have.
+        key = f"{data.key}/{hashlib.sha256(dumps(calibrator)).hexdigest()}"
+        groups = groups_in(calibrator, rows)
+        given = {} if groups is None else {"groups": np.asarray(groups, dtype=object)}
+        scores = compute(f"Applying {name}", calibrated_scores, calibrator, rows, **given)
+        further: dict[str, Any] = {"weights": rows.sample_weight, "groups": given.get("groups")}
+        further |= {"cluster": rows.cluster, "choices": of.choices.get(name, 1)}
+        strategy = assessment_strategy(calibrator)
+        found.append(Method(name, rows.labels, scores, strategy, key, calibrator, **further))
+    return found
 
 
 def notes() -> str:
@@ -442,15 +531,16 @@ def _check_limits(new: Dataset | Method, found: Sequence[Method] = ()) -> None:
     """Raise InputError if the session, or all sessions, would hold too much with what is new."""
     if isinstance(new, Dataset) and new.example is not None:
         return
-    stays, advice = ["dataset", "methods"], "load a built-in example first"
+    stays, advice = list(ON_SCREEN), "load a built-in example first"
     if isinstance(new, Method):  # new data take the place of what could be undone
         stays, advice = [*stays, "previous", "removed"], "remove a calibrator first"
     limits.check([new, *found], held(stays), advice)
 
 
-def held(stays: Sequence[str] = ("dataset", "methods", "previous", "removed")) -> list[Any]:
+def held(stays: Sequence[str] = (*ON_SCREEN, "previous", "removed")) -> list[Any]:
     """Return what this session holds: under these names, and what it read from uploads."""
-    return [st.session_state.get(name) for name in (*stays, *READINGS)]
+    further = [f"{FURTHER}{position}" for position in range(1, MOST_MODELS)]
+    return [st.session_state.get(name) for name in (*stays, *READINGS, *further)]
 
 
 def previous() -> Dataset | None:
@@ -461,8 +551,9 @@ def previous() -> Dataset | None:
 def undo() -> None:
     """Swap the data on screen and their fitted calibrators with the previous ones."""
     st.session_state.pop("removed", None)
-    current = (st.session_state["dataset"], st.session_state["methods"])
-    st.session_state["dataset"], st.session_state["methods"] = st.session_state["previous"]
+    current = tuple(st.session_state[name] for name in ON_SCREEN)
+    for name, held_before in zip(ON_SCREEN, st.session_state["previous"], strict=True):
+        st.session_state[name] = held_before
     st.session_state["previous"] = current
 
 
@@ -473,13 +564,17 @@ def from_example(name: str) -> Dataset:
 
 def as_dataset(example: Example, key: str | None = None) -> Dataset:
     """Return an example as `Dataset`, with simulated columns; `key` is its name if it is built in."""
-    title = example.title
     rows = example.evaluation.with_metadata(simulated_columns(example.evaluation))
     calibration = example.calibration
     if calibration is not None:
         calibration = calibration.with_metadata(simulated_columns(calibration, seed=1))
-    about = (title, example.description, example.simulated, calibration, rows)
-    return Dataset(*about, truth=example.truth, example=key)
+    about = (example.title, example.description, example.simulated, calibration, rows)
+    models = {
+        name: (fitting.with_metadata(calibration.metadata), unseen.with_metadata(rows.metadata))
+        for name, (fitting, unseen) in example.models.items()
+    }
+    data = Dataset(*about, truth=example.truth, example=key, models=models)
+    return data.of_model(next(iter(models))) if models else data
 
 
 def methods() -> dict[str, Method]:
@@ -558,7 +653,7 @@ def _with_groups(data: Dataset, column: str, groups: tuple[Any, Any]) -> Dataset
         rows.with_metadata(rows.metadata.assign(**{name: of_rows}))
         for rows, of_rows in zip((data.calibration, data.evaluation), groups, strict=True)
     )
-    grouped = replace(data, calibration=calibration, evaluation=evaluation)
+    grouped = data.with_rows(calibration, evaluation)
     st.session_state["dataset"] = grouped
     return grouped
 
@@ -582,18 +677,24 @@ def groups_of(data: Dataset, by: By) -> tuple[np.ndarray, np.ndarray]:
     return found[0], found[1]
 
 
-def add_model(name: str, rows: Any, key: str) -> Method:
-    """Store a model, described by its predictions for the evaluation rows, under `name`.
+def add_model(name: str, pair: tuple[Any, Any]) -> None:
+    """Hold another model on the same rows, by its calibration and evaluation rows.
 
     Raises
     ------
     InputError
-        If it would exceed what a session or the server may hold; nothing is stored then.
+        If there is a model of this name, or the session or the server would hold too much; nothing is added
+        then.
     """
-    method = _model(name, rows, key)
-    _check_limits(method)
+    data = dataset()
+    model = data.model or Path(data.name).stem
+    models = data.models or {model: (data.calibration, data.evaluation)}
+    if name in models:
+        raise InputError(f"there is a model {name!r} already; rename the file")
+    new = replace(data, model=model, models={**models, name: pair}, truth=None)  # which is one model's
+    limits.check([new], held(), "remove a calibrator first")
     _chosen()
-    return store(method)
+    st.session_state["dataset"] = new
 
 
 def _model(name: str, rows: Any, key: str) -> Method:

@@ -6,20 +6,23 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from calib import InputError
 from calib.data.predictions import in_common_classes, rows_that_count
+from calib.data.several_models import on_common_rows, pairs_of_models
 from calib.files.findings import Examination
 from calib.files.findings.codes import LABEL_CODES, AcceptedFix
 from calib.files.project import Upload
-from calib.files.readers.roles import Roles
+from calib.files.readers.candidates import MOST_MODELS, Given
+from calib.files.readers.roles import Roles, guess_roles
 from calib.files.readers.tables import Table
 from pages.shared import limits
 from pages.shared.isolation.reader import load, read_files
-from pages.shared.session import LOG, READINGS, Dataset, held
+from pages.shared.session import FURTHER, LOG, READINGS, Dataset, held
 from pages.shared.widgets import escaped
 
 #: Slot of the session for the upload that all pages may use; other uploads have slots of their own.
@@ -46,6 +49,8 @@ class Reading:
         What each column is taken for; None for arrays.
     slot : str
         Key of the session that holds it.
+    of_model : str
+        The model, if the file holds several.
     """
 
     key: tuple[Any, ...]
@@ -54,6 +59,12 @@ class Reading:
     reports: dict[str, Examination]
     roles: Roles | None
     slot: str = PENDING
+    of_model: str = ""
+
+    @property
+    def model(self) -> str:
+        """Name of the model: in the file, or else the file's."""
+        return self.of_model or Path(self.name).stem
 
     @property
     def table(self) -> Table:
@@ -164,20 +175,63 @@ def _check_limits(new: list[Reading], files: list[Any]) -> None:
         raise
 
 
+def read_further(files: Sequence[Any], labels: Any) -> bool:
+    """Read the files of further models, each in a slot of its own; return whether all could be read."""
+    if len(files) >= MOST_MODELS:
+        st.error(f"{len(files) + 1} files are more than the {MOST_MODELS} models that calib compares.")
+        return False
+    slots = [f"{FURTHER}{position}" for position in range(1, len(files) + 1)]
+    found = [read(file, labels, slot=slot) for file, slot in zip(files, slots, strict=True)]
+    return None not in found
+
+
+def read_every_model(reading: Reading) -> None:
+    """Read every model of a file that holds several, the first in the slot of the file.
+
+    Raises
+    ------
+    InputError
+        If a model cannot be read.
+    """
+    assert reading.roles is not None, "the page offers it for choices of roles only"
+    for position, choice in enumerate(reading.roles.choices):
+        option, _, name = choice.partition("=")
+        roles = guess_roles(reading.table, Given(score=(name,)) if option == "score" else Given(model=name))
+        slot = f"{FURTHER}{position}" if position else PENDING
+        one = replace(reading, of_model=name, roles=roles, slot=slot)
+        st.session_state[slot] = _read(one, one.tables, roles)
+
+
+def several_models(reading: Reading) -> bool:
+    """Whether what is to be decided about a file is which of its models to read."""
+    choices = () if reading.roles is None else reading.roles.choices
+    options = {choice.partition("=")[0] for choice in choices}
+    return bool(options) and options <= {"model", "score"} and not further()
+
+
+def further() -> list[Reading]:
+    """Return what was read of further models, in their order."""
+    held = (st.session_state.get(f"{FURTHER}{position}") for position in range(1, MOST_MODELS))
+    return [reading for reading in held if reading is not None]
+
+
 def pending() -> bool:
     """Whether an upload was read, and neither used nor dismissed."""
     reading = st.session_state.get(PENDING)
     return reading is not None and st.session_state.get("in_use", (None,))[0] is not reading
 
 
-def dismiss() -> None:
-    """Forget the upload that was read."""
-    st.session_state.pop(PENDING, None)
+def dismiss(*, every: bool = True) -> None:
+    """Forget the upload that was read, or only its further models."""
+    for reading in further():
+        del st.session_state[reading.slot]
+    if every:
+        st.session_state.pop(PENDING, None)
 
 
 def _read(reading: Reading, files: Sequence[Any], roles: Roles | None, progress: Any = None) -> Reading:
     """Read and examine files, or tables that were read before, in another process."""
-    only = reading.slot != PENDING  # only the data of all pages need calibration rows
+    only = reading.slot == READINGS[2]  # what calibrators are applied to needs no calibration rows
     tables, roles, reports = read_files(files, roles=roles, evaluation_only=only, progress=progress)
     return replace(reading, tables=tuple(tables), roles=roles, reports=reports)
 
@@ -221,40 +275,70 @@ def why_not(reading: Reading) -> str:
 
 
 def accepted(reading: Reading, split: float) -> Dataset:
-    """Return the upload as data for every page.
+    """Return the upload, with its further models, as data for every page.
 
     Raises
     ------
     InputError
-        If there is an error, labels are missing, or calibration and evaluation rows differ in classes.
+        If there is an error, labels are missing, calibration and evaluation rows differ in classes, or the
+        models are not on the same rows of the same classes.
+    """
+    readings = {one.model: one for one in (reading, *further())}
+    if len(readings) <= len(further()):
+        raise InputError("two models have the same name; models are named after files: rename a file")
+    given = {name: given_rows(one) for name, one in readings.items()}
+    how, drawn = "calibration and evaluation rows as uploaded", None
+    if all(isinstance(rows, tuple) for rows in given.values()):
+        pairs = pairs_of_models(given)
+    elif split > 0:
+        drawn = split
+        pairs = pairs_of_models(given, split)
+        how = f"{split:.0%} of the rows, drawn at random within each class (seed 0), are for calibration"
+    else:
+        pairs = {name: (None, rows) for name, rows in on_common_rows(given).items()}
+        how = "all rows are for evaluation; there are no calibration rows"
+    pairs = {
+        name: (calibration and rows_that_count(calibration), rows_that_count(rows))
+        for name, (calibration, rows) in pairs.items()
+    }
+    several = len(pairs) > 1
+    log = tuple(
+        f"{f'{name}, ' if several else ''}{part} rows: {in_words(fix)}"
+        for name, one in readings.items()
+        for part, report in one.reports.items()
+        for fix in report.fixes
+    )
+    name, about = " | ".join(dict.fromkeys(one.name for one in readings.values())), f"Uploaded: {how}."
+    calibration, rows = next(iter(pairs.values()))
+    origin: dict[str, Any] = {"split": drawn, "model": reading.model}
+    if several:
+        return Dataset(name, about, False, calibration, rows, log=log, models=pairs, **origin)
+    codes = {part: tuple(fix.code for fix in report.fixes) for part, report in reading.reports.items()}
+    origin |= {"roles": reading.roles, "upload": Upload(reading.tables, codes)}
+    return Dataset(name, about, False, calibration, rows, log=log, **origin)
+
+
+def given_rows(reading: Reading) -> Any:
+    """Return the rows of an upload, or its (calibration, evaluation) rows if it names both.
+
+    Raises
+    ------
+    InputError
+        If there is an error, labels are missing, or the two parts differ in classes.
     """
     rows = rows_of(reading.reports["evaluation"])
     calibration = rows_of(reading.reports["calibration"]) if "calibration" in reading.reports else None
     if rows.labels is None:
         raise InputError("there are no true labels; add a label column or upload a file of labels")
-    if calibration is not None and calibration.labels is None:
+    if calibration is None:
+        return rows
+    if calibration.labels is None:
         raise InputError("the calibration rows have no true labels; add them or remove the calibration file")
-    how = "calibration and evaluation rows as uploaded"
-    drawn = None
-    if calibration is not None:
-        try:
-            rows, calibration = in_common_classes(rows, calibration)
-        except InputError as error:
-            raise InputError(f"the calibration rows do not fit the evaluation rows: {error}") from None
-    elif split > 0:
-        drawn = split
-        calibration, rows = rows.split(split, random_state=0)
-        how = f"{split:.0%} of the rows, drawn at random within each class (seed 0), are for calibration"
-    else:
-        how = "all rows are for evaluation; there are no calibration rows"
-    rows, calibration = rows_that_count(rows), calibration and rows_that_count(calibration)
-    log = tuple(
-        f"{part} rows: {in_words(fix)}" for part, report in reading.reports.items() for fix in report.fixes
-    )
-    name, about = reading.name, f"Uploaded: {how}."
-    codes = {part: tuple(fix.code for fix in report.fixes) for part, report in reading.reports.items()}
-    origin: dict[str, Any] = {"split": drawn, "roles": reading.roles, "upload": Upload(reading.tables, codes)}
-    return Dataset(name, about, False, calibration, rows, log=log, **origin)
+    try:
+        rows, calibration = in_common_classes(rows, calibration)
+    except InputError as error:
+        raise InputError(f"the calibration rows do not fit the evaluation rows: {error}") from None
+    return calibration, rows
 
 
 def take_up_again(data: Dataset) -> None:

@@ -24,7 +24,7 @@ from pages.shared.isolation.computing import write_table
 from pages.shared.kept import kept
 from pages.shared.pictures import offer_picture, picture_of
 from pages.shared.results import worth_of
-from pages.shared.session import Dataset, Method, dataset, lost, methods
+from pages.shared.session import Dataset, Method, dataset, lost, methods, show_model
 from pages.shared.texts import PAGE_TERMS
 from pages.shared.work import compute
 
@@ -44,7 +44,23 @@ def heading(title: str, lead: str) -> None:
     st.markdown(lead)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         show_dataset(dataset())
+        choose_model()
         glossary_link(title)
+
+
+def choose_model() -> None:
+    """Show the menu of the models on these rows, if there are several; a page is about one of them."""
+    models = list(dataset().models)
+    if models:
+        st.session_state["model"] = dataset().model
+        st.selectbox(
+            "Model",
+            models,
+            key="model",
+            on_change=lambda: show_model(st.session_state["model"]),
+            label_visibility="collapsed",
+            width=240,
+        )
 
 
 def glossary_link(title: str) -> None:
@@ -358,14 +374,14 @@ def beside(key: str, shares: Sequence[int] = (3, 2)) -> tuple[DeltaGenerator, De
     return left, right
 
 
-def bins_and_model() -> tuple[int, Method]:
-    """Show the slider of the number of bins and the choice of a model, which pages share; return both."""
-    models = methods()
+def bins_and_method() -> tuple[int, Method]:
+    """Show the slider of the number of bins and the choice of a method, which pages share; return both."""
+    found = methods()
     left, right = st.columns([2, 1])
     with left:
         n_bins = bins_slider()
-    keep_in_address("model", list(models), next(iter(models)))
-    return n_bins, models[right.selectbox("Model", list(models), key="model")]
+    keep_in_address("method", list(found), next(iter(found)))
+    return n_bins, found[right.selectbox("Before or after calibration", list(found), key="method")]
 
 
 def bins_slider(label: str = "Equal-width bins B") -> int:

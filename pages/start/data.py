@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,25 @@ from calib.datasets import EXAMPLE_TITLES
 from calib.diagrams import draw_class_shares
 from pages.shared.isolation.reader import start
 from pages.shared.limits import release
+from pages.shared.panels.add_model import offer_model_upload
 from pages.shared.panels.class_names import offer_class_names
-from pages.shared.panels.findings import show_findings, show_roles
+from pages.shared.panels.findings import show_faults, show_findings, show_roles
 from pages.shared.panels.preview import show_file
 from pages.shared.panels.project import is_project_file, offer_project, show_origin, show_project
 from pages.shared.panels.rows import rows_panel
 from pages.shared.panels.summary import is_summary_file, show_summary
 from pages.shared.session import BASE, Dataset, dataset, from_example, methods, use
-from pages.shared.uploads import accepted, dismiss, pending, read, take_up_again, taken_up_again, why_not
+from pages.shared.uploads import (
+    accepted,
+    dismiss,
+    further,
+    pending,
+    read,
+    read_further,
+    take_up_again,
+    taken_up_again,
+    why_not,
+)
 from pages.shared.widgets import ARROW, chart, escaped, heading, literal
 
 PREVIEW_ROWS = 100
@@ -32,9 +42,8 @@ SHARES = ("true", "predicted")
 
 
 def forget_removed() -> None:
-    """Forget the upload when the user removes its file from the field."""
-    if st.session_state["up"] is None:
-        dismiss()
+    """Forget further models of an upload when its files change, and all of it when none is left."""
+    dismiss(every=not st.session_state["up"])
 
 
 def choose_example() -> None:
@@ -44,16 +53,12 @@ def choose_example() -> None:
 
 def switch_positive() -> None:
     """Put the same binary predictions on screen with the other class as the positive one."""
-    shown = dataset()
-    calibration = None if shown.calibration is None else shown.calibration.switched()
-    use(replace(shown, evaluation=shown.evaluation.switched(), calibration=calibration))
+    use(dataset().changed(lambda rows: rows.switched()))
 
 
 def count_alike() -> None:
     """Put the same rows on screen without their weights."""
-    shown = dataset()
-    calibration = None if shown.calibration is None else shown.calibration.unweighted()
-    use(replace(shown, evaluation=shown.evaluation.unweighted(), calibration=calibration))
+    use(dataset().changed(lambda rows: rows.unweighted()))
 
 
 def pick_share() -> None:
@@ -67,9 +72,7 @@ def pick_share() -> None:
 def look_at_class() -> None:
     """Put one class of several that can be true on screen, as P(Y = 1)."""
     shown, name = dataset(), st.session_state["one-class"]
-    calibration = None if shown.calibration is None else shown.calibration.of_class(name)
-    title = f"{shown.name}: {name}"
-    use(replace(shown, name=title, evaluation=shown.evaluation.of_class(name), calibration=calibration))
+    use(shown.changed(lambda rows: rows.of_class(name), name=f"{shown.name}: {name}"))
 
 
 def show_preview(preview: pd.DataFrame, rows: Any) -> None:
@@ -109,11 +112,14 @@ def show_uploads(data: Dataset) -> bool:
     The files are no names of the page: what is called when a widget changes would keep them in memory.
     """
     left, right = st.columns(2)
-    evaluation = left.file_uploader(
+    files = left.file_uploader(
         "Predictions (with labels), a project, or a summary",
         key="up",
         on_change=forget_removed,
+        accept_multiple_files=True,
+        help="Several files: predictions of one model each, for the same rows.",
     )
+    evaluation = files[0] if files else None
     labels = right.file_uploader("Labels, if they are in a separate file", key="up-labels")
     with st.expander("Calibration rows"):
         st.markdown(
@@ -127,6 +133,7 @@ def show_uploads(data: Dataset) -> bool:
             "Share set aside if you upload none (%)", 0, 90, 50, 5, key="split", persist_state="session"
         )
     reading, project = None, evaluation is not None and is_project_file(evaluation)
+    complete = True
     if evaluation is not None and is_summary_file(evaluation):
         project = True  # there are no rows to use
         show_summary(evaluation)
@@ -135,30 +142,36 @@ def show_uploads(data: Dataset) -> bool:
         reading = taken_up_again()
     else:
         reading = read(evaluation, labels, calibration, calibration_labels)
+        complete = read_further(files[1:], labels)
     used = reading is not None and st.session_state.get("in_use") == (reading, data)
     if reading is not None:
         if evaluation is None and not used:
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.text(f"{reading.name}, uploaded earlier")
+                st.text(f"{', '.join(one.name for one in (reading, *further()))}, uploaded earlier")
                 st.button("Dismiss this file", on_click=dismiss, icon=":material/close:")
         if used:
             st.success("These files are in use on every page.")
             st.page_link("pages/start/overview.py", label="What Overview concludes from them", icon=ARROW)
+            if data.models:
+                st.page_link("pages/repair/compare.py", label="Which model is better", icon=ARROW)
         else:
             show_file(reading, data)
         show_roles(reading)
         show_findings(reading, used=used)
-    against = "" if reading is None else why_not(reading)
+        for other in further():
+            st.markdown(f"Further model: {literal(other.model)}")
+            show_faults(other, labelled=True)
+    against = "" if reading is None else next(filter(None, map(why_not, (reading, *further()))), "")
     if against:
         st.error(f"This file cannot be used yet. {escaped(against)}")
         st.caption(f"{literal(data.name)} is still on every page.")
-    off = reading is None or bool(against) or used
+    off = reading is None or bool(against) or used or not complete
     offered = reading is not None or not project
     if offered and st.button("Use these files", type="primary", disabled=off) and reading is not None:
         try:
             use(accepted(reading, share / 100))
             st.session_state["in_use"] = (reading, dataset())
-            release([file for file in (evaluation, labels, calibration, calibration_labels) if file])
+            release([file for file in (*files, labels, calibration, calibration_labels) if file])
             st.rerun()
         except InputError as error:
             st.error(f"Not loaded: {escaped(error)}")
@@ -239,6 +252,7 @@ if data.kind.name == "binary" and data.sums is None:
     )
 if data.sums is None:
     offer_class_names()
+    offer_model_upload()
 if data.kind.name == "multilabel":
     show_several(rows)
     offer_project()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isnan
 
 import streamlit as st
@@ -33,7 +34,7 @@ from pages.shared.results import (
     reliability,
     rows_of,
 )
-from pages.shared.session import BASE, MANY_SCORES, dataset, fit, methods
+from pages.shared.session import BASE, MANY_SCORES, dataset, fit, methods, scored
 from pages.shared.widgets import chart, download, escaped, heading, literal, shortfall
 
 #: Classes in the map: those that add most to the error.
@@ -254,15 +255,15 @@ def show_numbers() -> None:
         )
     means = ", ".join(f"{measure.title} {noise.mean:.4f}" for measure, noise in floors.items())
     st.caption(f"Noise floor, what a perfect model of this size shows on average: {means}.")
-    shown = list(methods().values())
-    numbers = [metrics(method, n_bins) for method in shown]
-    ends = [intervals(method, n_bins) for method in shown]
+    shown = scored()
+    numbers = [replace(metrics(method, n_bins), method=name) for name, method in shown.items()]
+    ends = [intervals(method, n_bins) for method in shown.values()]
     texts = interval_texts(numbers, ends)
     errors = ece_of(data.kind)
     error = errors.get("tl_ece") or next(iter(errors.values()))
     at = list(texts.index).index(error.title) + 1
     texts.loc[f"{error.title} noise floor"] = [
-        f"{floor(method, error.key, n_bins).mean:.4f}" for method in shown
+        f"{floor(method, error.key, n_bins).mean:.4f}" for method in shown.values()
     ]
     order = [*texts.index[:at], texts.index[-1], *texts.index[at:-1]]
     dashes = " A dash: the method gives no score per class." if data.kind.name == "vectors" else ""

@@ -32,6 +32,7 @@ def parameters() -> list[str]:
     bound = re.findall(r'key="([A-Za-z_0-9]+)"[^)]*bind="query-params"', sources)
     others = [
         "bins",
+        "method",
         "model",
         "bin",
         "class",

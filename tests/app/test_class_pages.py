@@ -77,8 +77,8 @@ def test_the_class_wise_error_of_a_class_stands_beside_its_floor():
 
 def test_class_without_a_score_of_its_own_is_explained():
     app = open_page("pages/diagnose/classes.py")
-    top_label = next(option for option in app.selectbox(key="model").options if option.startswith("TL-HB"))
-    app.selectbox(key="model").set_value(top_label).run()
+    top_label = next(option for option in app.selectbox(key="method").options if option.startswith("TL-HB"))
+    app.selectbox(key="method").set_value(top_label).run()
     assert "scores only the predicted class" in words(app)
     assert "one bin per distinct score" in words(app)
 

@@ -67,7 +67,7 @@ def test_other_score_and_other_model():
     app = open_page(PAGE, example="two-patients")
     app.segmented_control(key="rule").set_value("log loss").run()
     assert "log loss of **" in words(app)
-    app.selectbox(key="model").set_value("TL-HB, k = 50").run()
+    app.selectbox(key="method").set_value("TL-HB, k = 50").run()
     assert not app.exception
     assert "The l2 TL-ECE of `` TL-HB, k = 50 `` is lower than that of `` Base model ``" in words(app)
 

@@ -46,13 +46,17 @@ def test_what_was_clicked_is_described_and_linked():
 def test_addresses_open_bin_class_and_model():
     app = open_page("pages/diagnose/reliability.py", example="digits", bin="10")
     assert app.session_state["bin"] == 10
-    app = open_page("pages/diagnose/classes.py", example="digits", **{"class": "4", "model": "TL-HB, k = 50"})
+    app = open_page(
+        "pages/diagnose/classes.py", example="digits", **{"class": "4", "method": "TL-HB, k = 50"}
+    )
     assert app.session_state["class"] == 4
-    assert app.session_state["model"] == "TL-HB, k = 50"
+    assert app.session_state["method"] == "TL-HB, k = 50"
     app.selectbox(key="class").select(2).run()
     assert app.query_params["class"] == "2"
     for unknown in ("999", "x"):
-        app = open_page("pages/diagnose/classes.py", example="digits", **{"class": unknown, "model": unknown})
+        app = open_page(
+            "pages/diagnose/classes.py", example="digits", **{"class": unknown, "method": unknown}
+        )
         assert not app.exception
         assert app.session_state["class"] in range(10)
 

@@ -104,16 +104,20 @@ def test_another_model_is_split_as_the_upload_was():
     app = open_page("pages/start/data.py", example="digits")
     upload(app, "up", "one.csv", csv(PROBA))
     press(app, "Use these files")
-    app.switch_page("pages/repair/compare.py").run()
     upload(app, "other-model", "two.csv", csv(100 * PROBA))
     press(app, "Apply fix")
     press(app, "Add this model")
     assert not app.error
-    models = app.session_state["methods"]
-    np.testing.assert_allclose(models["two.csv"].scores.proba, models["Base model"].scores.proba, rtol=1e-12)
+    models = app.session_state["dataset"].models
+    assert list(models) == ["one", "two"]
+    for mine, other in zip(models["one"], models["two"], strict=True):
+        np.testing.assert_allclose(other.proba, mine.proba, rtol=1e-12)
     upload(app, "other-model", "shuffled.csv", csv(PROBA[::-1], LABELS[::-1]))
     press(app, "Add this model")
-    assert "not the same rows" in app.error[0].value
+    assert "need the same rows" in app.error[0].value
+    app.selectbox(key="model").set_value("two").run()
+    assert app.session_state["dataset"].evaluation is models["two"][1]
+    assert app.query_params["model"] == "two"
 
 
 def test_pending_upload_outlives_a_look_at_another_page():

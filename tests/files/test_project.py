@@ -25,7 +25,7 @@ from calib import (
     TopLabelPrediction,
 )
 from calib.files.calibrators import dumps
-from calib.files.project import MANIFEST, Upload
+from calib.files.project import MANIFEST, FurtherModel, Upload
 from calib.files.readers.roles import Roles
 from calib.files.readers.source import Limits
 from calib.files.readers.tables import Table, table_from_columns
@@ -90,7 +90,8 @@ def test_everything_comes_back_bit_for_bit(tmp_path):
         fixes=("evaluation rows: percent: row sums 100 -> 1",),
         calibrators=calibrators,
         choices={"TS": 9},
-        models={"other": vectors(40, "float32")},
+        model="one",
+        models={"other": FurtherModel(vectors(40, "float32"), calibration, calibrators, {"TS": 3})},
         settings={"reliability": {"bins": "20", "band": "true"}},
         notes="First look.\nThe *cats* are off.",
     )
@@ -107,16 +108,19 @@ def test_everything_comes_back_bit_for_bit(tmp_path):
         "choices",
         "settings",
         "notes",
+        "model",
     ):
         assert getattr(again, name) == getattr(project, name), name
     assert again.truth.tobytes() == project.truth.tobytes()
     for before, after in (
         (project.evaluation, again.evaluation),
         (project.calibration, again.calibration),
-        (project.models["other"], again.models["other"]),
+        (project.models["other"].evaluation, again.models["other"].evaluation),
+        (project.models["other"].calibration, again.models["other"].calibration),
     ):
         assert_same_rows(before, after)
-    assert list(again.calibrators) == ["TL-HB", "TS"]
+    assert list(again.calibrators) == list(again.models["other"].calibrators) == ["TL-HB", "TS"]
+    assert again.models["other"].choices == {"TS": 3}
     before = calibrators["TL-HB"].predict_top(evaluation.proba)
     after = again.calibrators["TL-HB"].predict_top(again.evaluation.proba)
     assert before.confidence.tobytes() == after.confidence.tobytes()
@@ -249,7 +253,7 @@ def test_other_uploads_are_refused_in_a_sentence(change, sentence):
 def test_unknown_keys_are_refused(place):
     """They would be read, and could be as large as a limit allows, for nothing."""
     scaling = TemperatureScaling().fit(SMALL.evaluation.proba, SMALL.evaluation.labels)
-    project = replace(UPLOADED, calibrators={"TS": scaling}, models={"other": vectors(40)})
+    project = replace(UPLOADED, calibrators={"TS": scaling}, models={"other": FurtherModel(vectors(40))})
     assert Project.load(changed(project, lambda m: None)).models
     with pytest.raises(InputError, match="'more'|has the keys"):
         Project.load(changed(project, lambda m: place(m).update(more=[{}] * 10)))
@@ -287,7 +291,11 @@ def test_a_project_of_countless_objects_is_refused_before_they_are_made():
         (lambda m: m["evaluation"]["arrays"].update(proba="p.npy"), [("p.npy", pickled())], "never read"),
         (lambda m: m["evaluation"]["metadata"][0].update(words=["1"]), (), "code without a word"),
         (lambda m: m["evaluation"]["metadata"][0].update(words=["{}"] * 3), (), "no value"),
-        (lambda m: m.update(models=[{"name": "a", "rows": None}]), (), "rows of kind"),
+        (
+            lambda m: m.update(models=[{"name": "a", "evaluation": None, "calibrators": []}]),
+            (),
+            "rows of kind",
+        ),
     ],
 )
 def test_other_content_is_refused_in_a_sentence(change, members, sentence):

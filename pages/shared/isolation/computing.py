@@ -21,6 +21,7 @@ from calib.answers.advice import choose_points_per_bin, recommend
 from calib.answers.calibrated import calibrated_scores, fit_on, vector_losses
 from calib.answers.change import change
 from calib.answers.metric_tables import metric_intervals, metrics
+from calib.answers.model_tables import compare_models
 from calib.base.parallel import WORKERS
 from calib.calibrators.effort import fit_seconds
 from calib.data.notions import TOP_NOTIONS
@@ -135,7 +136,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (_seconds_to_fit, (fit,)),
         (_seconds_to_recommend, (recommend,)),
         (_seconds_to_compare, (calibration_tests, kernel_test)),
-        (lambda *_, **__: MINUTES, (write_report,)),
+        (lambda *_, **__: MINUTES, (compare_models, write_report)),
     )
     for function in functions
 }

@@ -38,16 +38,13 @@ def offer_class_names() -> None:
                     str(one): str(other).strip() for one, other in zip(names, edited["shown as"], strict=True)
                 }
                 order = [shown[str(one)] for one in ordered["class"]]
-                both = (data.evaluation, data.calibration)
                 if order != list(shown.values()) and set(order) == set(map(str, range(len(order)))):
                     raise InputError("classes that are only numbered stay in their order; name them first")
 
                 def changed(rows: Any) -> Any:
                     return renamed(rows, list(shown.values())).in_order_of(order)
 
-                evaluation, calibration = (None if rows is None else changed(rows) for rows in both)
-                shown_so = replace(data, evaluation=evaluation, calibration=calibration, example=None)
-                use_renamed(shown_so, changed, moved=order != list(shown.values()))
+                use_renamed(data.changed(changed, example=None), changed, moved=order != list(shown.values()))
                 st.rerun()
             except InputError as error:
                 st.error(f"Not renamed: {escaped(error)}")

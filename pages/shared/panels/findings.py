@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from calib import InputError
 from calib.data.kinds import KINDS
 from calib.files.findings import Finding
 from calib.files.findings.codes import LABEL_CODES
@@ -14,7 +15,14 @@ from calib.files.readers.candidates import Given
 from calib.files.readers.roles import Roles, guess_roles
 from calib.files.readers.tables import words_in
 from pages.shared.panels.preview import ONE_EACH, show_label_column
-from pages.shared.uploads import PENDING, Reading, examine_again, in_words
+from pages.shared.uploads import (
+    PENDING,
+    Reading,
+    examine_again,
+    in_words,
+    read_every_model,
+    several_models,
+)
 from pages.shared.widgets import escaped
 
 COLOURS = {"error": "red", "warning": "orange", "note": "blue"}
@@ -56,6 +64,12 @@ def _show_choices(reading: Reading, roles: Roles) -> None:
     """Offer what decides how the columns are read, the first proposed."""
     labels = {choice: choice.replace("=", ": ", 1) for choice in roles.choices}
     chosen = st.selectbox("To decide", roles.choices, format_func=labels.__getitem__, key="role-choice")
+    if several_models(reading) and st.button(f"Read all {len(roles.choices)} as models", type="primary"):
+        try:
+            read_every_model(reading)
+            st.rerun()
+        except InputError as error:
+            st.error(f"Not read: {escaped(error)}")
     if st.button("Read again with this choice"):
         option, _, value = str(chosen).partition("=")
         given = Given(score=(value,)) if option == "score" else Given(**{option: value})

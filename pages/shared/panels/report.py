@@ -39,9 +39,11 @@ def offer_report(n_bins: int) -> None:
         n_bins=n_bins,
         choices={name: model.choices for name, model in models.items()},
         groups={name: model.groups for name, model in models.items() if model.groups is not None},
+        models=data.models,
     )
     keys = [data.key, *(f"{name}={model.key}/{model.choices}" for name, model in models.items())]
-    page = _page(repr((data.name, data.description, data.log, n_bins, keys)), contents)
+    every = [rows.fingerprint for _, rows in data.models.values()]
+    page = _page(repr((data.name, data.description, data.log, n_bins, keys, every)), contents)
     file = re.sub(r"[^A-Za-z0-9]+", "-", data.name).strip("-").lower()[:60] or "report"
     offer(f"Report (HTML, {len(page) / 1e6:.1f} MB)", page, f"{file}-report.html", "text/html", "secondary")
 
