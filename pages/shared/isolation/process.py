@@ -25,7 +25,7 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.files.readers.source import Progress
-from pages.shared.isolation.wire import Channel
+from pages.shared.isolation.wire import Channel, MessageTooLarge
 
 if TYPE_CHECKING:
     from pages.shared.isolation.forking import Forked
@@ -90,6 +90,11 @@ class Worker:
         assert self.process.stdout is not None
         self.channel = Channel(self.process.stdout, self.process.stdin)
         self.greeted = False
+
+    @property
+    def max_reply_mb(self) -> float:
+        """Largest size of a result, in MB."""
+        return self.memory_mib * (1 << 20) / 1e6
 
     @property
     def _arguments(self) -> list[int]:
@@ -166,7 +171,7 @@ class Worker:
                 self._greet(channel.receive()[0])
             channel.send(job, blobs, arrays)
             while True:
-                reply, _, results = channel.receive()
+                reply, _, results = channel.receive(self.max_reply_mb * 1e6)
                 if "progress" not in reply:
                     break
                 if progress is not None:
@@ -174,6 +179,9 @@ class Worker:
         except (EOFError, BrokenPipeError):
             process.kill()
             raise InputError(self.obituary(self._cause(process.wait(), late.is_set()))) from None
+        except MessageTooLarge:
+            self.close()
+            raise InputError(self.overflowed()) from None
         except BaseException:  # the session was stopped in the middle: what comes next is not for it
             self.close()
             raise
@@ -206,6 +214,10 @@ class Worker:
     def obituary(self, cause: str) -> str:
         """Say in one sentence that the process ended."""
         return f"the {self.name} ended: {cause}. {LOST}"
+
+    def overflowed(self) -> str:
+        """Say in one sentence that a result is too large."""
+        return f"the {self.name} gave a result of more than {self.max_reply_mb:,.0f} MB. {LOST}"
 
     def faulted(self, fault: str) -> str:
         """Say in one sentence that calib has a fault."""

@@ -16,6 +16,7 @@ from calib.files.readers.raw_predictions import parts_of
 from calib.files.readers.roles import Roles
 from calib.files.readers.source import Progress
 from calib.files.readers.tables import Table
+from pages.shared import limits
 from pages.shared.isolation.objects import unpack
 from pages.shared.isolation.process import LOST, Pool, Worker
 from pages.shared.isolation.wire import pack_roles, pack_table, unpack_examination, unpack_roles, unpack_table
@@ -34,6 +35,18 @@ class Reader(Worker):
 
     def __init__(self, memory_mib: int = MEMORY_MIB, seconds: int = SECONDS) -> None:
         super().__init__(memory_mib, seconds)
+
+    @property
+    def max_reply_mb(self) -> float:
+        """Largest size of what a file holds, in MB: what a session may hold."""
+        return min(super().max_reply_mb, limits.limit("CALIB_SESSION_MB"))
+
+    def overflowed(self) -> str:
+        """Say that a file holds too much."""
+        return (
+            f"the file holds more than the {self.max_reply_mb:,.0f} MB that this server allows a session "
+            f"(CALIB_SESSION_MB). {LOST} Pass a sample of its rows."
+        )
 
     def obituary(self, cause: str) -> str:
         """Say that the file ended the process."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import IO, Any
@@ -14,20 +15,41 @@ from calib.files.findings.codes import Effect, Finding
 from calib.files.findings.examination import Examination, recalled
 from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.roles import Roles
+from calib.files.readers.source import Limits
 from calib.files.readers.tables import Table, frozen, packed_table
 
 #: Bytes of the longest JSON part of a message: names, and the distinct texts of columns.
-MOST_JSON = 1 << 30
+MAX_JSON = Limits().json_bytes
 #: Types that no array of Arrow shares with NumPy, and what they travel as.
 CARRIERS = {"bool": "uint8"}
+
+
+class MessageTooLarge(Exception):
+    """A message has more bytes than its receiver takes."""
+
+
+class Counted:
+    """A pipe from which a message of at most `left` bytes is read."""
+
+    closed = False
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file, self.left = file, math.inf
+
+    def read(self, n_bytes: int) -> bytes:
+        """Wait for `n_bytes`; memory for them is taken only if they are allowed."""
+        if n_bytes > self.left:
+            raise MessageTooLarge
+        self.left -= n_bytes
+        return self.file.read(n_bytes)
 
 
 class Channel:
     """One end of a pair of pipes."""
 
     def __init__(self, incoming: IO[bytes], outgoing: IO[bytes]) -> None:
-        self.incoming, self.outgoing = incoming, outgoing
-        self.source, self.sink = pa.PythonFile(incoming, mode="r"), pa.PythonFile(outgoing, mode="w")
+        self.incoming, self.outgoing = Counted(incoming), outgoing
+        self.source, self.sink = pa.PythonFile(self.incoming, mode="r"), pa.PythonFile(outgoing, mode="w")
 
     def send(
         self, head: dict[str, Any], blobs: Sequence[Any] = (), arrays: Sequence[np.ndarray] = ()
@@ -47,33 +69,36 @@ class Channel:
                 stream.write_batch(batch)
         self.outgoing.flush()
 
-    def receive(self) -> tuple[dict[str, Any], list[bytes], list[np.ndarray]]:
+    def receive(self, max_bytes: float = math.inf) -> tuple[dict[str, Any], list[bytes], list[np.ndarray]]:
         """Wait for a message.
 
         Raises
         ------
         EOFError
             If the other side has ended, or what it sends is no message.
+        MessageTooLarge
+            If it has more than `max_bytes`, or more than `MAX_JSON` of JSON.
         """
+        self.incoming.left = max_bytes
         size = int.from_bytes(self._read(8), "little")
-        if size > MOST_JSON:
-            raise EOFError
+        if size > MAX_JSON:
+            raise MessageTooLarge
         try:
             head = json.loads(self._read(size))
             blobs = [self._read(n_bytes) for n_bytes in head.pop("blobs")]
-            arrays = [
-                self._numbers().astype(kind, copy=False).reshape(shape) for kind, shape in head.pop("arrays")
-            ]
+            arrays = [self._numbers(kind).reshape(shape) for kind, shape in head.pop("arrays")]
         except (ValueError, TypeError, LookupError, pa.ArrowException, OSError) as error:
             raise EOFError from error
         return head, blobs, arrays
 
-    def _numbers(self) -> np.ndarray:
+    def _numbers(self, kind: str) -> np.ndarray:
         with pa.ipc.open_stream(self.source) as stream:
             (batch,) = stream
         batch.validate()
         numbers: np.ndarray = batch.column(0).to_numpy()
-        return numbers
+        if numbers.dtype.name != CARRIERS.get(kind, kind):
+            raise TypeError(f"numbers of type {numbers.dtype} instead of {kind}")
+        return numbers.astype(kind, copy=False)
 
     def _read(self, n_bytes: int) -> bytes:
         data = self.incoming.read(n_bytes)

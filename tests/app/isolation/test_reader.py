@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import signal
 
@@ -15,6 +16,7 @@ from calib.files.calibrators import dumps
 from calib.files.readers.reading import read_table
 from pages.shared.isolation import reader
 from pages.shared.isolation.reader import load, read_covtype, read_files
+from pages.shared.isolation.wire import Channel, MessageTooLarge
 from tests.files.readers.test_hostile import FILES
 from tests.written import bytes_of
 
@@ -115,6 +117,24 @@ def test_memory_is_limited(own_reader):
     with pytest.raises(InputError, match=f"memory|{LOST}"):
         ask(own, wide)
     ask(own, CSV)
+
+
+def test_what_a_file_holds_is_limited(own_reader, monkeypatch):
+    own = own_reader()
+    monkeypatch.setenv("CALIB_SESSION_MB", "1")
+    with pytest.raises(InputError, match="CALIB_SESSION_MB"):
+        ask(own, LARGE)
+    ask(own, CSV)
+
+
+def test_no_memory_is_taken_for_more_than_is_allowed():
+    incoming, outgoing = os.pipe()
+    with open(incoming, "rb") as ours, open(outgoing, "wb") as theirs:
+        head = json.dumps({"blobs": [1 << 50], "arrays": []}).encode()
+        theirs.write(len(head).to_bytes(8, "little") + head)
+        theirs.flush()
+        with pytest.raises(MessageTooLarge):
+            Channel(ours, theirs).receive(1 << 20)
 
 
 def test_stop_in_the_middle_leaves_no_answer_for_the_next_job(own_reader):
