@@ -133,14 +133,16 @@ def check_files(options: Namespace) -> None:
 def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = False) -> FileRows:
     """Read the file once, examine it once if asked to or if there are fixes, and return its rows."""
     with progress_line() as progress:
-        limits = Limits(seconds=options.time_limit)
+        limits = Limits(seconds=options.time_limit).begun()
         file = read_table(options.file, format=options.format, limits=limits, progress=progress)
     labels = read_table(options.labels, limits=limits) if options.labels else None
     calibration = None
     said, none = given_columns(columns(options)), options.abstention or None
     examinations = {}
     if options.fix or examined:
-        examinations = check(file, labels=labels, fix=fix_codes(options), given=said, abstentions=none)
+        examinations = check(
+            file, labels=labels, fix=fix_codes(options), given=said, abstentions=none, limits=limits
+        )
     if options.fix:
         name = options.part or ("evaluation" if "evaluation" in examinations else "calibration")
         if name not in examinations:

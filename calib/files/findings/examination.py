@@ -102,8 +102,10 @@ class Examination:
         """Return what the fix of a finding would change, before it is accepted."""
         return self.effects.get(code) or effect_of(self.raw, self._fixed(code))
 
-    def fix(self, *codes: str) -> Examination:
+    def fix(self, *codes: str, progress: Progress | None = None) -> Examination:
         """Accept fixes: apply them in the order of `CODES`, examine again, and log what was done.
+
+        `progress` is called with the share done and a word.
 
         Raises
         ------
@@ -119,7 +121,7 @@ class Examination:
                 continue  # another fix removed it
             after = latest._fixed(code)
             accepted = AcceptedFix(code, effect_of(latest.raw, after))
-            again = _examine(after, latest.calibration, None, **latest.options)
+            again = _examine(after, latest.calibration, progress, **latest.options)
             latest = replace(again, fixes=(*latest.fixes, accepted))
         return latest
 
@@ -224,6 +226,8 @@ def examine(
     >>> report.codes[0], report.fix("logits").predictions().n_classes
     ('logits', 3)
     """
+    limits = (limits or Limits()).begun()
+    progress = limits.timed(progress)
     raw, other = _raw_of_input(table_or_arrays, labels, class_names, ids, roles, limits, progress)
     if calibration is not None:
         pair = isinstance(calibration, tuple) and len(calibration) == 2
@@ -261,6 +265,8 @@ def check(
     InputError
         If the file cannot be read, or a code in `fix` has no finding.
     """
+    limits = (limits or Limits()).begun()
+    progress = limits.timed(progress)
     table = read_table(source, format=format, limits=limits, progress=progress)
     raw_by_part = divide(table, roles, given=given)
     positive = None if given is None else given.positive
@@ -333,7 +339,8 @@ def examine_parts(
     for part in sorted(raw_by_part):
         earlier = examinations.get("calibration")
         first = _examine(raw_by_part[part], None if earlier is None else earlier.raw, progress)
-        examinations[part] = first.fix(*(code for code in fix if code in first.codes or code not in CODES))
+        codes = (code for code in fix if code in first.codes or code not in CODES)
+        examinations[part] = first.fix(*codes, progress=progress)
     return examinations
 
 

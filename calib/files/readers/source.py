@@ -44,7 +44,7 @@ class Limits:
     json_bytes : int
         Size of a JSON text: its objects take about ten times as much while they are read.
     seconds : float
-        Time to read a file in, looked at between blocks and steps; no limit by default.
+        Time to read and examine a file in, looked at between blocks and steps; no limit by default.
     until : float
         When that time is over, by `time.monotonic`; set when reading begins.
     """
@@ -70,8 +70,19 @@ class Limits:
         """Refuse to read longer than allowed."""
         if time.monotonic() > self.until:
             raise InputError(
-                f"reading takes more than {self.seconds:g} seconds (limit seconds); pass a sample of the rows"
+                f"the file takes more than {self.seconds:g} seconds to read and examine (limit seconds); "
+                "pass a sample of the rows"
             )
+
+    def timed(self, progress: Progress | None) -> Progress:
+        """Return a `progress` that also refuses to go on longer than allowed."""
+
+        def step(share: float, words: str) -> None:
+            self.check_time()
+            if progress is not None:
+                progress(share, words)
+
+        return step
 
     def check_rows(self, n_rows: int) -> None:
         """Refuse more rows than allowed."""

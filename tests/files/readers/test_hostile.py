@@ -24,7 +24,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calib import InputError, Predictions, check, read_pair, read_predictions
+from calib import InputError, Predictions, check, examine, read_pair, read_predictions
 from calib.files.readers import write_csv
 from calib.files.readers.source import Limits
 from tests.written import bytes_of
@@ -123,6 +123,11 @@ def test_reading_ends_when_its_time_is_over(name):
     assert isinstance(read_predictions(FILES[name], limits=Limits(seconds=60.0)), Predictions)
     with pytest.raises(InputError, match="must be 0 or more; got nan"):
         read_predictions(FILES[name], limits=Limits(seconds=float("nan")))
+
+
+def test_examining_ends_when_its_time_is_over():
+    with pytest.raises(InputError, match="limit seconds"):
+        examine(np.array([[0.5, 0.5]]), [0], limits=Limits(seconds=0.0))
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -7,13 +7,17 @@ import csv
 import gzip
 import io
 import json
+import tempfile
 import time
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from calib import InputError, check
+from calib import InputError, IsotonicCalibration, Monitor, Predictions, Project, check, scale
+from calib.files.calibrators import dumps, loads
 from tests.written import bytes_of
 
 #: Four times the size is 16 times the time if that is quadratic; shorter times are not compared.
@@ -67,9 +71,10 @@ FILES = {
     "npy": (lambda n: bytes_of(np.save, frame(n).drop(columns="label").to_numpy()), 100_000),
     "npz": (lambda n: bytes_of(np.savez, **{f"a{j}": np.zeros(3) for j in range(n)}), 200),
     "json": (lambda n: frame(n).to_json(orient="records").encode(), 3_000),
+    "json of columns": (lambda n: json.dumps(frame(n).to_dict("list")).encode(), 10_000),
     "json lines": (lambda n: frame(n).to_json(orient="records", lines=True).encode(), 3_000),
     "json, names of an object": (
-        lambda n: ("[{" + "".join(f'"{i}":0,' for i in range(n)) + f'"{n - 1}":1' + "}]").encode(),
+        lambda n: b"[" + names_of(n) + b"]",
         20_000,
     ),
     "json, a name for each record": (lambda n: records(*({f"k{i}": 0.5} for i in range(n))), 2_000),
@@ -93,18 +98,60 @@ FILES = {
 }
 
 
-def seconds(content):
+def calibrator_of(n):
+    scores = np.linspace(0.0, 1.0, n)
+    return dumps(IsotonicCalibration().fit(scores, np.arange(n) % 2))
+
+
+def project_of(n):
+    proba = frame(n).drop(columns="label").to_numpy()
+    metadata = pd.DataFrame({"text": [f"t{i}" for i in range(n)]})
+    rows = Predictions(proba, np.zeros(n, dtype=int), metadata=metadata)
+    return bytes_of(Project("one.csv", rows, None).save)
+
+
+def summary_of(n):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.parquet"
+        frame(3, n).to_parquet(path)
+        return bytes_of(partial(scale.save, scale.summarize(path, class_wise=True)))
+
+
+def state_of(n):
+    monitor, random = Monitor(), np.random.default_rng(0)
+    proba = random.dirichlet(np.ones(3), 10)
+    for week in range(n):
+        monitor.update(np.zeros(10, dtype=int), proba, np.full(10, week))
+    return bytes_of(monitor.save)
+
+
+def names_of(n):
+    return ("{" + "".join(f'"{i}":0,' for i in range(n)) + f'"{n - 1}":1' + "}").encode()
+
+
+#: Files that calib wrote: how each is read, a file that grows with n, and n.
+OWN = {
+    "calibrator": (loads, calibrator_of, 20_000),
+    "calibrator, names of an object": (loads, names_of, 40_000),
+    "project": (Project.load, project_of, 5_000),
+    "summary": (scale.load, summary_of, 100),
+    "summary, names of an object": (scale.load, lambda n: gzip.compress(names_of(n)), 40_000),
+    "state of a monitor": (lambda content: Monitor.load(io.BytesIO(content)), state_of, 20),
+}
+
+
+def seconds(content, read=check):
     best = float("inf")
     for _ in range(3):
         begin = time.process_time()
         with contextlib.suppress(InputError):
-            check(content)
+            read(content)
         best = min(best, time.process_time() - begin)
     return best
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*FILES, *OWN])
 def test_time_is_linear_in_bytes(name):
-    make, n = FILES[name]
-    first, last = seconds(make(n)), seconds(make(4 * n))
+    read, make, n = OWN.get(name) or (check, *FILES[name])
+    first, last = seconds(make(n), read), seconds(make(4 * n), read)
     assert last <= RATIO * max(first, SECONDS / RATIO), f"{first:.3f} s, then {last:.3f} s"
