@@ -1,6 +1,6 @@
 """Hostile visitors at the door of the app: what they are refused, and what others wait for meanwhile.
 
-    python -m benchmarks.load.door [uploads] [stalled] [project] [slow] [last] [login]
+    python -m benchmarks.load.door [uploads] [stalled] [project] [slow] [last] [handles] [login]
 
 All by default, each with a server of its own on 127.0.0.1. Prints what was seen; exits with 1 if something
 was let in, or others had to wait. Files have at most 300 MB; the longest wait is for sessions to end.
@@ -12,6 +12,7 @@ import http.client
 import io
 import json
 import os
+import resource
 import sys
 import tempfile
 import threading
@@ -23,6 +24,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import requests
+from websockets.exceptions import InvalidStatus
 
 from benchmarks.load.visitor import Visitor, resident, served
 
@@ -32,7 +34,7 @@ LIMITS = {"CALIB_SESSION_MB": "100", "CALIB_SERVER_MB": "250"}
 LARGE = 300_000_000
 #: Megabytes that a server may hold more than before, and seconds that others may wait.
 MORE, WAIT = 100.0, 5.0
-#: Seconds after which an upload that brings nothing is ended, and after which ended sessions are gone.
+#: Seconds after which an upload that brings nothing is ended, and after which sessions that left are gone.
 STALLED, GONE = 30.0, 60.0
 
 faults: list[str] = []
@@ -198,9 +200,9 @@ def slow() -> None:
 
 
 def last() -> None:
-    """Let three sessions of 80 MB leave: what the server holds after the last, and its downloads."""
+    """Let three sessions of 286 MB leave: what the server holds a minute later, and their downloads."""
     random = np.random.default_rng(0)
-    proba = random.random((20_000, 1_000), dtype=np.float32)
+    proba = random.random((71_500, 1_000), dtype=np.float32)
     proba /= proba.sum(axis=1, keepdims=True)
     with served() as (url, pid):
         time.sleep(8)
@@ -220,14 +222,42 @@ def last() -> None:
         held = resident(pid)
         for visitor in visitors:
             visitor.close()
-        time.sleep(GONE + 60)
+        time.sleep(GONE)
         now = resident(pid)
         expect(
             now < before + MORE,
-            f"{before:.0f} MB at the start, {held:.0f} held, {now:.0f} after the last left",
+            f"{before:.0f} MB at the start, {held:.0f} held, {now:.0f} {GONE:.0f} s after the last left",
         )
         statuses = {requests.get(url + address, timeout=60).status_code for address in addresses}
+        time.sleep(GONE)
+        print(f"   {resident(pid):.0f} MB another {GONE:.0f} s later", flush=True)
         expect(statuses == {404}, f"{len(addresses)} downloads of sessions that left: {statuses}")
+
+
+def handles() -> None:
+    """Let many visitors come to a server that may open 64 files: a sentence, and those inside go on."""
+    with served() as (url, pid):
+        inside = Visitor(url, "glossary")
+        time.sleep(8)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (64, 64))
+        lines, answers = [], []
+        for _ in range(80):
+            line = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+            line.request("GET", "/_stcore/health", headers={"Connection": "keep-alive"})
+            answer = line.getresponse()
+            answers.append((answer.status, answer.read().decode()))
+            lines.append(line)
+        statuses = sorted({status for status, _ in answers})
+        expect(set(statuses) <= {200, 503}, f"80 connections: {statuses}")
+        expect(statuses == [200] or "Try again" in answers[-1][1], f"the last: {answers[-1]}")
+        try:
+            others = [Visitor(url, "glossary") for _ in range(80)]
+            expect(False, f"{len(others)} visitors, and no refusal")
+        except InvalidStatus as error:
+            words = error.response.body.decode()
+            expect(error.response.status_code == 503, f"a visitor too many: 503, {words}")
+        inside.look_at("glossary")
+        expect(True, "a visitor who came before goes on")
 
 
 def login() -> None:
@@ -253,7 +283,7 @@ def login() -> None:
 
 
 DRIVERS: dict[str, Callable[[], None]] = {
-    one.__name__: one for one in (uploads, stalled, project, slow, last, login)
+    one.__name__: one for one in (uploads, stalled, project, slow, last, handles, login)
 }
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import os
 import re
 import time
 from collections import Counter, deque
+from contextlib import suppress
 from typing import Any
 
 from starlette.datastructures import Headers
@@ -25,13 +27,17 @@ UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)$")
 OWN = re.compile(r"/(_stcore/upload_file|_stcore/metrics|media)(/|$)")
 #: Seconds within which an upload brings at least so many bytes.
 PATIENCE, ENOUGH = 30.0, 1 << 14
+#: Seconds for which the rest of a refused upload is taken and dropped.
+LINGER = 2.0
 #: Addresses that a session may ask for and not use yet.
 MOST_ADDRESSES = 20
 #: What to answer if the system refuses.
 NO_ROOM = {
     errno.ENOSPC: "The server has no room for this upload: its temporary folder is full. Try again later.",
-    errno.EMFILE: "The server has too many files open for this upload. Try again later.",
+    errno.EMFILE: "The server has too many files and connections open. Try again later.",
 }
+#: Handles of files that are left to those who are connected: pages, their workers and uploads open some.
+SPARE_HANDLES = 16
 LOG = logging.getLogger("calib.app")
 
 
@@ -53,11 +59,13 @@ class Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":
+        if scope["type"] != "lifespan" and lacks_handles():
+            await refuse(scope, receive, send, NO_ROOM[errno.EMFILE], 503)
+        elif scope["type"] != "http":
             self._watch_addresses()
             await self.app(scope, receive, send)
         elif OWN.search(scope["path"]) and scope["method"] != "OPTIONS" and not may_ask(Request(scope)):
-            await PlainTextResponse("Log in first.", 403)(scope, receive, send)
+            await refuse(scope, receive, send, "Log in first.", 403)
         elif scope["method"] == "PUT" and (found := UPLOAD.search(scope["path"])):
             await self._take(found[1], found[2], scope, receive, send)
         else:
@@ -118,7 +126,7 @@ class Door:
             self.coming[session] -= size
             self.coming += Counter()  # without those of nothing
         if not begun:
-            await PlainTextResponse(words, status, {"Connection": "close"})(scope, receive, send)
+            await refuse(scope, receive, send, words, status)
 
     def _admit(self, session: str, file: str, length: str) -> int:
         """Count an upload that comes in; return its announced length.
@@ -145,6 +153,41 @@ class Door:
         given.remove(file)
         self.coming[session] += int(length)
         return int(length)
+
+
+async def refuse(scope: Scope, receive: Receive, send: Send, words: str, status: int) -> None:
+    """Answer with a sentence, and end the connection when its upload has ended, or after `LINGER` seconds.
+
+    If it ended while the client sends, the client would see a broken connection instead of the answer.
+    """
+
+    async def lingering(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            await send({**message, "more_body": True})
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LINGER):
+                    while (await receive()).get("more_body"):
+                        pass
+            message = {"type": message["type"]}
+        await send(message)
+
+    await PlainTextResponse(words, status, {"Connection": "close"})(scope, receive, lingering)
+
+
+def lacks_handles() -> bool:
+    """Return whether fewer than `SPARE_HANDLES` more files may be opened, by the lowest free handle."""
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        return False
+    try:
+        lowest = os.open(os.devnull, os.O_RDONLY)
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            raise
+        return True
+    os.close(lowest)
+    return lowest > resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARE_HANDLES
 
 
 def has_field(session: str) -> bool:

@@ -41,15 +41,18 @@ def _rounds(server: Any) -> None:
         if gc.get_stats()[0]["collections"] != searches:  # pages ran: they leave cycles of objects
             gc.collect()
             searches = gc.get_stats()[0]["collections"]
+        swept = threading.Event()
         try:
             loop.call_soon_threadsafe(sweep, server._session_mgr._session_storage, server.media_file_mgr)
             loop.call_soon_threadsafe(forget_ended)
+            loop.call_soon_threadsafe(swept.set)
         except RuntimeError:  # the server has stopped
             return
         if server._session_mgr.num_active_sessions():
             computing.pool.start()  # or keep one that rests: its imports take seconds
         for pool in (computing.pool, computing.long_pool, reader.pool):
             pool.rest(REST)
+        swept.wait(INTERVAL)
         give_back()
 
 

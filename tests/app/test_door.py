@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import os
 import types
 
 import pytest
@@ -77,6 +78,7 @@ def test_only_a_field_of_the_page_asks_for_a_file_and_once(visit):
 def asked(app, messages, monkeypatch, patience=0.05):
     """What a door answers to an upload that brings these messages and then nothing."""
     monkeypatch.setattr(door, "PATIENCE", patience)
+    monkeypatch.setattr(door, "LINGER", patience)
     own = door.Door(app)
     monkeypatch.setattr(own, "_admit", lambda *_: 10)
     sent, waiting = [], list(messages)
@@ -132,6 +134,35 @@ def test_a_server_without_room_says_so(monkeypatch, number):
     assert words.decode() == door.NO_ROOM[number]
 
 
+def test_a_refused_upload_is_read_to_its_end_so_that_the_client_hears_why(monkeypatch):
+    sent = []
+    parts = [part(10), part(10), part(10, more=False)]
+
+    async def receive():
+        return parts.pop(0)
+
+    async def send(message):
+        sent.append(len(parts))
+
+    scope = {"type": "http", "method": "PUT", "path": "/_stcore/upload_file/a/b", "headers": []}
+    asyncio.run(door.Door(reads_all)(scope, receive, send))
+    assert sent == [3, 3, 0], "status and words first, the end last"
+
+
+def test_a_server_with_few_handles_says_so(monkeypatch):
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with open(os.devnull, "rb") as lowest:
+        assert asked(reads_all, [part(10, more=False)], monkeypatch)[0] == [204]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest.fileno() + door.SPARE_HANDLES // 2, before[1]))
+        try:
+            status, words = asked(reads_all, [part(10, more=False)], monkeypatch)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert status == [503]
+    assert words.decode() == door.NO_ROOM[errno.EMFILE]
+
+
 @pytest.mark.parametrize(("mine", "of_all", "why"), [(11, 11, "SESSION"), (9, 31, "SERVER"), (2, 31, "")])
 def test_a_session_that_holds_less_than_its_share_goes_on(monkeypatch, mine, of_all, why):
     monkeypatch.setenv("CALIB_SESSION_MB", "10")
@@ -168,6 +199,9 @@ def test_who_is_not_logged_in_gets_nothing_of_a_user(monkeypatch, path):
     async def app(scope, receive, send):
         sent.append({"status": 200})
 
+    async def receive():
+        return {"type": "http.request"}
+
     async def send(message):
         sent.append(message)
 
@@ -175,7 +209,7 @@ def test_who_is_not_logged_in_gets_nothing_of_a_user(monkeypatch, path):
         sent.clear()
         headers = [(b"cookie", b"_streamlit_user=" + cookie)]
         scope = {"type": "http", "method": "GET", "path": path, "headers": headers}
-        asyncio.run(door.Door(app)(scope, None, send))
+        asyncio.run(door.Door(app)(scope, receive, send))
         return sent[0]["status"]
 
     monkeypatch.setattr("streamlit.web.server.starlette.starlette_websocket.get_cookie_secret", lambda: "s")
