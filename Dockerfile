@@ -1,9 +1,12 @@
 # calib as a service: docker build -t calib . && docker run --rm --read-only --tmpfs /tmp -p 127.0.0.1:8501:8501 calib
-FROM python:3.12-slim
+# To build on an image that cannot change: --build-arg BASE=python:3.12-slim@sha256:..., see docs/deploy.md.
+ARG BASE=python:3.12-slim
+FROM ${BASE}
 
 RUN useradd --system --uid 10001 --no-create-home --home-dir /app calib
 WORKDIR /app
-COPY requirements-hashed.txt .
+COPY requirements-pip.txt requirements-hashed.txt ./
+RUN pip install --no-cache-dir --require-hashes --only-binary :all: -r requirements-pip.txt
 RUN pip install --no-cache-dir --require-hashes --only-binary :all: -r requirements-hashed.txt
 COPY .streamlit .streamlit
 COPY assets assets
