@@ -18,16 +18,16 @@ from pages.shared.lesson_steps import (
 )
 from pages.shared.widgets import glossary_link, show_dataset
 
-#: By the step's name in the address: its title and what shows it.
+#: By the step's name in the address: its name in the menu, its title and what shows it.
 STEPS = {
-    "two-patients": ("Two patients", two_patients.show),
-    "jensen": ("Why it can only be worse", jensen.show),
-    "six-points": ("Six points, five notions", six_points.show),
-    "real-model": ("Ten classes in one bin", real_model.show),
-    "noise": ("Noise game", noise.show),
-    "binning": ("Binning by hand", binning.show),
-    "normalising": ("What normalising costs", normalising.show),
-    "teaching": ("Exercises and notes", teaching.show),
+    "two-patients": ("Patients", "Right 60 % of the time: among whom?", two_patients.show),
+    "real-model": ("One bin", "Ten classes in one bin", real_model.show),
+    "noise": ("Noise", "A perfect model, and what it shows", noise.show),
+    "jensen": ("Never better", "Why it can never be better", jensen.show),
+    "binning": ("Binning", "Binning by hand", binning.show),
+    "six-points": ("Notions", "Five notions of calibration", six_points.show),
+    "normalising": ("Normalising", "What normalising costs", normalising.show),
+    "teaching": ("Exercises", "Exercises and notes", teaching.show),
 }
 ORDER = list(STEPS)
 
@@ -41,6 +41,9 @@ PRESENTATION = f"""<style>
 [data-testid=stMainBlockContainer] > [data-testid=stVerticalBlock] {{ gap: 0.6rem; }}
 html {{ font-size: clamp(112%, 1.15vw, 220%) !important; }}
 @media (min-width: 900px) {{
+  [class*=st-key-lesson-picture-] [data-testid=stPlotlyChart] {{ height: calc(100vh - 20rem) !important; }}
+  .st-key-lesson-picture-patients [data-testid=stPlotlyChart],
+  .st-key-lesson-picture-crowd [data-testid=stPlotlyChart] {{ height: calc(100vh - 16rem) !important; }}
   .st-key-lesson-turn {{ position: fixed; inset: auto 0 0 0; width: auto !important; z-index: 10;
     padding: 0.4rem 2rem; background: {BACKGROUND}; }}
 }}
@@ -64,24 +67,13 @@ wanted = st.query_params.get("step", ORDER[0])
 step = wanted if wanted in STEPS else ORDER[0]
 st.session_state["lesson"] = step
 position = ORDER.index(step)
-title, show = STEPS[step]
+_, title, show = STEPS[step]
 
 if presenting():
     st.html(PRESENTATION)
-with st.container(key="lesson-head"):
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.title("Learn", anchor=False, width="content")
-        show_dataset(None)
-        st.button(
-            "Present",
-            icon=":material/present_to_all:",
-            on_click=present,
-            args=(True,),
-            help="Only the step, in larger type. Page Down and Page Up, also on a remote control, turn the "
-            "steps; Escape ends it; the browser's F11 fills the screen. The address opens the same state "
-            "elsewhere.",
-        )
-        glossary_link("Learn")
+with st.container(
+    key="lesson-head", horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+):
     st.segmented_control(
         "Step",
         ORDER,
@@ -91,21 +83,34 @@ with st.container(key="lesson-head"):
         on_change=go,
         label_visibility="collapsed",
     )
-st.header(f"{position + 1}. {title}", anchor=False)
+    show_dataset(None)
+    st.button(
+        "Present",
+        icon=":material/present_to_all:",
+        on_click=present,
+        args=(True,),
+        type="tertiary",
+        help="Only the step, in larger type. Page Down and Page Up, also on a remote control, turn the "
+        "steps; Escape ends it; the browser's F11 fills the screen. The address opens the same state "
+        "elsewhere.",
+    )
+st.title(f"{position + 1}. {title}", anchor=False)
 if step != "six-points":
     st.query_params.pop("table", None)
 show()
 with st.container(key="lesson-turn", horizontal=True, horizontal_alignment="distribute"):
     if position > 0:
         before = ORDER[position - 1]
-        label = f"{position}. {STEPS[before][0]}"
+        label = f"{position}. {STEPS[before][1]}"
         st.button(label, on_click=go, args=(before,), icon=":material/arrow_back:", shortcut="PageUp")
-    if presenting():
+    if not presenting():
+        glossary_link("Learn")
+    else:
         st.button("End", on_click=present, args=(False,), icon=":material/close:", shortcut="Escape")
     if position + 1 < len(ORDER):
         after = ORDER[position + 1]
         st.button(
-            f"{position + 2}. {STEPS[after][0]}",
+            f"{position + 2}. {STEPS[after][1]}",
             on_click=go,
             args=(after,),
             type="primary",

@@ -36,7 +36,8 @@ ROOM = """
     [data-testid=stMainBlockContainer] { padding-left: 2.5rem; padding-right: 2.5rem; }
     .st-key-about-data { flex-wrap: nowrap; }
 }
-[data-testid=stElementContainer]:has(> .stHtml > [data-calib-tab]), .st-key-other-theme { display: none; }"""
+[data-testid=stElementContainer]:has(> .stHtml > [data-calib-tab]),
+.st-key-other-theme, .st-key-dragged { display: none; }"""
 #: What is behind a mark stands beside it: it stays on the screen while the figures beside it scroll, and has
 #: a scroll of its own. Where a screen has no room for two columns it follows below. No rule asks what is in a
 #: column: browsers would look through it each time something is drawn there.
@@ -61,6 +62,13 @@ a:focus-visible, .calib-save:focus-visible, [data-testid=stMain]:focus-visible,
 }"""
 
 
+#: Marks of a lesson go to their new place, unless the viewer wants no motion; what can be dragged says so.
+LESSON = """
+[class*=st-key-lesson-picture-] .point { transition: transform 0.6s ease, opacity 0.6s ease; }
+.calib-near .nsewdrag { cursor: grab !important; }
+@media (prefers-reduced-motion: reduce) { [class*=st-key-lesson-picture-] .point { transition: none; } }"""
+
+
 def style() -> str:
     """Return a style element with the rules; no text of a user is in it."""
     names = "".join(
@@ -68,4 +76,4 @@ def style() -> str:
         f'content: "\\a0 {name}"; font-size: 0.875rem; }}'
         for key, name in UPLOADS.items()
     )
-    return f"<style>{FOCUS}{names}{ON_PRIMARY}{SAVE}{ROOM}{BESIDE}\n</style>"
+    return f"<style>{FOCUS}{names}{ON_PRIMARY}{SAVE}{ROOM}{BESIDE}{LESSON}\n</style>"

@@ -192,10 +192,11 @@ def chart(
     table: pd.DataFrame | None = None,
     alt: str,
     on_select: Any = "ignore",
+    fill: bool = False,
 ) -> None:
     """Draw a figure with the menu of its files: its data, a page, and a picture with title and caption.
 
-    A presentation shows the figure alone, with larger type.
+    A presentation shows the figure alone, with larger type. With `fill` it is as high as its container.
     """
     wanted = picture_of(key, st.context.theme.type == "dark")
     figure = with_layout(with_layout(figure, **theme(wanted.dark)), **wanted.layout)
@@ -206,9 +207,15 @@ def chart(
         shown = with_layout(figure, clickmode="event+select", dragmode="pan", hovermode="closest")
         shown = as_clicked(shown, key)
     file = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
+    if fill:
+        shown = {
+            **shown,
+            "layout": {name: value for name, value in shown["layout"].items() if name != "height"},
+        }
     st.plotly_chart(
         Ready(shown),
         key=key,
+        height="stretch" if fill else "content",
         theme=None,
         on_select=on_select,
         selection_mode="points",

@@ -10,19 +10,19 @@ from tests.browser.accessibility import findings
 from tests.browser.screen import keep_picture, settled, unfold, whole
 
 TITLES = (
-    "Two patients",
-    "Why it can only be worse",
-    "Six points, five notions",
+    "Right 60 % of the time: among whom?",
     "Ten classes in one bin",
-    "Noise game",
+    "A perfect model, and what it shows",
+    "Why it can never be better",
     "Binning by hand",
+    "Five notions of calibration",
     "What normalising costs",
     "Exercises and notes",
 )
 
 
 def heading(page) -> str:
-    return page.get_by_test_id("stMain").get_by_role("heading", level=2).first.inner_text()
+    return page.get_by_test_id("stMain").get_by_role("heading", level=1).first.inner_text()
 
 
 @pytest.mark.parametrize(
@@ -39,29 +39,39 @@ def test_walking_through_every_step(open_page, width, scheme):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         if number < len(TITLES):
             page.get_by_role("button", name=re.compile(f"^{number + 1}\\. ")).click()
-            page.get_by_role("heading", level=2, name=f"{number + 1}. {TITLES[number]}").wait_for()
+            page.get_by_role("heading", level=1, name=f"{number + 1}. {TITLES[number]}").wait_for()
             settled(page)
     assert "step=teaching" in page.url
     page.go_back()
-    page.get_by_role("heading", level=2, name=f"7. {TITLES[6]}").wait_for()
+    page.get_by_role("heading", level=1, name=f"7. {TITLES[6]}").wait_for()
 
 
-def test_the_worst_case_by_keyboard_and_its_address(open_page):
+def test_dots_are_dragged_and_the_address_keeps_them(open_page):
     page = open_page("learn")
-    share = page.get_by_test_id("stSlider").filter(has_text="P(X = a)").locator("input[type=range]")
-    share.focus()
-    for _ in range(10):
-        page.keyboard.press("ArrowLeft")
-        settled(page, calm=100)  # the browser asks for the file of each download button that it shows
-    page.get_by_role("button", name="Find the worst case").focus()
-    page.keyboard.press("Enter")
+    page.locator(".st-key-lesson-guess").get_by_text("fewer", exact=True).click()
     settled(page)
-    # P(a) = 0.4, h = 0.6: raise b to 1, 0.6 * 0.4 = 0.24 = 0.4 * 0.6, so a falls to 0 and TL-ECE is 0.48.
-    values = page.get_by_test_id("stMetricValue").all_inner_texts()
-    assert values == ["0.000", "0.480"]
-    assert "share=0.4" in page.url
-    again = open_page(page.url.split("/", 3)[3])
-    assert again.get_by_test_id("stMetricValue").all_inner_texts() == values
+    figure = page.locator(".st-key-patients .js-plotly-plot")
+    box = figure.bounding_box()
+    (x, y), (_, goal) = figure.evaluate(
+        """({layout: {meta: {drag: [dot]}}, _fullLayout: {xaxis, yaxis}}) => [dot.y, 0.4].map(
+            (value) => [xaxis._offset + xaxis.d2p(dot.x), yaxis._offset + yaxis.d2p(value)])"""
+    )
+    page.mouse.move(box["x"] + x, box["y"] + y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + x, box["y"] + goal, steps=4)
+    page.mouse.up()
+    page.wait_for_url("**right_a=0.4*")
+    settled(page)
+    # P(a) = 1/2, right 0.4 and 1, both told 0.6: pooled |0.7 - 0.6|, apart (0.2 + 0.4) / 2.
+    shown = page.get_by_text("conf-ECE").last.inner_text()
+    assert "0.100" in shown
+    assert "0.300" in shown
+    slider = (
+        page.get_by_test_id("stSlider").filter(has_text="told disease 1").locator("input[type=range]").first
+    )
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url("**share=0.49*")
 
 
 def test_links_from_a_heading_and_from_the_notes(open_page):
@@ -76,7 +86,7 @@ def test_links_from_a_heading_and_from_the_notes(open_page):
     with page.expect_popup() as popup:
         page.get_by_role("link", name="Canonical").click()
     page = popup.value
-    page.get_by_role("heading", level=2, name="3. Six points, five notions").wait_for()
+    page.get_by_role("heading", level=1, name="6. Five notions of calibration").wait_for()
     settled(page)
     assert page.get_by_text("6 different vectors for six points").is_visible()
     assert "notion=canonical" in page.url
@@ -92,29 +102,33 @@ def test_a_presentation_by_keyboard_and_its_link(open_page):
     assert not page.get_by_test_id("stSidebar").is_visible()
     assert page.get_by_role("button", name="Save").count() == 0
     assert page.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") == 1920 * 0.0115
-    # A whole step on a beamer's picture; the next one begins at its top, however far one has read.
-    page.keyboard.press("PageDown")
-    page.get_by_role("heading", level=2, name="2. Why it can only be worse").wait_for()
+    # Every step with a picture is whole on a beamer's screens, before and after the guess.
+    cut = []
+    for number, title in enumerate(TITLES[:-1], start=1):
+        page.get_by_role("heading", level=1, name=f"{number}. {title}").wait_for()
+        settled(page)
+        for height, width in ((1080, 1920), (720, 1280)):
+            page.set_viewport_size({"width": width, "height": height})
+            settled(page)
+            if rest := main.evaluate("main => main.scrollHeight - main.clientHeight"):
+                cut.append((title, height, rest))
+        keep_picture(page, f"learn-presented-{number}-light-1280")
+        page.keyboard.press("PageDown")
+    assert not cut
+    page.keyboard.press("PageUp")
+    page.keyboard.press("PageUp")
+    page.get_by_role("heading", level=1, name=f"6. {TITLES[5]}").wait_for()
     settled(page)
-    assert main.evaluate("main => main.scrollHeight - main.clientHeight") == 0
-    keep_picture(page, "learn-presented-light-1920")
-    page.keyboard.press("PageDown")
-    page.get_by_role("heading", level=2, name="3. Six points, five notions").wait_for()
-    settled(page)
+    page.locator(".st-key-lesson-guess").get_by_text("4", exact=True).click()
     page.get_by_role("radio", name="class-wise").click()
     settled(page)
-    main.evaluate("main => main.scrollTo(0, main.scrollHeight)")
-    link = page.url
-    page.keyboard.press("PageUp")
-    page.get_by_role("heading", level=2, name="2. Why it can only be worse").wait_for()
-    assert main.evaluate("main => main.scrollTop") == 0
 
-    page = open_page(link.split("/", 3)[3], width=1920)
-    assert heading(page) == "3. Six points, five notions"
+    page = open_page(page.url.split("/", 3)[3], width=1920)
+    assert heading(page) == f"6. {TITLES[5]}"
     assert page.get_by_role("radio", name="class-wise").is_checked()
     assert not page.get_by_test_id("stSidebar").is_visible()
     page.keyboard.press("Escape")
-    page.get_by_role("heading", level=1, name="Learn").wait_for()
+    page.get_by_role("button", name="Present").wait_for()
     settled(page)
     assert page.get_by_role("button", name="Save").count() > 0
     assert page.get_by_role("radio", name="class-wise").is_checked()

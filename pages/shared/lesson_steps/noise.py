@@ -1,4 +1,4 @@
-"""Step 5: what a perfect model shows by chance, and a game of telling miscalibration from noise."""
+"""Step 3: what a perfect model shows by chance, and a game of telling miscalibration from noise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from calib.diagrams.style import with_layout
 from calib.stats import NoiseFloor, noise_floor, verdict
 from calib.stats.floors import ABOVE_NOISE, perfect_words
 from pages.shared.kept import kept
-from pages.shared.lessons.figures import TEXT, perfect_curves
+from pages.shared.lesson_steps.interaction import draggable, guess, handle, listen, nearest, own_data, picture
+from pages.shared.lessons.figures import LESSON_HEIGHT, TEXT, perfect_curves
 from pages.shared.lessons.noise import (
     CLASS_COUNTS,
     ROW_COUNTS,
@@ -22,44 +23,63 @@ from pages.shared.lessons.noise import (
     perfect_curve,
     redraws,
 )
-from pages.shared.widgets import ARROW, chart
 
 N_BINS = 10
-MOST_DRAWS = 30
+MAX_DRAWS = 30
+PARTS = ("What it shows", "The game")
 PERFECT, OFF = "Only noise", "Miscalibrated"
 
 
 def show() -> None:
     """Show the step."""
-    st.markdown(
-        "This model is **perfect**: labels are drawn from its own probabilities, so its true TL-ECE is 0. "
-        "The estimate is above 0: it rises with the number of classes and falls with the number of rows."
+    part = st.segmented_control(
+        "Part",
+        PARTS,
+        default=PARTS[0],
+        required=True,
+        key="part",
+        bind="query-params",
+        label_visibility="collapsed",
     )
-    left, middle, count, right = st.columns([2, 2, 1, 1], vertical_alignment="bottom")
-    classes = left.segmented_control(
-        "Classes L", CLASS_COUNTS, default=10, required=True, key="L", bind="query-params"
+    if part == PARTS[1]:
+        game()
+        return
+    guessed = guess(
+        "guess_noise",
+        "Labels are drawn from this model's own probabilities: it is **perfect**, its true TL-ECE is 0. "
+        "**What will 1,000 rows of 10 classes show?**",
+        ("0", "about 0.02", "0.05 or more"),
     )
-    n_rows = middle.select_slider("Rows n", ROW_COUNTS, 1_000, key="n", bind="query-params")
-    right.button("Redraw", on_click=one_more, args=("draws", MOST_DRAWS), type="primary")
-    draws = int(count.number_input("Redraws", 1, MOST_DRAWS, 1, key="draws", bind="query-params"))
+    listen({"n": nearest(ROW_COUNTS)})
+    drawn, side = st.columns([3, 1], gap="medium")
+    with side:
+        classes = st.segmented_control(
+            "Classes L", CLASS_COUNTS, default=10, required=True, key="L", bind="query-params"
+        )
+        n_rows = st.select_slider("Rows n", ROW_COUNTS, 1_000, key="n", bind="query-params")
+        draws = int(st.number_input("Redraws", 1, MAX_DRAWS, 1, key="draws", bind="query-params"))
+        st.button("Redraw the labels", on_click=one_more, args=("draws", MAX_DRAWS), width="stretch")
     curves = [_curve(n_classes) for n_classes in CLASS_COUNTS]
     values = _redraws(n_rows, classes, draws)
-    curve = curves[CLASS_COUNTS.index(classes)]
-    position = ROW_COUNTS.index(n_rows)
-    st.markdown(
-        f"Redraw {draws}: TL-ECE **{values[-1]:.3f}**. With {classes} classes and {n_rows:,} rows "
-        f"{perfect_words(curve.tl_mean[position], curve.tl_upper[position], 3)}."
-    )
     frames = [each.frame() for each in curves]
-    chart(
-        perfect_curves(frames, classes, n_rows, values),
-        "noise-curves",
-        table=pd.concat(frames),
-        alt="TL-ECE of a perfect model against the number of rows, a line per number of classes",
+    figure = perfect_curves(frames, classes, n_rows, values, answered=guessed is not None)
+    height = figure["layout"]["yaxis"]["range"][1] / 2
+    with drawn:
+        picture(
+            draggable(figure, [handle("n", n_rows, values[-1] if guessed else height, "x")]),
+            "noise-curves",
+            table=pd.concat(frames),
+            alt="TL-ECE of a perfect model against the number of rows, a line per number of classes",
+        )
+    if guessed is None:
+        return
+    curve, position = curves[CLASS_COUNTS.index(classes)], ROW_COUNTS.index(n_rows)
+    st.markdown(
+        f"These labels show **{values[-1]:.3f}**. With {classes} classes and {n_rows:,} rows "
+        f"{perfect_words(curve.tl_mean[position], curve.tl_upper[position], 3)}. An estimate means something "
+        "beside this noise floor only. Drag the diamond."
     )
-    st.subheader("Miscalibrated, or only noise?", anchor=False)
-    game()
-    st.page_link("pages/diagnose/noise.py", label="The same for your data: Noise", icon=ARROW)
+    own_data("pages/diagnose/noise.py", "Noise")
 
 
 def one_more(key: str, most: int) -> None:
@@ -75,10 +95,7 @@ def game() -> None:
         number = int(st.number_input("Round", 1, 999, 1, key="round", bind="query-params"))
         round_, floor = _round(number, level)
         answers = st.session_state.setdefault("noise-answers", {})
-        st.markdown(
-            "Were the labels drawn from the model's probabilities, or from others? (1,000 rows, "
-            "10 classes, 10 bins)"
-        )
+        st.markdown("Were the labels drawn from the model's own probabilities? (1,000 rows, 10 classes)")
         answer = answers.get((level, number))
         with st.container(horizontal=True):
             for words in (OFF, PERFECT):
@@ -90,13 +107,10 @@ def game() -> None:
             st.button("Next round", on_click=one_more, args=("round", 999), type="primary")
         if answers:
             score(answers)
-        st.caption(
-            "Your answers stay in this tab's session: nobody else sees them, and closing it ends them."
-        )
     with left:
         diagram = reliability_diagram(round_.predictions.labels, round_.predictions, n_bins=N_BINS)
-        chart(
-            with_layout(diagrams.draw_stars(diagram), font={"size": TEXT}),
+        picture(
+            with_layout(diagrams.draw_stars(diagram), font={"size": TEXT}, height=LESSON_HEIGHT),
             "noise-round",
             table=diagram.frame(),
             alt="Reliability diagram of a model that may or may not be miscalibrated",

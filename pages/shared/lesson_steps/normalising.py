@@ -6,11 +6,12 @@ import pandas as pd
 import streamlit as st
 
 from calib import ece
+from pages.shared.address import presenting
 from pages.shared.kept import kept
+from pages.shared.lesson_steps.interaction import guess, own_data, picture
 from pages.shared.lessons.figures import one_row
 from pages.shared.lessons.normalising import NormalisationComparison, compare_normalisation
 from pages.shared.session import from_example
-from pages.shared.widgets import ARROW, chart, literal
 
 EXAMPLES = {"simulated ResNet": "resnet", "handwritten digits (real)": "digits"}
 #: Equal-width bins narrow enough to show gaps that cancel inside wider ones.
@@ -19,38 +20,27 @@ FINE_BINS = 15
 
 def show() -> None:
     """Show the step."""
-    st.markdown(
-        "Class-wise histogram binning (CW-HB) calibrates each class on its own, so a row no longer sums to "
-        "1. N-HB divides the row by its sum. That keeps the order of its entries, so the largest stays the "
-        "largest; but the numbers are no longer the frequencies that were learnt, and Theorem 2 no longer "
-        "covers them."
+    guessed = guess(
+        "guess_normalising",
+        "Class-wise binning (CW-HB) calibrates each class on its own: rows no longer sum to 1. N-HB divides "
+        "them by their sum. **What does that do to the error?**",
+        ("lowers it", "raises it", "no promise either way"),
     )
-    left, middle, right = st.columns([2, 2, 3])
-    title = left.selectbox("Predictions", list(EXAMPLES), key="trap", bind="query-params")
-    n_bins = middle.slider("Bins per class B", 2, 40, 15, key="per_class", bind="query-params")
+    drawn, side = st.columns([3, 1], gap="medium")
+    with side:
+        title = st.selectbox("Predictions", list(EXAMPLES), key="trap", bind="query-params")
+        n_bins = st.slider("Bins per class B", 2, 40, 15, key="per_class", bind="query-params")
     comparison = _comparison(EXAMPLES[title], n_bins)
     table = comparison.frame().set_index("method")
     base, class_wise, normalised = (table.loc[method] for method in ("Base model", "CW-HB", "N-HB"))
-    st.markdown(
-        f"**Guarantee.** Whatever the data, the expected CW-ECE of CW-HB is at most "
-        f"**{comparison.expected_ece:.3f}** (Theorem 2). For N-HB no bound is known.\n\n"
-        f"**Error.** Row sums of CW-HB run from {class_wise.smallest_sum:.2f} to "
-        f"{class_wise.largest_sum:.2f}. Normalising takes the estimated CW-ECE from "
-        f"**{class_wise.cw_ece:.4f}** to **{normalised.cw_ece:.4f}** (base model {base.cw_ece:.4f})."
-        f"{_wide_bins(comparison) if normalised.cw_ece <= class_wise.cw_ece else ''}\n\n"
-        f"**Accuracy.** Normalising moves the largest entry of {comparison.n_moved:,} rows. Class-wise "
-        f"calibration moves that of {len(comparison.changed):,}: taken as the label, it takes accuracy from "
-        f"**{base.accuracy:.4f}** to **{class_wise.accuracy:.4f}** before normalising and "
-        f"**{normalised.accuracy:.4f}** after. Top-label calibration keeps the label, and so "
-        f"{base.accuracy:.4f}."
-    )
     if not len(comparison.changed):
         st.info("With these bins, every row's largest entry belongs to the base model's predicted class.")
         return
     most = min(len(comparison.changed), 50)
-    number = int(
-        right.slider("A row whose label changes", 1, max(most, 2), 1, key="row", bind="query-params")
-    )
+    with side:
+        number = int(
+            st.slider("A row whose label changes", 1, max(most, 2), 1, key="row", bind="query-params")
+        )
     row = int(comparison.changed[min(number, most) - 1])
     names = from_example(EXAMPLES[title]).evaluation.class_names
     scores = {
@@ -58,34 +48,42 @@ def show() -> None:
         "CW-HB": comparison.class_wise[row],
         "N-HB": comparison.normalised[row],
     }
-    largest = [literal(names[int(entries.argmax())]) for entries in scores.values()]
-    true_class = int(comparison.labels[row])
+    with drawn:
+        picture(
+            one_row(list(scores.items()), names, int(comparison.labels[row])),
+            "normalising",
+            table=pd.DataFrame(scores, index=pd.Index(names, name="class")).reset_index(),
+            alt="Scores of one row by class: base model, CW-HB and N-HB",
+        )
+    if guessed is None:
+        return
+    wide = _wide_bins(comparison) if normalised.cw_ece <= class_wise.cw_ece else ""
     st.markdown(
-        f"Row {row:,}: the largest entry is {largest[0]} for the base model, {largest[1]} for CW-HB and "
-        f"{largest[2]} for N-HB; the true class is {literal(names[true_class])} (\u2713). The largest bar of "
-        "each method is marked max."
+        f"No promise: Theorem 2 bounds the expected CW-ECE of CW-HB by **{comparison.expected_ece:.3f}**; of "
+        f"N-HB no bound is known. Here it goes from **{class_wise.cw_ece:.4f}** to "
+        f"**{normalised.cw_ece:.4f}**.{wide} Dividing moves the largest entry of {comparison.n_moved:,} "
+        f"rows; "
+        f"class-wise calibration itself moves {len(comparison.changed):,}."
     )
-    chart(
-        one_row(list(scores.items()), names, true_class),
-        "normalising",
-        table=pd.DataFrame(scores, index=pd.Index(names, name="class")).reset_index(),
-        alt="Scores of one row by class: base model, CW-HB and N-HB",
-    )
-    st.dataframe(
-        table.rename(
-            columns={
-                "smallest_sum": "Smallest row sum",
-                "largest_sum": "Largest row sum",
-                "cw_ece": "CW-ECE",
-                "accuracy": "Accuracy of the largest entry",
-            }
-        ).style.format("{:.4f}")
-    )
-    st.caption(
-        f"CW-HB is assessed at each of its values, the others in {n_bins} equal-width bins (Remark 1). Use "
-        "the numbers of CW-HB class by class, and keep the base model's label."
-    )
-    st.page_link("pages/repair/compare.py", label="The same for your data: Compare", icon=ARROW)
+    if presenting():
+        return
+    with st.expander("All numbers"):
+        st.dataframe(
+            table.rename(
+                columns={
+                    "smallest_sum": "Smallest row sum",
+                    "largest_sum": "Largest row sum",
+                    "cw_ece": "CW-ECE",
+                    "accuracy": "Accuracy of the largest entry",
+                }
+            ).style.format("{:.4f}")
+        )
+        st.caption(
+            f"CW-HB is assessed at each of its values, the others in {n_bins} equal-width bins (Remark 1). "
+            f"Use the numbers of CW-HB class by class, and keep the base model's label: its accuracy is "
+            f"{base.accuracy:.4f}."
+        )
+    own_data("pages/repair/compare.py", "Compare")
 
 
 def _wide_bins(comparison: NormalisationComparison) -> str:

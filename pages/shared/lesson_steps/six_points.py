@@ -1,4 +1,4 @@
-"""Step 3: which numbers of a small table each notion of calibration uses (Figure 3 and Appendix A.2)."""
+"""Step 6: which numbers of a small table each notion of calibration uses (Figure 3 and Appendix A.2)."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, Predictions
+from pages.shared.address import presenting
+from pages.shared.lesson_steps.interaction import guess, picture
 from pages.shared.lessons.figures import cell_table
 from pages.shared.lessons.six_points import POINTS, SIX_POINTS, binary_tables, rows_off, used_cells
-from pages.shared.widgets import chart, escaped
+from pages.shared.widgets import escaped
 
 NOTIONS = {
-    "confidence": "The largest number of each row, and whether its class was right. All in one problem: the "
-    "classes are forgotten.",
-    "top-label": "The same numbers, but split by the predicted class: one problem for each.",
-    "class-wise": "All numbers, column by column: one problem per class, each with all six points.",
-    "top-k-confidence": "The largest, the second largest, ... number of each row: one problem per rank.",
-    "top-k-label": "The same numbers, split by rank and by the class at that rank.",
-    "canonical": "Whole rows: points count together only if all four numbers agree. Hardly any two do, so "
-    "there is nothing to average. It is not a binary notion, and it is out of reach beyond a few classes.",
+    "confidence": "The largest number of each row and whether its class was right: one problem.",
+    "top-label": "The same numbers, split by the predicted class: a problem for each.",
+    "class-wise": "All numbers, column by column: a problem per class, each with all six points.",
+    "top-k-confidence": "The largest, the second largest, ... of each row: a problem per rank.",
+    "top-k-label": "The same numbers, split by rank and by the class there.",
+    "canonical": "Whole rows: points count together only if all four numbers agree. Hardly any two do: there "
+    "is nothing to average.",
 }
 CLASSES = ("1", "2", "3", "4")
 COLUMNS = [f"class {name}" for name in CLASSES]
@@ -27,10 +28,19 @@ COLUMNS = [f"class {name}" for name in CLASSES]
 
 def show() -> None:
     """Show the step."""
-    st.markdown(
-        "Six points, four classes; \u2713 marks the true class. Choose a notion and see exactly which "
-        "numbers are used, and the binary problems they become. Testing and calibrating use the same ones."
+    guessed = guess(
+        "guess_six",
+        "Six points, four classes; \u2713 marks the true class. **How many binary problems does top-label "
+        "calibration make of them?**",
+        ("1", "4", "6", "24"),
     )
+    if guessed is None:
+        picture(
+            cell_table(SIX_POINTS.proba, SIX_POINTS.labels, np.zeros((6, 4), dtype=int), [], POINTS),
+            "six-points",
+            alt="Table of six predictions",
+        )
+        return
     notion = st.segmented_control(
         "Notion",
         list(NOTIONS),
@@ -39,6 +49,7 @@ def show() -> None:
         key="notion",
         bind="query-params",
         wrap=True,
+        label_visibility="collapsed",
     )
     top_k = 2
     if notion.startswith("top-k"):
@@ -46,19 +57,19 @@ def show() -> None:
     rows = edited()
     if rows is None:
         return
-    left, right = st.columns([1, 1] if notion == "top-k-label" else [3, 2], gap="large")
+    left, right = st.columns(2, gap="medium")
     cells = used_cells(rows.proba, notion, top_k)
     named = [problem_name(notion, index) for index in range(int(cells.max()))]
     with left:
         st.markdown(NOTIONS[notion])
         table = pd.DataFrame(rows.proba, columns=COLUMNS)
-        chart(
+        picture(
             cell_table(rows.proba, rows.labels, cells, named, POINTS),
             "six-points",
             table=table.assign(point=POINTS, Y=rows.labels + 1),
             alt=f"Table of six predictions; filled cells are used by {notion} calibration",
         )
-        if "table" not in st.query_params:
+        if "table" not in st.query_params and not presenting():
             st.caption(
                 "The labels of a, b and f are those of Figure 3; the probabilities are ours: the paper "
                 "prints them as a picture."
@@ -72,15 +83,14 @@ def show() -> None:
             return
         tables = binary_tables(rows, notion, top_k=top_k)
         st.markdown(f"**{len(tables)} binary problem{'s' if len(tables) > 1 else ''}**")
-        columns = st.columns(2) if len(tables) > 4 else [right]
-        for position, (index, problem) in enumerate(tables.items()):
-            column = columns[position % len(columns)]
-            column.markdown(f"{problem_name(notion, index)}: score *g* and outcome {outcome(notion, index)}")
-            shown = problem.T.assign(
-                score=[f"{score:.2f}" for score in problem.loc["score"]],
-                outcome=[str(int(happened)) for happened in problem.loc["outcome"]],
+        listed = {
+            f"{problem_name(notion, index)}: {outcome(notion, index)}": ", ".join(
+                f"{point} {score:.2f} \u2192 {right:.0f}"
+                for point, score, right in zip(problem.columns, *problem.to_numpy(np.float64), strict=True)
             )
-            column.table(shown.T.rename_axis("of point"))
+            for index, problem in tables.items()
+        }
+        st.table(pd.Series(listed, name="score \u2192 outcome of each point").rename_axis("problem"))
 
 
 def problem_name(notion: str, index: int) -> str:
@@ -113,7 +123,7 @@ def edited() -> Predictions | None:
     if st.session_state.get("six-written") != written:
         start_from(written)
     start = decode(st.session_state["six-start"])
-    with st.expander("Change the numbers", icon=":material/edit:"):
+    with st.popover("Change the numbers", icon=":material/edit:", type="tertiary"):
         number = st.column_config.NumberColumn(min_value=0.0, max_value=1.0, format="%.2f", required=True)
         table = st.data_editor(
             start,

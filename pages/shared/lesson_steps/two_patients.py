@@ -1,20 +1,20 @@
-"""Step 1: two patients hear the same confidence; one notion calls it calibrated, the other does not."""
+"""Step 1: two groups of patients hear the same confidence; only pooled is it calibrated (Example 1)."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from pages.shared.lessons.figures import patients
+from pages.shared.lesson_steps.interaction import between, draggable, guess, handle, listen, picture
+from pages.shared.lessons.figures import crowd, patients
 from pages.shared.lessons.two_patients import TwoPatients, two_patients_population, worst_accuracies
-from pages.shared.widgets import chart
 
 PAPER = {"share": 0.5, "told_a": 0.6, "told_b": 0.6, "right_a": 0.2, "right_b": 1.0}
 LABELS = {
-    "share": "P(X = a): share of patients a",
-    "told_a": "Patients a are told disease 1 with confidence",
-    "right_a": "and it is right with probability",
-    "told_b": "Patients b are told disease 2 with confidence",
-    "right_b": "and it is right with probability",
+    "share": "Patients told disease 1",
+    "right_a": "Told disease 1 and have it",
+    "right_b": "Told disease 2 and have it",
+    "told_a": "Confidence told with disease 1",
+    "told_b": "Confidence told with disease 2",
 }
 
 
@@ -25,93 +25,67 @@ def put(**values: float) -> None:
 
 def worst() -> None:
     """Move the accuracies to where TL-ECE is largest while conf-ECE stays 0."""
-    told = (st.session_state["told_a"], st.session_state["told_b"])
-    right_a, right_b = worst_accuracies(st.session_state["share"], told)
+    values = {name: st.session_state.get(name, PAPER[name]) for name in PAPER}
+    right_a, right_b = worst_accuracies(values["share"], (values["told_a"], values["told_b"]))
     put(right_a=right_a, right_b=right_b)
 
 
-def knob(name: str, help_: str | None = None) -> float:
+def knob(name: str) -> float:
     """Show one slider; its name is also its name in the address."""
     step = 0.001 if name.startswith("right") else 0.01
-    start = PAPER[name]
-    return st.slider(LABELS[name], 0.0, 1.0, start, step, key=name, bind="query-params", help=help_)
+    return st.slider(LABELS[name], 0.0, 1.0, PAPER[name], step, key=name, bind="query-params")
 
 
 def show() -> None:
     """Show the step."""
-    st.markdown(
-        "A confidence of 0.6 should mean: right 60 % of the time. **But among whom?** Patients a are told "
-        "disease 1, patients b disease 2. Judge what they hear over all patients together, then over those "
-        "who were told the same disease."
+    guessed = guess(
+        "guess_patients",
+        "100 patients are told a disease, *60 % sure*, and 60 have it. **Of those told disease 1, how many "
+        "have it?**",
+        ("about 60 %", "fewer", "more"),
     )
-    left, middle, right = st.columns(3)
-    with left:
-        share = knob("share")
-        st.button("Find the worst case", on_click=worst, type="primary", width="stretch")
-        st.button("The paper's numbers", on_click=put, kwargs=PAPER, width="stretch")
-    with middle:
-        told_a, right_a = knob("told_a"), knob("right_a")
-    with right:
-        told_b, right_b = knob("told_b"), knob("right_b")
-    population = two_patients_population(share, (told_a, told_b), (right_a, right_b))
-    sides = (
-        ("confidence", "All patients together: conf-ECE", population.conf_ece),
-        ("top-label", "Told the same disease: TL-ECE", population.tl_ece),
-    )
-    rows = (st.columns(2, gap="large"), st.columns(2, gap="large"))
-    for words, picture, (notion, title, error) in zip(*rows, sides, strict=True):
-        with words:
-            st.metric(title, f"{error:.3f}")
-            for sentence in hears(population, notion):
-                st.markdown(sentence)
-        with picture:
-            diagram(population, notion)
-    st.caption(worst_words(population))
-
-
-def diagram(population: TwoPatients, notion: str) -> None:
-    """Draw one of the two diagrams."""
-    groups = population.groups(notion)
-    words = "all patients pooled" if notion == "confidence" else "patients a and b apart"
-    chart(
-        patients(groups, ("a", "b")),
-        f"patients-{notion}",
-        table=groups.frame(),
-        alt=f"Confidence told against how often it was right, {words}",
-    )
-
-
-def hears(population: TwoPatients, notion: str) -> list[str]:
-    """Say what a patient may conclude under a notion, a sentence for each group it compares."""
-    groups = population.groups(notion)
-    sentences = []
-    for problem, told, right in zip(groups.problem, groups.mean_score, groups.mean_outcome, strict=True):
-        if notion == "confidence":
-            sentences.append(
-                f"Each patient hears: of all patients told *some* disease with confidence {told:.2f}, "
-                f"**{100 * right:.4g} %** had the disease they were told, whichever it was."
-            )
-        else:
-            sentences.append(
-                f"Patient {'ab'[problem]} hears: of all patients told **disease {problem + 1}** with "
-                f"confidence {told:.2f}, like you, **{100 * right:.4g} %** had disease {problem + 1}."
-            )
-    return sentences
-
-
-def worst_words(population: TwoPatients) -> str:
-    """Explain what the worst case is for these shares and confidences."""
-    if population.confidence[0] != population.confidence[1]:
-        return (
-            "The confidences differ, so nobody is pooled and both errors agree: conf-ECE = 0 would need both "
-            "gaps to be 0. Give both patients the same confidence and the gaps can cancel."
+    listen({name: between(0.0, 1.0, 0.01) for name in ("right_a", "right_b")})
+    people, diagram, side = st.columns([6, 5, 3], gap="medium")
+    with side:
+        values = {name: knob(name) for name in ("share", "right_a", "right_b")}
+        with st.popover("More", width="stretch"):
+            values |= {name: knob(name) for name in ("told_a", "told_b")}
+            st.button("Find the worst case", on_click=worst, width="stretch")
+            st.button("The paper's numbers", on_click=put, kwargs=PAPER, width="stretch")
+    told = (values["told_a"], values["told_b"])
+    population = two_patients_population(values["share"], told, (values["right_a"], values["right_b"]))
+    groups = {notion: population.groups(notion) for notion in ("confidence", "top-label")}
+    split = guessed is not None
+    with people:
+        picture(
+            crowd(population, split=split),
+            "crowd",
+            alt="A hundred patients: filled if they have the disease they were told",
         )
-    accuracy = worst_accuracies(population.share, population.confidence)
-    most = two_patients_population(population.share, population.confidence, accuracy).tl_ece
-    told = population.confidence[0]
+    with diagram:
+        names = ("right_a", "right_b")
+        handles = [
+            handle(name, x, y, "y") for name, x, y in zip(names, told, population.accuracy, strict=True)
+        ]
+        picture(
+            draggable(patients(*groups.values(), split=split), handles if split else []),
+            "patients",
+            table=groups["top-label"].frame(),
+            alt="Confidence told against how often it was right, all together and by disease",
+        )
+    if split:
+        st.markdown(answer(population))
+
+
+def answer(population: TwoPatients) -> str:
+    """Say what patients told disease 1 should have heard, and both errors."""
+    told = population.confidence
+    if told[0] != told[1]:
+        end = "The confidences differ, so nobody is pooled and both errors agree."
+    else:
+        end = "No patient can use the first: each is told one disease."
     return (
-        "The worst case keeps conf-ECE at 0 and pushes the two gaps apart until one accuracy reaches 0 or 1. "
-        f"For P(X = a) = {population.share:.2f} and confidence {told:.2f} the largest TL-ECE is {most:.3f}; "
-        f"with the best choice of P(X = a) it is 2 \u00d7 {told:.2f} \u00d7 {1 - told:.2f} = "
-        f"{2 * told * (1 - told):.3f}. Example 1 of the paper."
+        f"Told disease 1, {100 * told[0]:.4g} % sure: **{100 * population.accuracy[0]:.4g} %** have it. "
+        f"Error of all together (conf-ECE) **{population.conf_ece:.3f}**, by disease (TL-ECE) "
+        f"**{population.tl_ece:.3f}**. {end} Drag the dots."
     )

@@ -76,19 +76,19 @@ EXERCISES = (
         "Both patients are told 0.7, and 40 % of the patients are a. Which true accuracies keep conf-ECE "
         "at 0 and make TL-ECE as large as possible, and how large?",
         _worst_case,
-        {"step": "two-patients", "share": "0.4", "told_a": "0.7", "told_b": "0.7"}
+        {"step": "two-patients", "guess_patients": "fewer", "share": "0.4", "told_a": "0.7", "told_b": "0.7"}
         | {"right_a": "0.7", "right_b": "0.7"},
     ),
     Exercise(
         "In the table of six points, which points make the top-label problem of class 1? With one bin per "
         "distinct score, what are conf-ECE and TL-ECE of the table?",
         _six_points,
-        {"step": "six-points", "notion": "confidence"},
+        {"step": "six-points", "guess_six": "4", "notion": "confidence"},
     ),
     Exercise(
         "How many points per bin suffice for histogram binning with an expected ECE of at most 0.05, and how "
         "many calibration rows is that for 10 bins?",
         _points_per_bin,
-        {"step": "binning", "rows": "5000", "points": "200"},
+        {"step": "binning", "guess_binning": "few", "rows": "5000", "points": "200"},
     ),
 )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from calib.diagrams.reliability import ReliabilityDiagram, draw_reliability
+from calib.diagrams.reliability import ReliabilityDiagram
 from calib.diagrams.style import (
     BARS,
     OKABE_ITO,
@@ -21,11 +22,13 @@ from calib.diagrams.style import (
     scatter,
     span,
     unit_axes,
-    with_layout,
 )
 from calib.evidence.binning import BinStatistics
+from pages.shared.lessons.two_patients import TwoPatients
 
 TEXT = 16
+#: Pixels of a step's picture: with question and controls it fits a screen of 720 lines.
+LESSON_HEIGHT = 370
 #: Fills that dark text is readable on, one per class; a cell also carries its problem's name as text.
 FILLS = ("#56B4E9", "#E69F00", "#3CC99B", "#DDA0BF")
 #: Over the fill, one per rank.
@@ -35,26 +38,20 @@ INK = "#14181C"
 SIDES = (("vermillion", "circle"), ("green", "square"))
 
 
-def patients(groups: BinStatistics, names: Sequence[str]) -> Figure:
-    """Draw groups of patients: what they were told against how often it was right, and the gap between.
+def patients(pooled: BinStatistics, apart: BinStatistics, *, split: bool) -> Figure:
+    """Draw what patients were told against how often it was right: all together and, if `split`, by disease.
 
-    Parameters
-    ----------
-    groups : BinStatistics
-        From `TwoPatients.groups`: pooled ("confidence") or one per disease ("top-label").
-    names : sequence of str
-        Names of the patients told each disease; pooled groups are called "all".
+    Dots that are not split yet lie where their patients are pooled, so that the browser can move them.
     """
     data = []
-    pooled = groups.notion == "confidence"
-    for position in range(len(groups.count)):
-        side = int(groups.problem[position])
-        colour, symbol = ("blue", "star") if pooled else SIDES[side]
-        name = "all patients told this" if pooled else f"patients {names[side]}"
-        told, right = groups.mean_score[position], groups.mean_outcome[position]
+    for position in range(len(apart.count)):
+        colour, symbol = SIDES[int(apart.problem[position])]
+        told, right = apart.mean_score[position], apart.mean_outcome[position]
+        together = pooled.mean_outcome[int(np.abs(pooled.mean_score - told).argmin())]
+        name = f"told disease {apart.problem[position] + 1}"
         data += scatter(
             x=[told, told],
-            y=[told, right],
+            y=[together, right if split else together],
             mode="lines",
             line={"color": OKABE_ITO[colour], "width": 5},
             opacity=0.5,
@@ -63,22 +60,97 @@ def patients(groups: BinStatistics, names: Sequence[str]) -> Figure:
         )
         data += scatter(
             x=[told],
-            y=[right],
+            y=[right if split else together],
             mode="markers+text",
-            text=["" if pooled else f"<b>{names[side]}</b>"],
-            textposition="middle right",
-            textfont={"size": TEXT + 4},
-            marker={"symbol": symbol, "size": 22 if pooled else 17, "color": OKABE_ITO[colour]},
-            name=name,
-            showlegend=not pooled or position == 0,
-            hovertemplate=f"{name}<br>told %{{x:.2f}}, right %{{y:.3f}}<br>"
-            f"{100 * groups.share[position]:.0f} % of all patients<extra></extra>",
+            text=[f"<b>disease {apart.problem[position] + 1}</b>" if split else ""],
+            textposition="middle right" if told < 0.7 else "middle left",
+            textfont={"size": TEXT, "color": OKABE_ITO[colour]},
+            marker={"symbol": symbol, "size": 20, "color": OKABE_ITO[colour]},
+            opacity=1.0 if split else 0.0,
+            showlegend=False,
+            hovertemplate=f"{name} with confidence %{{x:.2f}}, right %{{y:.3f}}<br>"
+            f"{100 * apart.share[position]:.0f} % of all patients<extra></extra>",
         )
-    axes = unit_axes(data, "Confidence the patient is told", "How often it is right", 400)
+    data += scatter(
+        x=pooled.mean_score,
+        y=pooled.mean_outcome,
+        mode="markers+text",
+        text=["all together"] * len(pooled.count) if len(pooled.count) == 1 else None,
+        textposition="middle left",
+        textfont={"size": TEXT},
+        marker={"symbol": "star", "size": 18, "color": OKABE_ITO["blue"]},
+        showlegend=False,
+        hovertemplate="all patients told %{x:.2f}: right %{y:.3f}<extra></extra>",
+    )
+    axes = unit_axes(data, "Confidence told", "How often it was right", LESSON_HEIGHT)
+    axes["xaxis"]["range"] = [-0.01, 1.1]
     return figure(data, **axes, font={"size": TEXT})
 
 
-def jensen(share: float, gaps: tuple[float, float], pooled: float, apart: float) -> Figure:
+def crowd(population: TwoPatients, *, split: bool, people: int = 100) -> Figure:
+    """Draw patients as dots, filled if they have the disease they were told; if `split`, also by disease.
+
+    Shares and accuracies are rounded to whole patients.
+    """
+    first = round(people * population.share)
+    sizes = (first, people - first)
+    right = [round(size * accuracy) for size, accuracy in zip(sizes, population.accuracy, strict=True)]
+    side = np.repeat([0, 1], sizes)
+    number = np.concatenate([np.arange(size) for size in sizes])
+    ill = number < np.repeat(right, sizes)
+    place = np.empty(people, dtype=np.int64)
+    place[np.argsort(~ill, kind="stable")] = np.arange(people)
+    below = -(-first // 10) + 2 if first else 0
+    x, y = place % 10, place // 10
+    apart = (number % 10 + 13, number // 10 + below * side)
+    words = [f"<b>{ill.sum()} of {people}</b> were told right"]
+    notes = [_note(0, 10.2, words[0]), _note(0, -1.2, "<b>All together</b>")]
+    data = _people(x, y, ill, BARS)
+    for code in (0, 1):
+        mine = side == code
+        colour = OKABE_ITO[SIDES[code][0]]
+        if not mine.any():
+            continue
+        where = (apart[0][mine], apart[1][mine]) if split else (x[mine], y[mine])
+        data += _people(*where, ill[mine], colour, opacity=1.0 if split else 0.0)
+        if split:
+            title = f"<b>Told disease {code + 1}</b>: {right[code]} of {sizes[code]}"
+            notes.append(_note(13, below * code - 1.2, title, colour))
+    bare = {"showgrid": False, "showline": False, "zeroline": False, "ticks": "", "showticklabels": False}
+    return figure(
+        data,
+        height=LESSON_HEIGHT,
+        font={"size": TEXT},
+        margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        annotations=notes,
+        xaxis={**bare, "range": [-0.8, 23.5], "fixedrange": True, "constrain": "domain"},
+        yaxis={**bare, "range": [12.5, -2], "fixedrange": True, "scaleanchor": "x", "constrain": "domain"},
+    )
+
+
+def _people(x: np.ndarray, y: np.ndarray, filled: np.ndarray, colour: str, opacity: float = 1.0) -> list[Any]:
+    return scatter(
+        x=x,
+        y=y,
+        mode="markers",
+        marker={
+            "symbol": np.where(filled, "circle", "circle-open").tolist(),
+            "size": 12,
+            "color": colour,
+            "line": {"width": 1.5, "color": colour},
+        },
+        opacity=opacity,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _note(x: float, y: float, words: str, colour: str | None = None) -> dict[str, Any]:
+    font = {"size": TEXT - 2} if colour is None else {"size": TEXT - 2, "color": colour}
+    return {"x": x - 0.4, "y": y, "text": words, "showarrow": False, "xanchor": "left", "font": font}
+
+
+def jensen(share: float, gaps: tuple[float, float], pooled: float, apart: float, *, answered: bool) -> Figure:
     """Draw Proposition 4: the size of the pooled gap lies on the V, the mean size of the two on the chord.
 
     Parameters
@@ -89,87 +161,52 @@ def jensen(share: float, gaps: tuple[float, float], pooled: float, apart: float)
         Signed gaps, accuracy minus confidence, of class 1 and class 2.
     pooled, apart : float
         conf-ECE and TL-ECE.
+    answered : bool
+        Whether chord and errors are drawn.
     """
     mean = share * gaps[0] + (1.0 - share) * gaps[1]
+    lines: list[tuple[list[float], list[float], str, float, str]] = [
+        ([-0.5, 0, 0.5], [0.5, 0, 0.5], "grey", 3, "solid")
+    ]
+    dots = [(gap, abs(gap), *SIDES[side], f"class {side + 1}", "top center") for side, gap in enumerate(gaps)]
+    if answered:
+        lines += [
+            ([*gaps], [abs(gap) for gap in gaps], "grey", 2, "dot"),
+            ([mean, mean], [pooled, apart], "orange", 6, "solid"),
+        ]
+        dots += [
+            (mean, apart, "vermillion", "cross-thin", "apart: TL-ECE", "top center"),
+            (mean, pooled, "blue", "star", "pooled: conf-ECE", "middle right"),
+        ]
     data = []
-    for x, y, colour, width, dash, name in (
-        ([-0.5, 0, 0.5], [0.5, 0, 0.5], "grey", 3, "solid", "size of a gap, |gap|"),
-        (list(gaps), [abs(gap) for gap in gaps], "grey", 2, "dot", None),
-        ([mean, mean], [pooled, apart], "orange", 6, "solid", "what pooling hides"),
-    ):
+    for across, up, colour, width, dash in lines:
         line = {"color": OKABE_ITO[colour], "width": width, "dash": dash}
-        shown = name is not None
-        data += scatter(x=x, y=y, mode="lines", line=line, name=name, showlegend=shown, hoverinfo="skip")
-    for side, gap in enumerate(gaps):
-        colour, symbol = SIDES[side]
+        data += scatter(x=across, y=up, mode="lines", line=line, showlegend=False, hoverinfo="skip")
+    for x, y, colour, symbol, name, position in dots:
         data += scatter(
-            x=[gap],
-            y=[abs(gap)],
-            mode="markers",
-            marker={"symbol": symbol, "size": 16, "color": OKABE_ITO[colour]},
-            name=f"class {side + 1}",
-            hovertemplate=f"class {side + 1}: gap %{{x:+.2f}}, size %{{y:.2f}}<extra></extra>",
-        )
-    for value, symbol, colour, name in (
-        (apart, "cross-thin", "vermillion", "kept apart: TL-ECE"),
-        (pooled, "star", "blue", "pooled: conf-ECE"),
-    ):
-        data += scatter(
-            x=[mean],
-            y=[value],
-            mode="markers",
+            x=[x],
+            y=[y],
+            mode="markers+text",
+            text=[f"<b>{name}</b>"],
+            textposition=position,
+            textfont={"size": TEXT, "color": OKABE_ITO[colour]},
+            cliponaxis=False,
             marker={
                 "symbol": symbol,
-                "size": 20,
+                "size": 18,
                 "color": OKABE_ITO[colour],
                 "line": {"width": 4 if symbol == "cross-thin" else 0, "color": OKABE_ITO[colour]},
             },
-            name=name,
-            hovertemplate=name + " %{y:.3f}<extra></extra>",
+            showlegend=False,
+            hovertemplate=f"{name}: gap %{{x:+.2f}}, size %{{y:.3f}}<extra></extra>",
         )
     signed = {"text": "Signed gap: accuracy minus confidence"}
     return figure(
         data,
-        height=460,
+        height=LESSON_HEIGHT,
         font={"size": TEXT},
         xaxis={"title": signed, "range": [-0.56, 0.56], "dtick": 0.25},
         yaxis={"title": {"text": "Size of the gap"}, "range": [-0.04, 0.56], "dtick": 0.1},
-    )
-
-
-def signed_bars(share: float, gaps: tuple[float, float], pooled: float, apart: float) -> Figure:
-    """Draw what each class adds: signed gap times share, their sum, and the sum of their sizes."""
-    adds = (share * gaps[0], (1.0 - share) * gaps[1])
-    data = []
-    bars = (
-        ("class 1", adds[0], SIDES[0][0], ""),
-        ("class 2", adds[1], SIDES[1][0], ""),
-        ("pooled", sum(adds), "blue", "/"),
-        ("apart", apart, "orange", "x"),
-    )
-    for name, value, colour, shape in bars:
-        data += bar(
-            x=[name],
-            y=[value],
-            text=[f"{value:+.3f}" if name != "apart" else f"{value:.3f}"],
-            textposition="outside",
-            textfont={"size": TEXT},
-            constraintext="none",
-            cliponaxis=False,
-            marker={"color": OKABE_ITO[colour], "pattern": {"shape": shape, "solidity": 0.25}},
-            name=name,
-            hovertemplate=name + ": %{y:+.3f}<extra></extra>",
-            showlegend=False,
-        )
-    zero = {"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": 0, "y1": 0, "yref": "y"}
-    reach = max(0.12, 1.3 * max(abs(value) for _, value, _, _ in bars))
-    return figure(
-        data,
-        height=460,
-        font={"size": TEXT},
-        bargap=0.35,
-        shapes=[{**zero, "line": {"dash": "solid", "width": 1.5}}],
-        yaxis={"title": {"text": "Share times signed gap"}, "range": [-reach, reach]},
     )
 
 
@@ -220,8 +257,10 @@ def cell_table(
         text = []
         for row, column in zip(rows, columns, strict=True):
             number = f"{proba[row, column]:.2f}" + (" \u2713" if labels[row] == column else "")
-            small = f"<br><span style='font-size:12px'>{names[cells[row, column] - 1]}</span>"
-            text.append(f"<b>{number}</b>{small}" if used else number)
+            if used:
+                name = names[cells[row, column] - 1]
+                number = f"<b>{number}</b><br><span style='font-size:12px'>{name}</span>"
+            text.append(number)
         data += scatter(
             x=columns,
             y=rows,
@@ -255,29 +294,54 @@ def cell_table(
     )
 
 
-def question(diagram: ReliabilityDiagram, bin_: int, names: Sequence[str], *, answered: bool) -> Figure:
-    """Draw all classes together, or each predicted class once the answer is given, with a bin framed."""
-    drawn = draw_reliability(diagram, names, panels=("classes",) if answered else ("pooled",))
+def one_bin(diagram: ReliabilityDiagram, bin_: int, names: Sequence[str], *, split: bool) -> Figure:
+    """Draw all classes together with a bin framed, whose star, if `split`, is split into its classes.
+
+    Dots that are not split yet lie under the star, so that the browser can move them.
+    """
+    inside = diagram.zoom(bin_)
+    count = len(inside.label)
+    star = (inside.mean_confidence, inside.accuracy)
     low, high = bin_ / diagram.n_bins, (bin_ + 1) / diagram.n_bins
-    frame = {
-        **span(low, high),
-        "line": {"color": OKABE_ITO["orange"], "width": 3, "dash": "solid"},
-        "label": {"text": f"bin {bin_ + 1}", "font": {"size": TEXT}, "textposition": "top center"},
-    }
-    shapes = [*drawn["layout"]["shapes"], frame]
-    return with_layout(
-        drawn,
-        shapes=shapes,
-        font={"size": TEXT},
-        height=480,
+    frame = {**span(low, high), "line": {"color": OKABE_ITO["orange"], "width": 3, "dash": "solid"}}
+    data = scatter(
+        x=diagram.mean_confidence,
+        y=diagram.accuracy,
+        mode="lines+markers",
+        line={"color": OKABE_ITO["blue"], "width": 2},
+        marker={"symbol": "star", "size": 14, "color": OKABE_ITO["blue"]},
+        showlegend=False,
+        hovertemplate="all classes: confidence %{x:.2f}, right %{y:.2f}<extra></extra>",
     )
+    data += scatter(
+        x=inside.class_confidence if split else np.full(count, star[0]),
+        y=inside.class_accuracy if split else np.full(count, star[1]),
+        mode="markers",
+        marker={"size": 13, "color": OKABE_ITO["vermillion"], "line": {"width": 1, "color": INK}},
+        opacity=1.0 if split else 0.0,
+        customdata=[
+            [escape(names[code]), n] for code, n in zip(inside.label, inside.class_count, strict=True)
+        ],
+        showlegend=False,
+        hovertemplate="%{customdata[0]}: confidence %{x:.2f}, right %{y:.2f} of %{customdata[1]:,}"
+        "<extra></extra>",
+    )
+    layout = unit_axes(data, "Confidence", "Accuracy", LESSON_HEIGHT, marked=[frame])
+    return figure(data, **layout, font={"size": TEXT})
 
 
-def perfect_curves(curves: Sequence[pd.DataFrame], chosen: int, n_samples: int, draws: np.ndarray) -> Figure:
-    """Draw TL-ECE of a perfect model against its rows, a line per number of classes, and single redraws."""
+def perfect_curves(
+    curves: Sequence[pd.DataFrame], chosen: int, n_samples: int, draws: np.ndarray, *, answered: bool
+) -> Figure:
+    """Draw TL-ECE of a perfect model against its rows, a line per number of classes, and single redraws.
+
+    Before the answer there are the axes and the chosen number of rows.
+    """
     data = []
     styles = (("sky", "dot"), ("green", "dash"), ("purple", "dashdot"), ("vermillion", "solid"))
-    for curve, (colour, dash) in zip(curves, styles, strict=True):
+    line = {"color": OKABE_ITO["orange"], "width": 4}
+    upright = {"type": "line", "x0": n_samples, "x1": n_samples, "y0": 0, "y1": 1, "yref": "y domain"}
+    for curve, (colour, dash) in zip(curves if answered else [], styles, strict=answered):
         classes = int(curve["n_classes"].iloc[0])
         data += scatter(
             x=curve["n_samples"].to_numpy(),
@@ -289,17 +353,18 @@ def perfect_curves(curves: Sequence[pd.DataFrame], chosen: int, n_samples: int, 
             "<extra></extra>",
         )
     chosen_curve = next(curve for curve in curves if int(curve["n_classes"].iloc[0]) == chosen)
-    data += scatter(
-        x=chosen_curve["n_samples"].to_numpy(),
-        y=chosen_curve["conf_ece_mean"].to_numpy(),
-        mode="lines",
-        line={"color": OKABE_ITO["blue"], "dash": "longdash", "width": 2},
-        name=f"conf-ECE, L = {chosen}",
-        hovertemplate="mean conf-ECE of a perfect model %{y:.3f}<extra></extra>",
-    )
+    if answered:
+        data += scatter(
+            x=chosen_curve["n_samples"].to_numpy(),
+            y=chosen_curve["conf_ece_mean"].to_numpy(),
+            mode="lines",
+            line={"color": OKABE_ITO["blue"], "dash": "longdash", "width": 2},
+            name=f"conf-ECE, L = {chosen}",
+            hovertemplate="mean conf-ECE of a perfect model %{y:.3f}<extra></extra>",
+        )
     data += scatter(
         x=np.full(len(draws), n_samples),
-        y=draws,
+        y=draws if answered else np.full(len(draws), np.nan),
         mode="markers",
         marker={
             "symbol": ["circle-open"] * (len(draws) - 1) + ["diamond"],
@@ -310,13 +375,16 @@ def perfect_curves(curves: Sequence[pd.DataFrame], chosen: int, n_samples: int, 
         name="your redraws",
         hovertemplate="TL-ECE of one redraw %{y:.4f}<extra></extra>",
     )
-    ticks = {"type": "log", "tickvals": chosen_curve["n_samples"].tolist()}
+    counts = chosen_curve["n_samples"].to_numpy()
+    ends = [float(np.log10(counts[0] / 1.2)), float(np.log10(counts[-1] * 1.2))]
+    most = max(float(curve["tl_ece_mean"].max()) for curve in curves)
     return figure(
         data,
-        height=460,
+        height=LESSON_HEIGHT,
         font={"size": TEXT},
-        xaxis={"title": {"text": "Rows n"}, **ticks},
-        yaxis={"title": {"text": "TL-ECE of a perfect model"}, "rangemode": "tozero"},
+        shapes=[{**upright, "line": line}],
+        xaxis={"title": {"text": "Rows n"}, "type": "log", "tickvals": counts.tolist(), "range": ends},
+        yaxis={"title": {"text": "TL-ECE of a perfect model"}, "range": [0, 1.1 * most]},
     )
 
 
@@ -324,7 +392,7 @@ def binned_curve(
     binned: pd.DataFrame,
     band: float,
     grid: np.ndarray,
-    truth: np.ndarray,
+    truth: np.ndarray | None,
     rows: tuple[np.ndarray, np.ndarray],
 ) -> Figure:
     """Draw histogram binning over the known curve, with a band of +- `band` around each step.
@@ -336,7 +404,7 @@ def binned_curve(
     band : float
         Half width of the band.
     grid, truth : arrays
-        The known curve.
+        The known curve; None leaves it out.
     rows : (scores, outcomes)
         Calibration rows, drawn as ticks at 0 and 1; pass a sample of many.
     """
@@ -363,14 +431,15 @@ def binned_curve(
         name="calibration rows: wrong 0, right 1",
         hoverinfo="skip",
     )
-    data += scatter(
-        x=grid,
-        y=truth,
-        mode="lines",
-        line={"color": OKABE_ITO["green"], "width": 3, "dash": "dash"},
-        name="truth (known: simulated)",
-        hovertemplate="score %{x:.2f}: truly right %{y:.3f}<extra></extra>",
-    )
+    if truth is not None:
+        data += scatter(
+            x=grid,
+            y=truth,
+            mode="lines",
+            line={"color": OKABE_ITO["green"], "width": 3, "dash": "dash"},
+            name="truth (known: simulated)",
+            hovertemplate="score %{x:.2f}: truly right %{y:.3f}<extra></extra>",
+        )
     data += scatter(
         x=x,
         y=y,
@@ -380,15 +449,7 @@ def binned_curve(
         customdata=np.repeat(binned["count"].to_numpy(), 2)[:, None].tolist(),
         hovertemplate="calibrated %{y:.3f}, from %{customdata[0]:,} rows<extra></extra>",
     )
-    data += scatter(
-        x=binned[["lower", "upper"]].to_numpy().mean(axis=1),
-        y=binned["true_mean"].to_numpy(),
-        mode="markers",
-        marker={"symbol": "diamond-open", "size": 9, "color": OKABE_ITO["green"], "line": {"width": 2}},
-        name="truth, mean of each bin",
-        hovertemplate="truly right %{y:.3f} in this bin<extra></extra>",
-    )
-    layout = unit_axes(data, "Score of the model", "Right", 500)
+    layout = unit_axes(data, "Score of the model", "Right", LESSON_HEIGHT + 60)
     layout["yaxis"]["range"] = [-0.07, 1.07]
     return figure(data, **layout, font={"size": TEXT})
 
@@ -447,7 +508,7 @@ def one_row(series: Sequence[tuple[str, np.ndarray]], class_names: Sequence[str]
     ]
     return figure(
         data,
-        height=430,
+        height=LESSON_HEIGHT,
         font={"size": TEXT},
         bargap=0.25,
         xaxis={"tickvals": np.arange(len(ticks)), "ticktext": ticks, "showgrid": False},

@@ -1,0 +1,74 @@
+"""What every step of the lesson does alike: a guess first, one picture, and something to drag in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from calib.diagrams.style import Figure, with_layout
+from pages.shared.address import presenting
+from pages.shared.widgets import ARROW, chart
+
+#: What can be dragged, by the setting it stands for: the value of the setting at a place of its axis.
+Snaps = Mapping[str, Callable[[float], Any]]
+
+
+def guess(name: str, question: str, options: Sequence[str]) -> str | None:
+    """Ask before the answer is shown; return the guess, which the address keeps, or None."""
+    with st.container(key="lesson-guess", horizontal=True, vertical_alignment="center"):
+        st.markdown(question, width="content")
+        return st.pills(
+            question, options, key=name, bind="query-params", wrap=True, label_visibility="collapsed"
+        )
+
+
+def between(low: float, high: float, step: float) -> Callable[[float], float]:
+    """Return a function that takes a place of an axis to the nearest value of a slider."""
+    return lambda place: round(min(max(round(place / step) * step, low), high), 10)
+
+
+def nearest(values: Sequence[Any], place: Callable[[Any], float] = float) -> Callable[[float], Any]:
+    """Return a function that takes a place of an axis to the nearest of some values."""
+    return lambda where: min(values, key=lambda value: abs(place(value) - where))
+
+
+def handle(name: str, x: float, y: float, along: str, **axes: str) -> dict[str, Any]:
+    """Describe what can be dragged: the setting, where it is, and the axis along which it moves.
+
+    `rule="x"` or "y" makes a whole line across that axis the handle; `xaxis`, `yaxis` name the axes.
+    """
+    return {"name": name, "x": float(x), "y": float(y), "along": along, **axes}
+
+
+def draggable(figure: Figure, handles: Sequence[Mapping[str, Any]]) -> Figure:
+    """Return the figure with handles, which `assets/session.js` lets the pointer drag."""
+    return with_layout(figure, meta={"drag": [*handles]}, dragmode=False)
+
+
+def listen(snaps: Snaps) -> None:
+    """Take what was dragged to its setting; to be called before the controls of the settings."""
+    st.text_input("Dragged", key="dragged", on_change=_dropped, args=(snaps,), label_visibility="collapsed")
+
+
+def _dropped(snaps: Snaps) -> None:
+    name, _, rest = st.session_state["dragged"].partition("=")
+    try:
+        place = float(rest.partition("=")[0])
+    except ValueError:
+        return
+    if name in snaps and place == place:
+        st.session_state[name] = snaps[name](place)
+
+
+def own_data(page: str, name: str) -> None:
+    """Link to the page that shows the same for the user's data, unless the step is presented."""
+    if not presenting():
+        st.page_link(page, label=f"The same for your data: {name}", icon=ARROW)
+
+
+def picture(figure: Figure, key: str, **kwargs: Any) -> None:
+    """Draw the picture of a step: as high as the screen allows if it is presented."""
+    with st.container(key=f"lesson-picture-{key}"):
+        chart(figure, key, fill=presenting(), **kwargs)
