@@ -51,25 +51,28 @@ def predicting(calibrator) -> list:
     return [getattr(calibrator, name) for name in names if hasattr(calibrator, name)]
 
 
-@pytest.mark.filterwarnings("ignore::calib.TooManyParametersWarning")
-@pytest.mark.parametrize("other", OTHER)
-@pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("fitted", ["predictions", "frame", "fit_on", "file"])
-def test_another_order_is_refused_with_the_difference(name, other, fitted):
-    unfitted = clone(METHODS[name])
-    if fitted == "fit_on":
-        calibrator = fit_on(unfitted, ROWS)
-    else:
-        given = pd.DataFrame(PROBA, columns=NAMES) if fitted == "frame" else ROWS
-        calibrator = unfitted.fit(given, LABELS)
-        calibrator = loads(dumps(calibrator)) if fitted == "file" else calibrator
-    rows, words = OTHER[other]
-    for predict in (*predicting(calibrator), lambda given: calibrated_scores(calibrator, given)):
-        with pytest.raises(InputError, match=words):
-            predict(rows)
+def refuses_other_orders(calibrator):
+    for rows, words in OTHER.values():
+        for predict in (*predicting(calibrator), lambda given: calibrated_scores(calibrator, given)):
+            with pytest.raises(InputError, match=words):
+                predict(rows)  # noqa: B023
     expected = [np.asarray(getattr(predict(PROBA), "confidence", 0)) for predict in predicting(calibrator)]
     found = [np.asarray(getattr(predict(ROWS), "confidence", 0)) for predict in predicting(calibrator)]
     assert all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))
+
+
+@pytest.mark.filterwarnings("ignore::calib.TooManyParametersWarning")
+@pytest.mark.parametrize("name", METHODS)
+def test_another_order_is_refused_with_the_difference(name):
+    fitted = clone(METHODS[name]).fit(ROWS, LABELS)
+    refuses_other_orders(fitted)
+    refuses_other_orders(loads(dumps(fitted)))
+
+
+@pytest.mark.parametrize("name", ["TS", "TL-HB", "CW-HB", "bins"])
+def test_names_come_from_columns_and_from_rows_with_labels(name):
+    refuses_other_orders(clone(METHODS[name]).fit(pd.DataFrame(PROBA, columns=NAMES), LABELS))
+    refuses_other_orders(fit_on(clone(METHODS[name]), ROWS))
 
 
 @pytest.mark.parametrize("name", ["TS", "TL-HB", "CW-HB"])

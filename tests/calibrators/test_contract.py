@@ -155,9 +155,9 @@ def test_fit_only_adds_fitted_attributes(name):
 
 @EVERY
 def test_refit_starts_afresh(name):
-    first, second, new = rows(1), rows(2, n=300), rows(3)[0]
-    refitted = fitted(name, *first).fit(*second)
-    assert_same(answers_of(refitted, new), answers_of(fitted(name, *second), new))
+    other, new = rows(2, n=300), rows(3)[0]
+    refitted = fitted(name, *other).fit(*rows(1))
+    assert_same(answers_of(refitted, new), answers_of(usual(name), new))
 
 
 @EVERY
@@ -171,24 +171,15 @@ def test_not_fitted(name):
 
 
 @EVERY
-def test_input_is_not_modified(name):
-    proba, labels = rows(1)
-    copies = proba.copy(), labels.copy()
-    answers_of(fitted(name, proba, labels), proba)
-    np.testing.assert_array_equal(proba, copies[0])
-    np.testing.assert_array_equal(labels, copies[1])
-    assert proba.flags.writeable
-    proba.flags.writeable = labels.flags.writeable = False
-    answers_of(fitted(name, proba, labels), proba)
-
-
-@EVERY
-def test_changing_the_input_afterwards_changes_nothing(name):
-    proba, labels = rows(1)
+def test_input_is_neither_modified_nor_kept(name):
+    (proba, labels), new = rows(1), rows(2)[0]
     calibrator = fitted(name, proba, labels)
-    before = answers_of(calibrator, rows(2)[0])
+    answers_of(calibrator, proba)
+    np.testing.assert_array_equal(proba, rows(1)[0])
+    np.testing.assert_array_equal(labels, rows(1)[1])
+    assert proba.flags.writeable
     proba[:], labels[:] = 1 / L, 0
-    assert_same(answers_of(calibrator, rows(2)[0]), before)
+    assert_same(answers_of(calibrator, new), answers_of(usual(name), new))
 
 
 @EVERY
@@ -197,13 +188,15 @@ def test_predicting_twice_gives_the_same(name):
 
 
 @EVERY
-def test_predictions_object_is_the_same_as_arrays(name):
+def test_predictions_object_and_read_only_arrays_are_the_same_as_arrays(name):
     proba, labels = rows(1)
+    expected = answers_of(usual(name), proba)
     predictions = calib.Predictions(proba, labels)
-    assert_same(
-        answers_of(fitted(name, predictions, labels), predictions),
-        answers_of(usual(name), proba),
-    )
+    labels.flags.writeable = False
+    calibrator = fitted(name, predictions, labels)
+    assert_same(answers_of(calibrator, predictions), expected)
+    assert not predictions.proba.flags.writeable
+    assert_same(answers_of(calibrator, predictions.proba), expected)
 
 
 @EVERY
