@@ -5,10 +5,10 @@ import pytest
 
 import calib
 from calib import MulticlassToBinary, Predictions
-from calib.answers.advice import choose_points_per_bin, recommend
+from calib.answers.advice import recommend
 from calib.answers.gate import gate
 from calib.answers.leaderboard import compare
-from calib.answers.metric_tables import metric_intervals, metrics
+from calib.answers.metric_tables import metric_intervals
 from calib.stats.many import improvements
 from tests.populations import dirichlet
 
@@ -22,16 +22,9 @@ METHODS = {
 }
 
 
-def test_summary_and_its_intervals_are_weighted():
-    found = metrics(Y, DATA, n_bins=5, sample_weight=WEIGHTS)
+def test_intervals_of_metrics_are_weighted():
     options = {"n_bins": 5, "sample_weight": WEIGHTS}
-    assert found.tl_ece == pytest.approx(calib.ece(Y, DATA, **options))
-    assert found.cw_ece == pytest.approx(calib.ece(Y, DATA, notion="class-wise", **options))
-    assert found.tl_mce_cell == pytest.approx(calib.mce(Y, DATA, **options))
-    assert found.accuracy == pytest.approx(calib.accuracy(Y, DATA, sample_weight=WEIGHTS))
-    assert found.brier == pytest.approx(calib.brier_score(Y, DATA, sample_weight=WEIGHTS))
-    assert found.top_log_loss == pytest.approx(calib.log_loss(Y, DATA.top, sample_weight=WEIGHTS))
-    assert found.n_samples == 375
+    found = calib.metrics(Y, DATA, **options)
     ends = metric_intervals(Y, DATA, found, sample_weight=WEIGHTS)
     interval = calib.error_interval(Y, DATA, **options)
     assert ends["tl_ece"] == pytest.approx((interval.lower, interval.upper))
@@ -85,16 +78,6 @@ def test_recommendation_is_that_of_weighted_losses():
     assert kept.table.equals(alone.table)
     found = recommend(both, y, methods=methods, sample_weight=np.arange(800) % 3 + 1.0)
     assert "Venn-Abers calibration cannot use sample_weight" in found.left_out["VA"]
-
-
-def test_points_per_bin_are_chosen_by_weighted_losses():
-    found = choose_points_per_bin(DATA, Y, candidates=(20, 60), sample_weight=WEIGHTS)
-    assert found.base_brier == pytest.approx(calib.brier_score(Y, DATA.top, sample_weight=WEIGHTS))
-    kept = WEIGHTS > 0
-    alone = choose_points_per_bin(DATA.take(kept), Y[kept], candidates=(20, 60))
-    again = choose_points_per_bin(DATA, Y, candidates=(20, 60), sample_weight=kept)
-    np.testing.assert_array_equal(again.brier, alone.brier)
-    assert not np.allclose(found.brier, alone.brier)
 
 
 def test_standard_errors_of_weighted_differences_match_draws():

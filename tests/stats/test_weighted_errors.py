@@ -1,4 +1,4 @@
-"""Weights in the metrics: against literal loops, repeated rows, rows left out, and no weights at all."""
+"""Weights in the metrics: against literal loops; tests/test_weights.py holds what a weight is."""
 
 import math
 
@@ -8,7 +8,7 @@ import pytest
 import calib
 from calib import InputError, Predictions, TopLabelPrediction, bin_statistics, reduce_to_binary
 from calib.data.notions import NOTIONS
-from calib.stats import canonical_ece, monotone_ece
+from calib.stats import monotone_ece
 from tests import oracles
 
 N, L, B = 400, 4, 7
@@ -64,60 +64,6 @@ def test_proper_scores_are_weighted_means_of_rows():
     assert calib.log_loss(Y, PROBA, sample_weight=WEIGHTS) == pytest.approx(losses @ WEIGHTS / total)
     of_top = ((TOP.confidence - right) ** 2) @ WEIGHTS / total
     assert calib.brier_score(Y, TOP, sample_weight=WEIGHTS) == pytest.approx(of_top)
-
-
-def every_number(y, scores, cells, **options):
-    """Every metric that has weights."""
-    numbers = {}
-    for notion in NOTIONS:
-        chosen = {"notion": notion, **options}
-        for strategy in ("uniform", "discrete"):
-            binned = {"n_bins": B, "strategy": strategy, **chosen}
-            numbers |= {
-                (notion, strategy, "ece"): calib.ece(y, scores, **binned),
-                (notion, strategy, "mce"): calib.mce(y, scores, aggregate="bin", **binned),
-                (notion, strategy, "sharpness"): calib.sharpness(y, scores, **binned),
-                (notion, strategy, "brier"): calib.decomposition(y, scores, **binned).frame().iloc[0, 4:],
-                (notion, strategy, "log"): calib.decomposition(y, scores, rule="log_loss", **binned)
-                .frame()
-                .iloc[0, 4:],
-            }
-    numbers["smooth"] = calib.smooth_ece(y, scores, notion="top-label", **options).value
-    numbers["accuracy"] = calib.accuracy(y, scores, **options)
-    numbers["canonical"] = canonical_ece(y, scores, cells, **options)
-    problems = reduce_to_binary(y, scores, "confidence", **options)
-    curve = calib.corp_curve(problems)
-    numbers["corp"] = [*curve.frequency, curve.miscalibration, curve.discrimination, curve.uncertainty]
-    return {key: np.array(value, dtype=float) for key, value in numbers.items()}
-
-
-def of_rows(rows):
-    return every_number(Y[rows], PROBA[rows], np.arange(N)[rows] % 5)
-
-
-def weighted(weights):
-    return every_number(Y, PROBA, np.arange(N) % 5, sample_weight=weights)
-
-
-def test_whole_weights_are_repeated_rows():
-    repeated, found = of_rows(np.repeat(np.arange(N), WEIGHTS)), weighted(WEIGHTS)
-    for key, value in repeated.items():
-        np.testing.assert_allclose(found[key], value, rtol=1e-11, atol=1e-12, err_msg=str(key))
-
-
-def test_weights_of_1_and_0_are_rows_kept_and_left_out_bit_for_bit():
-    plain, kept = of_rows(slice(None)), WEIGHTS > 1
-    for weights, rows in ((np.ones(N), plain), (np.full(N, 0.3), plain), (kept, of_rows(kept))):
-        found = weighted(weights)
-        for key, value in rows.items():
-            np.testing.assert_array_equal(found[key], value, err_msg=str(key))
-
-
-def test_only_ratios_of_weights_matter():
-    found = weighted(WEIGHTS)
-    for factor in (1e250, 1e-250):
-        for key, value in weighted(WEIGHTS * factor).items():
-            np.testing.assert_allclose(value, found[key], rtol=1e-11, atol=1e-13, err_msg=str(key))
 
 
 def test_equal_mass_bins_hold_rows_and_their_means_are_weighted():

@@ -1,4 +1,4 @@
-"""Weights in floors, intervals, differences and tests: against literal sums, rows left out, no weights."""
+"""Weights in floors, intervals, differences and tests: against literal sums and redraws."""
 
 import math
 
@@ -8,70 +8,16 @@ import pytest
 import calib
 from calib import InputError, TopLabelPrediction, reduce_to_binary
 from calib.data.kinds import KINDS, without_weights
-from calib.evidence.row_scores import row_values
 from calib.stats import canonical_ece, canonical_noise_floor
-from calib.stats.bands import consistency_band
 from calib.stats.binless import calibration_tests
-from calib.stats.floors import problem_floors
-from calib.stats.intervals import SquaredGaps, measure_interval, outcome_limits
-from calib.stats.many import improvements
+from calib.stats.intervals import SquaredGaps, outcome_limits
 from tests.populations import drawn
 
 N, L = 240, 3
 RANDOM = np.random.default_rng(3)
 PROBA = RANDOM.dirichlet(np.full(L, 0.8), N)
 Y = drawn(PROBA, RANDOM)
-OTHER = np.sqrt(PROBA) / np.sqrt(PROBA).sum(axis=1, keepdims=True)
 WEIGHTS = np.where(RANDOM.random(N) < 0.2, 0.0, RANDOM.exponential(size=N))
-BRIEF = {"n_resamples": 40, "random_state": 0}
-
-
-def statements(y, proba, other, cells, **weights):
-    """Every number of the package that has weights."""
-    numbers = []
-    for notion in ("confidence", "top-label", "class-wise"):
-        floor = calib.noise_floor(y, proba, notion=notion, n_bins=5, **BRIEF, **weights)
-        numbers += [floor.observed, floor.mean, floor.p_value]
-        for norm in (1, 2):
-            ends = calib.error_interval(y, proba, notion=notion, n_bins=5, norm=norm, **weights)
-            numbers += [ends.observed, ends.estimate, ends.lower, ends.upper]
-        both = calib.paired_difference(y, proba, other, notion=notion, n_bins=5, **weights)
-        numbers += [both.difference, both.lower, both.upper]
-    problems = reduce_to_binary(y, proba, "top-label", **weights)
-    band = consistency_band(problems, n_bins=5, **BRIEF)
-    of_class = problem_floors(problems, n_bins=5, **BRIEF)
-    numbers += [
-        *band.lower,
-        *band.delta_mean[~np.isnan(band.delta_mean)],
-        *of_class.p_value,
-        *of_class.weight,
-    ]
-    floor = canonical_noise_floor(y, proba, cells, **BRIEF, **weights)
-    numbers += [floor.observed, floor.mean]
-    line = calib.calibration_slope(y, proba, **weights)
-    numbers += [line.slope, line.slope_lower, line.intercept_upper, line.in_the_large, line.p_value]
-    tests = ("kuiper", "ks", "spiegelhalter")
-    numbers += [one.statistic for one in calibration_tests(y, proba, tests=tests, **weights)]
-    for key in ("accuracy", "brier", "tl_mce_cell", "tl_mce_bin", "top_log_loss"):
-        numbers += measure_interval(y, proba, key, **weights)
-    mean = calib.bootstrap_interval(y, proba, **BRIEF, **weights)
-    apart = calib.paired_interval(y, proba, other, metric="log_loss", **BRIEF, **weights)
-    numbers += [mean.estimate, mean.lower, apart.difference, apart.lower]
-    losses = [row_values(y, one, "brier") for one in (proba, other)]
-    numbers += [*improvements(losses, **weights).lower]
-    return np.array(numbers)
-
-
-def test_weights_of_1_and_0_are_rows_kept_and_left_out_bit_for_bit():
-    cells, kept = np.arange(N) % 4, WEIGHTS > 0
-    plain = statements(Y, PROBA, OTHER, cells)
-    np.testing.assert_array_equal(statements(Y, PROBA, OTHER, cells, sample_weight=np.full(N, 3)), plain)
-    found = statements(Y, PROBA, OTHER, cells, sample_weight=kept)
-    np.testing.assert_array_equal(found, statements(Y[kept], PROBA[kept], OTHER[kept], cells[kept]))
-    weighted = statements(Y, PROBA, OTHER, cells, sample_weight=WEIGHTS)
-    rows = statements(Y[kept], PROBA[kept], OTHER[kept], cells[kept], sample_weight=WEIGHTS[kept] * 1e9)
-    np.testing.assert_allclose(weighted, rows, rtol=1e-9, atol=1e-12)
-    assert np.abs(weighted - found).max() > 0.01
 
 
 @pytest.mark.parametrize("many", [False, True])
