@@ -14,7 +14,6 @@ from calib.cli.streams import PIPE, progress_line
 from calib.data.kinds import kind_of
 from calib.data.predictions import in_common_classes, rows_that_count, weight_words
 from calib.files.findings.examination import Examination, check
-from calib.files.readers.candidates import Given, given_columns
 from calib.files.readers.raw_predictions import (
     decided_but_for_labels,
     read_parts,
@@ -22,6 +21,7 @@ from calib.files.readers.raw_predictions import (
     with_choices,
 )
 from calib.files.readers.reading import read_table
+from calib.files.readers.roles import Given, given_columns
 from calib.files.readers.source import Limits
 
 #: Options of `fit` that go to the calibrator as they are.

@@ -16,7 +16,7 @@ from calib.cli.streams import options_of
 from calib.data.kinds import KINDS
 from calib.files.findings.codes import counted
 from calib.files.findings.examination import check as check_file
-from calib.files.readers.candidates import given_columns
+from calib.files.readers.roles import given_columns
 from calib.files.readers.source import Limits
 from calib.files.readers.tables import some_names
 

@@ -28,7 +28,7 @@ from calib.files.readers.answers import (
     no_attempt,
 )
 from calib.files.readers.arrow import column_values, table_of_batch
-from calib.files.readers.candidates import Given
+from calib.files.readers.candidates import guess_roles
 from calib.files.readers.columns import ROUNDING, is_within
 from calib.files.readers.raw_predictions import (
     RawPredictions,
@@ -36,7 +36,7 @@ from calib.files.readers.raw_predictions import (
     from_log_odds,
     raw_of,
 )
-from calib.files.readers.roles import guess_roles, part_of
+from calib.files.readers.roles import Given, part_of
 from calib.files.readers.tables import words_in
 from calib.scale.parts import BLOCK
 

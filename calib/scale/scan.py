@@ -14,7 +14,7 @@ from calib.base.exceptions import InputError
 from calib.base.parallel import WORKERS
 from calib.data.validation import check_choice, check_count
 from calib.evidence.sums import Sums
-from calib.files.readers.candidates import given_columns
+from calib.files.readers.roles import given_columns
 from calib.scale.engines import Engine, Found, Threads
 from calib.scale.layout import Layout, layout_of
 from calib.scale.partial import Findings, combined, sum_part

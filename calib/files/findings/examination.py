@@ -29,7 +29,6 @@ from calib.files.findings.confidence import find_confidence_faults, find_double_
 from calib.files.findings.labels import find_label_faults
 from calib.files.findings.sample import find_class_faults, find_duplicate_ids, find_mix_shift, find_overlap
 from calib.files.findings.scale import find_scale
-from calib.files.readers.candidates import Given
 from calib.files.readers.raw_predictions import (
     RawPredictions,
     RemedyError,
@@ -40,7 +39,7 @@ from calib.files.readers.raw_predictions import (
     with_labels,
 )
 from calib.files.readers.reading import read_table, table_from
-from calib.files.readers.roles import Roles
+from calib.files.readers.roles import Given, Roles
 from calib.files.readers.source import Limits, Progress
 from calib.files.readers.tables import as_numbers
 

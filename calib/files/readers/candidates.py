@@ -6,31 +6,28 @@ write stand in `calib.files.readers.conventions`.
 
 from __future__ import annotations
 
-import fnmatch
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from calib.base.exceptions import InputError
-from calib.files.readers.answers import MISSING, POSITIVE, yes_or_no
+from calib.files.readers.answers import POSITIVE, yes_or_no
 from calib.files.readers.columns import (
     Columns,
     Frame,
     classes_in_name,
     is_flag,
-    is_row_number,
     is_whole,
     is_within,
+    one_hot_values,
 )
 from calib.files.readers.conventions import (
-    ASIDE_NAMES,
+    CLASS_NAMES,
     CONFIDENCE_NAMES,
-    CONVENTIONS,
     CORRECT_NAMES,
-    INDEX_NAMES,
     KNOWN_NAMES,
     LABEL_PREFIX,
     LABEL_SUFFIX,
@@ -42,13 +39,15 @@ from calib.files.readers.conventions import (
     TRUE_NAMES,
     WEAK_PREDICTED_NAMES,
     WEAK_SCORE_NAMES,
+    normalised,
     role_of,
     words_of,
 )
+from calib.files.readers.roles import Given, Roles, check_same_labels
 from calib.files.readers.tables import Table, some_names, words_in
 
-#: A consecutive column this long is a row number; three rows may well be 0, 1, 2 by chance.
-MIN_INDEX_ROWS = 10
+#: A reading, and how much speaks for it.
+Weighed = tuple[int, Roles]
 #: Standard errors of the AUC from which scores say that they are higher for a class.
 SEPARATES = 2.0
 #: Rows from which texts that mostly differ are answers of their own.
@@ -66,417 +65,372 @@ SCORE_WORDS = frozenset().union(*SCORE_NAMES.values())
 SUPPORT = {
     "calib wrote it": 40,
     "ranks": 30,
+    "each has a column of its truth": 30,
     "names are the labels": 16,
     "rows sum to 1": 16,
     "most rows sum to 1": 12,
-    "each has a column of its truth": 16,
     "called so": 6,
     "numbered from 0 or 1": 4,
     "a scale in the name": 4,
     "in the name": 3,
     "fractions": 2,
-    "as many as classes": 1,
+    "fractions of several columns": 2,
 }
-
-
 #: What supports scores of classes by itself.
-SUFFICIENT = frozenset(["names are the labels", "rows sum to 1", "most rows sum to 1", "a scale in the name"])
+SUFFICIENT = {"names are the labels", "rows sum to 1", "most rows sum to 1", "a scale in the name"}
 
 
-@dataclass(frozen=True)
-class Reading:
-    """One way to read a table.
+def guess_roles(table: Table, given: Given | None = None) -> Roles:
+    """Find the reading of a table that names and values support, or the proposals if there are several.
 
-    Attributes
-    ----------
-    kind : str
-        Kind of the predictions.
-    scores : tuple of str
-        Columns of scores.
-    class_names, positive, predicted, label, correct, ranked, scale
-        As in `calib.files.readers.roles.Roles`.
-    support : tuple of str
-        Keys of `SUPPORT` that speak for it.
-    against : str or None
-        What in the data rules it out, as a sentence without its full stop.
-    choices : tuple of (str, str)
-        Options, such as ("score", "lr_proba"), that choose this reading among others.
+    Raises
+    ------
+    InputError
+        If no column can be a probability or score, or a cell makes text of a column of numbers.
     """
-
-    kind: str
-    scores: tuple[str, ...]
-    class_names: tuple[str, ...] | None = None
-    label: tuple[str, ...] = ()
-    predicted: str | None = None
-    correct: str | None = None
-    ranked: tuple[str, ...] = ()
-    positive: str | None = None
-    scale: str = "unknown"
-    support: tuple[str, ...] = ()
-    against: str | None = None
-    choices: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def weight(self) -> int:
-        """Sum of what speaks for it."""
-        return sum(SUPPORT[each] for each in self.support)
-
-
-@dataclass(frozen=True)
-class Given:
-    """What a user says of the columns of a file; everything else is found out.
-
-    Attributes
-    ----------
-    label, predicted, correct, weight, id, cluster, group : str or None
-        Columns.
-    score : tuple of str
-        Columns of scores, in the order of classes.
-    positive : str or None
-        The class whose probability a score is.
-    model : str or None
-        The model to read, if a file holds several.
-    """
-
-    label: str | None = None
-    score: tuple[str, ...] = ()
-    predicted: str | None = None
-    weight: str | None = None
-    id: str | None = None
-    cluster: str | None = None
-    group: str | None = None
-    model: str | None = None
-    positive: str | None = None
-    correct: str | None = None
-
-    def column(self, role: str) -> str | None:
-        """Return the column that was given a role."""
-        return getattr(self, role, None) if role != "model" else None
-
-    def of(self, table: Table) -> Given:
-        """Return the same with the columns that patterns of `score` stand for.
-
-        Raises
-        ------
-        InputError
-            If the table has no such column.
-        """
-        scores = [fnmatch.filter(table.columns, name) or [name] for name in self.score]
-        given = replace(self, score=tuple(name for names in scores for name in names))
-        given._check(table)
-        return given
-
-    def _check(self, table: Table) -> None:
-        one_each = (self.label, self.predicted, self.weight, self.id, self.cluster, self.group, self.correct)
-        for name in (*self.score, *one_each):
-            if name is not None and name not in table.columns and name not in table.matrices:
-                listed = some_names((*table.columns, *table.matrices))
-                raise InputError(f"there is no column {name[:60]!r}; the columns are {listed}")
+    given = (given or Given()).of(table)
+    unread = [name for name in table.ignored if normalised(name) in KNOWN_NAMES]
+    if unread:
+        raise InputError(f"neither numbers nor text are in {some_names(unread)}; write them as either")
+    columns = Columns(table, given)
+    if table.matrices:
+        return _roles_of_arrays(columns)
+    every = _readings(columns)
+    _refuse_stray_cells(columns, bool(columns.labels) or any(roles.label for _, roles in every))
+    if not every:
+        raise InputError(_no_scores(columns))
+    possible = [each for each in every if each[1].doubt is None]
+    weight, best = (possible or every)[0]
+    check_same_labels(table, _all_labels(columns, best))
+    if best.doubt is None:
+        best = _with_doubt(best, [roles for other, roles in possible if other == weight])
+    best = replace(best, **columns.side).among([*columns.word, *table.ignored])
+    return _of_model(columns, best)
 
 
-def given_columns(said: Mapping[str, Any]) -> Given:
-    """Return what a user says of columns, by the names of the arguments of `calib.read`."""
-    score = said.get("score") or ()
-    return Given(**{**said, "score": (score,) if isinstance(score, str) else tuple(score)})
-
-
-@dataclass
-class Found:
-    """Columns that have a role by name, before scores are looked for."""
-
-    columns: Columns
-    given: Given
-    roles: dict[str, str | None] = field(default_factory=dict)
-    predicted: list[str] = field(default_factory=list)
-    correct: str | None = None
-    labels: list[str] = field(default_factory=list)
-    #: Columns that may be scores: numbers without another role.
-    numeric: list[str] = field(default_factory=list)
-
-    @property
-    def label(self) -> str | None:
-        """The column that is called a label, or that the user named."""
-        return self.labels[0] if self.labels else None
-
-
-def find_names(table: Table, given: Given) -> Found:
-    """Return what names of columns say, each checked against its values."""
-    columns = Columns(table)
-    found = Found(columns, given)
-    found.roles = _side_roles(columns, given)
-    aside = {name for name in found.roles.values() if name is not None}
-    free = [name for name in columns.word if name not in aside]
-    fractions = set(columns.fractions)
-    found.predicted = _predicted(columns, given, [name for name in free if name not in fractions])
-    found.correct = given.correct or next((name for name in free if columns.says_right(name)), None)
-    taken = {*found.predicted[:1], found.correct, *given.score}
-    found.labels = _labels(columns, given, [n for n in free if n not in taken and n not in fractions])
-    used = {*found.predicted, *found.labels, found.correct} - set(given.score)
-    found.numeric = [
-        name for name in columns.numeric
-        if name in free and name not in used and not _is_aside(columns, name) or name in given.score
-    ]  # fmt: skip
-    return found
-
-
-def _is_aside(columns: Columns, name: str) -> bool:
-    return columns.word[name] in ASIDE_NAMES or columns.word[name] in INDEX_NAMES
-
-
-def _side_roles(columns: Columns, given: Given) -> dict[str, str | None]:
-    """Return the columns of ids, splits, weights, groups, clusters, models and row numbers."""
-    side = ("id", "split", "weight", "group", "cluster", "model")
-    roles: dict[str, str | None] = {role: given.column(role) for role in side} | {"index": None}
-    kept = {given.label, given.predicted, given.correct, *given.score, *roles.values()} - {None}
-    for position, name in enumerate(columns.word):
-        if name in kept:
-            continue
-        values, word = columns[name], columns.word[name]
-        number = values.dtype.kind in "fiu"
-        role = next((role for role in side if word in ROLE_NAMES[role]), None)
-        if role is not None and (number if role == "weight" else not number or is_whole(values)):
-            if roles[role] is None and not (role == "model" and len(columns.words(name)) < 2):
-                roles[role] = name
-        elif number and roles["index"] is None and _is_index(values, position, word):
-            roles["index"] = name
-    return roles
-
-
-def _is_index(values: np.ndarray, position: int, word: str) -> bool:
-    if word not in INDEX_NAMES and (position > 0 or len(values) < MIN_INDEX_ROWS):
-        return False
-    return is_row_number(values) or (word in INDEX_NAMES and word != "row" and is_whole(values))
-
-
-def _predicted(columns: Columns, given: Given, free: Sequence[str]) -> list[str]:
-    """Return the columns of predicted classes by name, what was announced last first."""
-    if given.predicted is not None:
-        return [given.predicted]
-    found = [name for name in free if columns.word[name] in PREDICTED_CLASS_NAMES and columns.is_class(name)]
-    found += [
-        name for name in free
-        if name not in found and columns.is_class(name) and _predicted_by_tool(columns, name)
-    ]  # fmt: skip
-    found = [name for name in found if name not in (given.label, given.correct, *given.score)]
-    return sorted(found, key=lambda name: columns.word[name] != "announced")
-
-
-def _predicted_by_tool(columns: Columns, name: str) -> bool:
-    convention = role_of(name, "predicted")
-    match = None if convention is None else convention.match(name)
-    if match is None:
-        return False
-    return "of" not in match.groupdict() or any(match["of"] == other for other in columns.word)
-
-
-def _labels(columns: Columns, given: Given, free: Sequence[str]) -> list[str]:
-    """Return the columns that are called labels; names that say they are true come first."""
-    if given.label is not None:
-        return [given.label]
-    of_tools = {
-        match["of"] for name in columns.word for each in CONVENTIONS
-        if (match := each.match(name)) is not None and match.groupdict().get("of")
-    }  # fmt: skip
-    tiers: tuple[set[str] | frozenset[str], ...] = (
-        TRUE_NAMES - {"answer"}, frozenset(["answer"]), ROLE_NAMES["label"], {"correct"},
-    )  # fmt: skip
-    found = [
-        name for names in tiers for name in free if columns.word[name] in names and columns.is_class(name)
-    ]
-    found += [name for name in free if role_of(name, "label") is not None or name in of_tools]
-    return list(dict.fromkeys(found))
-
-
-def readings(found: Found) -> list[Reading]:
+def _readings(columns: Columns) -> list[Weighed]:
     """Return every reading that names or values propose, best supported first."""
-    every = [*_ranks(found), *_vectors(found), *_several(found)]
-    sure = any(each.against is None and each.weight >= SUPPORT["most rows sum to 1"] for each in every)
-    if not sure or "calibrated" in found.columns.word.values():
-        every += _single(found)
-    return sorted(every, key=lambda reading: -reading.weight)
+    every = [*_ranks(columns), *_vectors(columns), *_several(columns)]
+    sure = any(roles.doubt is None and weight >= SUPPORT["most rows sum to 1"] for weight, roles in every)
+    if not sure or "calibrated" in columns.word.values():
+        every += _single(columns)
+    return sorted(every, key=lambda each: -each[0])
+
+
+def _all_labels(columns: Columns, roles: Roles) -> list[str]:
+    """Return the columns that are called the true label, which have to say the same."""
+    if columns.given.label is not None or not set(roles.label) <= set(columns.labels):
+        return []
+    called = {name for name in columns.labels if columns.word[name] not in ("class", "correct", "answer")}
+    return [name for name in columns.word if name in called - {roles.predicted, *roles.ranked}]
+
+
+def _with_doubt(best: Roles, rivals: Sequence[Roles]) -> Roles:
+    """Return the best roles with what has to be decided, if others are supported as well."""
+    said = [dict(choice.split("=", 1) for choice in roles.choices) for roles in rivals]
+    asked = {
+        "score": "is the score, or each of them that of a model",
+        "label": "is the true label",
+        "positive": "is the class whose probability the score is",
+    }
+    values = {option: list(dict.fromkeys(one[option] for one in said if option in one)) for option in asked}
+    open_ = {o: found for o, found in values.items() if len({one.get(o) for one in said}) > 1}
+    if not open_:
+        return replace(best, choices=())
+    doubt = [f"{some_names(found)}: nothing says which {asked[option]}" for option, found in open_.items()]
+    choices = [f"{option}={value}" for option, found in open_.items() for value in found]
+    return replace(best, doubt="; ".join(doubt), choices=tuple(choices))
+
+
+def _of_model(columns: Columns, roles: Roles) -> Roles:
+    """Return roles with the model whose rows count, or with the question which."""
+    given = columns.given
+    said, _, name = (given.model or "").rpartition("=")
+    column = said or roles.model or _repeats_rows(columns, roles)
+    if given.model is None and column in (None, given.group):
+        return replace(roles, model=None)
+    words = words_in(columns[column])[1] if column in columns.word else []
+    if name in words and given.model is not None:
+        return replace(roles, model=column, model_name=name)
+    if given.model is not None:
+        listed = some_names(words) or "not named"
+        raise InputError(f"there is no model {given.model[:60]!r}; models are {listed}")
+    if not 2 <= len(words) <= MOST_MODELS or roles.doubt is not None:
+        return roles
+    doubt = f"column {column!r} names {len(words)} models below each other: {some_names(words)}"
+    choices = tuple(f"model={word}" for word in words)
+    return replace(roles, model=column, doubt=doubt, choices=choices)
+
+
+def _repeats_rows(columns: Columns, roles: Roles) -> str | None:
+    """Return the column of texts by which every id comes again with its label: models below each other."""
+    if roles.id is None or len(roles.label) != 1:
+        return None
+    ids, labels = (words_in(columns[name]) for name in (roles.id, roles.label[0]))
+    n_ids = len(ids[1])
+    if len({*zip(ids[0].tolist(), labels[0].tolist(), strict=True)}) != n_ids:
+        return None
+    for name in roles.ignored:
+        if name not in columns.word or columns[name].dtype != object or len(columns[name]) < 2 * n_ids:
+            continue
+        codes, words = words_in(columns[name])
+        once = len(codes) == n_ids * len(words) == len(np.unique(ids[0] * len(words) + codes))
+        if once and len(words) <= MOST_MODELS:
+            return name
+    return None
+
+
+def _no_scores(columns: Columns) -> str:
+    """Say what a table lacks that holds no scores."""
+    if columns.correct is not None:
+        return (
+            "the file says whether predictions are right, and holds no confidence in them; add a column "
+            "'confidence', or the log-likelihood of every choice"
+        )
+    if columns.decided:
+        others = [name for name in columns.scores if name not in columns.predicted]
+        beside = f"; nothing says that {some_names(others)} are scores, else name them with score" * bool(
+            others
+        )
+        return f"{columns.decided}: add the confidence in each, or the probability of every class{beside}"
+    return (
+        "no column of probabilities was found: one numeric column per class is needed, for example "
+        f"cat,dog,label; the columns are {some_names(columns.word)}"
+    )
+
+
+# --- the true class ---
+
+
+def _truths(columns: Columns, scores: Sequence[str], names: Sequence[str] = (), said: str = "") -> list[str]:
+    """Return the columns that can hold the true class beside scores, equally well; empty if none can.
+
+    By their names; else by the words of the predicted class `said`, by the classes in `names` of scores, or
+    by few different values.
+    """
+    if columns.labels:
+        return columns.labels[:1]
+    if said:
+        return _sharing(columns, said, columns.word, scores)
+    free = [name for name in _free_classes(columns, scores) if not columns.is_predicted(name)]
+    text = [name for name in free if columns[name].dtype == object]
+    whole = [name for name in free if columns[name].dtype != object]
+    if len(scores) == 1:
+        (score,) = scores
+        two = [n for n in free if len(columns.words(n)) == 2 and len(columns[n]) == len(columns[score])]
+        return (
+            [name for name in whole if is_flag(columns[name])]
+            or [name for name in text if yes_or_no(columns[name])]
+            or [n for n in two if abs(columns.separation(score, n, min(columns.words(n)))[1]) >= SEPARATES]
+        )
+    text = [name for name in text if stray_cell(columns[name], False) is None]
+    few = [name for name in text if columns.has_few_words(name, 2 * len(scores))]
+    if len(scores) > 2 and all(is_whole(columns[name]) for name in scores):
+        whole = [name for name in whole if not is_flag(columns[name])]
+    return (
+        [name for name in text if columns.words(name) and columns.words(name) <= set(names)]
+        or (few if len(few) == 1 else [])
+        or [name for name in whole if _are_codes(columns, name, scores)]
+    )
+
+
+def _free_classes(columns: Columns, without: Iterable[str]) -> list[str]:
+    """Return the columns of texts and whole numbers that have no other role."""
+    taken = {*columns.side.values(), columns.correct, *columns.predicted, *without}
+    return [
+        name for name in columns.word
+        if name not in taken and name not in columns.fractions and not columns.is_aside(name)
+    ]  # fmt: skip
+
+
+def _are_codes(columns: Columns, name: str, scores: Sequence[str]) -> bool:
+    """Whether whole numbers are codes of the classes, or few numbers beside rows that sum to 1."""
+    numbers = [float(word) for word in columns.words(name)]
+    if not numbers:
+        return False
+    coded = min(numbers) >= 0 and max(numbers) <= max(len(scores), 2) + 1
+    return coded or (len(numbers) <= 2 * max(len(scores), 2) and columns.sum_to_one(scores))
+
+
+def _sharing(columns: Columns, known: str, among: Iterable[str], without: Sequence[str]) -> list[str]:
+    """Return the other columns whose cells are mostly words of a known column."""
+    words, found = columns.words(known), []
+    free = {*_free_classes(columns, without), *columns.predicted} - {known, *without}
+    for name in among:
+        both = columns.is_predicted(name) and columns.is_predicted(known)
+        if name not in free or both or OTHER_WORDS & set(columns.word[name].split("_")):
+            continue
+        codes, others = words_in(columns[name])
+        shared = np.array([one in words for one in others])
+        enough = shared.sum() >= min(2, len(words)) and shared[codes].mean() > 0.5
+        alike = columns[name].dtype == columns[known].dtype == object or len(others) <= max(2, 2 * len(words))
+        if enough and alike and (len(words) > 1 or len(others) == 2):
+            found.append(name)
+    return found
 
 
 # --- a score for every class ---
 
 
-def _vectors(found: Found) -> Iterator[Reading]:
+def _vectors(columns: Columns) -> Iterator[Weighed]:
     """Propose scores of all classes: columns named like the labels, named alike, or that sum to 1."""
-    columns, numeric = found.columns, found.numeric
-    if len(found.given.score) > 1:
-        yield from _chosen_vectors(found)
+    given, numeric = columns.given.score, columns.scores
+    if len(given) > 1:
+        words = columns.words(*columns.labels[:1])
+        named = {one.columns: one for one in (*columns.frames(given), *columns.frames_of(given, words))}
+        yield from _labelled(columns, named.get(given, Frame(given, given)), chosen=True)
         return
-    if len(found.given.score) == 1 or _is_class_wise_output(columns) or len(numeric) < 2:
+    if given or _is_class_wise_output(columns) or len(numeric) < 2:
         return
-    seen: set[tuple[str, ...]] = set()
-    for label in _possible_labels(found):
-        words = columns.words(label) - set(MISSING)
+    labels = columns.labels[:1] or [
+        name for name in _free_classes(columns, ())
+        if not columns.is_predicted(name) and columns.has_few_words(name, max(2 * len(numeric), 2))
+    ] or columns.predicted[:1]  # fmt: skip
+    found: dict[tuple[str, ...], list[Weighed]] = {}
+    frames: dict[tuple[str, ...], Frame] = {}
+    for label in labels:
         scores = [name for name in numeric if name != label and not _holds_truth(columns, name)]
-        for frame in columns.frames_of(scores, words):
-            if len(set(frame.names) & words) > 1 and _scores_of(columns, frame):
-                seen.add(frame.columns)
-                yield _with_label(found, frame, (label,), ("names are the labels",))
-    for frame in _other_frames(found):
-        if frame.columns not in seen:
-            seen.add(frame.columns)
-            yield from _labelled(found, frame)
+        for frame in columns.frames_of(scores, columns.words(label)):
+            if len(set(frame.names) & columns.words(label)) > 1 and _can_be_scores(columns, frame):
+                frames[frame.columns] = frame
+                readings = _labelled(columns, frame, [label], ["names are the labels"])
+                found.setdefault(frame.columns, []).extend(readings)
+    for frame in _other_frames(columns):
+        if frame.columns not in found:
+            frames[frame.columns] = frame
+            found[frame.columns] = list(_labelled(columns, frame))
+    for at, weighed in found.items():
+        rivals = [one for one in frames.values() if set(one.names) == set(frames[at].names)]
+        pattern = _pattern(columns, frames[at]) if len(rivals) > 1 else ""
+        for weight, roles in weighed:
+            choices = (*roles.choices, f"score={pattern}") if pattern else roles.choices
+            yield weight, replace(roles, choices=choices)
+
+
+def _pattern(columns: Columns, frame: Frame) -> str:
+    """Return what names the columns of a group: a pattern with *, or all of them."""
+    pattern = f"{frame.before}*{frame.after}"
+    return (
+        pattern
+        if Given(score=(pattern,)).of(columns.table).score == frame.columns
+        else ",".join(frame.columns)
+    )
 
 
 def _holds_truth(columns: Columns, name: str) -> bool:
     return columns.is_flag(name) and LABEL_PREFIX.fullmatch(name.strip()) is not None
 
 
-def _scores_of(columns: Columns, frame: Frame) -> bool:
+def _can_be_scores(columns: Columns, frame: Frame) -> bool:
     """Whether the columns of a frame can be scores: fractions, or one-hot decisions."""
     whole = all(is_whole(columns[name]) for name in frame.columns)
     return not whole or columns.sum_to_one(frame.columns) or columns.scale_of(frame.columns[0]) == "logits"
 
 
-def _chosen_vectors(found: Found) -> Iterator[Reading]:
-    columns, scores = found.columns, found.given.score
-    words = set().union(*(columns.words(name) for name in found.labels[:1])) - set(MISSING)
-    frames = [*columns.frames_of(scores, words), *columns.frames(scores)]
-    names = {frame.columns: frame.names for frame in reversed(frames)}.get(scores, scores)
-    yield from _labelled(found, Frame(scores, names), chosen=True)
-
-
-def _possible_labels(found: Found) -> list[str]:
-    """Return the columns whose words may be classes: those called so, else any with few words."""
-    if found.labels:
-        return found.labels[:1]
-    columns, n_scores = found.columns, len(found.numeric)
-    taken = {*found.roles.values(), *found.predicted, found.correct}
-    free = [name for name in columns.word if name not in taken and not _is_aside(columns, name)]
-    few = [
-        name for name in free
-        if columns.is_class(name) and not columns.is_predicted(name)
-        and 2 <= len(set(columns[name][:2000].tolist())) <= max(2 * n_scores, 2)
-    ]  # fmt: skip
-    return few or found.predicted[:1]
-
-
-def _other_frames(found: Found) -> Iterator[Frame]:
+def _other_frames(columns: Columns) -> Iterator[Frame]:
     """Return the columns that are called scores, and numbers that sum to 1 or are as many as the classes."""
-    columns = found.columns
-    numeric = [name for name in found.numeric if not columns.says_right(name)]
+    numeric = [name for name in columns.scores if not columns.says_right(name)]
     one_hot = set(_one_hot_columns(columns, numeric))
     numeric = [name for name in numeric if name not in one_hot]
     yield from columns.frames(numeric)
     bare = [name for name in numeric if columns.word[name] not in PREDICTED_NAMES | SCORE_WORDS]
-    if set(columns.fractions) & set(numeric) and not set(columns.fractions) & set(bare):
+    if columns.fractions & set(numeric) and not columns.fractions & set(bare):
         return  # whole numbers beside a score
     units = [name for name in bare if is_within(columns[name])]
-    fractions = [name for name in units if not is_whole(columns[name])]
-    for names in (bare, units, fractions, [name for name in bare if not is_whole(columns[name])]):
-        if len(names) > 1 and columns.sum_to_one(names, 0.5 if names is bare else 0.95):
+    parted = [name for name in bare if name in columns.fractions]
+    summed = (
+        (bare, 0.95),
+        (units, 0.95),
+        ([n for n in units if n in parted], 0.95),
+        (parted, 0.95),
+        (bare, 0.5),
+    )
+    for names, share in summed:
+        if columns.sum_to_one(names, share):
             yield Frame(tuple(names), tuple(name.strip() for name in names))
             return
-    whole = [name for name in bare if is_whole(columns[name])]
-    if found.label is None and len(whole) < len(bare) - 1:
+    whole = [name for name in bare if name not in columns.fractions]
+    if not columns.labels and len(whole) < len(bare) - 1:
         bare = [name for name in bare if name not in whole[:1]]
     if len(bare) > 1:
         yield Frame(tuple(bare), tuple(name.strip() for name in bare))
 
 
-def _labelled(found: Found, frame: Frame, chosen: bool = False) -> Iterator[Reading]:
+def _labelled(
+    columns: Columns,
+    frame: Frame,
+    labels: Sequence[str] = (),
+    support: Sequence[str] = (),
+    chosen: bool = False,
+) -> Iterator[Weighed]:
     """Propose a group of scores with the columns that can be its labels."""
-    if found.labels:
-        yield _with_label(found, frame, tuple(found.labels[:1]), chosen=chosen)
+    one_hot = _one_hot_columns(columns, [n for n in columns.word if n not in frame.columns])
+    if one_hot and not columns.labels and not labels:
+        yield _weighed(columns, frame, _in_class_order(one_hot, frame.names), support, chosen)
         return
-    columns = found.columns
-    if one_hot := _one_hot_columns(columns, [n for n in columns.word if n not in frame.columns]):
-        yield _with_label(found, frame, _in_class_order(one_hot, frame.names), chosen=chosen)
-        return
-    labels = _labels_by_values(found, frame)
+    labels = labels or _truths(columns, frame.columns, frame.names)
+    for label in labels[:1] if len(labels) == 1 else ():
+        labels = [*_not_decided(columns, frame, label), label]
     for label in labels:
-        yield replace(
-            _with_label(found, frame, (label,), chosen=chosen),
-            choices=(("label", label),) if len(labels) > 1 else (),
-        )
+        weight, roles = _weighed(columns, frame, (label,), support, chosen)
+        yield weight, replace(roles, choices=(f"label={label}",) if len(labels) > 1 else ())
     if not labels:
-        yield _with_label(found, frame, (), chosen=chosen)
+        yield _weighed(columns, frame, (), support, chosen)
 
 
-def _with_label(
-    found: Found, frame: Frame, label: tuple[str, ...], support: tuple[str, ...] = (), chosen: bool = False
-) -> Reading:
+def _weighed(
+    columns: Columns, frame: Frame, label: tuple[str, ...], support: Sequence[str], chosen: bool
+) -> Weighed:
     """Return the reading of a group of scores, with what speaks for it and against it."""
-    columns = found.columns
     scale = columns.scale_of(frame.columns[0]) if frame.word else "unknown"
     reasons = list(support)
     if columns.sum_to_one(frame.columns):
         reasons.append("rows sum to 1" if columns.sum_to_one(frame.columns, 0.95) else "most rows sum to 1")
     if frame.word:
-        reasons.append("in the name")
-    if frame.word and scale in ("logits", "log_probabilities"):
-        reasons.append("a scale in the name")
-    if frame.is_run and frame.word:
-        reasons.append("numbered from 0 or 1")
-    single = label[0] if len(label) == 1 and label[0] in columns.word else None
-    words = columns.words(single) - set(MISSING) if single else frozenset()
-    against = None if chosen or reasons[:1] == ["names are the labels"] else None
+        reasons += ["in the name"] + ["a scale in the name"] * (scale in ("logits", "log_probabilities"))
+        reasons += ["numbered from 0 or 1"] * frame.is_run
+    words = columns.words(*label) if len(label) == 1 and label[0] in columns.word else frozenset()
+    doubt = None
     if not chosen and not SUFFICIENT & set(reasons):
-        against = _against_vectors(found, frame, words)
-    names = frame.names if found.columns.table.tabular else None
-    return Reading(
-        "vectors", frame.columns, names, label, scale=scale, support=tuple(reasons), against=against
-    )
+        doubt = _against_vectors(columns, frame, words)
+    names = frame.names if columns.table.tabular else None
+    roles = Roles(frame.columns, names, label, scale=scale, doubt=doubt)
+    return sum(map(SUPPORT.__getitem__, reasons)), roles
 
 
-def _against_vectors(found: Found, frame: Frame, words: frozenset[str]) -> str | None:
+def _against_vectors(columns: Columns, frame: Frame, words: frozenset[str]) -> str | None:
     """Say why columns that no names of classes and no sums support cannot be the scores of all classes."""
-    columns, size = found.columns, len(frame.columns)
     listed = some_names(frame.columns)
-    if frame.word and (frame.is_run or not words):
-        return None
-    if frame.word and all(is_within(columns[name]) for name in frame.columns) and len(words) <= 2:
-        return (
-            f"{listed} are no scores of classes: their rows do not sum to 1, and the labels are "
-            f"{some_names(sorted(words))}"
-        )
+    within = all(is_within(columns[name]) for name in frame.columns)
     if frame.word:
-        return None
-    if found.predicted or found.correct:
-        return f"nothing says that {listed} are scores of classes: no name, no sum, no class of the labels"
-    ranges = {is_whole(columns[name]) for name in frame.columns}
-    if True in ranges and not all(is_within(columns[name]) for name in frame.columns):
+        if frame.is_run or not words or not within or len(words) > 2:
+            return None
+        of = some_names(sorted(words))
+        return f"{listed} are no scores of classes: their rows do not sum to 1, and the labels are {of}"
+    if columns.predicted or columns.correct:
+        lead = f"{columns.decided}; " * bool(columns.predicted)
+        return (
+            f"{lead}nothing says that {listed} are scores of classes: no name, no sum, no class of the labels"
+        )
+    if not within and any(is_whole(columns[name]) for name in frame.columns):
         return f"{listed} are numbers of different ranges, whole ones among them, and no scores of classes"
-    if words and len(words) > size:
-        return f"there are {len(words)} classes in the labels, and {size} columns of numbers: {listed}"
+    if len(words) > len(frame.columns):
+        return f"there are {len(words)} classes in the labels, and {len(frame.columns)} columns: {listed}"
     return None
 
 
-def _labels_by_values(found: Found, frame: Frame) -> list[str]:
-    """Return the columns whose values can be the true classes of scores, equally well; empty if none can."""
-    columns = found.columns
-    taken = {*found.roles.values(), *frame.columns, *found.predicted, found.correct}
-    free = [name for name in columns.word if name not in taken and not _is_aside(columns, name)]
-    free = [name for name in free if not columns.is_predicted(name)]
-    text = [
-        name for name in free if columns[name].dtype == object and stray_cell(columns[name], False) is None
-    ]
-    of_classes = [name for name in text if columns.words(name) and columns.words(name) <= set(frame.names)]
-    if of_classes:
-        return of_classes
-    few = [n for n in text if 2 <= len(set(columns[n][:2000].tolist())) <= max(2 * len(frame.columns), 2)]
-    if len(few) == 1:
-        return few
-    whole = [name for name in free if columns[name].dtype.kind in "fiu" and is_whole(columns[name])]
-    if len(frame.columns) > 2 and all(is_whole(columns[name]) for name in frame.columns):
-        whole = [name for name in whole if not is_flag(columns[name])]
-    codes = [name for name in whole if _are_codes(columns, name, frame)]
-    return codes
-
-
-def _are_codes(columns: Columns, name: str, frame: Frame) -> bool:
-    """Whether whole numbers are codes of the classes, or few numbers beside rows that sum to 1."""
-    values = columns[name]
-    present = values[~np.isnan(values)] if values.dtype.kind == "f" else values
-    size = max(len(frame.columns), 2)
-    if not present.size:
-        return False
-    if present.min() >= 0 and present.max() <= size + 1:
-        return True
-    return len(np.unique(present)) <= 2 * size and columns.sum_to_one(frame.columns)
+def _not_decided(columns: Columns, frame: Frame, label: str) -> list[str]:
+    """Return the columns of the same classes beside a label that is always the class of the highest score."""
+    if columns.given.label or columns.word[label] in TRUE_NAMES:
+        return []
+    others = [n for n in _sharing(columns, label, columns.word, frame.columns) if not columns.is_predicted(n)]
+    others = [name for name in others if columns.words(name) == columns.words(label)]
+    if not others:
+        return []
+    top = np.argmax([np.nan_to_num(columns[name], nan=-np.inf) for name in frame.columns], axis=0)
+    codes, words = words_in(columns[label])
+    decided = len(np.unique(top)) == len(words) == len(np.unique(top * len(words) + codes))
+    return others if decided else []
 
 
 def _one_hot_columns(columns: Columns, names: Sequence[str]) -> tuple[str, ...]:
@@ -490,14 +444,6 @@ def _one_hot_columns(columns: Columns, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(chosen) if (ones == 1).all() else ()
 
 
-def one_hot_values(values: np.ndarray) -> np.ndarray:
-    """0 or 1 per row of a one-hot column, also when it is written True and False."""
-    if values.dtype == object:
-        codes, words = words_in(values)
-        return np.array([word.lower() == "true" for word in words]).astype(np.int64)[codes]
-    return np.nan_to_num(values).astype(np.int64)
-
-
 def _in_class_order(label: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
     matches = [LABEL_PREFIX.fullmatch(name.strip()) for name in label]
     column_of = {(m[1] if m else name).strip(): name for m, name in zip(matches, label, strict=True)}
@@ -506,176 +452,190 @@ def _in_class_order(label: tuple[str, ...], names: tuple[str, ...]) -> tuple[str
 
 def _is_class_wise_output(columns: Columns) -> bool:
     """Whether class-wise calibration wrote the table, which says the class it announces with its score."""
-    names = [name for name in columns.fractions if name[:2] == "p("]
+    names = [name for name in columns.numeric if name in columns.fractions and name[:2] == "p("]
     announced = {"announced", "calibrated"} <= set(columns.word.values())
     return announced and bool(names) and not columns.sum_to_one(names, tolerance=1e-6)
 
 
-# --- several classes can be true ---
+# --- several classes can be true; the highest classes ---
 
 
-def _several(found: Found) -> Iterator[Reading]:
+def _several(columns: Columns) -> Iterator[Weighed]:
     """Propose scores of which each has a column that says whether its class is true."""
-    columns = found.columns
     truths = {}
     for name in columns.word:
-        if not columns.is_flag(name) or columns.is_predicted(name):
-            continue
-        match = LABEL_PREFIX.fullmatch(name.strip()) or LABEL_SUFFIX.fullmatch(name.strip())
-        truths[match[1].strip() if match else name.strip()] = name
-    scores = [name for name in found.numeric if name not in truths.values()]
-    for frame in columns.frames(scores):
-        if set(frame.names) <= truths.keys():
-            label = tuple(truths[name] for name in frame.names)
-            ones = np.sum([one_hot_values(columns[name]) for name in label], axis=0)
-            if found.label is None and not (ones == 1).all():
-                scale = columns.scale_of(frame.columns[0])
-                support = ("each has a column of its truth", "in the name")
-                yield Reading("multilabel", frame.columns, frame.names, label, scale=scale, support=support)
+        if columns.is_flag(name) and not columns.is_predicted(name):
+            match = LABEL_PREFIX.fullmatch(name.strip()) or LABEL_SUFFIX.fullmatch(name.strip())
+            truths[match[1].strip() if match else name.strip()] = name
+    scores = [name for name in columns.scores if name not in truths.values()]
+    frames = [frame for frame in columns.frames(scores) if set(frame.names) <= truths.keys()]
+    for frame in sorted(frames, key=lambda one: not columns.fractions & set(one.columns))[:1]:
+        label = tuple(truths[name] for name in frame.names)
+        ones = np.sum([one_hot_values(columns[name]) for name in label], axis=0)
+        if not columns.labels and not (ones == 1).all():
+            scale = columns.scale_of(frame.columns[0])
+            roles = Roles(frame.columns, frame.names, label, kind="multilabel", scale=scale)
+            yield SUPPORT["each has a column of its truth"], roles
 
 
-# --- the highest classes ---
-
-
-def _ranks(found: Found) -> Iterator[Reading]:
+def _ranks(columns: Columns) -> Iterator[Weighed]:
     """Propose the columns label_1, score_1, label_2, ...: classes, and their scores."""
-    columns = found.columns
     families: dict[str, dict[int, str]] = {}
     for name, word in columns.word.items():
         if (match := RANK.fullmatch(word)) is not None:
             base = "_".join(filter(None, (match["head"], match["tail"])))
             families.setdefault(base.removeprefix("top").strip("_"), {})[int(match["rank"])] = name
     called = CONFIDENCE_NAMES | WEAK_SCORE_NAMES | SCORE_WORDS
-    numeric = set(columns.numeric)
-    of_scores = [
-        base for base, names in families.items() if base in called and numeric >= set(names.values())
-    ]
+    of_scores = [base for base in families if base in called]
+    of_scores = [base for base in of_scores if set(families[base].values()) <= set(columns.numeric)]
     for base in sorted(of_scores, key=lambda base: base != "calibrated"):
-        scores = families[base]
+        scores, order = families[base], sorted(families[base])
         for other in [one for one in families if one in LIST_NAMES | {""} and one not in of_scores]:
-            reading = _ranked(found, scores, families[other])
-            if reading is not None and len(scores) >= (1 if base == "calibrated" else 2):
-                yield reading
-                return
-
-
-def _ranked(found: Found, scores: dict[int, str], classes: dict[int, str]) -> Reading | None:
-    columns = found.columns
-    if classes.keys() != scores.keys() or not all(map(columns.is_class, classes.values())):
-        return None
-    labels = [name for name in found.labels if name not in classes.values()]
-    if not labels and all(is_flag(columns[name]) for name in classes.values()):
-        return None  # whether each class is true
-    order = sorted(scores)
-    return Reading(
-        "top-k",
-        tuple(scores[rank] for rank in order),
-        label=tuple(labels[:1]),
-        predicted=classes[order[0]],
-        ranked=tuple(classes[rank] for rank in order),
-        support=("ranks",),
-    )
+            classes = families[other]
+            if classes.keys() != scores.keys() or columns.fractions & set(classes.values()):
+                continue
+            labels = [name for name in columns.labels if name not in classes.values()][:1]
+            if not labels and all(is_flag(columns[name]) for name in classes.values()):
+                continue  # whether each class is true
+            if len(scores) < (1 if base == "calibrated" else 2):
+                continue
+            ranked, of_ranks = (tuple(each[rank] for rank in order) for each in (classes, scores))
+            roles = Roles(of_ranks, label=tuple(labels), kind="top-k", predicted=ranked[0], ranked=ranked)
+            yield SUPPORT["ranks"], roles
+            return
 
 
 # --- one score for each row ---
 
 
-def _single(found: Found) -> Iterator[Reading]:
+def _single(columns: Columns) -> Iterator[Weighed]:
     """Propose one score for each row: the confidence in the predicted class, or P(Y = 1)."""
-    possible = _one_score(found)
+    possible = _one_score(columns)
     for score, support in possible if len(possible) <= MOST_MODELS else ():
-        several = score not in found.given.score
-        for reading in _of_score(found, score, support):
-            yield replace(reading, choices=(*reading.choices, ("score", score))) if several else reading
+        scale = columns.scale_of(score)
+        scale = scale if scale != "probabilities" else "unknown"
+        for predicted, label, choices in _classes_beside(columns, score):
+            base = Roles((score,), columns.listed, (label,) if label else (), kind="binary", scale=scale)
+            base = replace(base, choices=choices)
+            if predicted is not None:
+                readings = _of_predicted(columns, base, predicted, support)
+            elif columns.correct is not None and label is None:
+                readings = iter([replace(base, kind="confidence", correct=columns.correct)])
+            else:
+                readings = _of_event(columns, base, support)
+            asked = () if columns.given.score else (f"score={score}",)
+            yield from ((SUPPORT[support], replace(one, choices=one.choices + asked)) for one in readings)
 
 
-def _one_score(found: Found) -> list[tuple[str, str]]:
+def _one_score(columns: Columns) -> list[tuple[str, str]]:
     """Return the columns that can be the one score, each with what speaks for it."""
-    columns, numeric = found.columns, found.numeric
-    if found.given.score:
-        return [(found.given.score[0], "called so")] if len(found.given.score) == 1 else []
-    if calibrated := [name for name in numeric if columns.word[name] == "calibrated"]:
+    numeric, word, given = columns.scores, columns.word, columns.given.score
+    if given:
+        return [(given[0], "called so")] if len(given) == 1 else []
+    if calibrated := [name for name in numeric if word[name] == "calibrated"]:
         return [(calibrated[0], "calib wrote it")]
-    brackets = [name for name in numeric if (columns.event_of(name) or ("",))[0] == "p("]
-    strong = [name for name in numeric if columns.word[name] in CONFIDENCE_NAMES]
-    if len(brackets) == 1 and not strong and not found.predicted:
+    events = {name: event for name in numeric if (event := columns.event_of(name)) is not None}
+    brackets = [name for name, (before, _, _) in events.items() if before.lower() == "p("]
+    strong = [name for name in numeric if word[name] in CONFIDENCE_NAMES]
+    if len(brackets) == 1 and not strong and not columns.predicted:
         return [(brackets[0], "called so")]
-    for names in (CONFIDENCE_NAMES, WEAK_SCORE_NAMES):
+    weak = [n for n in numeric if word[n] in WEAK_SCORE_NAMES or (n not in events and role_of(n, "score"))]
+    for names in (strong, weak):
         called = [
-            name for name in numeric if columns.word[name] in names and not _is_constant_code(columns, name)
+            name for name in names if not (name not in columns.fractions and _is_constant(columns[name]))
         ]
         if called:
-            stems = tuple(f"{columns.word[name]}_" for name in called)
-            stages = [n for n in numeric if n not in called and columns.word[n].startswith(stems)]
-            stages = [name for name in stages if name in columns.fractions]
-            return [(name, "called so") for name in (*called, *stages)]
-    framed = [name for name in numeric if columns.event_of(name) is not None and not is_flag(columns[name])]
-    fractions = [name for name in framed if name in columns.fractions]
-    if fractions or framed:
-        return [(name, "in the name") for name in fractions or framed]
-    unnamed = _unnamed_scores(found)
-    beside = found.labels or found.predicted or found.correct or any(map(columns.is_two_valued, columns.word))
-    return [(name, "fractions") for name in unnamed] if len(unnamed) == 1 or beside else []
+            stems = tuple(f"{word[name]}_" for name in called)
+            stages = [n for n in numeric if n in columns.fractions and word[n].startswith(stems)]
+            return [(name, "called so") for name in dict.fromkeys((*called, *stages))]
+    framed = [name for name in events if not is_flag(columns[name])]
+    framed = [name for name in framed if name in columns.fractions] or framed
+    if framed:
+        return [(name, "in the name") for name in framed]
+    left = [n for n in numeric if n in columns.fractions and not columns.says_right(n)]
+    percent = [n for n in left if word[n].split("_")[-1] in PERCENT and is_within(columns[n], 100.0)]
+    alone = left if len(left) == len(numeric) == 1 else []
+    unnamed = [name for name in left if is_within(columns[name])] or percent or alone
+    if len(unnamed) == 1:
+        return [(unnamed[0], "fractions")]
+    two = any(columns.has_few_words(name, 2) for name in _free_classes(columns, ()))
+    beside = two or columns.labels or columns.predicted or columns.correct
+    return [(name, "fractions of several columns") for name in unnamed if beside]
 
 
-def _unnamed_scores(found: Found) -> list[str]:
-    """Return the columns of fractions from 0 to 1, of percentages by name, or the only fractions."""
-    columns = found.columns
-    left = [name for name in found.numeric if name in columns.fractions and not columns.says_right(name)]
-    units = [name for name in left if is_within(columns[name])]
-    percent = [
-        name for name in left
-        if columns.word[name].split("_")[-1] in PERCENT and is_within(columns[name], 100.0)
-    ]  # fmt: skip
-    return units or percent or (left if len(left) == len(found.numeric) == 1 else [])
+def _is_constant(values: np.ndarray) -> bool:
+    return len(values) > 1 and len(np.unique(values[:2000])) == 1
 
 
-def _is_constant_code(columns: Columns, name: str) -> bool:
-    """Whether a column of whole numbers holds one value only, as a version or a seed does."""
-    values = columns[name]
-    return is_whole(values) and len(np.unique(values[:2000])) == 1 and len(values) > 1
-
-
-def _of_score(found: Found, score: str, support: str) -> Iterator[Reading]:
-    """Propose what one score is of, by the columns of predicted and true classes beside it."""
-    columns, correct = found.columns, found.correct
-    scale = columns.scale_of(score)
-    scale = scale if scale != "probabilities" else "unknown"
-    for predicted, label, choices in _classes_beside(found, score):
-        base = Reading(
-            "binary", (score,), columns.listed, () if label is None else (label,),
-            scale=scale, support=(support,), choices=choices,
-        )  # fmt: skip
-        if predicted is None and correct is not None and label is None:
-            yield replace(base, kind="confidence", correct=correct)
-        elif predicted is not None and (label or correct or columns.is_class(predicted)):
-            yield from _of_predicted(found, base, predicted)
-        else:
-            yield from _of_event(found, base)
-
-
-def _of_predicted(found: Found, base: Reading, predicted: str) -> Iterator[Reading]:
-    """Propose the confidence in a predicted class, or P(Y = 1) beside the decision made from it."""
-    columns, score, correct = found.columns, base.scores[0], found.correct
-    label = base.label[0] if base.label else None
-    if is_free_text(columns[predicted]) and (correct is not None or label is not None):
-        free = replace(base, kind="confidence", correct=correct, label=base.label if correct is None else ())
-        yield free if correct is not None else replace(free, predicted=predicted)
+def _classes_beside(columns: Columns, score: str) -> Iterator[tuple[str | None, str | None, tuple[str, ...]]]:
+    """Return (predicted, label, choices) for every way to take the columns beside a score."""
+    predicted = _predicted_beside(columns, score)
+    label = next((name for name in columns.labels if name != predicted), None)
+    if predicted is None and label is not None and columns.correct is None:
+        predicted, label = _label_is_predicted(columns, label, score)
+    if label is not None or columns.correct is not None:
+        yield predicted, label, ()
         return
-    against, event = None, None
-    if base.support == ("fractions",):
-        against = f"nothing but its range says that {score!r} is the confidence in {predicted!r}"
-    if label is not None and not found.given.predicted:
-        event = _decided_event(columns, predicted, label, score)
+    labels = _truths(columns, [score], said=predicted or "")
+    for name in labels:
+        yield predicted, name, (f"label={name}",) if len(labels) > 1 else ()
+    if not labels:
+        yield predicted, None, ()
+
+
+def _predicted_beside(columns: Columns, score: str) -> str | None:
+    """Return the predicted class that belongs to a score: of the same stem, or the only one by its name."""
+    event = columns.event_of(score)
+    if event is not None and columns.given.predicted is None:
+        stem = columns.word.get(event[1], event[1].lower().replace(" ", "_"))
+        for name, word in columns.word.items():
+            rest = {word.removeprefix(f"{stem}_"), word.removesuffix(f"_{stem}")} - {word}
+            if rest & (PREDICTED_CLASS_NAMES | {"label", "class"}) and name not in columns.fractions:
+                return name
+    return next((name for name in columns.predicted if name != score), None)
+
+
+def _label_is_predicted(columns: Columns, label: str, score: str) -> tuple[str | None, str | None]:
+    """Return (predicted, label) where nothing is called predicted: by the words that two columns share."""
+    word, fractions = columns.word, columns.fractions
+    plain = [name for name in word if word[name] == "label" and name != label]
+    if plain and word[label] in TRUE_NAMES and word[score] in WEAK_SCORE_NAMES | CONFIDENCE_NAMES:
+        return plain[0], label
+    several, telling = len(columns.words(label)) > 2, word[score] in CONFIDENCE_NAMES
+    weak = [name for name in word if word[name] in WEAK_PREDICTED_NAMES and name not in (label, score)]
+    answers = [name for name in weak if name not in fractions]
+    for answer in answers if telling and len(answers) == 1 else ():
+        free = is_free_text(columns[answer]) or columns.words(answer) & columns.words(label)
+        if free and columns[answer].dtype.kind == columns[label].dtype.kind:
+            return answer, label
+    among = list(word) if several and telling else weak if several or telling else []
+    shared = [name for name in _sharing(columns, label, among, [score]) if columns[name].dtype == object]
+    return (shared[0] if len(shared) == 1 else None), label
+
+
+def _of_predicted(columns: Columns, base: Roles, predicted: str, support: str) -> Iterator[Roles]:
+    """Propose the confidence in a predicted class, or P(Y = 1) beside the decision made from it."""
+    (score,), correct = base.probabilities, columns.correct
+    if is_free_text(columns[predicted]) and (correct is not None or base.label):
+        free = replace(base, kind="confidence")
+        yield replace(free, correct=correct, label=()) if correct else replace(free, predicted=predicted)
+        return
+    doubt = None
+    if support == "fractions":
+        doubt = f"nothing but its range says that {score!r} is the confidence in {predicted!r}"
+        doubt = f"{columns.decided}; {doubt}" * bool(columns.predicted) or doubt
+    event: str | None = None
+    if base.label and columns.given.predicted is None:
+        event = _decided_event(columns, predicted, base.label[0], score)
     if event is not None:
-        chosen = base if event == "" else replace(base, positive=event)
-        yield from (replace(each, against=each.against or against) for each in _of_event(found, chosen))
-        low = float(np.nanmin(columns[score]))
-        against = (
+        chosen = replace(base, positive=event or None)
+        for one in _of_event(columns, chosen, support):
+            yield replace(one, doubt=one.doubt or doubt)
+        doubt = (
             f"{score!r} is no confidence in {predicted!r}: one of two classes that is predicted has 1/2 or "
-            f"more, and it goes down to {low:.4g}"
+            f"more, and it goes down to {float(np.nanmin(columns[score])):.4g}"
         )
-    yield replace(base, kind="top-label", predicted=predicted, correct=correct, against=against)
+    yield replace(base, kind="top-label", predicted=predicted, correct=correct, doubt=doubt)
 
 
 def _decided_event(columns: Columns, predicted: str, label: str, score: str) -> str | None:
@@ -685,15 +645,13 @@ def _decided_event(columns: Columns, predicted: str, label: str, score: str) -> 
     confidence in whichever class was predicted does that, but P(Y = 1) beside the decision made from it does.
     If one class alone is predicted, some scores below 1/2 say the same; the event is "", to be found out.
     """
-    decided, classes = columns.words(predicted), columns.words(predicted) | columns.words(label)
-    if not len(decided) or len(classes) > 2 or not columns[score].size:
-        return None
+    decided = columns.words(predicted)
     codes, words = words_in(columns[predicted])
     values = np.asarray(columns[score], dtype=np.float64)
     known = np.isfinite(values)
-    by_class = [(values[known & (codes == words.index(word))], word) for word in sorted(decided)]
-    sides = sorted(((v, word) for v, word in by_class if len(v)), key=lambda each: float(each[0].mean()))
-    if not sides:
+    sides = [(values[known & (codes == words.index(word))], word) for word in sorted(decided)]
+    sides = sorted(((v, word) for v, word in sides if len(v)), key=lambda each: float(each[0].mean()))
+    if not sides or len(columns.words(predicted, label)) > 2:
         return None
     half = 50.0 if max(float(side.max()) for side, _ in sides) > 2.0 else 0.5
     lowest = min(float(side.min()) for side, _ in sides)
@@ -706,34 +664,30 @@ def _decided_event(columns: Columns, predicted: str, label: str, score: str) -> 
     return high if apart else None
 
 
-def _of_event(found: Found, base: Reading) -> Iterator[Reading]:
+def _of_event(columns: Columns, base: Roles, support: str) -> Iterator[Roles]:
     """Propose the classes whose probability a score can be, held against how it separates the labels."""
-    columns, score, given = found.columns, base.scores[0], found.given
-    label = base.label[0] if base.label else None
-    words = sorted(columns.words(label) - set(MISSING)) if label is not None else []
-    chosen = given.positive if given.positive in words else None
-    named = chosen or base.positive or _event_by_name(columns, score, label, words)
-    if named is not None or len(words) != 2 or base.scale == "log_probabilities":
+    (score,) = base.probabilities
+    words = sorted(columns.words(*base.label))
+    chosen = columns.given.positive if columns.given.positive in words else None
+    named = chosen or base.positive or _event_by_name(columns, score, base.label, words)
+    several = support == "fractions of several columns"
+    if named is not None or len(words) != 2 or base.scale == "log_probabilities" or several:
         yield replace(base, positive=named)
         return
+    (label,) = base.label
     by_convention = set(words) <= {"0", "1"} or _positive_word(words) is not None or _are_numbers(words)
-    assert label is not None
     for word in [_last(words)] if by_convention else words:
         auc, errors = columns.separation(score, label, word)
         if errors <= -SEPARATES:
             other = next(one for one in words if one != word)
-            against = (
-                f"{score!r} separates the labels the wrong way round: as the probability of {word!r} its "
-                f"AUC is {auc:.2f}"
-            )
-            choices = (*base.choices, ("positive", other), ("positive", word))
-            yield replace(base, positive=word, against=against, choices=choices)
-        elif base.support == ("fractions",) and errors < SEPARATES:
-            against = f"nothing but its range says that {score!r} is a score of {label!r}"
-            yield replace(base, against=against)
+            doubt = f"{score!r} separates the labels the wrong way round: as the probability of {word!r} its "
+            both = (f"positive={other}", f"positive={word}")
+            yield replace(base, positive=word, doubt=f"{doubt}AUC is {auc:.2f}", choices=both)
+        elif support == "fractions" and errors < SEPARATES:
+            yield replace(base, doubt=f"nothing but its range says that {score!r} is a score of {label!r}")
         else:
             sure = by_convention or errors >= SEPARATES
-            choices = base.choices if sure else (*base.choices, ("positive", word))
+            choices = base.choices if sure else (*base.choices, f"positive={word}")
             yield replace(base, positive=None if by_convention else word, choices=choices)
 
 
@@ -751,7 +705,7 @@ def _last(words: Sequence[str]) -> str:
     return max(words, key=float) if _are_numbers(words) else _positive_word(words) or words[-1]
 
 
-def _event_by_name(columns: Columns, score: str, label: str | None, words: Sequence[str]) -> str | None:
+def _event_by_name(columns: Columns, score: str, label: tuple[str, ...], words: Sequence[str]) -> str | None:
     """Return the class that the name of a score says: yes in p(yes), fraud beside is_fraud."""
     if columns.word[score] in KNOWN_NAMES | WEAK_SCORE_NAMES:
         return None
@@ -759,114 +713,12 @@ def _event_by_name(columns: Columns, score: str, label: str | None, words: Seque
         return inside[0][1]
     if (event := columns.event_of(score)) is None:
         return None
-    around, name = event
-    if "(" in around or label is None:
-        return name if "(" in around or around == "p" else None
-    flags = set(words) <= {"0", "1"}
-    beside = name.lower() in columns.word[label].split("_") and columns.word[label] != name.lower()
-    return name if flags and beside else None
-
-
-def _classes_beside(
-    found: Found, score: str
-) -> Iterator[tuple[str | None, str | None, tuple[tuple[str, str], ...]]]:
-    """Return (predicted, label, choices) for every way to take the columns beside a score."""
-    columns, given = found.columns, found.given
-    predicted = _predicted_beside(found, score)
-    label = next((name for name in found.labels if name != predicted), None)
-    if predicted is None and label is not None and found.correct is None and given.predicted is None:
-        predicted, label = _label_is_predicted(found, label, score)
-    if label is not None or (predicted is not None and found.correct is not None):
-        yield predicted, label, ()
-        return
-    if predicted is not None:
-        shared = _of_the_same_words(found, predicted, columns.word, {score})
-        choices = [(("label", name),) if len(shared) > 1 else () for name in shared]
-        yield from ((predicted, name, each) for name, each in zip(shared, choices, strict=True))
-        if not shared:
-            yield predicted, None, ()
-        return
-    if found.correct is not None:
-        yield None, None, ()
-        return
-    labels = _two_valued_labels(found, score)
-    yield from ((None, name, (("label", name),) if len(labels) > 1 else ()) for name in labels)
-    if not labels:
-        yield None, None, ()
-
-
-def _predicted_beside(found: Found, score: str) -> str | None:
-    """Return the predicted class that belongs to a score: of the same stem, or the only one by its name."""
-    columns, event = found.columns, found.columns.event_of(score)
-    if event is not None and found.given.predicted is None:
-        stem = columns.word.get(event[1], event[1].lower().replace(" ", "_"))
-        for name, word in columns.word.items():
-            rest = {word.removeprefix(f"{stem}_"), word.removesuffix(f"_{stem}")} - {word}
-            if rest & (PREDICTED_CLASS_NAMES | {"label", "class"}) and columns.is_class(name):
-                return name
-    return next((name for name in found.predicted if name != score), None)
-
-
-def _label_is_predicted(found: Found, label: str, score: str) -> tuple[str | None, str | None]:
-    """Return (predicted, label) where nothing is called predicted: by the words that two columns share."""
-    columns = found.columns
-    word = columns.word
-    plain = [name for name in word if word[name] == "label" and name != label]
-    if plain and word[label] in TRUE_NAMES and word[score] in WEAK_SCORE_NAMES | CONFIDENCE_NAMES:
-        return plain[0], label
-    several, telling = len(columns.words(label)) > 2, word[score] in CONFIDENCE_NAMES
-    answers = [name for name in word if word[name] in WEAK_PREDICTED_NAMES and name != label]
-    answers = [name for name in answers if columns.is_class(name) and name not in (score, found.correct)]
-    kinds = {columns[name].dtype.kind for name in (*answers, label)}
-    if telling and len(answers) == len(kinds) == 1:
-        (answer,) = answers
-        if is_free_text(columns[answer]) or columns.words(answer) & columns.words(label):
-            return answer, label
-    if several and telling:
-        among = list(word)
-    else:
-        among = [name for name in word if (several or telling) and word[name] in WEAK_PREDICTED_NAMES]
-    shared = [
-        name for name in _of_the_same_words(found, label, among, {score}) if columns[name].dtype == object
-    ]
-    return (shared[0] if len(shared) == 1 else None), label
-
-
-def _of_the_same_words(found: Found, known: str, among: Iterable[str], without: set[str]) -> list[str]:
-    """Return the other columns whose cells are mostly words of a known column."""
-    columns = found.columns
-    words = columns.words(known)
-    taken = {known, found.correct, *found.roles.values(), *without}
-    few = [
-        name for name in among
-        if name not in taken and columns.is_class(name) and not _is_aside(columns, name)
-        and not OTHER_WORDS & set(columns.word[name].split("_"))
-        and (name in found.labels or not columns.is_predicted(name) or columns.is_predicted(known) is False)
-    ]  # fmt: skip
-    found_names = []
-    for name in few:
-        codes, others = words_in(columns[name])
-        shared = np.array([one in words for one in others])
-        enough = shared.sum() >= min(2, len(words)) and shared[codes].mean() > 0.5
-        alike = columns[name].dtype == columns[known].dtype == object or len(others) <= max(2, 2 * len(words))
-        if enough and alike and (len(words) > 1 or len(others) == 2):
-            found_names.append(name)
-    return found_names
-
-
-def _two_valued_labels(found: Found, score: str) -> list[str]:
-    """Return the columns that can be the label of P(Y = 1): 0 and 1, yes and no, or two words."""
-    columns = found.columns
-    taken = {score, *found.roles.values(), *found.predicted}
-    free = [n for n in columns.word if n not in taken and not _is_aside(columns, n) and columns.is_class(n)]
-    free = [name for name in free if not columns.is_predicted(name)]
-    flags = [name for name in free if columns[name].dtype.kind in "iuf" and is_flag(columns[name])]
-    flags = flags or [name for name in free if columns[name].dtype == object and yes_or_no(columns[name])]
-    if flags:
-        return flags
-    n_rows = len(columns[score])
-    two = [name for name in free if columns.is_two_valued(name) and len(columns[name]) == n_rows]
-    return [n for n in two if abs(columns.separation(score, n, min(columns.words(n)))[1]) >= SEPARATES]
+    before, name, _ = event
+    if "(" in before or not label:
+        return name if "(" in before or normalised(before) == "p" else None
+    word = columns.word[label[0]]
+    beside = name.lower() in word.split("_") and word != name.lower()
+    return name if set(words) <= {"0", "1"} and beside else None
 
 
 def is_free_text(values: np.ndarray) -> bool:
@@ -883,7 +735,7 @@ NUMBERLIKE = re.compile(
 )
 
 
-def refuse_stray_cells(found: Found, labelled: bool) -> None:
+def _refuse_stray_cells(columns: Columns, labelled: bool) -> None:
     """Refuse a column of numbers that a cell makes text, whatever else the file holds.
 
     Raises
@@ -891,24 +743,17 @@ def refuse_stray_cells(found: Found, labelled: bool) -> None:
     InputError
         With the cell, its row, and what to write instead.
     """
-    columns = found.columns
-    known = {*found.roles.values(), *found.labels, *found.predicted, found.correct}
-    for name in columns.word:
-        if columns[name].dtype != object or name in known or columns.word[name] in CORRECT_NAMES:
+    known = {*columns.side.values(), *columns.labels, *columns.predicted, columns.correct}
+    alone = not columns.sum_to_one(columns.scores)
+    for name, word in columns.word.items():
+        if columns[name].dtype != object or name in known or word in CORRECT_NAMES:
             continue
         stray = stray_cell(columns[name], labelled)
-        if stray is not None and (
-            columns.is_called_score(name) or name in found.given.score or _alone(found)
-        ):
+        if stray is not None and (columns.is_called_score(name) or name in columns.given.score or alone):
             row, cell = stray
             raise InputError(
                 f"column {name[:60]!r} holds numbers, but {cell[:60]!r} in row {row}; {_instead(cell, name)}"
             )
-
-
-def _alone(found: Found) -> bool:
-    """Whether there is no other column of numbers, or only columns that are no vectors by themselves."""
-    return not found.columns.sum_to_one(found.numeric)
 
 
 def _instead(cell: str, name: str) -> str:
@@ -938,3 +783,84 @@ def stray_cell(values: np.ndarray, labelled: bool) -> tuple[int, str] | None:
     doubtful = others if others.any() else like
     row = int(doubtful[codes].argmax())
     return row, words[codes[row]]
+
+
+# --- arrays ---
+
+
+def _roles_of_arrays(columns: Columns) -> Roles:
+    """Roles of named arrays (NPY, NPZ, list columns): the matrix of scores, then vectors by name."""
+    table, given = columns.table, columns.given
+    word = {name: normalised(name) for name in table.matrices}
+    label = given.label or next((name for name in word if word[name] in ROLE_NAMES["label"]), None)
+    rest = [name for name in word if name != label]
+    named = [
+        (kind, name) for kind in ("probabilities", "log_probabilities", "logits") for name in rest
+        if word[name] in SCORE_NAMES[kind]
+    ]  # fmt: skip
+    summed = [name for name in rest if _rows_sum_to_one(table.matrices[name])]
+    scale, chosen = "unknown", (*given.score, None)[0]
+    if chosen is None and named:
+        scale, chosen = named[0]
+        scale = "unknown" if word[chosen] == "array" else scale
+    elif chosen is None:
+        chosen = rest[0] if len(rest) == 1 else summed[0] if summed else None
+    if chosen is None:
+        raise InputError(
+            f"which array holds the probabilities? There are {some_names(rest) or 'none'}; call it "
+            "'proba' or 'logits', and the true labels 'labels'"
+        )
+    if scale == "unknown":
+        scale = next((kind for kind in ("logits", "log_probabilities") if kind[:-1] in word[chosen]), scale)
+    other_scales = {name for kind, name in named if kind != scale}
+    shape = table.matrices[chosen].shape
+    rivals = [name for name in summed if table.matrices[name].shape == shape and name not in other_scales]
+    roles = _vectors_beside(columns, chosen, label, scale)
+    if given.score or len(rivals) < 2 or chosen not in rivals:
+        return roles
+    asked = f"{some_names(rivals)}: nothing says which is the score, or each of them that of a model"
+    return replace(roles, doubt=asked, choices=tuple(f"score={name}" for name in rivals))
+
+
+def _rows_sum_to_one(matrix: np.ndarray) -> bool:
+    with np.errstate(invalid="ignore", over="ignore"):
+        rows = matrix[:1000].astype(np.float64)
+        off = np.abs(rows.sum(axis=1) - 1.0)
+        return bool(len(rows) and rows.min() >= 0.0 and np.mean(off < 0.02) > 0.95)
+
+
+def _vectors_beside(columns: Columns, chosen: str, label: str | None, scale: str) -> Roles:
+    """Return the roles of the arrays beside the matrix of scores."""
+    table, given = columns.table, columns.given
+    scores = table.matrices.get(chosen)
+    if scores is None:
+        raise InputError(f"{chosen[:60]!r} is no matrix of scores; name one of {some_names(table.matrices)}")
+    roles: dict[str, Any] = {role: getattr(given, role) for role in ("id", "weight", "group", "cluster")}
+    for role in ("label", "id", "split", "weight", "group"):
+        called = ROLE_NAMES[role] | (words_of("index indices") if role == "id" else frozenset())
+        named = [n for n, v in table.columns.items() if role != "weight" or v.dtype.kind in "fiu"]
+        first = next((name for name in named if normalised(name) in called), None)
+        roles[role] = roles.get(role) or first
+    names = next((name for name in table.columns if normalised(name) in CLASS_NAMES), None)
+    found = given.label or roles.pop("label", None) or label
+    known = {*roles.values(), names}
+    free = [n for n, v in table.columns.items() if n not in known and len(v) == len(scores)]
+    if found is None and len(free) == 1 and normalised(free[0]) not in PREDICTED_NAMES:
+        found = free[0]
+    true = table.matrices.get(found or "")
+    several = (
+        true is not None
+        and true.shape == scores.shape
+        and bool(np.isin(true, (0, 1)).all() and (true.sum(axis=1) != 1).any())
+    )
+    chosen_roles = Roles(
+        (chosen,),
+        None if names is None else tuple(str(name) for name in table.columns[names]),
+        (found,) if found is not None else (),
+        kind="multilabel" if several else "vectors",
+        scale=scale,
+        **roles,
+    )
+    used = {chosen, names, found}
+    left = [name for name in (*table.columns, *table.matrices, *table.ignored) if name not in used]
+    return chosen_roles.among(left)

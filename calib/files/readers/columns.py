@@ -1,4 +1,4 @@
-"""What the columns of a table hold: numbers, fractions, flags, few words; groups of columns by name."""
+"""What the columns of a table are called and hold: roles by name, numbers, flags, words, groups of scores."""
 
 from __future__ import annotations
 
@@ -7,33 +7,42 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from calib.files.readers.answers import says_right, yes_or_no
+from calib.files.readers.answers import MISSING, says_right, yes_or_no
 from calib.files.readers.conventions import (
+    ASIDE_NAMES,
     CLASS_NAMES,
     CONFIDENCE_NAMES,
     CONVENTIONS,
     CORRECT_NAMES,
+    INDEX_NAMES,
     KNOWN_NAMES,
+    PREDICTED_CLASS_NAMES,
     PREDICTED_WORDS,
     PREFIX,
+    ROLE_NAMES,
     SUFFIX,
+    TRUE_NAMES,
     WEAK_SCORE_NAMES,
     normalised,
     role_of,
     scale_of,
 )
+from calib.files.readers.roles import SIDE_ROLES, Given
 from calib.files.readers.tables import Table, words_in
 
 #: A score may be this far outside [0, 1] by rounding.
 ROUNDING = 1e-3
 #: Characters that part a class from the words around it.
 MARKS = tuple("_ .:/()[]{}=-")
-#: Rows from which sums and separation are judged.
-LOOKED_AT = 20_000
+#: Rows from which sums and separation are judged, and others from which words are counted.
+LOOKED_AT, FIRST = 20_000, 2_000
+#: A consecutive column this long is a row number; three rows may well be 0, 1, 2 by chance.
+MIN_INDEX_ROWS = 10
 #: Places in a name between which a class name is looked for.
 MOST_BOUNDARIES = 12
 #: Where a class can begin or end in a name: between letters and digits, before capitals, at marks.
@@ -48,13 +57,19 @@ class Frame:
     ----------
     columns, names : tuple of str
         The columns, and the part of their names that is the class.
-    word : str
-        What stands around it; empty if nothing does.
+    before, after : str
+        What stands around it.
     """
 
     columns: tuple[str, ...]
     names: tuple[str, ...]
-    word: str = ""
+    before: str = ""
+    after: str = ""
+
+    @property
+    def word(self) -> str:
+        """What stands around the class; empty if nothing does."""
+        return self.before + self.after
 
     @property
     def is_run(self) -> bool:
@@ -65,10 +80,10 @@ class Frame:
 
 
 class Columns:
-    """The columns of a table, each looked at once."""
+    """The columns of a table, each looked at once, with the roles that their names give."""
 
-    def __init__(self, table: Table) -> None:
-        self.table = table
+    def __init__(self, table: Table, given: Given) -> None:
+        self.table, self.given = table, given
         self.word = {name: normalised(name) for name in table.columns}
         sizes = Counter(len(values) for values in table.columns.values())
         n_rows = sizes.most_common(1)[0][0] if sizes else 0
@@ -78,46 +93,92 @@ class Columns:
                 self.listed = tuple(str(each) for each in values)
                 del self.word[name]
         self._words: dict[str, frozenset[str]] = {}
-        self._events: dict[str, tuple[str, str] | None] = {}
+        self._find_roles()
 
-    @cached_property
-    def numeric(self) -> list[str]:
-        """Columns of numbers."""
-        return [name for name in self.word if self[name].dtype.kind in "fiu"]
+    def _find_roles(self) -> None:
+        """Give columns the roles that their names say and their values allow."""
+        given, word = self.given, self.word
+        self.numeric = [name for name in word if self[name].dtype.kind in "fiu"]
+        self.fractions = {name for name in self.numeric if not is_whole(self[name])}
+        self.side = self._side()
+        free = [name for name in word if name not in self.side.values()]
+        classes = [name for name in free if name not in self.fractions]
+        of_tools = {
+            match["of"] for name in word for each in CONVENTIONS
+            if (match := each.match(name)) is not None and match.groupdict().get("of")
+        }  # fmt: skip
+        predicted = [n for n in classes if word[n] in PREDICTED_CLASS_NAMES or self._predicted_by_tool(n)]
+        predicted = [n for n in predicted if n not in (given.label, given.correct, *given.score)]
+        predicted.sort(key=lambda name: (word[name] != "announced", word[name] not in PREDICTED_CLASS_NAMES))
+        self.predicted = [given.predicted] if given.predicted else predicted
+        self.correct = given.correct or next((name for name in free if self.says_right(name)), None)
+        taken = {*self.predicted[:1], self.correct, *given.score}
+        tiers = (TRUE_NAMES - {"answer"}, {"answer"}, ROLE_NAMES["label"], {"correct"})
+        labels = [name for names in tiers for name in classes if name not in taken and word[name] in names]
+        labels += [n for n in classes if n not in taken and (role_of(n, "label") or n in of_tools)]
+        self.labels = [given.label] if given.label else list(dict.fromkeys(labels))
+        used = {*self.predicted, *self.labels, self.correct} - set(given.score)
+        self.scores = [
+            name for name in self.numeric
+            if name in given.score or name in free and name not in used and not self.is_aside(name)
+        ]  # fmt: skip
 
-    @cached_property
-    def fractions(self) -> list[str]:
-        """Columns of numbers that are not all whole."""
-        return [name for name in self.numeric if not is_whole(self[name])]
+    def _side(self) -> dict[str, Any]:
+        """Return the columns of ids, splits, weights, groups, clusters, models and row numbers."""
+        given = self.given
+        roles: dict[str, Any] = {role: getattr(given, role, None) for role in SIDE_ROLES}
+        roles |= {"model": None, "index": None}
+        kept = {given.label, given.predicted, given.correct, *given.score, *roles.values()} - {None}
+        for position, (name, word) in enumerate(self.word.items()):
+            if name in kept:
+                continue
+            number = name in self.numeric
+            role = next((role for role in SIDE_ROLES if word in ROLE_NAMES[role]), None)
+            if role is not None and (number if role == "weight" else name not in self.fractions):
+                if roles[role] is None and not (role == "model" and len(self.words(name)) < 2):
+                    roles[role] = name
+            elif number and roles["index"] is None and self._is_index(name, position):
+                roles["index"] = name
+        return roles
+
+    def _is_index(self, name: str, position: int) -> bool:
+        word, values = self.word[name], self[name]
+        if word not in INDEX_NAMES and (position > 0 or len(values) < MIN_INDEX_ROWS):
+            return False
+        return is_row_number(values) or (word in INDEX_NAMES and word != "row" and is_whole(values))
+
+    def _predicted_by_tool(self, name: str) -> bool:
+        convention = role_of(name, "predicted")
+        of = None if convention is None else (convention.match(name) or {}).groupdict().get("of")  # type: ignore[union-attr]
+        return convention is not None and (of is None or of in self.word)
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.table.columns[name]
 
-    def words(self, name: str) -> frozenset[str]:
-        """Return the distinct cells of a column, without empty ones."""
-        if name not in self._words:
-            self._words[name] = frozenset(words_in(self[name])[1]) - {""}
-        return self._words[name]
+    def words(self, *names: str) -> frozenset[str]:
+        """Return the distinct cells of columns, without empty ones and those that stand for them."""
+        for name in names:
+            if name not in self._words:
+                self._words[name] = frozenset(words_in(self[name])[1]) - set(MISSING)
+        return frozenset().union(*(self._words[name] for name in names))
 
-    def is_class(self, name: str) -> bool:
-        """Whether cells are texts or whole numbers."""
-        return self[name].dtype == object or name not in self._fractional
+    def is_aside(self, name: str) -> bool:
+        """Whether a column says when, in which part, or in which row."""
+        return self.word[name] in ASIDE_NAMES | INDEX_NAMES
 
-    @cached_property
-    def _fractional(self) -> frozenset[str]:
-        return frozenset(self.fractions)
+    def has_few_words(self, name: str, most: int) -> bool:
+        """Whether a column of texts or whole numbers holds two to `most` different ones in its first rows."""
+        few = name not in self.fractions and len(set(self[name][:FIRST].tolist()))
+        return 2 <= few <= most
 
     def is_flag(self, name: str) -> bool:
         """Whether cells are 0 and 1, true and false, or yes and no."""
         return is_flag(self[name]) or (self[name].dtype == object and yes_or_no(self[name]))
 
-    def is_two_valued(self, name: str) -> bool:
-        """Whether cells hold two values."""
-        return self.is_class(name) and len(self.words(name)) == 2
-
     def says_right(self, name: str) -> bool:
         """Whether a column says of predictions whether they are right, by its name and its cells."""
-        return self.word[name] in CORRECT_NAMES and says_right(self[name])
+        named = self.word[name] in CORRECT_NAMES or role_of(name, "correct") is not None
+        return named and says_right(self[name])
 
     def is_predicted(self, name: str) -> bool:
         """Whether a column holds what was predicted, by a word of its name."""
@@ -126,38 +187,38 @@ class Columns:
 
     def is_called_score(self, name: str) -> bool:
         """Whether a column of numbers has the name of a score, with a class or model in it or without."""
-        return self.word[name] in CONFIDENCE_NAMES | WEAK_SCORE_NAMES or self.event_of(name) is not None
+        named = self.word[name] in CONFIDENCE_NAMES | WEAK_SCORE_NAMES or role_of(name, "score") is not None
+        return named or self.event_of(name) is not None
 
-    def event_of(self, name: str) -> tuple[str, str] | None:
-        """Return (what kind of score, of what) by the name of a column: prob_fraud is ("prob", "fraud")."""
-        if name not in self._events:
-            self._events[name] = self._event_of(name)
-        return self._events[name]
-
-    def _event_of(self, name: str) -> tuple[str, str] | None:
+    def event_of(self, name: str) -> tuple[str, str, str] | None:
+        """Return (text before, class, text after) of the name of a score: prob_fraud, P(Y=1), dog score."""
         if self.word[name] in KNOWN_NAMES | WEAK_SCORE_NAMES:
             return None
-        for each in CONVENTIONS:
-            match = each.match(name) if each.role == "score" else None
-            if match is not None and match["name"]:
-                return name[: match.start("name")], match["name"].strip()
-        if (match := PREFIX.fullmatch(name.strip())) is not None and (
-            match["join"] or match["name"].isdigit()
-        ):
-            return match["word"].lower() + "(" * ("(" in match["join"]), match["name"].strip().rpartition(
-                "="
-            )[2]
-        if (match := SUFFIX.fullmatch(name.strip())) is not None:
-            return "_" + match["word"].lower(), match["name"].strip()
-        return None
+        matches = [each.match(name) for each in CONVENTIONS if each.role == "score"]
+        matches = [match for match in matches if match is not None and match.groupdict().get("name")]
+        prefix = PREFIX.fullmatch(name.strip())
+        if prefix is not None and (prefix["join"] or prefix["name"].isdigit()):
+            matches.append(prefix)
+        match = next(iter(matches), None) or SUFFIX.fullmatch(name.strip())
+        if match is None:
+            return None
+        start, end = match.span("name")
+        start = max(start, name.strip().rfind("=", start, end) + 1)
+        text = match.string
+        return text[:start], text[start:end].strip(), text[end:]
 
     def frames(self, names: Iterable[str]) -> list[Frame]:
         """Return the groups of columns of scores by what their names say, the largest first."""
-        groups: dict[str, list[tuple[str, str]]] = {}
+        groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
         for name in names:
             if (event := self.event_of(name)) is not None:
-                groups.setdefault(event[0], []).append((name, event[1]))
-        return _distinct(groups)
+                groups.setdefault((event[0], event[2]), []).append((name, event[1]))
+        found = [
+            Frame(tuple(name for name, _ in pairs), tuple(of for _, of in pairs), *around)
+            for around, pairs in groups.items()
+            if len(pairs) > 1 and len({of for _, of in pairs}) == len(pairs)
+        ]
+        return sorted(found, key=lambda frame: -len(frame.columns))
 
     def frames_of(self, names: Sequence[str], classes: Collection[str]) -> list[Frame]:
         """Return the groups of columns named like classes, with the same text around, the largest first.
@@ -175,29 +236,25 @@ class Columns:
             if not before + after:
                 alike = [name for name in alike if not self.is_called_score(name)]
             marked = before[-1:] in MARKS or after[:1] in MARKS
-            chosen = alike if marked or not self.sum_to_one(named, 0.95) and self.sum_to_one(alike) else named
+            whole = named if self.sum_to_one(named, 0.95) or not (marked or self.sum_to_one(alike)) else alike
             cut = slice(len(before), -len(after) or None)
-            frames.append(Frame(tuple(chosen), tuple(n.strip()[cut].strip() for n in chosen), before + after))
+            frames.append(Frame(tuple(whole), tuple(n.strip()[cut].strip() for n in whole), before, after))
         return sorted((one for one in frames if len(one.columns) > 1), key=lambda one: -len(one.columns))
-
-    def sums(self, names: Sequence[str]) -> np.ndarray | None:
-        """Return the sums of the first rows over columns; None if the columns differ in length."""
-        if len({len(self[name]) for name in names}) > 1:
-            return None
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(np.sum([self[name][:LOOKED_AT] for name in names], axis=0, dtype=np.float64))
 
     def sum_to_one(self, names: Sequence[str], share: float = 0.5, tolerance: float = 0.02) -> bool:
         """Whether most rows of columns sum to 1 or to 100, or exp of them does."""
-        if len(names) < 2 or (sums := self.sums(names)) is None:
+        if len(names) < 2 or len({len(self[name]) for name in names}) > 1:
             return False
-        if _near(sums, 1.0, tolerance) > share or _near(sums, 100.0, 2.0) > share:
-            return True
-        if sums.size and np.nanmax(sums, initial=-np.inf) < 0.0:
-            with np.errstate(over="ignore", invalid="ignore"):
-                logs = np.sum([np.exp(self[name][:LOOKED_AT]) for name in names], axis=0)
-            return _near(logs, 1.0, tolerance) > share
-        return False
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = np.stack([self[name][:LOOKED_AT] for name in names]).astype(np.float64)
+            sums = rows.sum(axis=0)
+            logs = np.exp(rows).sum(axis=0) if np.nanmax(sums, initial=-np.inf) < 0.0 else sums
+            near = (
+                np.abs(sums - 1.0) < tolerance,
+                np.abs(sums - 100.0) < 2.0,
+                np.abs(logs - 1.0) < tolerance,
+            )
+            return bool(sums.size) and max(float(np.mean(one)) for one in near) > share
 
     def separation(self, score: str, label: str, positive: str) -> tuple[float, float]:
         """Return the AUC of a score for a class, and by how many standard errors it is above 1/2."""
@@ -216,6 +273,13 @@ class Columns:
     def scale_of(self, name: str) -> str:
         """Return the scale that the name of a score says."""
         return scale_of(self.word[name])
+
+    @cached_property
+    def decided(self) -> str:
+        """A sentence about the columns of decisions, empty if there are none."""
+        if not self.predicted:
+            return ""
+        return f"column {self.predicted[0][:60]!r} holds decisions, and calibration needs their probabilities"
 
 
 def is_whole(values: np.ndarray) -> bool:
@@ -254,19 +318,12 @@ def is_row_number(values: np.ndarray) -> bool:
     return bool((values == np.arange(len(values)) + int(first)).all())
 
 
-def _near(sums: np.ndarray, value: float, tolerance: float) -> float:
-    with np.errstate(invalid="ignore"):
-        return float(np.mean(np.abs(sums - value) < tolerance)) if sums.size else 0.0
-
-
-def _distinct(groups: dict[str, list[tuple[str, str]]]) -> list[Frame]:
-    """Return groups of two and more columns with distinct classes, the largest first."""
-    found = [
-        Frame(tuple(name for name, _ in pairs), tuple(of for _, of in pairs), word)
-        for word, pairs in groups.items()
-        if len(pairs) > 1 and len({of for _, of in pairs}) == len(pairs)
-    ]
-    return sorted(found, key=lambda frame: -len(frame.columns))
+def one_hot_values(values: np.ndarray) -> np.ndarray:
+    """0 or 1 per row of a one-hot column, also when it is written True and False."""
+    if values.dtype == object:
+        codes, words = words_in(values)
+        return np.array([word.lower() == "true" for word in words]).astype(np.int64)[codes]
+    return np.nan_to_num(values).astype(np.int64)
 
 
 def _is_around(name: str, before: str, after: str) -> bool:
@@ -284,17 +341,13 @@ def classes_in_name(name: str, classes: Collection[str]) -> list[tuple[str, str,
     found: dict[str, tuple[str, str]] = {}
     for at, start in enumerate(places):
         for end in places[at + 1 :]:
-            part = text[start:end]
-            if part in classes and not _inside_number(text, start, end):
-                found.setdefault(part, (text[:start], text[end:]))
+            if text[start:end] in classes and not _inside_number(text[:start], text[start:end], text[end:]):
+                found.setdefault(text[start:end], (text[:start], text[end:]))
     longest = max(map(len, found), default=0)
     return [(before, part, after) for part, (before, after) in found.items() if len(part) == longest]
 
 
-def _inside_number(text: str, start: int, end: int) -> bool:
+def _inside_number(before: str, part: str, after: str) -> bool:
     """Whether the cut divides a number, or takes its sign away."""
-    before, after = text[:start], text[end:]
-    digits = text[start : start + 1].isdigit()
-    return (digits and (before[-1:].isdigit() or before[-1:] == "." and before[-2:-1].isdigit())) or (
-        text[end - 1 : end].isdigit() and after[:1].isdigit()
-    )
+    divided = before[-1:].isdigit() or (before[-1:] == "." and before[-2:-1].isdigit())
+    return (part[:1].isdigit() and divided) or (part[-1:].isdigit() and after[:1].isdigit())

@@ -145,7 +145,7 @@ class Convention:
     ----------
     tool : str
         Who writes such names.
-    role : {"score", "confidence", "predicted", "label"}
+    role : {"score", "confidence", "predicted", "label", "correct"}
         What the column is: the score of the class in the group `name`, or of one of two classes without it.
     pattern : str
         Regular expression of the whole name. The group `of` is the name of the label's column.

@@ -39,15 +39,16 @@ from calib.files.readers.answers import (
     same_classes,
     two_classes,
 )
-from calib.files.readers.candidates import Given, given_columns, one_hot_values
-from calib.files.readers.columns import is_whole, is_within
+from calib.files.readers.candidates import guess_roles
+from calib.files.readers.columns import is_whole, is_within, one_hot_values
 from calib.files.readers.conventions import INDEX_NAMES, ROLE_NAMES, normalised
 from calib.files.readers.reading import read_table, table_from
 from calib.files.readers.roles import (
     ChoiceError,
+    Given,
     Roles,
     check_same_labels,
-    guess_roles,
+    given_columns,
     part_of,
     part_tables,
 )

@@ -1,7 +1,8 @@
-"""Which column or array of a file plays which role: one reading that the data support, open to correction."""
+"""The role of each column of a file, what a user says of them, and the parts that names and values name."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,27 +10,18 @@ from typing import Any
 import numpy as np
 
 from calib.base.exceptions import InputError
-from calib.files.readers.candidates import (
-    MOST_MODELS,
-    Found,
-    Given,
-    Reading,
-    find_names,
-    readings,
-    refuse_stray_cells,
-)
 from calib.files.readers.conventions import (
     CALIBRATION,
     CLASS_NAMES,
     EVALUATION,
-    KNOWN_NAMES,
-    PREDICTED_NAMES,
     ROLE_NAMES,
-    SCORE_NAMES,
     TRAINING,
     normalised,
 )
 from calib.files.readers.tables import Table, some_names, words_in
+
+#: Roles that one column each has beside scores and labels.
+SIDE_ROLES = ("id", "split", "weight", "group", "cluster", "model")
 
 
 class ChoiceError(InputError):
@@ -114,7 +106,7 @@ class Roles:
     @property
     def single(self) -> dict[str, str]:
         """Role of each column that has one alone, by the name of the column."""
-        roles = ("predicted", "correct", "id", "split", "weight", "group", "cluster", "model", "index")
+        roles = ("predicted", "correct", *SIDE_ROLES, "index")
         return {getattr(self, role): role for role in roles if getattr(self, role) is not None}
 
     def table(self) -> list[tuple[str, str]]:
@@ -123,133 +115,71 @@ class Roles:
         named += [(name, "score") for name in self.probabilities] + [(name, "label") for name in self.label]
         return [*named, *self.single.items(), *((name, "not used") for name in self.ignored)]
 
+    def among(self, names: Sequence[str]) -> Roles:
+        """Return roles in which no column has two, and all others of `names` are ignored."""
+        used = {*self.probabilities, *self.ranked, *self.label, self.predicted, self.correct}
+        doubled = {role: None for role in (*SIDE_ROLES, "index") if getattr(self, role) in used}
+        roles: Roles = replace(self, **doubled)  # type: ignore[arg-type]
+        return replace(roles, ignored=tuple(name for name in names if name not in used | roles.single.keys()))
 
-def guess_roles(table: Table, given: Given | None = None) -> Roles:
-    """Find the reading of a table that names and values support, or the proposals if there are several.
 
-    Raises
-    ------
-    InputError
-        If no column can be a probability or score, or a cell makes text of a column of numbers.
+@dataclass(frozen=True)
+class Given:
+    """What a user says of the columns of a file; everything else is found out.
+
+    Attributes
+    ----------
+    label, predicted, correct, weight, id, cluster, group : str or None
+        Columns.
+    score : tuple of str
+        Columns of scores in the order of classes; * stands for any text, a comma divides names.
+    positive : str or None
+        The class whose probability a score is.
+    model : str or None
+        The model to read, if a file holds several.
     """
-    given = (given or Given()).of(table)
-    unread = [name for name in table.ignored if normalised(name) in KNOWN_NAMES]
-    if unread:
-        raise InputError(f"neither numbers nor text are in {some_names(unread)}; write them as either")
-    if table.matrices:
-        return _roles_of_arrays(table, given)
-    found = find_names(table, given)
-    every = readings(found)
-    refuse_stray_cells(found, labelled=bool(found.labels) or any(each.label for each in every))
-    possible = [each for each in every if each.against is None]
-    if not every:
-        raise InputError(_no_scores(found))
-    best = (possible or every)[0]
-    rivals = [each for each in possible if each.weight == best.weight]
-    check_same_labels(table, _all_labels(found, best))
-    roles = _with_doubt(_roles_of(found, best), best, rivals)
-    return _of_model(table, roles, given)
+
+    label: str | None = None
+    score: tuple[str, ...] = ()
+    predicted: str | None = None
+    weight: str | None = None
+    id: str | None = None
+    cluster: str | None = None
+    group: str | None = None
+    model: str | None = None
+    positive: str | None = None
+    correct: str | None = None
+
+    def of(self, table: Table) -> Given:
+        """Return the same with the columns that `score` stands for.
+
+        Raises
+        ------
+        InputError
+            If the table has no such column.
+        """
+        names = (*table.columns, *table.matrices)
+        given = replace(self, score=tuple(name for said in self.score for name in _named(said, names)))
+        one_each = (self.label, self.predicted, self.weight, self.id, self.cluster, self.group, self.correct)
+        for name in (*given.score, *one_each):
+            if name is not None and name not in names:
+                raise InputError(f"there is no column {name[:60]!r}; the columns are {some_names(names)}")
+        return given
 
 
-def _all_labels(found: Found, reading: Reading) -> list[str]:
-    """Return the columns that are called the true label, which have to say the same."""
-    if found.given.label is not None or not set(reading.label) <= set(found.labels):
-        return []
-    words = found.columns.word
-    called = {name for name in found.labels if words[name] not in ("class", "correct", "answer")}
-    others = [name for name in words if name in called]
-    return [name for name in others if name not in (reading.predicted, *reading.ranked)]
+def _named(said: str, names: Sequence[str]) -> list[str]:
+    """Return the columns that a name, a pattern with *, or several with commas between them stand for."""
+    if said in names:
+        return [said]
+    pattern = re.compile(re.escape(said).replace(r"\*", ".*"), re.DOTALL)
+    found = [name for name in names if "*" in said and pattern.fullmatch(name)]
+    return found or (said.split(",") if set(said.split(",")) <= set(names) else [said])
 
 
-def _roles_of(found: Found, reading: Reading) -> Roles:
-    used = {*reading.scores, *reading.ranked, *reading.label, reading.predicted, reading.correct}
-    side: dict[str, Any] = {role: name for role, name in found.roles.items() if name not in used}
-    used |= set(side.values())
-    table = found.columns.table
-    return Roles(
-        probabilities=reading.scores,
-        class_names=reading.class_names,
-        label=reading.label,
-        scale=reading.scale,
-        ignored=tuple(name for name in found.columns.word if name not in used) + table.ignored,
-        kind=reading.kind,
-        predicted=reading.predicted,
-        correct=reading.correct,
-        positive=reading.positive,
-        ranked=reading.ranked,
-        **side,
-    )
-
-
-def _with_doubt(roles: Roles, best: Reading, rivals: Sequence[Reading]) -> Roles:
-    """Return roles with what has to be decided, if the data leave several readings or none."""
-    if best.against is not None:
-        named = {option for option, _ in best.choices}
-        kept = [f"{o}={value}" for o, value in best.choices if o == "positive" or "positive" not in named]
-        return replace(roles, doubt=best.against, choices=tuple(kept))
-    choices = [
-        f"{option}={value}" for each in rivals for option, value in each.choices
-        if len({dict(other.choices).get(option) for other in rivals}) > 1
-    ]  # fmt: skip
-    if len(rivals) < 2 or not choices:
-        return roles
-    options = list(dict.fromkeys(choice.split("=", 1)[0] for choice in choices))
-    asked = {
-        "score": "is the score, or each of them that of a model",
-        "label": "is the true label",
-        "positive": "is the class whose probability the score is",
-    }
-    what = []
-    for option in options:
-        values = [
-            choice.split("=", 1)[1] for choice in dict.fromkeys(choices) if choice.startswith(option + "=")
-        ]
-        what.append(f"{some_names(values)}: nothing says which {asked.get(option, 'it is')}")
-    return replace(roles, doubt="; ".join(what), choices=tuple(dict.fromkeys(choices)))
-
-
-def _of_model(table: Table, roles: Roles, given: Given) -> Roles:
-    """Return roles with the model whose rows count, or with the question which."""
-    if given.model is None and (roles.model is None or given.group == roles.model):
-        return replace(roles, model=None) if given.group == roles.model else roles
-    column, _, name = (given.model or "").rpartition("=")
-    column = column or roles.model or ""
-    words = words_in(table.columns[column])[1] if column in table.columns else []
-    if name in words:
-        return replace(roles, model=column, model_name=name)
-    if given.model is not None:
-        raise InputError(
-            f"there is no model {given.model[:60]!r}; models are {some_names(words) or 'not named'}"
-        )
-    if not 2 <= len(words) <= MOST_MODELS or roles.doubt is not None:
-        return roles
-    doubt = f"column {column!r} names {len(words)} models below each other: {some_names(words)}"
-    return replace(roles, doubt=doubt, choices=tuple(f"model={word}" for word in words))
-
-
-def _no_scores(found: Found) -> str:
-    """Say what a table lacks that holds no scores."""
-    listed = some_names(found.columns.word)
-    if found.correct is not None:
-        return (
-            "the file says whether predictions are right, and holds no confidence in them; add a column "
-            "'confidence', or the log-likelihood of every choice"
-        )
-    if found.predicted:
-        others = [name for name in found.numeric if name not in found.predicted]
-        beside = (
-            f"; nothing says that {some_names(others)} are scores, else name them with score"
-            if others
-            else ""
-        )
-        return (
-            f"column {found.predicted[0]!r} holds decisions, and calibration needs their probabilities: add "
-            f"the confidence in each decision, or the probability of every class{beside}"
-        )
-    return (
-        "no column of probabilities was found: one numeric column per class is needed, for example "
-        f"cat,dog,label; the columns are {listed}"
-    )
+def given_columns(said: Mapping[str, Any]) -> Given:
+    """Return what a user says of columns, by the names of the arguments of `calib.read`."""
+    score = said.get("score") or ()
+    return Given(**{**said, "score": (score,) if isinstance(score, str) else tuple(score)})
 
 
 def label_reason(table: Table, roles: Roles) -> str:
@@ -285,61 +215,6 @@ def check_same_labels(table: Table, names: Sequence[str]) -> None:
                 f"{row} holds {first[1][first[0][row]][:60]!r} and {words[codes[row]][:60]!r}",
                 [f"label={names[0]}", f"label={name}"],
             )
-
-
-def _roles_of_arrays(table: Table, given: Given) -> Roles:
-    """Roles of named arrays (NPY, NPZ, list columns): the matrix of scores, then vectors by name."""
-    scale, chosen = "unknown", None
-    for kind in ("probabilities", "log_probabilities", "logits"):
-        for name in table.matrices:
-            if chosen is None and normalised(name) in SCORE_NAMES[kind]:
-                scale, chosen = kind if normalised(name) != "array" else "unknown", name
-    labelled = [name for name in table.matrices if normalised(name) in ROLE_NAMES["label"]]
-    if chosen is None:
-        rest = [name for name in table.matrices if name not in labelled]
-        if len(rest) != 1:
-            raise InputError(
-                f"which array holds the probabilities? There are {some_names(rest) or 'none'}; call it "
-                "'proba' or 'logits', and the true labels 'labels'"
-            )
-        chosen = rest[0]
-        word = normalised(chosen)
-        scale = next((kind for kind in ("logits", "log_probabilities") if kind[:-1] in word), scale)
-    array_of: dict[str, str] = {}
-    for role, words in (ROLE_NAMES | {"names": CLASS_NAMES}).items():
-        for name in (*table.columns, *labelled):
-            values = table.columns.get(name)
-            if role == "weight" and (values is None or values.dtype.kind not in "fiu"):
-                continue
-            if normalised(name) in words or (role == "id" and normalised(name) in ("index", "indices")):
-                array_of.setdefault(role, name)
-    free = [
-        name
-        for name, values in table.columns.items()
-        if name not in array_of.values() and len(values) == len(table.matrices[chosen])
-    ]
-    if "label" not in array_of and len(free) == 1 and normalised(free[0]) not in PREDICTED_NAMES:
-        array_of["label"] = free[0]
-    names = table.columns.get(array_of.get("names", ""))
-    of_labels = table.matrices.get(array_of.get("label", ""))
-    several = (
-        of_labels is not None
-        and of_labels.shape == table.matrices[chosen].shape
-        and bool(np.isin(of_labels, (0, 1)).all() and (of_labels.sum(axis=1) != 1).any())
-    )
-    used = {chosen, *array_of.values()}
-    return Roles(
-        probabilities=(chosen,),
-        class_names=None if names is None else tuple(str(name) for name in names),
-        label=(array_of["label"],) if "label" in array_of else (),
-        kind="multilabel" if several else "vectors",
-        scale=scale,
-        ignored=tuple(name for name in (*table.columns, *table.matrices) if name not in used) + table.ignored,
-        id=array_of.get("id"),
-        split=array_of.get("split"),
-        weight=array_of.get("weight"),
-        group=array_of.get("group"),
-    )
 
 
 def part_of(value: str) -> str | None:

@@ -11,8 +11,8 @@ from calib import InputError
 from calib.data.kinds import KINDS
 from calib.files.findings import Finding
 from calib.files.findings.codes import LABEL_CODES
-from calib.files.readers.candidates import Given
-from calib.files.readers.roles import Roles, guess_roles
+from calib.files.readers.candidates import guess_roles
+from calib.files.readers.roles import Given, Roles
 from calib.files.readers.tables import words_in
 from pages.shared.panels.preview import ONE_EACH, show_label_column
 from pages.shared.uploads import (

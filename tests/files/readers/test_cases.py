@@ -18,9 +18,8 @@ import pytest
 from calib import InputError, accuracy, ece, read, read_models
 from calib.cli.parser import main
 from calib.files.findings import check
-from calib.files.readers.candidates import Given
 from calib.files.readers.raw_predictions import RemedyError
-from calib.files.readers.roles import ChoiceError
+from calib.files.readers.roles import ChoiceError, Given
 from tests.oracles import uniform_bin
 
 CASES = Path(__file__).parent / "cases"

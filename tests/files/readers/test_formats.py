@@ -17,7 +17,7 @@ import pytest
 
 from calib import InputError, read_pair, read_predictions
 from calib.files.readers import divide, read_raw, read_table, text, with_labels, write_csv
-from calib.files.readers.roles import guess_roles
+from calib.files.readers.candidates import guess_roles
 from calib.files.readers.source import Limits
 from tests.exact import read_csv
 from tests.written import bytes_of
