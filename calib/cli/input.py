@@ -16,7 +16,7 @@ from calib.data.predictions import in_common_classes, rows_that_count, weight_wo
 from calib.files.findings.examination import Examination, check
 from calib.files.readers.raw_predictions import (
     decided_but_for_labels,
-    read_parts,
+    read_pair,
     read_raw,
     with_choices,
 )
@@ -151,7 +151,7 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
         if "calibration" in examinations and not options.part and name == "evaluation":
             calibration = examinations["calibration"].announced(options.scores)
     elif labelled and not labels and not options.part:
-        calibration, rows = read_parts(file, scores=options.scores, given=said, abstentions=none)
+        calibration, rows = read_pair(file, scores=options.scores, abstentions=none, **columns(options))
     else:
         raw = read_raw(file, labels=labels, split=options.part, given=said)
         raw = raw if labelled else decided_but_for_labels(raw)

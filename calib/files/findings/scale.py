@@ -60,6 +60,9 @@ def find_scale(raw: RawPredictions) -> Finding | None:
         sane = (lows >= 0.0) & (highs <= 1.0 + 1e-6) & sum_to_one
         if low < 0.0 and sum_to_one.mean() >= MOST_ROWS:
             return _negative(raw, lows)
+        if high <= 1.0 + NEGATIVE_NOISE and low >= 0.0 and sum_to_one.all():
+            what = f"scores go up to {high:.7g} by rounding. The fix divides each row by its sum."
+            return Finding("rounding", "error", what, repair=_renormalised)
         if sane.mean() < MOST_ROWS:
             return _scale_finding(
                 raw,
@@ -194,12 +197,13 @@ def _clipped(rows: np.ndarray) -> np.ndarray:
 def _negative(raw: RawPredictions, lows: np.ndarray) -> Finding:
     rows = np.flatnonzero(lows < 0.0)
     columns = tuple(raw.names[j] for j in np.flatnonzero(raw.proba[rows].min(axis=0) < 0))
-    flipped = np.abs(row_sums(np.abs(raw.proba[rows])) - 1.0).max() <= ROW_SUM_TOLERANCE
+    noise = bool(lows.min() >= -NEGATIVE_NOISE)
+    flipped = not noise and np.abs(row_sums(np.abs(raw.proba[rows])) - 1.0).max() <= ROW_SUM_TOLERANCE
     repair: Repair
     if flipped:
         how = "Without the sign those rows sum to 1; the fix removes the sign."
         repair = partial(_mend_negatives, mend=np.abs)
-    elif lows.min() >= -NEGATIVE_NOISE or len(rows) > MOST_ROWS * len(lows):
+    elif noise or len(rows) > MOST_ROWS * len(lows):
         how = "The fix sets them to 0 and divides each of those rows by its sum."
         repair = partial(_mend_negatives, mend=_clipped)
     else:

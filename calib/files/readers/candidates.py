@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,6 @@ from calib.files.readers.columns import (
     one_hot_values,
 )
 from calib.files.readers.conventions import (
-    CLASS_NAMES,
     CONFIDENCE_NAMES,
     CORRECT_NAMES,
     KNOWN_NAMES,
@@ -390,10 +388,12 @@ def _weighed(
         reasons += ["in the name"] + ["a scale in the name"] * (scale in ("logits", "log_probabilities"))
         reasons += ["numbered from 0 or 1"] * frame.is_run
     words = columns.words(*label) if len(label) == 1 and label[0] in columns.word else frozenset()
-    doubt = None
+    doubt, whole = None, all(is_flag(columns[name]) for name in frame.columns)
     if not chosen and not SUFFICIENT & set(reasons):
         doubt = _against_vectors(columns, frame, words)
     names = frame.names if columns.table.tabular else None
+    if not chosen and frame.word and all(map(columns.is_predicted, frame.columns)) and whole:
+        doubt = f"{some_names(frame.columns)} hold decisions, 0 and 1 alone, and no probabilities of classes"
     roles = Roles(frame.columns, names, label, scale=scale, doubt=doubt)
     return sum(map(SUPPORT.__getitem__, reasons)), roles
 
@@ -519,11 +519,14 @@ def _single(columns: Columns) -> Iterator[Weighed]:
             base = replace(base, choices=choices)
             if predicted is not None:
                 readings = _of_predicted(columns, base, predicted, support)
-            elif columns.correct is not None and label is None:
-                readings = iter([replace(base, kind="confidence", correct=columns.correct)])
+            elif columns.correct and (label is None or columns.word[score] in CONFIDENCE_NAMES):
+                readings = iter([replace(base, kind="confidence", correct=columns.correct, label=())])
             else:
                 readings = _of_event(columns, base, support)
             asked = () if columns.given.score else (f"score={score}",)
+            if asked and is_flag(columns[score]):
+                hard = f"{score!r} holds decisions, 0 and 1 alone, and calibration needs their probabilities"
+                readings = (replace(one, doubt=one.doubt or hard) for one in readings)
             yield from ((SUPPORT[support], replace(one, choices=one.choices + asked)) for one in readings)
 
 
@@ -790,32 +793,35 @@ def stray_cell(values: np.ndarray, labelled: bool) -> tuple[int, str] | None:
 
 def _roles_of_arrays(columns: Columns) -> Roles:
     """Roles of named arrays (NPY, NPZ, list columns): the matrix of scores, then vectors by name."""
-    table, given = columns.table, columns.given
-    word = {name: normalised(name) for name in table.matrices}
-    label = given.label or next((name for name in word if word[name] in ROLE_NAMES["label"]), None)
+    matrices, given = columns.table.matrices, columns.given
+    word = {name: normalised(name) for name in matrices}
+    labelled = next((name for name in word if word[name] in ROLE_NAMES["label"]), None)
+    label = given.label or next(iter(columns.labels), labelled)
     rest = [name for name in word if name != label]
-    named = [
-        (kind, name) for kind in ("probabilities", "log_probabilities", "logits") for name in rest
-        if word[name] in SCORE_NAMES[kind]
-    ]  # fmt: skip
-    summed = [name for name in rest if _rows_sum_to_one(table.matrices[name])]
-    scale, chosen = "unknown", (*given.score, None)[0]
-    if chosen is None and named:
-        scale, chosen = named[0]
-        scale = "unknown" if word[chosen] == "array" else scale
-    elif chosen is None:
-        chosen = rest[0] if len(rest) == 1 else summed[0] if summed else None
-    if chosen is None:
+    kinds = ("probabilities", "log_probabilities", "logits")
+    named = {name: kind for kind in kinds for name in rest if word[name] in SCORE_NAMES[kind]}
+    summed = [name for name in rest if _rows_sum_to_one(matrices[name])]
+    chosen = (*given.score, *named, *(rest if len(rest) == 1 else summed), "")[0]
+    if chosen not in matrices:
         raise InputError(
             f"which array holds the probabilities? There are {some_names(rest) or 'none'}; call it "
             "'proba' or 'logits', and the true labels 'labels'"
         )
-    if scale == "unknown":
-        scale = next((kind for kind in ("logits", "log_probabilities") if kind[:-1] in word[chosen]), scale)
-    other_scales = {name for kind, name in named if kind != scale}
-    shape = table.matrices[chosen].shape
-    rivals = [name for name in summed if table.matrices[name].shape == shape and name not in other_scales]
-    roles = _vectors_beside(columns, chosen, label, scale)
+    scores, scale = matrices[chosen], named.get(chosen, "unknown")
+    if scale == "unknown" or word[chosen] == "array":
+        scale = next((kind for kind in kinds[1:] if kind[:-1] in word[chosen]), "unknown")
+    taken = {*columns.side.values(), *columns.predicted, columns.correct}
+    free = [n for n in columns.word if n not in taken and len(columns[n]) == len(scores)]
+    if label is None and len(free) == 1 and columns.word[free[0]] not in PREDICTED_NAMES:
+        label = free[0]
+    true = matrices.get(str(label))
+    several = true is not None and true.shape == scores.shape and bool(np.isin(true, (0, 1)).all())
+    several = several and bool((np.sum(matrices[str(label)], axis=1) != 1).any())
+    roles = Roles((chosen,), columns.listed, (label,) if label is not None else (), scale=scale)
+    roles = replace(roles, kind="multilabel" if several else "vectors", **columns.side)
+    roles = roles.among([*columns.word, *matrices, *columns.table.ignored])
+    other_scale = [name for name, kind in named.items() if kind != named.get(chosen)]
+    rivals = [n for n in summed if matrices[n].shape == scores.shape and n not in other_scale]
     if given.score or len(rivals) < 2 or chosen not in rivals:
         return roles
     asked = f"{some_names(rivals)}: nothing says which is the score, or each of them that of a model"
@@ -827,40 +833,3 @@ def _rows_sum_to_one(matrix: np.ndarray) -> bool:
         rows = matrix[:1000].astype(np.float64)
         off = np.abs(rows.sum(axis=1) - 1.0)
         return bool(len(rows) and rows.min() >= 0.0 and np.mean(off < 0.02) > 0.95)
-
-
-def _vectors_beside(columns: Columns, chosen: str, label: str | None, scale: str) -> Roles:
-    """Return the roles of the arrays beside the matrix of scores."""
-    table, given = columns.table, columns.given
-    scores = table.matrices.get(chosen)
-    if scores is None:
-        raise InputError(f"{chosen[:60]!r} is no matrix of scores; name one of {some_names(table.matrices)}")
-    roles: dict[str, Any] = {role: getattr(given, role) for role in ("id", "weight", "group", "cluster")}
-    for role in ("label", "id", "split", "weight", "group"):
-        called = ROLE_NAMES[role] | (words_of("index indices") if role == "id" else frozenset())
-        named = [n for n, v in table.columns.items() if role != "weight" or v.dtype.kind in "fiu"]
-        first = next((name for name in named if normalised(name) in called), None)
-        roles[role] = roles.get(role) or first
-    names = next((name for name in table.columns if normalised(name) in CLASS_NAMES), None)
-    found = given.label or roles.pop("label", None) or label
-    known = {*roles.values(), names}
-    free = [n for n, v in table.columns.items() if n not in known and len(v) == len(scores)]
-    if found is None and len(free) == 1 and normalised(free[0]) not in PREDICTED_NAMES:
-        found = free[0]
-    true = table.matrices.get(found or "")
-    several = (
-        true is not None
-        and true.shape == scores.shape
-        and bool(np.isin(true, (0, 1)).all() and (true.sum(axis=1) != 1).any())
-    )
-    chosen_roles = Roles(
-        (chosen,),
-        None if names is None else tuple(str(name) for name in table.columns[names]),
-        (found,) if found is not None else (),
-        kind="multilabel" if several else "vectors",
-        scale=scale,
-        **roles,
-    )
-    used = {chosen, names, found}
-    left = [name for name in (*table.columns, *table.matrices, *table.ignored) if name not in used]
-    return chosen_roles.among(left)

@@ -236,7 +236,8 @@ class Columns:
             if not before + after:
                 alike = [name for name in alike if not self.is_called_score(name)]
             marked = before[-1:] in MARKS or after[:1] in MARKS
-            whole = named if self.sum_to_one(named, 0.95) or not (marked or self.sum_to_one(alike)) else alike
+            summed = [self.sum_to_one(each, 0.95) for each in (named, alike)]
+            whole = alike if summed[1] or (marked and not summed[0]) else named
             cut = slice(len(before), -len(after) or None)
             frames.append(Frame(tuple(whole), tuple(n.strip()[cut].strip() for n in whole), before, after))
         return sorted((one for one in frames if len(one.columns) > 1), key=lambda one: -len(one.columns))

@@ -70,7 +70,7 @@ WEAK_PREDICTED_NAMES = words_of(
 #: Lists of classes that belong to lists of scores.
 LIST_NAMES = PREDICTED_CLASS_NAMES | words_of(
     "labels label classes class names top_k topk top_labels top_classes candidates choices options ranked "
-    "predicted_labels predicted_classes class_names categories tokens ids class_ids answers"
+    "predicted_labels predicted_classes class_names display_names categories tokens ids class_ids answers"
 )
 #: Confidences in the predicted class.
 CONFIDENCE_NAMES = (
@@ -183,6 +183,7 @@ CONVENTIONS = tuple(
         ("PyCaret", "predicted", r"prediction_label"),
         ("PyCaret, mljar", "score", r"prediction_(?:score_)?(?P<name>.+)"),
         ("BigQuery ML, Vertex", "predicted", r"predicted_(?P<of>.+)"),
+        ("Inspect", "correct", r"scores?\.[^.]+\.value"),
     )
 )
 

@@ -23,6 +23,8 @@ from calib.files.readers.tables import (
     whole_column,
 )
 
+#: Objects inside objects in which rows are looked for.
+DEEPEST = 3
 #: Bytes that Python takes for an object, a list, and a value or key, all of at least this size.
 OBJECT_BYTES = {b"{": 184, b"[": 64, b",": 32, b":": 32}
 
@@ -64,7 +66,29 @@ def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
+def _records_in(content: Any, depth: int = 0) -> list[Any]:
+    """Return the lists of records inside an object, such as the samples of a log."""
+    if type(content) is not dict or depth > DEEPEST:
+        return []
+    lists = [one for one in content.values() if type(one) is list and one and type(one[0]) is dict]
+    return lists + [found for one in content.values() for found in _records_in(one, depth + 1)]
+
+
+def _unwrapped(content: Any) -> Any:
+    """Return the rows of what pandas and logs of evaluations write around them."""
+    if type(content) is not dict or not content:
+        return content
+    if content.keys() >= {"columns", "data"}:
+        return [dict(zip(content["columns"], row, strict=True)) for row in content["data"]]
+    columns = list(content.values())
+    if all(type(one) is dict and one.keys() == columns[0].keys() for one in columns):
+        return {name: list(values.values()) for name, values in content.items()}
+    found = [] if all(type(one) is list for one in columns) else _records_in(content)
+    return max(found, key=len, default=content)
+
+
 def _table_of_json(content: Any, limits: Limits) -> Table:
+    content = _unwrapped(content)
     if isinstance(content, list) and content and all(isinstance(row, dict) for row in content):
         limits.check_rows(len(content))
         names = list(dict.fromkeys(name for row in content for name in row))

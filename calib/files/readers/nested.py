@@ -10,7 +10,7 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,18 +45,21 @@ SCORED = frozenset().union(*SCORE_NAMES.values(), CONFIDENCE_NAMES) | words_of(
 SCORED_LAST = words_of("probs probabilities proba logits scores softmax logprobs")
 #: What Python prints of arrays and of their numbers.
 ARRAY = re.compile(r"(?:torch\.|np\.|numpy\.)?(?:tensor|array)\(\s*(\[.*\])\s*(?:,.*)?\)", re.DOTALL)
-SCALAR = re.compile(r"(?:np|numpy)\.\w+\(([^()]*)\)")
+SCALAR = re.compile(
+    r"(?:(?:np|numpy|torch)\.)?(?:tensor|array|float\d*|u?int\d+|str_)\(([^()\[\],]*)(?:,[^()\[\]]*)?\)"
+)
 #: Scores of a row that sum to 1 up to this are those of all classes that are not 0.
 SUM_TOLERANCE = 5e-3
 #: Logits this far below the highest have a probability of 0.
 NO_CHANCE = 1000.0
-#: Keys of an object that become columns of their own; objects with more stay text.
-MOST_KEYS = 100
+#: Keys of an object that become columns of their own, and objects inside objects; what has more stays text.
+MOST_KEYS, DEEPEST = 100, 5
 #: Characters of a text that is read as a list.
 LONGEST_LIST = 100_000
 
 Cells = Sequence[Any]
-Ranked = tuple[list[list[str]], list[list[float]]]
+#: The classes of each row with their scores; None where a cell is empty.
+Spread = list[list[tuple[str, float]] | None]
 
 
 def flattened(lists: Mapping[str, Cells], limits: Limits) -> dict[str, Cells]:
@@ -71,53 +74,53 @@ def flattened(lists: Mapping[str, Cells], limits: Limits) -> dict[str, Cells]:
     InputError
         If a row names a class twice, or scores differ in number from their classes.
     """
-    columns = _opened(_of_harness(dict(lists)))
-    if not any(_is_nested(cells) for cells in columns.values()):
-        return columns
+    columns: dict[str, Cells] = {}
+    spreads: dict[str, Spread] = {}
+    for name, cells in _of_harness(dict(lists)).items():
+        _unfold(name, cells, columns, spreads, 0)
+    _pair_lists(columns, spreads)
     flat: dict[str, Cells] = {}
     classes: list[str] = []
-    unfolded: dict[str, str] = {}
-    taken, ranked = _ranked_lists(columns)
-    for name, (names, scores) in ranked.items():
-        found, listed = _by_class(name, names, scores, limits)
-        classes = classes or listed
+    for name, spread in spreads.items():
+        found, listed = _by_class(name, spread, limits)
         if listed or "label_1" not in flat:
             flat |= found
+        classes = classes or listed
+    tags = _tags(columns, classes)
     for name, cells in columns.items():
-        if name in taken:
-            continue
+        label = normalised(name) in LABEL_NAMES or name == tags
+        single = _single_values(cells)
         if not _is_nested(cells):
             flat[name] = cells
-        elif (single := _single_values(cells)) is not None:
+        elif single is not None:
             flat[name] = single
-        elif (normalised(name) in LABEL_NAMES or name == _tags(columns, classes, taken)) and (
-            sets := _true_sets(name, cells, columns, classes, limits)
-        ) is not None:
+        elif label and (sets := _true_sets(name, cells, columns, classes, limits)) is not None:
             flat |= sets
         elif _numbers_alike(cells) or (_are_scores(name) and _all_numbers(cells)):
             flat[name] = cells
         else:
-            inner = _unfolded(name, cells)
-            flat |= inner
-            unfolded |= {one: one.removeprefix(f"{name}.") for one in inner}
-    return _with_known_keys(flat, unfolded)
+            flat[name] = _as_texts(cells)
+    return _with_known_keys(flat, [name for name in columns if name not in lists])
 
 
-def _opened(columns: dict[str, Cells]) -> dict[str, Cells]:
-    """Return columns with the lists of scores inside objects, as Vertex AI and Spark write them."""
-    opened: dict[str, Cells] = {}
-    for name, cells in columns.items():
-        present = [cell for cell in cells if cell is not None]
-        if not present or not all(type(cell) is dict for cell in present):
-            opened[name] = cells
-        elif all({"type", "values"} <= cell.keys() and type(cell["values"]) is list for cell in present):
-            opened[name] = [None if cell is None else _vector_of(cell) for cell in cells]
-        elif inside := [key for key in present[0] if _are_scores(key) and type(present[0][key]) is list]:
-            keys = inside + [key for key in present[0] if key not in inside]
-            opened |= {f"{name}.{key}": [(cell or {}).get(key) for cell in cells] for key in keys}
-        else:
-            opened[name] = cells
-    return opened
+def _unfold(
+    name: str, cells: Cells, columns: dict[str, Cells], spreads: dict[str, Spread], depth: int
+) -> None:
+    """Put cells into columns: objects of classes and scores into spreads, of other keys a column for each."""
+    present = [cell for cell in cells if cell is not None]
+    if (spread := _spread_of(name, cells)) is not None:
+        spreads[name] = spread
+    elif not present or not all(type(cell) is dict for cell in present):
+        columns[name] = cells
+    elif all({"type", "values"} <= cell.keys() and type(cell["values"]) is list for cell in present):
+        columns[name] = [None if cell is None else _vector_of(cell) for cell in cells]
+    else:
+        keys = list(dict.fromkeys(key for cell in present for key in cell))
+        if not 0 < len(keys) <= MOST_KEYS or depth == DEEPEST:
+            columns[name] = _as_texts(cells)
+            return
+        for key in keys:
+            _unfold(f"{name}.{key}", [(cell or {}).get(key) for cell in cells], columns, spreads, depth + 1)
 
 
 def _vector_of(cell: Mapping[str, Any]) -> list[Any]:
@@ -128,36 +131,104 @@ def _vector_of(cell: Mapping[str, Any]) -> list[Any]:
     return [numbers.get(at, 0.0) for at in range(min(cell["size"], LONGEST_LIST))]
 
 
-def _tags(columns: Mapping[str, Cells], classes: Sequence[str], taken: Collection[str]) -> str | None:
+def _spread_of(name: str, cells: Cells) -> Spread | None:
+    """Return the classes and scores of {class: score} or [{"label": class, "score": score}]; else None."""
+    known = _are_scores(name)
+    spread = [None if cell is None else _pairs_of(cell, known) for cell in cells]
+    if any(pairs is None and cell is not None for pairs, cell in zip(spread, cells, strict=True)):
+        return None
+    return spread if any(spread) else None
+
+
+def _pairs_of(cell: Any, known: bool) -> list[tuple[str, float]] | None:
+    """Return the classes and scores that a cell lists; None if it is something else."""
+    if type(cell) is dict:
+        filled = {key: value for key, value in cell.items() if value is not None}
+        if (pair := _pair_of(filled)) is not None:
+            return [pair]
+        if not filled or not all(map(_is_number, filled.values())):
+            return None
+        whole = len(filled) > 1 and abs(math.fsum(filled.values()) - 1.0) <= SUM_TOLERANCE
+        return [(key, float(value)) for key, value in filled.items()] if known or whole else None
+    if type(cell) is not list:
+        return None
+    pairs = [_pair_of(one) for one in cell]
+    return None if None in pairs else pairs  # type: ignore[return-value]
+
+
+def _pair_of(one: Any) -> tuple[str, float] | None:
+    """Return the class and the score of {"label": "cat", "score": 0.7} or ["cat", 0.7]."""
+    if type(one) is list:
+        return (one[0], one[1]) if len(one) == 2 and type(one[0]) is str and type(one[1]) is float else None
+    if type(one) is not dict:
+        return None
+    by_word = {normalised(key): value for key, value in one.items()}
+    score = next((by_word[w] for w in SCORE_KEYS if w in by_word and _is_number(by_word[w])), None)
+    named = (by_word[word] for word in CLASS_KEYS if word in by_word)
+    kind = next((value for value in named if type(value) in (str, int)), None)
+    return None if score is None or kind is None else (str(kind), float(score))
+
+
+def _pair_lists(columns: dict[str, Cells], spreads: dict[str, Spread]) -> None:
+    """Move lists of classes and the lists of their scores from columns to spreads."""
+    scored = [name for name in columns if _are_scores(name) and _are_lists(columns[name], (int, float))]
+    listed = [
+        name for name in columns if _last_word(name) in LIST_NAMES and _are_lists(columns[name], (str, int))
+    ]
+    listed.sort(key=lambda name: all(str(one).isdigit() for cell in columns[name] for one in cell or ()))
+    for scores in scored:
+        if not any(
+            type(one) is float and not one.is_integer() for cell in columns[scores] for one in cell or ()
+        ):
+            continue
+        for classes in listed:
+            others = [name for name in columns if name != classes and normalised(name) in LABEL_NAMES]
+            if classes not in columns or not _parallel(columns[classes], columns[scores]):
+                continue
+            if _several_true(columns[classes]) and not others:
+                continue  # zeros and ones: whether each class is true
+            rows = zip(columns.pop(classes), columns.pop(scores), strict=True)
+            spreads[scores] = [
+                list(zip(map(str, names or ()), row or (), strict=True)) for names, row in rows
+            ]
+            break
+
+
+def _tags(columns: Mapping[str, Cells], classes: Sequence[str]) -> str | None:
     """Return the only column of lists of classes, where no column has the name of a label; else None."""
     known = set(classes)
     if not known or any(normalised(name) in LABEL_NAMES for name in columns):
         return None
-    free = [name for name in columns if name not in taken and normalised(name) not in PREDICTED_CLASS_NAMES]
+    free = [name for name in columns if normalised(name) not in PREDICTED_CLASS_NAMES]
     lists = [name for name in free if _is_nested(columns[name]) and _are_lists(columns[name], (str,))]
     found = [name for name in lists if {one for cell in columns[name] for one in cell or ()} <= known]
     return found[0] if len(found) == 1 else None
 
 
-def _with_known_keys(columns: dict[str, Cells], unfolded: Mapping[str, str]) -> dict[str, Cells]:
+def _with_known_keys(columns: dict[str, Cells], unfolded: Sequence[str]) -> dict[str, Cells]:
     """Return columns with the keys of objects for names, where only these say what the model announced.
 
     That is a confidence, whether it was right, the predicted class and the true one, each where no column
     outside of objects has such a name, and one inside has.
     """
-    bare = {}
+    bare: dict[str, str] = {}
     for names in (CONFIDENCE_NAMES, CORRECT_NAMES, PREDICTED_CLASS_NAMES, TRUE_NAMES):
-        inside = [one for one, key in unfolded.items() if normalised(key) in names]
+        inside = [one for one in unfolded if _last_word(one) in names]
         outside = any(normalised(name) in names for name in columns)
-        if len(inside) == 1 and not outside and unfolded[inside[0]] not in columns:
-            bare[inside[0]] = unfolded[inside[0]]
+        if len(inside) == 1 and not outside and (key := inside[0].rpartition(".")[2]) not in columns:
+            bare[inside[0]] = key
     return {bare.get(name, name): cells for name, cells in columns.items()}
+
+
+# --- lists that texts write ---
 
 
 def writes_lists(name: str, cells: Iterable[str]) -> bool:
     """Whether a column of text writes lists or objects of scores, as in CSV files, by its first cell."""
-    first = _unwrapped(str(next((cell for cell in cells if cell), "")))
-    return _are_scores(name) and (first[:1], first[-1:]) in (("[", "]"), ("{", "}"))
+    first = str(next((cell for cell in cells if cell), "")).strip()
+    bare = _unwrapped(first)
+    brackets = (bare[:1], bare[-1:]) in (("[", "]"), ("{", "}"), ("(", ")"))
+    return bare != first if not _are_scores(name) else brackets or bare != first
 
 
 def _are_scores(name: str) -> bool:
@@ -185,7 +256,7 @@ def lists_in_texts(columns: Mapping[str, Cells]) -> dict[str, Cells]:
     """
     named = LIST_NAMES | LABEL_NAMES
     return {
-        name: _lists_of(cells) if _are_scores(name) or normalised(name) in named else cells
+        name: _lists_of(cells) if normalised(name) in named or writes_lists(name, cells[:100]) else cells
         for name, cells in columns.items()
     }
 
@@ -194,18 +265,19 @@ def _lists_of(cells: Cells) -> Cells:
     read: dict[Any, Any] = {}
     for text in set(cells):
         read[text] = _list_of(text) if type(text) is str and text else None
-        if text and type(read[text]) not in (list, dict):
+        if text and type(read[text]) not in (list, dict, float):
             return cells
     return [read[text] for text in cells]
 
 
 def _list_of(text: str) -> Any:
-    """Return the list or object that a text writes; None if it writes none."""
+    """Return the list, object or printed number that a text writes; None if it writes none."""
     if len(text) > LONGEST_LIST:
         return None
-    text = _unwrapped(text)
+    text, whole = _unwrapped(text), text
     with contextlib.suppress(ValueError, RecursionError):
-        return _single(json.loads(text))
+        value = _single(json.loads(text))
+        return value if type(value) in (list, dict) or whole != text else None
     with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
         return _single(_plain(ast.literal_eval(text)))
     if "..." not in text:
@@ -215,8 +287,12 @@ def _list_of(text: str) -> Any:
 
 
 def _single(value: Any) -> Any:
-    """Return the only list in a list of one, as tensors of one row have it."""
-    return value[0] if type(value) is list and len(value) == 1 and type(value[0]) is list else value
+    """Return the list of numbers in a list of one, or in lists of one each, as tensors of one row have it."""
+    if type(value) is list and len(value) == 1 and type(value[0]) is list:
+        return _single(value[0])
+    if type(value) is list and value and all(type(one) is list and len(one) == 1 for one in value):
+        return [one[0] for one in value]
+    return value
 
 
 def _plain(value: Any) -> Any:
@@ -244,7 +320,8 @@ def ranked_matrices(
         for scores, values in matrices.items():
             if normalised(scores) in SCORED and values.shape == names.shape and not _whole(values):
                 cells = names if names.dtype == object else names.astype(np.int64)
-                ranks = ranked_columns(cells.tolist(), values.tolist())
+                rows = zip(cells.tolist(), values.tolist(), strict=True)
+                ranks = ranked_columns([list(zip(*row, strict=True)) for row in rows])
                 made = {
                     name: np.array(one, object if isinstance(one[0], str) else None)
                     for name, one in ranks.items()
@@ -257,6 +334,9 @@ def ranked_matrices(
 def _whole(matrix: np.ndarray) -> bool:
     with np.errstate(invalid="ignore"):  # a signalling NaN is not whole
         return matrix.dtype == object or bool((matrix == np.floor(matrix)).all())
+
+
+# --- what cells hold ---
 
 
 def _is_nested(cells: Cells) -> bool:
@@ -284,43 +364,6 @@ def _single_values(cells: Cells) -> Cells | None:
     return None if _is_nested(single) else single
 
 
-def _ranked_lists(columns: Mapping[str, Cells]) -> tuple[set[str], dict[str, Ranked]]:
-    """Return the names of columns that hold classes with scores, and these by the name of the scores."""
-    taken: set[str] = set()
-    found: dict[str, Ranked] = {}
-    for name, cells in columns.items():
-        if not _is_nested(cells):
-            continue
-        pairs = _of_objects(name, cells)
-        if pairs is not None:
-            found[name] = pairs
-            taken.add(name)
-    of_classes = [
-        name
-        for name, cells in columns.items()
-        if name not in taken and _last_word(name) in LIST_NAMES and _are_lists(cells, (str, int))
-    ]
-    of_scores = [
-        name
-        for name, cells in columns.items()
-        if name not in taken and _are_scores(name) and _are_lists(cells, (int, float))
-    ]
-    of_scores = [name for name in of_scores if _hold_fractions(columns[name])]
-    for scores in of_scores:
-        for classes in of_classes:
-            if classes in taken or not _parallel(columns[classes], columns[scores]):
-                continue
-            rows = columns[classes]
-            others = [name for name in columns if name != classes and normalised(name) in LABEL_NAMES]
-            if _several_true(rows) and not others:
-                continue  # zeros and ones: whether each class is true
-            names = [[] if row is None else [str(one) for one in row] for row in rows]
-            found[scores] = names, [list(row or []) for row in columns[scores]]
-            taken |= {classes, scores}
-            break
-    return taken, found
-
-
 def _several_true(cells: Cells) -> bool:
     return all(cell is not None and len(cell) > 1 and set(cell) <= {0, 1} for cell in cells)
 
@@ -332,121 +375,61 @@ def _are_lists(cells: Cells, kinds: tuple[type, ...]) -> bool:
     )
 
 
-def _hold_fractions(cells: Cells) -> bool:
-    return any(type(one) is float and not one.is_integer() for cell in cells for one in cell or ())
-
-
 def _parallel(a: Cells, b: Cells) -> bool:
     return len(a) == len(b) and all(len(x or ()) == len(y or ()) for x, y in zip(a, b, strict=True))
 
 
-def _of_objects(name: str, cells: Cells) -> Ranked | None:
-    """Return classes and scores of {class: score} or [{"label": class, "score": score}, ...]; else None."""
-    present = [cell for cell in cells if cell is not None]
-    if not present:
-        return None
-    if all(type(cell) is dict for cell in present):
-        cells = [None if cell is None else _filled(cell) for cell in cells]
-        present = [cell for cell in cells if cell is not None]
-        keys = next((_keys_of(cell) for cell in present), None)
-        if keys is not None and all(set(keys) <= cell.keys() for cell in present):
-            cells = [None if cell is None else [cell] for cell in cells]
-            return _of_pairs(cells, keys)
-        if all(cell and all(map(_is_number, cell.values())) for cell in present):
-            known = _are_scores(name)
-            if known or all(abs(math.fsum(cell.values()) - 1.0) <= SUM_TOLERANCE for cell in present):
-                return (
-                    [list(cell or ()) for cell in cells],
-                    [[float(one) for one in (cell or {}).values()] for cell in cells],
-                )
-        return None
-    if all(type(cell) is list and all(map(_is_pair, cell)) for cell in present) and any(present):
-        keys = ("class", "score")
-        return _of_pairs([[dict(zip(keys, one, strict=True)) for one in cell or ()] for cell in cells], keys)
-    if not all(type(cell) is list and all(type(one) is dict for one in cell) for cell in present):
-        return None
-    first = next((one for cell in present for one in cell), None)
-    keys = None if first is None else _keys_of(first)
-    return None if keys is None else _of_pairs(cells, keys)
+def _as_texts(cells: Cells) -> Cells:
+    return [
+        json.dumps(cell, ensure_ascii=False, default=str) if type(cell) in (list, dict) else cell
+        for cell in cells
+    ]
 
 
-def _is_pair(value: Any) -> bool:
-    """Whether a value is a class and its score, such as ["cat", 0.7]."""
-    return type(value) is list and len(value) == 2 and type(value[0]) is str and type(value[1]) is float
-
-
-def _filled(one: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object without keys that have no value, which tables of objects give to every row."""
-    return {key: value for key, value in one.items() if value is not None}
-
-
-def _keys_of(one: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the keys of the class and of its score."""
-    by_word = {normalised(key): key for key in one}
-    score = next((by_word[w] for w in SCORE_KEYS if w in by_word and _is_number(one[by_word[w]])), None)
-    named = (by_word[word] for word in CLASS_KEYS if word in by_word)
-    kind = next((key for key in named if type(one[key]) in (str, int)), None)
-    return None if score is None or kind is None else (kind, score)
-
-
-def _of_pairs(cells: Cells, keys: tuple[str, str]) -> Ranked | None:
-    kind, score = keys
-    if not all(kind in one and _is_number(one.get(score)) for cell in cells for one in cell or ()):
-        return None
-    return (
-        [[str(one[kind]) for one in cell or ()] for cell in cells],
-        [[float(one[score]) for one in cell or ()] for cell in cells],
-    )
-
-
-def _by_class(
-    name: str, names: list[list[str]], scores: list[list[float]], limits: Limits
-) -> tuple[dict[str, Cells], list[str]]:
+def _by_class(name: str, spread: Spread, limits: Limits) -> tuple[dict[str, Cells], list[str]]:
     """Return columns of scores by class, and the classes; or of ranks, and no classes.
 
     Scores are those of all classes if every row lists every class, or if every row sums to 1: classes that a
     row leaves out are 0 then.
     """
-    for row, listed in enumerate(names):
-        if (twice := repeated(listed)) is not None:
-            raise InputError(f"row {row} of {name[:60]!r} names the class {twice[:60]!r} twice; give it once")
-    classes = list(dict.fromkeys(one for listed in names for one in listed))
-    complete = all(len(listed) == len(classes) for listed in names)
-    sums = all(not row or (abs(math.fsum(row) - 1.0) <= SUM_TOLERANCE and min(row) >= 0.0) for row in scores)
-    if len(classes) > 1 and (complete or sums):
-        limits.check_columns(len(classes))
-        limits.check_filled(len(classes) * len(names), sum(map(len, names)))
-        column_of = {one: place for place, one in enumerate(classes)}
-        table = np.zeros((len(classes), len(names)))
-        for row, (listed, values) in enumerate(zip(names, scores, strict=True)):
-            table[[column_of[one] for one in listed] or slice(None), row] = values or np.nan
-        match = PREFIX.fullmatch(f"{name}[x]")
-        of_logarithms = "logprob" in normalised(name).replace("_", "")
-        word = name if match is not None and match["word"] == name else "score"
-        word = "logprob" if of_logarithms else word
-        return {f"{word}[{one}]": table[place] for one, place in column_of.items()}, classes
-    return ranked_columns(names, scores), []
+    rows = [row or [] for row in spread]
+    for at, row in enumerate(rows):
+        if (twice := repeated(one for one, _ in row)) is not None:
+            raise InputError(f"row {at} of {name[:60]!r} names the class {twice[:60]!r} twice; give it once")
+    place: dict[str, int] = {}
+    for row in rows:
+        for one, _ in row:
+            place.setdefault(one, len(place))
+    complete = all(len(row) == len(place) for row in rows)
+    off = [abs(math.fsum(value for _, value in row) - 1.0) for row in rows if row]
+    whole = max(off, default=1.0) <= SUM_TOLERANCE and all(value >= 0.0 for row in rows for _, value in row)
+    if len(place) < 2 or not (complete or whole):
+        return ranked_columns(rows), []
+    limits.check_columns(len(place))
+    limits.check_filled(len(place) * len(rows), sum(map(len, rows)))
+    table = np.zeros((len(place), len(rows)))
+    for at, row in enumerate(rows):
+        for one, value in row:
+            table[place[one], at] = value
+        if not row:
+            table[:, at] = np.nan
+    match = PREFIX.fullmatch(f"{name}[x]")
+    word = name if match is not None and match["word"] == name else "score"
+    word = "logprob" if "logprob" in normalised(name).replace("_", "") else word
+    return {f"{word}[{one}]": table[at] for one, at in place.items()}, list(place)
 
 
-def ranked_columns(names: Sequence[Sequence[str]], scores: Sequence[Sequence[float]]) -> dict[str, Cells]:
+def ranked_columns(rows: Sequence[Sequence[tuple[Any, float]]]) -> dict[str, Cells]:
     """Return the columns label_1, score_1, ... of listed classes, the highest first.
 
     There are as many ranks as every row has that lists any.
     """
-    sizes = [len(row) for row in scores if len(row)]
-    n_ranks = min(sizes, default=1)
-    orders = [sorted(range(len(row)), key=lambda at, row=row: -row[at]) for row in scores]  # type: ignore[misc]
-    if n_ranks == 1:
-        heads = ("predicted", "confidence")
+    n_ranks = min((len(row) for row in rows if row), default=1)
+    ordered = [sorted(row, key=lambda pair: -pair[1]) + [(None, None)] * n_ranks for row in rows]
     columns: dict[str, Cells] = {}
     for rank in range(n_ranks):
-        label, score = heads if n_ranks == 1 else (f"label_{rank + 1}", f"score_{rank + 1}")
-        columns[label] = [
-            row[at[rank]] if len(at) > rank else None for row, at in zip(names, orders, strict=True)
-        ]
-        columns[score] = [
-            row[at[rank]] if len(at) > rank else None for row, at in zip(scores, orders, strict=True)
-        ]
+        heads = (f"label_{rank + 1}", f"score_{rank + 1}") if n_ranks > 1 else ("predicted", "confidence")
+        columns |= {head: [row[rank][at] for row in ordered] for at, head in enumerate(heads)}
     return columns
 
 
@@ -456,44 +439,25 @@ def _true_sets(
     """Return whether each class is true, of lists of true classes; None if these are something else."""
     if not _are_lists(cells, (str, int)) or _several_true(cells):
         return None
+    sets: list[set[Any]] = [set(cell or ()) for cell in cells]
     if not classes:
-        width = next(
-            (len(rows[0]) for other, rows in columns.items() if other != name and _numbers_alike(rows)), 0
-        )
-        codes = {one for cell in cells for one in cell or ()}
-        if not width or not all(type(one) is int and 0 <= one < width for one in codes):
+        matrices = [rows for other, rows in columns.items() if other != name and _numbers_alike(rows)]
+        width = len(matrices[0][0]) if matrices else 0
+        if not all(type(one) is int and 0 <= one < width for each in sets for one in each) or not width:
             return None
-        return {
-            name: [[int(code in true) for code in range(width)] for true in (set(c or ()) for c in cells)]
-        }
-    sets = [{str(one) for one in cell or ()} for cell in cells]
+        return {name: [[int(code in true) for code in range(width)] for true in sets]}
+    sets = [{str(one) for one in each} for each in sets]
     every = list(dict.fromkeys([*classes, *(one for each in sets for one in sorted(each))]))
     limits.check_columns(len(every))
     limits.check_filled(len(every) * len(sets), len(classes) + sum(map(len, sets)))
-    column_of = {one: place for place, one in enumerate(every)}
+    place = {one: at for at, one in enumerate(every)}
     table = np.zeros((len(every), len(sets)), dtype=np.int64)
     for row, each in enumerate(sets):
-        table[[column_of[one] for one in each], row] = 1
-    return {f"true[{one}]": table[place] for one, place in column_of.items()}
+        table[[place[one] for one in each], row] = 1
+    return {f"true[{one}]": table[at] for one, at in place.items()}
 
 
-def _unfolded(name: str, cells: Cells) -> dict[str, Cells]:
-    """Return the values of objects as columns of their own, one level deep, and everything else as text."""
-    if all(cell is None or type(cell) is dict for cell in cells):
-        keys = list(dict.fromkeys(key for cell in cells for key in cell or ()))
-        if 0 < len(keys) <= MOST_KEYS:
-            inner = {key: [(cell or {}).get(key) for cell in cells] for key in keys}
-            return {f"{name}.{key}": _as_texts(values) for key, values in inner.items()}
-    return {name: _as_texts(cells)}
-
-
-def _as_texts(cells: Cells) -> Cells:
-    if not _is_nested(cells):
-        return cells
-    return [
-        json.dumps(cell, ensure_ascii=False, default=str) if type(cell) in (list, dict) else cell
-        for cell in cells
-    ]
+# --- logs of lm-evaluation-harness ---
 
 
 def _of_harness(columns: dict[str, Cells]) -> dict[str, Cells]:
@@ -511,25 +475,19 @@ def _of_harness(columns: dict[str, Cells]) -> dict[str, Cells]:
     kept = {n: c for n, c in columns.items() if n not in ("filtered_resps", "resps", "arguments", "target")}
     if "arguments" in columns:
         kept["prompt"] = [_first_text(cell) for cell in columns["arguments"]]
-    targets = columns.get("target", [None] * len(answers))
-    if any(answer is None for answer in answers):
-        kept["predicted_answer"] = [_first_text(cell) for cell in columns[source]]
-        return kept | ({"target": targets} if "target" in columns else {})
-    rows: list[list[float]] = [answer for answer in answers if answer is not None]
-    docs = columns.get("doc", [None] * len(rows))
+    target = {"target": columns["target"]} if "target" in columns else {}
+    rows = [answer for answer in answers if answer is not None]
+    if len(rows) < len(answers):
+        return kept | target | {"predicted_answer": [_first_text(cell) for cell in columns[source]]}
+    docs, targets = columns.get("doc", [None] * len(rows)), target.get("target", [None] * len(rows))
     gold = [_gold(*each) for each in zip(targets, docs, rows, strict=True)]
     if None in gold and "acc" in columns:
-        best = [max(range(len(row)), key=row.__getitem__) for row in rows]
-        kept["predicted"] = best
-        kept["confidence"] = [
-            1.0 / math.fsum(math.exp(one - row[at]) for one in row)
-            for row, at in zip(rows, best, strict=True)
-        ]
-        kept["correct"] = kept.pop("acc")
-        return kept
+        kept["predicted"] = [max(range(len(row)), key=row.__getitem__) for row in rows]
+        kept["confidence"] = [1.0 / math.fsum(math.exp(one - max(row)) for one in row) for row in rows]
+        return kept | {"correct": kept.pop("acc")}
     width = max(map(len, rows))
     kept["logits"] = [row + [max(row) - NO_CHANCE] * (width - len(row)) for row in rows]
-    return kept | ({"target": gold} if "target" in columns else {})
+    return kept | ({"target": gold} if target else {})
 
 
 def _log_likelihoods(cell: Any) -> list[float] | None:
@@ -554,10 +512,10 @@ def _gold(target: Any, doc: Any, row: Sequence[float]) -> int | None:
     if type(target) is list and len(target) == 1:
         target = target[0]
     text = str(target).strip()
-    if text.isascii() and text.isdigit() and int(text) < len(row):
-        return int(text)
-    if len(text) == 1 and "A" <= text.upper() <= "Z" and ord(text.upper()) - ord("A") < len(row):
-        return ord(text.upper()) - ord("A")
+    letter = ord(text.upper()) - ord("A") if len(text) == 1 and text.isascii() and text.isalpha() else -1
+    place = int(text) if text.isascii() and text.isdigit() else letter
+    if 0 <= place < len(row):
+        return place
     choices = doc.get("choices", doc.get("options")) if type(doc) is dict else None
     for listed in choices.values() if type(choices) is dict else [choices]:
         if type(listed) is list and len(listed) == len(row):

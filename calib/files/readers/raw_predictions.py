@@ -40,7 +40,7 @@ from calib.files.readers.answers import (
     two_classes,
 )
 from calib.files.readers.candidates import guess_roles
-from calib.files.readers.columns import is_whole, is_within, one_hot_values
+from calib.files.readers.columns import ROUNDING, is_whole, is_within, one_hot_values
 from calib.files.readers.conventions import INDEX_NAMES, ROLE_NAMES, normalised
 from calib.files.readers.reading import read_table, table_from
 from calib.files.readers.roles import (
@@ -280,65 +280,38 @@ def read_pair(
     format: str | None = None,
     scores: str = "auto",
     roles: Roles | None = None,
+    abstentions: Sequence[str] | None = None,
     limits: Limits | None = None,
     progress: Progress | None = None,
-) -> tuple[Predictions | None, Predictions]:
-    """Read (calibration, evaluation) predictions from one file that may hold both.
+    **columns: Any,
+) -> tuple[Announcement | None, Announcement]:
+    """Read (calibration, evaluation) predictions of any kind from one file that may hold both.
 
     An NPZ file is divided by its array names (`calibration_logits`, `val_probs`, `test_labels`), a table by
     its split column (values such as val, calibration, test). Rows named train are left out. A file that
-    names no calibration rows gives (None, all rows).
+    names no calibration rows gives (None, all rows). Arguments are those of `read`.
 
     Raises
     ------
     InputError
-        As for `read_predictions`.
+        As for `read`, or if the file names calibration rows alone.
     """
-    options: dict[str, Any] = {"format": format, "limits": limits, "progress": progress}
-    calibration, evaluation = _raw_parts(source, roles=roles, **options)
-    return None if calibration is None else calibration.predictions(scores), evaluation.predictions(scores)
-
-
-def read_parts(
-    source: Any,
-    *,
-    scores: str = "auto",
-    given: Given | None = None,
-    abstentions: Sequence[str] | None = None,
-    **options: Any,
-) -> tuple[Announcement | None, Announcement]:
-    """Read (calibration, evaluation) predictions of any kind; arguments of `read_raw` and `read_pair`."""
-    calibration, evaluation = _raw_parts(source, given=given, **options)
-    positive = None if given is None else given.positive
-    chosen = with_choices(evaluation, abstentions, positive).announced(scores)
-    if calibration is None:
-        return None, chosen
-    return with_choices(calibration, abstentions, positive).announced(scores), chosen
-
-
-def _raw_parts(
-    source: Any,
-    *,
-    roles: Roles | None = None,
-    given: Given | None = None,
-    **options: Any,
-) -> tuple[RawPredictions | None, RawPredictions]:
-    raw_by_part = divide(read_table(source, **options), roles, given=given)
-    calibration = raw_by_part.get("calibration")
-    if "evaluation" not in raw_by_part:
+    given = given_columns(columns)
+    raw = divide(read_table(source, format=format, limits=limits, progress=progress), roles, given=given)
+    if "evaluation" not in raw:
         raise RemedyError(
             "the file names calibration rows but no evaluation rows (test or evaluation)",
-            'Read the calibration rows with read_predictions(..., split="calibration")',
+            'Read the calibration rows with calib.read(..., split="calibration")',
             "split",
             "calibration",
         )
-    evaluation = raw_by_part["evaluation"]
-    if calibration is not None and calibration.n_classes != evaluation.n_classes:
-        raise InputError(
-            f"calibration has {calibration.n_classes} classes and evaluation {evaluation.n_classes}; "
-            "both need the same columns"
-        )
-    return calibration, evaluation
+    read = {
+        name: with_choices(one, abstentions, given.positive).announced(scores) for name, one in raw.items()
+    }
+    if len({one.n_classes for one in raw.values() if one.kind in ("vectors", "multilabel")}) > 1:
+        sizes = " and ".join(f"{name} has {one.n_classes} classes" for name, one in raw.items())
+        raise InputError(f"{sizes}; both need the same columns")
+    return read.get("calibration"), read["evaluation"]
 
 
 def read_raw(
@@ -565,7 +538,8 @@ class RawPredictions:
         if scale == "log_probabilities":
             return Predictions(exp_normalised(self.proba), labels, self.class_names, **further)
         if not inside or off > ROW_SUM_TOLERANCE:
-            _refuse_other_scales(self.proba)
+            columns = () if self.roles is None else self.roles.probabilities
+            _refuse_other_scales(self.proba, some_names(columns if len(columns) > 1 else self.names))
         return Predictions(self.proba, labels, self.class_names, **further)
 
     def announced(self, scores: str = "auto") -> Announcement:
@@ -751,11 +725,23 @@ class RawPredictions:
         _check_one_per_row(self.labels, self.n_samples)
         if codes is not None and len(unknown := np.flatnonzero(codes < 0)):
             label = self.labels[unknown[0]]
-            raise InputError(
+            fact = (
                 f"label {label_text(label)!r} in row {unknown[0]} names no class; the classes are "
                 f"{some_names(self.names)} ({len(unknown):,} such row{'s' * (len(unknown) != 1)})"
             )
+            if (code := self._label_fix()) is None:
+                raise InputError(fact)
+            raise RemedyError(fact, f"Accept the fix {code} of calib.examine", "fix", code)
         return codes
+
+    def _label_fix(self) -> str | None:
+        """Return the fix for labels that name no class but count from 1, or differ in case and marks."""
+        words = classes_in(self.labels)
+        if numbers := _as_integers(words):
+            return "labels_one_based" if (min(numbers), max(numbers)) == (1, self.n_classes) else None
+        loose = {normalised(name) for name in self.names}
+        alike = len(loose) == self.n_classes and {normalised(word) for word in words} <= loose
+        return "label_names_unmatched" if alike else None
 
 
 def label_text(label: Any) -> str:
@@ -1221,17 +1207,15 @@ def _off_probabilities(matrix: np.ndarray) -> tuple[bool, float]:
     return bool(inside), float(np.abs(row_sums(matrix) - 1.0).max())
 
 
-def _refuse_other_scales(matrix: np.ndarray) -> None:
+def _refuse_other_scales(matrix: np.ndarray, names: str) -> None:
     """Say which other scale the values look like; leave NaN to `Predictions`."""
     if not np.isfinite(matrix).all():
         return
     sums, low, high = row_sums(matrix), float(matrix.min()), float(matrix.max())
     off = np.abs(sums - 1.0)
     row = int(off.argmax())
-    wrong = (
-        f"{int((off > ROW_SUM_TOLERANCE).sum()):,} of {len(off):,} rows of scores do not sum to 1; row {row} "
-    )
-    wrong += f"sums to {sums[row]:.6g}"
+    n_wrong = int((off > ROW_SUM_TOLERANCE).sum())
+    wrong = f"{n_wrong:,} of {len(off):,} rows of {names} do not sum to 1; row {row} sums to {sums[row]:.6g}"
     if are_percentages(matrix):
         fact = f"the scores are percentages: rows sum to {np.median(sums):.4g}"
         remedy = ("Divide them by 100", "fix", "percent")
@@ -1241,6 +1225,9 @@ def _refuse_other_scales(matrix: np.ndarray) -> None:
     elif low < 0.0 and off.max() <= LOG_SUM_TOLERANCE:
         fact = f"the scores go down to {low:.4g}, and probabilities are 0 or more"
         remedy = ("Correct them", "fix", "negative")
+    elif 1.0 + 1e-6 < high <= 1.0 + ROUNDING and off.max() <= LOG_SUM_TOLERANCE:
+        fact = f"the scores go up to {high:.7g}, and probabilities are 1 or less"
+        remedy = ("Divide each row by its sum", "fix", "rounding")
     elif low < 0.0 or high > 1.0 + 1e-6:
         fact = (
             f"the scores look like logits: they run from {low:.4g} to {high:.4g}, and probabilities lie in "

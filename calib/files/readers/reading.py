@@ -33,6 +33,10 @@ FOREIGN = {
     b"%PDF": "a PDF document",
     b"\x89PNG": "a picture",
     b"\xff\xd8\xff": "a picture",
+    **dict.fromkeys(
+        (b"<!DOCTYPE html", b"<!doctype html", b"<html"),
+        "an HTML page, such as one that says why a download failed; download the file itself",
+    ),
     b"version https://git-lfs": "a Git LFS pointer, and the file itself is elsewhere; run git lfs pull",
     b"FEA1": "a Feather file of version 1; write it again with a current pandas or pyarrow",
 }
