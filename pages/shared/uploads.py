@@ -17,8 +17,8 @@ from calib.data.several_models import on_common_rows, pairs_of_models
 from calib.files.findings import Examination
 from calib.files.findings.codes import LABEL_CODES, AcceptedFix
 from calib.files.project import Upload
-from calib.files.readers.candidates import MOST_MODELS, Given
-from calib.files.readers.roles import Roles, guess_roles
+from calib.files.readers.candidates import MOST_MODELS, guess_roles
+from calib.files.readers.roles import Given, Roles
 from calib.files.readers.tables import Table
 from pages.shared import limits
 from pages.shared.isolation.reader import load, read_files
