@@ -16,7 +16,6 @@ from calib.base.parallel import map_row_blocks
 from calib.data.kinds import check_equal_rows
 from calib.data.predictions import Predictions, TopLabelPrediction, check_same_classes, names_given
 from calib.data.validation import as_finite, check_choice, check_columns, check_count, check_labelled
-from calib.stats.simplex_errors import occupied_cells
 
 #: Cells are numbered in int64; schemes with more cells than this are refused.
 MOST_CELLS = 2**62
@@ -330,7 +329,7 @@ class CanonicalBinning(BaseEstimator):
         self.n_classes_, self.n_bins_ = data.n_classes, self.scheme_.n_bins_
         inside = self.scheme_.interior(data.proba)
         self.n_boundary_ = int(data.n_samples - np.count_nonzero(inside))
-        self.cells_, index, _ = occupied_cells(self.scheme_.assign(data.proba)[inside])
+        self.cells_, index = np.unique(self.scheme_.assign(data.proba)[inside], return_inverse=True)
         entries = index * self.n_classes_ + labels[inside]
         table = np.bincount(entries, minlength=len(self.cells_) * self.n_classes_)
         table = table.reshape(-1, self.n_classes_)

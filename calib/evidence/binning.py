@@ -27,12 +27,6 @@ from calib.data.validation import check_choice, check_count
 __all__ = ["BinStatistics", "BinaryProblems", "PerClass", "bin_statistics"]
 
 
-#: Entries for each that is tied, from which cuts are first placed as if none were.
-FEW_TIES = 32
-#: Columns up to which every score is counted: of more, most are low, and these are summed instead.
-FEW_COLUMNS = 10
-
-
 @dataclass(frozen=True)
 class PerClass:
     """Cells of scores that were binned class by class: one per value of a class, where it was binned.
@@ -420,18 +414,10 @@ def bin_columns(
     second = edges_for(matrix.dtype, np.append(uniform_edges(n_bins), 2.0))[0]
     size = n_columns * n_bins
     powers = (1, 2) if variance else (1,)
-    of_column = np.arange(0, size, n_bins)
 
     def sums(rows: slice) -> list[np.ndarray]:
         block = np.ascontiguousarray(matrix[rows])
         true_at = _true_places(true[rows], n_columns)
-        if n_columns <= FEW_COLUMNS:
-            cell, values = (find(block) + of_column).ravel(), block.ravel()
-            return [
-                np.bincount(cell, minlength=size),
-                np.bincount(cell[true_at], minlength=size),
-                *(np.bincount(cell, values if power == 1 else values**power, size) for power in powers),
-            ]
         high = block >= second
         low = np.where(high, block.dtype.type(0), block)
         at = np.flatnonzero(high)
@@ -620,54 +606,13 @@ def equal_mass_cuts(group_ends: np.ndarray, n_bins: int) -> np.ndarray:
     without ties the sizes are those of `numpy.array_split`.
     """
     ends = np.ascontiguousarray(group_ends, dtype=np.int64).data  # its items are numbers of Python
-    if ends[-1] == len(ends):
-        return np.append(0, _untied_cuts(len(ends), n_bins, max(len(ends) // n_bins, 1), n_bins))
     return _walked_cuts(ends[-1], n_bins, lambda position: ends[bisect_left(ends, position)])
 
 
 def sorted_cuts(scores: np.ndarray, n_bins: int) -> np.ndarray:
-    """Cut sorted scores as `equal_mass_cuts` does, into many bins faster."""
-    is_end = np.append(scores[1:] != scores[:-1], True)
-    find, total = is_end.tobytes().find, len(scores)
-
-    def end_from(position: int) -> int:
-        return find(1, position - 1) + 1
-
-    tied = total - int(np.count_nonzero(is_end))
-    if FEW_TIES * tied > total:
-        return _walked_cuts(total, n_bins, end_from)
-    share, cuts, bins_left = max(total // n_bins, 1), [np.zeros(1, dtype=np.int64)], n_bins
-    while True:
-        start = int(cuts[-1][-1])
-        most = 2 * total // max(tied, 1)  # few come after the next equal scores, and are found again
-        ahead = _untied_cuts(total - start, bins_left, share, most) + start
-        ends = is_end[ahead - 1]
-        if ends.all():
-            cuts.append(ahead)
-            bins_left -= len(ahead)
-        else:
-            untied = int(ends.argmin())
-            ahead[untied] = end_from(int(ahead[untied]))
-            cuts.append(ahead[: untied + 1])
-            bins_left -= untied + 1
-        end = cuts[-1]
-        if total - end[-1] < share:
-            end[-1] = total
-            return np.concatenate(cuts)
-
-
-def _untied_cuts(total: int, n_bins: int, share: int, most: int) -> np.ndarray:
-    """Return the first cuts of entries of which no two are equal: larger bins first, as `numpy.array_split`.
-
-    Bins are not smaller than `share`, which entries that were tied to earlier ones may have made rare.
-    """
-    if total < n_bins * share:
-        n_bins = total // share
-        size, larger = share, 0
-    else:
-        size, larger = divmod(total, n_bins)
-    cut = np.arange(1, min(n_bins, most) + 1)
-    return cut * size + np.minimum(cut, larger)
+    """Cut sorted scores as `equal_mass_cuts` does."""
+    is_end = np.append(scores[1:] != scores[:-1], True).tobytes()
+    return _walked_cuts(len(scores), n_bins, lambda position: is_end.find(1, position - 1) + 1)
 
 
 def _walked_cuts(total: int, n_bins: int, end_from: Callable[[int], int]) -> np.ndarray:

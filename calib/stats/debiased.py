@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.fft import dct, idct
 
-from calib.base.parallel import map_threads
+from calib.base.parallel import WORKERS, map_threads
 from calib.base.results import Result
 from calib.data.defaults import N_BINS
 from calib.data.notions import Notion
@@ -20,14 +20,11 @@ from calib.evidence.rows import as_problems
 #: Most bins the sweep tries; only problems with hardly any outcome of one kind stay monotone for longer.
 MAX_BINS = 1000
 
-#: The sweep tries up to so many bins on all problems at once, while there are so many problems.
-BINS_TOGETHER, PROBLEMS_TOGETHER = 16, 32
-
 #: Points of the grid on which SmoothECE is computed, as in the authors' package.
 GRID = 1000
 
-#: SmoothECE is exact to this, and is computed for so many problems at once.
-SMOOTH_TOLERANCE, SMOOTH_TOGETHER = 1e-10, 32
+#: SmoothECE is exact to this.
+SMOOTH_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,10 +151,9 @@ def monotone_ece(
     ends = np.append(problems.tie_starts[1:], len(problems.scores))
     first = np.searchsorted(ends, problems.offsets, side="right")
     owners = np.flatnonzero(np.diff(problems.offsets))
-    known = _monotone_up_to(problems, ends, owners)
     chosen = [
-        _sweep_problem(problems, ends[first[owner] : first[owner + 1]], problems.offsets[owner], norm, least)
-        for owner, least in zip(owners.tolist(), known.tolist(), strict=True)
+        _sweep_problem(problems, ends[first[owner] : first[owner + 1]], problems.offsets[owner], norm)
+        for owner in owners.tolist()
     ]
     n_bins, errors = (np.array(column) for column in zip(*chosen, strict=True))
     value = _mean_over_claims(problems, owners, errors, norm)
@@ -186,56 +182,19 @@ def smooth_ece(
     """
     problems = as_problems(y_true, scores, notion, top_k, sample_weight)
     owners = np.flatnonzero(np.diff(problems.offsets))
-    parts = [owners[at : at + SMOOTH_TOGETHER] for at in range(0, len(owners), SMOOTH_TOGETHER)]
+    parts = np.array_split(owners, min(len(owners), 4 * WORKERS))
     errors = np.concatenate(map_threads(lambda part: _smooth_problems(problems, part), parts))
     return SmoothEstimate(problems.notion, _mean_over_claims(problems, owners, errors, 1), owners, errors)
 
 
-def _monotone_up_to(problems: BinaryProblems, ends: np.ndarray, owners: np.ndarray) -> np.ndarray:
-    """Bins up to which the frequencies of each owner are known to be monotone, from 1; not always the most.
-
-    The cuts are those of `equal_mass_cuts`, of all owners at once; `ends` as for `_sweep_problem`, of all.
-    """
-    known = np.ones(len(owners), dtype=np.int64)
-    first, last = problems.offsets[owners], problems.offsets[owners + 1]
-    happened = problems.outcome_sums[last] - problems.outcome_sums[first]
-    # With outcomes of one kind all bins are monotone: `_sweep_problem` knows.
-    weight = problems.weight_sums[last] - problems.weight_sums[first]
-    open_ = np.flatnonzero((happened > 0) & (happened < weight))
-    for n_bins in range(2, BINS_TOGETHER + 1):
-        open_ = open_[last[open_] - first[open_] >= n_bins]
-        if len(open_) < PROBLEMS_TOGETHER:
-            break
-        at, stop = first[open_], last[open_]
-        share, cuts, closed = (stop - at) // n_bins, [at], np.zeros(len(open_), dtype=bool)
-        for bins_left in range(n_bins, 1, -1):
-            target = at + np.maximum(-(-(stop - at) // bins_left), share)
-            cut = ends[np.searchsorted(ends, np.minimum(target, stop))]
-            closed |= stop - cut < share
-            at = np.where(closed, stop, cut)
-            cuts.append(at)
-        positions = np.stack([*cuts, stop])
-        count = np.diff(problems.weight_sums[positions], axis=0)
-        with np.errstate(invalid="ignore"):  # after the last bin of an owner there is nothing
-            frequency = np.diff(problems.outcome_sums[positions], axis=0) / count
-        open_ = open_[~np.any(np.diff(frequency, axis=0) < 0, axis=0)]
-        known[open_] = n_bins
-    return known
-
-
-def _sweep_problem(
-    problems: BinaryProblems, ends: np.ndarray, offset: int, norm: float, known: int
-) -> tuple[int, float]:
-    """Bins chosen for one problem, whose runs of equal scores end at `ends`, and its error.
-
-    Frequencies are known to be monotone up to `known` bins.
-    """
+def _sweep_problem(problems: BinaryProblems, ends: np.ndarray, offset: int, norm: float) -> tuple[int, float]:
+    """Bins chosen for one problem, whose runs of equal scores end at `ends`, and its error."""
     ends = ends - offset
     largest = min(int(ends[-1]), MAX_BINS)
     outcomes = problems.outcomes[offset : offset + ends[-1]]
     always_monotone = outcomes.all() or not outcomes.any()
     best: tuple[int, float] = (0, 0.0)
-    for n_bins in range(largest if always_monotone else known, largest + 1):
+    for n_bins in range(largest if always_monotone else 1, largest + 1):
         cuts = offset + equal_mass_cuts(ends, n_bins)
         count = np.diff(problems.weight_sums[cuts])
         frequency = np.diff(problems.outcome_sums[cuts]) / count

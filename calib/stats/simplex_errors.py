@@ -12,9 +12,6 @@ from calib.base.results import Result
 from calib.data.predictions import weighted_rows
 from calib.data.validation import as_class_scores, as_labels, check_order
 
-#: Numbers of cells per row, above which rows are sorted to find the cells that occur.
-MOST_UNUSED = 4
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CellMeans(Result):
@@ -64,21 +61,6 @@ class CellMeans(Result):
         return float(self.distance(norm) @ self.weight / self.weight.sum())
 
 
-def occupied_cells(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the cells that occur, ascending, the place of each row's cell among them, and rows in each.
-
-    >>> [array.tolist() for array in occupied_cells(np.array([7, 2, 7]))]
-    [[2, 7], [1, 0, 1], [1, 2]]
-    """
-    if len(numbers) and numbers.max() > MOST_UNUSED * len(numbers):
-        return np.unique(numbers, return_inverse=True, return_counts=True)
-    count = np.bincount(numbers)
-    cell = np.flatnonzero(count)
-    place = np.zeros(len(count), dtype=np.int64)
-    place[cell] = np.arange(len(cell))
-    return cell, place[numbers], count[cell]
-
-
 def cell_means(y_true: Any, proba: Any, cells: Any, sample_weight: Any = None) -> CellMeans:
     """Average predictions and labels over the rows of each cell.
 
@@ -104,7 +86,7 @@ def cell_means(y_true: Any, proba: Any, cells: Any, sample_weight: Any = None) -
     numbers, matrix, weights = weighted_rows(numbers, matrix, sample_weight)
     if y_true is not None:
         y_true = weighted_rows(y_true, y_true, sample_weight)[0]
-    cell, position, count = occupied_cells(numbers)
+    cell, position, count = np.unique(numbers, return_inverse=True, return_counts=True)
     weight, weighted = count, matrix
     if weights is not None:
         weight, weighted = np.bincount(position, weights), matrix * weights[:, None]

@@ -7,7 +7,6 @@ from calib import InputError, Predictions
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
 from calib.stats import canonical_ece, canonical_noise_floor
 from calib.stats.floors import canonical_noise_floors
-from calib.stats.simplex_errors import occupied_cells
 from tests.populations import dirichlet
 
 
@@ -82,13 +81,3 @@ def test_labels_are_required_where_they_are_used():
         canonical_ece(None, np.eye(3), [0, 1, 2])
     with pytest.raises(InputError, match="norm must be 1"):
         canonical_ece([0, 1, 2], np.eye(3), [0, 1, 2], norm=3)
-
-
-@pytest.mark.parametrize("most", [3, 10**9])
-def test_occupied_cells_are_those_of_unique(most):
-    """Few numbers are counted, many sorted."""
-    numbers = np.random.default_rng(0).integers(0, most + 1, 500)
-    wanted = np.unique(numbers, return_inverse=True, return_counts=True)
-    for found, expected in zip(occupied_cells(numbers), wanted, strict=True):
-        np.testing.assert_array_equal(found, expected)
-    assert [len(found) for found in occupied_cells(np.empty(0, dtype=np.int64))] == [0, 0, 0]
