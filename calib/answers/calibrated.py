@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
-from calib.base.parallel import map_threads, row_slices
+from calib.base.parallel import map_threads, row_blocks
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.completed_rows import completed, normalised
 from calib.calibrators.multiclass import fit_rows
@@ -188,7 +188,7 @@ def vector_losses(y_true: Any, scores: Any, proba: Any) -> dict[str, np.ndarray]
         for metric, values in vector_values(labels[rows], whole, losses).items():
             losses[metric][rows] = values
 
-    map_threads(fill, row_slices(n_samples, n_classes))
+    map_threads(fill, row_blocks(n_samples, n_classes))
     return losses
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import cache
-from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,14 +16,9 @@ import numpy as np
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: Arrays below this many elements are not divided: waking threads would cost more.
-SMALL = 200_000
-
-#: Elements of a block that is gone over many times, so that it stays in a processor's cache: a megabyte.
-CACHED = 131_072
-
-#: Bytes of a block on which each step of NumPy takes long against the hand-over between threads.
-BUSY = 2**21
+#: Elements of a block of rows: it stays in a processor's cache, and each step of NumPy on it takes long
+#: against the hand-over between threads.
+BLOCK = 131_072
 
 #: Threads at a time, one per processor that this process may run on.
 WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -105,39 +99,19 @@ def blas_libraries() -> Any:
     return ThreadpoolController()
 
 
-def row_slices(n_rows: int, row_width: int = 1) -> list[slice]:
-    """Cut `n_rows` into a few slices per processor; one slice when the whole is small."""
-    if n_rows * row_width <= SMALL:
-        return [slice(0, n_rows)]
-    edges = np.linspace(0, n_rows, min(4 * WORKERS, n_rows) + 1).astype(int).tolist()
-    return [slice(*pair) for pair in pairwise(edges)]
-
-
-def cached_slices(n_rows: int, row_width: int = 1) -> list[slice]:
-    """Cut `n_rows` into blocks of `CACHED` elements, or of one row."""
-    return _slices(n_rows, max(1, CACHED // row_width))
-
-
-def busy_slices(n_rows: int, row_width: int, itemsize: int = 8, most: int = BUSY) -> list[slice]:
-    """Cut `n_rows` for work of few short steps on each block, over which threads would wait for each other.
-
-    Blocks have `most` bytes, or less if there would be too few for all threads, or one row.
-    """
-    elements = max(n_rows * row_width // (4 * WORKERS), CACHED)
-    return _slices(n_rows, max(1, min(elements, most // itemsize) // row_width))
-
-
-def _slices(n_rows: int, step: int) -> list[slice]:
-    return [slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
+def row_blocks(n_rows: int, row_width: int = 1) -> list[slice]:
+    """Cut `n_rows` into blocks of `BLOCK` elements, or of one row; at least one block."""
+    step = max(1, BLOCK // max(row_width, 1))
+    return [slice(first, min(first + step, n_rows)) for first in range(0, max(n_rows, 1), step)]
 
 
 def map_row_blocks(function: Callable[[np.ndarray], np.ndarray], matrix: np.ndarray) -> np.ndarray:
     """Apply `function` to blocks of rows of `matrix` in parallel and join the results along rows."""
     width = matrix[0].size if matrix.ndim > 1 and len(matrix) else 1
-    if len(matrix) * width <= SMALL:
-        return function(matrix)
-    slices = busy_slices(len(matrix), width)
+    slices = row_blocks(len(matrix), width)
     first = function(matrix[slices[0]])
+    if len(slices) == 1:
+        return first
     joined = np.empty((len(matrix), *first.shape[1:]), dtype=first.dtype)
     joined[slices[0]] = first
 

@@ -18,12 +18,6 @@ SCORE_CLIP = 2.0**-24
 #: Largest log-odds of a clipped score, rounded up.
 MOST_ODDS = 17.0
 
-#: Up to this many scores are looked up in the edges of all curves joined; more go through a bisection.
-FEW = 256
-
-#: Steps into which [0, 1] is cut for all curves together, to start the bisection near its end.
-MOST_STARTS = 65_536
-
 
 class Steps(NamedTuple):
     """A curve that is constant in each bin: ``values[j]`` for ``knots[j - 1] <= score < knots[j]``.
@@ -153,8 +147,6 @@ class CurveSet:
         ends = np.cumsum(sizes)
         self.first, self.ends, self.last = ends - sizes, ends, (ends - 1).take(curve_of)
         self.upper = np.concatenate([edges for curve in curves for edges in (curve.knots, [np.inf])])
-        self.edges = np.empty(len(self.upper), dtype=np.complex128)
-        self.edges.real, self.edges.imag = np.repeat(np.arange(len(curves)), sizes), self.upper
         numbers = [curve.values if self.kind is Steps else curve.segments() for curve in curves]
         self.numbers = np.concatenate(numbers, axis=-1)
 
@@ -175,8 +167,6 @@ class CurveSet:
 
     def _find_bins(self, scores: np.ndarray, problem: np.ndarray) -> np.ndarray:
         """Bin of each score, the one that `assign_bins` finds, counted through all curves."""
-        if scores.size <= FEW:  # complex numbers are ordered by the real, then by the imaginary component
-            return np.searchsorted(self.edges, self.curve_of.take(problem) + 1j * scores, side="right")
         steps, begins, starts, knots = self._starts
         bins = starts.take(_step_of(scores, steps) + begins.take(problem))
         size = 1 << knots.bit_length() >> 1
@@ -193,8 +183,7 @@ class CurveSet:
 
         A score has passed the knots whose step comes before its own: `_step_of` does not fall as scores rise.
         """
-        most = max(MOST_STARTS // len(self.first), 1).bit_length() - 1
-        steps = 1 << min(int((self.ends - self.first).max()).bit_length() + 1, most)
+        steps = 1 << (2 * len(self.upper) // len(self.first)).bit_length()
         starts = np.empty((len(self.first), steps + 1), dtype=np.int64)
         knots = 0
         for row, begin, end in zip(starts, self.first.tolist(), self.ends.tolist(), strict=True):

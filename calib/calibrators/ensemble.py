@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from calib.base.parallel import cached_slices, map_row_blocks, map_threads
+from calib.base.parallel import map_row_blocks, map_threads, row_blocks
 from calib.calibrators.scaling import TEMPERATURE_RANGE, LogScaling, log_floored, log_loss_temperature
 from calib.calibrators.softmax import softmax
 from calib.data.predictions import TopLabelPrediction
@@ -64,7 +64,7 @@ class EnsembleTemperatureScaling(LogScaling):
                 return flat.T @ flat
             return (components * weights[rows, None, None]).reshape(-1, 3).T @ flat
 
-        products = np.asarray(sum(map_threads(of_rows, cached_slices(n_samples, 3 * n_classes))))
+        products = np.asarray(sum(map_threads(of_rows, row_blocks(n_samples, 3 * n_classes))))
         if by_log_loss:
             self.mixture_ = _likeliest_mixture(truth, weights)
         else:
@@ -93,7 +93,7 @@ def _brier_temperature(
     proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray | None
 ) -> float:
     """Minimise the Brier score in log T, which need not be convex: by a grid, then a root of the slope."""
-    slices = cached_slices(*proba.shape)
+    slices = row_blocks(*proba.shape)
 
     def brier(log_t: float) -> np.ndarray:
         """Return the Brier score, less what does not depend on T, and its slope."""

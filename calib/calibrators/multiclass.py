@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from calib.base.exceptions import InputError, LongFitWarning
-from calib.base.parallel import cached_slices, map_threads
+from calib.base.parallel import map_threads, row_blocks
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.completed_rows import completed, normalised
 from calib.calibrators.curves import CurveSet
@@ -120,7 +120,7 @@ class ProblemCalibrators(tuple[Any, ...]):
             of = problem[rows] if problem.ndim == scores.ndim else problem
             result[rows] = curves(np.asarray(scores[rows], dtype=np.float64), of)
 
-        map_threads(follow, cached_slices(len(result), result[0].size))
+        map_threads(follow, row_blocks(len(result), result[0].size))
         return result
 
     def _predict_one_by_one(self, scores: np.ndarray, problem: np.ndarray, result: np.ndarray) -> None:

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calib.base.exceptions import InputError, LongFitWarning, TooManyParametersWarning
-from calib.base.parallel import cached_slices, map_row_blocks, map_threads
+from calib.base.parallel import map_row_blocks, map_threads, row_blocks
 from calib.calibrators.effort import effort_words
 from calib.calibrators.likelihood import LEAST_RIDGE
 from calib.calibrators.ridge_choice import CROSS_VALIDATED, best_strength, folds, search_strength
@@ -40,12 +40,6 @@ from calib.evidence.binning import assign_bins, uniform_edges
 #: Lowest and highest `floor_`: the smallest normal float32, so that zeros mean the same in float32 and in
 #: float64, and, divided by the number of classes, so that zeros never take more than this of a row.
 LEAST_FLOOR, MOST_FLOOR = 2.0**-126, 1e-3
-
-#: Exponentials of more than minus this are far from the smallest number of a type.
-LEAST_EXPONENT = {np.float64: 500.0, np.float32: 50.0}
-
-#: Of many rows, one block in so many gives the temperature from which the fit to all of them starts.
-SHARE = 16
 
 #: Relative steps in 1 / T after which the search ends: what is left is about their cube. In single precision
 #: it only says where the search in double precision starts.
@@ -110,7 +104,7 @@ class LogScaling(BaseEstimator):
         long = effort_words(self, n_samples, n_classes)
         if long:
             warnings.warn(long, LongFitWarning, stacklevel=2)
-        least = min(map_threads(lambda rows: least_positive(matrix[rows]), cached_slices(*matrix.shape)))
+        least = min(map_threads(lambda rows: least_positive(matrix[rows]), row_blocks(*matrix.shape)))
         self.class_names_ = names
         self.n_classes_, self.floor_ = n_classes, floor_of(least, n_classes)
         self._fit(matrix, codes, weights)
@@ -345,7 +339,7 @@ class VectorScaling(AffineScaling):
             log_p = log_floored(matrix[rows], self.floor_)
             features[rows] = log_p[:, :-1] - log_p[:, -1:]
 
-        map_threads(fill, cached_slices(*matrix.shape))
+        map_threads(fill, row_blocks(*matrix.shape))
         return features
 
     def _held(self, ridges: dict[str, float]) -> tuple[Map, float | np.ndarray, bool]:
@@ -464,77 +458,64 @@ def log_loss_temperature(
 ) -> float:
     """Minimise the log loss, convex in b = 1 / T, by Halley's steps that stay between known signs of slope.
 
-    Logarithms are taken anew at each step: to keep those of all rows takes longer, and much memory. Of many
-    rows the first steps are those of a share, and all but the last ones are in single precision: they only
-    say where the last ones begin, and how these bend.
+    Logarithms are taken anew at each step: to keep those of all rows takes longer, and much memory. The first
+    steps are in single precision: they only say where the last ones begin, and how these bend.
     """
+    blocks, top = row_blocks(*proba.shape), map_row_blocks(highest_of, proba)
 
-    def slopes_over(
-        slices: list[slice], dtype: Precision = np.float64, third: float | None = None
-    ) -> Callable[[float], Slopes]:
+    def slopes_in(dtype: Precision) -> Callable[[float], Slopes]:
         def slopes(b: float) -> Slopes:
             def of_rows(rows: slice) -> Slopes:
                 of_these = None if weights is None else weights[rows]
-                return log_loss_slopes(proba[rows], codes[rows], floor, b, of_these, dtype, third is None)
+                return log_loss_slopes(proba[rows], top[rows], codes[rows], floor, b, of_these, dtype)
 
-            first, second, of_these = np.sum(map_threads(of_rows, slices), axis=0).tolist()
-            return first, second, of_these if third is None else third
+            first, second, third = np.sum(map_threads(of_rows, blocks), axis=0).tolist()
+            return first, second, third
 
         return slopes
 
-    slices = cached_slices(*proba.shape)
-    start, third = 1.0, None
-    if len(slices) >= 8 * SHARE:
-        start, _ = temperature_of_slopes(slopes_over(slices[::SHARE], np.float32), start, COARSE)
-    if len(slices) >= 4:
-        start, third = temperature_of_slopes(slopes_over(slices, np.float32), start, COARSE)
-    return temperature_of_slopes(slopes_over(slices, third=third), start)[0]
+    start = temperature_of_slopes(slopes_in(np.float32), step=COARSE)
+    return temperature_of_slopes(slopes_in(np.float64), start)
 
 
 def log_loss_slopes(
     proba: np.ndarray,
+    top: np.ndarray,
     codes: np.ndarray,
     floor: float,
     b: float,
     weights: np.ndarray | None = None,
     dtype: Precision = np.float64,
-    with_third: bool = True,
 ) -> Slopes:
     """Return the first three derivatives in b = 1 / T of the log loss, summed over a block of rows.
 
-    They are the mean, the variance and the third central moment of the row's log-probabilities under
-    softmax(b log p), the mean less what the true class has. Without `with_third` the third is 0.
+    `top` holds the highest of each row. The derivatives are the mean, the variance and the third central
+    moment of the row's log-probabilities under softmax(b log p), the mean less what the true class has.
     """
-    n_classes = proba.shape[1]
-    # The highest log-probability of a row is at least -log L.
-    small = b * np.log(n_classes) < LEAST_EXPONENT[dtype]
-    log_p = (log_floored if small else _below_top)(proba, floor, dtype)
-    p, one = log_p * dtype(b), np.ones(n_classes, dtype=dtype)
+    log_p = log_floored(proba, floor, dtype)
+    log_p -= log_floored(top, floor, dtype)[:, None]
+    p, one = log_p * dtype(b), np.ones(proba.shape[1], dtype=dtype)
     np.exp(p, out=p)
     total = p @ one
     p *= log_p
     mean = (p @ one) / total
     p *= log_p
     variance = (p @ one) / total - mean * mean
-    each = [mean, variance]
-    if with_third:
-        p *= log_p
-        each.append((p @ one) / total - mean * (3.0 * variance + mean * mean))
-    mean -= log_p[np.arange(len(codes)), codes]
+    p *= log_p
+    moment = (p @ one) / total - mean * (3.0 * variance + mean * mean)
+    each = mean - log_p[np.arange(len(codes)), codes], variance, moment
     if weights is None:
-        sums = [float(of_rows.sum(dtype=np.float64)) for of_rows in each]
+        first, second, third = (float(of_rows.sum(dtype=np.float64)) for of_rows in each)
     else:
-        sums = [float(of_rows @ weights) for of_rows in each]
-    return sums[0], sums[1], sums[2] if with_third else 0.0
+        first, second, third = (float(of_rows @ weights) for of_rows in each)
+    return first, second, third
 
 
-def temperature_of_slopes(
-    slopes: Callable[[float], Slopes], start: float = 1.0, step: float = FINE
-) -> tuple[float, float]:
-    """Return T where a convex loss of b = 1 / T is least, and its third derivative in b near there.
+def temperature_of_slopes(slopes: Callable[[float], Slopes], start: float = 1.0, step: float = FINE) -> float:
+    """Return T where a convex loss of b = 1 / T is least.
 
     `slopes` gives the first three derivatives at b. Steps are Halley's: a relative step of `step` is the
-    last, and what is left is about its cube. The third derivative only bends them, and need not be exact.
+    last, and what is left is about its cube.
     """
     low, high = 1.0 / TEMPERATURE_RANGE[1], 1.0 / TEMPERATURE_RANGE[0]
     b, tested = 1.0 / start, set()
@@ -554,7 +535,7 @@ def temperature_of_slopes(
             break
         if b in tested:
             b = float(np.sqrt(low * high))
-    return float(1.0 / b), third
+    return float(1.0 / b)
 
 
 def _conf_ece_temperature(
@@ -578,7 +559,7 @@ def _conf_ece_temperature(
             total[index] = np.bincount(bins, over, minlength=n_bins)
         return total
 
-    ece = np.abs(sum(map_threads(gaps, cached_slices(*proba.shape)))).sum(axis=1)
+    ece = np.abs(sum(map_threads(gaps, row_blocks(*proba.shape)))).sum(axis=1)
     return float(temperatures[ece.argmin()])
 
 
@@ -607,7 +588,7 @@ def top_versus_all_temperature(
             loss = (np.logaddexp(0.0, others) - np.where(wrong, others, 0.0)) @ weights[rows]
             return float(loss), float((expit(others) - wrong) @ (mean * weights[rows]))
 
-        return np.sum(map_threads(of_rows, cached_slices(*proba.shape)), axis=0)
+        return np.sum(map_threads(of_rows, row_blocks(*proba.shape)), axis=0)
 
     low, high = np.log(TEMPERATURE_RANGE)
     grid = np.linspace(low, high, 15)
@@ -627,8 +608,13 @@ _SEARCHES = {
 }
 
 
-def _below_top(proba: np.ndarray, floor: float, dtype: Precision = np.float64) -> np.ndarray:
+def highest_of(proba: np.ndarray) -> np.ndarray:
+    """Return the highest probability of each row."""
+    return proba.max(axis=1)
+
+
+def _below_top(proba: np.ndarray, floor: float) -> np.ndarray:
     """Log-probabilities minus the highest of their row."""
-    log_p = log_floored(proba, floor, dtype)
-    log_p -= log_floored(highest(proba)[1], floor, dtype)[:, None]
+    log_p = log_floored(proba, floor)
+    log_p -= log_p.max(axis=1, keepdims=True)
     return log_p

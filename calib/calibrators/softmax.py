@@ -1,21 +1,8 @@
-"""Softmax of rows, and what it is made of: fast also for few classes."""
+"""Softmax of rows, of arrays and of values of a program."""
 
 from __future__ import annotations
 
 import numpy as np
-
-#: Columns up to which rows are reduced otherwise than by NumPy's reductions along an axis.
-NARROW = 16
-
-
-def highest_of_rows(z: np.ndarray) -> np.ndarray:
-    """Return the highest of each row of an (n, L) array, (n,)."""
-    if z.shape[1] > NARROW:
-        return z.max(axis=1)
-    highest = z[:, 0].copy()
-    for column in z.T[1:]:
-        np.maximum(highest, column, out=highest)
-    return highest
 
 
 def softmax(z: np.ndarray) -> np.ndarray:
@@ -26,8 +13,7 @@ def softmax(z: np.ndarray) -> np.ndarray:
     """
     if not isinstance(z, np.ndarray):  # a value of a program of calib.export
         return z.softmax()
-    p = z - highest_of_rows(z)[:, None]
+    p = z - z.max(axis=1, keepdims=True)
     np.exp(p, out=p)
-    sums = p.sum(axis=1) if p.shape[1] > NARROW else np.einsum("ij->i", p)
-    p /= sums[:, None]
+    p /= p.sum(axis=1, keepdims=True)
     return p

@@ -2,8 +2,8 @@
 
 The value is the mean log loss of softmax(map of the features) plus a ridge around leaving the model as it
 is. Newton steps are found by conjugate gradients on products with the Hessian, preconditioned by the
-Hessian's block of each class. Rows are gone over on threads, in blocks; each thread keeps its products of a
-block in one piece of memory, its scratch.
+Hessian's block of each class, or of all classes of a full map. Rows are gone over on threads, in blocks; each
+thread keeps its products of a block in one piece of memory, its scratch.
 """
 
 from __future__ import annotations
@@ -14,12 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from calib.base.parallel import WORKERS, busy_slices, map_threads, one_blas_thread, row_slices
+from calib.base.parallel import WORKERS, map_threads, one_blas_thread, row_blocks
 from calib.calibrators.likelihood import newton, newton_step, warn_early
-from calib.calibrators.softmax import highest_of_rows
-
-#: Numbers in the blocks of all classes of a full map above which classes share one block.
-MOST_IN_BLOCKS = 20_000_000
 
 #: Loss above the minimum, in nats per row, at which a fit stops, by the precision of its features.
 GAP = {np.dtype(np.float64): 1e-14, np.dtype(np.float32): 1e-8}
@@ -71,7 +67,7 @@ class DiagonalMap:
             np.subtract(features[rows], shift, out=x[rows, :m])
             x[rows, m:] = 0.0
 
-        map_threads(fill, row_slices(n_rows, self.n_classes))
+        map_threads(fill, row_blocks(n_rows, self.n_classes))
         return x
 
     def moved(self, theta: np.ndarray, shift: np.ndarray) -> np.ndarray:
@@ -183,10 +179,6 @@ class FullMap:
             u *= row_weights[:, None]
         return u.T @ x
 
-    def blocks(self, v: np.ndarray, x: np.ndarray, scratch: np.ndarray) -> np.ndarray:
-        """Return, per class, the sum over rows of v times the outer square of the derivative of its logit."""
-        return np.stack([(x * v[:, j : j + 1]).T @ x for j in range(self.n_classes)])
-
 
 Map = DiagonalMap | FullMap
 
@@ -294,7 +286,7 @@ class _SoftmaxLoss:
         self.p = np.empty((len(x), kind.n_classes), dtype=x.dtype)
         self.observed = kind.observed(codes, x, row_weights)
         self.blocks = np.zeros(0)
-        blocks = busy_slices(len(x), kind.n_classes, x.itemsize)
+        blocks = row_blocks(len(x), kind.n_classes)
         self.scratch = 2, blocks[0].stop, kind.n_classes
         n_chunks = min(4 * WORKERS, len(blocks))
         self.chunks = [blocks[chunk::n_chunks] for chunk in range(n_chunks)]
@@ -304,7 +296,7 @@ class _SoftmaxLoss:
 
         def of_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
             x, z = self.x[rows], self.kind.logits(shaped, self.x[rows], self.p[rows])
-            z -= highest_of_rows(z)[:, None]
+            z -= z.max(axis=1, keepdims=True)
             of_truth = self._weighed(z[np.arange(len(z)), self.codes[rows]], rows)
             loss = -float(of_truth.sum(dtype=np.float64))
             if z.min() < _LEAST_LOGIT[z.dtype]:
@@ -360,17 +352,15 @@ class _SoftmaxLoss:
 
     def _preconditioner(self) -> Callable[[np.ndarray], np.ndarray]:
         """Return the inverse of the Hessian without the parts that couple classes."""
-        m, width = self.kind.shape
-        if isinstance(self.kind, FullMap) and m * width**2 > MOST_IN_BLOCKS:
+        if isinstance(self.kind, FullMap):
             return self._shared_preconditioner()
+        kind, (m, width) = self.kind, self.kind.shape
 
         def of_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
             p, x, v = self.p[rows], self.x[rows], scratch[1]
             np.subtract(1.0, p, out=v)
-            of_variance = self.kind.blocks(self._weighed(np.multiply(v, p, out=v), rows), x, scratch[0])
-            if not isinstance(self.kind, DiagonalMap):
-                return of_variance, 0.0
-            return of_variance, self.kind.blocks(self._weighed(p, rows), x, scratch[0])
+            of_variance = kind.blocks(self._weighed(np.multiply(v, p, out=v), rows), x, scratch[0])
+            return of_variance, kind.blocks(self._weighed(p, rows), x, scratch[0])
 
         blocks, self.blocks = self._summed(of_rows)
         blocks /= self.n_samples

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from calib.base.parallel import busy_slices, map_row_blocks, map_threads, one_blas_thread
+from calib.base.parallel import map_row_blocks, map_threads, one_blas_thread, row_blocks
 from calib.calibrators.likelihood import LEAST_RIDGE, newton, newton_step, warn_early
 from calib.calibrators.scaling import LogScaling, log_floored, top_versus_all_temperature
 from calib.calibrators.softmax_fit import GAP
@@ -104,7 +104,7 @@ class _TopLoss:
         self.row_weights = np.ones(len(x)) if row_weights is None else row_weights
         self.slope = np.empty_like(x)
         self.residual, self.spread = np.empty(len(x)), np.empty(len(x))
-        self.blocks = busy_slices(*x.shape)
+        self.blocks = row_blocks(*x.shape)
 
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         def of_rows(rows: slice) -> tuple[float, np.ndarray]:

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
-from calib.base.parallel import busy_slices, map_threads
+from calib.base.parallel import map_threads, row_blocks
 from calib.base.results import Result
 from calib.data.defaults import N_BINS
 from calib.data.notions import NotionShape
@@ -435,7 +435,7 @@ def bin_columns(
             found.append(added)
         return found
 
-    parts = map_threads(sums, busy_slices(n_samples, n_columns, matrix.itemsize))
+    parts = map_threads(sums, row_blocks(n_samples, n_columns))
     counts, happened, *score_sums = (np.sum(columns, axis=0) for columns in zip(*parts, strict=True))
     by_column = counts.reshape(n_columns, n_bins)
     by_column[:, 0] = n_samples - by_column[:, 1:].sum(axis=1)
@@ -482,7 +482,7 @@ def bin_entries(
         score = np.bincount(place, scores[rows], 2 * size).reshape(size, 2)
         return count.sum(axis=1), score.sum(axis=1), count[:, 1]
 
-    parts = map_threads(sums, busy_slices(len(scores), 1, scores.itemsize))
+    parts = map_threads(sums, row_blocks(len(scores), 1))
     counts, score_sums, outcome_sums = (np.sum(columns, axis=0) for columns in zip(*parts, strict=True))
     return _cells_of_sums(counts, score_sums, outcome_sums, shape, n_bins, len(scores))
 

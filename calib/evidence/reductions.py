@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from calib.base.exceptions import InputError
-from calib.base.parallel import WORKERS, map_row_blocks, map_threads, row_slices
+from calib.base.parallel import WORKERS, map_row_blocks, map_threads, row_blocks
 from calib.data.kinds import lacks
 from calib.data.matrices import highest
 from calib.data.notions import TOP_K_NOTIONS, Notion, NotionShape
@@ -386,7 +386,7 @@ def _sorted_entries(
         for array in (ordered, entries, happened):
             array[span] = array[span][order]
 
-    blocks = row_slices(len(scores))
+    blocks = row_blocks(len(scores))
     map_threads(pack, blocks)
     packed.sort()
     map_threads(unpack, blocks)

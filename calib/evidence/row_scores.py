@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calib.base.exceptions import InputError
-from calib.base.parallel import busy_slices, map_threads
+from calib.base.parallel import map_threads, row_blocks
 from calib.data.predictions import (
     Announcement,
     BinaryPrediction,
@@ -95,7 +95,7 @@ def vector_values(labels: np.ndarray, matrix: np.ndarray, metrics: Iterable[str]
             squares = np.einsum("ij,ij->i", block, block, dtype=np.float64)
             values["brier"][rows] = squares - 2.0 * at_true + 1.0
 
-    map_threads(fill, busy_slices(len(matrix), matrix.shape[1], matrix.itemsize))
+    map_threads(fill, row_blocks(len(matrix), matrix.shape[1]))
     return values
 
 

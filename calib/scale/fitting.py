@@ -27,6 +27,7 @@ from calib.calibrators.scaling import (
     TemperatureScaling,
     VectorScaling,
     floor_of,
+    highest_of,
     least_positive,
     log_floored,
     log_loss_slopes,
@@ -498,7 +499,8 @@ def _slopes(part: Part, layout: Layout, floor: float, b: float) -> Slopes:
     """Return the first three derivatives in b = 1 / T of the log loss of a part."""
     total = np.zeros(3)
     for rows in _rows_of(part, layout):
-        total += log_loss_slopes(*_matrix(rows), floor, b)
+        matrix, codes = _matrix(rows)
+        total += log_loss_slopes(matrix, highest_of(matrix), codes, floor, b)
     first, second, third = total.tolist()
     return first, second, third
 
@@ -514,7 +516,7 @@ def _fit_temperature(calibrator: TemperatureScaling, passes: _Passes) -> int:
         )
         return first, second, third
 
-    calibrator.temperature_, _ = temperature_of_slopes(slopes)
+    calibrator.temperature_ = temperature_of_slopes(slopes)
     return n_rows
 
 

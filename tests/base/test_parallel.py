@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from calib.base.parallel import SMALL, WORKERS, map_row_blocks, map_threads, row_slices
+from calib.base.parallel import WORKERS, map_row_blocks, map_threads, row_blocks
 from tests import ROOT
 
 
@@ -124,13 +124,13 @@ print(sum(map_threads(abs, range(100))))
     assert run(script) == ["4950", "45"]
 
 
-@pytest.mark.parametrize(
-    ("n_rows", "width"), [(0, 3), (1, 1), (SMALL, 1), (SMALL + 1, 1), (70_001, 3), (3, SMALL)]
-)
-def test_slices_cover_every_row_once(n_rows, width):
-    covered = np.concatenate([np.arange(n_rows)[rows] for rows in row_slices(n_rows, width)])
-    assert covered.tolist() == list(range(n_rows))
-    assert (len(row_slices(n_rows, width)) == 1) == (n_rows * width <= SMALL)
+@pytest.mark.parametrize("n_rows", [0, 1, 43_690, 43_691, 70_001])
+@pytest.mark.parametrize("width", [0, 1, 3, 10**6])
+def test_blocks_cover_every_row_once(n_rows, width):
+    blocks = row_blocks(min(n_rows, 50_000_000 // max(width, 1)), width)
+    assert blocks[0].start == 0
+    assert [block.stop for block in blocks[:-1]] == [block.start for block in blocks[1:]]
+    assert blocks[-1].stop == min(n_rows, 50_000_000 // max(width, 1))
 
 
 def test_blocks_of_rows_are_joined_along_rows():

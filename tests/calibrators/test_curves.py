@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calib import HistogramBinning, IsotonicCalibration, MulticlassToBinary
-from calib.calibrators.curves import FEW, CurveSet, Lines, Logistic, Spline, Steps
+from calib.calibrators.curves import CurveSet, Lines, Logistic, Spline, Steps
 from calib.calibrators.multiclass import ProblemCalibrators
 
 
@@ -33,15 +33,14 @@ def some_curves(kind, random, count):
     st.integers(0, 10**6),
     st.sampled_from([Steps, Lines, Logistic, Spline]),
     st.integers(1, 12),
-    st.booleans(),
 )
-def test_every_score_follows_the_curve_of_its_problem(seed, kind, count, many):
+def test_every_score_follows_the_curve_of_its_problem(seed, kind, count):
     random = np.random.default_rng(seed)
     curves = some_curves(kind, random, count)
     curve_of = random.integers(-1, count, 9)
     curve_of[0] = 0
     together = CurveSet(curves, curve_of)
-    size = 3 * FEW if many else int(random.integers(1, FEW))
+    size = int(random.integers(1, 800))
     scores = np.where(random.random(size) < 0.5, random.random(size), random.integers(0, 65, size) / 64)
     problem = random.integers(0, 9, size)
     expected = scores.copy()

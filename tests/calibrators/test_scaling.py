@@ -16,7 +16,6 @@ from sklearn.linear_model import LogisticRegression
 
 import calib.calibrators.likelihood
 import calib.calibrators.scaling
-from calib.base import parallel
 from calib.base.exceptions import InputError, TooManyParametersWarning
 from calib.calibrators import scaling
 from calib.calibrators.ensemble import EnsembleTemperatureScaling
@@ -509,25 +508,13 @@ def test_bad_options():
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("sharpen", [0.05, 1.0, 5.0, 80.0])
-def test_a_share_and_single_precision_only_say_where_to_start(monkeypatch, sharpen, weighted):
-    proba, codes = simulated(n=6_000, n_classes=5, seed=11, sharpen=sharpen)
-    weights = np.random.default_rng(12).uniform(0.5, 2.0, 6_000) if weighted else None
-    monkeypatch.setattr(parallel, "CACHED", 10**9)
-    assert len(parallel.cached_slices(*proba.shape)) == 1
-    whole = scaling.log_loss_temperature(proba, codes, 1e-30, weights)
-    monkeypatch.setattr(parallel, "CACHED", 200)
-    assert len(parallel.cached_slices(*proba.shape)) >= 8 * scaling.SHARE
-    types, slopes = [], scaling.log_loss_slopes
-
-    def watched(*given):
-        types.append(given[5])
-        return slopes(*given)
-
-    monkeypatch.setattr(scaling, "log_loss_slopes", watched)
-    assert scaling.log_loss_temperature(proba, codes, 1e-30, weights) == pytest.approx(whole, rel=1e-10)
-    of_all = len(parallel.cached_slices(*proba.shape))
-    assert types.count(np.float32) >= of_all
-    assert of_all <= types.count(np.float64) <= 2 * of_all
+def test_single_precision_only_says_where_to_start(sharpen, weighted):
+    proba, codes = simulated(n=30_000, n_classes=5, seed=11, sharpen=sharpen)
+    weights = np.random.default_rng(12).uniform(0.5, 2.0, len(proba)) if weighted else None
+    alone = scaling.temperature_of_slopes(
+        lambda b: scaling.log_loss_slopes(proba, proba.max(axis=1), codes, 1e-30, b, weights)
+    )
+    assert scaling.log_loss_temperature(proba, codes, 1e-30, weights) == pytest.approx(alone, rel=1e-10)
 
 
 def test_slopes_are_the_derivatives_of_the_log_loss():
@@ -539,23 +526,17 @@ def test_slopes_are_the_derivatives_of_the_log_loss():
 
     step = 1e-3
     at = np.array([loss(1.7 + k * step) for k in (-2, -1, 0, 1, 2)])
-    slopes = scaling.log_loss_slopes(proba, codes, 1e-30, 1.7, weights)
+    slopes = scaling.log_loss_slopes(proba, proba.max(axis=1), codes, 1e-30, 1.7, weights)
     assert slopes[0] == pytest.approx((at[3] - at[1]) / (2 * step), rel=1e-5)
     assert slopes[1] == pytest.approx((at[3] - 2 * at[2] + at[1]) / step**2, rel=1e-5)
     assert slopes[2] == pytest.approx((at[4] - 2 * at[3] + 2 * at[1] - at[0]) / (2 * step**3), rel=1e-4)
 
 
-def test_slopes_do_not_depend_on_what_logarithms_are_counted_from(monkeypatch):
-    random = np.random.default_rng(12)
-    proba, codes = random.dirichlet(np.ones(4), 50), random.integers(0, 4, 50)
-    weights = random.random(50)
-    for options in ((), (weights,)):
-        plain = scaling.log_loss_slopes(proba, codes, 1e-7, 1.7, *options)
-        with monkeypatch.context() as patch:
-            patch.setattr(scaling, "LEAST_EXPONENT", dict.fromkeys(scaling.LEAST_EXPONENT, 0.0))
-            assert scaling.log_loss_slopes(proba, codes, 1e-7, 1.7, *options) == pytest.approx(plain)
+def test_slopes_at_the_end_of_the_range_are_finite():
     almost_sure = np.full((3, 2_000), 1e-6)
     almost_sure[:, 0] = 1.0 - 1_999e-6
     for dtype in (np.float32, np.float64):
-        slopes = scaling.log_loss_slopes(almost_sure, np.zeros(3, int), 1e-7, 100.0, None, dtype)
+        slopes = scaling.log_loss_slopes(
+            almost_sure, almost_sure[:, 0], np.zeros(3, int), 1e-7, 100.0, None, dtype
+        )
         assert np.isfinite(slopes).all()
