@@ -179,9 +179,7 @@ def measure(browser: Browser, url: str, file: Path, repeats: int) -> None:
     """Upload a file, visit the pages, and answer some keys and clicks."""
     page = browser.page
     open_data(browser, url)
-    page.get_by_text("Upload your own").first.click()
-    upload_file(page, "Predictions (with labels", file)
-    browser.wait(lambda: page.get_by_role("button", name="Use these files").click())
+    browser.wait(lambda: upload_file(page, "Predictions (with labels", file))
     for name in ("Overview", "Reliability", "Classes", "Noise", "Compare", "Simplex"):
         browser.report(f"{name}, first visit", [browser.wait(turn(page, name))])
     browser.wait(turn(page, "Reliability"))

@@ -66,7 +66,6 @@ class User:
         self.visitor.run()
         begin = time.perf_counter()
         self.visitor.upload("Predictions", self.name, file.getvalue())
-        self.visitor.press("Use these files")
         self.log.add(self.light, "upload", time.perf_counter() - begin)
         self.check()
         shown = [

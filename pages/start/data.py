@@ -21,8 +21,9 @@ from pages.shared.panels.preview import show_file
 from pages.shared.panels.project import is_project_file, offer_project, show_origin, show_project
 from pages.shared.panels.rows import rows_panel
 from pages.shared.panels.summary import is_summary_file, show_summary
-from pages.shared.session import BASE, Dataset, dataset, from_example, methods, use
+from pages.shared.session import BASE, Dataset, dataset, from_example, methods, previous, undo, use
 from pages.shared.uploads import (
+    Reading,
     accepted,
     dismiss,
     further,
@@ -33,10 +34,28 @@ from pages.shared.uploads import (
     taken_up_again,
     why_not,
 )
-from pages.shared.widgets import ARROW, chart, escaped, heading, literal
+from pages.shared.widgets import ARROW, chart, download, escaped, heading, literal
 
 PREVIEW_ROWS = 100
 PREVIEW_CLASSES = 20
+#: Fields for files.
+UPLOADS = ("up", "up-labels", "up-calibration", "up-calibration-labels")
+#: Tables that can be read, each in three rows.
+LAYOUTS = {
+    "A probability for each class, and the label": {
+        "p_cat": [0.9, 0.2, 0.3],
+        "p_dog": [0.1, 0.7, 0.3],
+        "p_fox": [0.0, 0.1, 0.4],
+        "label": ["cat", "dog", "cat"],
+    },
+    "The predicted class, its confidence, and the label": {
+        "predicted": ["cat", "dog", "fox"],
+        "confidence": [0.9, 0.7, 0.4],
+        "label": ["cat", "dog", "cat"],
+    },
+    "One probability and a 0/1 label": {"score": [0.9, 0.2, 0.4], "label": [1, 0, 0]},
+}
+SAMPLE_ROWS = 300
 #: Bars of the figure of the classes, in its order.
 SHARES = ("true", "predicted")
 
@@ -109,7 +128,8 @@ def show_one_score(rows: Any) -> None:
 def show_uploads(data: Dataset) -> bool:
     """Show the fields for files, and what is in them; return whether these files are in use.
 
-    The files are no names of the page: what is called when a widget changes would keep them in memory.
+    Files that can be used are in use at once. They are no names of the page: what is called when a widget
+    changes would keep them in memory.
     """
     left, right = st.columns(2)
     files = left.file_uploader(
@@ -143,66 +163,103 @@ def show_uploads(data: Dataset) -> bool:
     else:
         reading = read(evaluation, labels, calibration, calibration_labels)
         complete = read_further(files[1:], labels)
-    used = reading is not None and st.session_state.get("in_use") == (reading, data)
+    against = "" if reading is None else next(filter(None, map(why_not, (reading, *further()))), "")
+    open_choice = reading is not None and reading.roles is not None and bool(reading.roles.choices)
+    usable = reading is not None and complete and not against and not open_choice
+    put = st.session_state.get("in_use", (None, None))
+    used = reading is not None and put[0] is reading and put[1] is data
+    if usable and put[:1] + put[2:] not in ((reading,), wanted(reading, share)):
+        put_in_use(reading, share)
     if reading is not None:
-        if evaluation is None and not used:
-            with st.container(horizontal=True, vertical_alignment="center"):
-                st.text(f"{', '.join(one.name for one in (reading, *further()))}, uploaded earlier")
-                st.button("Dismiss this file", on_click=dismiss, icon=":material/close:")
-        if used:
-            st.success("These files are in use on every page.")
-            st.page_link("pages/start/overview.py", label="What Overview concludes from them", icon=ARROW)
-            if data.models:
-                st.page_link("pages/repair/compare.py", label="Which model is better", icon=ARROW)
-        else:
-            show_file(reading, data)
+        show_state(reading, data, used=used, missing=evaluation is None)
         show_roles(reading)
-        show_findings(reading, used=used)
+        show_findings(reading)
         for other in further():
             st.markdown(f"Further model: {literal(other.model)}")
             show_faults(other, labelled=True)
-    against = "" if reading is None else next(filter(None, map(why_not, (reading, *further()))), "")
     if against:
         st.error(f"This file cannot be used yet. {escaped(against)}")
         st.caption(f"{literal(data.name)} is still on every page.")
-    off = reading is None or bool(against) or used or not complete
-    offered = reading is not None or not project
-    if offered and st.button("Use these files", type="primary", disabled=off) and reading is not None:
-        try:
-            use(accepted(reading, share / 100))
-            st.session_state["in_use"] = (reading, dataset())
-            release([file for file in (*files, labels, calibration, calibration_labels) if file])
-            st.rerun()
-        except InputError as error:
-            st.error(f"Not loaded: {escaped(error)}")
-            st.caption("The data loaded before are still in use.")
+    if usable and not used and st.button("Use these files", type="primary"):
+        put_in_use(reading, share)
     return used
+
+
+def wanted(reading: Reading, share: int) -> tuple[Any, ...]:
+    """Return the upload, the share that it is divided by, if any, and its further models."""
+    return reading, None if "calibration" in reading.reports else share, further()
+
+
+def put_in_use(reading: Reading, share: int) -> None:
+    """Put an upload on every page; if it does not fit, say why and leave what is there."""
+    found, *how = wanted(reading, share)
+    try:
+        use(accepted(reading, share / 100))
+    except InputError as error:
+        st.session_state["in_use"] = (found, None, *how)
+        st.error(f"Not loaded: {escaped(error)}")
+        st.caption("The data loaded before are still in use.")
+        return
+    st.session_state["in_use"] = (found, dataset(), *how)
+    release([file for key in UPLOADS for file in uploaded(key)])
+    st.rerun()
+
+
+def uploaded(key: str) -> list[Any]:
+    """Return the files in a field of the page."""
+    files = st.session_state.get(key) or []
+    return files if isinstance(files, list) else [files]
+
+
+def show_state(reading: Reading, data: Dataset, *, used: bool, missing: bool) -> None:
+    """Say whether an upload is on every page, with the way back, and show its first rows if it is not."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if not used and missing:
+            st.text(f"{', '.join(one.name for one in (reading, *further()))}, uploaded earlier")
+            st.button("Dismiss this file", on_click=dismiss, icon=":material/close:")
+        elif used:
+            st.success(f"{escaped(data.name)} is on every page.")
+            if previous() is not None:
+                st.button("Undo", on_click=undo, icon=":material/undo:")
+            st.page_link("pages/start/overview.py", label="What Overview concludes", icon=ARROW)
+            if data.models:
+                st.page_link("pages/repair/compare.py", label="Which model is better", icon=ARROW)
+    show_file(reading, data)
+
+
+def show_layouts() -> None:
+    """Show three small tables that can be read, and offer a file to try."""
+    for column, (words, table) in zip(st.columns(len(LAYOUTS)), LAYOUTS.items(), strict=True):
+        column.caption(words)
+        column.dataframe(pd.DataFrame(table), hide_index=True)
+    rows = from_example("resnet").evaluation.take(slice(0, SAMPLE_ROWS))
+    sample = pd.DataFrame(rows.proba, columns=[f"p_{name}" for name in rows.class_names]).round(4)
+    sample["label"] = np.asarray(rows.class_names, dtype=object)[rows.labels]
+    download(sample, "calib-sample", label="A sample file (simulated)", key="sample-file", of=("sample",))
+    st.caption(
+        "CSV, TSV, JSON, Parquet, Feather, NPY or NPZ, also projects and summaries of calib. Files stay in "
+        "this session's memory; none is saved."
+    )
 
 
 heading("Data", "Choose or upload predicted probabilities and true labels. Every other page is about them.")
 start()
 data = dataset()
-tabs = ["Built-in example", "Upload your own"]
-example_tab, upload_tab = st.tabs(
-    tabs, default=tabs[pending() or data.example is None or "own-data" in st.session_state]
-)
-with example_tab:
-    names = list(EXAMPLE_TITLES)
-    st.session_state["choice"] = data.example or st.session_state.get("choice", names[0])
+used = show_uploads(data)
+if data.example is not None and not pending():
+    show_layouts()
+names = list(EXAMPLE_TITLES)
+st.session_state["choice"] = data.example or st.session_state.get("choice", names[0])
+with st.container(horizontal=True, vertical_alignment="bottom"):
     st.selectbox(
-        "Example", names, key="choice", format_func=EXAMPLE_TITLES.__getitem__, on_change=choose_example
+        "Or a built-in example",
+        names,
+        key="choice",
+        format_func=EXAMPLE_TITLES.__getitem__,
+        on_change=choose_example,
     )
     if data.example is None:
         st.button("Open this example", on_click=choose_example)
-with upload_tab:
-    st.markdown(
-        "One row per example: a probability for each class and the true label; or less, such as the "
-        "predicted class, its confidence and the true label; a confidence and whether it was right; or one "
-        "probability and a 0/1 label. CSV, TSV, JSON, Parquet, Feather, NPY or NPZ. calib keeps files in "
-        "this session's memory and saves none; while a large file is received, the server passes it "
-        "through a temporary file without a name."
-    )
-    used = show_uploads(data)
 
 st.header("Loaded data", anchor=False)
 st.markdown(literal(data.name) + "  \n" + (data.description if data.example else escaped(data.description)))
@@ -214,7 +271,7 @@ if data.upload is not None and not pending() and not used:
             st.rerun()
         except InputError as error:
             st.error(f"These files cannot be examined again: {escaped(error)}")
-    st.caption("Shows the file under *Upload your own* as it was, with its roles and fixes, to be changed.")
+    st.caption("Shows the file as it was, with its roles and fixes, to be changed.")
 rows = data.evaluation
 n_calibration = f"{data.calibration.n_samples:,}" if data.calibration else "none"
 columns = st.columns(4)

@@ -50,7 +50,6 @@ def uploaded(request):
     content = frame.to_csv(index=False).encode()
     app.file_uploader(key="up").upload("rows.csv", content, "text/csv").run()
     assert not app.exception
-    press(app, "Use these files")
     assert not app.exception
     assert not app.error
     return request.param, app, content

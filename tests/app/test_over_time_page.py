@@ -11,7 +11,7 @@ import pytest
 from calib import Monitor, read
 from calib.diagrams import monitor_diagram
 from pages.shared.widgets import escaped
-from tests.app.running import open_page, press
+from tests.app.running import open_page
 
 PAGE = "pages/diagnose/over_time.py"
 
@@ -42,7 +42,6 @@ def content() -> bytes:
 def test_rows_are_looked_at_in_the_order_of_their_dates(content):
     app = open_page("pages/start/data.py")
     app.file_uploader(key="up").upload("rows.csv", content, "text/csv").run()
-    press(app, "Use these files")
     app.switch_page(PAGE).run()
     assert not app.exception
     assert app.selectbox(key="time-column").value == "day"

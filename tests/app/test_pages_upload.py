@@ -103,7 +103,6 @@ def test_apply_needs_no_labels_it_can_use():
 def test_another_model_is_split_as_the_upload_was():
     app = open_page("pages/start/data.py", example="digits")
     upload(app, "up", "one.csv", csv(PROBA))
-    press(app, "Use these files")
     upload(app, "other-model", "two.csv", csv(100 * PROBA))
     press(app, "Apply fix")
     press(app, "Add this model")
@@ -123,12 +122,11 @@ def test_another_model_is_split_as_the_upload_was():
 def test_pending_upload_outlives_a_look_at_another_page():
     app = open_page("pages/start/data.py", example="digits")
     upload(app, "up", "logits.csv", csv(LOGITS))
-    press(app, "Apply fix")
     app.switch_page("pages/start/overview.py").run()
     app.switch_page("pages/start/data.py").run()
     assert "logits.csv, uploaded earlier" in shown_text(app)
+    press(app, "Apply fix")
     assert "Fixed" in shown_text(app)
-    press(app, "Use these files")
     assert metric(app, "Evaluation rows") == "120"
     assert "uploaded earlier" not in shown_text(app)
 
@@ -141,7 +139,6 @@ def test_pending_upload_takes_labels_later_and_can_be_dismissed():
     file = io.BytesIO()
     np.save(file, LABELS)
     upload(app, "up-labels", "labels.npy", file.getvalue())
-    press(app, "Use these files")
     assert metric(app, "Evaluation rows") == "120"
     upload(app, "up", "logits.csv", csv(LOGITS))
     app.switch_page("pages/start/overview.py").run()
@@ -153,8 +150,7 @@ def test_pending_upload_takes_labels_later_and_can_be_dismissed():
 def test_refusals_in_the_app_have_no_codes():
     app = open_page("pages/start/data.py", example="digits")
     upload(app, "up", "wrong.csv", csv(PROBA, LABELS + 7))
-    button = next(one for one in app.button if one.label == "Use these files")
-    assert button.disabled
+    assert app.session_state["dataset"].example == "digits"
     assert "label_out_of_range" not in shown_text(app)
     assert "cannot be used yet" in app.error[0].value
     assert "is taken for the true label, because it is called" in shown_text(app)
@@ -164,9 +160,7 @@ def test_refusals_in_the_app_have_no_codes():
 def test_a_file_without_labels_says_so_and_cannot_be_pressed_into_use():
     app = open_page("pages/start/data.py", example="digits")
     upload(app, "up", "scores.csv", csv(PROBA, None))
-    assert next(one for one in app.button if one.label == "Use these files").disabled
     assert "There are no true labels in the evaluation rows" in app.error[0].value
-    assert "stays on every page until you use this file" in shown_text(app)
     assert app.session_state["dataset"].example == "digits"
 
 
@@ -180,15 +174,12 @@ def test_roles_by_value_split_and_fixes_stay_when_the_page_is_left():
     preview = app.dataframe[0].value
     assert {"species (true label)", "p(cat) (score)", "age"} <= set(preview.columns)
     app.slider(key="split").set_value(25).run()
-    press(app, "Use these files")
     assert metric(app, "Calibration rows") == "60"
     app.switch_page("pages/start/overview.py").run()
     app.switch_page("pages/start/data.py").run()
     assert app.slider(key="split").value == 25
-    assert "These files are in use" in shown_text(app)
     app.selectbox(key="role-label").set_value("(none)").run()
     press(app, "Read again with these columns")
-    assert next(one for one in app.button if one.label == "Use these files").disabled
     assert metric(app, "Calibration rows") == "60"
 
 
@@ -247,7 +238,6 @@ def test_the_bytes_of_a_used_file_are_not_kept():
     """What a widget calls lives on with the names of its page: the file must not be one of them."""
     app = open_page("pages/start/data.py", example="digits")
     upload(app, "up", "used.csv", csv(PROBA))
-    press(app, "Use these files")
     app.switch_page("pages/start/overview.py").run()
     gc.collect()
     kept = [one.name for one in gc.get_objects() if isinstance(one, UploadedFile)]

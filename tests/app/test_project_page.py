@@ -29,7 +29,6 @@ def test_project_restores_the_session_in_another_one(monkeypatch):
     app.switch_page("pages/start/data.py").run()
     upload(app, "up", "one.csv", csv(100 * PROBA))
     press(app, "Apply fix")
-    press(app, "Use these files")
     app.text_area(key="notes").set_value("The *cats* are off.").run()
     before = dict(app.session_state["methods"])
     content = saved(app, monkeypatch)
@@ -70,7 +69,6 @@ def test_project_restores_the_session_in_another_one(monkeypatch):
     press(app, "Undo all fixes")
     assert "cannot be used yet" in app.error[0].value
     press(app, "Apply fix")
-    press(app, "Use these files")
     assert not app.error
     assert app.session_state["dataset"].evaluation.fingerprint == after["Base model"].scores.fingerprint
 
@@ -115,7 +113,6 @@ def test_server_of_a_project_opens_it(tmp_path, monkeypatch):
 def test_other_data_can_be_taken_back_on_every_page():
     app = open_page("pages/start/data.py", example="two-patients")
     upload(app, "up", "one.csv", csv(PROBA))
-    press(app, "Use these files")
     app.switch_page("pages/learn/glossary.py").run()
     press(app, next(button.label for button in app.button if button.label.startswith("Back to")))
     assert not app.exception

@@ -39,7 +39,6 @@ def app(files):
     """The files in use: one choice of files and one press of a button."""
     app = open_page("pages/start/data.py", example="two-patients")
     app.file_uploader(key="up").set_value(files).run()
-    press(app, "Use these files")
     assert not app.error
     return app
 
@@ -97,7 +96,6 @@ def test_a_file_of_several_models():
     app = open_page("pages/start/data.py", example="two-patients")
     upload(app, "up", "both.csv", rows.to_csv(index=False).encode())
     press(app, "Read all 2 as models")
-    press(app, "Use these files")
     assert not app.error
     models = app.session_state["dataset"].models
     assert list(models) == ["lr_proba", "rf_proba"]
@@ -109,9 +107,7 @@ def test_models_on_other_rows_are_refused(files):
     name, content, kind = files[0]
     short = content[: content[:-1].rindex(b"\n") + 1]
     app.file_uploader(key="up").set_value([files[1], (name, short, kind)]).run()
-    press(app, "Use these files")
     assert "need the same rows" in app.error[0].value
     app.file_uploader(key="up").set_value([files[1], (name, content[:-20], kind)]).run()
     assert "cannot be read" in app.error[0].value
-    assert next(button for button in app.button if button.label == "Use these files").disabled
     assert app.session_state["dataset"].example == "two-patients"

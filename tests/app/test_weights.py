@@ -24,7 +24,6 @@ def weighted():
     content = frame.to_csv(index=False).encode()
     app = open_page("pages/start/data.py")
     app.file_uploader(key="up").upload("rows.csv", content, "text/csv").run()
-    press(app, "Use these files")
     rows = read(content).split(0.5, 0)[1]
     return app, rows.take(rows.sample_weight > 0)
 

@@ -27,9 +27,7 @@ def test_class_names_stay_text_on_every_page(open_page, tmp_path):
     table.to_csv(path, index=False)
 
     page = open_page("data")
-    page.get_by_role("tab", name="Upload your own").click()
     upload_file(page, "Predictions (with labels", path)
-    page.get_by_role("button", name="Use these files").click()
     settled(page)
     assert page.get_by_test_id("stAlertContentError").count() == 0
     for name in PAGES:

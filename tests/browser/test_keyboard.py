@@ -70,7 +70,6 @@ def test_rows_are_picked_by_keys_and_uploads_have_names(open_page):
 
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="Data").click()
     settled(page)
-    page.get_by_role("tab", name="Upload your own").click()
     settled(page)
     page.get_by_text("Calibration rows", exact=True).first.click()
     for what in ("predictions", "labels", "calibration predictions", "calibration labels"):

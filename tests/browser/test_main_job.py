@@ -90,9 +90,7 @@ def test_main_job(open_page, upload, tmp_path):
     calibration, evaluation = pair_of(upload)
 
     page = open_page("data")
-    page.get_by_role("tab", name="Upload your own").click()
     upload_file(page, "Predictions (with labels", upload)
-    page.get_by_role("button", name="Use these files").click()
     page.get_by_text(upload.name).last.wait_for()
     settled(page)
     assert f"{evaluation.n_samples:,}" in prose(page)

@@ -66,7 +66,6 @@ def test_uploads_over_the_limit_or_cut_off_end_alone(open_page, app_url, tmp_pat
     (tmp_path / "rows.csv").write_text("a,b,label\n" + "0.25,0.75,b\n0.75,0.25,a\n" * 20, encoding="utf-8")
     for size, answer_begins in ((600 << 20, b"HTTP/1.1 413"), (1_000, b"")):
         page = open_page("data?example=two-patients")
-        page.get_by_role("tab", name="Upload your own").click()
         # The browser's own upload is answered here, so that its address is still good.
         page.route("**/upload_file/**", lambda route: route.fulfill(status=204))
         with page.expect_request(lambda request: request.method == "PUT") as sent:
@@ -83,10 +82,8 @@ def test_uploads_over_the_limit_or_cut_off_end_alone(open_page, app_url, tmp_pat
             connection.shutdown(socket.SHUT_WR)
             assert connection.recv(1_000).startswith(answer_begins)
     page = open_page("data?example=two-patients")
-    page.get_by_role("tab", name="Upload your own").click()
     upload_file(page, "Predictions (with labels", tmp_path / "rows.csv")
     log = SERVER_LOG.read_text(encoding="utf-8")
     assert f"upload refused status=413 bytes={600 << 20} seconds=" in log
     assert answer(app_url, "/_stcore/health", {}).status == 200
-    page.get_by_role("button", name="Use these files").click()
     page.get_by_text("rows.csv").last.wait_for()

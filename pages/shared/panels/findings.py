@@ -133,13 +133,11 @@ def _blocked(reading: Reading) -> bool:
     return any(report.errors for report in reading.reports.values())
 
 
-def show_findings(reading: Reading, *, used: bool = False) -> None:
+def show_findings(reading: Reading) -> None:
     """List the findings, each with what its fix would change; a fix is applied only when accepted."""
     total = sum(len(report.findings) for report in reading.reports.values())
     if not total:
         st.success("Nothing suspicious was found in this file.")
-    if not used:
-        st.caption("Not in use yet: the other pages show it once you press the button below.")
     for part in reading.reports:
         _show_examination(reading, part)
     undo_fixes(reading)

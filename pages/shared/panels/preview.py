@@ -42,7 +42,7 @@ def show_file(reading: Reading, shown: Dataset) -> None:
     width = len(table.columns) + sum(matrix.shape[1] for matrix in table.matrices.values())
     st.caption(
         f"The first rows of {literal(reading.name)}: {table.n_rows:,} rows, {width:,} columns. "
-        f"{literal(shown.name)} stays on every page until you use this file."
+        f"{literal(shown.name)} is on every page."
     )
 
 

@@ -66,7 +66,7 @@ def offer_project() -> None:
     st.header("Project", anchor=False)
     st.markdown(
         "One file that keeps all of this: data, what the columns were taken for, accepted fixes, fitted "
-        "calibrators, further models, settings of the pages, and your notes. Drop it on *Upload your own* to "
+        "calibrators, further models, settings of the pages, and your notes. Drop it on the Data page to "
         "go on; `calib.Project.load` and `calib open` read it, too. It holds data, never code."
     )
     if say_rows_needed("A project"):

@@ -8,7 +8,7 @@ import streamlit as st
 
 from calib import InputError
 from calib.scale.summary import Summary
-from pages.shared.session import Dataset, dataset, use
+from pages.shared.session import Dataset, dataset, undo, use
 from pages.shared.uploads import read_once
 from pages.shared.widgets import escaped
 
@@ -24,19 +24,18 @@ def is_summary_file(file: Any) -> bool:
 
 
 def show_summary(file: Any) -> None:
-    """Say what an uploaded summary holds and offer to use it; say so once it is in use."""
+    """Put an uploaded summary on every page, and say so."""
     try:
         summary = read_once("summary", file)
         if dataset().sums is summary:
-            st.success("This summary is in use on every page.")
+            st.success("This summary is on every page: sums, not rows. What needs the rows says so.")
+            st.button("Undo", on_click=undo, icon=":material/undo:")
             _show_findings(summary)
             return
-        classes = f", {summary.n_classes:,} classes" if summary.n_classes else ""
-        st.markdown(
-            f"This is a summary of {summary.n_samples:,} rows{classes}. It holds sums, not rows: every page "
-            "shows what follows from these, and says in one sentence what needs the rows."
-        )
-        if st.button("Use this summary", type="primary"):
+        if st.session_state.get("summary-used") != file.file_id or st.button(
+            "Use this summary", type="primary"
+        ):
+            st.session_state["summary-used"] = file.file_id
             source = (
                 f"Summary of {summary.source}" if summary.source else "Summary of rows that are elsewhere"
             )
