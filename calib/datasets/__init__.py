@@ -5,6 +5,7 @@ from calib.datasets.example import EXAMPLE_TITLES, Example
 from calib.datasets.real import Stopped, covtype, digits
 from calib.datasets.simulated import (
     covtype_simulated,
+    four_networks,
     many_classes,
     perfect,
     resnet_shaped,
@@ -19,6 +20,7 @@ __all__ = [
     "covtype",
     "covtype_simulated",
     "digits",
+    "four_networks",
     "load_example",
     "many_classes",
     "perfect",

@@ -30,6 +30,7 @@ def load_example(name: str) -> Example:
         "three-classes": simulated.three_classes,
         "covtype-simulated": simulated.covtype_simulated,
         "perfect": simulated.perfect,
+        "networks": simulated.four_networks,
         "many-classes": simulated.many_classes,
     }
     if name not in builders:

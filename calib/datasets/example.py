@@ -32,6 +32,7 @@ EXAMPLE_TITLES: Mapping[str, str] = MappingProxyType(
         "three-classes": "Three forest types, logistic regression (simulated)",
         "covtype-simulated": "COVTYPE-shaped random forest (simulated)",
         "perfect": "A perfectly calibrated model (simulated)",
+        "networks": "Four networks on the same rows (simulated)",
         "many-classes": "Very many classes (simulated)",
     }
 )

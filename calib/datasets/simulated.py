@@ -234,6 +234,73 @@ def three_classes(
     )
 
 
+#: Networks of `four_networks`: the factor of their logits.
+NETWORKS = {"good": 1.0, "over-confident": 1.7, "under-confident": 0.6, "one bad class": 1.0}
+#: What "one bad class" adds to the logits of its class.
+BAD_CLASS, BAD_SHIFT = 3, 1.5
+#: The factor of all logits with `focal`: training with the focal loss leaves networks under-confident.
+FOCAL = 0.6
+
+
+def four_networks(
+    n_classes: int = 10,
+    *,
+    n_calibration: int = 5_000,
+    n_evaluation: int = 10_000,
+    focal: bool = False,
+    random_state: int = RANDOM_STATE,
+) -> Example:
+    """Simulate four networks on the same rows: a good, an over- and an under-confident one, one bad class.
+
+    Labels are drawn from the softmax of normal logits z. The logits of a network are a factor times z with
+    noise, and a small shift for each class, as trained networks have; "one bad class" adds much to one class,
+    which it predicts too often and with too high a confidence.
+
+    Parameters
+    ----------
+    n_classes : int
+        L, more than 3; the paper's data sets have 10 and 100.
+    n_calibration, n_evaluation : int
+        Number of rows.
+    focal : bool
+        Whether all logits are shrunk, as networks trained with the focal loss have them.
+    random_state : int
+        Seed.
+
+    Returns
+    -------
+    Example
+        With `models`.
+    """
+    shifts = np.random.default_rng((random_state, 2)).normal(0.0, 0.15, (len(NETWORKS), n_classes))
+    spread = 7.0 if n_classes <= 10 else 5.5
+    pairs: dict[str, list[Predictions]] = {name: [] for name in NETWORKS}
+    for stream, n_rows in enumerate((n_calibration, n_evaluation)):
+        rng = np.random.default_rng((random_state, stream))
+        true = spread * rng.standard_normal((n_rows, n_classes))
+        labels = draw_labels(softmax(true, axis=1), rng)
+        for (name, factor), shift in zip(NETWORKS.items(), shifts, strict=True):
+            noisy = true + 0.5 * rng.standard_normal(true.shape)
+            logits = (FOCAL if focal else 1.0) * factor * noisy + shift
+            if name == "one bad class":
+                logits[:, BAD_CLASS] += BAD_SHIFT
+            pairs[name].append(Predictions(softmax(logits, axis=1), labels))
+    models = {name: (fitting, unseen) for name, (fitting, unseen) in pairs.items()}
+    calibration, evaluation = models["good"]
+    return Example(
+        name="networks",
+        title=EXAMPLE_TITLES["networks"],
+        description=(
+            "Simulated: four networks on the same rows, of which one is well calibrated, one over-confident, "
+            "one under-confident, and one bad for a single class."
+        ),
+        simulated=True,
+        calibration=calibration,
+        evaluation=evaluation,
+        models=models,
+    )
+
+
 #: Shares of the true classes 1..7 in COVTYPE.
 SHARES = np.array([0.3646, 0.4876, 0.0615, 0.0047, 0.0163, 0.0299, 0.0353])
 

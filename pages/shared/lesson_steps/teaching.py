@@ -13,13 +13,16 @@ from pages.shared.texts import NOTES
 
 def show() -> None:
     """Show the step."""
-    st.markdown("Three exercises: try each on its step before you open the answer.")
+    st.markdown(
+        "Try each exercise on its page before you open the answer. The last three are on simulated data."
+    )
     for number, exercise in enumerate(EXERCISES, start=1):
         with st.container(border=True):
             st.markdown(f"**Exercise {number}.** {exercise.question}")
-            link("Open the step", exercise.view)
-            with st.expander("Answer"):
-                st.markdown(exercise.answer())
+            link("Open the page", exercise.view, exercise.page)
+            answer = st.expander("Answer", key=f"answer-{number}", on_change="rerun")
+            if answer.open:  # some take seconds to compute
+                answer.markdown(exercise.answer())
     st.subheader("What each step shows", anchor=False)
     for note in NOTES:
         with st.container(border=True):
@@ -31,6 +34,6 @@ def show() -> None:
     st.page_link("pages/learn/glossary.py", label="Glossary and references", icon=":material/menu_book:")
 
 
-def link(label: str, view: Mapping[str, str]) -> None:
-    """Link to a step with its settings, in a tab of its own: a class can have several views open."""
-    st.link_button(label, f"learn?{urlencode(view)}", icon=":material/open_in_new:")
+def link(label: str, view: Mapping[str, str], page: str = "learn") -> None:
+    """Link to a step, or a page, with its settings, in a tab of its own: a class can have several open."""
+    st.link_button(label, f"{page}?{urlencode(view)}", icon=":material/open_in_new:")

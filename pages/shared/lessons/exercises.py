@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from calib.answers.theorems import guarantee, points_needed, points_sentence
-from calib.stats.errors import ece
+from calib.stats.errors import accuracy, ece
+from pages.shared.lessons.networks import study
 from pages.shared.lessons.six_points import POINTS, SIX_POINTS, binary_tables
 from pages.shared.lessons.two_patients import two_patients_population, worst_accuracies
 
@@ -22,12 +23,15 @@ class Exercise:
     answer : callable
         Computes the answer, Markdown.
     view : mapping of str to str
-        Address of the step: its name under "step", and settings.
+        Address of the step: its name under "step", and settings; or the settings of another page.
+    page : str
+        The page.
     """
 
     question: str
     answer: Callable[[], str]
     view: Mapping[str, str]
+    page: str = "learn"
 
 
 def _worst_case() -> str:
@@ -71,6 +75,39 @@ def _points_per_bin() -> str:
     )
 
 
+def _bad_class() -> str:
+    one = study("one bad class", 10, 5_000, ("TS", "TL-HB"))
+    left, repaired = one.against_base("TS"), one.against_base("TL-HB")
+    return (
+        f"TL-ECE is {one.error('Base'):.3f} as it is, {one.error('TS'):.3f} with temperature scaling and "
+        f"{one.error('TL-HB'):.3f} with TL-HB. One temperature serves all classes, and the other nine are "
+        f"well calibrated: {left.words('TS', 'Base', 'l2 TL-ECE')} TL-HB has a calibrator for each predicted "
+        f"class: {repaired.words('TL-HB', 'Base', 'l2 TL-ECE')}"
+    )
+
+
+def _few_rows() -> str:
+    few, more = (study("over-confident", 100, rows, ("TL-HB",)) for rows in (5_000, 10_000))
+    return (
+        f"With 5,000 calibration rows the rarest predicted class has {few.fewest_rows}, which 15 bins divide "
+        f"into bins of 2 or 3: TL-ECE goes from {few.error('Base'):.3f} to {few.error('TL-HB'):.3f}. "
+        f"{few.against_base('TL-HB').words('TL-HB', 'Base', 'l2 TL-ECE')} With 10,000 rows it has "
+        f"{more.fewest_rows}: {more.error('Base'):.3f} to {more.error('TL-HB'):.3f}. "
+        f"{more.against_base('TL-HB').words('TL-HB', 'Base', 'l2 TL-ECE')} Fewer bins need fewer rows."
+    )
+
+
+def _normalised() -> str:
+    one = study("one bad class", 10, 5_000, ("N-HB", "CW-HB"))
+    change = one.between("N-HB", "CW-HB", "class-wise")
+    base, after = (accuracy(one.labels, one.scores[name][0]) for name in ("Base", "CW-HB"))
+    return (
+        "CW-HB gives each class a score that is right on average; N-HB divides a row by its sum, and the "
+        f"scores of the ten classes are not right any more. {change.words('N-HB', 'CW-HB', 'l2 CW-ECE')} "
+        f"Both choose the class of the largest score, and cost accuracy: {base:.3f} to {after:.3f}."
+    )
+
+
 EXERCISES = (
     Exercise(
         "Both patients are told 0.7, and 40 % of the patients are a. Which true accuracies keep conf-ECE "
@@ -90,5 +127,26 @@ EXERCISES = (
         "many calibration rows is that for 10 bins?",
         _points_per_bin,
         {"step": "binning", "guess_binning": "few", "rows": "5000", "points": "200"},
+    ),
+    Exercise(
+        "The simulated network *one bad class* is wrong about a single class of ten. Does temperature "
+        "scaling lower its TL-ECE, and does top-label histogram binning (TL-HB)?",
+        _bad_class,
+        {"example": "networks", "model": "one bad class"},
+        "compare",
+    ),
+    Exercise(
+        "A simulated over-confident network has 100 classes. Does TL-HB with 15 bins a class help with 5,000 "
+        "calibration rows, and with 10,000?",
+        _few_rows,
+        {"example": "networks", "model": "over-confident"},
+        "compare",
+    ),
+    Exercise(
+        "Class-wise histogram binning (CW-HB) gives scores that do not sum to 1, and N-HB divides them by "
+        "their sum. Which has the lower class-wise error, and what do both cost?",
+        _normalised,
+        {"example": "networks", "model": "one bad class"},
+        "compare",
     ),
 )
